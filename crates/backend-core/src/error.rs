@@ -1,0 +1,502 @@
+//! [`Error`]: one error type for every backend and wrapper.
+//!
+//! Callers match on [`ErrorKind`]; people read the message, which says what to
+//! do next. Which operation failed, on which backend and at which path is added
+//! once, by whoever knows it. `Display` never repeats the source: print
+//! [`Error::chain`] for the whole story.
+
+use std::borrow::Cow;
+use std::error::Error as StdError;
+use std::fmt;
+
+use crate::path::{PathError, Quoted, VPath};
+use crate::search::{GlobError, GrepPatternError};
+use crate::text::{EditError, WindowError};
+
+/// What this workspace's fallible functions return.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, in the terms a caller acts on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Nothing stands at the path.
+    NotFound,
+    /// Something stands at the path and may not be replaced.
+    AlreadyExists,
+    /// A file was wanted and a directory stands there.
+    IsADirectory,
+    /// A directory was wanted, as the path itself or on the way to it.
+    NotADirectory,
+    /// A symbolic link is in the way and the call asked for none
+    /// ([`Links::Refuse`](crate::ops::Links::Refuse)).
+    IsALink,
+    /// The string is not a path.
+    InvalidPath,
+    /// An argument other than a path makes no sense.
+    InvalidInput,
+    /// The backend, its confinement or a policy says no.
+    PermissionDenied,
+    /// A policy says no until somebody says yes.
+    ApprovalRequired,
+    /// More than a named limit allows.
+    TooLarge,
+    /// The file holds no text.
+    NotText,
+    /// The file is not what the caller last saw.
+    Conflict,
+    /// This backend cannot do that at all.
+    Unsupported,
+    /// The time allowed for the operation ran out.
+    Timeout,
+    /// The operation was cancelled.
+    Cancelled,
+    /// The sandbox or service behind the backend is gone or out of reach.
+    Unavailable,
+    /// A service asks to be called less often.
+    RateLimited,
+    /// A service does not accept the credentials.
+    Auth,
+    /// The configuration is wrong.
+    Config,
+    /// A defect in this software or a broken promise of the host.
+    Internal,
+}
+
+/// What was being done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[allow(
+    missing_docs,
+    reason = "each name is the method of `Backend` or `Sandbox` it stands for"
+)]
+pub enum Operation {
+    Resolve,
+    Stat,
+    Ls,
+    Read,
+    ReadText,
+    Write,
+    Edit,
+    CreateDir,
+    Delete,
+    Rename,
+    Copy,
+    Glob,
+    Grep,
+    Execute,
+    Stream,
+    Shell,
+    Start,
+    Stop,
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Resolve => "resolve",
+            Self::Stat => "stat",
+            Self::Ls => "ls",
+            Self::Read | Self::ReadText => "read",
+            Self::Write => "write",
+            Self::Edit => "edit",
+            Self::CreateDir => "create directory",
+            Self::Delete => "delete",
+            Self::Rename => "move",
+            Self::Copy => "copy",
+            Self::Glob => "glob",
+            Self::Grep => "grep",
+            Self::Execute | Self::Stream => "execute",
+            Self::Shell => "shell",
+            Self::Start => "start",
+            Self::Stop => "stop",
+        })
+    }
+}
+
+/// A failed operation. One pointer wide.
+///
+/// ```
+/// use backend_core::{Error, ErrorKind, Operation, VPath};
+///
+/// let error = Error::not_found().at(Operation::Read, &VPath::parse("/notes.md")?);
+/// assert_eq!(error.kind(), ErrorKind::NotFound);
+/// assert!(error.to_string().starts_with("read '/notes.md': no such file or directory"));
+/// # Ok::<(), backend_core::PathError>(())
+/// ```
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    operation: Option<Operation>,
+    backend: Option<Cow<'static, str>>,
+    path: Option<VPath>,
+    message: Cow<'static, str>,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Error {
+    /// An error of `kind`. The message is a lowercase fragment without a final
+    /// dot that says what is wrong and, where there is one, the next step.
+    pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            operation: None,
+            backend: None,
+            path: None,
+            message: message.into(),
+            source: None,
+        }))
+    }
+
+    /// Nothing stands at the path.
+    pub fn not_found() -> Self {
+        Self::new(
+            ErrorKind::NotFound,
+            "no such file or directory; list its parent to see what is there",
+        )
+    }
+
+    /// Something stands at the path already.
+    pub fn already_exists() -> Self {
+        Self::new(
+            ErrorKind::AlreadyExists,
+            "it exists already; ask to overwrite it or choose another path",
+        )
+    }
+
+    /// A directory stands where a file was wanted.
+    pub fn is_a_directory() -> Self {
+        Self::new(
+            ErrorKind::IsADirectory,
+            "it is a directory; name a file in it",
+        )
+    }
+
+    /// A file stands where a directory was wanted.
+    pub fn not_a_directory() -> Self {
+        Self::new(
+            ErrorKind::NotADirectory,
+            "it, or a part of the path above it, is not a directory",
+        )
+    }
+
+    /// An argument makes no sense.
+    pub fn invalid_input(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(ErrorKind::InvalidInput, message)
+    }
+
+    /// The backend cannot do that.
+    pub fn unsupported(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(ErrorKind::Unsupported, message)
+    }
+
+    /// More than a limit allows.
+    pub fn too_large(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(ErrorKind::TooLarge, message)
+    }
+
+    /// The file changed since the caller last saw it.
+    pub fn conflict() -> Self {
+        Self::new(
+            ErrorKind::Conflict,
+            "the file is not what it was when it was last read; read it again",
+        )
+    }
+
+    /// The sandbox is gone or out of reach.
+    pub fn unavailable(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(ErrorKind::Unavailable, message)
+    }
+
+    /// A defect.
+    pub fn internal(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(ErrorKind::Internal, message)
+    }
+
+    /// Says what was being done and where, unless that is known already.
+    #[must_use]
+    pub fn at(mut self, operation: Operation, path: &VPath) -> Self {
+        self.0.operation.get_or_insert(operation);
+        self.0.path.get_or_insert_with(|| path.clone());
+        self
+    }
+
+    /// Says what was being done, unless that is known already.
+    #[must_use]
+    pub fn during(mut self, operation: Operation) -> Self {
+        self.0.operation.get_or_insert(operation);
+        self
+    }
+
+    /// Says that this happened as a part of another operation, whose place in
+    /// the message it takes.
+    #[must_use]
+    pub fn as_part_of(mut self, operation: Operation, path: &VPath) -> Self {
+        self.0.operation = Some(operation);
+        self.0.path = Some(path.clone());
+        self
+    }
+
+    /// What a backend's method hands to `map_err` to say where it failed.
+    ///
+    /// ```
+    /// # use backend_core::{Error, Operation, Result, VPath};
+    /// fn read(path: &VPath) -> Result<Vec<u8>> {
+    ///     let found: Result<Vec<u8>> = Err(Error::not_found());
+    ///     found.map_err(Error::context("memory", Operation::Read, path))
+    /// }
+    /// let error = read(&VPath::root()).unwrap_err();
+    /// assert!(error.to_string().starts_with("memory: read '/': "));
+    /// ```
+    pub fn context(
+        backend: impl Into<Cow<'static, str>>,
+        operation: Operation,
+        path: &VPath,
+    ) -> impl FnOnce(Self) -> Self {
+        move |error| error.at(operation, path).on(backend)
+    }
+
+    /// Says which backend failed, unless that is known already.
+    #[must_use]
+    pub fn on(mut self, backend: impl Into<Cow<'static, str>>) -> Self {
+        self.0.backend.get_or_insert_with(|| backend.into());
+        self
+    }
+
+    /// Keeps what caused this error. It shows in [`chain`](Self::chain), not in
+    /// `Display`.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// Takes a missing path as an answer instead of a failure.
+    ///
+    /// # Errors
+    ///
+    /// Every error but `NotFound`.
+    pub fn none_if_missing<T>(result: Result<T>) -> Result<Option<T>> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What went wrong.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// What was being done.
+    pub fn operation(&self) -> Option<Operation> {
+        self.0.operation
+    }
+
+    /// Which backend failed.
+    pub fn backend(&self) -> Option<&str> {
+        self.0.backend.as_deref()
+    }
+
+    /// Where it failed.
+    pub fn path(&self) -> Option<&VPath> {
+        self.0.path.as_ref()
+    }
+
+    /// What is wrong and what to do, without operation, path and backend.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Whether nothing stands at the path.
+    pub fn is_not_found(&self) -> bool {
+        self.0.kind == ErrorKind::NotFound
+    }
+
+    /// Whether the same call may succeed later without anybody changing it.
+    pub fn is_retryable(&self) -> bool {
+        matches!(
+            self.0.kind,
+            ErrorKind::Unavailable | ErrorKind::RateLimited | ErrorKind::Timeout
+        )
+    }
+
+    /// Displays this error followed by its sources, each once.
+    pub fn chain(&self) -> ErrorChain<'_> {
+        ErrorChain(self)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(backend) = &self.0.backend {
+            write!(f, "{backend}: ")?;
+        }
+        match (self.0.operation, &self.0.path) {
+            (Some(operation), Some(path)) => {
+                write!(f, "{operation} {}: ", Quoted::new(path.as_str()))?;
+            }
+            (Some(operation), None) => write!(f, "{operation}: ")?,
+            (None, Some(path)) => write!(f, "{}: ", Quoted::new(path.as_str()))?,
+            (None, None) => {}
+        }
+        f.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.0.kind)
+            .field("operation", &self.0.operation)
+            .field("backend", &self.0.backend)
+            .field("path", &self.0.path)
+            .field("message", &self.0.message)
+            .field("source", &self.0.source)
+            .finish()
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}
+
+/// [`Error::chain`]'s display adapter.
+#[derive(Debug)]
+pub struct ErrorChain<'a>(&'a Error);
+
+impl fmt::Display for ErrorChain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut source = self.0.source();
+        while let Some(error) = source {
+            write!(f, ": {error}")?;
+            source = error.source();
+        }
+        Ok(())
+    }
+}
+
+impl From<PathError> for Error {
+    fn from(error: PathError) -> Self {
+        Self::new(ErrorKind::InvalidPath, error.to_string())
+    }
+}
+
+impl From<GlobError> for Error {
+    fn from(error: GlobError) -> Self {
+        Self::invalid_input(error.to_string())
+    }
+}
+
+impl From<GrepPatternError> for Error {
+    fn from(error: GrepPatternError) -> Self {
+        Self::invalid_input(error.to_string())
+    }
+}
+
+impl From<EditError> for Error {
+    fn from(error: EditError) -> Self {
+        Self::invalid_input(error.to_string())
+    }
+}
+
+impl From<WindowError> for Error {
+    fn from(error: WindowError) -> Self {
+        let kind = match error {
+            WindowError::NotText => ErrorKind::NotText,
+            _ => ErrorKind::InvalidInput,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_one_pointer_wide() {
+        assert_eq!(size_of::<Error>(), size_of::<usize>());
+    }
+
+    #[test]
+    fn context_is_set_once_by_whoever_knows_it() {
+        let path = VPath::parse("/a").unwrap();
+        let error = Error::not_found()
+            .at(Operation::Read, &path)
+            .on("inner")
+            .at(Operation::Grep, &VPath::root())
+            .during(Operation::Glob)
+            .on("outer");
+        assert_eq!(error.operation(), Some(Operation::Read));
+        assert_eq!(error.path(), Some(&path));
+        assert_eq!(error.backend(), Some("inner"));
+        assert!(
+            error
+                .to_string()
+                .starts_with("inner: read '/a': no such file")
+        );
+    }
+
+    #[test]
+    fn a_part_of_an_operation_takes_its_name() {
+        let path = VPath::parse("/a").unwrap();
+        let error = Error::not_found().at(Operation::Read, &VPath::root());
+        let error = error.as_part_of(Operation::Edit, &path);
+        assert!(error.to_string().starts_with("edit '/a': "), "{error}");
+    }
+
+    #[test]
+    fn display_leaves_the_source_to_the_chain() {
+        let io = std::io::Error::other("disk on fire");
+        let error = Error::internal("cannot write").with_source(io);
+        assert_eq!(error.to_string(), "cannot write");
+        assert_eq!(error.chain().to_string(), "cannot write: disk on fire");
+        assert!(format!("{error:?}").contains("disk on fire"));
+        assert!(error.source().is_some());
+    }
+
+    #[test]
+    fn paths_in_messages_are_escaped() {
+        let path = VPath::parse("/a\u{1b}[2J\nb").unwrap();
+        let mut error = Error::conflict().at(Operation::Edit, &path);
+        assert!(!error.to_string().contains(['\u{1b}', '\n']));
+        error.0.operation = None;
+        assert!(error.to_string().starts_with("'/a"));
+    }
+
+    #[test]
+    fn only_passing_troubles_are_retryable() {
+        assert!(Error::unavailable("gone").is_retryable());
+        assert!(!Error::conflict().is_retryable());
+        assert!(!Error::unsupported("no commands").is_retryable());
+        assert!(Error::not_found().is_not_found());
+    }
+
+    #[test]
+    fn every_operation_has_a_name() {
+        use Operation::*;
+        for operation in [
+            Resolve, Stat, Ls, Read, ReadText, Write, Edit, CreateDir, Delete, Rename, Copy, Glob,
+            Grep, Execute, Stream, Shell, Start, Stop,
+        ] {
+            let error = Error::too_large("big").during(operation);
+            assert_eq!(error.to_string(), format!("{operation}: big"));
+        }
+    }
+
+    #[test]
+    fn lower_errors_map_to_kinds() {
+        let path: Error = VPath::parse("~/x").unwrap_err().into();
+        assert_eq!(path.kind(), ErrorKind::InvalidPath);
+        let window: Error = WindowError::NotText.into();
+        assert_eq!(window.kind(), ErrorKind::NotText);
+        let window: Error = WindowError::ZeroLimit.into();
+        assert_eq!(window.kind(), ErrorKind::InvalidInput);
+    }
+}

@@ -1,0 +1,27 @@
+#![doc = include_str!("../README.md")]
+
+mod backend;
+mod capability;
+pub mod derived;
+mod error;
+mod ext;
+pub mod limits;
+pub mod ops;
+mod path;
+mod sandbox;
+pub mod search;
+pub mod text;
+
+pub use backend::Backend;
+pub use capability::{BackendInfo, Capabilities, Containment};
+pub use error::{Error, ErrorChain, ErrorKind, Operation, Result};
+pub use ext::BackendExt;
+pub use path::{PathError, Quoted, VPath};
+pub use sandbox::{EventStream, Sandbox};
+pub use text::Edit;
+
+/// What [`derived_backend!`] expands to needs this.
+#[doc(hidden)]
+pub mod __private {
+    pub use async_trait::async_trait;
+}

@@ -1,0 +1,88 @@
+//! Every named limit of the workspace, in one place.
+//!
+//! Whatever can reach a model, a log or a peer is bounded by one of these, and
+//! the result that was cut says so. A caller can raise or lower most of them
+//! per call through the option structs in [`crate::ops`]; the constants are the
+//! defaults and the ceilings that hold on every backend alike.
+
+/// Longest path, in bytes. The kernel's `PATH_MAX` without its final NUL.
+pub const PATH_BYTES: usize = 4_095;
+
+/// Longest name of one file or directory, in bytes.
+pub const NAME_BYTES: usize = 255;
+
+/// Names beginning with this belong to files that are being written.
+///
+/// No backend lists them and no [`VPath`](crate::VPath) can name them.
+pub const TEMPORARY_PREFIX: &str = ".agentbox-tmp-";
+
+/// Most bytes one `read` returns unless the caller asks for more.
+pub const READ_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Lines in a text window unless the caller says otherwise.
+pub const WINDOW_LINES: usize = 2_000;
+
+/// Bytes of text in one window unless the caller says otherwise.
+pub const WINDOW_BYTES: usize = 1024 * 1024;
+
+/// Width, in bytes, at which a shown line is cut.
+pub const LINE_BYTES: usize = 2_000;
+
+/// Largest text file that `edit` rewrites, in bytes.
+pub const EDIT_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Edits accepted in one call.
+pub const EDITS: usize = 1_000;
+
+/// How often a derived `edit` starts over when the file changes beneath it.
+pub const EDIT_ATTEMPTS: usize = 4;
+
+/// Entries in one listing unless the caller says otherwise.
+pub const LIST_ENTRIES: usize = 10_000;
+
+/// Files in one glob result unless the caller says otherwise.
+pub const GLOB_FILES: usize = 10_000;
+
+/// Matching lines in one grep result unless the caller says otherwise.
+pub const GREP_MATCHES: usize = 10_000;
+
+/// Bytes of lines in one grep result unless the caller says otherwise.
+pub const GREP_BYTES: usize = 64 * 1024 * 1024;
+
+/// Most lines of context on either side of a match.
+pub const GREP_CONTEXT_LINES: usize = 100;
+
+/// Longest line grep will search, in bytes. A file that holds a longer one is
+/// passed over and counted. In a multi-line search this bounds the whole file.
+pub const GREP_LINE_BYTES: usize = 16 * 1024 * 1024;
+
+/// Longest glob or regular expression, in bytes.
+pub const PATTERN_BYTES: usize = 16 * 1024;
+
+/// Largest compiled regular expression, in bytes.
+pub const REGEX_BYTES: usize = 16 * 1024 * 1024;
+
+/// Alternatives one glob's `{a,b}` groups may multiply to.
+pub const GLOB_ALTERNATIVES: usize = 256;
+
+/// Largest ignore file that is honoured, in bytes. A larger one counts as
+/// unreadable: its patterns could take seconds to compile.
+pub const IGNORE_FILE_BYTES: usize = 256 * 1024;
+
+/// Bytes kept of each output stream of a command: its beginning and its end.
+pub const OUTPUT_BYTES: usize = 100_000;
+
+/// Output, in bytes over both streams, at which a command is ended.
+pub const OUTPUT_HARD_BYTES: u64 = 1024 * 1024 * 1024;
+
+/// Longest command line, in bytes. The kernel's limit for one argument.
+pub const COMMAND_BYTES: usize = 128 * 1024 - 1;
+
+/// Time between TERM and KILL when a command is ended.
+pub const KILL_GRACE: std::time::Duration = std::time::Duration::from_millis(300);
+
+/// Background shells one sandbox keeps, running or finished.
+pub const SHELLS: usize = 32;
+
+/// Bytes of unread output kept per background shell and stream.
+pub const SHELL_LOG_BYTES: usize = 1024 * 1024;

@@ -1,0 +1,500 @@
+//! Running commands: what to run, how it ended, what it printed.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::error::{Error, Result};
+use crate::limits::{COMMAND_BYTES, OUTPUT_BYTES, OUTPUT_HARD_BYTES};
+use crate::path::VPath;
+
+/// How a command's two output streams are collected.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Streams {
+    /// Each on its own. The order between them is not known.
+    #[default]
+    Apart,
+    /// Both through one pipe, in exact order, as standard output.
+    Merged,
+}
+
+/// A command line for `sh -c`.
+///
+/// ```
+/// use std::time::Duration;
+/// use backend_core::ops::Command;
+/// let command = Command::new("cargo test").timeout(Duration::from_secs(600)).env("CI", "1");
+/// assert!(command.check().is_ok());
+/// assert!(Command::new("true").timeout(Duration::ZERO).check().is_err());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Command {
+    /// The command line.
+    pub line: String,
+    /// Where it runs; the backend's working directory by default.
+    pub directory: Option<VPath>,
+    /// Variables set on top of the sandbox's environment.
+    pub environment: Vec<(String, String)>,
+    /// How long it may run. `None` is no limit; zero is `InvalidInput`.
+    pub timeout: Option<Duration>,
+    /// How its output is collected.
+    pub streams: Streams,
+    /// Bytes kept of each stream: half from its beginning, half from its end.
+    /// What is left out is counted; the command runs on.
+    pub output_bytes: usize,
+    /// Output over both streams at which the command is ended.
+    pub hard_output_bytes: u64,
+    /// Whether processes that the command leaves running may stay.
+    pub keep_leftovers: bool,
+}
+
+impl Command {
+    /// Runs `line` in the working directory, without a time limit.
+    pub fn new(line: impl Into<String>) -> Self {
+        Self {
+            line: line.into(),
+            directory: None,
+            environment: Vec::new(),
+            timeout: None,
+            streams: Streams::default(),
+            output_bytes: OUTPUT_BYTES,
+            hard_output_bytes: OUTPUT_HARD_BYTES,
+            keep_leftovers: false,
+        }
+    }
+
+    /// Sets where it runs.
+    #[must_use]
+    pub fn directory(mut self, directory: VPath) -> Self {
+        self.directory = Some(directory);
+        self
+    }
+
+    /// Sets a variable on top of the sandbox's environment.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets how long it may run.
+    #[must_use]
+    pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.timeout = timeout.into();
+        self
+    }
+
+    /// Sets how its output is collected.
+    #[must_use]
+    pub fn streams(mut self, streams: Streams) -> Self {
+        self.streams = streams;
+        self
+    }
+
+    /// Sets how many bytes of each stream are kept.
+    #[must_use]
+    pub fn output_bytes(mut self, output_bytes: usize) -> Self {
+        self.output_bytes = output_bytes;
+        self
+    }
+
+    /// Sets the output at which the command is ended.
+    #[must_use]
+    pub fn hard_output_bytes(mut self, hard_output_bytes: u64) -> Self {
+        self.hard_output_bytes = hard_output_bytes;
+        self
+    }
+
+    /// Sets whether processes that the command leaves running may stay.
+    #[must_use]
+    pub fn keep_leftovers(mut self, keep_leftovers: bool) -> Self {
+        self.keep_leftovers = keep_leftovers;
+        self
+    }
+
+    /// Checks what can be checked without running it. Every sandbox calls this
+    /// first.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` for a timeout of zero, a NUL character, a command line
+    /// longer than the kernel takes, or a name that cannot name a variable.
+    pub fn check(&self) -> Result<()> {
+        let refuse = |message: String| Err(Error::invalid_input(message));
+        if self.line.contains('\0') {
+            return refuse("the command holds a NUL character; remove it".into());
+        }
+        if self.line.len() > COMMAND_BYTES {
+            return refuse(format!(
+                "the command has {} bytes, more than {COMMAND_BYTES}; write it to a file and run that",
+                self.line.len()
+            ));
+        }
+        if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
+            return refuse("a timeout of zero ends every command; leave it out for none".into());
+        }
+        for (name, value) in &self.environment {
+            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+                return refuse(format!(
+                    "{} cannot be an environment variable",
+                    crate::path::Quoted::new(name)
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CommandStatus {
+    /// By itself, with this code. A code other than zero is a result, not an
+    /// error.
+    Exited(i32),
+    /// By this signal.
+    Signalled(i32),
+    /// It was ended because its time ran out.
+    TimedOut,
+    /// It was ended because it printed more than
+    /// [`Command::hard_output_bytes`].
+    OutputLimited,
+}
+
+impl CommandStatus {
+    /// Whether the command ended by itself with code zero.
+    pub fn success(self) -> bool {
+        self == Self::Exited(0)
+    }
+}
+
+impl fmt::Display for CommandStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(code) => write!(f, "exit code {code}"),
+            Self::Signalled(signal) => write!(f, "ended by signal {signal}"),
+            Self::TimedOut => f.write_str("timed out"),
+            Self::OutputLimited => f.write_str("ended for printing too much"),
+        }
+    }
+}
+
+/// What a command printed: all of it, or its beginning and its end.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Output {
+    /// The beginning.
+    pub head: Bytes,
+    /// The end, if something was left out.
+    pub tail: Bytes,
+    /// How many bytes between the two were left out.
+    pub dropped: u64,
+}
+
+impl Output {
+    /// Output of which nothing was left out.
+    pub fn whole(bytes: impl Into<Bytes>) -> Self {
+        Self {
+            head: bytes.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether something was left out.
+    pub fn truncated(&self) -> bool {
+        self.dropped > 0
+    }
+
+    /// The output as text: not UTF-8 shows as U+FFFD, and a line says how much
+    /// was left out.
+    pub fn text(&self) -> String {
+        let head = String::from_utf8_lossy(&self.head);
+        if !self.truncated() {
+            return head.into_owned();
+        }
+        let tail = String::from_utf8_lossy(&self.tail);
+        format!("{head}\n[... {} bytes left out ...]\n{tail}", self.dropped)
+    }
+}
+
+/// Collects output in bounded memory, whatever arrives: the first half of the
+/// limit and the last half.
+///
+/// ```
+/// use backend_core::ops::OutputBuffer;
+/// let mut buffer = OutputBuffer::new(6);
+/// buffer.push(b"abcdefghij");
+/// let output = buffer.finish();
+/// assert_eq!((&output.head[..], &output.tail[..], output.dropped), (&b"abc"[..], &b"hij"[..], 4));
+/// ```
+#[derive(Debug)]
+pub struct OutputBuffer {
+    head: Vec<u8>,
+    head_limit: usize,
+    tail: VecDeque<u8>,
+    tail_limit: usize,
+    total: u64,
+}
+
+impl OutputBuffer {
+    /// Keeps at most `limit` bytes.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            head: Vec::new(),
+            head_limit: limit.div_ceil(2),
+            tail: VecDeque::new(),
+            tail_limit: limit / 2,
+            total: 0,
+        }
+    }
+
+    /// Takes the next piece.
+    pub fn push(&mut self, piece: &[u8]) {
+        self.total += piece.len() as u64;
+        let (head, rest) = piece.split_at(piece.len().min(self.head_limit - self.head.len()));
+        self.head.extend_from_slice(head);
+        let rest = &rest[rest.len().saturating_sub(self.tail_limit)..];
+        let over = (self.tail.len() + rest.len()).saturating_sub(self.tail_limit);
+        self.tail.drain(..over);
+        self.tail.extend(rest);
+    }
+
+    /// How many bytes have arrived.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// What was kept.
+    pub fn finish(self) -> Output {
+        let kept = (self.head.len() + self.tail.len()) as u64;
+        let dropped = self.total - kept;
+        let tail = Vec::from(self.tail);
+        if dropped == 0 {
+            let mut all = self.head;
+            all.extend_from_slice(&tail);
+            return Output::whole(all);
+        }
+        Output {
+            head: self.head.into(),
+            tail: tail.into(),
+            dropped,
+        }
+    }
+}
+
+/// What became of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExecuteOutcome {
+    /// How it ended.
+    pub status: CommandStatus,
+    /// What it printed; with [`Streams::Merged`], on both streams.
+    pub stdout: Output,
+    /// What it printed on standard error.
+    pub stderr: Output,
+    /// How many processes it left running, which were ended unless
+    /// [`Command::keep_leftovers`] says otherwise.
+    pub leftovers: u32,
+    /// How long it ran.
+    pub duration: Duration,
+}
+
+impl ExecuteOutcome {
+    /// An outcome without output.
+    pub fn new(status: CommandStatus) -> Self {
+        Self {
+            status,
+            stdout: Output::default(),
+            stderr: Output::default(),
+            leftovers: 0,
+            duration: Duration::ZERO,
+        }
+    }
+}
+
+/// One thing that happened while a command ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// It printed.
+    Stdout(Bytes),
+    /// It printed on standard error.
+    Stderr(Bytes),
+    /// It ended. Always the last event. The outcome holds no output: that has
+    /// gone by already.
+    Ended(ExecuteOutcome),
+}
+
+/// Names a background shell within its sandbox, such as `bg_1`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ShellId(String);
+
+impl ShellId {
+    /// The id with this text. Whether such a shell exists, its sandbox knows.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self(id.into())
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ShellId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Whether a background shell still runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ShellState {
+    /// It does.
+    Running,
+    /// It ended.
+    Ended(CommandStatus),
+}
+
+/// A background shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ShellInfo {
+    /// Its id.
+    pub id: ShellId,
+    /// Its command line.
+    pub line: String,
+    /// The process id inside the sandbox, where there is one.
+    pub pid: Option<u32>,
+    /// Whether it still runs.
+    pub state: ShellState,
+}
+
+impl ShellInfo {
+    /// Describes a running shell.
+    pub fn new(id: ShellId, line: impl Into<String>, pid: Option<u32>) -> Self {
+        Self {
+            id,
+            line: line.into(),
+            pid,
+            state: ShellState::Running,
+        }
+    }
+}
+
+/// What a background shell printed since the last look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ShellOutput {
+    /// New standard output.
+    pub stdout: Bytes,
+    /// New standard error.
+    pub stderr: Bytes,
+    /// Bytes that were printed since the last look but did not fit the log.
+    pub dropped: u64,
+    /// Whether the shell still runs.
+    pub state: ShellState,
+}
+
+impl ShellOutput {
+    /// No new output.
+    pub fn new(state: ShellState) -> Self {
+        Self {
+            stdout: Bytes::new(),
+            stderr: Bytes::new(),
+            dropped: 0,
+            state,
+        }
+    }
+}
+
+/// What stopping a sandbox leaves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum StopMode {
+    /// Its files stay and it can be started again.
+    #[default]
+    Keep,
+    /// Nothing stays.
+    Purge,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use proptest::prelude::*;
+
+    #[test]
+    fn nonsense_is_refused_before_it_runs() {
+        let long = Command::new("x".repeat(COMMAND_BYTES + 1));
+        for command in [
+            Command::new("a\0b"),
+            long,
+            Command::new("true").timeout(Duration::ZERO),
+            Command::new("true").env("", "x"),
+            Command::new("true").env("A=B", "x"),
+            Command::new("true").env("A", "x\0"),
+        ] {
+            let error = command.check().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        }
+        let full = Command::new("true")
+            .directory(VPath::root())
+            .env("A", "b=c")
+            .timeout(None)
+            .streams(Streams::Merged)
+            .output_bytes(1)
+            .hard_output_bytes(2)
+            .keep_leftovers(true);
+        assert!(full.check().is_ok());
+    }
+
+    #[test]
+    fn statuses_read_well() {
+        for (status, text) in [
+            (CommandStatus::Exited(3), "exit code 3"),
+            (CommandStatus::Signalled(9), "ended by signal 9"),
+            (CommandStatus::TimedOut, "timed out"),
+            (CommandStatus::OutputLimited, "ended for printing too much"),
+        ] {
+            assert_eq!(status.to_string(), text);
+            assert!(!status.success());
+            assert_eq!(ExecuteOutcome::new(status).leftovers, 0);
+        }
+        assert!(CommandStatus::Exited(0).success());
+        let id = ShellId::new("bg_1");
+        assert_eq!(id.to_string(), id.as_str());
+        let info = ShellInfo::new(id, "sleep 1", Some(7));
+        assert_eq!(ShellOutput::new(info.state).dropped, 0);
+    }
+
+    #[test]
+    fn left_out_output_says_so() {
+        let mut buffer = OutputBuffer::new(4);
+        buffer.push(b"abcdef");
+        assert_eq!(buffer.total(), 6);
+        assert_eq!(buffer.finish().text(), "ab\n[... 2 bytes left out ...]\nef");
+        assert_eq!(Output::whole("x").text(), "x");
+    }
+
+    proptest! {
+        #[test]
+        fn keeps_both_ends_of_any_output(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..20), limit in 0usize..40) {
+            let mut buffer = OutputBuffer::new(limit);
+            pieces.iter().for_each(|piece| buffer.push(piece));
+            let all = pieces.concat();
+            let output = buffer.finish();
+            if all.len() <= limit {
+                prop_assert_eq!(&output, &Output::whole(all));
+            } else {
+                prop_assert_eq!(&output.head[..], &all[..limit.div_ceil(2)]);
+                prop_assert_eq!(&output.tail[..], &all[all.len() - limit / 2..]);
+                prop_assert_eq!(output.dropped, (all.len() - limit) as u64);
+            }
+        }
+    }
+}

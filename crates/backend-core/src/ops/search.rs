@@ -1,0 +1,544 @@
+//! Searching: glob and grep queries and their results.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+
+use crate::error::{Error, Result};
+use crate::limits::{GLOB_FILES, GREP_BYTES, GREP_CONTEXT_LINES, GREP_MATCHES, LINE_BYTES};
+use crate::ops::{Entry, Links, Skipped};
+use crate::path::VPath;
+use crate::search::{Exclude, Glob, WalkOptions};
+
+/// In which order `glob` returns files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum GlobOrder {
+    /// Byte order of the path.
+    #[default]
+    Path,
+    /// The last changed first, then by path. Files without a time come last.
+    NewestFirst,
+}
+
+/// Which files to look for.
+///
+/// ```
+/// use backend_core::{VPath, ops::GlobQuery};
+/// let query = GlobQuery::new(VPath::root(), "src/**/*.{rs,toml}").limit(50);
+/// assert!(query.compile().is_ok());
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct GlobQuery {
+    /// The directory to search.
+    pub path: VPath,
+    /// The pattern, relative to `path`, or absolute if it begins with `/`.
+    pub pattern: String,
+    /// Order of the result.
+    pub order: GlobOrder,
+    /// Most files to return: the head of the complete, ordered result. Zero is
+    /// `InvalidInput`.
+    pub limit: usize,
+    /// Whether to find hidden files too.
+    pub hidden: bool,
+    /// Whether to find files that `.gitignore` and `.ignore` exclude.
+    pub ignored: bool,
+    /// What to do about symbolic links on the way to `path`. Links beneath it
+    /// are never followed.
+    pub links: Links,
+    /// What to leave out, before the limit is applied.
+    pub exclude: Exclude,
+}
+
+impl GlobQuery {
+    /// Files beneath `path` that match `pattern`.
+    pub fn new(path: VPath, pattern: impl Into<String>) -> Self {
+        Self {
+            path,
+            pattern: pattern.into(),
+            order: GlobOrder::default(),
+            limit: GLOB_FILES,
+            hidden: false,
+            ignored: false,
+            links: Links::default(),
+            exclude: Exclude::none(),
+        }
+    }
+
+    /// Sets the order of the result.
+    #[must_use]
+    pub fn order(mut self, order: GlobOrder) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// Sets the most files to return.
+    #[must_use]
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Sets whether to find hidden files too.
+    #[must_use]
+    pub fn hidden(mut self, hidden: bool) -> Self {
+        self.hidden = hidden;
+        self
+    }
+
+    /// Sets whether to find ignored files too.
+    #[must_use]
+    pub fn ignored(mut self, ignored: bool) -> Self {
+        self.ignored = ignored;
+        self
+    }
+
+    /// Sets what to do about symbolic links.
+    #[must_use]
+    pub fn links(mut self, links: Links) -> Self {
+        self.links = links;
+        self
+    }
+
+    /// Sets what to leave out.
+    #[must_use]
+    pub fn exclude(mut self, exclude: Exclude) -> Self {
+        self.exclude = exclude;
+        self
+    }
+
+    /// Checks the query and prepares the walk that answers it.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` for a bad pattern or a limit of zero.
+    pub fn compile(&self) -> Result<WalkOptions> {
+        if self.limit == 0 {
+            return Err(Error::invalid_input(
+                "a limit of zero files finds nothing; ask for at least one",
+            ));
+        }
+        let pattern = Glob::new(&self.pattern)?;
+        pattern.check_start(&self.path)?;
+        Ok(walk_options(self.hidden, self.ignored, &self.exclude, Some(pattern)))
+    }
+}
+
+fn walk_options(
+    hidden: bool,
+    ignored: bool,
+    exclude: &Exclude,
+    pattern: Option<Glob>,
+) -> WalkOptions {
+    let mut options = WalkOptions::default();
+    options.hidden = hidden;
+    options.ignored = ignored;
+    options.exclude = exclude.clone();
+    options.pattern = pattern;
+    options
+}
+
+/// What `glob` found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GlobResult {
+    /// Regular files only, in the order asked for.
+    pub files: Vec<Entry>,
+    /// Whether there are more than were returned.
+    pub truncated: bool,
+    /// What the search passed over.
+    pub skipped: Skipped,
+}
+
+/// Whether upper and lower case differ.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Case {
+    /// They do.
+    #[default]
+    Sensitive,
+    /// They do not.
+    Insensitive,
+    /// They do only if the pattern holds an upper-case letter.
+    Smart,
+}
+
+/// What to look for in files.
+///
+/// ```
+/// use backend_core::{VPath, ops::GrepQuery};
+/// let query = GrepQuery::new(VPath::root(), r"fn \w+").files("*.rs").context(2, 2);
+/// assert!(query.compile().is_ok());
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct GrepQuery {
+    /// The directory or file to search. A file is searched even if it is hidden
+    /// or ignored or [`files`](Self::files) does not match it.
+    pub path: VPath,
+    /// A regular expression in the dialect of the `regex` crate.
+    pub pattern: String,
+    /// Whether upper and lower case differ.
+    pub case: Case,
+    /// Whether the pattern is plain text, not a regular expression.
+    pub literal: bool,
+    /// Whether a match may span lines.
+    pub multi_line: bool,
+    /// Lines of context to return before each match.
+    pub before: usize,
+    /// Lines of context to return after each match.
+    pub after: usize,
+    /// A glob that a file must match to be searched.
+    pub files: Option<String>,
+    /// Most matching lines to return: the head of the complete result. Zero is
+    /// `InvalidInput`.
+    pub max_matches: usize,
+    /// Most bytes of lines to return.
+    pub max_bytes: usize,
+    /// Width in bytes at which a line is cut.
+    pub max_line_bytes: usize,
+    /// Whether to search hidden files too.
+    pub hidden: bool,
+    /// Whether to search files that `.gitignore` and `.ignore` exclude.
+    pub ignored: bool,
+    /// What to do about symbolic links on the way to `path`. Links beneath it
+    /// are never followed.
+    pub links: Links,
+    /// What to leave out, before any maximum is applied.
+    pub exclude: Exclude,
+}
+
+impl GrepQuery {
+    /// Lines beneath `path` that match `pattern`.
+    pub fn new(path: VPath, pattern: impl Into<String>) -> Self {
+        Self {
+            path,
+            pattern: pattern.into(),
+            case: Case::default(),
+            literal: false,
+            multi_line: false,
+            before: 0,
+            after: 0,
+            files: None,
+            max_matches: GREP_MATCHES,
+            max_bytes: GREP_BYTES,
+            max_line_bytes: LINE_BYTES,
+            hidden: false,
+            ignored: false,
+            links: Links::default(),
+            exclude: Exclude::none(),
+        }
+    }
+
+    /// Sets whether upper and lower case differ.
+    #[must_use]
+    pub fn case(mut self, case: Case) -> Self {
+        self.case = case;
+        self
+    }
+
+    /// Sets whether the pattern is plain text.
+    #[must_use]
+    pub fn literal(mut self, literal: bool) -> Self {
+        self.literal = literal;
+        self
+    }
+
+    /// Sets whether a match may span lines.
+    #[must_use]
+    pub fn multi_line(mut self, multi_line: bool) -> Self {
+        self.multi_line = multi_line;
+        self
+    }
+
+    /// Sets the lines of context before and after each match.
+    #[must_use]
+    pub fn context(mut self, before: usize, after: usize) -> Self {
+        self.before = before;
+        self.after = after;
+        self
+    }
+
+    /// Sets a glob that a file must match to be searched.
+    #[must_use]
+    pub fn files(mut self, files: impl Into<String>) -> Self {
+        self.files = Some(files.into());
+        self
+    }
+
+    /// Sets the most matching lines to return.
+    #[must_use]
+    pub fn max_matches(mut self, max_matches: usize) -> Self {
+        self.max_matches = max_matches;
+        self
+    }
+
+    /// Sets the most bytes of lines to return.
+    #[must_use]
+    pub fn max_bytes(mut self, max_bytes: usize) -> Self {
+        self.max_bytes = max_bytes;
+        self
+    }
+
+    /// Sets the width in bytes at which a line is cut.
+    #[must_use]
+    pub fn max_line_bytes(mut self, max_line_bytes: usize) -> Self {
+        self.max_line_bytes = max_line_bytes;
+        self
+    }
+
+    /// Sets whether to search hidden files too.
+    #[must_use]
+    pub fn hidden(mut self, hidden: bool) -> Self {
+        self.hidden = hidden;
+        self
+    }
+
+    /// Sets whether to search ignored files too.
+    #[must_use]
+    pub fn ignored(mut self, ignored: bool) -> Self {
+        self.ignored = ignored;
+        self
+    }
+
+    /// Sets what to do about symbolic links.
+    #[must_use]
+    pub fn links(mut self, links: Links) -> Self {
+        self.links = links;
+        self
+    }
+
+    /// Sets what to leave out.
+    #[must_use]
+    pub fn exclude(mut self, exclude: Exclude) -> Self {
+        self.exclude = exclude;
+        self
+    }
+
+    /// Checks the query and prepares the walk and the search that answer it.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` for a bad pattern, a bad file filter, too much context or
+    /// a maximum of zero.
+    pub fn compile(&self) -> Result<(WalkOptions, crate::search::Grep)> {
+        if self.max_matches == 0 || self.max_bytes == 0 || self.max_line_bytes == 0 {
+            return Err(Error::invalid_input(
+                "a maximum of zero finds nothing; ask for at least one",
+            ));
+        }
+        if self.before.max(self.after) > GREP_CONTEXT_LINES {
+            return Err(Error::invalid_input(format!(
+                "more than {GREP_CONTEXT_LINES} lines of context; read the file instead"
+            )));
+        }
+        let files = self.files.as_deref().map(Glob::new).transpose()?;
+        if let Some(files) = &files {
+            files.check_start(&self.path)?;
+        }
+        let walk = walk_options(self.hidden, self.ignored, &self.exclude, files);
+        Ok((walk, crate::search::Grep::new(self)?))
+    }
+}
+
+/// What `grep` found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GrepResult {
+    /// Files with matches, in byte order of their paths.
+    pub files: Vec<FileMatches>,
+    /// How many matching lines `files` holds.
+    pub matches: usize,
+    /// Whether there are more matches than were returned.
+    pub truncated: bool,
+    /// What the search passed over.
+    pub skipped: Skipped,
+}
+
+/// What a returned line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LineKind {
+    /// It matches, or is a part of a match that spans lines.
+    Match,
+    /// It stands before or after one that does.
+    Context,
+}
+
+/// One line of a [`FileMatches`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GrepLine<'a> {
+    /// The line's number, counted from 1.
+    pub number: u64,
+    /// What it is.
+    pub kind: LineKind,
+    /// The line without its line end, cut at the width asked for.
+    pub bytes: &'a [u8],
+    /// How many bytes were cut off.
+    pub cut_bytes: u64,
+}
+
+impl<'a> GrepLine<'a> {
+    /// The line as text; what is not UTF-8 shows as U+FFFD.
+    pub fn text(&self) -> Cow<'a, str> {
+        String::from_utf8_lossy(self.bytes)
+    }
+}
+
+/// The lines found in one file.
+///
+/// The lines share one buffer, which may be the file's own content: a search
+/// that finds every line of a file in memory copies none of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileMatches {
+    path: VPath,
+    text: Bytes,
+    lines: Vec<RawLine>,
+    /// Index of a cut line and how many bytes it lost; few, in order.
+    cuts: Vec<(usize, u64)>,
+    matches: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct RawLine {
+    number: u64,
+    start: usize,
+    length: u32,
+    kind: LineKind,
+}
+
+impl FileMatches {
+    /// No lines yet; those to come lie in `text`.
+    pub(crate) fn new(path: VPath, text: Bytes) -> Self {
+        Self {
+            path,
+            text,
+            lines: Vec::new(),
+            cuts: Vec::new(),
+            matches: 0,
+        }
+    }
+
+    /// Adds the line at `start..start + length` of the buffer.
+    pub(crate) fn push(
+        &mut self,
+        number: u64,
+        kind: LineKind,
+        start: usize,
+        length: u32,
+        cut_bytes: u64,
+    ) {
+        if cut_bytes > 0 {
+            self.cuts.push((self.lines.len(), cut_bytes));
+        }
+        self.matches += usize::from(kind == LineKind::Match);
+        self.lines.push(RawLine {
+            number,
+            start,
+            length,
+            kind,
+        });
+    }
+
+    pub(crate) fn set_text(&mut self, text: Bytes) {
+        self.text = text;
+    }
+
+    /// Keeps the lines in front of line `index`.
+    pub(crate) fn truncate(&mut self, index: usize) {
+        let dropped = &self.lines[index.min(self.lines.len())..];
+        self.matches -= dropped
+            .iter()
+            .filter(|line| line.kind == LineKind::Match)
+            .count();
+        self.lines.truncate(index);
+        self.cuts.retain(|(line, _)| *line < index);
+    }
+
+    /// Builds a file's matches from lines, for a backend that gets them as text.
+    ///
+    /// ```
+    /// use backend_core::{VPath, ops::{FileMatches, LineKind}};
+    /// let file = FileMatches::from_lines(VPath::parse("/a")?, [(3, LineKind::Match, "found")]);
+    /// assert_eq!(file.lines().next().unwrap().text(), "found");
+    /// # Ok::<(), backend_core::PathError>(())
+    /// ```
+    pub fn from_lines<T: AsRef<[u8]>>(
+        path: VPath,
+        lines: impl IntoIterator<Item = (u64, LineKind, T)>,
+    ) -> Self {
+        let mut text = Vec::new();
+        let mut this = Self::new(path, Bytes::new());
+        for (number, kind, line) in lines {
+            let line = line.as_ref();
+            let shown = u32::try_from(line.len()).unwrap_or(u32::MAX);
+            let start = text.len();
+            text.extend_from_slice(&line[..shown as usize]);
+            let cut = line.len() as u64 - u64::from(shown);
+            this.push(number, kind, start, shown, cut);
+        }
+        this.text = text.into();
+        this
+    }
+
+    /// The file.
+    pub fn path(&self) -> &VPath {
+        &self.path
+    }
+
+    /// The same lines under another path, for wrappers that translate paths.
+    #[must_use]
+    pub fn with_path(mut self, path: VPath) -> Self {
+        self.path = path;
+        self
+    }
+
+    /// How many of the lines match.
+    pub fn matches(&self) -> usize {
+        self.matches
+    }
+
+    /// Whether there is no line.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// The lines in order, matches and context.
+    pub fn lines(&self) -> Lines<'_> {
+        Lines {
+            file: self,
+            next: 0,
+            cuts: self.cuts.iter().peekable(),
+        }
+    }
+}
+
+/// Iterator over the lines of a [`FileMatches`].
+#[derive(Debug, Clone)]
+pub struct Lines<'a> {
+    file: &'a FileMatches,
+    next: usize,
+    cuts: std::iter::Peekable<std::slice::Iter<'a, (usize, u64)>>,
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = GrepLine<'a>;
+
+    fn next(&mut self) -> Option<GrepLine<'a>> {
+        let line = self.file.lines.get(self.next)?;
+        let cut = self.cuts.next_if(|(index, _)| *index == self.next);
+        self.next += 1;
+        Some(GrepLine {
+            number: line.number,
+            kind: line.kind,
+            bytes: &self.file.text[line.start..line.start + line.length as usize],
+            cut_bytes: cut.map_or(0, |(_, bytes)| *bytes),
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.file.lines.len() - self.next;
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Lines<'_> {}

@@ -1,0 +1,483 @@
+//! Changing files: writing, editing, deleting, moving, copying.
+
+use std::fmt;
+
+use bytes::{Bytes, BytesMut};
+use futures::stream::{BoxStream, StreamExt as _};
+use sha2::{Digest as _, Sha256};
+
+use crate::error::{Error, Result};
+use crate::ops::Links;
+
+/// What a file is to hold: bytes at hand, or a stream of them.
+pub enum Content {
+    /// All of it.
+    Bytes(Bytes),
+    /// Pieces in order. An error in the stream fails the write, and the file
+    /// stays as it was.
+    Stream(BoxStream<'static, Result<Bytes>>),
+}
+
+impl Content {
+    /// Brings the whole content into memory.
+    ///
+    /// # Errors
+    ///
+    /// `TooLarge` as soon as more than `max_bytes` have arrived; the stream's
+    /// own error.
+    pub async fn collect(self, max_bytes: u64) -> Result<Bytes> {
+        let too_large = || {
+            Error::too_large(format!(
+                "the content has more than the {max_bytes} bytes that a file may have here"
+            ))
+        };
+        match self {
+            Self::Bytes(bytes) if bytes.len() as u64 > max_bytes => Err(too_large()),
+            Self::Bytes(bytes) => Ok(bytes),
+            Self::Stream(mut stream) => {
+                let mut all = BytesMut::new();
+                while let Some(piece) = stream.next().await {
+                    let piece = piece?;
+                    if (all.len() + piece.len()) as u64 > max_bytes {
+                        return Err(too_large());
+                    }
+                    all.extend_from_slice(&piece);
+                }
+                Ok(all.freeze())
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => write!(f, "Bytes({} bytes)", bytes.len()),
+            Self::Stream(_) => f.write_str("Stream"),
+        }
+    }
+}
+
+impl From<Bytes> for Content {
+    fn from(bytes: Bytes) -> Self {
+        Self::Bytes(bytes)
+    }
+}
+
+impl From<Vec<u8>> for Content {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Bytes(bytes.into())
+    }
+}
+
+impl From<String> for Content {
+    fn from(text: String) -> Self {
+        Self::Bytes(text.into())
+    }
+}
+
+impl From<&str> for Content {
+    fn from(text: &str) -> Self {
+        Self::Bytes(Bytes::copy_from_slice(text.as_bytes()))
+    }
+}
+
+impl From<&[u8]> for Content {
+    fn from(bytes: &[u8]) -> Self {
+        Self::Bytes(Bytes::copy_from_slice(bytes))
+    }
+}
+
+impl<const N: usize> From<&[u8; N]> for Content {
+    fn from(bytes: &[u8; N]) -> Self {
+        Self::from(bytes.as_slice())
+    }
+}
+
+/// The SHA-256 of a file's bytes: what [`WriteMode::IfUnchanged`] compares.
+///
+/// ```
+/// use backend_core::ops::ContentHash;
+/// let hash = ContentHash::of(b"hello\n");
+/// assert_eq!(hash.to_string().parse(), Ok(hash));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ContentHash([u8; 32]);
+
+impl ContentHash {
+    /// The hash of `bytes`.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// The hash with these bytes.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The hash's bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+/// Computes a [`ContentHash`] of content that arrives in pieces.
+#[derive(Debug, Clone, Default)]
+pub struct ContentHasher(Sha256);
+
+impl ContentHasher {
+    /// Begins with no bytes.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next piece.
+    pub fn update(&mut self, piece: &[u8]) {
+        self.0.update(piece);
+    }
+
+    /// The hash of all pieces.
+    pub fn finish(self) -> ContentHash {
+        ContentHash(self.0.finalize().into())
+    }
+}
+
+impl fmt::Display for ContentHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ContentHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The text is not 64 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a content hash is 64 hexadecimal digits")]
+pub struct ContentHashError;
+
+impl std::str::FromStr for ContentHash {
+    type Err = ContentHashError;
+
+    fn from_str(text: &str) -> Result<Self, ContentHashError> {
+        let digits = text.as_bytes();
+        let mut bytes = [0; 32];
+        if digits.len() != 64 {
+            return Err(ContentHashError);
+        }
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            let digit = |at: u8| char::from(at).to_digit(16).ok_or(ContentHashError);
+            // Two hexadecimal digits are at most 0xff.
+            *byte = (digit(pair[0])? * 16 + digit(pair[1])?) as u8;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+/// When a write may go ahead.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WriteMode {
+    /// Always.
+    #[default]
+    Overwrite,
+    /// Only if nothing stands at the path; otherwise `AlreadyExists`.
+    CreateNew,
+    /// Only if the file's bytes still have this hash; otherwise `Conflict`, also
+    /// when the file is gone.
+    IfUnchanged(ContentHash),
+}
+
+impl WriteMode {
+    /// Whether a write may replace what stands at the path: `Some` with the
+    /// file's content, or `None` for nothing.
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists` or `Conflict`, as the mode says.
+    pub fn check(self, existing: Option<&[u8]>) -> Result<()> {
+        match (self, existing) {
+            (Self::Overwrite, _) | (Self::CreateNew, None) => Ok(()),
+            (Self::CreateNew, Some(_)) => Err(Error::already_exists()),
+            (Self::IfUnchanged(hash), Some(content)) if hash == ContentHash::of(content) => Ok(()),
+            (Self::IfUnchanged(_), _) => Err(Error::conflict()),
+        }
+    }
+
+    /// What a write to a directory fails with.
+    pub fn on_directory(self) -> Error {
+        match self {
+            Self::CreateNew => Error::already_exists(),
+            _ => Error::is_a_directory(),
+        }
+    }
+}
+
+/// How to `write`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WriteOptions {
+    /// What to do about symbolic links.
+    pub links: Links,
+    /// When the write may go ahead.
+    pub mode: WriteMode,
+    /// Whether the bytes must be on the disk before the call returns. Ignored
+    /// by a backend that has no disk.
+    pub durable: bool,
+}
+
+impl WriteOptions {
+    /// Sets what to do about symbolic links.
+    #[must_use]
+    pub fn links(mut self, links: Links) -> Self {
+        self.links = links;
+        self
+    }
+
+    /// Sets when the write may go ahead.
+    #[must_use]
+    pub fn mode(mut self, mode: WriteMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Sets whether to wait for the disk.
+    #[must_use]
+    pub fn durable(mut self, durable: bool) -> Self {
+        self.durable = durable;
+        self
+    }
+}
+
+/// What a write did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WriteOutcome {
+    /// Whether the file is new.
+    pub created: bool,
+    /// How many bytes it holds now.
+    pub size: u64,
+    /// The hash of these bytes.
+    pub hash: ContentHash,
+}
+
+impl WriteOutcome {
+    /// Describes a finished write of content that is at hand.
+    pub fn of(created: bool, content: &[u8]) -> Self {
+        Self::new(created, content.len() as u64, ContentHash::of(content))
+    }
+
+    /// Describes a finished write.
+    pub fn new(created: bool, size: u64, hash: ContentHash) -> Self {
+        Self {
+            created,
+            size,
+            hash,
+        }
+    }
+}
+
+/// How to `edit`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EditOptions {
+    /// What to do about symbolic links.
+    pub links: Links,
+    /// Only edit if the file's bytes have this hash; otherwise `Conflict`.
+    pub expected: Option<ContentHash>,
+}
+
+impl EditOptions {
+    /// Sets what to do about symbolic links.
+    #[must_use]
+    pub fn links(mut self, links: Links) -> Self {
+        self.links = links;
+        self
+    }
+
+    /// Sets what the file must hold for the edit to go ahead.
+    #[must_use]
+    pub fn expected(mut self, expected: ContentHash) -> Self {
+        self.expected = Some(expected);
+        self
+    }
+}
+
+/// What an edit did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EditOutcome {
+    /// How many places each edit replaced, in the order given.
+    pub replacements: Vec<usize>,
+    /// The line of the first change, counted from 1.
+    pub first_line: u64,
+    /// How many bytes the file holds now.
+    pub size: u64,
+    /// The hash of these bytes.
+    pub hash: ContentHash,
+}
+
+impl EditOutcome {
+    /// Describes a finished edit.
+    pub fn new(replacements: Vec<usize>, first_line: u64, size: u64, hash: ContentHash) -> Self {
+        Self {
+            replacements,
+            first_line,
+            size,
+            hash,
+        }
+    }
+}
+
+/// How to `create_dir`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CreateDirOptions {
+    /// What to do about symbolic links.
+    pub links: Links,
+}
+
+impl CreateDirOptions {
+    /// Sets what to do about symbolic links.
+    #[must_use]
+    pub fn links(mut self, links: Links) -> Self {
+        self.links = links;
+        self
+    }
+}
+
+/// How to `delete`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeleteOptions {
+    /// What to do about symbolic links above the path. The last component is
+    /// never followed.
+    pub links: Links,
+    /// Whether a directory may be deleted, with all it holds.
+    pub recursive: bool,
+}
+
+impl DeleteOptions {
+    /// Sets what to do about symbolic links above the path.
+    #[must_use]
+    pub fn links(mut self, links: Links) -> Self {
+        self.links = links;
+        self
+    }
+
+    /// Sets whether a directory may be deleted, with all it holds.
+    #[must_use]
+    pub fn recursive(mut self, recursive: bool) -> Self {
+        self.recursive = recursive;
+        self
+    }
+}
+
+/// How to `rename`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RenameOptions {
+    /// What to do about symbolic links above either path. The last components
+    /// are never followed.
+    pub links: Links,
+    /// Whether a file at the destination may be replaced.
+    pub overwrite: bool,
+}
+
+impl RenameOptions {
+    /// Sets what to do about symbolic links above either path.
+    #[must_use]
+    pub fn links(mut self, links: Links) -> Self {
+        self.links = links;
+        self
+    }
+
+    /// Sets whether a file at the destination may be replaced.
+    #[must_use]
+    pub fn overwrite(mut self, overwrite: bool) -> Self {
+        self.overwrite = overwrite;
+        self
+    }
+}
+
+/// How to `copy`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CopyOptions {
+    /// What to do about symbolic links above either path. The last components
+    /// are never followed.
+    pub links: Links,
+    /// Whether a file at the destination may be replaced.
+    pub overwrite: bool,
+    /// Whether a directory may be copied, with all it holds.
+    pub recursive: bool,
+}
+
+impl CopyOptions {
+    /// Sets what to do about symbolic links above either path.
+    #[must_use]
+    pub fn links(mut self, links: Links) -> Self {
+        self.links = links;
+        self
+    }
+
+    /// Sets whether a file at the destination may be replaced.
+    #[must_use]
+    pub fn overwrite(mut self, overwrite: bool) -> Self {
+        self.overwrite = overwrite;
+        self
+    }
+
+    /// Sets whether a directory may be copied, with all it holds.
+    #[must_use]
+    pub fn recursive(mut self, recursive: bool) -> Self {
+        self.recursive = recursive;
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use futures::executor::block_on;
+    use futures::stream;
+
+    #[test]
+    fn content_collects_up_to_a_limit() {
+        let pieces = || {
+            let pieces = [Ok(Bytes::from("ab")), Ok(Bytes::from("cd"))];
+            Content::Stream(stream::iter(pieces).boxed())
+        };
+        assert_eq!(block_on(pieces().collect(4)).unwrap(), "abcd");
+        let error = block_on(pieces().collect(3)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TooLarge);
+        let error = block_on(Content::from("abcd").collect(3)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TooLarge);
+        assert_eq!(format!("{:?} {:?}", pieces(), Content::from(b"ab")), "Stream Bytes(2 bytes)");
+    }
+
+    #[test]
+    fn a_failing_stream_fails_the_collection() {
+        let pieces = [Ok(Bytes::from("ab")), Err(Error::unavailable("gone"))];
+        let content = Content::Stream(stream::iter(pieces).boxed());
+        assert_eq!(
+            block_on(content.collect(9)).unwrap_err().kind(),
+            ErrorKind::Unavailable
+        );
+    }
+
+    #[test]
+    fn hashes_read_back() {
+        let hash = ContentHash::of(b"");
+        assert!(hash.to_string().starts_with("e3b0c442"));
+        assert_eq!(format!("{hash:?}"), hash.to_string());
+        assert_eq!(ContentHash::from_bytes(*hash.as_bytes()), hash);
+        for bad in ["", "zz", &"g".repeat(64), &"é".repeat(32)] {
+            assert_eq!(bad.parse::<ContentHash>(), Err(ContentHashError));
+        }
+    }
+}

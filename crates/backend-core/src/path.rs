@@ -1,0 +1,485 @@
+//! [`VPath`]: the one kind of path that crosses the [`Backend`](crate::Backend) trait.
+//!
+//! A path enters as a string once, at the edge, and is folded and checked there.
+//! From then on it is absolute, free of `.`, `..` and doubled slashes, and safe
+//! to compare byte by byte. Folding is lexical: nothing is expanded, decoded or
+//! looked up. What a path *leads to* is a question for the backend that owns it.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::limits::{NAME_BYTES, PATH_BYTES, TEMPORARY_PREFIX};
+
+/// An absolute, folded UTF-8 path inside a backend's name space.
+///
+/// Cloning is cheap: clones share one allocation. Paths order by their bytes,
+/// which is the order of every sorted result in this workspace.
+///
+/// ```
+/// use backend_core::VPath;
+///
+/// let work = VPath::parse("/workspace")?;
+/// assert_eq!(work.join("src/../notes.md")?.as_str(), "/workspace/notes.md");
+/// assert_eq!(work.join("/etc//hosts")?.as_str(), "/etc/hosts");
+/// assert_eq!(work.join("")?, work);
+/// assert!(work.join("../../..").is_err(), "nothing is above the root");
+/// # Ok::<(), backend_core::PathError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VPath(Arc<str>);
+
+/// Why a string is not a [`VPath`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PathError {
+    /// The string holds a NUL character.
+    #[error("the path {0} holds a NUL character; remove it")]
+    Nul(Quoted),
+    /// The string begins with `~`, which nobody expands.
+    #[error(
+        "the path {0} begins with '~', which is not expanded; give a path from the working directory"
+    )]
+    Home(Quoted),
+    /// The string is a Windows path with a drive letter.
+    #[error("the path {0} is a Windows path; use '/' and no drive letter")]
+    Drive(Quoted),
+    /// `..` climbs above the root.
+    #[error("the path {0} climbs above the root; use fewer '..'")]
+    AboveRoot(Quoted),
+    /// The folded path is longer than [`PATH_BYTES`].
+    #[error("the path {0} has {1} bytes, more than the {PATH_BYTES} a path can have")]
+    TooLong(Quoted, usize),
+    /// One component is longer than [`NAME_BYTES`].
+    #[error("the name {0} has {1} bytes, more than the {NAME_BYTES} a name can have")]
+    NameTooLong(Quoted, usize),
+    /// A component begins with [`TEMPORARY_PREFIX`].
+    #[error("the name {0} is reserved for files that are being written; choose another")]
+    Reserved(Quoted),
+    /// A single name was wanted and something else was given.
+    #[error("{0} is not the name of a file; give one name without '/'")]
+    NotAName(Quoted),
+}
+
+/// Text from outside, made fit for a message: quoted, escaped and cut.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Quoted(String);
+
+/// Bytes of foreign text that a message repeats.
+const QUOTED_BYTES: usize = 200;
+
+impl Quoted {
+    /// Takes the beginning of `text`; control characters print escaped.
+    pub fn new(text: &str) -> Self {
+        let cut = text.floor_char_boundary(QUOTED_BYTES);
+        if cut == text.len() {
+            Self(text.to_owned())
+        } else {
+            Self(format!("{}…", &text[..cut]))
+        }
+    }
+}
+
+impl fmt::Display for Quoted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "'{}'", self.0.escape_debug())
+    }
+}
+
+impl fmt::Debug for Quoted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl VPath {
+    /// The root, `/`.
+    pub fn root() -> Self {
+        Self(Arc::from("/"))
+    }
+
+    /// Folds `input`; a relative one starts at the root.
+    ///
+    /// # Errors
+    ///
+    /// [`PathError`] names what is wrong and what to write instead.
+    pub fn parse(input: &str) -> Result<Self, PathError> {
+        Self::fold("", input)
+    }
+
+    /// Folds `input`; a relative one starts at `self`, and `""`, `.` and `./`
+    /// are `self`.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse).
+    pub fn join(&self, input: &str) -> Result<Self, PathError> {
+        if input.starts_with('/') {
+            Self::fold("", input)
+        } else {
+            Self::fold(self.without_slash(), input)
+        }
+    }
+
+    /// The entry called `name` in this directory.
+    ///
+    /// # Errors
+    ///
+    /// [`PathError::NotAName`] for `""`, `.`, `..` and anything with a slash,
+    /// otherwise as [`parse`](Self::parse).
+    pub fn child(&self, name: &str) -> Result<Self, PathError> {
+        if matches!(name, "" | "." | "..") || name.contains('/') {
+            return Err(PathError::NotAName(Quoted::new(name)));
+        }
+        if name.contains('\0') {
+            return Err(PathError::Nul(Quoted::new(name)));
+        }
+        check_name(name)?;
+        let mut text = String::with_capacity(self.0.len() + 1 + name.len());
+        text.push_str(self.without_slash());
+        text.push('/');
+        text.push_str(name);
+        Self::checked(text)
+    }
+
+    /// The path as a string. Always begins with `/`; ends with one only if it
+    /// is the root.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether this is `/`.
+    pub fn is_root(&self) -> bool {
+        self.0.len() == 1
+    }
+
+    /// The last component, or `None` for the root.
+    pub fn file_name(&self) -> Option<&str> {
+        self.0
+            .rsplit_once('/')
+            .map(|(_, name)| name)
+            .filter(|name| !name.is_empty())
+    }
+
+    /// The directory that holds this path, or `None` for the root.
+    pub fn parent(&self) -> Option<Self> {
+        if self.is_root() {
+            return None;
+        }
+        let (parent, _) = self.0.rsplit_once('/')?;
+        Some(if parent.is_empty() {
+            Self::root()
+        } else {
+            Self(Arc::from(parent))
+        })
+    }
+
+    /// The directories above this path, the root first, itself not included.
+    ///
+    /// ```
+    /// use backend_core::VPath;
+    /// let above: Vec<_> = VPath::parse("/a/b/c")?.ancestors().collect();
+    /// assert_eq!(above, [VPath::root(), VPath::parse("/a")?, VPath::parse("/a/b")?]);
+    /// # Ok::<(), backend_core::PathError>(())
+    /// ```
+    pub fn ancestors(&self) -> impl Iterator<Item = Self> + '_ {
+        self.0
+            .char_indices()
+            .filter(|(_, c)| *c == '/')
+            .map(|(at, _)| match at {
+                0 => Self::root(),
+                _ => Self(Arc::from(&self.0[..at])),
+            })
+            .take_while(move |above| above.0.len() < self.0.len())
+    }
+
+    /// The names from the root down. Empty for the root.
+    pub fn components(&self) -> impl Iterator<Item = &str> {
+        self.0.split('/').filter(|name| !name.is_empty())
+    }
+
+    /// Whether this is `base` or lies beneath it. `/foobar` is not beneath `/foo`.
+    pub fn starts_with(&self, base: &Self) -> bool {
+        self.strip_prefix(base).is_some()
+    }
+
+    /// The part beneath `base` without a leading slash, `""` for `base` itself,
+    /// `None` if this path is not beneath it.
+    ///
+    /// ```
+    /// use backend_core::VPath;
+    /// let path = VPath::parse("/src/lib.rs")?;
+    /// assert_eq!(path.strip_prefix(&VPath::parse("/src")?), Some("lib.rs"));
+    /// assert_eq!(path.strip_prefix(&VPath::parse("/sr")?), None);
+    /// # Ok::<(), backend_core::PathError>(())
+    /// ```
+    pub fn strip_prefix(&self, base: &Self) -> Option<&str> {
+        if base.is_root() {
+            return self.0.strip_prefix('/');
+        }
+        match self.0.strip_prefix(base.as_str())? {
+            "" => Some(""),
+            rest => rest.strip_prefix('/'),
+        }
+    }
+
+    /// Moves this path from beneath `base` to beneath `target`.
+    ///
+    /// # Errors
+    ///
+    /// [`PathError::TooLong`] if the result is; [`PathError::NotAName`] if this
+    /// path is not beneath `base`.
+    pub fn rebase(&self, base: &Self, target: &Self) -> Result<Self, PathError> {
+        match self.strip_prefix(base) {
+            None => Err(PathError::NotAName(Quoted::new(&self.0))),
+            Some("") => Ok(target.clone()),
+            Some(rest) => Self::checked(format!("{}/{rest}", target.without_slash())),
+        }
+    }
+
+    /// The text in front of a child's slash: empty for the root.
+    fn without_slash(&self) -> &str {
+        if self.is_root() { "" } else { &self.0 }
+    }
+
+    fn fold(base: &str, input: &str) -> Result<Self, PathError> {
+        if input.contains('\0') {
+            return Err(PathError::Nul(Quoted::new(input)));
+        }
+        if input == "~" || input.starts_with("~/") {
+            return Err(PathError::Home(Quoted::new(input)));
+        }
+        if let [letter, b':', b'\\' | b'/', ..] = input.as_bytes()
+            && letter.is_ascii_alphabetic()
+        {
+            return Err(PathError::Drive(Quoted::new(input)));
+        }
+        let mut text = String::with_capacity(base.len() + 1 + input.len().min(PATH_BYTES));
+        text.push_str(base);
+        for name in input.split('/') {
+            match name {
+                "" | "." => {}
+                ".." => {
+                    let Some(slash) = text.rfind('/') else {
+                        return Err(PathError::AboveRoot(Quoted::new(input)));
+                    };
+                    text.truncate(slash);
+                }
+                name => {
+                    check_name(name)?;
+                    text.push('/');
+                    text.push_str(name);
+                }
+            }
+        }
+        if text.is_empty() {
+            return Ok(Self::root());
+        }
+        Self::checked(text)
+    }
+
+    fn checked(text: String) -> Result<Self, PathError> {
+        if text.len() > PATH_BYTES {
+            return Err(PathError::TooLong(Quoted::new(&text), text.len()));
+        }
+        Ok(Self(Arc::from(text)))
+    }
+}
+
+fn check_name(name: &str) -> Result<(), PathError> {
+    if name.len() > NAME_BYTES {
+        return Err(PathError::NameTooLong(Quoted::new(name), name.len()));
+    }
+    if name.starts_with(TEMPORARY_PREFIX) {
+        return Err(PathError::Reserved(Quoted::new(name)));
+    }
+    Ok(())
+}
+
+impl Default for VPath {
+    fn default() -> Self {
+        Self::root()
+    }
+}
+
+impl FromStr for VPath {
+    type Err = PathError;
+
+    fn from_str(input: &str) -> Result<Self, PathError> {
+        Self::parse(input)
+    }
+}
+
+impl TryFrom<&str> for VPath {
+    type Error = PathError;
+
+    fn try_from(input: &str) -> Result<Self, PathError> {
+        Self::parse(input)
+    }
+}
+
+impl AsRef<str> for VPath {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for VPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for VPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parse(input: &str) -> String {
+        VPath::parse(input).unwrap().as_str().to_owned()
+    }
+
+    #[test]
+    fn folds_every_spelling_of_the_root() {
+        for root in ["", ".", "./", "/", "/.", "//", "a/..", "/a/../", "././"] {
+            assert_eq!(parse(root), "/", "{root:?}");
+        }
+    }
+
+    #[test]
+    fn folds_dots_and_slashes() {
+        for (input, folded) in [
+            ("a//b/./c/", "/a/b/c"),
+            ("/a/../b", "/b"),
+            ("a..b", "/a..b"),
+            ("...", "/..."),
+            ("-rf", "/-rf"),
+            ("a:b", "/a:b"),
+            ("~backup", "/~backup"),
+            ("./~", "/~"),
+            ("a\nb", "/a\nb"),
+            ("%2e%2e/x", "/%2e%2e/x"),
+            ("$HOME", "/$HOME"),
+            ("a\\b", "/a\\b"),
+        ] {
+            assert_eq!(parse(input), folded, "{input:?}");
+        }
+    }
+
+    #[test]
+    fn refuses_with_a_reason() {
+        let long = "x".repeat(NAME_BYTES + 1);
+        let deep = "abcdefg/".repeat(600);
+        for (input, hint) in [
+            ("a\0b", "NUL"),
+            ("~", "not expanded"),
+            ("~/x", "not expanded"),
+            ("C:\\x", "Windows"),
+            ("c:/x", "Windows"),
+            ("..", "above the root"),
+            ("a/../..", "above the root"),
+            ("/../etc", "above the root"),
+            (long.as_str(), "255"),
+            (deep.as_str(), "4095"),
+            (".agentbox-tmp-1", "reserved"),
+        ] {
+            let error = VPath::parse(input).unwrap_err();
+            assert!(error.to_string().contains(hint), "{error}");
+        }
+    }
+
+    #[test]
+    fn messages_escape_and_cut_what_they_quote() {
+        let hostile = format!("~/\u{1b}[2J{}", "é".repeat(300));
+        let text = VPath::parse(&hostile).unwrap_err().to_string();
+        assert!(!text.contains('\u{1b}'), "{text}");
+        assert!(text.len() < 500, "{}", text.len());
+        let debug = format!("{:?}", Quoted::new("a\nb"));
+        assert_eq!(debug, r"'a\nb'");
+    }
+
+    #[test]
+    fn takes_paths_apart() {
+        let path = VPath::parse("/a/b").unwrap();
+        assert_eq!(path.file_name(), Some("b"));
+        assert_eq!(path.parent(), Some(VPath::parse("/a").unwrap()));
+        assert_eq!(VPath::parse("/a").unwrap().parent(), Some(VPath::root()));
+        assert_eq!(VPath::root().parent(), None);
+        assert_eq!(VPath::root().file_name(), None);
+        assert_eq!(path.components().collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(VPath::root().components().count(), 0);
+        assert_eq!(VPath::root().ancestors().count(), 0);
+        assert_eq!(format!("{path} {path:?}"), "/a/b \"/a/b\"");
+        assert_eq!(path.as_ref(), "/a/b");
+        assert_eq!("/a/b".parse::<VPath>().unwrap(), path);
+        assert_eq!(VPath::try_from("a/b").unwrap(), path);
+        assert_eq!(VPath::default(), VPath::root());
+    }
+
+    #[test]
+    fn a_sibling_with_the_same_beginning_is_not_beneath() {
+        let base = VPath::parse("/w/ok").unwrap();
+        let beneath = |p: &str| VPath::parse(p).unwrap().starts_with(&base);
+        assert!(beneath("/w/ok") && beneath("/w/ok/x"));
+        assert!(!beneath("/w/ok-evil") && !beneath("/w/OK") && !beneath("/w"));
+        assert!(base.starts_with(&VPath::root()));
+        assert!(VPath::root().starts_with(&VPath::root()));
+    }
+
+    #[test]
+    fn child_takes_one_name() {
+        let root = VPath::root();
+        assert_eq!(root.child("a").unwrap().as_str(), "/a");
+        for bad in ["", ".", "..", "a/b", "/", "a\0"] {
+            assert!(root.child(bad).is_err(), "{bad:?}");
+        }
+        assert!(root.child(&"x".repeat(256)).is_err());
+    }
+
+    #[test]
+    fn rebase_moves_a_subtree() {
+        let p = |s| VPath::parse(s).unwrap();
+        assert_eq!(p("/a/b/c").rebase(&p("/a"), &p("/x")).unwrap(), p("/x/b/c"));
+        assert_eq!(p("/a").rebase(&p("/a"), &p("/x")).unwrap(), p("/x"));
+        assert_eq!(p("/a/b").rebase(&p("/"), &p("/x")).unwrap(), p("/x/a/b"));
+        assert_eq!(p("/x/b").rebase(&p("/x"), &p("/")).unwrap(), p("/b"));
+        assert!(p("/ab").rebase(&p("/a"), &p("/x")).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn folding_is_idempotent_and_never_escapes(base in "[a-c/.]{0,12}", input in "\\PC{0,40}") {
+            let base = VPath::parse(&base).unwrap_or_default();
+            if let Ok(path) = base.join(&input) {
+                prop_assert_eq!(&VPath::parse(path.as_str()).unwrap(), &path);
+                prop_assert!(path.as_str().starts_with('/'));
+                prop_assert!(path.components().all(|c| !matches!(c, "" | "." | "..")));
+                prop_assert!(path.is_root() || !path.as_str().ends_with('/'));
+                prop_assert_eq!(path.components().count(), path.ancestors().count());
+            }
+        }
+
+        #[test]
+        fn any_string_is_a_path_or_a_typed_error(input in any::<String>()) {
+            if let Err(error) = VPath::parse(&input) {
+                prop_assert!(!error.to_string().is_empty());
+            }
+        }
+
+        #[test]
+        fn what_is_joined_is_beneath_unless_it_climbs(a in "[a-z]{1,3}(/[a-z]{1,3}){0,3}", b in "[a-z.]{1,3}(/[a-z]{1,3}){0,3}") {
+            prop_assume!(!b.split('/').any(|c| c == ".."));
+            let base = VPath::parse(&a).unwrap();
+            let joined = base.join(&b).unwrap();
+            prop_assert!(joined.starts_with(&base));
+            let rest = joined.strip_prefix(&base).unwrap();
+            prop_assert_eq!(base.join(rest).unwrap(), joined.clone());
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Searching, as pure code: the glob and grep dialects, what a search leaves
+//! out, and the one walk that every backend uses.
+//!
+//! Nothing here opens a file. [`Walk`] says which directory to list and which
+//! ignore file to read next, and its driver (an in-memory store, a real
+//! directory, a remote one) does so and hands the answer back. [`GrepWorker`]
+//! searches bytes it is given. So hidden files, ignore files, exclusion, order
+//! and the regular expression dialect cannot differ between backends.
+
+mod collect;
+mod exclude;
+mod glob;
+mod grep;
+mod ignore_rules;
+mod walk;
+
+pub use collect::GlobCollector;
+pub use exclude::{Exclude, ExcludeAction, ExcludeRule, ExcludeState};
+pub use glob::{Glob, GlobError};
+pub use grep::{Grep, GrepCollector, GrepPatternError, GrepWorker, Passed};
+pub use walk::{Child, Step, Walk, WalkOptions};

@@ -1,0 +1,106 @@
+//! Puts found files in order and cuts the result at its limit.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::ControlFlow;
+use std::time::SystemTime;
+
+use crate::ops::{Entry, GlobOrder, GlobQuery, GlobResult, Skipped};
+use crate::path::VPath;
+
+/// Collects what a walk finds, in memory bounded by the query's limit.
+#[derive(Debug)]
+pub struct GlobCollector {
+    limit: usize,
+    found: Found,
+    truncated: bool,
+}
+
+#[derive(Debug)]
+enum Found {
+    ByPath(Vec<Entry>),
+    /// The greatest key is the file to give up first: the oldest, and among
+    /// equally old ones the last by path.
+    NewestFirst(BinaryHeap<Aged>),
+}
+
+#[derive(Debug)]
+struct Aged(Entry);
+
+impl Aged {
+    fn key(&self) -> (Reverse<Option<SystemTime>>, &VPath) {
+        (Reverse(self.0.modified), &self.0.path)
+    }
+}
+
+impl Ord for Aged {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl PartialOrd for Aged {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Aged {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Aged {}
+
+impl GlobCollector {
+    /// Collects the answer to `query`.
+    pub fn new(query: &GlobQuery) -> Self {
+        let found = match query.order {
+            GlobOrder::Path => Found::ByPath(Vec::new()),
+            GlobOrder::NewestFirst => Found::NewestFirst(BinaryHeap::new()),
+        };
+        Self {
+            limit: query.limit,
+            found,
+            truncated: false,
+        }
+    }
+
+    /// Adds a file. The caller hands files over in path order.
+    ///
+    /// Breaks when no further file can change the result.
+    pub fn add(&mut self, entry: Entry) -> ControlFlow<()> {
+        match &mut self.found {
+            Found::ByPath(files) if files.len() == self.limit => {
+                self.truncated = true;
+                return ControlFlow::Break(());
+            }
+            Found::ByPath(files) => files.push(entry),
+            Found::NewestFirst(files) => {
+                files.push(Aged(entry));
+                if files.len() > self.limit {
+                    files.pop();
+                    self.truncated = true;
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The result, with what the walk passed over.
+    pub fn finish(self, skipped: Skipped) -> GlobResult {
+        let files = match self.found {
+            Found::ByPath(files) => files,
+            Found::NewestFirst(files) => {
+                let sorted = files.into_sorted_vec();
+                sorted.into_iter().map(|aged| aged.0).collect()
+            }
+        };
+        GlobResult {
+            files,
+            truncated: self.truncated,
+            skipped,
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! [`Exclude`]: what a policy wants left out of `ls`, `glob` and `grep`.
+//!
+//! Leaving out happens where the entries are found, before any limit is applied
+//! and before anything is counted, so that a result says nothing about what is
+//! hidden, not even that there is something.
+//!
+//! An `Exclude` is made of layers, and a path is hidden if any layer hides it:
+//! adding a layer never shows more. Within a layer the first rule that matches
+//! decides; where none does, the path shares the lot of its directory, and the
+//! root is kept. So what lies in a hidden directory is hidden, unless an earlier
+//! rule keeps it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::path::VPath;
+use crate::search::{Glob, GlobError};
+
+/// Rules for leaving entries out. The default leaves out nothing.
+///
+/// It is plain data, [`layers`](Self::layers) of strings, and can be rebuilt from
+/// it elsewhere. Cloning is cheap: clones share what was compiled.
+///
+/// ```
+/// use backend_core::VPath;
+/// use backend_core::search::{Exclude, ExcludeRule};
+///
+/// let exclude = Exclude::from_layers(vec![vec![
+///     ExcludeRule::keep("/secrets/public"),
+///     ExcludeRule::hide("/secrets"),
+///     ExcludeRule::hide("*.pem"),
+/// ]])?;
+/// let hides = |path| Ok::<_, backend_core::PathError>(exclude.hides(&VPath::parse(path)?));
+/// assert!(hides("/secrets/a/b")? && hides("/home/key.pem")?);
+/// assert!(!hides("/secrets/public/a")? && !hides("/home")?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Exclude(Option<Arc<Rules>>);
+
+struct Rules {
+    layers: Vec<Vec<ExcludeRule>>,
+    /// The patterns of `layers`, compiled.
+    globs: Vec<Vec<Glob>>,
+}
+
+/// What to do with the paths that match a pattern.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct ExcludeRule {
+    /// A [`Glob`]. One without a slash matches at any depth, any other from the
+    /// root, whether or not it begins with a slash.
+    pub pattern: String,
+    /// What happens to a match.
+    pub action: ExcludeAction,
+}
+
+/// What an [`ExcludeRule`] does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ExcludeAction {
+    /// Leave it out, and what lies beneath it.
+    Hide,
+    /// Show it, and what lies beneath it.
+    Keep,
+}
+
+impl ExcludeRule {
+    /// A rule that does `action` to what `pattern` matches.
+    pub fn new(pattern: impl Into<String>, action: ExcludeAction) -> Self {
+        Self {
+            pattern: pattern.into(),
+            action,
+        }
+    }
+
+    /// A rule that leaves out what `pattern` matches.
+    pub fn hide(pattern: impl Into<String>) -> Self {
+        Self::new(pattern, ExcludeAction::Hide)
+    }
+
+    /// A rule that shows what `pattern` matches.
+    pub fn keep(pattern: impl Into<String>) -> Self {
+        Self::new(pattern, ExcludeAction::Keep)
+    }
+}
+
+impl Exclude {
+    /// Leaves out nothing, at no cost.
+    pub const fn none() -> Self {
+        Self(None)
+    }
+
+    /// Leaves out what any of `patterns` matches.
+    ///
+    /// # Errors
+    ///
+    /// [`GlobError`] if one of them is not a [`Glob`].
+    pub fn hide(patterns: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, GlobError> {
+        Self::from_layers(vec![patterns.into_iter().map(ExcludeRule::hide).collect()])
+    }
+
+    /// Leaves out what any of `layers` hides. Layers without a rule are dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`GlobError`] if a pattern is not a [`Glob`].
+    pub fn from_layers(mut layers: Vec<Vec<ExcludeRule>>) -> Result<Self, GlobError> {
+        layers.retain(|layer| !layer.is_empty());
+        if layers.is_empty() {
+            return Ok(Self::none());
+        }
+        let globs = layers
+            .iter()
+            .map(|layer| layer.iter().map(|rule| Glob::new(&rule.pattern)).collect())
+            .collect::<Result<_, _>>()?;
+        Ok(Self(Some(Arc::new(Rules { layers, globs }))))
+    }
+
+    /// Whether this leaves out nothing.
+    pub fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The rules, as [`from_layers`](Self::from_layers) takes them.
+    pub fn layers(&self) -> &[Vec<ExcludeRule>] {
+        self.0.as_ref().map_or(&[], |rules| &rules.layers)
+    }
+
+    /// Leaves out what this or `other` leaves out.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        let (Some(one), Some(two)) = (&self.0, &other.0) else {
+            return if self.is_none() { other } else { self }.clone();
+        };
+        Self(Some(Arc::new(Rules {
+            layers: [&one.layers[..], &two.layers].concat(),
+            globs: [&one.globs[..], &two.globs].concat(),
+        })))
+    }
+
+    /// Whether `path` is left out.
+    pub fn hides(&self, path: &VPath) -> bool {
+        self.state_for(path).is_hidden()
+    }
+
+    /// What the rules say about `directory`, to go on from with
+    /// [`enter`](Self::enter).
+    pub fn state_for(&self, directory: &VPath) -> ExcludeState {
+        let mut state = ExcludeState::default();
+        if !self.is_none() {
+            for path in directory.ancestors() {
+                state = self.enter(&state, &path);
+            }
+            state = self.enter(&state, directory);
+        }
+        state
+    }
+
+    /// What the rules say about `child`, an entry of the directory that `state`
+    /// speaks about.
+    ///
+    /// ```
+    /// use backend_core::VPath;
+    /// use backend_core::search::Exclude;
+    ///
+    /// let exclude = Exclude::hide(["target"])?;
+    /// let root = exclude.state_for(&VPath::root());
+    /// assert!(exclude.enter(&root, &VPath::parse("/target")?).is_hidden());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn enter(&self, state: &ExcludeState, child: &VPath) -> ExcludeState {
+        let Some(rules) = &self.0 else {
+            return ExcludeState::default();
+        };
+        let decide = |layer| rules.decide(layer, child).unwrap_or(state.hidden_by(layer));
+        if (0..rules.layers.len()).all(|layer| decide(layer) == state.hidden_by(layer)) {
+            return state.clone();
+        }
+        ExcludeState::new((0..rules.layers.len()).map(decide))
+    }
+
+    /// Whether everything beneath `directory`, which `state` speaks about, is
+    /// left out, so that a walk need not look there. `true` is certain, `false`
+    /// is not.
+    pub fn prunes(&self, state: &ExcludeState, directory: &VPath) -> bool {
+        self.0.as_ref().is_some_and(|rules| {
+            (0..rules.layers.len())
+                .any(|layer| state.hidden_by(layer) && !rules.may_keep_beneath(layer, directory))
+        })
+    }
+}
+
+impl Rules {
+    fn rules(&self, layer: usize) -> impl Iterator<Item = (&Glob, ExcludeAction)> {
+        let actions = self.layers[layer].iter().map(|rule| rule.action);
+        self.globs[layer].iter().zip(actions)
+    }
+
+    /// Whether `layer` hides `path`, as far as its own rules say.
+    fn decide(&self, layer: usize, path: &VPath) -> Option<bool> {
+        // From the root, absolute and relative patterns say the same.
+        let relative = path.as_str().strip_prefix('/')?;
+        self.rules(layer)
+            .find(|(glob, _)| glob.matches_relative(relative))
+            .map(|(_, action)| action == ExcludeAction::Hide)
+    }
+
+    fn may_keep_beneath(&self, layer: usize, directory: &VPath) -> bool {
+        let root = VPath::root();
+        self.rules(layer).any(|(glob, action)| {
+            action == ExcludeAction::Keep && glob.may_match_beneath(&root, directory)
+        })
+    }
+}
+
+impl PartialEq for Exclude {
+    fn eq(&self, other: &Self) -> bool {
+        self.layers() == other.layers()
+    }
+}
+
+impl Eq for Exclude {}
+
+impl fmt::Debug for Exclude {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Exclude").field(&self.layers()).finish()
+    }
+}
+
+/// What an [`Exclude`] says about one path. Cheap to clone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExcludeState {
+    /// Which layers hide the path; `None` if none does.
+    layers: Option<Arc<[bool]>>,
+}
+
+impl ExcludeState {
+    fn new(layers: impl Iterator<Item = bool>) -> Self {
+        let layers: Arc<[bool]> = layers.collect();
+        Self {
+            layers: layers.contains(&true).then_some(layers),
+        }
+    }
+
+    /// Whether the path is left out.
+    pub fn is_hidden(&self) -> bool {
+        self.layers.is_some()
+    }
+
+    fn hidden_by(&self, layer: usize) -> bool {
+        self.layers
+            .as_ref()
+            .is_some_and(|layers| layers.get(layer) == Some(&true))
+    }
+}
+
+#[cfg(test)]
+#[path = "exclude_tests.rs"]
+mod tests;

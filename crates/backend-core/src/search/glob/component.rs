@@ -1,0 +1,264 @@
+//! One alternative of a glob, read component by component, and how it matches.
+//!
+//! Matching needs no regular expression: within a name only the last `*`, and
+//! among names only the last `**`, can ever have to give way, so one remembered
+//! place to go back to is enough and the time is bounded by the length of the
+//! pattern times the length of the path.
+
+use super::expand::Token;
+
+/// What one name of a path must look like, or `**`.
+#[derive(Debug, PartialEq)]
+enum Component {
+    /// `**`: any number of names, or none.
+    AnyDepth,
+    /// Exactly this name.
+    Literal(String),
+    /// One `*` between two texts, either of which may be empty.
+    Affixes { prefix: String, suffix: String },
+    /// Anything else. `*` never follows `*`.
+    Tokens(Vec<Token>),
+}
+
+/// One alternative of a glob.
+///
+/// The last component is never `**`, and `**` never follows `**`.
+#[derive(Debug)]
+pub(super) struct Alternative {
+    components: Vec<Component>,
+}
+
+/// Why an alternative cannot match any file.
+#[derive(Debug, PartialEq)]
+pub(super) enum Unmatchable {
+    Empty,
+    ParentComponent,
+    TrailingSlash,
+}
+
+impl Alternative {
+    /// Reads the alternative; empty and `.` components are dropped, as in a path.
+    pub(super) fn new(tokens: &[Token], absolute: bool) -> Result<Self, Unmatchable> {
+        let is_noise = |part: &&[Token]| matches!(part, [] | [Token::Literal('.')]);
+        let parts = || tokens.split(|token| *token == Token::Slash);
+        let mut components: Vec<_> = parts()
+            .filter(|part| !is_noise(part))
+            .map(Component::new)
+            .collect();
+        if components.is_empty() {
+            return Err(Unmatchable::Empty);
+        }
+        if parts().next_back().is_some_and(|part| is_noise(&part)) {
+            return Err(Unmatchable::TrailingSlash);
+        }
+        if components
+            .iter()
+            .any(|component| component.is_literal(".."))
+        {
+            return Err(Unmatchable::ParentComponent);
+        }
+        if !absolute && components.len() == 1 {
+            components.insert(0, Component::AnyDepth);
+        }
+        if components.last() == Some(&Component::AnyDepth) {
+            // Beneath a directory, not the directory itself: `a/**` is `a/**/*`.
+            components.push(Component::ANY_NAME);
+        }
+        components
+            .dedup_by(|one, other| *one == Component::AnyDepth && *other == Component::AnyDepth);
+        Ok(Self { components })
+    }
+
+    /// Whether the whole of `path`, whose last name is `name`, matches.
+    pub(super) fn matches(&self, path: &str, name: &str) -> bool {
+        match &self.components[..] {
+            // Most patterns look like this, and most paths fail at their name.
+            [Component::AnyDepth, last] => last.matches(name),
+            [.., last] => last.matches(name) && self.matches_fully(path),
+            [] => false,
+        }
+    }
+
+    fn matches_fully(&self, path: &str) -> bool {
+        let mut components = &self.components[..];
+        let mut rest = Some(path);
+        let mut retry = None;
+        loop {
+            match (components, rest) {
+                ([], None) => return true,
+                ([Component::AnyDepth, behind @ ..], Some(path)) => {
+                    components = behind;
+                    retry = Some((behind, path));
+                    continue;
+                }
+                ([component, behind @ ..], Some(path)) => {
+                    let (name, below) = split_name(path);
+                    if component.matches(name) {
+                        components = behind;
+                        rest = below;
+                        continue;
+                    }
+                }
+                // The path is used up: letting `**` take more of it cannot help.
+                (_, None) => return false,
+                ([], Some(_)) => {}
+            }
+            let Some((behind, path)) = retry else {
+                return false;
+            };
+            let Some(below) = split_name(path).1 else {
+                return false;
+            };
+            retry = Some((behind, below));
+            components = behind;
+            rest = Some(below);
+        }
+    }
+
+    /// Whether anything beneath the directory `path` can match. Exact up to the
+    /// first `**`, behind which everything is possible.
+    pub(super) fn may_match_beneath(&self, path: &str) -> bool {
+        let mut components = self.components.iter();
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            match components.next() {
+                Some(Component::AnyDepth) => return true,
+                Some(component) if component.matches(name) => {}
+                _ => return false,
+            }
+        }
+        components.next().is_some()
+    }
+
+    /// The names of the directories that every match lies in.
+    pub(super) fn literal_directories(&self) -> impl Iterator<Item = &str> {
+        let directories = self.components.len().saturating_sub(1);
+        self.components[..directories]
+            .iter()
+            .map_while(|component| match component {
+                Component::Literal(name) => Some(name.as_str()),
+                _ => None,
+            })
+    }
+
+    /// Whether a component that begins with a literal dot matches `name`.
+    pub(super) fn names_hidden(&self, name: &str) -> bool {
+        self.components
+            .iter()
+            .any(|component| component.begins_with_dot() && component.matches(name))
+    }
+}
+
+impl Component {
+    const ANY_NAME: Self = Self::Affixes {
+        prefix: String::new(),
+        suffix: String::new(),
+    };
+
+    fn new(tokens: &[Token]) -> Self {
+        if tokens == [Token::Many, Token::Many] {
+            return Self::AnyDepth;
+        }
+        let mut tokens = tokens.to_vec();
+        tokens.dedup_by(|one, other| *one == Token::Many && *other == Token::Many);
+        if let Some(name) = literal(&tokens) {
+            return Self::Literal(name);
+        }
+        let mut around = tokens.splitn(2, |token| *token == Token::Many);
+        match (
+            around.next().and_then(literal),
+            around.next().and_then(literal),
+        ) {
+            (Some(prefix), Some(suffix)) => Self::Affixes { prefix, suffix },
+            _ => Self::Tokens(tokens),
+        }
+    }
+
+    fn is_literal(&self, name: &str) -> bool {
+        matches!(self, Self::Literal(literal) if literal == name)
+    }
+
+    fn begins_with_dot(&self) -> bool {
+        match self {
+            Self::AnyDepth => false,
+            Self::Literal(text) | Self::Affixes { prefix: text, .. } => text.starts_with('.'),
+            Self::Tokens(tokens) => tokens.first() == Some(&Token::Literal('.')),
+        }
+    }
+
+    /// Whether this matches one name. `**` matches any.
+    fn matches(&self, name: &str) -> bool {
+        match self {
+            Self::AnyDepth => true,
+            Self::Literal(literal) => literal == name,
+            Self::Affixes { prefix, suffix } => {
+                // Comparing with an empty `String` is slow on some machines: its
+                // pointer dangles, and a masked vector load through it takes the
+                // processor's slow path.
+                name.len() >= prefix.len() + suffix.len()
+                    && (prefix.is_empty() || name.starts_with(prefix.as_str()))
+                    && (suffix.is_empty() || name.ends_with(suffix.as_str()))
+            }
+            Self::Tokens(tokens) => tokens_match(tokens, name),
+        }
+    }
+}
+
+/// The text of tokens that are all literal.
+fn literal(tokens: &[Token]) -> Option<String> {
+    tokens
+        .iter()
+        .map(|token| match token {
+            Token::Literal(c) => Some(*c),
+            _ => None,
+        })
+        .collect()
+}
+
+fn tokens_match(tokens: &[Token], name: &str) -> bool {
+    let mut tokens = tokens;
+    let mut rest = name.chars();
+    let mut retry = None;
+    loop {
+        let before = rest.clone();
+        match (tokens, rest.next()) {
+            ([], None) => return true,
+            ([Token::Many, behind @ ..], _) => {
+                rest = before;
+                tokens = behind;
+                retry = Some((behind, rest.clone()));
+                continue;
+            }
+            ([token, behind @ ..], Some(c)) if token_matches(token, c) => {
+                tokens = behind;
+                continue;
+            }
+            // The name is used up: letting `*` take more of it cannot help.
+            (_, None) => return false,
+            (_, Some(_)) => {}
+        }
+        let Some((behind, mut longer)) = retry else {
+            return false;
+        };
+        longer.next();
+        tokens = behind;
+        rest = longer.clone();
+        retry = Some((behind, longer));
+    }
+}
+
+fn token_matches(token: &Token, c: char) -> bool {
+    match token {
+        Token::Literal(literal) => *literal == c,
+        Token::One => true,
+        Token::Class(class) => class.contains(c),
+        Token::Slash | Token::Many => false,
+    }
+}
+
+/// The first name of `path`, and what lies behind its slash.
+fn split_name(path: &str) -> (&str, Option<&str>) {
+    match memchr::memchr(b'/', path.as_bytes()) {
+        Some(slash) => (&path[..slash], Some(&path[slash + 1..])),
+        None => (path, None),
+    }
+}

@@ -1,0 +1,589 @@
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::limits::PATH_BYTES;
+
+fn glob(pattern: &str) -> Glob {
+    Glob::new(pattern).unwrap_or_else(|error| panic!("{pattern}: {error}"))
+}
+
+fn path(text: &str) -> VPath {
+    VPath::parse(text).unwrap()
+}
+
+/// Whether `pattern` matches `text` in a search that starts at the root.
+fn matches(pattern: &str, text: &str) -> bool {
+    glob(pattern).matches(&VPath::root(), &path(text))
+}
+
+#[test]
+fn matches_what_it_says() {
+    for (pattern, text) in [
+        ("*", "a"),
+        ("*", "a/b/c"),
+        ("*.rs", "a/b/main.rs"),
+        ("*.rs", "é/main.rs"),
+        ("./*.rs", "a/b/main.rs"),
+        ("src/*.rs", "src/main.rs"),
+        ("./src//./*.rs", "src/main.rs"),
+        ("**", "a"),
+        ("**", "a/.b/c"),
+        ("**/**", "a"),
+        ("**/x", "x"),
+        ("**/x", "a/b/x"),
+        ("a/**", "a/b"),
+        ("a/**", "a/b/c"),
+        ("a/**/c", "a/c"),
+        ("a/**/c", "a/b/b/c"),
+        ("a/**/b/**/c", "a/x/b/b/y/c"),
+        ("a/**/b/*", "a/b/b/c"),
+        ("a**b", "aXYb"),
+        ("***", "a/b"),
+        ("a?c", "aéc"),
+        ("[a-cx]", "x"),
+        ("[!a]", "b"),
+        ("[^a]", "b"),
+        ("[]]", "]"),
+        ("[!]]", "x"),
+        ("[a-]", "-"),
+        ("[-a]", "-"),
+        ("[\\]]", "]"),
+        ("[a\\-z]", "-"),
+        ("[é-ü]", "ö"),
+        ("a]b", "a]b"),
+        ("a,b", "a,b"),
+        ("{a,b}", "b"),
+        ("{a}", "a"),
+        ("x{,.gz}", "x"),
+        ("x{,.gz}", "x.gz"),
+        ("{a,b{c,d/e}}", "bd/e"),
+        ("{src,tests}/**/*.{rs,toml}", "tests/x.toml"),
+        ("{src/*.rs,*.toml}", "a/b/x.toml"),
+        ("{**,a}/x", "b/x"),
+        ("[{,}]", ","),
+        ("{[,],b}", ","),
+        ("{\\,,b}", ","),
+        ("\\*", "*"),
+        ("\\{a\\}", "{a}"),
+        ("a\\/b", "a/b"),
+        ("*a*b*c", "xaybzbbc"),
+        ("*a?c*e", "acabcde"),
+        ("/a/*", "a/b"),
+        ("{/a,/b}/c", "b/c"),
+    ] {
+        assert!(matches(pattern, text), "{pattern} should match {text}");
+    }
+}
+
+#[test]
+fn matches_nothing_else() {
+    for (pattern, text) in [
+        ("*.rs", "main.RS"),
+        ("src/*.rs", "src/a/main.rs"),
+        ("src/*.rs", "x/src/main.rs"),
+        ("a/**", "a"),
+        ("a/**/c", "a/b/d"),
+        ("a/b", "a"),
+        ("a/b", "a/b/c"),
+        ("**/a/b", "b"),
+        ("**/a/*", "b/c/d"),
+        ("a?c", "a/c"),
+        ("a[!b]c", "a/c"),
+        ("a[/]c", "a/c"),
+        ("a[.-0]c", "a/c"),
+        ("ab*bc", "abc"),
+        ("*a?", "a"),
+        ("[a-c]", "d"),
+        ("\\*", "a"),
+        ("a*b*c", "abab"),
+        ("?", "ab"),
+        ("/a", "b/a"),
+        ("/a/b", "x/a/b"),
+    ] {
+        assert!(!matches(pattern, text), "{pattern} should not match {text}");
+    }
+}
+
+#[test]
+fn absolute_patterns_are_matched_from_the_root() {
+    let start = path("/work");
+    let file = path("/work/src/a.rs");
+    assert!(glob("/work/**/*.rs").matches(&start, &file));
+    assert!(!glob("/src/*.rs").matches(&start, &file));
+    assert!(glob("src/*.rs").matches(&start, &file));
+    assert!(!glob("work/src/*.rs").matches(&start, &file));
+    assert!(!glob("*.rs").matches(&path("/other"), &file));
+    assert!(!glob("**").matches(&start, &start));
+    assert!(!glob("/**").matches(&VPath::root(), &VPath::root()));
+    assert!(glob("/a").is_absolute() && !glob("a").is_absolute());
+}
+
+#[test]
+fn refuses_with_a_reason() {
+    use GlobError as E;
+    let quoted = |pattern| Quoted::new(pattern);
+    for (pattern, error, hint) in [
+        ("", E::Empty, "'**'"),
+        (".", E::Empty, "'**'"),
+        ("./", E::Empty, "'**'"),
+        ("/", E::Empty, "'**'"),
+        ("{,a}", E::Empty, "'**'"),
+        ("a\0", E::Nul(quoted("a\0")), "remove"),
+        ("../a", E::ParentComponent(quoted("../a")), "path instead"),
+        ("a/{..,b}", E::ParentComponent(quoted("a/{..,b}")), "'..'"),
+        ("\\.\\.", E::ParentComponent(quoted("\\.\\.")), "'..'"),
+        ("dir/", E::TrailingSlash(quoted("dir/")), "dir/**"),
+        ("dir/.", E::TrailingSlash(quoted("dir/.")), "dir/**"),
+        ("a/{b,}", E::TrailingSlash(quoted("a/{b,}")), "dir/**"),
+    ] {
+        let found = Glob::new(pattern).unwrap_err();
+        assert_eq!(found, error, "{pattern:?}");
+        assert!(found.to_string().contains(hint), "{found}");
+    }
+    let long = "a".repeat(PATTERN_BYTES + 1);
+    assert_eq!(Glob::new(&long), Err(E::TooLong(PATTERN_BYTES + 1)));
+    for many in ["{a,b}".repeat(9), format!("{{{}}}", "a,".repeat(300))] {
+        let found = Glob::new(&many).unwrap_err();
+        assert!(matches!(found, E::TooManyAlternatives(_)), "{found}");
+        assert!(found.to_string().contains("{a,b}"), "{found}");
+    }
+    assert!(Glob::new(&"{a,b}".repeat(8)).is_ok(), "256 are fine");
+}
+
+#[test]
+fn syntax_errors_say_where() {
+    for (pattern, byte, hint) in [
+        ("a[b", 1, "'[' is never closed"),
+        ("[]", 0, "'[' is never closed"),
+        ("[!]", 0, "'[' is never closed"),
+        ("[a-", 0, "'[' is never closed"),
+        ("{[a,b}", 1, "'[' is never closed"),
+        ("é{a,{b}", 2, "'{' is never closed"),
+        ("a}b", 1, "'}' closes nothing"),
+        ("a\\", 1, "escapes nothing"),
+        ("[a\\", 2, "escapes nothing"),
+        ("x[z-a]", 1, "backwards"),
+        ("{a,/b}", 0, "begin with '/'"),
+    ] {
+        let error = Glob::new(pattern).unwrap_err();
+        let GlobError::Syntax { message, at, .. } = &error else {
+            panic!("{pattern}: {error}");
+        };
+        assert!(message.contains(hint), "{pattern}: {message}");
+        assert_eq!(*at, byte, "{pattern}");
+        assert!(error.to_string().contains(&format!("byte {byte}")));
+    }
+}
+
+#[test]
+fn an_absolute_pattern_must_meet_the_start() {
+    let check = |pattern: &str, start: &str| glob(pattern).check_start(&path(start));
+    for (pattern, start) in [
+        ("*.rs", "/work"),
+        ("/work/*.rs", "/work"),
+        ("/work/src/*.rs", "/work"),
+        ("/work/**/*.rs", "/work/src"),
+        ("/{docs,work}/**", "/work"),
+        ("/**/x", "/work"),
+        ("/work/a.rs", "/work/a.rs"),
+    ] {
+        assert_eq!(check(pattern, start), Ok(()), "{pattern} from {start}");
+    }
+    for (pattern, start) in [
+        ("/docs/**", "/work"),
+        ("/work/*.rs", "/work/src"),
+        ("/w*/x", "/docs"),
+        ("/x", "/work"),
+    ] {
+        let error = check(pattern, start).unwrap_err();
+        assert!(matches!(error, GlobError::Outside { .. }));
+        assert!(error.to_string().contains("relative pattern"), "{error}");
+    }
+}
+
+#[test]
+fn directories_that_cannot_hold_a_match_are_known() {
+    let may = |pattern: &str, start: &str, directory: &str| {
+        glob(pattern).may_match_beneath(&path(start), &path(directory))
+    };
+    assert!(may("src/**/*.rs", "/", "/"));
+    assert!(may("src/**/*.rs", "/", "/src/a/b"));
+    assert!(!may("src/**/*.rs", "/", "/docs"));
+    assert!(!may("{src,tests}/*", "/", "/docs") && may("{src,tests}/*", "/", "/tests"));
+    assert!(!may("src/*", "/", "/src/a"));
+    assert!(may("*.rs", "/work", "/work/any/where"));
+    assert!(may("src/*", "/work", "/work/src") && !may("src/*", "/work", "/work/docs"));
+    assert!(may("/work/src/*", "/work", "/work") && !may("/work/src/*", "/work", "/work/docs"));
+    assert!(
+        may("src/*", "/work/a", "/work"),
+        "the start lies beneath it"
+    );
+    assert!(!may("src/*", "/work/a", "/work/b"));
+}
+
+#[test]
+fn literal_prefixes_are_those_of_all_alternatives() {
+    for (pattern, prefix) in [
+        ("a/b/*", "a/b"),
+        ("/a/b/c", "a/b"),
+        ("a/{b,c}/d", "a"),
+        ("a/b/{c,d/e}", "a/b"),
+        ("{a,b}/c", ""),
+        ("a/**", "a"),
+        ("a", ""),
+        ("a/b*/c", "a"),
+    ] {
+        assert_eq!(glob(pattern).literal_prefix(), prefix, "{pattern}");
+    }
+}
+
+#[test]
+fn only_a_literal_dot_names_what_is_hidden() {
+    for (pattern, name) in [
+        (".env", ".env"),
+        ("**/.env*", ".env.local"),
+        (".github/**", ".github"),
+        ("{a,.b}/c", ".b"),
+        ("\\.x", ".x"),
+        (".?[a-z]*", ".gitignore"),
+    ] {
+        assert!(glob(pattern).names_hidden(name), "{pattern} names {name}");
+    }
+    for (pattern, name) in [
+        ("*", ".env"),
+        ("**", ".env"),
+        ("?env", ".env"),
+        ("[.]env", ".env"),
+        (".env", ".envrc"),
+        (".a/.b", ".c"),
+    ] {
+        assert!(!glob(pattern).names_hidden(name), "{pattern} names {name}");
+    }
+}
+
+#[test]
+fn prints_and_compares_as_it_was_written() {
+    let glob: Glob = "./{a,b}".parse().unwrap();
+    assert_eq!(glob.to_string(), "./{a,b}");
+    assert_eq!(format!("{glob:?}"), "Glob(\"./{a,b}\")");
+    assert_eq!(glob.clone(), glob);
+    assert_ne!(glob, Glob::new("a").unwrap());
+    assert!("[".parse::<Glob>().is_err());
+}
+
+#[test]
+fn hostile_patterns_take_no_time() {
+    let name = "a".repeat(255);
+    let deep = "a/".repeat(PATH_BYTES / 2);
+    let patterns = [
+        "{a,".repeat(PATTERN_BYTES / 3),
+        "{".repeat(PATTERN_BYTES),
+        "[".repeat(PATTERN_BYTES),
+        "[!".repeat(PATTERN_BYTES / 2),
+        "{a}".repeat(PATTERN_BYTES / 3),
+        "{a,b}".repeat(PATTERN_BYTES / 5),
+        format!("{}a{}", "{".repeat(5_000), "}".repeat(5_000)),
+        format!("{}{}", "{a,b}".repeat(8), "x".repeat(PATTERN_BYTES - 40)),
+        format!(
+            "{}{}{}",
+            "{".repeat(4_000),
+            "x".repeat(8_000),
+            "}".repeat(4_000)
+        ),
+        format!("{}b", "*a".repeat(PATTERN_BYTES / 2 - 1)),
+        format!("{}b", "**/".repeat(PATTERN_BYTES / 3 - 1)),
+        format!("{}b", "**/a/".repeat(PATTERN_BYTES / 5 - 1)),
+        format!("**/{}b", "[!b]*".repeat(PATTERN_BYTES / 5 - 1)),
+    ];
+    let begun = Instant::now();
+    for pattern in &patterns {
+        if let Ok(glob) = Glob::new(pattern) {
+            for text in [&name, deep.trim_end_matches('/')] {
+                glob.matches_relative(text);
+                glob.may_match_beneath(&VPath::root(), &path(text));
+            }
+        }
+    }
+    assert!(
+        begun.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+/// The dialect once more, written for clarity and without regard to time:
+/// braces are expanded as text, and everything else tries every way to match.
+mod reference {
+    /// The bytes of the first token of `text`: an escape, a class or a character.
+    fn token_length(text: &str) -> usize {
+        let mut characters = text.char_indices();
+        let (_, first) = characters.next().unwrap();
+        match first {
+            '\\' => 1 + characters.next().unwrap().1.len_utf8(),
+            '[' => class_body(text).1,
+            c => c.len_utf8(),
+        }
+    }
+
+    /// The members of the class at the beginning of `text`, with whether each
+    /// was escaped, and the length of the class.
+    fn class_body(text: &str) -> (Vec<(char, bool)>, usize) {
+        let mut members = Vec::new();
+        let mut at = 1;
+        if text[at..].starts_with(['!', '^']) {
+            at += 1;
+        }
+        loop {
+            let c = text[at..].chars().next().unwrap();
+            at += c.len_utf8();
+            match c {
+                ']' if !members.is_empty() => return (members, at),
+                '\\' => {
+                    let c = text[at..].chars().next().unwrap();
+                    at += c.len_utf8();
+                    members.push((c, true));
+                }
+                c => members.push((c, false)),
+            }
+        }
+    }
+
+    fn class_contains(text: &str, c: char) -> bool {
+        let (members, _) = class_body(text);
+        let negated = text[1..].starts_with(['!', '^']);
+        let mut listed = false;
+        let mut index = 0;
+        while index < members.len() {
+            let (low, _) = members[index];
+            match members.get(index + 1..index + 3) {
+                Some([('-', false), (high, _)]) => {
+                    listed |= (low..=*high).contains(&c);
+                    index += 3;
+                }
+                _ => {
+                    listed |= low == c;
+                    index += 1;
+                }
+            }
+        }
+        listed != negated
+    }
+
+    pub(super) fn expand(text: &str) -> Vec<String> {
+        let mut open = 0;
+        while !text[open..].starts_with('{') {
+            if text[open..].is_empty() {
+                return vec![text.to_owned()];
+            }
+            open += token_length(&text[open..]);
+        }
+        let mut depth = 0;
+        let mut branches = vec![String::new()];
+        let mut at = open + 1;
+        loop {
+            let length = token_length(&text[at..]);
+            let token = &text[at..at + length];
+            at += length;
+            match token {
+                "}" if depth == 0 => break,
+                "," if depth == 0 => {
+                    branches.push(String::new());
+                    continue;
+                }
+                "{" => depth += 1,
+                "}" => depth -= 1,
+                _ => {}
+            }
+            branches.last_mut().unwrap().push_str(token);
+        }
+        branches
+            .iter()
+            .flat_map(|branch| expand(&format!("{}{branch}{}", &text[..open], &text[at..])))
+            .collect()
+    }
+
+    pub(super) fn components(alternative: &str) -> Vec<String> {
+        let mut parts = vec![String::new()];
+        let mut at = 0;
+        while at < alternative.len() {
+            let length = token_length(&alternative[at..]);
+            match &alternative[at..at + length] {
+                "/" | "\\/" => parts.push(String::new()),
+                token => parts.last_mut().unwrap().push_str(token),
+            }
+            at += length;
+        }
+        parts.retain(|part| !matches!(part.as_str(), "" | "." | "\\."));
+        parts
+    }
+
+    pub(super) fn name_matches(component: &str, name: &str) -> bool {
+        let Some(first) = name.chars().next() else {
+            return component.chars().all(|c| c == '*');
+        };
+        if component.is_empty() {
+            return false;
+        }
+        let (token, rest) = component.split_at(token_length(component));
+        let tail = &name[first.len_utf8()..];
+        match token.chars().next().unwrap() {
+            '*' => name_matches(rest, name) || name_matches(component, tail),
+            '?' => name_matches(rest, tail),
+            '[' => class_contains(token, first) && name_matches(rest, tail),
+            '\\' => token[1..].starts_with(first) && name_matches(rest, tail),
+            c => c == first && name_matches(rest, tail),
+        }
+    }
+
+    fn names_match(components: &[String], names: &[&str]) -> bool {
+        match (components, names) {
+            ([], _) => names.is_empty(),
+            ([last], _) if last == "**" => !names.is_empty(),
+            ([first, rest @ ..], _) if first == "**" => {
+                (0..=names.len()).any(|taken| names_match(rest, &names[taken..]))
+            }
+            ([first, rest @ ..], [name, tail @ ..]) => {
+                name_matches(first, name) && names_match(rest, tail)
+            }
+            (_, []) => false,
+        }
+    }
+
+    pub(super) fn matches(pattern: &str, path: &str) -> bool {
+        let names: Vec<&str> = path.split('/').collect();
+        expand(pattern).iter().any(|alternative| {
+            let components = components(alternative);
+            if components.len() == 1
+                && !alternative.starts_with(['/'])
+                && !alternative.starts_with("\\/")
+            {
+                return names_match(&components, &names[names.len() - 1..]);
+            }
+            names_match(&components, &names)
+        })
+    }
+}
+
+/// Patterns that mostly compile and now and then match one of [`paths`].
+fn patterns() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        6 => prop::sample::select(vec!["a", "b"]),
+        2 => prop::sample::select(vec!["é", ".", "-", ",", "]", "!"]),
+        6 => prop::sample::select(vec!["*", "*", "?", "**"]),
+        3 => prop::sample::select(vec![
+            "[ab]", "[!a]", "[^b.]", "[a-b]", "[]a]", "[!]]", "[b-]", "[\\]-é]", "[/a]", "[,{]",
+        ]),
+        1 => prop::sample::select(vec!["\\*", "\\a", "\\{", "\\}", "\\,", "\\/", "\\.", "\\\\"]),
+    ];
+    let component = prop_oneof![
+        3 => prop::collection::vec(piece, 1..4).prop_map(|pieces| pieces.concat()),
+        1 => Just("**".to_owned()),
+    ];
+    let text = (
+        prop::sample::select(vec!["", "", "", "./", "/"]),
+        prop::collection::vec(component, 1..4),
+    )
+        .prop_map(|(head, components)| head.to_owned() + &components.join("/"));
+    text.prop_recursive(3, 16, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 1..4)
+                .prop_map(|branches| format!("{{{}}}", branches.join(","))),
+            (inner.clone(), inner).prop_map(|(one, other)| format!("{one}{other}")),
+        ]
+    })
+}
+
+fn paths() -> impl Strategy<Value = String> {
+    let name = prop_oneof![
+        "[ab]{1,2}",
+        "[ab.é*,\\]!-]{1,3}".prop_filter("a name", |name| name != "." && name != ".."),
+    ];
+    prop::collection::vec(name, 1..5).prop_map(|names| names.join("/"))
+}
+
+/// Checks everything a glob says about `text` against the reference.
+fn agrees_with_reference(pattern: &str, text: &str) -> Result<(), TestCaseError> {
+    let Ok(glob) = Glob::new(pattern) else {
+        return Ok(());
+    };
+    let found = glob.matches_relative(text);
+    prop_assert_eq!(
+        found,
+        reference::matches(pattern, text),
+        "{} on {}",
+        pattern,
+        text
+    );
+    let whole = path(text);
+    prop_assert_eq!(glob.matches(&VPath::root(), &whole), found);
+    if found {
+        for directory in whole.ancestors() {
+            prop_assert!(glob.may_match_beneath(&VPath::root(), &directory));
+        }
+        prop_assert!(glob.check_start(&VPath::root()).is_ok());
+        let prefix = glob.literal_prefix();
+        let behind = text.strip_prefix(prefix).unwrap_or_default();
+        prop_assert!(prefix.is_empty() || behind.starts_with('/'));
+    }
+    for name in text.split('/') {
+        let named = reference::expand(pattern)
+            .iter()
+            .flat_map(|alternative| reference::components(alternative))
+            .filter(|component| component.starts_with('.') || component.starts_with("\\."))
+            .any(|component| reference::name_matches(&component, name));
+        prop_assert_eq!(glob.names_hidden(name), named, "{} names {}", pattern, name);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn equals_the_reference(pattern in patterns(), texts in prop::collection::vec(paths(), 8)) {
+        for text in &texts {
+            agrees_with_reference(&pattern, text)?;
+        }
+    }
+
+    #[test]
+    fn equals_the_reference_on_noise(
+        pattern in "[ab./*?\\[\\]!{},\\\\-]{0,14}",
+        texts in prop::collection::vec(paths(), 8),
+    ) {
+        for text in &texts {
+            agrees_with_reference(&pattern, text)?;
+        }
+    }
+
+    #[test]
+    fn equals_globset_where_the_dialects_meet(
+        components in prop::collection::vec(
+            prop::sample::select(vec!["a", "b", "*", "a*", "*b", "*.b", "**", "a*b*", ".a", "**a"]),
+            1..5,
+        ),
+        texts in prop::collection::vec(paths(), 8),
+    ) {
+        let pattern = components.join("/");
+        let anywhere = if components.len() == 1 { "**/" } else { "" };
+        let theirs = globset::GlobBuilder::new(&format!("{anywhere}{pattern}"))
+            .literal_separator(true)
+            .build()
+            .unwrap()
+            .compile_matcher();
+        let ours = glob(&pattern);
+        for text in &texts {
+            prop_assert_eq!(ours.matches_relative(text), theirs.is_match(text), "{} on {}", pattern, text);
+        }
+    }
+
+    #[test]
+    fn any_string_is_a_glob_or_a_typed_error(pattern in any::<String>(), text in paths()) {
+        match Glob::new(&pattern) {
+            Ok(glob) => { glob.matches_relative(&text); }
+            Err(error) => prop_assert!(!error.to_string().is_empty()),
+        }
+    }
+}

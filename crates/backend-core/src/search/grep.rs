@@ -1,0 +1,405 @@
+//! The grep dialect and the search of one file's bytes.
+//!
+//! A [`Grep`] is a compiled query. Each thread that searches takes a
+//! [`GrepWorker`] from it; a [`GrepCollector`] puts the files' answers, handed
+//! over in path order, together and cuts them at the query's maximum, so that
+//! the result is the head of the complete one however the work was shared out.
+
+use std::borrow::Cow;
+use std::io::{self, Read};
+
+use bytes::Bytes;
+use grep_matcher::LineTerminator;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{
+    BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch,
+};
+
+use crate::limits::{GREP_LINE_BYTES, PATTERN_BYTES, REGEX_BYTES};
+use crate::ops::{Case, FileMatches, GrepQuery, GrepResult, LineKind, Skipped};
+use crate::path::VPath;
+use crate::text::{Encoding, SNIFF_BYTES, detect, is_binary_for_search};
+
+/// Why a pattern is not one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GrepPatternError {
+    /// The pattern is longer than [`PATTERN_BYTES`].
+    #[error("the pattern has {0} bytes, more than {PATTERN_BYTES}; search for less at once")]
+    TooLong(usize),
+    /// The pattern names a line end but matches may not span lines.
+    #[error("the pattern names a line end, but a match may not span lines; ask for a multi-line search")]
+    LineEnd,
+    /// The pattern is not a regular expression. The text points at the spot.
+    #[error("{0}\nescape special characters with '\\', or ask for a literal search")]
+    Syntax(String),
+}
+
+/// A compiled [`GrepQuery`].
+#[derive(Debug, Clone)]
+pub struct Grep {
+    matcher: RegexMatcher,
+    before: usize,
+    after: usize,
+    multi_line: bool,
+    max_line_bytes: usize,
+    max_matches: usize,
+}
+
+impl Grep {
+    /// Compiles the query's pattern.
+    ///
+    /// # Errors
+    ///
+    /// [`GrepPatternError`] says what is wrong with the pattern, and where.
+    pub fn new(query: &GrepQuery) -> Result<Self, GrepPatternError> {
+        if query.pattern.len() > PATTERN_BYTES {
+            return Err(GrepPatternError::TooLong(query.pattern.len()));
+        }
+        let mut builder = RegexMatcherBuilder::new();
+        builder
+            .multi_line(true)
+            .fixed_strings(query.literal)
+            .case_insensitive(query.case == Case::Insensitive)
+            .case_smart(query.case == Case::Smart)
+            .size_limit(REGEX_BYTES)
+            .dfa_size_limit(REGEX_BYTES)
+            .crlf(true);
+        if query.multi_line {
+            builder.line_terminator(None);
+        }
+        let pattern = standing_alone(query)?;
+        let matcher = builder.build(&pattern).map_err(|error| {
+            match error.kind() {
+                grep_regex::ErrorKind::NotAllowed(_) => GrepPatternError::LineEnd,
+                _ => GrepPatternError::Syntax(error.to_string()),
+            }
+        })?;
+        Ok(Self {
+            matcher,
+            before: query.before,
+            after: query.after,
+            multi_line: query.multi_line,
+            max_line_bytes: query.max_line_bytes,
+            max_matches: query.max_matches,
+        })
+    }
+
+    /// Makes what one thread needs to search files.
+    pub fn worker(&self) -> GrepWorker<'_> {
+        let searcher = SearcherBuilder::new()
+            .line_terminator(LineTerminator::crlf())
+            .line_number(true)
+            .multi_line(self.multi_line)
+            .before_context(self.before)
+            .after_context(self.after)
+            .binary_detection(BinaryDetection::none())
+            .bom_sniffing(true)
+            .heap_limit(Some(GREP_LINE_BYTES))
+            .build();
+        GrepWorker {
+            grep: self,
+            searcher,
+        }
+    }
+}
+
+/// Checks a pattern by itself, before the matcher puts a group around it: what is
+/// wrong must show in the pattern as it was given, `a)|(b` must not close that
+/// group, and a comment at its end must not swallow the group's end.
+fn standing_alone(query: &GrepQuery) -> Result<Cow<'_, str>, GrepPatternError> {
+    if query.literal {
+        return Ok(Cow::Borrowed(&query.pattern));
+    }
+    let syntax = |error: &dyn std::fmt::Display| GrepPatternError::Syntax(error.to_string());
+    regex_syntax::ParserBuilder::new()
+        .utf8(false)
+        .build()
+        .parse(&query.pattern)
+        .map_err(|error| syntax(&error))?;
+    let parsed = regex_syntax::ast::parse::Parser::new()
+        .parse_with_comments(&query.pattern)
+        .map_err(|error| syntax(&error))?;
+    let ends_in_comment = |comment: &regex_syntax::ast::Comment| {
+        comment.span.end.offset == query.pattern.len() && !query.pattern.ends_with('\n')
+    };
+    Ok(if parsed.comments.last().is_some_and(ends_in_comment) {
+        Cow::Owned(format!("{}\n", query.pattern))
+    } else {
+        Cow::Borrowed(&query.pattern)
+    })
+}
+
+/// Why a file was not searched.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Passed {
+    /// It holds no text.
+    Binary,
+    /// It has a line longer than [`GREP_LINE_BYTES`].
+    LongLine,
+    /// Reading it failed.
+    Unreadable(io::Error),
+}
+
+impl Passed {
+    /// Counts the file where it belongs.
+    pub fn count(&self, skipped: &mut Skipped) {
+        match self {
+            Self::Binary => skipped.binary += 1,
+            Self::LongLine => skipped.long_line += 1,
+            Self::Unreadable(_) => skipped.unreadable += 1,
+        }
+    }
+}
+
+/// Searches one file after the other, reusing its buffers.
+#[derive(Debug)]
+pub struct GrepWorker<'g> {
+    grep: &'g Grep,
+    searcher: Searcher,
+}
+
+impl GrepWorker<'_> {
+    /// Searches a file that is in memory. The lines found share `content`.
+    ///
+    /// Returns no lines if nothing matches, and stops one match past the
+    /// query's maximum: enough for the collector to know that there are more.
+    ///
+    /// # Errors
+    ///
+    /// [`Passed`] if the file was not searched.
+    pub fn search_bytes(&mut self, path: &VPath, content: &Bytes) -> Result<FileMatches, Passed> {
+        if is_binary_for_search(content) {
+            return Err(Passed::Binary);
+        }
+        if content.len() > GREP_LINE_BYTES
+            && (self.grep.multi_line || has_long_line(content))
+        {
+            return Err(Passed::LongLine);
+        }
+        // With a byte-order mark the searcher sees a converted copy, so that
+        // offsets say nothing about `content`.
+        let shared = detect(content) == Encoding::Utf8;
+        let mut sink = LineSink::new(self.grep, path, shared);
+        self.searcher
+            .search_slice(&self.grep.matcher, content, &mut sink)
+            .map_err(passed)?;
+        let text = if shared { Some(content) } else { None };
+        Ok(sink.finish(text))
+    }
+
+    /// Searches what `reader` yields, in memory bounded by one line.
+    ///
+    /// # Errors
+    ///
+    /// [`Passed`] if the file was not searched.
+    pub fn search_reader(
+        &mut self,
+        path: &VPath,
+        mut reader: impl Read,
+    ) -> Result<FileMatches, Passed> {
+        let mut prefix = Vec::with_capacity(SNIFF_BYTES);
+        reader
+            .by_ref()
+            .take(SNIFF_BYTES as u64)
+            .read_to_end(&mut prefix)
+            .map_err(Passed::Unreadable)?;
+        if is_binary_for_search(&prefix) {
+            return Err(Passed::Binary);
+        }
+        let mut sink = LineSink::new(self.grep, path, false);
+        self.searcher
+            .search_reader(&self.grep.matcher, prefix.chain(reader), &mut sink)
+            .map_err(passed)?;
+        Ok(sink.finish(None))
+    }
+}
+
+/// Tells the searcher's own "line does not fit" from a failed read: the former
+/// is its only error of kind `Other`.
+fn passed(error: io::Error) -> Passed {
+    if error.kind() == io::ErrorKind::Other {
+        Passed::LongLine
+    } else {
+        Passed::Unreadable(error)
+    }
+}
+
+fn has_long_line(content: &[u8]) -> bool {
+    let mut start = 0;
+    for end in memchr::memchr_iter(b'\n', content) {
+        if end - start > GREP_LINE_BYTES {
+            return true;
+        }
+        start = end + 1;
+    }
+    content.len() - start > GREP_LINE_BYTES
+}
+
+/// Collects the lines of one file.
+struct LineSink {
+    file: FileMatches,
+    /// Where lines are copied to, unless they share the file's content.
+    copied: Option<Vec<u8>>,
+    max_line_bytes: usize,
+    max_matches: usize,
+    multi_line: bool,
+}
+
+impl LineSink {
+    fn new(grep: &Grep, path: &VPath, shared: bool) -> Self {
+        Self {
+            file: FileMatches::new(path.clone(), Bytes::new()),
+            copied: (!shared).then(Vec::new),
+            max_line_bytes: grep.max_line_bytes.min(u32::MAX as usize),
+            max_matches: grep.max_matches,
+            multi_line: grep.multi_line,
+        }
+    }
+
+    fn add(&mut self, number: u64, kind: LineKind, offset: u64, line: &[u8]) {
+        let line = without_line_end(line);
+        let shown = cut_at(line, self.max_line_bytes);
+        let start = match &mut self.copied {
+            // A slice's offsets fit a usize.
+            None => offset as usize,
+            Some(copied) => {
+                let start = copied.len();
+                copied.extend_from_slice(&line[..shown]);
+                start
+            }
+        };
+        let cut = (line.len() - shown) as u64;
+        // `shown` is at most `max_line_bytes`, which is at most u32::MAX.
+        self.file.push(number, kind, start, shown as u32, cut);
+    }
+
+    fn finish(mut self, shared: Option<&Bytes>) -> FileMatches {
+        match (shared, self.copied) {
+            _ if self.file.is_empty() => {}
+            (Some(content), _) => self.file.set_text(content.clone()),
+            (None, copied) => self.file.set_text(copied.unwrap_or_default().into()),
+        }
+        self.file
+    }
+}
+
+impl Sink for LineSink {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        let mut number = found.line_number().unwrap_or(1);
+        let mut offset = found.absolute_byte_offset();
+        if !self.multi_line {
+            self.add(number, LineKind::Match, offset, found.bytes());
+            return Ok(self.file.matches() <= self.max_matches);
+        }
+        for line in found.lines() {
+            self.add(number, LineKind::Match, offset, line);
+            number += 1;
+            offset += line.len() as u64;
+        }
+        Ok(self.file.matches() <= self.max_matches)
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
+        let number = context.line_number().unwrap_or(1);
+        let offset = context.absolute_byte_offset();
+        self.add(number, LineKind::Context, offset, context.bytes());
+        Ok(true)
+    }
+}
+
+fn without_line_end(line: &[u8]) -> &[u8] {
+    match line {
+        [line @ .., b'\r', b'\n'] | [line @ .., b'\n'] => line,
+        line => line,
+    }
+}
+
+/// Where to cut a line so that no UTF-8 character is split.
+fn cut_at(line: &[u8], width: usize) -> usize {
+    if line.len() <= width {
+        return line.len();
+    }
+    let is_continuation = |at: usize| line[at] & 0b1100_0000 == 0b1000_0000;
+    (width.saturating_sub(3)..=width)
+        .rev()
+        .find(|at| !is_continuation(*at))
+        .unwrap_or(width)
+}
+
+/// Puts the files' answers together, in path order, up to the query's maximum.
+#[derive(Debug)]
+pub struct GrepCollector {
+    result: GrepResult,
+    max_matches: usize,
+    bytes_left: usize,
+    after: u64,
+}
+
+impl GrepCollector {
+    /// Collects the answer to `query`.
+    pub fn new(query: &GrepQuery) -> Self {
+        Self {
+            result: GrepResult::default(),
+            max_matches: query.max_matches,
+            bytes_left: query.max_bytes,
+            after: query.after as u64,
+        }
+    }
+
+    /// Adds one file's answer. The caller hands files over in path order.
+    ///
+    /// Returns whether the result is full, so that no further file can add to it.
+    pub fn add(&mut self, searched: Result<FileMatches, Passed>) -> bool {
+        if self.result.truncated {
+            return true;
+        }
+        match searched {
+            Err(passed) => passed.count(&mut self.result.skipped),
+            Ok(file) if file.is_empty() => {}
+            Ok(mut file) => {
+                if let Some(index) = self.first_over(&file) {
+                    file.truncate(index);
+                    self.result.truncated = true;
+                }
+                self.result.matches += file.matches();
+                if file.matches() > 0 {
+                    self.result.files.push(file);
+                }
+            }
+        }
+        self.result.truncated
+    }
+
+    /// The index of the first line that no longer belongs into the result.
+    fn first_over(&mut self, file: &FileMatches) -> Option<usize> {
+        let mut matches_left = self.max_matches - self.result.matches;
+        // One past the last match kept, with the context that follows it.
+        let mut kept = 0;
+        let mut last_match = None;
+        for (index, line) in file.lines().enumerate() {
+            let over = self.bytes_left < line.bytes.len();
+            if over || (line.kind == LineKind::Match && matches_left == 0) {
+                return Some(kept);
+            }
+            self.bytes_left -= line.bytes.len();
+            if line.kind == LineKind::Match {
+                matches_left -= 1;
+                last_match = Some(line.number);
+                kept = index + 1;
+            } else if last_match.is_some_and(|last| line.number <= last + self.after) {
+                kept = index + 1;
+            }
+        }
+        None
+    }
+
+    /// The result, with what else was passed over.
+    pub fn finish(mut self, skipped: Skipped) -> GrepResult {
+        self.result.skipped += skipped;
+        self.result
+    }
+}

@@ -1,0 +1,135 @@
+use super::*;
+
+fn path(text: &str) -> VPath {
+    VPath::parse(text).unwrap()
+}
+
+/// Rules of one `.gitignore` file in the root.
+fn git(text: &[u8]) -> IgnoreRules {
+    let mut rules = IgnoreRules::default();
+    rules.push(&VPath::root(), IgnoreFile::Git, text).unwrap();
+    rules
+}
+
+fn ignores(rules: &IgnoreRules, text: &str) -> bool {
+    match text.strip_suffix('/') {
+        Some(directory) => rules.is_ignored(&path(directory), true),
+        None => rules.is_ignored(&path(text), false),
+    }
+}
+
+#[test]
+fn reads_lines_as_git_does() {
+    for (text, ignored, kept) in [
+        ("*.log", "/a/b.log", "/a/log"),
+        ("/a", "/a", "/b/a"),
+        ("a/b", "/a/b", "/x/a/b"),
+        ("build/", "/x/build/", "/x/build"),
+        ("**/x", "/a/b/x", "/a/b/y"),
+        ("a/**", "/a/b/c", "/a/"),
+        ("*\n!keep", "/a", "/keep"),
+        ("!keep\nke*", "/keep", "/a"),
+        ("# comment\na", "/a", "/# comment"),
+        ("\\#a", "/#a", "/a"),
+        ("\\!a", "/!a", "/a"),
+        ("a   ", "/a", "/a   "),
+        ("a\\ ", "/a ", "/a"),
+        ("a\\   ", "/a ", "/a"),
+        ("a\\\\  ", "/a\\", "/a"),
+        ("\u{feff}a\r\nb\r\n", "/a", "/\u{feff}a"),
+        ("a\r\nb\r\n", "/b", "/b\r"),
+        ("[ab]c", "/ac", "/cc"),
+        ("{a,b}", "/{a,b}", "/a"),
+        ("\\{a", "/{a", "/a"),
+        ("[{]a", "/{a", "/\\a"),
+        ("[]{]a", "/{a", "/\\a"),
+        ("[!{]a", "/xa", "/{a"),
+        ("{{name}}/build", "/{{name}}/build", "/name/build"),
+        ("}{", "/}{", "/a"),
+    ] {
+        let rules = git(text.as_bytes());
+        assert!(ignores(&rules, ignored), "{text:?} ignores {ignored}");
+        assert!(!ignores(&rules, kept), "{text:?} keeps {kept}");
+    }
+}
+
+#[test]
+fn passes_over_what_it_cannot_read() {
+    let long = format!("{}\nb", "*a".repeat(PATH_BYTES));
+    for text in [
+        &b"[z-a]\nb"[..],
+        b"[a\nb",
+        b"[{a\nb",
+        b"{a\\\nb",
+        b"\xff*\nb",
+        long.as_bytes(),
+    ] {
+        let rules = git(text);
+        assert!(ignores(&rules, "/b"));
+        for kept in ["/a", "/aa", "/[a", "/{a", "/[{a", "/{a\\"] {
+            assert!(!ignores(&rules, kept), "{kept}");
+        }
+    }
+}
+
+#[test]
+fn keeps_only_files_that_hold_rules() {
+    for text in [&b""[..], b"\n\r\n  \n# only a comment\n"] {
+        let rules = git(text);
+        assert!(rules.git.is_empty() && !ignores(&rules, "/a"));
+    }
+}
+
+#[test]
+fn refuses_what_is_too_large() {
+    let mut rules = IgnoreRules::default();
+    let mut push = |text: &[u8]| rules.push(&VPath::root(), IgnoreFile::Git, text);
+    assert_eq!(push(&vec![b'\n'; IGNORE_FILE_BYTES]), Ok(()));
+    assert_eq!(push(&vec![b'\n'; IGNORE_FILE_BYTES + 1]), Err(TooLarge));
+    let costly: String = (0..85)
+        .map(|i| format!("{i}{}\n", "?".repeat(4_000)))
+        .collect();
+    assert_eq!(push(costly.as_bytes()), Err(TooLarge));
+}
+
+#[test]
+fn nested_braces_cannot_exhaust_the_stack() {
+    let half = PATH_BYTES / 2;
+    for text in [
+        format!("{}{}", "{".repeat(half), "}".repeat(half)),
+        format!("[{}{}", "{".repeat(half - 1), "}".repeat(half)),
+    ] {
+        assert!(!ignores(&git(text.as_bytes()), "/a"));
+    }
+}
+
+#[test]
+fn deeper_beats_shallower_and_ignore_beats_gitignore() {
+    let mut rules = IgnoreRules::default();
+    let mut push = |directory: &str, file, text: &str| {
+        rules.push(&path(directory), file, text.as_bytes()).unwrap();
+    };
+    push("/", IgnoreFile::Plain, "!plain\n!both");
+    push("/", IgnoreFile::Git, "x\nplain\nboth");
+    push("/a", IgnoreFile::Git, "!x\nplain\nboth");
+    push("/a/b", IgnoreFile::Plain, "both");
+    for (text, ignored) in [
+        ("/a/b/x", false),
+        ("/a/b/plain", false),
+        ("/a/b/both", true),
+        ("/a/b/other", false),
+    ] {
+        assert_eq!(ignores(&rules, text), ignored, "{text}");
+    }
+}
+
+#[test]
+fn going_back_forgets() {
+    let mut rules = git(b"a");
+    let mark = rules.mark();
+    rules.push(&path("/d"), IgnoreFile::Git, b"b").unwrap();
+    rules.push(&path("/d"), IgnoreFile::Plain, b"!a").unwrap();
+    assert!(ignores(&rules, "/d/b") && !ignores(&rules, "/d/a"));
+    rules.reset(mark);
+    assert!(!ignores(&rules, "/d/b") && ignores(&rules, "/d/a"));
+}

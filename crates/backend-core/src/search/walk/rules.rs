@@ -1,0 +1,127 @@
+//! What decides about an entry: which ones a walk finds, enters or counts.
+
+use super::Child;
+use crate::ops::{FileKind, Skipped};
+use crate::path::VPath;
+use crate::search::ignore_rules::IgnoreRules;
+use crate::search::{Exclude, ExcludeState, Glob};
+
+/// What a [`Walk`](super::Walk) looks for. The default is every file that is
+/// neither hidden nor ignored.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct WalkOptions {
+    /// Whether to find hidden files too.
+    pub hidden: bool,
+    /// Whether to find files that `.gitignore` and `.ignore` exclude. If set, no
+    /// ignore file is read.
+    pub ignored: bool,
+    /// What to leave out.
+    pub exclude: Exclude,
+    /// What a file must match to be found.
+    pub pattern: Option<Glob>,
+}
+
+impl WalkOptions {
+    /// Sets whether to find hidden files too.
+    #[must_use]
+    pub fn hidden(mut self, hidden: bool) -> Self {
+        self.hidden = hidden;
+        self
+    }
+
+    /// Sets whether to find ignored files too.
+    #[must_use]
+    pub fn ignored(mut self, ignored: bool) -> Self {
+        self.ignored = ignored;
+        self
+    }
+
+    /// Sets what to leave out.
+    #[must_use]
+    pub fn exclude(mut self, exclude: Exclude) -> Self {
+        self.exclude = exclude;
+        self
+    }
+
+    /// Sets what a file must match to be found.
+    #[must_use]
+    pub fn pattern(mut self, pattern: Glob) -> Self {
+        self.pattern = Some(pattern);
+        self
+    }
+}
+
+/// What decides about an entry.
+#[derive(Debug)]
+pub(super) struct Rules {
+    pub(super) start: VPath,
+    pub(super) options: WalkOptions,
+    /// The ignore rules in force in the current directory.
+    pub(super) ignore: IgnoreRules,
+    pub(super) skipped: Skipped,
+}
+
+impl Rules {
+    pub(super) fn new(start: VPath, options: WalkOptions) -> Self {
+        Self {
+            start,
+            options,
+            ignore: IgnoreRules::default(),
+            skipped: Skipped::default(),
+        }
+    }
+
+    /// Where `child` of `directory` is, if it is to be found or entered.
+    pub(super) fn judge<E>(
+        &mut self,
+        directory: &VPath,
+        exclude: &ExcludeState,
+        child: &Child<E>,
+    ) -> Option<(VPath, ExcludeState)> {
+        let Ok(path) = directory.child(&child.name) else {
+            self.count_unreadable(exclude);
+            return None;
+        };
+        let is_directory = child.kind == FileKind::Directory;
+        let exclude = self.options.exclude.enter(exclude, &path);
+        let is_unseen = exclude.is_hidden();
+        if is_unseen && (!is_directory || self.options.exclude.prunes(&exclude, &path)) {
+            return None;
+        }
+        if is_directory && !self.may_match_beneath(&path) {
+            return None;
+        }
+        if self.is_hidden(&child.name) {
+            self.skipped.hidden += u64::from(!is_unseen);
+            return None;
+        }
+        if self.ignore.is_ignored(&path, is_directory) {
+            self.skipped.ignored += u64::from(!is_unseen);
+            return None;
+        }
+        (is_directory || self.matches(&path)).then_some((path, exclude))
+    }
+
+    fn may_match_beneath(&self, directory: &VPath) -> bool {
+        let pattern = self.options.pattern.as_ref();
+        pattern.is_none_or(|pattern| pattern.may_match_beneath(&self.start, directory))
+    }
+
+    fn matches(&self, path: &VPath) -> bool {
+        let pattern = self.options.pattern.as_ref();
+        pattern.is_none_or(|pattern| pattern.matches(&self.start, path))
+    }
+
+    fn is_hidden(&self, name: &str) -> bool {
+        let pattern = self.options.pattern.as_ref();
+        name.starts_with('.')
+            && !(self.options.hidden && name != ".git")
+            && !pattern.is_some_and(|pattern| pattern.names_hidden(name))
+    }
+
+    /// Counts something unreadable, unless nobody may know of it.
+    pub(super) fn count_unreadable(&mut self, exclude: &ExcludeState) {
+        self.skipped.unreadable += u64::from(!exclude.is_hidden());
+    }
+}

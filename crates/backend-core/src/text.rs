@@ -1,0 +1,28 @@
+//! Text: what a file's bytes are, a window of its lines, and exact edits.
+//!
+//! Everything here is pure: nothing opens a file or knows which backend the bytes came from, so
+//! every backend gives the same answer for the same bytes.
+//!
+//! - [`detect`], [`is_text`] and [`is_binary_for_search`] decide what a file is from its first
+//!   [`SNIFF_BYTES`] bytes.
+//! - [`WindowScanner`] takes bytes in chunks and keeps one window of lines; [`window()`] does the
+//!   same for bytes that are already in memory.
+//! - [`apply`] replaces exact text and, when it cannot, says where the text nearest to it is.
+
+mod collect;
+mod decode;
+mod edit;
+mod edit_error;
+mod hint;
+mod window;
+
+#[cfg(test)]
+mod edit_tests;
+#[cfg(test)]
+mod window_tests;
+
+pub use decode::{Encoding, SNIFF_BYTES, detect, is_binary_for_search, is_text};
+pub use edit::{Applied, Edit, apply, line_of};
+pub use edit_error::EditError;
+pub use hint::{Candidate, Similarity};
+pub use window::{Line, Progress, TextWindow, WindowError, WindowRequest, WindowScanner, window};

@@ -1,0 +1,104 @@
+//! Why an edit was not applied, in words for whoever has to write a better one.
+//!
+//! This module owns the failures of [`apply`](crate::text::apply) and their messages. Invariant:
+//! a message ends with what to do next, and nothing it quotes can disturb a terminal.
+
+use std::fmt::Write as _;
+
+use thiserror::Error;
+
+use crate::text::hint::Candidate;
+
+/// The most line numbers an [`EditError::Ambiguous`] lists.
+pub(super) const MAX_LISTED_LINES: usize = 5;
+
+/// Why no edit was applied.
+///
+/// `index` is the position of the edit at fault in the list of edits, counted from 0, and `of`
+/// the length of that list; messages count from 1 and leave the number out if there is only one
+/// edit. Line numbers count from 1 in the text the edit met, which holds the edits before it.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum EditError {
+    /// The list of edits is empty.
+    #[error("there are no edits; give at least one")]
+    NoEdits,
+    /// The text to replace is empty.
+    #[error("{}the text to replace is empty; copy it from the file", label(*index, *of))]
+    EmptyOld {
+        /// The edit at fault.
+        index: usize,
+        /// How many edits there are.
+        of: usize,
+    },
+    /// The edit would change nothing.
+    #[error(
+        "{}the new text is the same as the text to replace; change it or leave the edit out",
+        label(*index, *of)
+    )]
+    NoChange {
+        /// The edit at fault.
+        index: usize,
+        /// How many edits there are.
+        of: usize,
+    },
+    /// The text to replace does not occur.
+    #[error(
+        "{}the text to replace was not found; {}read the file again and copy the text exactly",
+        label(*index, *of),
+        nearest(candidates)
+    )]
+    NotFound {
+        /// The edit at fault.
+        index: usize,
+        /// How many edits there are.
+        of: usize,
+        /// The places nearest to the text, best first; at most three.
+        candidates: Vec<Candidate>,
+    },
+    /// The text to replace occurs more than once and the edit is not for all occurrences.
+    #[error(
+        "{}the text to replace occurs {count} times, {}; \
+         add lines around it to name one place, or replace all",
+        label(*index, *of),
+        places(*count, lines)
+    )]
+    Ambiguous {
+        /// The edit at fault.
+        index: usize,
+        /// How many edits there are.
+        of: usize,
+        /// How many occurrences there are beside each other, or 2 if they all overlap.
+        count: usize,
+        /// The first lines on which an occurrence starts; at most five.
+        lines: Vec<u64>,
+    },
+}
+
+fn label(index: usize, of: usize) -> String {
+    if of > 1 {
+        format!("edit {}: ", index + 1)
+    } else {
+        String::new()
+    }
+}
+
+fn nearest(candidates: &[Candidate]) -> String {
+    let mut out = String::new();
+    for (nth, candidate) in candidates.iter().enumerate() {
+        let before = if nth == 0 { "nearest: " } else { "" };
+        // Writing to a string cannot fail.
+        let _ = write!(out, "{before}{candidate}; ");
+    }
+    out
+}
+
+fn places(count: usize, lines: &[u64]) -> String {
+    let first = if count > lines.len() && lines.len() == MAX_LISTED_LINES {
+        "first "
+    } else {
+        ""
+    };
+    let noun = if lines.len() == 1 { "line" } else { "lines" };
+    let numbers: Vec<String> = lines.iter().map(u64::to_string).collect();
+    format!("{first}on {noun} {}", numbers.join(", "))
+}

@@ -1,0 +1,503 @@
+//! Tests of exact replacement and its hints: each rule by example, and the laws of an edit.
+
+use proptest::prelude::*;
+
+use crate::text::{Applied, Candidate, Edit, EditError, Similarity, apply, line_of};
+
+fn one(content: &str, old: &str, new: &str) -> Result<Applied, EditError> {
+    apply(content, &[Edit::new(old, new)])
+}
+
+/// The candidates for an edit of `old`, which must not be found.
+fn hints(content: &str, old: &str) -> Vec<Candidate> {
+    match one(content, old, "new") {
+        Err(EditError::NotFound {
+            index: 0,
+            of: 1,
+            candidates,
+        }) => candidates,
+        other => panic!("{old:?} in {content:?}: {other:?}"),
+    }
+}
+
+/// The same without the text of the candidates.
+fn places(content: &str, old: &str) -> Vec<(u64, Similarity)> {
+    hints(content, old)
+        .into_iter()
+        .map(|hint| (hint.line, hint.why))
+        .collect()
+}
+
+#[test]
+fn edits_apply_in_order_to_each_others_result() {
+    let done = apply(
+        "a b a",
+        &[
+            Edit::new("b", "c"),
+            Edit::new("c", "d a"),
+            Edit::new("a", "x").all(),
+        ],
+    );
+    let want = Applied {
+        text: "x d x x".into(),
+        replacements: vec![1, 1, 3],
+        first_line: 1,
+    };
+    assert_eq!(done, Ok(want));
+}
+
+#[test]
+fn malformed_edits_are_refused() {
+    assert_eq!(apply("a", &[]), Err(EditError::NoEdits));
+    assert_eq!(
+        one("a", "", "b"),
+        Err(EditError::EmptyOld { index: 0, of: 1 })
+    );
+    assert_eq!(
+        one("a", "a", "a"),
+        Err(EditError::NoChange { index: 0, of: 1 })
+    );
+    let second = |edit| apply("a", &[Edit::new("a", "b"), edit]);
+    assert_eq!(
+        second(Edit::new("", "b")),
+        Err(EditError::EmptyOld { index: 1, of: 2 })
+    );
+    assert_eq!(
+        second(Edit::new("b", "b").all()),
+        Err(EditError::NoChange { index: 1, of: 2 })
+    );
+}
+
+#[test]
+fn one_failure_fails_all() {
+    let edits = [
+        Edit::new("a", "b"),
+        Edit::new("nowhere", "x"),
+        Edit::new("", ""),
+    ];
+    let error = EditError::NotFound {
+        index: 1,
+        of: 3,
+        candidates: vec![],
+    };
+    assert_eq!(apply("a", &edits), Err(error));
+}
+
+#[test]
+fn several_occurrences_are_ambiguous() {
+    // (content, old, count, lines)
+    let cases: &[(&str, &str, usize, &[u64])] = &[
+        ("a\nb\na\n", "a", 2, &[1, 3]),
+        ("x x x\n\nx", "x", 4, &[1, 3]),
+        ("xy xy", "xy", 2, &[1]),
+        ("aaa", "aa", 2, &[1]),
+        ("a\na\na", "a\na", 2, &[1, 2]),
+        ("a\na\na\na\na\na\na\n", "a", 7, &[1, 2, 3, 4, 5]),
+        ("ab\r\nab\r\n", "b\n", 2, &[1, 2]),
+    ];
+    for &(content, old, count, lines) in cases {
+        let want = EditError::Ambiguous {
+            index: 0,
+            of: 1,
+            count,
+            lines: lines.to_vec(),
+        };
+        assert_eq!(
+            one(content, old, "new"),
+            Err(want),
+            "{old:?} in {content:?}"
+        );
+    }
+}
+
+#[test]
+fn all_occurrences_can_be_replaced() {
+    let done = apply("aaa\naa", &[Edit::new("aa", "b").all()]).unwrap();
+    assert_eq!(
+        done,
+        Applied {
+            text: "ba\nb".into(),
+            replacements: vec![2],
+            first_line: 1
+        }
+    );
+    let single = apply("one two", &[Edit::new("two", "").all()]).unwrap();
+    assert_eq!(
+        (single.text.as_str(), single.replacements),
+        ("one ", vec![1])
+    );
+}
+
+#[test]
+fn line_ends_are_bridged_only_in_a_crlf_file() {
+    // (content, old, new, result)
+    let cases: &[(&str, &str, &str, Option<&str>)] = &[
+        ("a\r\nb\r\nc", "a\nb", "x\ny\nz", Some("x\r\ny\r\nz\r\nc")),
+        ("a\r\nb\r\n", "a\nb\r\n", "x\r\ny\n", Some("x\r\ny\r\n")),
+        ("a\r\nb", "a\nb", "", Some("")),
+        // Found as it is: the new text goes in as it is.
+        ("a\r\nb\r\n", "a", "x\ny", Some("x\ny\r\nb\r\n")),
+        ("a\r\nb\r\n", "a\r\nb", "x\ny", Some("x\ny\r\n")),
+        ("a\r\nb", "\nb", "\nc\n", Some("a\r\nc\n")),
+        // One bare line end and the file is not a CRLF file.
+        ("a\r\nb\nc\r\n", "a\nb", "x", None),
+        ("\na\r\nb\r\n", "a\nb", "x", None),
+        ("a b", "a\nb", "x", None),
+        ("a\r\nb\r\n", "a\n\nb", "x", None),
+        ("a\nb\n", "a\r\nb", "x", None),
+    ];
+    for &(content, old, new, want) in cases {
+        let got = one(content, old, new);
+        match want {
+            Some(text) => assert_eq!(got.unwrap().text, text, "{old:?} in {content:?}"),
+            None => assert!(matches!(got, Err(EditError::NotFound { .. })), "{got:?}"),
+        }
+    }
+    let all = apply("a\r\nb\r\na\r\nb", &[Edit::new("a\nb", "c").all()]).unwrap();
+    assert_eq!((all.text.as_str(), all.replacements), ("c\r\nc", vec![2]));
+    let same = one("a\r\nb", "a\nb", "a\r\nb");
+    assert_eq!(same, Err(EditError::NoChange { index: 0, of: 1 }));
+    // Only what could be found that way is judged that way.
+    let not_found = EditError::NotFound {
+        index: 0,
+        of: 1,
+        candidates: vec![],
+    };
+    assert_eq!(one("x\r\n", "a\r\nb", "a\nb"), Err(not_found.clone()));
+    assert_eq!(one("x", "a\nb", "a\r\nb"), Err(not_found));
+}
+
+#[test]
+fn the_first_line_follows_the_first_edit() {
+    type Pairs = &'static [(&'static str, &'static str)];
+    // (content, edits, line of the first edit's first replacement in the result)
+    let cases: &[(&str, Pairs, u64)] = &[
+        ("a\nb\nc", &[("b", "x")], 2),
+        ("a\nb\nc", &[("c", "")], 3),
+        ("a\nb\nc", &[("b", "x\ny"), ("c", "z\nz")], 2),
+        ("a\nb\nc", &[("c", "x"), ("a", "1\n2\n3")], 5),
+        ("a\nb\nc", &[("c", "x"), ("a\n", "")], 2),
+        ("a\nb\nc", &[("c", "x"), ("a\nb\nx", "one")], 1),
+        ("a\nb\nc", &[("c", "x"), ("b\nx", "1\n2\n3")], 2),
+        ("a\nb\nc", &[("b", "x"), ("x", "\ny")], 2),
+    ];
+    for &(content, edits, line) in cases {
+        let edits: Vec<Edit> = edits
+            .iter()
+            .map(|&(old, new)| Edit::new(old, new))
+            .collect();
+        assert_eq!(
+            apply(content, &edits).unwrap().first_line,
+            line,
+            "{edits:?}"
+        );
+    }
+    let all = [Edit::new("c", "x"), Edit::new("-", "\n").all()];
+    assert_eq!(apply("a-b-c-d", &all).unwrap().first_line, 3);
+    let first_of_all = apply("0\na\na", &[Edit::new("a", "b").all()]).unwrap();
+    assert_eq!(first_of_all.first_line, 2);
+}
+
+#[test]
+fn line_of_counts_line_ends_before_the_byte() {
+    let text = "é\nb\n";
+    let want = [1, 1, 1, 2, 2, 3, 3, 3];
+    for (byte, line) in want.into_iter().enumerate() {
+        assert_eq!(line_of(text, byte), line, "byte {byte}");
+    }
+    assert_eq!(line_of("", 0), 1);
+}
+
+#[test]
+fn hints_say_how_a_place_differs() {
+    use Similarity::{Case, Close, Quotes, Whitespace};
+    type Places = &'static [(u64, Similarity)];
+    // (content, old, candidates)
+    let cases: &[(&str, &str, Places)] = &[
+        ("x\n\tif a  {\n", "if a {", &[(2, Whitespace)]),
+        (
+            "x\nfn f() {\n\tg();\n}\n",
+            "fn f() {\n    g();\n}",
+            &[(2, Whitespace)],
+        ),
+        (
+            "x\nfn f() {\n\tg();\n}\n",
+            "\n\n  fn f() {\n g();",
+            &[(2, Whitespace)],
+        ),
+        ("a();\r\nb();\nc();\n", "a();\nb();", &[(1, Whitespace)]),
+        ("one two\nthree", "two \n three", &[(1, Whitespace)]),
+        ("let Total = 1;\n", "let total = 1;", &[(1, Case)]),
+        ("let  Total = 1;\n", "let total = 1;", &[(1, Case)]),
+        ("LÄNGE\n", "länge", &[(1, Case)]),
+        ("say \"hi\" - it's\n", "say “hi” — it’s", &[(1, Quotes)]),
+        ("say “Hi”\n", "say \"hi\"", &[(1, Quotes)]),
+        ("a\u{A0}b\n", "a b", &[(1, Quotes)]),
+        ("ab\n", "\u{A0}\nab", &[(1, Quotes)]),
+        ("ab cd\n", "\u{A0}ab cd", &[(1, Quotes)]),
+        // Best first, then in the order of the file.
+        (
+            "A B\n\na  b\nA B\na   b",
+            "a b",
+            &[(3, Whitespace), (5, Whitespace), (1, Case)],
+        ),
+        (
+            "b  a\n\n\nb  a, b  a\n",
+            "b a",
+            &[(1, Whitespace), (4, Whitespace)],
+        ),
+        // No place has it: lines like its first one.
+        (
+            "x\nlet total = sum(a);\n",
+            "\nlet total = sum(b);\nnext",
+            &[(2, Close)],
+        ),
+        (
+            "abcdef\nabcxef\nabcdxx\nabcdex\n",
+            "abcdeg",
+            &[(1, Close), (4, Close), (3, Close)],
+        ),
+        ("abab\nababax\n", "ababab", &[(2, Close), (1, Close)]),
+        ("}\n}\n", "}\nelse", &[]),
+        ("completely different\n", "nothing like it", &[]),
+        ("a\nb\n", "\n \n\t\n", &[]),
+        ("", "gone", &[]),
+        ("ab\n", "ab\n\n\nab ab", &[]),
+    ];
+    for &(content, old, want) in cases {
+        assert_eq!(places(content, old), want, "{old:?} in {content:?}");
+    }
+}
+
+#[test]
+fn what_was_not_compared_is_not_claimed() {
+    let long = "x".repeat(300);
+    let close = [(1, Similarity::Close)];
+    // Equal as far as compared, different after it.
+    assert_eq!(places(&format!("{long}a\n"), &format!("{long}b")), close);
+    assert_eq!(places(&format!("{long}a\nb"), &format!("{long}\nb")), close);
+    // All of the text was compared; only the line around it is long.
+    let inside = format!("a  b {long}\n");
+    assert_eq!(places(&inside, "a b"), [(1, Similarity::Whitespace)]);
+    // Indentation is not part of what is compared.
+    let indented = format!("{}a  b\n", " ".repeat(1_000));
+    assert_eq!(places(&indented, "a b"), [(1, Similarity::Whitespace)]);
+}
+
+#[test]
+fn candidates_show_the_line_cut_to_a_width() {
+    let shown = |content: &str, old: &str| hints(content, old).remove(0).text;
+    assert_eq!(shown("  a  b \r\nc\n", "a b"), "  a  b ");
+    let wide = format!("a  b{}é", "x".repeat(195));
+    assert_eq!(shown(&wide, "a b"), wide[..199]);
+}
+
+#[test]
+fn hints_stop_at_the_bounds() {
+    let mut many = "\n".repeat(199_999);
+    many.push_str("a  b\n");
+    assert_eq!(places(&many, "a b"), [(200_000, Similarity::Whitespace)]);
+    many.insert(0, '\n');
+    assert_eq!(places(&many, "a b"), []);
+    let mut wide = format!("{}\n", "-".repeat(300)).repeat(60_000);
+    wide.push_str("a  b\n");
+    assert_eq!(places(&wide, "a b"), []);
+    // Text longer than the bounds is only looked at in part, and nothing more is claimed.
+    let old = format!("a b\n{}", "\n".repeat(250_000));
+    assert_eq!(places("a  b\n", &old), [(1, Similarity::Close)]);
+}
+
+#[test]
+fn hostile_text_is_no_trouble() {
+    let content = "a".repeat(2_000_000);
+    let mut old = "a".repeat(100_000);
+    old.push('b');
+    assert_eq!(places(&content, &old), [(1, Similarity::Close)]);
+    let rows = "aaaa\n".repeat(160_000);
+    let mut old = " aaaa\n".repeat(50_000);
+    old.push('A');
+    let want = [1, 50_002, 100_003].map(|line| (line, Similarity::Case));
+    assert_eq!(places(&rows, &old), want);
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let message = |content: &str, edits: &[Edit]| apply(content, edits).unwrap_err().to_string();
+    let single = |content: &str, old: &str, new: &str| message(content, &[Edit::new(old, new)]);
+    assert_eq!(message("a", &[]), "there are no edits; give at least one");
+    assert_eq!(
+        single("a", "", "b"),
+        "the text to replace is empty; copy it from the file"
+    );
+    assert_eq!(
+        single("a", "a", "a"),
+        "the new text is the same as the text to replace; change it or leave the edit out"
+    );
+    assert_eq!(
+        single("a", "zzz", "b"),
+        "the text to replace was not found; read the file again and copy the text exactly"
+    );
+    assert_eq!(
+        single("a b a", "a", "b"),
+        "the text to replace occurs 2 times, on line 1; \
+         add lines around it to name one place, or replace all"
+    );
+    assert_eq!(
+        single(&"a\n".repeat(5), "a", "b"),
+        "the text to replace occurs 5 times, on lines 1, 2, 3, 4, 5; \
+         add lines around it to name one place, or replace all"
+    );
+    assert_eq!(
+        single(&"a\n".repeat(9), "a", "b"),
+        "the text to replace occurs 9 times, first on lines 1, 2, 3, 4, 5; \
+         add lines around it to name one place, or replace all"
+    );
+    assert_eq!(
+        message(
+            "One  \u{1B}[31mtwo\none  \u{1B}[31mtwo",
+            &[Edit::new("O", "o"), Edit::new("one \u{1B}[31mtwo", "")]
+        ),
+        "edit 2: the text to replace was not found; \
+         nearest: line 1 (differs in white space): \"one  \\u{1b}[31mtwo\"; \
+         line 2 (differs in white space): \"one  \\u{1b}[31mtwo\"; \
+         read the file again and copy the text exactly"
+    );
+    assert_eq!(
+        message("a\u{A0}b", &[Edit::new("a b", ""), Edit::new("", "")]),
+        "edit 1: the text to replace was not found; nearest: line 1 \
+         (differs in typographic quotes, dashes or spaces): \"a\\u{a0}b\"; \
+         read the file again and copy the text exactly"
+    );
+    assert_eq!(
+        Similarity::Case.to_string(),
+        "differs in upper and lower case"
+    );
+    assert_eq!(Similarity::Close.to_string(), "similar");
+}
+
+/// How often `old` occurs, occurrences that overlap included.
+fn occurrences(content: &str, old: &str) -> usize {
+    content
+        .char_indices()
+        .filter(|&(at, _)| content[at..].starts_with(old))
+        .count()
+}
+
+/// Text of few characters, so that parts of it occur again and in each other.
+fn text() -> impl Strategy<Value = String> {
+    let pieces = vec!["a", "b", "B", " ", "é", "”", "\"", "\n", "\r\n", "\r"];
+    prop::collection::vec(prop::sample::select(pieces), 0..30).prop_map(|pieces| pieces.concat())
+}
+
+/// A text and something to look for: mostly a part of it.
+fn text_and_part() -> impl Strategy<Value = (String, String)> {
+    (text(), any::<prop::sample::Index>(), 0_usize..6, text()).prop_map(
+        |(content, at, length, other)| {
+            let start = content.floor_char_boundary(at.index(content.len() + 1));
+            let part: String = content[start..].chars().take(length).collect();
+            let part = if part.is_empty() { other } else { part };
+            (content, part)
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn an_edit_replaces_exactly_what_is_unique((content, old) in text_and_part(), new in text()) {
+        let got = one(&content, &old, &new);
+        match (occurrences(&content, &old), &got) {
+            _ if old.is_empty() => prop_assert_eq!(got, Err(EditError::EmptyOld { index: 0, of: 1 })),
+            _ if old == new => prop_assert_eq!(got, Err(EditError::NoChange { index: 0, of: 1 })),
+            (1, Ok(done)) => {
+                prop_assert_eq!(&done.text, &content.replacen(&old, &new, 1));
+                prop_assert_eq!(&done.replacements, &[1]);
+                prop_assert_eq!(done.first_line, line_of(&content, content.find(&old).unwrap()));
+            }
+            (0, Ok(_) | Err(EditError::NoChange { .. })) => prop_assert!(old.contains('\n')),
+            (0, Err(error)) => {
+                let is_miss = matches!(error, EditError::NotFound { .. });
+                prop_assert!(is_miss || content.contains("\r\n"), "{error:?}");
+            }
+            (times, Err(EditError::Ambiguous { count, lines, .. })) => {
+                prop_assert!(times > 1);
+                prop_assert_eq!(*count, content.matches(&old).count().max(2));
+                let mut starts: Vec<u64> = content
+                    .char_indices()
+                    .filter(|&(at, _)| content[at..].starts_with(&old))
+                    .map(|(at, _)| line_of(&content, at))
+                    .collect();
+                starts.dedup();
+                starts.truncate(5);
+                prop_assert_eq!(lines, &starts);
+            }
+            (times, _) => prop_assert!(false, "{times} occurrences gave {got:?}"),
+        }
+    }
+
+    #[test]
+    fn an_edit_can_be_taken_back((content, old) in text_and_part(), new in text()) {
+        let Ok(done) = one(&content, &old, &new) else { return Ok(()) };
+        let is_exact = occurrences(&content, &old) == 1;
+        if is_exact && !new.is_empty() && occurrences(&done.text, &new) == 1 {
+            prop_assert_eq!(one(&done.text, &new, &old).unwrap().text, content);
+        }
+    }
+
+    #[test]
+    fn all_equals_what_the_standard_library_does(
+        (content, old) in text_and_part(),
+        new in text(),
+    ) {
+        let got = apply(&content, &[Edit::new(&*old, &*new).all()]);
+        if !old.is_empty() && old != new && content.contains(&old) {
+            let done = got.unwrap();
+            prop_assert_eq!(done.text, content.replace(&old, &new));
+            prop_assert_eq!(done.replacements, [content.matches(&old).count()]);
+        }
+    }
+
+    #[test]
+    fn a_list_is_its_edits_one_by_one(
+        content in text(),
+        edits in prop::collection::vec(("[abB\n]{0,2}", "[abB\n]{0,3}", any::<bool>()), 1..4),
+    ) {
+        let edits: Vec<Edit> = edits
+            .into_iter()
+            .map(|(old, new, replace_all)| Edit { old, new, replace_all })
+            .collect();
+        let mut want = Ok(content.clone());
+        for edit in &edits {
+            want = want.and_then(|text| apply(&text, std::slice::from_ref(edit)))
+                .map(|done| done.text);
+        }
+        prop_assert_eq!(apply(&content, &edits).ok().map(|done| done.text), want.ok());
+    }
+
+    #[test]
+    fn a_lf_edit_of_a_crlf_file_is_the_edit_of_its_lf_twin(
+        content in "([ab é]|\n){0,20}",
+        old in "[ab]\n[ab]{0,1}",
+        new in "([ab]|\n){0,4}",
+    ) {
+        let twin = one(&content, &old, &new).map(|done| done.text.replace('\n', "\r\n"));
+        let got = one(&content.replace('\n', "\r\n"), &old, &new).map(|done| done.text);
+        prop_assert_eq!(got.ok(), twin.ok());
+    }
+
+    #[test]
+    fn hints_point_into_the_text((content, old) in text_and_part(), noise in text()) {
+        let old = format!("{old}{noise}");
+        if let Err(EditError::NotFound { candidates, .. }) = one(&content, &old, "new") {
+            prop_assert!(candidates.len() <= 3);
+            let order = candidates.iter().map(|hint| hint.why);
+            prop_assert!(order.is_sorted());
+            for hint in candidates {
+                let line = content.split('\n').nth(usize::try_from(hint.line - 1).unwrap());
+                prop_assert!(line.unwrap().starts_with(&hint.text));
+                prop_assert!(!hint.to_string().contains(char::is_control));
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The in-memory backend against the figures in `docs/benchmarks.md`.
+//!
+//! `cargo xtask bench` runs these beside the same work in pydantic-ai-backend.
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot run should stop")]
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use backend_core::ops::{GlobQuery, GrepQuery, LsOptions, TextOptions, WriteOptions};
+use backend_core::{Backend as _, VPath};
+use backend_state::{Snapshot, StateBackend};
+use bytes::Bytes;
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use futures::executor::block_on;
+
+/// A store of `directories` times 200 files, half of them Python, each with
+/// twenty lines that hold the word `value`.
+fn store(directories: usize, content: &Bytes) -> StateBackend {
+    let paths = (0..directories).flat_map(|directory| {
+        (0..200).map(move |file| {
+            let extension = if file % 2 == 0 { "py" } else { "txt" };
+            format!("/dir{directory:04}/file{file:03}.{extension}")
+        })
+    });
+    let files = paths.map(|path| (path, content.clone()));
+    StateBackend::builder()
+        .snapshot(Snapshot::from_files(files).unwrap())
+        .max_total_bytes(u64::MAX)
+        .build()
+}
+
+fn twenty_lines() -> Bytes {
+    let lines = (0..20).map(|line| format!("value_{line} = {line}\n"));
+    lines.collect::<String>().into()
+}
+
+fn write(criterion: &mut Criterion) {
+    let backend = store(100, &twenty_lines());
+    let path = VPath::parse("/dir0050/new.py").unwrap();
+    let content = Bytes::from(vec![b'x'; 1024]);
+    criterion.bench_function("state_write", |bencher| {
+        bencher.iter(|| {
+            let content = content.clone().into();
+            block_on(backend.write(&path, content, WriteOptions::default())).unwrap()
+        });
+    });
+}
+
+fn list(criterion: &mut Criterion) {
+    let path = VPath::parse("/dir0050").unwrap();
+    for (name, directories) in [("state_ls_20k", 100), ("state_ls_1m", 5_000)] {
+        let backend = store(directories, &Bytes::from_static(b"x\n"));
+        criterion.bench_function(name, |bencher| {
+            bencher.iter(|| block_on(backend.ls(&path, LsOptions::default())).unwrap());
+        });
+    }
+}
+
+fn snapshot(criterion: &mut Criterion) {
+    let backend = store(5_000, &Bytes::from_static(b"x\n"));
+    criterion.bench_function("state_snapshot_1m", |bencher| {
+        bencher.iter(|| black_box(backend.snapshot()));
+    });
+}
+
+fn search(criterion: &mut Criterion) {
+    let backend = store(100, &twenty_lines());
+    let glob = GlobQuery::new(VPath::root(), "**/*.py").limit(usize::MAX);
+    criterion.bench_function("state_glob_20k", |bencher| {
+        bencher.iter(|| block_on(backend.glob(glob.clone())).unwrap());
+    });
+    let grep = GrepQuery::new(VPath::root(), "value").max_matches(usize::MAX);
+    let matches = block_on(backend.grep(grep.clone())).unwrap().matches;
+    assert_eq!(matches, 400_000);
+    criterion.bench_function("state_grep_20k", |bencher| {
+        bencher.iter_batched(
+            || grep.clone(),
+            |query| block_on(backend.grep(query)).unwrap(),
+            BatchSize::PerIteration,
+        );
+    });
+}
+
+fn window(criterion: &mut Criterion) {
+    let line = format!("{}\n", "x".repeat(49));
+    let content = Bytes::from(line.repeat(2_000_000));
+    let snapshot = Snapshot::from_files([("/large.log", content)]).unwrap();
+    let backend = StateBackend::builder().snapshot(snapshot).build();
+    let path = VPath::parse("/large.log").unwrap();
+    let options = TextOptions::default().offset(1_000_000).limit(50);
+    criterion.bench_function("state_window_100mb", |bencher| {
+        bencher.iter(|| block_on(backend.read_text(&path, options)).unwrap());
+    });
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .warm_up_time(Duration::from_millis(500))
+        .measurement_time(Duration::from_secs(3))
+        .sample_size(20);
+    targets = write, list, snapshot, search, window
+}
+criterion_main!(benches);

@@ -1,0 +1,537 @@
+//! [`StateBackend`]: the contract, kept by a tree in memory.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use backend_core::derived::{
+    check_destination, edit_bytes, refuse_into_itself, refuse_working_dir,
+};
+use backend_core::ops::{
+    Content, ContentHash, ContentHasher, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions,
+    EditOutcome, Entry, FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing,
+    LsOptions, ReadOptions, RenameOptions, ResolveOptions, Skipped, StatOptions, TextOptions,
+    WriteMode, WriteOptions, WriteOutcome,
+};
+use backend_core::text::{Progress, TextWindow, WindowScanner};
+use backend_core::{
+    Backend, BackendInfo, Capabilities, Edit, Error, ErrorKind, Operation, Result, Sandbox, VPath,
+};
+use bytes::Bytes;
+
+use crate::coop::Slices;
+use crate::search;
+use crate::snapshot::Snapshot;
+use crate::tree::{Directory, File, Node, Tree};
+
+/// Largest file unless the builder says otherwise, in bytes. Small enough that a
+/// PostgreSQL `jsonb` string takes it, base64 or not.
+pub const FILE_BYTES: u64 = 128 * 1024 * 1024;
+
+/// Most that all files together may take unless the builder says otherwise, in
+/// bytes. Each file and directory counts 256 bytes beside its content.
+pub const TOTAL_BYTES: u64 = 2 * 1024 * 1024 * 1024;
+
+/// Bytes worked on between two chances for other tasks to run.
+const CHUNK_BYTES: usize = 1024 * 1024;
+
+type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
+
+/// Files and directories in memory.
+///
+/// Clones share one store. Reading never waits for a search: every operation
+/// works on the state that it met.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> backend_core::Result<()> {
+/// use backend_core::BackendExt as _;
+/// use backend_state::{Snapshot, StateBackend};
+///
+/// let backend = StateBackend::new();
+/// backend.write_file("src/main.rs", "fn main() {}\n").await?;
+/// let before = backend.snapshot();
+/// backend.delete_tree("src").await?;
+///
+/// let json = before.to_json()?;
+/// backend.restore(Snapshot::from_json(&json)?);
+/// assert_eq!(backend.read_string("src/main.rs").await?, "fn main() {}\n");
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct StateBackend {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// Held for a few pointer operations at a time and never across an await,
+    /// so that a blocking lock is right.
+    tree: Mutex<Tree>,
+    max_file_bytes: u64,
+    max_total_bytes: u64,
+    clock: Clock,
+}
+
+/// Sets up a [`StateBackend`].
+pub struct StateBuilder {
+    snapshot: Snapshot,
+    max_file_bytes: u64,
+    max_total_bytes: u64,
+    clock: Clock,
+}
+
+impl StateBuilder {
+    /// Sets what the store holds at first.
+    #[must_use]
+    pub fn snapshot(mut self, snapshot: Snapshot) -> Self {
+        self.snapshot = snapshot;
+        self
+    }
+
+    /// Sets the largest file, in bytes.
+    #[must_use]
+    pub fn max_file_bytes(mut self, max_file_bytes: u64) -> Self {
+        self.max_file_bytes = max_file_bytes;
+        self
+    }
+
+    /// Sets the most that all files together may take, in bytes. Each file and
+    /// directory counts 256 bytes beside its content.
+    #[must_use]
+    pub fn max_total_bytes(mut self, max_total_bytes: u64) -> Self {
+        self.max_total_bytes = max_total_bytes;
+        self
+    }
+
+    /// Sets where the times of files come from; the system's clock by default.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Makes the backend.
+    pub fn build(self) -> StateBackend {
+        StateBackend {
+            inner: Arc::new(Inner {
+                tree: Mutex::new(self.snapshot.tree),
+                max_file_bytes: self.max_file_bytes,
+                max_total_bytes: self.max_total_bytes,
+                clock: self.clock,
+            }),
+        }
+    }
+}
+
+impl fmt::Debug for StateBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StateBuilder")
+            .field("snapshot", &self.snapshot)
+            .field("max_file_bytes", &self.max_file_bytes)
+            .field("max_total_bytes", &self.max_total_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for StateBackend {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for StateBackend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tree = self.tree();
+        f.debug_struct("StateBackend")
+            .field("files", &tree.files())
+            .field("bytes", &tree.bytes())
+            .finish()
+    }
+}
+
+impl StateBackend {
+    /// An empty store with the default limits.
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// Sets up a store.
+    pub fn builder() -> StateBuilder {
+        StateBuilder {
+            snapshot: Snapshot::default(),
+            max_file_bytes: FILE_BYTES,
+            max_total_bytes: TOTAL_BYTES,
+            clock: Arc::new(SystemTime::now),
+        }
+    }
+
+    /// The state of all files now. Copies a pointer, whatever the store holds.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot { tree: self.tree() }
+    }
+
+    /// Puts the store back into the state of a snapshot and returns the one it
+    /// replaces. Operations under way finish on the state that they met.
+    pub fn restore(&self, snapshot: Snapshot) -> Snapshot {
+        let tree = std::mem::replace(&mut *self.lock(), snapshot.tree);
+        Snapshot { tree }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Tree> {
+        // The tree is never left half-changed: a panic elsewhere says nothing
+        // about it.
+        self.inner
+            .tree
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state that an operation works on.
+    fn tree(&self) -> Tree {
+        self.lock().clone()
+    }
+
+    fn now(&self) -> SystemTime {
+        (self.inner.clock)()
+    }
+
+    fn file(&self, path: &VPath) -> Result<Arc<File>> {
+        match self.tree().get(path)? {
+            Node::File(file) => Ok(file),
+            Node::Directory(_) => Err(Error::is_a_directory()),
+        }
+    }
+
+    /// Changes the tree by `change`, or not at all if it fails or if the result
+    /// would take more than the store may.
+    fn change<T>(&self, change: impl FnOnce(&mut Tree) -> Result<T>) -> Result<T> {
+        let mut current = self.lock();
+        let mut tree = current.clone();
+        let changed = change(&mut tree)?;
+        let limit = self.inner.max_total_bytes;
+        if tree.bytes() > limit && tree.bytes() > current.bytes() {
+            return Err(Error::too_large(format!(
+                "the store would take {} bytes, more than its {limit}; delete something first",
+                tree.bytes()
+            )));
+        }
+        *current = tree;
+        Ok(changed)
+    }
+
+    /// Puts a file in place if what stands there is still `expected`.
+    ///
+    /// Answers whether the file is new, or `None` if something else stands there
+    /// by now.
+    fn replace(
+        &self,
+        path: &VPath,
+        content: Bytes,
+        expected: Option<&Arc<File>>,
+    ) -> Result<Option<bool>> {
+        let now = self.now();
+        self.change(|tree| {
+            let current = match tree.find(path)? {
+                Some(Node::Directory(_)) => return Err(Error::is_a_directory()),
+                Some(Node::File(file)) => Some(file),
+                None => None,
+            };
+            if expected.is_some_and(|expected| {
+                !current
+                    .as_ref()
+                    .is_some_and(|current| Arc::ptr_eq(current, expected))
+            }) {
+                return Ok(None);
+            }
+            let created = current.as_ref().map_or(Some(now), |file| file.created);
+            let file = File {
+                content,
+                created,
+                modified: Some(now),
+            };
+            tree.put(path, Node::File(Arc::new(file)))?;
+            Ok(Some(current.is_none()))
+        })
+    }
+
+    async fn write_bytes(
+        &self,
+        path: &VPath,
+        content: Bytes,
+        mode: WriteMode,
+    ) -> Result<WriteOutcome> {
+        let size = content.len() as u64;
+        let hash = hash(&content).await;
+        let created = match mode {
+            WriteMode::CreateNew => {
+                let now = Some(self.now());
+                self.change(|tree| {
+                    if tree.find(path)?.is_some() {
+                        return Err(Error::already_exists());
+                    }
+                    let file = File {
+                        content,
+                        created: now,
+                        modified: now,
+                    };
+                    tree.put(path, Node::File(Arc::new(file)))?;
+                    Ok(Some(true))
+                })?
+            }
+            WriteMode::IfUnchanged(expected) => {
+                let before = match self.file(path) {
+                    Err(error) if error.is_not_found() => return Err(Error::conflict()),
+                    before => before?,
+                };
+                if self::hash(&before.content).await != expected {
+                    return Err(Error::conflict());
+                }
+                self.replace(path, content, Some(&before))?
+            }
+            _ => self.replace(path, content, None)?,
+        };
+        let created = created.ok_or_else(Error::conflict)?;
+        Ok(WriteOutcome::new(created, size, hash))
+    }
+
+    fn edit_file(
+        &self,
+        path: &VPath,
+        edits: &[Edit],
+        options: &EditOptions,
+    ) -> Result<EditOutcome> {
+        // Each turn means that another writer got through, so somebody always
+        // makes progress.
+        loop {
+            let before = self.file(path)?;
+            let (after, outcome) = edit_bytes(&before.content, edits, options)?;
+            self.check_file_size(after.len() as u64)?;
+            if self.replace(path, after, Some(&before))?.is_some() {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    fn check_file_size(&self, size: u64) -> Result<()> {
+        let limit = self.inner.max_file_bytes;
+        if size > limit {
+            return Err(Error::too_large(format!(
+                "the file would have {size} bytes, more than the {limit} that a file may have here"
+            )));
+        }
+        Ok(())
+    }
+
+    async fn window(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
+        let mut scanner = WindowScanner::new(options.window())?;
+        let file = self.file(path)?;
+        let mut slices = Slices::new();
+        for chunk in file.content.chunks(CHUNK_BYTES) {
+            if matches!(scanner.push(chunk), Progress::Done) {
+                break;
+            }
+            slices.tick().await;
+        }
+        Ok(scanner.finish()?)
+    }
+}
+
+/// What the store says about `node`.
+pub(crate) fn entry(path: VPath, node: &Node) -> Entry {
+    match node {
+        Node::Directory(_) => Entry::directory(path),
+        Node::File(file) => {
+            Entry::file(path, file.content.len() as u64).with_modified(file.modified)
+        }
+    }
+}
+
+async fn hash(content: &Bytes) -> ContentHash {
+    let mut hasher = ContentHasher::new();
+    let mut slices = Slices::new();
+    for chunk in content.chunks(CHUNK_BYTES) {
+        hasher.update(chunk);
+        slices.tick().await;
+    }
+    hasher.finish()
+}
+
+fn list(tree: &Tree, path: &VPath, options: &LsOptions) -> Result<Listing> {
+    let node = tree.get(path)?;
+    let entries = match &node {
+        Node::File(_) => vec![entry(path.clone(), &node)],
+        Node::Directory(directory) => directory
+            .entries
+            .iter()
+            // Names come from paths, so that they make a path again.
+            .filter_map(|(name, node)| Some(entry(path.child(name).ok()?, node)))
+            .collect(),
+    };
+    options.listing(entries, Skipped::default())
+}
+
+/// A copy is a file of its own with its own time.
+fn copied(node: &Node, now: SystemTime) -> Node {
+    match node {
+        Node::File(file) => Node::File(Arc::new(File {
+            content: file.content.clone(),
+            created: Some(now),
+            modified: Some(now),
+        })),
+        Node::Directory(directory) => {
+            let entries = directory.entries.iter();
+            let entries = entries.map(|(name, node)| (Arc::clone(name), copied(node, now)));
+            Node::Directory(Arc::new(Directory {
+                entries: entries.collect(),
+            }))
+        }
+    }
+}
+
+/// Checks a move or copy against what stands at both ends.
+fn check_relocation(tree: &Tree, from: &VPath, to: &VPath, overwrite: bool) -> Result<Node> {
+    let node = tree.get(from)?;
+    let source = entry(from.clone(), &node);
+    let existing = tree.find(to)?.map(|node| entry(to.clone(), &node));
+    check_destination(&source, existing.as_ref(), overwrite)?;
+    Ok(node)
+}
+
+#[async_trait]
+impl Backend for StateBackend {
+    fn info(&self) -> BackendInfo {
+        BackendInfo::new(NAME, Capabilities::writable().with_times())
+    }
+
+    fn working_dir(&self) -> VPath {
+        VPath::root()
+    }
+
+    fn as_sandbox(&self) -> Option<&dyn Sandbox> {
+        None
+    }
+
+    async fn resolve(&self, path: &VPath, _: ResolveOptions) -> Result<VPath> {
+        let found = self.tree().find(path).map(|_| path.clone());
+        found.map_err(context(Operation::Resolve, path))
+    }
+
+    async fn stat(&self, path: &VPath, _: StatOptions) -> Result<Entry> {
+        let found = self.tree().get(path).map(|node| entry(path.clone(), &node));
+        found.map_err(context(Operation::Stat, path))
+    }
+
+    async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
+        list(&self.tree(), path, &options).map_err(context(Operation::Ls, path))
+    }
+
+    async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
+        let read = self
+            .file(path)
+            .and_then(|file| options.slice(&file.content));
+        read.map_err(context(Operation::Read, path))
+    }
+
+    async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
+        let window = self.window(path, options).await;
+        window.map_err(context(Operation::ReadText, path))
+    }
+
+    async fn write(
+        &self,
+        path: &VPath,
+        content: Content,
+        options: WriteOptions,
+    ) -> Result<WriteOutcome> {
+        let written = match content.collect(self.inner.max_file_bytes).await {
+            Ok(content) => self.write_bytes(path, content, options.mode).await,
+            Err(error) => Err(error),
+        };
+        written.map_err(context(Operation::Write, path))
+    }
+
+    async fn edit(
+        &self,
+        path: &VPath,
+        edits: &[Edit],
+        options: EditOptions,
+    ) -> Result<EditOutcome> {
+        let edited = self.edit_file(path, edits, &options);
+        edited.map_err(context(Operation::Edit, path))
+    }
+
+    async fn create_dir(&self, path: &VPath, _: CreateDirOptions) -> Result<()> {
+        let created = self.change(|tree| match tree.find(path)? {
+            Some(Node::Directory(_)) => Ok(()),
+            Some(Node::File(_)) => Err(Error::new(
+                ErrorKind::AlreadyExists,
+                "a file stands there; choose another path or delete it",
+            )),
+            None => tree.directory(path).map(drop),
+        });
+        created.map_err(context(Operation::CreateDir, path))
+    }
+
+    async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
+        let deleted = refuse_working_dir(path, &self.working_dir()).and_then(|()| {
+            self.change(|tree| match tree.get(path)? {
+                Node::Directory(_) if !options.recursive => Err(Error::new(
+                    ErrorKind::IsADirectory,
+                    "it is a directory; ask for a recursive delete",
+                )),
+                _ => tree.remove(path).map(drop),
+            })
+        });
+        deleted.map_err(context(Operation::Delete, path))
+    }
+
+    async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
+        let moved = refuse_into_itself(from, to)
+            .and_then(|()| refuse_working_dir(from, &self.working_dir()))
+            .and_then(|()| {
+                self.change(|tree| {
+                    check_relocation(tree, from, to, options.overwrite)?;
+                    let node = tree.remove(from)?;
+                    tree.put(to, node)
+                })
+            });
+        moved.map_err(context(Operation::Rename, from))
+    }
+
+    async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
+        let now = self.now();
+        let copied = refuse_into_itself(from, to).and_then(|()| {
+            self.change(|tree| {
+                let node = tree.get(from)?;
+                if matches!(node, Node::Directory(_)) && !options.recursive {
+                    return Err(Error::new(
+                        ErrorKind::IsADirectory,
+                        "it is a directory; ask for a recursive copy",
+                    ));
+                }
+                check_relocation(tree, from, to, options.overwrite)?;
+                tree.put(to, copied(&node, now))
+            })
+        });
+        copied.map_err(context(Operation::Copy, from))
+    }
+
+    async fn glob(&self, query: GlobQuery) -> Result<GlobResult> {
+        let path = query.path.clone();
+        let found = search::glob(&self.tree(), query).await;
+        found.map_err(context(Operation::Glob, &path))
+    }
+
+    async fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
+        let path = query.path.clone();
+        let found = search::grep(&self.tree(), query).await;
+        found.map_err(context(Operation::Grep, &path))
+    }
+}
+
+/// The backend's name in messages.
+const NAME: &str = "state";
+
+fn context(operation: Operation, path: &VPath) -> impl FnOnce(Error) -> Error {
+    Error::context(NAME, operation, path)
+}

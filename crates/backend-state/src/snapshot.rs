@@ -1,0 +1,182 @@
+//! [`Snapshot`]: one state of all files, cheap to take, keep and compare.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use backend_core::{Error, ErrorKind, Operation, Result, VPath};
+use bytes::Bytes;
+
+use crate::document;
+use crate::tree::{File, Leaves, Node, Tree};
+
+/// The files and directories of a store at one moment.
+///
+/// Never changes. Cloning copies a pointer; states that follow one another share
+/// what they have in common.
+///
+/// ```
+/// use backend_state::Snapshot;
+/// let snapshot = Snapshot::from_files([("/a.txt", "one\n"), ("/b/c.txt", "two\n")])?;
+/// let paths: Vec<_> = snapshot.iter().map(|file| file.path.to_string()).collect();
+/// assert_eq!(paths, ["/a.txt", "/b/c.txt"]);
+/// # Ok::<(), backend_core::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    pub(crate) tree: Tree,
+}
+
+/// A file of a [`Snapshot`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SnapshotFile {
+    /// Where it is.
+    pub path: VPath,
+    /// What it holds.
+    pub content: Bytes,
+    /// When it was first written, if that is known.
+    pub created: Option<SystemTime>,
+    /// When it was last written, if that is known.
+    pub modified: Option<SystemTime>,
+}
+
+impl Snapshot {
+    /// A state with these files, without times, and the directories they need.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidPath` for a path that is none, `NotADirectory` or `IsADirectory`
+    /// where one file's path needs another's to be a directory.
+    pub fn from_files<P, C>(files: impl IntoIterator<Item = (P, C)>) -> Result<Self>
+    where
+        P: AsRef<str>,
+        C: Into<Bytes>,
+    {
+        let mut tree = Tree::default();
+        for (path, content) in files {
+            let path = VPath::parse(path.as_ref())?;
+            let file = File {
+                content: content.into(),
+                created: None,
+                modified: None,
+            };
+            put_new(&mut tree, &path, file)?;
+        }
+        Ok(Self { tree })
+    }
+
+    /// Reads a document: one that [`to_json`](Self::to_json) wrote, or one of
+    /// pydantic-ai-backend, old or new.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` naming what is wrong and where. Nothing is loaded in part.
+    pub fn from_json(json: impl AsRef<[u8]>) -> Result<Self> {
+        serde_json::from_slice(json.as_ref()).map_err(|error| {
+            Error::invalid_input(format!("the document cannot be loaded: {error}"))
+        })
+    }
+
+    /// Writes everything as one JSON document, which PostgreSQL's `jsonb` takes.
+    ///
+    /// Text is readable in it; other bytes, and text with a NUL, are base64 and
+    /// marked as such. Loading it gives back the same bytes and times.
+    ///
+    /// # Errors
+    ///
+    /// `Internal` if a file's time lies outside the years that a document can say.
+    pub fn to_json(&self) -> Result<String> {
+        serde_json::to_string(self)
+            .map_err(|error| Error::internal("the document cannot be written").with_source(error))
+    }
+
+    /// How many files there are.
+    pub fn len(&self) -> usize {
+        self.tree.files()
+    }
+
+    /// Whether there is no file.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What a file holds, or `None` if no file stands at `path`.
+    pub fn get(&self, path: &VPath) -> Option<Bytes> {
+        match self.tree.get(path) {
+            Ok(Node::File(file)) => Some(file.content.clone()),
+            _ => None,
+        }
+    }
+
+    /// The files in byte order of their paths.
+    pub fn iter(&self) -> SnapshotFiles {
+        SnapshotFiles(Leaves::new(&self.tree))
+    }
+}
+
+/// Two states are equal if they hold the same files with the same bytes and
+/// times, and the same directories.
+impl PartialEq for Snapshot {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.tree.root, &other.tree.root)
+            || self.len() == other.len() && Leaves::new(&self.tree).eq(Leaves::new(&other.tree))
+    }
+}
+
+impl Eq for Snapshot {}
+
+impl IntoIterator for &Snapshot {
+    type Item = SnapshotFile;
+    type IntoIter = SnapshotFiles;
+
+    fn into_iter(self) -> SnapshotFiles {
+        self.iter()
+    }
+}
+
+/// Iterator over the files of a [`Snapshot`].
+#[derive(Debug)]
+pub struct SnapshotFiles(Leaves);
+
+impl Iterator for SnapshotFiles {
+    type Item = SnapshotFile;
+
+    fn next(&mut self) -> Option<SnapshotFile> {
+        self.0.find_map(|(path, file)| {
+            let file = file?;
+            Some(SnapshotFile {
+                path,
+                content: file.content.clone(),
+                created: file.created,
+                modified: file.modified,
+            })
+        })
+    }
+}
+
+/// Puts a file where nothing is; one that is there already is a mistake in the
+/// input, not something to lose.
+pub(crate) fn put_new(tree: &mut Tree, path: &VPath, file: File) -> Result<()> {
+    let put = match tree.find(path) {
+        Ok(None) => tree.put(path, Node::File(Arc::new(file))),
+        Ok(Some(Node::Directory(_))) => Err(Error::is_a_directory()),
+        Ok(Some(Node::File(_))) => Err(Error::new(
+            ErrorKind::AlreadyExists,
+            "the path is given twice",
+        )),
+        Err(error) => Err(error),
+    };
+    put.map_err(|error| error.at(Operation::Write, path))
+}
+
+impl serde::Serialize for Snapshot {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        document::serialize(&self.tree, serializer)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Snapshot {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        document::deserialize(deserializer).map(|tree| Self { tree })
+    }
+}

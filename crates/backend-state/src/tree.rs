@@ -1,0 +1,202 @@
+//! The tree of files and directories: a persistent structure, so that taking a
+//! snapshot is copying a pointer and a change copies only what lies on its path.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use backend_core::{Error, Result, VPath};
+use bytes::Bytes;
+use imbl::OrdMap;
+
+/// What one file or directory costs on top of its content, in bytes. It bounds
+/// how many empty files fit.
+pub(crate) const ENTRY_BYTES: u64 = 256;
+
+/// A file's bytes and times. Never changed in place.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct File {
+    pub(crate) content: Bytes,
+    pub(crate) created: Option<SystemTime>,
+    pub(crate) modified: Option<SystemTime>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Node {
+    File(Arc<File>),
+    Directory(Arc<Directory>),
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Directory {
+    pub(crate) entries: OrdMap<Arc<str>, Node>,
+}
+
+/// One state of the whole store. Cloning copies a pointer and two numbers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tree {
+    pub(crate) root: Arc<Directory>,
+    files: usize,
+    bytes: u64,
+}
+
+impl Tree {
+    /// How many files there are.
+    pub(crate) fn files(&self) -> usize {
+        self.files
+    }
+
+    /// What everything costs: content plus [`ENTRY_BYTES`] an entry.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// What stands at `path`.
+    ///
+    /// `NotFound` and `NotADirectory` as the contract says.
+    pub(crate) fn get(&self, path: &VPath) -> Result<Node> {
+        let mut directory = &self.root;
+        let mut names = path.components().peekable();
+        while let Some(name) = names.next() {
+            match directory.entries.get(name) {
+                None => return Err(Error::not_found()),
+                Some(node) if names.peek().is_none() => return Ok(node.clone()),
+                Some(Node::Directory(next)) => directory = next,
+                Some(Node::File(_)) => return Err(Error::not_a_directory()),
+            }
+        }
+        Ok(Node::Directory(Arc::clone(&self.root)))
+    }
+
+    /// As [`get`](Self::get), with a missing path as `None`.
+    pub(crate) fn find(&self, path: &VPath) -> Result<Option<Node>> {
+        Error::none_if_missing(self.get(path))
+    }
+
+    /// Puts `node` at `path`, in place of whatever is there, creating the
+    /// directories above it.
+    ///
+    /// `NotADirectory` if a file stands above; then nothing has changed.
+    pub(crate) fn put(&mut self, path: &VPath, node: Node) -> Result<()> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(Error::is_a_directory());
+        };
+        let added = Measure::of(&node);
+        let directory = self.directory(&parent)?;
+        let replaced = directory.entries.insert(Arc::from(name), node);
+        self.count(added, replaced.as_ref());
+        Ok(())
+    }
+
+    /// Takes away what stands at `path`, which is not the root.
+    pub(crate) fn remove(&mut self, path: &VPath) -> Result<Node> {
+        // Looked up first: `directory` would create what is missing.
+        self.get(path)?;
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(Error::is_a_directory());
+        };
+        let removed = self.directory(&parent)?.entries.remove(name);
+        let removed = removed.ok_or_else(Error::not_found)?;
+        self.count(Measure::default(), Some(&removed));
+        Ok(removed)
+    }
+
+    /// The directory at `path`, to be changed; created with those above it if
+    /// it is missing.
+    pub(crate) fn directory(&mut self, path: &VPath) -> Result<&mut Directory> {
+        let mut directory = Arc::make_mut(&mut self.root);
+        for name in path.components() {
+            if !directory.entries.contains_key(name) {
+                let empty = Node::Directory(Arc::default());
+                directory.entries.insert(Arc::from(name), empty);
+                self.bytes += ENTRY_BYTES;
+            }
+            match directory.entries.get_mut(name) {
+                Some(Node::Directory(next)) => directory = Arc::make_mut(next),
+                _ => return Err(Error::not_a_directory()),
+            }
+        }
+        Ok(directory)
+    }
+
+    fn count(&mut self, added: Measure, replaced: Option<&Node>) {
+        let gone = replaced.map(Measure::of).unwrap_or_default();
+        self.files = self.files + added.files - gone.files;
+        self.bytes = self.bytes + added.bytes - gone.bytes;
+    }
+}
+
+/// How much a subtree holds.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Measure {
+    pub(crate) files: usize,
+    pub(crate) bytes: u64,
+}
+
+impl Measure {
+    pub(crate) fn of(node: &Node) -> Self {
+        match node {
+            Node::File(file) => Self {
+                files: 1,
+                bytes: ENTRY_BYTES + file.content.len() as u64,
+            },
+            Node::Directory(directory) => directory.entries.values().map(Self::of).fold(
+                Self {
+                    files: 0,
+                    bytes: ENTRY_BYTES,
+                },
+                |sum, one| Self {
+                    files: sum.files + one.files,
+                    bytes: sum.bytes + one.bytes,
+                },
+            ),
+        }
+    }
+}
+
+/// Files and empty directories in byte order of their paths, read off a tree
+/// that nobody changes.
+#[derive(Debug)]
+pub(crate) struct Leaves {
+    /// What is still to come, the next one last.
+    pending: Vec<(VPath, Node)>,
+}
+
+impl Leaves {
+    pub(crate) fn new(tree: &Tree) -> Self {
+        let root = Node::Directory(Arc::clone(&tree.root));
+        Self {
+            pending: vec![(VPath::root(), root)],
+        }
+    }
+}
+
+impl Iterator for Leaves {
+    type Item = (VPath, Option<Arc<File>>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while let Some((path, node)) = self.pending.pop() {
+            let directory = match node {
+                Node::File(file) => return Some((path, Some(file))),
+                Node::Directory(directory) => directory,
+            };
+            if directory.entries.is_empty() {
+                return Some((path, None));
+            }
+            let children = directory.entries.iter().filter_map(|(name, node)| {
+                // Names come from paths, so that they make a path again.
+                Some((path.child(name).ok()?, node.clone()))
+            });
+            let mut children: Vec<_> = children.collect();
+            children.sort_by(path_order);
+            self.pending.extend(children.into_iter().rev());
+        }
+        None
+    }
+}
+
+/// Byte order of the paths beneath: a directory sorts as its name and `/`.
+fn path_order((a, a_node): &(VPath, Node), (b, b_node): &(VPath, Node)) -> std::cmp::Ordering {
+    let slash = |node: &Node| matches!(node, Node::Directory(_)).then_some(b'/');
+    let a = a.as_str().bytes().chain(slash(a_node));
+    a.cmp(b.as_str().bytes().chain(slash(b_node)))
+}

@@ -1,0 +1,661 @@
+//! Finding lines by content.
+
+use backend_core::ErrorKind;
+use backend_core::limits::{GREP_CONTEXT_LINES, LINE_BYTES, PATTERN_BYTES};
+use backend_core::ops::{Case, GrepLine, GrepQuery, GrepResult};
+
+use crate::case::{CaseResult, Failure};
+use crate::cases::glob::{NONE, ODD_NAMES, SHELL_WORDS, hide};
+use crate::env::Env;
+use crate::{check, check_eq};
+
+/// How much of a file decides whether it is binary.
+const SNIFFED_BYTES: usize = 8 * 1024;
+
+async fn search(t: &Env, query: GrepQuery) -> Result<GrepResult, Failure> {
+    Ok(t.backend().grep(query).await?)
+}
+
+async fn hits(t: &Env, query: GrepQuery) -> Result<Vec<String>, Failure> {
+    Ok(t.hits(&search(t, query).await?))
+}
+
+async fn files(t: &Env, query: GrepQuery) -> Result<Vec<String>, Failure> {
+    Ok(t.files_hit(&search(t, query).await?))
+}
+
+async fn is_invalid(t: &Env, query: GrepQuery) -> CaseResult {
+    let pattern: String = query.pattern.chars().take(40).collect();
+    match t.backend().grep(query).await {
+        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
+        other => Err(Failure::new(format!("{pattern:?} gave {other:?}"))),
+    }
+}
+
+/// Writes files that all hold the line `needle`.
+async fn put_needles(t: &Env, paths: &[&str]) -> CaseResult {
+    for path in paths {
+        t.put(path, "needle\n").await?;
+    }
+    Ok(())
+}
+
+/// Checks that a file with a `needle` is searched when it is named.
+async fn check_named(t: &Env, path: &str) -> CaseResult {
+    let result = search(t, GrepQuery::new(t.path(path)?, "needle")).await?;
+    check_eq!(t.hits(&result), [format!("{path}:1:needle")]);
+    check!(result.skipped.is_empty(), "{:?}", result.skipped);
+    Ok(())
+}
+
+/// Writes three files with three matches each, and checks the head that each of
+/// these maxima leaves.
+async fn check_heads(t: &Env, maxima: &[usize]) -> CaseResult {
+    for path in ["a", "b/c", "d"] {
+        t.put(path, "hit 1\nmiss\nhit 3\nmiss\nhit 5\n").await?;
+    }
+    let all = t.grep("hit").await?;
+    check_eq!(all.len(), 9);
+    for &maximum in maxima {
+        let result = search(t, t.grep_query("hit").max_matches(maximum)).await?;
+        let kept = maximum.min(all.len());
+        check_eq!(t.hits(&result), all[..kept]);
+        check_eq!((result.matches, result.truncated), (kept, kept < all.len()));
+    }
+    Ok(())
+}
+
+/// The text of the lines found, and how much of each was cut off.
+async fn cut_lines(t: &Env, query: GrepQuery) -> Result<Vec<(String, u64)>, Failure> {
+    let result = search(t, query).await?;
+    let lines = result.files.iter().flat_map(|file| file.lines());
+    let text_and_cut = |line: GrepLine<'_>| (line.text().into_owned(), line.cut_bytes);
+    Ok(lines.map(text_and_cut).collect())
+}
+
+/// Whether a message shows the pattern and a `^` below this byte of it.
+fn points_at(message: &str, pattern: &str, spot: usize) -> bool {
+    let lines: Vec<_> = message.lines().collect();
+    let found = |line: &str| line.find(pattern).map(|start| start + spot);
+    lines
+        .windows(2)
+        .any(|pair| found(pair[0]).is_some_and(|spot| pair[1].find('^') == Some(spot)))
+}
+
+fn utf16(text: &str, bytes_of: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    let units = "\u{feff}".encode_utf16().chain(text.encode_utf16());
+    units.flat_map(bytes_of).collect()
+}
+
+/// A match says in which file and on which line it is, and what the line holds.
+pub async fn finds_lines(t: &Env) -> CaseResult {
+    t.put("a.txt", "first\n  the needle, here\nlast\n").await?;
+    t.put("sub/b.txt", "needle\n\nneedles: needle\n").await?;
+    t.put("sub/c.txt", "nothing\n").await?;
+    let expected = [
+        "a.txt:2:  the needle, here",
+        "sub/b.txt:1:needle",
+        "sub/b.txt:3:needles: needle",
+    ];
+    check_eq!(t.grep("needle").await?, expected);
+    Ok(())
+}
+
+/// Patterns are those of the `regex` crate.
+pub async fn rust_dialect(t: &Env) -> CaseResult {
+    t.put("f", "cat 42\ndog\n<a><b>\nnaïve\ncatapult\n").await?;
+    check_eq!(t.grep(r"\d+").await?, ["f:1:cat 42"]);
+    check_eq!(t.grep(r"\bcat\b|dogs?").await?, ["f:1:cat 42", "f:2:dog"]);
+    check_eq!(t.grep(r"^<.+?><b>").await?, ["f:3:<a><b>"]);
+    check_eq!(t.grep(r"^\w{5}$").await?, ["f:4:naïve"]);
+    check_eq!(t.grep(r"^(?P<pet>c\p{Ll}t)[^a]").await?, ["f:1:cat 42"]);
+    check_eq!(t.grep(r"(?i)CATA(?-i:p)").await?, ["f:5:catapult"]);
+    Ok(())
+}
+
+/// A bad pattern is an error that shows the spot, never a search without
+/// results.
+pub async fn bad_pattern_points_at_the_spot(t: &Env) -> CaseResult {
+    put_needles(t, &["a"]).await?;
+    for (pattern, spot) in [
+        ("fn (x", 3),
+        ("[a-", 0),
+        ("b{2,1}", 1),
+        ("*a", 0),
+        (r"(a)\1", 3),
+        ("a(?=b)", 1),
+        ("a\\", 1),
+    ] {
+        let Err(error) = t.backend().grep(t.grep_query(pattern)).await else {
+            return Err(Failure::new(format!("{pattern:?} was searched for")));
+        };
+        check_eq!(error.kind(), ErrorKind::InvalidInput);
+        check!(points_at(error.message(), pattern, spot), "{error}");
+    }
+    Ok(())
+}
+
+/// A pattern is judged by itself: nothing around it closes its groups, or falls
+/// into its comments.
+pub async fn pattern_stands_alone(t: &Env) -> CaseResult {
+    t.put("f", "a\nb\na b\n").await?;
+    for pattern in ["a)|(b", "a)(b", "(?:a)|b)|(?:c"] {
+        is_invalid(t, t.grep_query(pattern)).await?;
+    }
+    check_eq!(t.grep(r"(?x)^ a \  b # comment").await?, ["f:3:a b"]);
+    check_eq!(t.grep("^a$|^b$").await?, ["f:1:a", "f:2:b"]);
+    Ok(())
+}
+
+/// A search that finds nothing has succeeded.
+pub async fn no_match_is_empty_success(t: &Env) -> CaseResult {
+    put_needles(t, &["a", "b/c"]).await?;
+    let result = search(t, t.grep_query("nothing like it")).await?;
+    check_eq!(result, GrepResult::default());
+    Ok(())
+}
+
+/// A search in what does not exist is an error.
+pub async fn missing_path(t: &Env) -> CaseResult {
+    let query = GrepQuery::new(t.path("missing")?, "needle");
+    t.fails(ErrorKind::NotFound, t.backend().grep(query).await)
+}
+
+/// One file can be searched, and it need not match the file filter.
+pub async fn single_file(t: &Env) -> CaseResult {
+    put_needles(t, &["a.txt", "sub/a.txt"]).await?;
+    let query = GrepQuery::new(t.path("sub/a.txt")?, "needle");
+    check_eq!(hits(t, query.clone()).await?, ["sub/a.txt:1:needle"]);
+    let query = query.files("*.rs");
+    check_eq!(hits(t, query).await?, ["sub/a.txt:1:needle"]);
+    Ok(())
+}
+
+/// A hidden file that is named is searched.
+pub async fn named_hidden_file_is_searched(t: &Env) -> CaseResult {
+    put_needles(t, &[".env", ".hidden/.a"]).await?;
+    check_named(t, ".env").await?;
+    check_named(t, ".hidden/.a").await
+}
+
+/// An ignored file that is named is searched.
+pub async fn named_ignored_file_is_searched(t: &Env) -> CaseResult {
+    t.put(".gitignore", "*.log\nbuild/\n").await?;
+    put_needles(t, &["a.log", "build/b"]).await?;
+    check_named(t, "a.log").await?;
+    check_named(t, "build/b").await
+}
+
+/// A hidden directory that is named is searched.
+pub async fn hidden_start_directory_is_searched(t: &Env) -> CaseResult {
+    put_needles(t, &[".config/.b", ".config/a", ".config/c/d"]).await?;
+    let query = GrepQuery::new(t.path(".config")?, "needle");
+    check_eq!(files(t, query).await?, [".config/a", ".config/c/d"]);
+    Ok(())
+}
+
+/// A file filter that is one name applies in every directory.
+pub async fn filter_matches_at_any_depth(t: &Env) -> CaseResult {
+    put_needles(t, &["a.py", "a.rs", "one/b.py", "one/two/c.py"]).await?;
+    let query = t.grep_query("needle").files("*.py");
+    check_eq!(files(t, query).await?, ["a.py", "one/b.py", "one/two/c.py"]);
+    Ok(())
+}
+
+/// A file filter may give alternatives.
+pub async fn filter_with_braces(t: &Env) -> CaseResult {
+    put_needles(t, &["a.py", "b.rs", "c/d.toml", "e.txt"]).await?;
+    let query = t.grep_query("needle").files("*.{py,toml}");
+    check_eq!(files(t, query).await?, ["a.py", "c/d.toml"]);
+    Ok(())
+}
+
+/// A file filter with a slash begins at the directory that is searched.
+pub async fn filter_with_slash_is_anchored(t: &Env) -> CaseResult {
+    put_needles(t, &["lib/src/a.rs", "src/a.rs", "src/b/c.rs"]).await?;
+    let query = t.grep_query("needle").files("src/*.rs");
+    check_eq!(files(t, query).await?, ["src/a.rs"]);
+    let query = GrepQuery::new(t.path("lib")?, "needle").files("src/**");
+    check_eq!(files(t, query).await?, ["lib/src/a.rs"]);
+    Ok(())
+}
+
+/// A file filter that cannot be read is a mistake, not a search without results.
+pub async fn bad_filter_is_invalid(t: &Env) -> CaseResult {
+    put_needles(t, &["a.txt"]).await?;
+    for filter in ["", "[", "*.{py", "../*", "src/", "a\0b"] {
+        is_invalid(t, t.grep_query("needle").files(filter)).await?;
+    }
+    Ok(())
+}
+
+/// Hidden files are left out and counted, a directory as one.
+pub async fn hidden_left_out_and_counted(t: &Env) -> CaseResult {
+    put_needles(t, &[".a/b", ".a/c", ".env", "d", "e/.f"]).await?;
+    let result = search(t, t.grep_query("needle")).await?;
+    check_eq!(t.files_hit(&result), ["d"]);
+    check_eq!((result.skipped.hidden, result.skipped.ignored), (3, 0));
+    Ok(())
+}
+
+/// Hidden files are searched when asked for, `.git` only when named.
+pub async fn hidden_on_request(t: &Env) -> CaseResult {
+    put_needles(t, &[".a/b", ".env", ".git/config", "d"]).await?;
+    let query = t.grep_query("needle").hidden(true);
+    check_eq!(files(t, query).await?, [".a/b", ".env", "d"]);
+    let query = t.grep_query("needle").files(".git/*");
+    check_eq!(files(t, query).await?, [".git/config"]);
+    let query = GrepQuery::new(t.path(".git")?, "needle");
+    check_eq!(files(t, query).await?, [".git/config"]);
+    Ok(())
+}
+
+/// What `.gitignore` names is left out and counted, unless asked for.
+pub async fn gitignore_is_honoured(t: &Env) -> CaseResult {
+    t.put(".gitignore", "*.log\nbuild/\n").await?;
+    put_needles(t, &["a", "b.log", "build/c", "build/d"]).await?;
+    let result = search(t, t.grep_query("needle")).await?;
+    check_eq!(t.files_hit(&result), ["a"]);
+    check_eq!((result.skipped.hidden, result.skipped.ignored), (1, 2));
+    let query = t.grep_query("needle").ignored(true);
+    check_eq!(files(t, query).await?, ["a", "b.log", "build/c", "build/d"]);
+    Ok(())
+}
+
+/// No directory is left out for its name, neither below nor above the start.
+pub async fn directories_named_build_are_searched(t: &Env) -> CaseResult {
+    let all = [
+        "build/a",
+        "dist/a",
+        "node_modules/x/a",
+        "target/a",
+        "venv/a",
+    ];
+    put_needles(t, &all).await?;
+    check_eq!(files(t, t.grep_query("needle")).await?, all);
+    for path in all {
+        let start = path.trim_end_matches("/a");
+        let query = GrepQuery::new(t.path(start)?, "needle");
+        check_eq!(files(t, query).await?, [path]);
+    }
+    Ok(())
+}
+
+/// A file with a NUL in its first 8 KiB is passed over and counted.
+pub async fn binary_is_passed_over_and_counted(t: &Env) -> CaseResult {
+    let mut late = b"needle\n".repeat(SNIFFED_BYTES / 7 + 1);
+    late.truncate(SNIFFED_BYTES - 1);
+    late.extend_from_slice(b"\0\nneedle\n");
+    t.put("early", b"needle\n\0\n").await?;
+    t.put("late", late).await?;
+    put_needles(t, &["text"]).await?;
+    let result = search(t, t.grep_query("needle")).await?;
+    check_eq!(t.hits(&result), ["text:1:needle"]);
+    check_eq!(result.skipped.binary, 2);
+    Ok(())
+}
+
+/// A NUL after the first 8 KiB is a character like any other.
+pub async fn late_nul_is_text(t: &Env) -> CaseResult {
+    let mut content = b"x\n".repeat(SNIFFED_BYTES / 2);
+    content.extend_from_slice(b"\0 needle\nneedle\n");
+    t.put("f", content).await?;
+    let result = search(t, t.grep_query("needle")).await?;
+    check_eq!(t.hits(&result), ["f:4097:\0 needle", "f:4098:needle"]);
+    check_eq!(result.skipped.binary, 0);
+    Ok(())
+}
+
+/// UTF-16 with its mark is searched as text and shown as UTF-8.
+pub async fn utf16_is_searched(t: &Env) -> CaseResult {
+    let text = "first\r\nschöne Grüße 🦀 needle\n";
+    t.put("big", utf16(text, u16::to_be_bytes)).await?;
+    t.put("little", utf16(text, u16::to_le_bytes)).await?;
+    let result = search(t, t.grep_query("Grüße . needle$")).await?;
+    let expected = ["big", "little"].map(|path| format!("{path}:2:schöne Grüße 🦀 needle"));
+    check_eq!(t.hits(&result), expected);
+    check_eq!(result.skipped.binary, 0);
+    check_eq!(t.grep("^first$").await?, ["big:1:first", "little:1:first"]);
+    Ok(())
+}
+
+/// A byte-order mark stands before the first line, not in it.
+pub async fn byte_order_mark_is_no_content(t: &Env) -> CaseResult {
+    t.put("f", "\u{feff}first\nsecond\n").await?;
+    check_eq!(t.grep("^first").await?, ["f:1:first"]);
+    check_eq!(t.grep("\u{feff}").await?, NONE);
+    let query = t.grep_query("second").context(1, 0);
+    check_eq!(hits(t, query).await?, ["f-1-first", "f:2:second"]);
+    Ok(())
+}
+
+/// Bytes that are not UTF-8 stop no search and show as U+FFFD.
+pub async fn invalid_utf8_is_searched(t: &Env) -> CaseResult {
+    t.put("f", b"caf\xe9 needle\n\xff\xfe\nneedle\n").await?;
+    let expected = ["f:1:caf\u{fffd} needle", "f:3:needle"];
+    check_eq!(t.grep("needle").await?, expected);
+    Ok(())
+}
+
+/// A literal search takes every character for itself.
+pub async fn literal_is_literal(t: &Env) -> CaseResult {
+    t.put("f", "a.b(c)\naxb(c)\n\\d [x]\n7 x\n").await?;
+    for (text, line) in [("a.b(", "f:1:a.b(c)"), (r"\d [x", r"f:3:\d [x]")] {
+        let query = t.grep_query(text).literal(true);
+        check_eq!(hits(t, query).await?, [line]);
+    }
+    let query = t.grep_query("A.B(").literal(true).case(Case::Insensitive);
+    check_eq!(hits(t, query).await?, ["f:1:a.b(c)"]);
+    Ok(())
+}
+
+/// Upper and lower case differ unless the caller says otherwise.
+pub async fn case_insensitive(t: &Env) -> CaseResult {
+    t.put("f", "needle\nNEEDLE\nécole\nÉCOLE\n").await?;
+    check_eq!(t.grep("Needle").await?, NONE);
+    check_eq!(t.grep("needle").await?, ["f:1:needle"]);
+    let either = |pattern: &str| t.grep_query(pattern).case(Case::Insensitive);
+    check_eq!(hits(t, either("Needle")).await?.len(), 2);
+    check_eq!(hits(t, either("École")).await?, ["f:3:école", "f:4:ÉCOLE"]);
+    Ok(())
+}
+
+/// With smart case, an upper-case letter in the pattern makes case matter.
+pub async fn smart_case(t: &Env) -> CaseResult {
+    t.put("f", "needle\nNeedle\nNEEDLE\n").await?;
+    let smart = |pattern: &str| t.grep_query(pattern).case(Case::Smart);
+    check_eq!(hits(t, smart("needle")).await?.len(), 3);
+    check_eq!(hits(t, smart("Needle")).await?, ["f:2:Needle"]);
+    Ok(())
+}
+
+/// Context comes once, in order, and is told from matches.
+pub async fn context_lines(t: &Env) -> CaseResult {
+    t.put("f", "x 1\n2\n3\n4\nx 5\n6\nx 7\n8\n9\n").await?;
+    t.put("g", "1\nx 2").await?;
+    let around = "f:1:x 1|f-2-2|f-4-4|f:5:x 5|f-6-6|f:7:x 7|f-8-8|g-1-1|g:2:x 2";
+    let above = "f:1:x 1|f-3-3|f-4-4|f:5:x 5|f-6-6|f:7:x 7|g-1-1|g:2:x 2";
+    let below = "f:1:x 1|f-2-2|f-3-3|f:5:x 5|f-6-6|f:7:x 7|f-8-8|f-9-9|g:2:x 2";
+    for (before, after, expected) in [(1, 1, around), (2, 0, above), (0, 2, below)] {
+        let result = search(t, t.grep_query("x").context(before, after)).await?;
+        check_eq!(t.hits(&result).join("|"), expected);
+        check_eq!(result.matches, 4);
+    }
+    Ok(())
+}
+
+/// More context than the limit is a mistake; as much as the limit is not.
+pub async fn too_much_context_is_invalid(t: &Env) -> CaseResult {
+    put_needles(t, &["a"]).await?;
+    let (most, over) = (GREP_CONTEXT_LINES, GREP_CONTEXT_LINES + 1);
+    is_invalid(t, t.grep_query("needle").context(over, 0)).await?;
+    is_invalid(t, t.grep_query("needle").context(0, over)).await?;
+    is_invalid(t, t.grep_query("needle").context(usize::MAX, usize::MAX)).await?;
+    let query = t.grep_query("needle").context(most, most);
+    check_eq!(hits(t, query).await?, ["a:1:needle"]);
+    Ok(())
+}
+
+/// In a multi-line search, every line that a match touches is a match.
+pub async fn multi_line_spans(t: &Env) -> CaseResult {
+    t.put("f", "zero\none\ntwo\nthree\none\nfour\n").await?;
+    let query = t.grep_query(r"one\ntwo").multi_line(true);
+    let result = search(t, query.clone()).await?;
+    check_eq!(t.hits(&result), ["f:2:one", "f:3:two"]);
+    check_eq!(result.matches, 2);
+    let expected = ["f-1-zero", "f:2:one", "f:3:two", "f-4-three"];
+    check_eq!(hits(t, query.context(1, 1)).await?, expected);
+    let query = t.grep_query("(?s)two.*one").multi_line(true);
+    check_eq!(hits(t, query).await?, ["f:3:two", "f:4:three", "f:5:one"]);
+    Ok(())
+}
+
+/// A pattern that can match only across lines is a mistake in a search by line.
+pub async fn line_end_in_pattern_needs_multi_line(t: &Env) -> CaseResult {
+    t.put("f", "one\ntwo\n").await?;
+    for pattern in [r"one\ntwo", "one\ntwo", r"one\x0atwo", r"one[\n]two"] {
+        is_invalid(t, t.grep_query(pattern)).await?;
+    }
+    is_invalid(t, t.grep_query("one\ntwo").literal(true)).await
+}
+
+/// A maximum gives the head of the complete result and says that there is more.
+pub async fn maximum_gives_the_head(t: &Env) -> CaseResult {
+    check_heads(t, &[3, 6]).await
+}
+
+/// A maximum holds within a file too.
+pub async fn maximum_cuts_inside_a_file(t: &Env) -> CaseResult {
+    check_heads(t, &[1, 2, 4, 5, 7, 8]).await
+}
+
+/// As many matches as the maximum allows are all of them.
+pub async fn exactly_the_maximum_is_not_truncated(t: &Env) -> CaseResult {
+    check_heads(t, &[9, 10, usize::MAX]).await
+}
+
+/// The last match that a maximum keeps has its context, the next one none.
+pub async fn maximum_keeps_trailing_context(t: &Env) -> CaseResult {
+    t.put("f", "1\nx 2\n3\n4\n5\nx 6\n7\n8\nx 9\n").await?;
+    let query = t.grep_query("x").context(1, 1);
+    let one = ["f-1-1", "f:2:x 2", "f-3-3"];
+    check_eq!(hits(t, query.clone().max_matches(1)).await?, one);
+    let two = ["f-1-1", "f:2:x 2", "f-3-3", "f-5-5", "f:6:x 6", "f-7-7"];
+    let result = search(t, query.max_matches(2)).await?;
+    check_eq!(t.hits(&result), two);
+    check!(result.truncated);
+    let query = t.grep_query("x 9").context(2, 2).max_matches(1);
+    check!(!search(t, query).await?.truncated);
+    Ok(())
+}
+
+/// A maximum of zero is a mistake.
+pub async fn zero_maximum_is_invalid(t: &Env) -> CaseResult {
+    put_needles(t, &["a"]).await?;
+    is_invalid(t, t.grep_query("needle").max_matches(0)).await?;
+    is_invalid(t, t.grep_query("needle").max_bytes(0)).await?;
+    is_invalid(t, t.grep_query("needle").max_line_bytes(0)).await
+}
+
+/// Files come in byte order of their paths, lines in order.
+pub async fn ordered_by_path_then_line(t: &Env) -> CaseResult {
+    let sorted = ["Z", "a-b", "a.b", "a/x", "a/x.y", "a0", "b", "é"];
+    for path in sorted.iter().rev() {
+        t.put(path, "x\n".repeat(11)).await?;
+    }
+    let result = search(t, t.grep_query("x")).await?;
+    check_eq!(t.files_hit(&result), sorted);
+    for file in &result.files {
+        let numbers: Vec<_> = file.lines().map(|line| line.number).collect();
+        check_eq!(numbers, (1..=11).collect::<Vec<u64>>());
+    }
+    Ok(())
+}
+
+/// `\r\n` is a line end and no part of the line.
+pub async fn crlf_end_is_not_content(t: &Env) -> CaseResult {
+    t.put("f", "an end\r\n\r\nend\r\nlast end").await?;
+    let ends = ["f:1:an end", "f:3:end", "f:4:last end"];
+    check_eq!(t.grep("end$").await?, ends);
+    check_eq!(t.grep("^$").await?, ["f:2:"]);
+    let query = t.grep_query("^end$").context(2, 0);
+    check_eq!(hits(t, query).await?, ["f-1-an end", "f-2-", "f:3:end"]);
+    let query = t.grep_query(r"end$\s+end").multi_line(true);
+    check_eq!(hits(t, query).await?, ["f:1:an end", "f:2:", "f:3:end"]);
+    Ok(())
+}
+
+/// `.` matches no line end, unless it is told to.
+pub async fn dot_does_not_match_line_ends(t: &Env) -> CaseResult {
+    t.put("dos", "one\r\ntwo\r\n").await?;
+    t.put("unix", "one\ntwo\n").await?;
+    check_eq!(t.grep("one.").await?, NONE);
+    check_eq!(t.grep("^.{3}$").await?.len(), 4);
+    let query = t.grep_query("one.+two").multi_line(true);
+    check_eq!(hits(t, query).await?, NONE);
+    let query = t.grep_query("(?s)one.+two").multi_line(true);
+    check_eq!(hits(t, query).await?.len(), 4);
+    Ok(())
+}
+
+/// A long line is cut between two characters and says how much is missing.
+pub async fn long_line_is_cut(t: &Env) -> CaseResult {
+    let long = format!("needleééé\n{} last\n", "x".repeat(LINE_BYTES));
+    t.put("f", long).await?;
+    for (width, text, cut) in [(6, "needle", 6), (9, "needleé", 4), (12, "needleééé", 0)] {
+        let query = t.grep_query("needle").max_line_bytes(width);
+        check_eq!(cut_lines(t, query).await?, [(text.to_owned(), cut)]);
+    }
+    let shown = "x".repeat(LINE_BYTES);
+    check_eq!(cut_lines(t, t.grep_query("last$")).await?, [(shown, 5)]);
+    Ok(())
+}
+
+/// A match in any file that can be written comes with the file's own name.
+pub async fn names_with_special_characters(t: &Env) -> CaseResult {
+    for name in ODD_NAMES {
+        t.put(&format!("odd {name}/{name}"), format!("x\nin {name:?}\n"))
+            .await?;
+    }
+    let expected = ODD_NAMES.map(|name| format!("odd {name}/{name}:2:in {name:?}"));
+    check_eq!(t.grep("^in ").await?, expected);
+    for (name, line) in ODD_NAMES.iter().zip(&expected) {
+        let path = t.path(&format!("odd {name}/{name}"))?;
+        let query = GrepQuery::new(path, "^in ");
+        check_eq!(hits(t, query).await?, [line.as_str()]);
+    }
+    Ok(())
+}
+
+/// A pattern, a filter or a path that looks like an option is none.
+pub async fn pattern_with_leading_dash(t: &Env) -> CaseResult {
+    let words = ["--pre=sh", "-f/etc/passwd", "-e", "--", "@file", "-r x"];
+    t.put("-e", words.join("\n")).await?;
+    t.put("-r/a", "touch made\n").await?;
+    for word in words {
+        let hits = t.grep(&format!("^{word}$")).await?;
+        check_eq!(hits.len(), 1);
+        let hits = t.grep(word).await?;
+        check!(hits.iter().all(|hit| hit.contains(word)), "{hits:?}");
+        check!(!hits.is_empty(), "{word:?} was not found");
+    }
+    let query = t.grep_query("-").files("-e");
+    check_eq!(files(t, query).await?, ["-e"]);
+    let query = GrepQuery::new(t.path("-r")?, "touch");
+    check_eq!(hits(t, query).await?, ["-r/a:1:touch made"]);
+    check_eq!(t.names("").await?, ["-r/", "-e"]);
+    Ok(())
+}
+
+/// No part of a search is handed to a shell.
+pub async fn shell_characters_are_only_text(t: &Env) -> CaseResult {
+    t.put("f", SHELL_WORDS.join("\n")).await?;
+    for word in SHELL_WORDS {
+        let query = t.grep_query(word).literal(true);
+        check_eq!(hits(t, query.clone()).await?.len(), 1);
+        check_eq!(hits(t, query.files(word)).await?, NONE);
+    }
+    check_eq!(t.names("").await?, ["f"]);
+    Ok(())
+}
+
+/// What is excluded gives no lines, is not counted, and cannot be named.
+pub async fn exclude_hides_content(t: &Env) -> CaseResult {
+    put_needles(t, &["a.secret", "b", "vault/c", "vault/d/e"]).await?;
+    t.put("f.secret", b"\0needle").await?;
+    let exclude = hide("*.secret")?.and(&hide(t.path("vault")?.as_str())?);
+    let result = search(t, t.grep_query("needle").exclude(exclude.clone())).await?;
+    check_eq!(t.hits(&result), ["b:1:needle"]);
+    check!(result.skipped.is_empty(), "{:?}", result.skipped);
+    for path in ["a.secret", "vault", "vault/c", "vault/d"] {
+        let query = GrepQuery::new(t.path(path)?, "needle").exclude(exclude.clone());
+        check_eq!(search(t, query).await?, GrepResult::default());
+    }
+    Ok(())
+}
+
+/// What is excluded takes no place in a result with a maximum.
+pub async fn exclude_comes_before_the_maximum(t: &Env) -> CaseResult {
+    put_needles(t, &["a.secret", "b", "c", "d.secret"]).await?;
+    let query = t.grep_query("needle").max_matches(2);
+    let result = search(t, query.exclude(hide("*.secret")?)).await?;
+    check_eq!(t.files_hit(&result), ["b", "c"]);
+    check!(!result.truncated);
+    Ok(())
+}
+
+/// An empty file has no line that could match.
+pub async fn empty_file_matches_nothing(t: &Env) -> CaseResult {
+    t.put("empty", "").await?;
+    for pattern in ["", "^", "^$", ".*"] {
+        let result = search(t, t.grep_query(pattern)).await?;
+        check_eq!(result, GrepResult::default());
+        let query = t.grep_query(pattern).multi_line(true);
+        check_eq!(search(t, query).await?, GrepResult::default());
+    }
+    Ok(())
+}
+
+/// An empty pattern matches every line, and no line more than once.
+pub async fn empty_pattern_matches_every_line(t: &Env) -> CaseResult {
+    t.put("f", "one\n\ntwo\n").await?;
+    check_eq!(t.grep("").await?, ["f:1:one", "f:2:", "f:3:two"]);
+    let query = t.grep_query("").literal(true);
+    check_eq!(hits(t, query).await?, ["f:1:one", "f:2:", "f:3:two"]);
+    Ok(())
+}
+
+/// The last line is a line, with or without an end.
+pub async fn last_line_without_newline(t: &Env) -> CaseResult {
+    t.put("f", "one\ntwo").await?;
+    t.put("g", "one\ntwo\n").await?;
+    check_eq!(t.grep("two$").await?, ["f:2:two", "g:2:two"]);
+    Ok(())
+}
+
+/// A pattern that makes other engines run for ever does not.
+pub async fn nested_quantifiers_end_soon(t: &Env) -> CaseResult {
+    t.put("f", format!("{}b\n", "a".repeat(50_000))).await?;
+    for pattern in ["(a+)+$", "^(a|a)*$", "^(a*)*c"] {
+        check_eq!(t.grep(pattern).await?, NONE);
+    }
+    Ok(())
+}
+
+/// A pattern that is too long, or grows too large, is a mistake.
+pub async fn too_large_pattern_is_invalid(t: &Env) -> CaseResult {
+    put_needles(t, &["a"]).await?;
+    let long = "a".repeat(PATTERN_BYTES + 1);
+    for pattern in ["(a{1000}){1000}", &long] {
+        is_invalid(t, t.grep_query(pattern)).await?;
+    }
+    is_invalid(t, t.grep_query(&long).literal(true)).await
+}
+
+/// A result holds no more bytes than asked for, and says that there is more.
+pub async fn max_bytes_bounds_the_result(t: &Env) -> CaseResult {
+    for path in ["a", "b"] {
+        t.put(path, "1234\n".repeat(5)).await?;
+    }
+    for (bytes, lines) in [(1, 0), (4, 1), (11, 2), (20, 5), (39, 9)] {
+        let result = search(t, t.grep_query("1").max_bytes(bytes)).await?;
+        check_eq!(t.hits(&result).len(), lines);
+        check_eq!(result.matches, lines);
+        check!(result.truncated, "{bytes} bytes left nothing out");
+    }
+    let result = search(t, t.grep_query("1").max_bytes(40)).await?;
+    check_eq!(result.matches, 10);
+    check!(!result.truncated);
+    Ok(())
+}
+
+/// Matching lines are counted, not matches within a line nor context.
+pub async fn matches_are_counted(t: &Env) -> CaseResult {
+    t.put("a", "x x x\ny\nx\n").await?;
+    t.put("b", "y\nx\ny\n").await?;
+    let result = search(t, t.grep_query("x").context(1, 1)).await?;
+    check_eq!(result.matches, 3);
+    let counts: Vec<_> = result.files.iter().map(|file| file.matches()).collect();
+    check_eq!(counts, [2, 1]);
+    Ok(())
+}

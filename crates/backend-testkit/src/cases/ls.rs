@@ -1,0 +1,209 @@
+//! Listing directories.
+
+use std::time::{Duration, SystemTime};
+
+use backend_core::ErrorKind;
+use backend_core::ops::{FileKind, Listing, LsOptions};
+use backend_core::search::Exclude;
+
+use crate::case::{CaseResult, Failure};
+use crate::env::Env;
+use crate::{check, check_eq};
+
+async fn list(t: &Env, path: &str) -> Result<Listing, Failure> {
+    let path = t.path(path)?;
+    Ok(t.backend().ls(&path, LsOptions::default()).await?)
+}
+
+/// Directories first, then names in byte order.
+pub async fn directories_first_then_bytes(t: &Env) -> CaseResult {
+    t.put_all(&["b", "a", "B", "ä", "z/1", "a-b/1", "a.b", "10", "9", "M/1"])
+        .await?;
+    let expected = ["M/", "a-b/", "z/", "10", "9", "B", "a", "a.b", "b", "ä"];
+    check_eq!(t.names(".").await?, expected);
+    Ok(())
+}
+
+/// Only what is directly in the directory is listed.
+pub async fn one_level_only(t: &Env) -> CaseResult {
+    t.put_all(&["a/b/c/d", "a/e", "f"]).await?;
+    check_eq!(t.names(".").await?, ["a/", "f"]);
+    check_eq!(t.names("a").await?, ["b/", "e"]);
+    Ok(())
+}
+
+/// A file lists itself.
+pub async fn file_lists_itself(t: &Env) -> CaseResult {
+    t.put("a/file", "123").await?;
+    let listing = list(t, "a/file").await?;
+    check_eq!(listing.total, 1);
+    check_eq!(listing.entries[0].path, t.path("a/file")?);
+    check_eq!(listing.entries[0].size, Some(3));
+    Ok(())
+}
+
+/// A missing directory is an error, not an empty one.
+pub async fn missing_is_not_found(t: &Env) -> CaseResult {
+    let path = t.path("missing")?;
+    let listing = t.backend().ls(&path, LsOptions::default()).await;
+    t.fails(ErrorKind::NotFound, listing)
+}
+
+/// Nothing lies beneath a file.
+pub async fn beneath_a_file(t: &Env) -> CaseResult {
+    t.put("file", "x").await?;
+    let path = t.path("file/beneath")?;
+    let listing = t.backend().ls(&path, LsOptions::default()).await;
+    t.fails(ErrorKind::NotADirectory, listing)
+}
+
+/// An empty directory is an empty success.
+pub async fn empty_directory(t: &Env) -> CaseResult {
+    let path = t.path("empty")?;
+    t.backend().create_dir(&path, Default::default()).await?;
+    let listing = list(t, "empty").await?;
+    check_eq!((listing.total, listing.truncated()), (0, false));
+    check!(list(t, ".").await?.total == 1);
+    Ok(())
+}
+
+/// Files have sizes, directories have none.
+pub async fn sizes_are_of_files(t: &Env) -> CaseResult {
+    t.put("directory/file", "x").await?;
+    t.put("file", "12345").await?;
+    let listing = list(t, ".").await?;
+    let sizes: Vec<_> = listing
+        .entries
+        .iter()
+        .map(|entry| (entry.kind, entry.size))
+        .collect();
+    check_eq!(
+        sizes,
+        [(FileKind::Directory, None), (FileKind::File, Some(5))]
+    );
+    Ok(())
+}
+
+/// Files have times, directories have none.
+pub async fn times_are_of_files(t: &Env) -> CaseResult {
+    t.put("directory/file", "x").await?;
+    t.put("file", "x").await?;
+    let listing = list(t, ".").await?;
+    check_eq!(listing.entries[0].modified, None);
+    check!(listing.entries[1].modified.is_some());
+    Ok(())
+}
+
+/// A listing tells the time a file really has.
+pub async fn times_are_real(t: &Env) -> CaseResult {
+    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    t.put("file", "x").await?;
+    t.fixture().set_modified(&t.path("file")?, time).await?;
+    check_eq!(list(t, ".").await?.entries[0].modified, Some(time));
+    Ok(())
+}
+
+/// Paths in a listing are absolute and can be handed back.
+pub async fn paths_are_absolute(t: &Env) -> CaseResult {
+    t.put("a/b/file", "x").await?;
+    for (directory, path) in [(".", "a"), ("a", "a/b"), ("./a//b/", "a/b/file")] {
+        check_eq!(list(t, directory).await?.entries[0].path, t.path(path)?);
+    }
+    Ok(())
+}
+
+/// Hidden and ignored entries are listed like others.
+pub async fn everything_is_shown(t: &Env) -> CaseResult {
+    t.put(".gitignore", "ignored\n").await?;
+    t.put_all(&["ignored", ".hidden", ".git/config", "shown"])
+        .await?;
+    let expected = [".git/", ".gitignore", ".hidden", "ignored", "shown"];
+    check_eq!(t.names(".").await?, expected);
+    Ok(())
+}
+
+/// A limit gives the head of the listing and says how much there is.
+pub async fn limit_gives_the_head(t: &Env) -> CaseResult {
+    t.put_all(&["a", "b", "c/1", "d"]).await?;
+    let path = t.path(".")?;
+    let listing = t.backend().ls(&path, LsOptions::default().limit(2)).await?;
+    let names: Vec<_> = listing.entries.iter().map(|entry| entry.name()).collect();
+    check_eq!(names, ["c", "a"]);
+    check_eq!((listing.total, listing.truncated()), (4, true));
+    let listing = t.backend().ls(&path, LsOptions::default().limit(4)).await?;
+    check_eq!((listing.total, listing.truncated()), (4, false));
+    Ok(())
+}
+
+/// A limit of nothing is a mistake.
+pub async fn zero_limit_is_invalid(t: &Env) -> CaseResult {
+    let path = t.path(".")?;
+    let listing = t.backend().ls(&path, LsOptions::default().limit(0)).await;
+    t.fails(ErrorKind::InvalidInput, listing)
+}
+
+/// What is excluded takes no place in the limit and no number in the total.
+pub async fn exclude_comes_before_the_limit(t: &Env) -> CaseResult {
+    t.put_all(&["a.secret", "b", "c.secret", "d"]).await?;
+    let exclude = Exclude::hide(["*.secret"]).map_err(backend_core::Error::from)?;
+    let options = LsOptions::default().limit(2).exclude(exclude);
+    let listing = t.backend().ls(&t.path(".")?, options).await?;
+    let names: Vec<_> = listing.entries.iter().map(|entry| entry.name()).collect();
+    check_eq!(names, ["b", "d"]);
+    check_eq!((listing.total, listing.truncated()), (2, false));
+    Ok(())
+}
+
+/// What lies inside an excluded directory is excluded too.
+pub async fn exclude_hides_what_is_inside(t: &Env) -> CaseResult {
+    t.put_all(&["secrets/key", "other/key"]).await?;
+    let exclude = Exclude::hide(["secrets"]).map_err(backend_core::Error::from)?;
+    let options = LsOptions::default().exclude(exclude);
+    let inside = t.backend().ls(&t.path("secrets")?, options.clone()).await?;
+    check_eq!(inside.total, 0);
+    let beside = t.backend().ls(&t.path("other")?, options).await?;
+    check_eq!(beside.total, 1);
+    Ok(())
+}
+
+/// A link is marked, and described by what it leads to.
+pub async fn links_are_marked(t: &Env) -> CaseResult {
+    t.put("real/file", "123").await?;
+    t.fixture().make_link(&t.path("to-dir")?, "real").await?;
+    t.fixture()
+        .make_link(&t.path("to-file")?, "real/file")
+        .await?;
+    t.fixture().make_link(&t.path("nowhere")?, "gone").await?;
+    let listing = list(t, ".").await?;
+    let rows: Vec<_> = listing
+        .entries
+        .iter()
+        .map(|entry| (entry.name(), entry.kind, entry.link, entry.size))
+        .collect();
+    let expected = [
+        ("real", FileKind::Directory, false, None),
+        ("to-dir", FileKind::Directory, true, None),
+        ("nowhere", FileKind::Link, true, None),
+        ("to-file", FileKind::File, true, Some(3)),
+    ];
+    check_eq!(rows, expected);
+    Ok(())
+}
+
+/// A FIFO is listed and opened by nobody.
+pub async fn fifo_is_listed(t: &Env) -> CaseResult {
+    t.fixture().make_fifo(&t.path("pipe")?).await?;
+    let listing = list(t, ".").await?;
+    check_eq!(listing.entries[0].kind, FileKind::Other);
+    let read = t.backend().read(&t.path("pipe")?, Default::default()).await;
+    t.fails(ErrorKind::InvalidInput, read)
+}
+
+/// A name that is not UTF-8 is left out and counted, and breaks nothing.
+pub async fn raw_names_are_counted(t: &Env) -> CaseResult {
+    t.put("file", "x").await?;
+    t.fixture().make_raw_name(&t.path(".")?, b"\xff\xfe").await?;
+    let listing = list(t, ".").await?;
+    check_eq!((listing.total, listing.skipped.not_utf8), (1, 1));
+    Ok(())
+}

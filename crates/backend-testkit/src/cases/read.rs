@@ -1,0 +1,128 @@
+//! Reading bytes.
+
+use backend_core::ErrorKind;
+use backend_core::ops::ReadOptions;
+use bytes::Bytes;
+
+use crate::case::{CaseResult, Failure};
+use crate::env::Env;
+use crate::{check, check_eq};
+
+/// Eight mebibytes in which no two neighbouring blocks are alike.
+pub(crate) fn large_content() -> Vec<u8> {
+    (0..8 * 1024 * 1024_u32)
+        .map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect()
+}
+
+async fn part(t: &Env, options: ReadOptions) -> Result<(Bytes, u64), Failure> {
+    let read = t.backend().read(&t.path("digits")?, options).await?;
+    Ok((read.data, read.size))
+}
+
+/// Every byte value comes back as it was written.
+pub async fn bytes_are_exact(t: &Env) -> CaseResult {
+    let content: Vec<u8> = (0..=255).chain((0..=255).rev()).collect();
+    t.put("all.bin", content.as_slice()).await?;
+    check_eq!(t.get("all.bin").await?, content);
+    Ok(())
+}
+
+/// A large file comes back whole.
+pub async fn large_file_round_trips(t: &Env) -> CaseResult {
+    let content = large_content();
+    t.put("large.bin", content.as_slice()).await?;
+    check!(t.get("large.bin").await? == content, "the bytes differ");
+    Ok(())
+}
+
+/// An empty file is a success, not a missing one.
+pub async fn empty_file(t: &Env) -> CaseResult {
+    t.put("empty", "").await?;
+    check_eq!(t.get("empty").await?, b"");
+    Ok(())
+}
+
+/// A missing file is an error, not empty bytes.
+pub async fn missing_is_not_found(t: &Env) -> CaseResult {
+    let path = t.path("missing")?;
+    let read = t.backend().read(&path, ReadOptions::default()).await;
+    t.fails(ErrorKind::NotFound, read)
+}
+
+/// A directory has no bytes.
+pub async fn directory_is_an_error(t: &Env) -> CaseResult {
+    t.put("directory/first.txt", "first").await?;
+    let path = t.path("directory")?;
+    let read = t.backend().read(&path, ReadOptions::default()).await;
+    t.fails(ErrorKind::IsADirectory, read)
+}
+
+/// Nothing lies beneath a file.
+pub async fn beneath_a_file_is_not_a_directory(t: &Env) -> CaseResult {
+    t.put("file", "x").await?;
+    let path = t.path("file/beneath")?;
+    let read = t.backend().read(&path, ReadOptions::default()).await;
+    t.fails(ErrorKind::NotADirectory, read)
+}
+
+/// A range gives its bytes and the size of the whole.
+pub async fn range_gives_its_bytes(t: &Env) -> CaseResult {
+    t.put("digits", "0123456789").await?;
+    let read = part(t, ReadOptions::default().range(2..5)).await?;
+    check_eq!(read, (Bytes::from("234"), 10));
+    let read = part(t, ReadOptions::default().range(7..)).await?;
+    check_eq!(read, (Bytes::from("789"), 10));
+    Ok(())
+}
+
+/// A range may end past the end of the file, and begin at it.
+pub async fn range_is_cut_at_the_end(t: &Env) -> CaseResult {
+    t.put("digits", "0123456789").await?;
+    let read = part(t, ReadOptions::default().range(8..99)).await?;
+    check_eq!(read, (Bytes::from("89"), 10));
+    let read = part(t, ReadOptions::default().range(10..)).await?;
+    check_eq!(read, (Bytes::new(), 10));
+    Ok(())
+}
+
+/// A range that begins past the end is a mistake, and the message has the size.
+pub async fn range_past_the_end_is_invalid(t: &Env) -> CaseResult {
+    t.put("digits", "0123456789").await?;
+    for start in [11, u64::MAX] {
+        let options = ReadOptions::default().range(start..);
+        let Err(error) = t.backend().read(&t.path("digits")?, options).await else {
+            return Err(Failure::new("a range past the end was read"));
+        };
+        check_eq!(error.kind(), ErrorKind::InvalidInput);
+        check!(error.message().contains("10 bytes"), "{error}");
+    }
+    Ok(())
+}
+
+/// A range that ends before it begins is a mistake.
+pub async fn turned_range_is_invalid(t: &Env) -> CaseResult {
+    t.put("digits", "0123456789").await?;
+    #[expect(clippy::reversed_empty_ranges, reason = "that is the case")]
+    let options = ReadOptions::default().range(5..2);
+    let read = t.backend().read(&t.path("digits")?, options).await;
+    t.fails(ErrorKind::InvalidInput, read)
+}
+
+/// More than the caller wants is an error, never a shortened answer.
+pub async fn too_much_is_an_error(t: &Env) -> CaseResult {
+    t.put("digits", "0123456789").await?;
+    let path = t.path("digits")?;
+    let read = t.backend().read(&path, ReadOptions::default().max_bytes(9));
+    t.fails(ErrorKind::TooLarge, read.await)
+}
+
+/// Exactly as much as the caller wants is fine.
+pub async fn exactly_the_maximum_is_read(t: &Env) -> CaseResult {
+    t.put("digits", "0123456789").await?;
+    let read = part(t, ReadOptions::default().max_bytes(10)).await?;
+    check_eq!(read.0.len(), 10);
+    let read = part(t, ReadOptions::default().range(0..4).max_bytes(4)).await?;
+    check_eq!(read.0, "0123");
+    Ok(())
+}

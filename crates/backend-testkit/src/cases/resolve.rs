@@ -1,0 +1,70 @@
+//! Following links to where a path leads.
+
+use backend_core::ErrorKind;
+use backend_core::ops::{Links, ReadOptions, ResolveOptions, StatOptions};
+
+use crate::case::CaseResult;
+use crate::check_eq;
+use crate::env::Env;
+
+/// Without links on the way, a path leads to itself.
+pub async fn plain_path_is_itself(t: &Env) -> CaseResult {
+    t.put("a/file", "x").await?;
+    for path in ["a/file", "a", "."] {
+        let path = t.path(path)?;
+        let resolved = t.backend().resolve(&path, ResolveOptions::default());
+        check_eq!(resolved.await?, path);
+    }
+    Ok(())
+}
+
+/// What is missing at the end stays as it is.
+pub async fn missing_end_is_kept(t: &Env) -> CaseResult {
+    t.put("a/file", "x").await?;
+    let path = t.path("a/missing/deeper")?;
+    let resolved = t.backend().resolve(&path, ResolveOptions::default());
+    check_eq!(resolved.await?, path);
+    Ok(())
+}
+
+/// Nothing lies beneath a file, not even something missing.
+pub async fn beneath_a_file(t: &Env) -> CaseResult {
+    t.put("file", "x").await?;
+    let path = t.path("file/beneath")?;
+    let resolved = t.backend().resolve(&path, ResolveOptions::default());
+    t.fails(ErrorKind::NotADirectory, resolved.await)
+}
+
+/// A link that stays inside leads to its target, the missing end included.
+pub async fn link_leads_to_its_target(t: &Env) -> CaseResult {
+    t.put("real/file", "x").await?;
+    t.fixture().make_link(&t.path("link")?, "real").await?;
+    for (path, leads_to) in [("link/file", "real/file"), ("link/new", "real/new")] {
+        let path = t.path(path)?;
+        let resolved = t.backend().resolve(&path, ResolveOptions::default());
+        check_eq!(resolved.await?, t.path(leads_to)?);
+    }
+    Ok(())
+}
+
+/// Links in a circle are an error and hang nothing.
+pub async fn links_in_a_circle(t: &Env) -> CaseResult {
+    t.fixture().make_link(&t.path("a")?, "b").await?;
+    t.fixture().make_link(&t.path("b")?, "a").await?;
+    let path = t.path("a")?;
+    let resolved = t.backend().resolve(&path, ResolveOptions::default());
+    t.fails(ErrorKind::InvalidPath, resolved.await)
+}
+
+/// A call that refuses links says that one is in the way.
+pub async fn refused_link_is_told(t: &Env) -> CaseResult {
+    t.put("real/file", "x").await?;
+    t.fixture().make_link(&t.path("link")?, "real").await?;
+    let path = t.path("link/file")?;
+    let options = ReadOptions::default().links(Links::Refuse);
+    t.fails(ErrorKind::IsALink, t.backend().read(&path, options).await)?;
+    let options = StatOptions::default().links(Links::Refuse);
+    t.fails(ErrorKind::IsALink, t.backend().stat(&path, options).await)?;
+    check_eq!(t.get("link/file").await?, b"x");
+    Ok(())
+}

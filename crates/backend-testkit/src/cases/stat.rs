@@ -1,0 +1,66 @@
+//! Describing what stands at a path.
+
+use backend_core::ErrorKind;
+use backend_core::ops::{FileKind, StatOptions};
+
+use crate::case::CaseResult;
+use crate::env::Env;
+use crate::{check, check_eq};
+
+/// A file has a kind, a path and its size.
+pub async fn file(t: &Env) -> CaseResult {
+    t.put("a/file", "12345").await?;
+    let path = t.path("a/file")?;
+    let entry = t.backend().stat(&path, StatOptions::default()).await?;
+    check_eq!(entry.kind, FileKind::File);
+    check_eq!(entry.size, Some(5));
+    check_eq!(entry.path, path);
+    check_eq!(entry.link, false);
+    Ok(())
+}
+
+/// Sizes are bytes, whatever they mean.
+pub async fn size_counts_bytes(t: &Env) -> CaseResult {
+    for (content, size) in [("", 0), ("é\n", 3), ("a\r\nb\n", 5)] {
+        t.put("file", content).await?;
+        let path = t.path("file")?;
+        let entry = t.backend().stat(&path, StatOptions::default()).await?;
+        check_eq!(entry.size, Some(size));
+    }
+    Ok(())
+}
+
+/// A directory has neither size nor time.
+pub async fn directory(t: &Env) -> CaseResult {
+    t.put("directory/file", "x").await?;
+    for path in ["directory", "."] {
+        let path = t.path(path)?;
+        let entry = t.backend().stat(&path, StatOptions::default()).await?;
+        check_eq!(entry.kind, FileKind::Directory);
+        check_eq!((entry.size, entry.modified), (None, None));
+    }
+    Ok(())
+}
+
+/// A missing path is NotFound, beneath a file NotADirectory.
+pub async fn missing(t: &Env) -> CaseResult {
+    t.put("file", "x").await?;
+    let missing = t.path("missing")?;
+    let stat = t.backend().stat(&missing, StatOptions::default()).await;
+    t.fails(ErrorKind::NotFound, stat)?;
+    let beneath = t.path("file/beneath")?;
+    let stat = t.backend().stat(&beneath, StatOptions::default()).await;
+    t.fails(ErrorKind::NotADirectory, stat)
+}
+
+/// A write gives a file a time, and never an earlier one.
+pub async fn time_advances(t: &Env) -> CaseResult {
+    t.put("file", "one").await?;
+    let path = t.path("file")?;
+    let first = t.backend().stat(&path, StatOptions::default()).await?;
+    t.put("file", "two").await?;
+    let second = t.backend().stat(&path, StatOptions::default()).await?;
+    check!(first.modified.is_some());
+    check!(second.modified >= first.modified);
+    Ok(())
+}

@@ -1,0 +1,15 @@
+#![doc = include_str!("../README.md")]
+
+mod case;
+pub mod cases;
+mod env;
+pub mod fake;
+mod list;
+mod run;
+
+pub use case::{Case, CaseResult, Failure, Need};
+pub use env::{Env, Fixture};
+pub use list::CASES;
+pub use run::{Outcome, Report, block_on, run_all, run_case};
+#[doc(hidden)]
+pub use run::{test_case, test_skipped};

@@ -1,0 +1,154 @@
+//! Runs cases on fixtures: one for a test, or all for a report.
+
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+
+use crate::CASES;
+use crate::case::{Case, CaseResult, Failure, Need};
+use crate::env::{Env, Fixture};
+
+/// How long one case may take. Only a hang takes this long.
+const CASE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How a case ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The promise was kept.
+    Passed,
+    /// The promise was broken.
+    Failed(Failure),
+    /// The case could not run for lack of this.
+    Skipped(Need),
+}
+
+/// Runs one case on a fixture.
+pub async fn run_case(case: &Case, fixture: impl Fixture) -> Outcome {
+    if let Some(need) = case.needs.iter().find(|need| !fixture.provides(**need)) {
+        return Outcome::Skipped(*need);
+    }
+    let env = Env::new(fixture);
+    let run: BoxFuture<'_, CaseResult> = (case.run)(&env);
+    // A case that panics has failed; the others still get their turn.
+    let guarded = AssertUnwindSafe(run).catch_unwind();
+    match tokio::time::timeout(CASE_TIMEOUT, guarded).await {
+        Ok(Ok(Ok(()))) => Outcome::Passed,
+        Ok(Ok(Err(failure))) => Outcome::Failed(failure),
+        Ok(Err(panic)) => Outcome::Failed(Failure::new(format!("panicked: {}", what(&*panic)))),
+        Err(_) => Outcome::Failed(Failure::new(format!("no answer in {CASE_TIMEOUT:?}"))),
+    }
+}
+
+fn what(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message")
+}
+
+/// How a backend did on all cases.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// Ids of the cases whose promise was kept.
+    pub passed: Vec<String>,
+    /// Ids of the cases whose promise was broken, and how.
+    pub failed: Vec<(String, Failure)>,
+    /// Ids of the cases that could not run, and for lack of what.
+    pub skipped: Vec<(String, Need)>,
+}
+
+impl Report {
+    /// Ids of the cases whose promise was broken.
+    pub fn failed_ids(&self) -> Vec<&str> {
+        self.failed.iter().map(|(id, _)| id.as_str()).collect()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (id, failure) in &self.failed {
+            writeln!(f, "failed: {id}: {failure}")?;
+        }
+        for (id, need) in &self.skipped {
+            writeln!(f, "skipped: {id}: needs {need}")?;
+        }
+        write!(
+            f,
+            "{} passed, {} failed, {} skipped",
+            self.passed.len(),
+            self.failed.len(),
+            self.skipped.len()
+        )
+    }
+}
+
+/// Runs every case, each on a fixture of its own.
+pub async fn run_all<F: Fixture>(mut fixture: impl AsyncFnMut() -> F) -> Report {
+    let mut report = Report::default();
+    for case in CASES {
+        match run_case(case, fixture().await).await {
+            Outcome::Passed => report.passed.push(case.id()),
+            Outcome::Failed(failure) => report.failed.push((case.id(), failure)),
+            Outcome::Skipped(need) => report.skipped.push((case.id(), need)),
+        }
+    }
+    report
+}
+
+/// Runs a future on a runtime of its own, as each test of
+/// [`conformance!`](crate::conformance) does.
+///
+/// # Panics
+///
+/// If no runtime can be made.
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    #[expect(clippy::expect_used, reason = "a test without a runtime has failed")]
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a test needs a runtime")
+        .block_on(future)
+}
+
+/// The body of one test that [`conformance!`](crate::conformance) makes.
+///
+/// # Panics
+///
+/// If the case fails, as a test must.
+#[doc(hidden)]
+#[expect(clippy::panic, clippy::print_stdout, reason = "this is how a test fails and tells why it did not run")]
+pub fn test_case<F: Fixture>(group: &str, name: &str, fixture: impl AsyncFnOnce() -> F) {
+    let case = CASES
+        .iter()
+        .find(|case| case.group == group && case.name == name);
+    let Some(case) = case else {
+        panic!("there is no case {group}::{name}");
+    };
+    match block_on(async { run_case(case, fixture().await).await }) {
+        Outcome::Passed => {}
+        Outcome::Failed(failure) => panic!("{failure}\nproves: {}", case.proves),
+        Outcome::Skipped(need) => println!("skipped: needs {need}"),
+    }
+}
+
+/// The body of the test that pins how many cases a backend skips.
+///
+/// # Panics
+///
+/// If it is another number than `expected`.
+#[doc(hidden)]
+pub fn test_skipped<F: Fixture>(expected: usize, fixture: impl AsyncFnOnce() -> F) {
+    let fixture = block_on(fixture());
+    let skips = |case: &&Case| case.needs.iter().any(|need| !fixture.provides(*need));
+    let skipped: Vec<_> = CASES.iter().filter(skips).map(Case::id).collect();
+    assert_eq!(
+        skipped.len(),
+        expected,
+        "the number of skipped cases has changed: a capability was lost or won; they are {skipped:#?}"
+    );
+}

@@ -1,0 +1,158 @@
+"""Times the in-memory backend of pydantic-ai-backend for `cargo xtask bench`.
+
+Prints one JSON object that maps the id of a row to a median in nanoseconds.
+Arguments are the ids to measure; without any, all are.
+
+Workloads, which crates/backend-state/benches/state.rs repeats:
+
+- The 20k store has 100 directories `/d0000` .. `/d0099` with 200 files each,
+  `f000.py`, `f001.txt`, `f002.py` and so on, so that half of them are Python.
+  Each file has 20 lines, and each line contains `value`.
+- The 1M store has 5,000 such directories; each file has one line.
+- `state_write` overwrites `/d0050/f100.py` with 16 lines of 64 bytes.
+- The listings are of `/d0050`, the searches start at `/`.
+- The 100 MB file is `/big.txt` with 2,000,000 lines of 50 bytes, newline
+  included; 50 lines are read from the line with index 1,000,000.
+
+The garbage collector is off while the clock runs, as it is in `timeit`: the
+peer is shown at its best.
+"""
+
+import gc
+import json
+import statistics
+import sys
+import time
+
+from pydantic_ai_backends import StateBackend
+
+FILES_PER_DIR = 200
+LINES_PER_FILE = 20
+BIG_FILE_LINES = 2_000_000
+NOW = "2026-01-01T00:00:00+00:00"
+
+# Samples are taken until both limits are reached, and never more than the last.
+MIN_SAMPLES = 5
+MIN_SECONDS = 2.0
+MAX_SAMPLES = 100
+# A sample repeats a short operation until it takes about this long.
+SAMPLE_NANOS = 1_000_000
+
+
+def stored(lines):
+    return {"content": lines, "created_at": NOW, "modified_at": NOW}
+
+
+def store(n_dirs, content):
+    """A backend over `n_dirs` directories; `content` makes the lines of a file."""
+    files = {}
+    for d in range(n_dirs):
+        for f in range(FILES_PER_DIR):
+            extension = "txt" if f % 2 else "py"
+            files[f"/d{d:04}/f{f:03}.{extension}"] = stored(content(d, f))
+    return StateBackend(files=files)
+
+
+def small_store():
+    return store(
+        100,
+        lambda d, f: [f"value_{line:02} = compute({d}, {f})" for line in range(LINES_PER_FILE)],
+    )
+
+
+def large_store():
+    # All files share one list: a million of them would not fit into memory.
+    line = ["value = 1"]
+    return store(5_000, lambda _d, _f: line)
+
+
+def big_file():
+    lines = [f"{number:08} ".ljust(49, "x") for number in range(BIG_FILE_LINES)]
+    return StateBackend(files={"/big.txt": stored([*lines, ""])})
+
+
+def write(backend):
+    text = ("x" * 63 + "\n") * 16
+    return lambda: backend.write("/d0050/f100.py", text)
+
+
+def listing(backend):
+    return expecting(FILES_PER_DIR, lambda: backend.ls_info("/d0050"))
+
+
+def glob(backend):
+    return expecting(10_000, lambda: backend.glob_info("**/*.py", "/"))
+
+
+def grep(backend):
+    return expecting(400_000, lambda: backend.grep_raw("value", "/"))
+
+
+def window(backend):
+    def read():
+        return backend.read("/big.txt", offset=1_000_000, limit=50)
+
+    # After the 50 lines come an empty one and one that counts the rest.
+    expecting(52, lambda: read().split("\n"))
+    return read
+
+
+def expecting(n_results, operation):
+    """The operation, tried once: a time for a wrong answer is worth nothing."""
+    found = len(operation())
+    assert found == n_results, f"{found} results instead of {n_results}"
+    return operation
+
+
+def sample(operation, n_times):
+    start = time.perf_counter_ns()
+    for _ in range(n_times):
+        operation()
+    return (time.perf_counter_ns() - start) / n_times
+
+
+def median_nanos(operation):
+    n_times = max(1, int(SAMPLE_NANOS / max(1, sample(operation, 1))))
+    samples = []
+    deadline = time.monotonic() + MIN_SECONDS
+    gc.collect()
+    gc.disable()
+    while len(samples) < MIN_SAMPLES or time.monotonic() < deadline:
+        samples.append(sample(operation, n_times))
+        if len(samples) == MAX_SAMPLES:
+            break
+    gc.enable()
+    return statistics.median(samples)
+
+
+# Each store is built once and dropped before the next one is built.
+ROWS = [
+    (
+        small_store,
+        {
+            "state_write": write,
+            "state_ls_20k": listing,
+            "state_glob_20k": glob,
+            "state_grep_20k": grep,
+        },
+    ),
+    (large_store, {"state_ls_1m": listing}),
+    (big_file, {"state_window_100mb": window}),
+]
+
+
+def main():
+    wanted = sys.argv[1:] or [row for _, rows in ROWS for row in rows]
+    medians = {}
+    for build, rows in ROWS:
+        selected = [row for row in rows if row in wanted]
+        if selected:
+            backend = build()
+            # `state_write` changes a file that the search counts, so it comes last.
+            for row in sorted(selected, key=lambda row: row == "state_write"):
+                medians[row] = median_nanos(rows[row](backend))
+    json.dump(medians, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

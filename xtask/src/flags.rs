@@ -1,0 +1,138 @@
+//! The command line: subcommands, their switches and the list type they share.
+
+use std::fmt;
+use std::str::FromStr;
+
+xflags::xflags! {
+    /// The workspace's own commands.
+    cmd xtask {
+        /// Print this help.
+        cmd help {}
+
+        /// Run every check, continue after a failing one, end with a table.
+        cmd test-all {
+            /// Install the tools that the selected stages miss.
+            optional --provision
+            /// Run just these stages (comma-separated names).
+            optional --only list: List
+            /// Fail when one of these stages is skipped (comma-separated names).
+            optional --require list: List
+            /// Run only the stages that need no extra tool and little time.
+            optional --quick
+            /// Also run the tests marked slow, and fuzz for longer.
+            optional --slow
+        }
+
+        /// Check manifests, dependency rules, sources and Markdown.
+        cmd tidy {
+            /// Rewrite the Markdown code blocks that differ from their source file.
+            optional --fix
+        }
+
+        /// Measure against the peer and write docs/benchmarks.md.
+        cmd bench {
+            /// Measure just these rows (comma-separated ids); writes no file.
+            optional --only list: List
+            /// Measure our side alone; writes no file.
+            optional --no-peer
+        }
+    }
+}
+
+impl Xtask {
+    /// The text that `help` and `--help` print.
+    pub(crate) fn help() -> &'static str {
+        Self::HELP_
+    }
+}
+
+/// A comma-separated list of names, without empty ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct List(Vec<String>);
+
+impl List {
+    /// The names, refused with the valid ones if one of them is not among `known`.
+    pub(crate) fn checked(&self, kind: &str, known: &[&str]) -> anyhow::Result<&[String]> {
+        match self.0.iter().find(|name| !known.contains(&name.as_str())) {
+            Some(name) => anyhow::bail!("unknown {kind} `{name}`; valid: {}", known.join(", ")),
+            None => Ok(&self.0),
+        }
+    }
+}
+
+impl FromStr for List {
+    type Err = EmptyName;
+
+    fn from_str(text: &str) -> Result<Self, EmptyName> {
+        text.split(',')
+            .map(|name| match name.trim() {
+                "" => Err(EmptyName),
+                name => Ok(name.to_owned()),
+            })
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+}
+
+/// A [`List`] had nothing before, after or between its commas.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct EmptyName;
+
+impl fmt::Display for EmptyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name in the list is empty")
+    }
+}
+
+impl std::error::Error for EmptyName {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(args: &[&str]) -> xflags::Result<Xtask> {
+        Xtask::from_vec(args.iter().map(Into::into).collect())
+    }
+
+    #[test]
+    fn list_splits_and_trims() {
+        let list: List = "fmt, test".parse().unwrap();
+        assert_eq!(list, List(vec!["fmt".to_owned(), "test".to_owned()]));
+        assert_eq!("fmt,,test".parse::<List>(), Err(EmptyName));
+        assert_eq!("".parse::<List>(), Err(EmptyName));
+    }
+
+    #[test]
+    fn unknown_name_is_refused_with_the_valid_ones() {
+        let list: List = "fmt,nope".parse().unwrap();
+        let error = list.checked("stage", &["fmt", "test"]).unwrap_err();
+        assert_eq!(error.to_string(), "unknown stage `nope`; valid: fmt, test");
+        assert!(list.checked("stage", &["fmt", "nope"]).is_ok());
+    }
+
+    #[test]
+    fn test_all_takes_all_its_switches() {
+        let flags = parse(&["test-all", "--quick", "--require", "fmt", "--only", "a,b"]).unwrap();
+        let XtaskCmd::TestAll(flags) = flags.subcommand else {
+            panic!("not test-all: {flags:?}");
+        };
+        assert!(flags.quick && !flags.slow && !flags.provision);
+        assert_eq!(flags.only, Some("a,b".parse().unwrap()));
+        assert_eq!(flags.require, Some("fmt".parse().unwrap()));
+    }
+
+    #[test]
+    fn wrong_usage_is_an_error() {
+        assert!(parse(&["test-all", "--only"]).is_err());
+        assert!(parse(&["test-all", "--only", ","]).is_err());
+        assert!(parse(&["nope"]).is_err());
+        assert!(parse(&[]).is_err());
+    }
+
+    #[test]
+    fn help_names_every_command() {
+        for command in ["xtask test-all", "xtask tidy", "xtask bench"] {
+            assert!(Xtask::help().contains(command), "{command}");
+        }
+    }
+}

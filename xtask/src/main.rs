@@ -1,0 +1,51 @@
+//! The workspace's own commands: `cargo xtask help` lists them.
+//!
+//! Everything the project checks about itself is started from here, so that a
+//! contributor and the CI machine run the same code.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "a command-line tool prints, reads its environment and polls child processes"
+)]
+
+mod bench;
+mod flags;
+mod metadata;
+mod process;
+mod provision;
+mod table;
+mod test_all;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::flags::{Xtask, XtaskCmd};
+
+fn main() -> ExitCode {
+    match run(Xtask::from_env_or_exit()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs one command; `false` means that it ran and what it checked is not right.
+fn run(flags: Xtask) -> Result<bool> {
+    match flags.subcommand {
+        XtaskCmd::Help(_) => {
+            println!("{}", Xtask::help());
+            Ok(true)
+        }
+        XtaskCmd::TestAll(flags) => test_all::run(&flags),
+        XtaskCmd::Tidy(flags) => tidy::run(&flags),
+        XtaskCmd::Bench(flags) => bench::run(&flags),
+    }
+}

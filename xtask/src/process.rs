@@ -1,0 +1,163 @@
+//! Child processes: shown before they start, and never ignored when they fail.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+/// How often a child with a time limit is looked at.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Runs a command with our own output streams and fails unless it succeeds.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    announce(command);
+    let status = command
+        .status()
+        .with_context(|| format!("cannot start {}", name(command)))?;
+    check(command, status)
+}
+
+/// Like [`run`], and also hands each line of the standard output to `on_line`.
+///
+/// Returns whether the command succeeded, because what it printed matters in both cases.
+pub(crate) fn run_observed(command: &mut Command, mut on_line: impl FnMut(&str)) -> Result<bool> {
+    announce(command);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start {}", name(command)))?;
+    let stdout = child
+        .stdout
+        .take()
+        .context("the child has no standard output")?;
+    for line in BufReader::new(stdout).split(b'\n') {
+        let line = line.context("cannot read the child's standard output")?;
+        // Tests may print anything: an unreadable byte must not end the run.
+        let line = String::from_utf8_lossy(&line);
+        println!("{line}");
+        on_line(&line);
+    }
+    Ok(child.wait()?.success())
+}
+
+/// Runs a command without input and kills it when it takes longer than `limit`.
+pub(crate) fn run_limited(command: &mut Command, limit: Duration) -> Result<()> {
+    announce(command);
+    let mut child = command
+        .stdin(Stdio::null())
+        .spawn()
+        .with_context(|| format!("cannot start {}", name(command)))?;
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return check(command, status);
+        }
+        if start.elapsed() > limit {
+            child.kill()?;
+            child.wait()?;
+            bail!("{} ran longer than {} s", name(command), limit.as_secs());
+        }
+        thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// The standard output of a command that must succeed; its errors stay visible.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot start {}", name(command)))?;
+    check(command, output.status)?;
+    String::from_utf8(output.stdout)
+        .with_context(|| format!("{} printed something that is not UTF-8", name(command)))
+}
+
+/// Whether a command can be started and succeeds; it prints nothing.
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    let status = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    status.is_ok_and(|status| status.success())
+}
+
+fn check(command: &Command, status: ExitStatus) -> Result<()> {
+    if !status.success() {
+        bail!("{} failed ({status})", name(command));
+    }
+    Ok(())
+}
+
+fn announce(command: &Command) {
+    println!("$ {}", words(command, usize::MAX));
+    // The child writes to the same stream and must not overtake this line.
+    // A closed output is not worth ending a run for.
+    let _ = std::io::stdout().flush();
+}
+
+/// Program and first argument: enough to recognise a command in a short note.
+fn name(command: &Command) -> String {
+    format!("`{}`", words(command, 2))
+}
+
+/// The first `n` words of the command line, for people; not quoted for a shell.
+fn words(command: &Command, n: usize) -> String {
+    let words = std::iter::once(command.get_program())
+        .chain(command.get_args())
+        .take(n);
+    words
+        .map(|word| word.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn failure_names_the_command_and_its_status() {
+        let error = run(&mut shell("exit 3")).unwrap_err();
+        assert_eq!(error.to_string(), "`sh -c` failed (exit status: 3)");
+        assert!(run(&mut shell("exit 0")).is_ok());
+    }
+
+    #[test]
+    fn a_program_that_does_not_exist_is_an_error() {
+        let error = run(&mut Command::new("no-such-program-here")).unwrap_err();
+        assert_eq!(error.to_string(), "cannot start `no-such-program-here`");
+    }
+
+    #[test]
+    fn observed_lines_arrive_even_if_the_command_fails() {
+        let mut lines = Vec::new();
+        let script = "echo one; printf 'bad \\377\\n'; exit 1";
+        let ok = run_observed(&mut shell(script), |line| lines.push(line.to_owned())).unwrap();
+        assert!(!ok);
+        assert_eq!(lines, ["one", "bad \u{fffd}"]);
+    }
+
+    #[test]
+    fn a_command_over_its_limit_is_ended() {
+        let start = Instant::now();
+        let error = run_limited(&mut shell("exec sleep 60"), Duration::ZERO).unwrap_err();
+        assert_eq!(error.to_string(), "`sh -c` ran longer than 0 s");
+        assert!(start.elapsed() < Duration::from_secs(30));
+        assert!(run_limited(&mut shell("exit 0"), Duration::from_secs(60)).is_ok());
+    }
+
+    #[test]
+    fn output_is_the_standard_output() {
+        assert_eq!(output(&mut shell("echo hello")).unwrap(), "hello\n");
+        assert!(output(&mut shell("exit 1")).is_err());
+    }
+}

@@ -1,0 +1,207 @@
+//! Installs what the stages of `test-all` need and the machine lacks.
+//!
+//! Tools go to the cache, not to the user's own cargo directory. Only a missing
+//! C compiler is installed system-wide, and only by root on Debian.
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::process;
+use crate::workspace::Workspace;
+
+/// Everything that can be installed, in the order in which it is needed.
+const PROVISIONS: &[Provision] = &[
+    Provision {
+        program: "cc",
+        source: Source::Apt(&["build-essential", "pkg-config", "libssl-dev"]),
+    },
+    Provision {
+        program: "c++",
+        source: Source::Apt(&["build-essential"]),
+    },
+    Provision {
+        program: "cargo-clippy",
+        source: Source::Component("clippy"),
+    },
+    Provision {
+        program: "cargo-fmt",
+        source: Source::Component("rustfmt"),
+    },
+    Provision {
+        program: "cargo-deny",
+        source: Source::Cargo("0.20.2"),
+    },
+    Provision {
+        program: "cargo-tarpaulin",
+        source: Source::Cargo("0.37.5"),
+    },
+    Provision {
+        program: "cargo-fuzz",
+        source: Source::Cargo("0.13.2"),
+    },
+];
+
+/// What every stage needs; the other programs are installed for the stages that name them.
+const TOOLCHAIN: &[&str] = &["cc", "cargo-clippy", "cargo-fmt"];
+
+/// A program and where it comes from.
+#[derive(Debug)]
+struct Provision {
+    program: &'static str,
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// Debian packages.
+    Apt(&'static [&'static str]),
+    /// A component of the active rustup toolchain.
+    Component(&'static str),
+    /// A version of the crate that has the program's name.
+    Cargo(&'static str),
+}
+
+/// Whether [`run`] can install `program`.
+pub(crate) fn knows(program: &str) -> bool {
+    PROVISIONS
+        .iter()
+        .any(|provision| provision.program == program)
+}
+
+/// Installs what is missing of `tools` and of the toolchain itself; returns what it did.
+pub(crate) fn run(workspace: &Workspace, tools: &[&str]) -> Result<String> {
+    let mut installed = Vec::new();
+    for provision in PROVISIONS
+        .iter()
+        .filter(|provision| provision.is_wanted(tools))
+    {
+        if !provision.is_present(workspace)? {
+            println!("installing {}", provision.describe());
+            provision
+                .install(workspace)
+                .with_context(|| format!("cannot install {}", provision.program))?;
+            installed.push(provision.describe());
+        }
+    }
+    Ok(match installed[..] {
+        [] => "nothing was missing".to_owned(),
+        _ => format!("installed {}", installed.join(", ")),
+    })
+}
+
+impl Provision {
+    fn is_wanted(&self, tools: &[&str]) -> bool {
+        TOOLCHAIN.contains(&self.program) || tools.contains(&self.program)
+    }
+
+    fn describe(&self) -> String {
+        match self.source {
+            Source::Apt(packages) => format!("{} ({})", self.program, packages.join(" ")),
+            Source::Component(name) => name.to_owned(),
+            Source::Cargo(version) => format!("{} {version}", self.program),
+        }
+    }
+
+    fn is_present(&self, workspace: &Workspace) -> Result<bool> {
+        match self.source {
+            Source::Apt(_) => workspace.has_program(self.program),
+            // Asked of the program, because rustup has a proxy for components that are missing.
+            Source::Component(_) => Ok(process::succeeds(
+                workspace.command(self.program)?.arg("--version"),
+            )),
+            Source::Cargo(version) => {
+                let program = workspace.tools().join("bin").join(self.program);
+                if !program.is_file() {
+                    return Ok(false);
+                }
+                let printed = process::output(workspace.command(program)?.arg("--version"))?;
+                Ok(has_version(&printed, version))
+            }
+        }
+    }
+
+    fn install(&self, workspace: &Workspace) -> Result<()> {
+        match self.source {
+            Source::Apt(packages) => apt_install(workspace, packages),
+            Source::Component(name) => component_add(workspace, name),
+            Source::Cargo(version) => cargo_install(workspace, self.program, version),
+        }
+    }
+}
+
+fn apt_install(workspace: &Workspace, packages: &[&str]) -> Result<()> {
+    let next_step = format!("run `apt-get install {}` or its like", packages.join(" "));
+    if !workspace.has_program("apt-get")? {
+        bail!("there is no apt-get; {next_step}");
+    }
+    if process::output(workspace.command("id")?.arg("-u"))?.trim() != "0" {
+        bail!("only root can install packages; {next_step}");
+    }
+    process::run(workspace.command("apt-get")?.arg("update"))?;
+    let mut command = workspace.command("apt-get")?;
+    command
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .args(["install", "--yes"])
+        .args(packages);
+    process::run(&mut command)
+}
+
+fn component_add(workspace: &Workspace, name: &str) -> Result<()> {
+    if !workspace.has_program("rustup")? {
+        bail!("there is no rustup; install {name} the way the toolchain was installed");
+    }
+    process::run(
+        workspace
+            .command("rustup")?
+            .args(["component", "add", name]),
+    )
+}
+
+fn cargo_install(workspace: &Workspace, name: &str, version: &str) -> Result<()> {
+    let mut command = workspace.cargo(["install", "--locked", "--root"])?;
+    command
+        .arg(workspace.tools())
+        .arg(format!("{name}@{version}"));
+    // Without it cargo builds in a directory that it removes again.
+    process::run(command.env_remove("CARGO_TARGET_DIR"))
+}
+
+/// Whether the last word of what `--version` printed is `version`.
+fn has_version(printed: &str, version: &str) -> bool {
+    printed.split_whitespace().last() == Some(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_is_compared_as_a_whole() {
+        assert!(has_version("cargo-deny 0.20.2\n", "0.20.2"));
+        assert!(has_version("tarpaulin 0.37.5", "0.37.5"));
+        assert!(!has_version("cargo-deny 0.20.21\n", "0.20.2"));
+        assert!(!has_version("", "0.20.2"));
+    }
+
+    #[test]
+    fn only_named_tools_are_wanted_but_always_the_toolchain() {
+        let wanted: Vec<_> = PROVISIONS
+            .iter()
+            .filter(|provision| provision.is_wanted(&["cargo-fuzz"]))
+            .map(|provision| provision.program)
+            .collect();
+        assert_eq!(wanted, ["cc", "cargo-clippy", "cargo-fmt", "cargo-fuzz"]);
+    }
+
+    #[test]
+    fn description_says_what_is_installed() {
+        let describe = |program| {
+            let provision = PROVISIONS
+                .iter()
+                .find(|provision| provision.program == program);
+            provision.unwrap().describe()
+        };
+        assert_eq!(describe("cargo-deny"), "cargo-deny 0.20.2");
+        assert_eq!(describe("cargo-fmt"), "rustfmt");
+        assert!(describe("cc").starts_with("cc (build-essential "));
+    }
+}

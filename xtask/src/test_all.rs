@@ -1,0 +1,260 @@
+//! `cargo xtask test-all`: every check of the project, one table at the end.
+//!
+//! A stage is one entry of [`STAGES`]. Stages run in that order, a failing one
+//! does not stop the next, and none passes in silence: what was not run is in
+//! the table with the reason.
+
+mod cargo;
+mod consumers;
+mod coverage;
+mod examples;
+mod fuzz;
+mod plan;
+mod report;
+
+use std::time::Instant;
+
+use anyhow::Result;
+
+use crate::test_all::plan::Plan;
+use crate::test_all::report::{Entry, Report};
+use crate::workspace::Workspace;
+use crate::{flags, provision, tidy};
+
+/// All stages, in the order in which they run.
+const STAGES: &[Stage] = &[
+    Stage {
+        name: "fmt",
+        what: "sources are formatted",
+        quick: true,
+        tools: &[],
+        run: cargo::fmt,
+    },
+    Stage {
+        name: "clippy",
+        what: "no lint warns",
+        quick: true,
+        tools: &[],
+        run: cargo::clippy,
+    },
+    Stage {
+        name: "tidy",
+        what: "the project's own rules hold",
+        quick: true,
+        tools: &[],
+        run: |ctx| tidy_stage(&ctx.workspace),
+    },
+    Stage {
+        name: "test",
+        what: "unit and integration tests",
+        quick: true,
+        tools: &[],
+        run: cargo::test,
+    },
+    Stage {
+        name: "doctest",
+        what: "code in the documentation",
+        quick: true,
+        tools: &[],
+        run: cargo::doctest,
+    },
+    Stage {
+        name: "doc",
+        what: "rustdoc without warnings",
+        quick: false,
+        tools: &[],
+        run: cargo::doc,
+    },
+    Stage {
+        name: "examples",
+        what: "every example runs",
+        quick: false,
+        tools: &[],
+        run: examples::run,
+    },
+    Stage {
+        name: "consumers",
+        what: "each published crate builds alone",
+        quick: false,
+        tools: &[],
+        run: consumers::run,
+    },
+    Stage {
+        name: "deny",
+        what: "licences, bans and sources of dependencies",
+        quick: false,
+        tools: &["cargo-deny"],
+        run: cargo::deny,
+    },
+    Stage {
+        name: "coverage",
+        what: "line coverage of each crate",
+        quick: false,
+        tools: &["cargo-tarpaulin"],
+        run: coverage::run,
+    },
+    Stage {
+        name: "fuzz",
+        what: "a short run of each fuzz target",
+        quick: false,
+        tools: &["c++", "cargo-fuzz"],
+        run: fuzz::run,
+    },
+];
+
+/// One thing that `test-all` runs.
+#[derive(Debug)]
+struct Stage {
+    /// What `--only` and `--require` call it.
+    name: &'static str,
+    /// What it shows when it passes.
+    what: &'static str,
+    /// Whether `--quick` runs it.
+    quick: bool,
+    /// Programs without which it is skipped; those that `provision` knows can be installed.
+    tools: &'static [&'static str],
+    run: fn(&Ctx) -> Result<Outcome>,
+}
+
+/// What every stage is given.
+#[derive(Debug)]
+struct Ctx {
+    workspace: Workspace,
+    /// Take the time that is needed to look thoroughly.
+    slow: bool,
+}
+
+/// How a stage ended; the text is shown in the table. An error counts as failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Outcome {
+    Passed(String),
+    Failed(String),
+    Skipped(String),
+}
+
+impl Outcome {
+    /// For a stage that looks at several things: passed with `note` unless some have failed.
+    fn unless_failed(failed: &[&str], note: String) -> Self {
+        match failed {
+            [] => Self::Passed(note),
+            _ => Self::Failed(format!("{} failed: {}", failed.len(), failed.join(", "))),
+        }
+    }
+}
+
+/// Runs the selected stages and tells whether none of them failed.
+pub(crate) fn run(flags: &flags::TestAll) -> Result<bool> {
+    let plan = Plan::new(STAGES, flags)?;
+    let ctx = Ctx {
+        workspace: Workspace::discover()?,
+        slow: flags.slow,
+    };
+    let mut report = Report::default();
+    if flags.provision {
+        report.push(timed(
+            "provision",
+            "what the stages need is installed",
+            || provision::run(&ctx.workspace, &plan.tools()).map(Outcome::Passed),
+        ));
+    }
+    for stage in plan.stages() {
+        let entry = timed(stage.name, stage.what, || run_stage(stage, &ctx));
+        report.push(plan.enforce(entry));
+    }
+    println!("\n{report}");
+    Ok(report.is_success())
+}
+
+fn run_stage(stage: &Stage, ctx: &Ctx) -> Result<Outcome> {
+    for tool in stage.tools {
+        if !ctx.workspace.has_program(tool)? {
+            let hint = if provision::knows(tool) {
+                "; --provision installs it"
+            } else {
+                ""
+            };
+            return Ok(Outcome::Skipped(format!("{tool} is not installed{hint}")));
+        }
+    }
+    (stage.run)(ctx)
+}
+
+/// Runs `stage` and turns an error into a failure whose note is the error's first line.
+fn timed(name: &'static str, what: &str, stage: impl FnOnce() -> Result<Outcome>) -> Entry {
+    println!("\n=== {name}: {what}");
+    let start = Instant::now();
+    let outcome = stage().unwrap_or_else(|error| {
+        let message = format!("{error:#}");
+        eprintln!("error: {message}");
+        Outcome::Failed(message.lines().next().unwrap_or_default().to_owned())
+    });
+    Entry {
+        name,
+        outcome,
+        time: start.elapsed(),
+    }
+}
+
+fn tidy_stage(workspace: &Workspace) -> Result<Outcome> {
+    let findings = tidy::check(workspace)?;
+    println!("{findings}");
+    let note = findings.summary();
+    Ok(if findings.is_success() {
+        Outcome::Passed(note)
+    } else {
+        Outcome::Failed(note)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::bail;
+
+    use super::*;
+
+    #[test]
+    fn an_error_is_a_failure_with_its_first_line() {
+        let entry = timed("x", "y", || bail!("no disk\nat line 3"));
+        assert_eq!(entry.outcome, Outcome::Failed("no disk".to_owned()));
+    }
+
+    #[test]
+    fn what_failed_is_named() {
+        let note = "3 run".to_owned();
+        let passed = Outcome::Passed(note.clone());
+        assert_eq!(Outcome::unless_failed(&[], note.clone()), passed);
+        let failed = Outcome::Failed("2 failed: a, b".to_owned());
+        assert_eq!(Outcome::unless_failed(&["a", "b"], note), failed);
+    }
+
+    #[test]
+    fn a_stage_whose_tool_is_missing_is_skipped() {
+        let stage = Stage {
+            name: "x",
+            what: "y",
+            quick: false,
+            tools: &["no-such-program-here"],
+            run: |_| bail!("must not run"),
+        };
+        let ctx = Ctx {
+            workspace: Workspace::discover().unwrap(),
+            slow: false,
+        };
+        let outcome = run_stage(&stage, &ctx).unwrap();
+        assert!(matches!(outcome, Outcome::Skipped(reason) if reason.contains("no-such-program")));
+    }
+
+    #[test]
+    fn stage_names_are_unique_and_their_tools_can_be_provisioned() {
+        for (i, stage) in STAGES.iter().enumerate() {
+            assert!(
+                STAGES[..i].iter().all(|other| other.name != stage.name),
+                "{}",
+                stage.name
+            );
+            for tool in stage.tools {
+                assert!(provision::knows(tool), "{tool}");
+            }
+        }
+    }
+}

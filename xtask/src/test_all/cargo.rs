@@ -1,0 +1,233 @@
+//! The stages that are one or two calls of cargo.
+
+use std::fmt;
+use std::ops::AddAssign;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::process;
+use crate::test_all::{Ctx, Outcome};
+
+pub(super) fn fmt(ctx: &Ctx) -> Result<Outcome> {
+    run(ctx, &["fmt", "--all", "--check"])
+}
+
+pub(super) fn clippy(ctx: &Ctx) -> Result<Outcome> {
+    let args = ["clippy", "--workspace", "--all-targets", "--all-features"];
+    run(ctx, &[&args[..], &["--", "-D", "warnings"]].concat())
+}
+
+pub(super) fn doc(ctx: &Ctx) -> Result<Outcome> {
+    let mut command = ctx
+        .workspace
+        .cargo(["doc", "--workspace", "--no-deps", "--all-features"])?;
+    process::run(command.env("RUSTDOCFLAGS", "-D warnings"))?;
+    Ok(Outcome::Passed(String::new()))
+}
+
+/// Advisories are left out: their database is fetched, and a run must not depend on that.
+pub(super) fn deny(ctx: &Ctx) -> Result<Outcome> {
+    process::run(
+        &mut ctx
+            .workspace
+            .cargo(["deny", "check", "licenses", "bans", "sources"])?,
+    )?;
+    Ok(Outcome::Passed(
+        "without advisories: `cargo deny check advisories`".to_owned(),
+    ))
+}
+
+/// All tests but those in documentation; `--slow` adds a pass over the ignored ones.
+pub(super) fn test(ctx: &Ctx) -> Result<Outcome> {
+    const ARGS: [&str; 7] = [
+        "test",
+        "--workspace",
+        "--all-features",
+        "--no-fail-fast",
+        "--lib",
+        "--bins",
+        "--tests",
+    ];
+    let mut command = ctx.workspace.cargo(ARGS)?;
+    if !ctx.slow {
+        return Ok(run_tests(&mut command)?.outcome());
+    }
+    let mut run = run_tests(command.env("AGENTBOX_SLOW", "1"))?;
+    let slow = run_tests(command.args(["--", "--ignored"]))?;
+    // The second pass ran what the first one left out.
+    run.counts.ignored = 0;
+    run.counts += slow.counts;
+    run.is_success &= slow.is_success;
+    Ok(run.outcome())
+}
+
+pub(super) fn doctest(ctx: &Ctx) -> Result<Outcome> {
+    let args = [
+        "test",
+        "--workspace",
+        "--all-features",
+        "--no-fail-fast",
+        "--doc",
+    ];
+    Ok(run_tests(&mut ctx.workspace.cargo(args)?)?.outcome())
+}
+
+fn run(ctx: &Ctx, args: &[&str]) -> Result<Outcome> {
+    process::run(&mut ctx.workspace.cargo(args)?)?;
+    Ok(Outcome::Passed(String::new()))
+}
+
+fn run_tests(command: &mut Command) -> Result<TestRun> {
+    let mut counts = Counts::default();
+    let is_success = process::run_observed(command, |line| {
+        if let Some(more) = Counts::parse(line) {
+            counts += more;
+        }
+    })?;
+    Ok(TestRun { is_success, counts })
+}
+
+/// What `cargo test` did.
+#[derive(Debug, Clone, Copy)]
+struct TestRun {
+    is_success: bool,
+    counts: Counts,
+}
+
+impl TestRun {
+    /// A run without a single executed test shows nothing, so it does not pass.
+    fn outcome(self) -> Outcome {
+        let Self { is_success, counts } = self;
+        if !is_success {
+            return Outcome::Failed(counts.to_string());
+        }
+        match counts.passed {
+            0 => Outcome::Failed(format!("no test was executed; {counts}")),
+            _ => Outcome::Passed(counts.to_string()),
+        }
+    }
+}
+
+/// The sum over several test binaries.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Counts {
+    passed: usize,
+    failed: usize,
+    ignored: usize,
+}
+
+impl Counts {
+    /// Reads the line with which a test binary ends.
+    fn parse(line: &str) -> Option<Self> {
+        let (_, fields) = line.strip_prefix("test result: ")?.split_once(". ")?;
+        let count = |name: &str| {
+            let field = fields
+                .split("; ")
+                .find_map(|field| field.strip_suffix(name))?;
+            field.trim().parse().ok()
+        };
+        Some(Self {
+            passed: count("passed")?,
+            failed: count("failed")?,
+            ignored: count("ignored")?,
+        })
+    }
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.ignored += other.ignored;
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed", self.passed)?;
+        if self.failed > 0 {
+            write!(f, ", {} failed", self.failed)?;
+        }
+        if self.ignored > 0 {
+            write!(f, ", {} ignored", self.ignored)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OK: &str = "test result: ok. 12 passed; 0 failed; 3 ignored; 0 measured; 2 filtered out; finished in 0.01s";
+    const FAILED: &str = "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.20s";
+
+    fn outcome(is_success: bool, passed: usize, failed: usize, ignored: usize) -> Outcome {
+        TestRun {
+            is_success,
+            counts: Counts {
+                passed,
+                failed,
+                ignored,
+            },
+        }
+        .outcome()
+    }
+
+    #[test]
+    fn result_lines_add_up() {
+        let mut counts = Counts::parse(OK).unwrap();
+        assert_eq!(
+            counts,
+            Counts {
+                passed: 12,
+                failed: 0,
+                ignored: 3
+            }
+        );
+        counts += Counts::parse(FAILED).unwrap();
+        assert_eq!(
+            counts,
+            Counts {
+                passed: 13,
+                failed: 2,
+                ignored: 3
+            }
+        );
+        assert_eq!(counts.to_string(), "13 passed, 2 failed, 3 ignored");
+    }
+
+    #[test]
+    fn other_lines_are_not_results() {
+        for line in [
+            "",
+            "test a ... ok",
+            "running 3 tests",
+            "test result: ok. nothing",
+        ] {
+            assert_eq!(Counts::parse(line), None, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_run_without_tests_fails() {
+        assert_eq!(
+            outcome(true, 0, 0, 2),
+            Outcome::Failed("no test was executed; 0 passed, 2 ignored".to_owned())
+        );
+        assert_eq!(
+            outcome(true, 1, 0, 0),
+            Outcome::Passed("1 passed".to_owned())
+        );
+    }
+
+    #[test]
+    fn cargo_decides_over_the_counts() {
+        // A binary that dies prints no result line.
+        assert_eq!(
+            outcome(false, 5, 0, 0),
+            Outcome::Failed("5 passed".to_owned())
+        );
+    }
+}

@@ -1,0 +1,52 @@
+//! Stage `examples`: each example is run, because one that only compiles may still be wrong.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+
+use crate::process;
+use crate::test_all::{Ctx, Outcome};
+
+/// The package whose examples are meant.
+const PACKAGE: &str = "examples";
+
+/// An example shows something small; one that takes longer hangs.
+const TIME_LIMIT: Duration = Duration::from_secs(120);
+
+pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
+    let metadata = ctx.workspace.metadata()?;
+    let package = metadata
+        .packages
+        .iter()
+        .find(|package| package.name == PACKAGE)
+        .with_context(|| format!("the workspace has no package `{PACKAGE}`"))?;
+    let names: Vec<_> = package.targets_of("example").collect();
+    if names.is_empty() {
+        return Ok(Outcome::Skipped("there are no examples".to_owned()));
+    }
+    process::run(
+        &mut ctx
+            .workspace
+            .cargo(["build", "--package", PACKAGE, "--examples"])?,
+    )?;
+    let failed: Vec<_> = names
+        .iter()
+        .copied()
+        .filter(|name| !passes(ctx, name))
+        .collect();
+    let note = format!("{} run", names.len());
+    Ok(Outcome::unless_failed(&failed, note))
+}
+
+fn passes(ctx: &Ctx, name: &str) -> bool {
+    // `cargo run` becomes the example on Unix, so the limit ends the example itself.
+    let args = ["run", "--quiet", "--package", PACKAGE, "--example", name];
+    let result = ctx
+        .workspace
+        .cargo(args)
+        .and_then(|mut command| process::run_limited(&mut command, TIME_LIMIT));
+    if let Err(error) = &result {
+        eprintln!("error: example {name}: {error:#}");
+    }
+    result.is_ok()
+}

@@ -1,0 +1,110 @@
+//! What the stages came to: the table and the counts under it.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::table;
+use crate::test_all::Outcome;
+
+/// A stage that has ended.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) name: &'static str,
+    pub(super) outcome: Outcome,
+    pub(super) time: Duration,
+}
+
+impl Entry {
+    fn row(&self) -> [String; 4] {
+        let (result, note) = match &self.outcome {
+            Outcome::Passed(note) => ("ok", note),
+            Outcome::Failed(note) => ("FAILED", note),
+            Outcome::Skipped(note) => ("skipped", note),
+        };
+        let time = format!("{:.1} s", self.time.as_secs_f64());
+        [self.name.to_owned(), result.to_owned(), time, note.clone()]
+    }
+}
+
+/// Every stage so far; its `Display` is the end of a run's output.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    entries: Vec<Entry>,
+}
+
+impl Report {
+    pub(super) fn push(&mut self, entry: Entry) {
+        self.entries.push(entry);
+    }
+
+    pub(super) fn is_success(&self) -> bool {
+        self.count(|outcome| matches!(outcome, Outcome::Failed(_))) == 0
+    }
+
+    fn count(&self, is_counted: fn(&Outcome) -> bool) -> usize {
+        self.entries
+            .iter()
+            .filter(|entry| is_counted(&entry.outcome))
+            .count()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows: Vec<_> = self.entries.iter().map(Entry::row).collect();
+        writeln!(
+            f,
+            "{}",
+            table::render(["stage", "result", "time", "note"], &rows)
+        )?;
+        let passed = self.count(|outcome| matches!(outcome, Outcome::Passed(_)));
+        let failed = self.count(|outcome| matches!(outcome, Outcome::Failed(_)));
+        let skipped = self.count(|outcome| matches!(outcome, Outcome::Skipped(_)));
+        write!(
+            f,
+            "stages: {passed} passed, {failed} failed, {skipped} skipped"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(outcomes: &[Outcome]) -> Report {
+        let mut report = Report::default();
+        for outcome in outcomes {
+            let time = Duration::from_millis(1250);
+            report.push(Entry {
+                name: "test",
+                outcome: outcome.clone(),
+                time,
+            });
+        }
+        report
+    }
+
+    #[test]
+    fn ends_with_the_table_and_the_counts() {
+        let passed = Outcome::Passed("172 passed".to_owned());
+        let failed = Outcome::Failed("clippy".to_owned());
+        let skipped = Outcome::Skipped("no fuzz".to_owned());
+        let expected = "\
+| stage | result  | time  | note       |
+| ----- | ------- | ----- | ---------- |
+| test  | ok      | 1.2 s | 172 passed |
+| test  | FAILED  | 1.2 s | clippy     |
+| test  | skipped | 1.2 s | no fuzz    |
+
+stages: 1 passed, 1 failed, 1 skipped";
+        assert_eq!(report(&[passed, failed, skipped]).to_string(), expected);
+    }
+
+    #[test]
+    fn only_a_failure_is_no_success() {
+        let passed = Outcome::Passed(String::new());
+        let skipped = Outcome::Skipped(String::new());
+        assert!(report(&[passed, skipped]).is_success());
+        assert!(!report(&[Outcome::Failed(String::new())]).is_success());
+    }
+}

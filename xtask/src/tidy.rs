@@ -1,0 +1,82 @@
+//! `cargo xtask tidy`: the project's own rules about manifests, sources and Markdown.
+//!
+//! Each rule is a pure function over what was read from disk, so that it can
+//! be tested on made-up input. [`files`] and [`manifests`] do the reading, this
+//! file does the writing.
+
+mod deps;
+mod files;
+mod findings;
+mod lexer;
+mod links;
+mod manifests;
+mod snippets;
+mod sources;
+
+pub(crate) use sources::is_test_source;
+
+use std::fs;
+
+use anyhow::{Context as _, Result};
+
+use crate::flags;
+use crate::tidy::findings::Findings;
+use crate::workspace::Workspace;
+
+/// Runs all checks, after rewriting outdated code blocks if that was asked for.
+pub(crate) fn run(flags: &flags::Tidy) -> Result<bool> {
+    let workspace = Workspace::discover()?;
+    if flags.fix {
+        fix(&workspace)?;
+    }
+    let findings = check(&workspace)?;
+    println!("{findings}");
+    Ok(findings.is_success())
+}
+
+/// Everything that is wrong in the repository.
+pub(crate) fn check(workspace: &Workspace) -> Result<Findings> {
+    let root = workspace.root();
+    let metadata = workspace.metadata()?;
+    let files = files::read(root)?;
+    let manifests = manifests::read(root, &metadata)?;
+    let exists = |path: &str| root.join(path).exists();
+    let mut found = deps::check(&metadata.packages);
+    for manifest in &manifests {
+        found.extend(manifests::check(manifest, &exists));
+    }
+    for file in files.iter().filter(|file| file.has_extension("rs")) {
+        found.extend(sources::check(file));
+    }
+    for file in files.iter().filter(|file| file.has_extension("md")) {
+        found.extend(links::check(file, &exists));
+        found.extend(snippets::check(file, &|path| read(workspace, path)));
+    }
+    Ok(Findings::new(found))
+}
+
+fn fix(workspace: &Workspace) -> Result<()> {
+    let files = files::read(workspace.root())?;
+    for file in files.iter().filter(|file| file.has_extension("md")) {
+        let fixed = snippets::fix(file, &|path| read(workspace, path));
+        if fixed != file.text {
+            let path = workspace.root().join(&file.path);
+            fs::write(&path, fixed).with_context(|| format!("cannot write {}", path.display()))?;
+            println!("rewrote {}", file.path);
+        }
+    }
+    Ok(())
+}
+
+fn read(workspace: &Workspace, path: &str) -> Option<String> {
+    fs::read_to_string(workspace.root().join(path)).ok()
+}
+
+/// A made-up file for the tests of the rules.
+#[cfg(test)]
+fn text_file(path: &str, text: &str) -> files::TextFile {
+    files::TextFile {
+        path: path.to_owned(),
+        text: text.to_owned(),
+    }
+}

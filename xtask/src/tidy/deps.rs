@@ -1,0 +1,233 @@
+//! Which crate of the workspace may depend on which.
+//!
+//! The layers of the project live in this table and nowhere else: an edge that
+//! is not in it has to be argued for by changing it.
+
+use crate::metadata::{Dependency, DependencyKind, Package};
+use crate::tidy::findings::Finding;
+
+/// What a crate may depend on.
+#[derive(Debug, Clone, Copy)]
+enum Allowed {
+    /// These crates of the workspace, and any other from outside.
+    Only(&'static [&'static str]),
+    Anything,
+}
+
+/// The workspace crates that each crate may use for itself or its build script.
+const RULES: &[(&str, Allowed)] = &[
+    ("agentbox", Allowed::Anything),
+    ("backend-composite", Allowed::Only(&["backend-core"])),
+    ("backend-core", Allowed::Only(&[])),
+    (
+        "backend-daytona",
+        Allowed::Only(&["backend-core", "sandbox-wire"]),
+    ),
+    (
+        "backend-docker",
+        Allowed::Only(&["backend-core", "sandbox-wire"]),
+    ),
+    (
+        "backend-k8s",
+        Allowed::Only(&["backend-core", "sandbox-wire"]),
+    ),
+    ("backend-local", Allowed::Only(&["backend-core"])),
+    ("backend-state", Allowed::Only(&["backend-core"])),
+    (
+        "backend-sync",
+        Allowed::Only(&["backend-core", "console-tools"]),
+    ),
+    ("backend-testkit", Allowed::Only(&["backend-core"])),
+    (
+        "console-mcp",
+        Allowed::Only(&["backend-core", "console-tools"]),
+    ),
+    (
+        "console-tools",
+        Allowed::Only(&["backend-core", "hashline", "permissions"]),
+    ),
+    ("examples", Allowed::Anything),
+    ("hashline", Allowed::Only(&[])),
+    (
+        "mounts",
+        Allowed::Only(&[
+            "backend-composite",
+            "backend-core",
+            "backend-local",
+            "permissions",
+        ]),
+    ),
+    ("permissions", Allowed::Only(&["backend-core"])),
+    (
+        "sandbox-agent",
+        Allowed::Only(&["backend-local", "sandbox-wire"]),
+    ),
+    ("sandbox-wire", Allowed::Only(&["backend-core"])),
+    (
+        "sessions",
+        Allowed::Only(&["backend-core", "backend-local"]),
+    ),
+    ("xtask", Allowed::Anything),
+];
+
+/// What the tests of any crate may use on top of that.
+const FOR_TESTS: &[&str] = &["backend-core", "backend-state", "backend-testkit"];
+
+/// Crates from outside that a crate must not need: the core picks no runtime and no transport.
+const FORBIDDEN: &[(&str, &[&str])] = &[(
+    "backend-core",
+    &["axum", "bollard", "hyper", "kube", "reqwest", "tokio"],
+)];
+
+/// Checks every dependency of every member against the tables above.
+pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
+    let members: Vec<_> = packages
+        .iter()
+        .map(|package| package.name.as_str())
+        .collect();
+    packages
+        .iter()
+        .flat_map(|package| check_package(package, &members))
+        .collect()
+}
+
+fn check_package(package: &Package, members: &[&str]) -> Vec<Finding> {
+    let name = package.name.as_str();
+    let Some((_, allowed)) = RULES.iter().find(|(rule, _)| *rule == name) else {
+        let message = "not in the table of allowed dependencies: add it to xtask/src/tidy/deps.rs";
+        return vec![Finding::error(name, message)];
+    };
+    let check = |dependency: &Dependency| {
+        let message = if members.contains(&dependency.name.as_str()) {
+            check_member(dependency, *allowed)
+        } else {
+            check_foreign(dependency, name)
+        };
+        message.map(|message| Finding::error(name, message))
+    };
+    package.dependencies.iter().filter_map(check).collect()
+}
+
+fn check_member(dependency: &Dependency, allowed: Allowed) -> Option<String> {
+    let name = dependency.name.as_str();
+    let Allowed::Only(allowed) = allowed else {
+        return None;
+    };
+    let is_for_tests = dependency.kind == Some(DependencyKind::Dev);
+    if allowed.contains(&name) || (is_for_tests && FOR_TESTS.contains(&name)) {
+        return None;
+    }
+    let allowed = if allowed.is_empty() {
+        "none".to_owned()
+    } else {
+        allowed.join(", ")
+    };
+    Some(format!(
+        "must not depend on `{name}`; allowed crates of the workspace: {allowed}"
+    ))
+}
+
+fn check_foreign(dependency: &Dependency, package: &str) -> Option<String> {
+    let (_, forbidden) = FORBIDDEN.iter().find(|(name, _)| *name == package)?;
+    let is_own = dependency.kind != Some(DependencyKind::Dev);
+    (is_own && forbidden.contains(&dependency.name.as_str()))
+        .then(|| format!("must not depend on `{}`", dependency.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::tidy::findings::shown;
+
+    fn package(name: &str, dependencies: &[(&str, Option<DependencyKind>)]) -> Package {
+        let dependency = |(name, kind): &(&str, _)| Dependency {
+            name: (*name).to_owned(),
+            kind: *kind,
+        };
+        Package {
+            name: name.to_owned(),
+            manifest_path: PathBuf::new(),
+            dependencies: dependencies.iter().map(dependency).collect(),
+            targets: Vec::new(),
+            publish: None,
+        }
+    }
+
+    const MEMBERS: &[&str] = &[
+        "backend-core",
+        "backend-local",
+        "backend-state",
+        "backend-testkit",
+    ];
+
+    fn check_one(package: &Package) -> Vec<String> {
+        shown(&check_package(package, MEMBERS))
+    }
+
+    #[test]
+    fn an_edge_in_the_table_is_fine() {
+        let package = package("backend-state", &[("backend-core", None), ("imbl", None)]);
+        assert_eq!(check_one(&package), [""; 0]);
+    }
+
+    #[test]
+    fn an_edge_outside_the_table_is_refused() {
+        let state = package("backend-state", &[("backend-local", None)]);
+        let expected = "backend-state: error: must not depend on `backend-local`; \
+                        allowed crates of the workspace: backend-core";
+        assert_eq!(check_one(&state), [expected]);
+        let core = package(
+            "backend-core",
+            &[("backend-state", Some(DependencyKind::Build))],
+        );
+        assert!(check_one(&core)[0].ends_with("workspace: none"));
+    }
+
+    #[test]
+    fn tests_may_use_the_testkit_but_not_another_backend() {
+        let dev = Some(DependencyKind::Dev);
+        let fine = [
+            ("backend-testkit", dev),
+            ("backend-state", dev),
+            ("tokio", dev),
+        ];
+        assert_eq!(check_one(&package("backend-core", &fine)), [""; 0]);
+        assert_eq!(
+            check_one(&package("backend-core", &[("backend-local", dev)])).len(),
+            1
+        );
+        assert_eq!(
+            check_one(&package("backend-core", &[("backend-testkit", None)])).len(),
+            1
+        );
+    }
+
+    #[test]
+    fn the_core_needs_no_runtime() {
+        let core = package("backend-core", &[("tokio", None), ("bytes", None)]);
+        assert_eq!(
+            check_one(&core),
+            ["backend-core: error: must not depend on `tokio`"]
+        );
+        assert_eq!(
+            check_one(&package("backend-local", &[("tokio", None)])),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn an_unknown_crate_has_to_be_added() {
+        let found = shown(&check(&[package("backend-new", &[])]));
+        assert!(found[0].contains("add it to"), "{found:?}");
+    }
+
+    #[test]
+    fn crates_above_the_layers_may_use_anything() {
+        assert_eq!(
+            check_one(&package("examples", &[("backend-local", None)])),
+            [""; 0]
+        );
+    }
+}

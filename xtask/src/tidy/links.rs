@@ -1,0 +1,162 @@
+//! Relative links in Markdown files point to files that exist.
+
+use crate::tidy::files::TextFile;
+use crate::tidy::findings::Finding;
+
+/// Reports the links of one file whose target is missing.
+///
+/// `exists` is asked with paths from the root of the repository.
+pub(super) fn check(file: &TextFile, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (index, line) in prose_lines(&file.text) {
+        for target in targets(line) {
+            let is_broken = is_relative(target)
+                && resolve(file.dir(), target).is_none_or(|path| !exists(&path));
+            if is_broken {
+                let message = format!("the link `{target}` points to nothing");
+                found.push(Finding::error(&file.path, message).at(index));
+            }
+        }
+    }
+    found
+}
+
+/// The lines outside fenced code, with their index.
+fn prose_lines(text: &str) -> Vec<(usize, &str)> {
+    let mut fence: Option<&str> = None;
+    let mut lines = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        match fence {
+            Some(marker) if line.trim() == marker => fence = None,
+            Some(_) => {}
+            None => match fence_marker(line) {
+                Some(marker) => fence = Some(marker),
+                None => lines.push((index, line)),
+            },
+        }
+    }
+    lines
+}
+
+/// The backticks or tildes with which `line` opens a fenced code block.
+pub(super) fn fence_marker(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let sign = line
+        .chars()
+        .next()
+        .filter(|sign| matches!(sign, '`' | '~'))?;
+    let n_signs = line.chars().take_while(|c| *c == sign).count();
+    (n_signs >= 3).then(|| &line[..n_signs])
+}
+
+/// The targets of `[text](target)`, `![text](target)` and `[label]: target` in one line.
+fn targets(line: &str) -> Vec<&str> {
+    let mut targets = Vec::new();
+    let mut is_code = false;
+    let mut rest = line;
+    while let Some(index) = rest.find(['`', ']']) {
+        let is_backtick = rest[index..].starts_with('`');
+        rest = &rest[index + 1..];
+        if is_backtick {
+            is_code = !is_code;
+        } else if let Some(link) = rest.strip_prefix('(').filter(|_| !is_code) {
+            targets.extend(link.split_once(')').map(|(target, _)| destination(target)));
+        }
+    }
+    if let Some(definition) = line.strip_prefix('[') {
+        targets.extend(
+            definition
+                .split_once("]: ")
+                .map(|(_, target)| destination(target)),
+        );
+    }
+    targets
+}
+
+/// A target without its title and without angle brackets.
+fn destination(target: &str) -> &str {
+    let target = target.trim();
+    match target
+        .strip_prefix('<')
+        .and_then(|target| target.split_once('>'))
+    {
+        Some((target, _)) => target,
+        None => target.split_whitespace().next().unwrap_or_default(),
+    }
+}
+
+/// Not a web address, not a place in the same file, and not an item that rustdoc resolves.
+fn is_relative(target: &str) -> bool {
+    !target.starts_with('#') && !target.contains(':')
+}
+
+/// The path of `target` from the root of the repository; `None` if it leads out of it.
+fn resolve(dir: &str, target: &str) -> Option<String> {
+    let (path, _) = target.split_once('#').unwrap_or((target, ""));
+    let mut parts: Vec<&str> = if path.starts_with('/') {
+        Vec::new()
+    } else {
+        dir.split('/').collect()
+    };
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop().filter(|part| !part.is_empty())?),
+            _ => parts.push(part),
+        }
+    }
+    Some(
+        parts
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join("/"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::findings::shown;
+    use crate::tidy::text_file;
+
+    fn check_text(path: &str, text: &str) -> Vec<String> {
+        let exists = |path: &str| ["README.md", "docs/a.md", "docs", ""].contains(&path);
+        shown(&check(&text_file(path, text), &exists))
+    }
+
+    #[test]
+    fn links_that_lead_somewhere_are_fine() {
+        let text = "[a](docs/a.md) and [b](./docs/a.md#part \"title\"), [c](<docs/a.md>)\n\
+                    [web](https://example.org/x) [mail](mailto:a@b.c) [here](#part) [root](/docs)\n\
+                    [item](crate::Backend)\n\n[label]: docs/a.md\n";
+        assert_eq!(check_text("README.md", text), [""; 0]);
+        assert_eq!(
+            check_text("docs/a.md", "[up](../README.md), [self](a.md), [dir](..)\n"),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn broken_links_are_found_with_their_line() {
+        let text = "text\n[a](docs/b.md) ![image](x.png)\n\n[label]: nowhere.md\n";
+        let expected = [
+            "README.md:2: error: the link `docs/b.md` points to nothing",
+            "README.md:2: error: the link `x.png` points to nothing",
+            "README.md:4: error: the link `nowhere.md` points to nothing",
+        ];
+        assert_eq!(check_text("README.md", text), expected);
+    }
+
+    #[test]
+    fn a_link_out_of_the_repository_is_broken() {
+        assert_eq!(check_text("docs/a.md", "[x](../../README.md)\n").len(), 1);
+        assert_eq!(check_text("README.md", "[x](../README.md)\n").len(), 1);
+    }
+
+    #[test]
+    fn code_holds_no_links() {
+        let text = "`[a](b.md)` and ``x``\n\n````md\n```\n[a](b.md)\n```\n[c](d.md)\n````\n~~~\n[e](f)\n~~~\n";
+        assert_eq!(check_text("README.md", text), [""; 0]);
+    }
+}

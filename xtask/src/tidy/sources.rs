@@ -1,0 +1,143 @@
+//! Rules for Rust source files: module docs, white space, size, leftovers.
+
+use crate::tidy::files::TextFile;
+use crate::tidy::findings::Finding;
+use crate::tidy::lexer::blank_strings;
+
+/// Lines before the tests of a file above which it should, or must, be split.
+const WARN_LINES: usize = 500;
+const MAX_LINES: usize = 800;
+
+/// What unfinished work leaves behind.
+const LEFTOVERS: &[&str] = &["todo!(", "unimplemented!(", concat!("FIX", "ME")];
+
+/// All rules for one source file.
+pub(super) fn check(file: &TextFile) -> Vec<Finding> {
+    let path = file.path.as_str();
+    let mut found = check_white_space(file);
+    if needs_module_doc(path) && !has_module_doc(&file.text) {
+        found.push(Finding::error(path, "does not begin with a `//!` comment"));
+    }
+    // Text is no code: an example may well show an unfinished program.
+    let code = blank_strings(&file.text);
+    found.extend(check_ignored(path, &code));
+    if !is_test_source(path) {
+        let lines = lines_before_tests(&code);
+        found.extend(check_size(path, lines.len()));
+        found.extend(check_leftovers(path, &lines));
+    }
+    found
+}
+
+fn check_white_space(file: &TextFile) -> Vec<Finding> {
+    let trailing = file
+        .text
+        .split('\n')
+        .enumerate()
+        .filter(|(_, line)| line.ends_with([' ', '\t', '\r']));
+    let mut found: Vec<_> = trailing
+        .map(|(index, _)| {
+            Finding::error(&file.path, "white space at the end of the line").at(index)
+        })
+        .collect();
+    if !file.text.ends_with('\n') {
+        found.push(Finding::error(
+            &file.path,
+            "no newline at the end of the file",
+        ));
+    }
+    found
+}
+
+/// A test that is left out must say why: the reason is printed when it is.
+fn check_ignored(path: &str, code: &str) -> Vec<Finding> {
+    let is_silent = |line: &str| {
+        let line = line.trim();
+        line.starts_with("#[ignore]")
+            || (line.starts_with("#[cfg_attr(") && line.ends_with(", ignore)]"))
+    };
+    let silent = code.lines().enumerate().filter(|(_, line)| is_silent(line));
+    silent
+        .map(|(index, _)| Finding::error(path, "`#[ignore]` needs a reason").at(index))
+        .collect()
+}
+
+fn check_size(path: &str, n_lines: usize) -> Option<Finding> {
+    let message = |limit| format!("{n_lines} lines before the tests, limit {limit}");
+    if n_lines > MAX_LINES {
+        Some(Finding::error(path, message(MAX_LINES)))
+    } else if n_lines > WARN_LINES {
+        Some(Finding::warning(path, message(WARN_LINES)))
+    } else {
+        None
+    }
+}
+
+fn check_leftovers(path: &str, lines: &[&str]) -> Vec<Finding> {
+    let leftover = |(index, line): (usize, &&str)| {
+        let found = LEFTOVERS
+            .iter()
+            .find(|leftover| line.contains(**leftover))?;
+        Some(Finding::error(path, format!("unfinished: `{found}`")).at(index))
+    };
+    lines.iter().enumerate().filter_map(leftover).collect()
+}
+
+/// The lines before the file's own test module.
+///
+/// Only a module with a body ends the code: `#[cfg(test)] mod tests;` may stand at the top.
+fn lines_before_tests(code: &str) -> Vec<&str> {
+    let mut lines: Vec<_> = code.lines().collect();
+    let is_test_module = |pair: &[&str]| matches!(pair, ["#[cfg(test)]", item] if item.contains("mod ") && item.ends_with('{'));
+    let end = lines.windows(2).position(is_test_module);
+    lines.truncate(end.unwrap_or(lines.len()));
+    lines
+}
+
+fn needs_module_doc(path: &str) -> bool {
+    let parts: Vec<_> = path.split('/').collect();
+    matches!(
+        parts[..],
+        ["crates", _, "src", ..] | ["examples", ..] | ["xtask", "src", ..]
+    )
+}
+
+/// Whether a source exists for tests, benchmarks or fuzzing only.
+pub(crate) fn is_test_source(path: &str) -> bool {
+    let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let is_test_dir = |part| matches!(part, "tests" | "benches" | "fuzz");
+    dir.split('/').any(is_test_dir) || name == "tests.rs" || name.ends_with("_tests.rs")
+}
+
+/// Whether the first thing after inner attributes is a module doc.
+///
+/// A README included as the doc counts, because then it is compiled and shown as one.
+fn has_module_doc(text: &str) -> bool {
+    let mut rest = text.trim_start();
+    while rest.starts_with("#![") && !rest.starts_with("#![doc = include_str!(") {
+        let Some(end) = attribute_end(rest) else {
+            return false;
+        };
+        rest = rest[end..].trim_start();
+    }
+    rest.starts_with("//!") || rest.starts_with("#![doc = include_str!(")
+}
+
+/// The index after the bracket that closes the attribute at the start of `text`.
+///
+/// Brackets in string literals are taken as brackets: attributes hardly have unbalanced ones.
+fn attribute_end(text: &str) -> Option<usize> {
+    let mut depth = 0;
+    for (index, byte) in text.bytes().enumerate() {
+        match byte {
+            b'[' => depth += 1,
+            b']' if depth == 1 => return Some(index + 1),
+            b']' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;
