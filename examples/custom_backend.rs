@@ -2,7 +2,7 @@
 //!
 //! Run it with `cargo run --example custom_backend`: it takes the whole
 //! conformance suite.
-#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+#![allow(missing_docs, clippy::print_stdout, reason = "this is an example")]
 
 // docs:start
 use std::collections::BTreeMap;
@@ -47,10 +47,11 @@ fn entry(path: &VPath, node: &Option<Bytes>) -> Entry {
     }
 }
 
-fn put(nodes: &mut Nodes, path: &VPath, node: Option<Bytes>) {
+fn put(nodes: &mut Nodes, path: &VPath, node: Option<Bytes>) -> Result<()> {
     let above = path.ancestors().filter(|above| !above.is_root());
     nodes.extend(above.map(|above| (above, None)));
     nodes.insert(path.clone(), node);
+    Ok(())
 }
 
 backend_core::derived_backend! {
@@ -82,7 +83,7 @@ backend_core::derived_backend! {
                     return Err(options.mode.on_directory());
                 }
                 options.mode.check(existing.as_ref().and_then(Option::as_deref))?;
-                put(nodes, path, Some(content.clone()));
+                put(nodes, path, Some(content.clone()))?;
                 Ok(WriteOutcome::of(existing.is_none(), &content))
             })
         }
@@ -90,16 +91,15 @@ backend_core::derived_backend! {
             self.with(Operation::CreateDir, path, |nodes| match Error::none_if_missing(node(nodes, path))? {
                 Some(Some(_)) => Err(Error::already_exists()),
                 Some(None) => Ok(()),
-                None => Ok(put(nodes, path, None)),
+                None => put(nodes, path, None),
             })
         }
         async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
             self.with(Operation::Delete, path, |nodes| {
                 derived::refuse_working_dir(path, &VPath::root())?;
-                match node(nodes, path)? {
-                    None if !options.recursive => Err(Error::is_a_directory()),
-                    _ => Ok(nodes.retain(|at, _| !at.starts_with(path))),
-                }
+                let goes = node(nodes, path)?.is_some() || options.recursive;
+                nodes.retain(|at, _| !(goes && at.starts_with(path)));
+                if goes { Ok(()) } else { Err(Error::is_a_directory()) }
             })
         }
     }

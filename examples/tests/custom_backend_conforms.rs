@@ -1,6 +1,10 @@
 //! The backend of the guide keeps the whole contract.
 
-#[allow(dead_code, unreachable_pub, reason = "it is a program of its own, with a `main`")]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "it is a program of its own, with a `main`"
+)]
 #[path = "../custom_backend.rs"]
 mod custom_backend;
 

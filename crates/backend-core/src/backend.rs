@@ -184,15 +184,13 @@ pub trait Backend: std::fmt::Debug + Send + Sync + 'static {
     ///
     /// As [`read`](Self::read) and [`write`](Self::write); `InvalidInput` if the
     /// text is not found (naming the nearest candidates and their lines), occurs
-    /// more than once, is empty, or would not change; `NotText` if the file is
-    /// not UTF-8; `Conflict` if [`EditOptions::expected`] does not hold;
-    /// `TooLarge` over [`EDIT_BYTES`](crate::limits::EDIT_BYTES).
-    async fn edit(
-        &self,
-        path: &VPath,
-        edits: &[Edit],
-        options: EditOptions,
-    ) -> Result<EditOutcome>;
+    /// more than once, is empty, or would not change, and if there are no edits;
+    /// `NotText` if the file is not UTF-8; `Conflict` if
+    /// [`EditOptions::expected`] does not hold; `TooLarge` over
+    /// [`EDIT_BYTES`](crate::limits::EDIT_BYTES) or
+    /// [`EDITS`](crate::limits::EDITS).
+    async fn edit(&self, path: &VPath, edits: &[Edit], options: EditOptions)
+    -> Result<EditOutcome>;
 
     /// Creates a directory and those above it.
     ///
@@ -273,7 +271,9 @@ pub trait Backend: std::fmt::Debug + Send + Sync + 'static {
     ///
     /// # Behaviour
     ///
-    /// - Dialect: that of the `regex` crate. `\r\n` is a line end.
+    /// - Dialect: that of the `regex` crate. `\r\n` is a line end: `$` matches in
+    ///   front of it, and neither `.` nor `$` takes a `\r` for content. In a
+    ///   multi-line search `\n` is just that; write `\r?\n` for either.
     /// - Which files are searched: as in [`glob`](Self::glob), narrowed by
     ///   [`GrepQuery::files`]. A file that is named is always searched.
     /// - A file whose first 8 KiB hold a NUL and no UTF-16 mark is binary and

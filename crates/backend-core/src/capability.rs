@@ -127,7 +127,13 @@ mod tests {
             .with_commands();
         assert!(all.writable && all.links && all.modes);
         assert!(all.times && all.durable && all.commands);
-        assert_eq!(Capabilities::default(), Capabilities { writable: false, ..Capabilities::writable() });
+        assert_eq!(
+            Capabilities::default(),
+            Capabilities {
+                writable: false,
+                ..Capabilities::writable()
+            }
+        );
         let info = BackendInfo::new("x", all).containment(Containment::Supervised);
         assert_eq!(info.containment, Containment::Supervised);
     }

@@ -21,9 +21,9 @@ use crate::backend::Backend;
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::limits::{EDIT_ATTEMPTS, EDIT_BYTES, EDITS, IGNORE_FILE_BYTES};
 use crate::ops::{
-    Content, ContentHash, CopyOptions, DeleteOptions, EditOptions, EditOutcome, Entry, GlobQuery,
-    GlobResult, GrepQuery, GrepResult, Links, LsOptions, ReadOptions, RenameOptions, StatOptions,
-    TextOptions, WriteMode, WriteOptions,
+    Content, ContentHash, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome,
+    Entry, GlobQuery, GlobResult, GrepQuery, GrepResult, Links, LsOptions, ReadOptions,
+    RenameOptions, StatOptions, TextOptions, WriteMode, WriteOptions,
 };
 use crate::path::VPath;
 use crate::search::{Child, GlobCollector, GrepCollector, Step, Walk, WalkOptions};
@@ -224,7 +224,9 @@ pub fn check_destination(source: &Entry, existing: Option<&Entry>, overwrite: bo
     }
 }
 
-/// [`Backend::copy`] by reading and writing.
+/// [`Backend::copy`] by reading and writing, where symbolic links cannot exist.
+///
+/// Two copies of directories to one place at once may mix there.
 ///
 /// # Errors
 ///
@@ -260,8 +262,9 @@ async fn copy_tree<B: Backend + ?Sized>(
     while let Some(entry) = pending.pop() {
         let target = entry.path.rebase(from, to)?;
         if entry.is_directory() {
-            backend.create_dir(&target, Default::default()).await?;
-            let all = LsOptions::default().limit(usize::MAX);
+            let create = CreateDirOptions::default().links(options.links);
+            backend.create_dir(&target, create).await?;
+            let all = LsOptions::default().links(options.links).limit(usize::MAX);
             pending.extend(backend.ls(&entry.path, all).await?.entries);
         } else {
             copy_file(backend, &entry.path, &target, options).await?;
@@ -290,9 +293,10 @@ async fn copy_file<B: Backend + ?Sized>(
     Ok(())
 }
 
-/// [`Backend::rename`] by copying and deleting.
+/// [`Backend::rename`] by copying and deleting, where symbolic links cannot exist.
 ///
-/// The source goes only after the copy is complete.
+/// The source goes only after the copy is complete. Two moves of one source at
+/// once may both succeed.
 ///
 /// # Errors
 ///

@@ -23,8 +23,8 @@ pub use search::{
     Lines,
 };
 pub use write::{
-    Content, ContentHash, ContentHashError, ContentHasher, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome,
-    RenameOptions, WriteMode, WriteOptions, WriteOutcome,
+    Content, ContentHash, ContentHashError, ContentHasher, CopyOptions, CreateDirOptions,
+    DeleteOptions, EditOptions, EditOutcome, RenameOptions, WriteMode, WriteOptions, WriteOutcome,
 };
 
 /// What an operation does about symbolic links on its way.

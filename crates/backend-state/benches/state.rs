@@ -1,7 +1,10 @@
 //! The in-memory backend against the figures in `docs/benchmarks.md`.
 //!
 //! `cargo xtask bench` runs these beside the same work in pydantic-ai-backend.
-#![allow(clippy::unwrap_used, reason = "a benchmark that cannot run should stop")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot run should stop"
+)]
 
 use std::hint::black_box;
 use std::time::Duration;

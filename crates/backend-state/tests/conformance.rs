@@ -1,28 +1,32 @@
 //! The whole suite on the in-memory backend.
 
-use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use backend_core::ops::{ReadOptions, WriteOptions};
 use backend_core::{Backend, VPath};
 use backend_state::StateBackend;
+use backend_testkit::fake::PausedClock;
 use backend_testkit::{CaseResult, Fixture, Need};
 
 /// A store whose clock the suite can set.
 struct StateFixture {
     backend: StateBackend,
-    now: Arc<Mutex<Option<SystemTime>>>,
+    clock: PausedClock,
 }
 
 impl StateFixture {
     fn new() -> Self {
-        let now = Arc::new(Mutex::new(None));
-        let clock = Arc::clone(&now);
-        let now_or_set = move || clock.lock().unwrap().unwrap_or_else(SystemTime::now);
+        let clock = PausedClock::new();
+        let ticking = clock.clone();
+        let tick = move || {
+            ticking.advance(Duration::from_millis(1));
+            ticking.now()
+        };
         Self {
-            backend: StateBackend::builder().clock(now_or_set).build(),
-            now,
+            backend: StateBackend::builder().clock(tick).build(),
+            clock,
         }
     }
 }
@@ -39,10 +43,12 @@ impl Fixture for StateFixture {
 
     async fn set_modified(&self, path: &VPath, time: SystemTime) -> CaseResult {
         let content = self.backend.read(path, ReadOptions::default()).await?.data;
-        *self.now.lock().unwrap() = Some(time);
+        let now = self.clock.now();
+        // The write looks at the clock once, a millisecond later.
+        self.clock.set(time - Duration::from_millis(1));
         let options = WriteOptions::default();
         let written = self.backend.write(path, content.into(), options).await;
-        *self.now.lock().unwrap() = None;
+        self.clock.set(now);
         written?;
         Ok(())
     }

@@ -98,7 +98,13 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({}:{})", self.message, self.at.file(), self.at.line())
+        write!(
+            f,
+            "{} ({}:{})",
+            self.message,
+            self.at.file(),
+            self.at.line()
+        )
     }
 }
 

@@ -53,7 +53,11 @@ pub trait Fixture: Send + Sync + 'static {
 
     /// Sets when the file at `path` was last changed.
     async fn set_modified(&self, path: &VPath, time: SystemTime) -> CaseResult {
-        Err(Failure::unprovided(Need::SetTime, path, &format!("{time:?}")))
+        Err(Failure::unprovided(
+            Need::SetTime,
+            path,
+            &format!("{time:?}"),
+        ))
     }
 }
 

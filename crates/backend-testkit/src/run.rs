@@ -121,7 +121,11 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
 ///
 /// If the case fails, as a test must.
 #[doc(hidden)]
-#[expect(clippy::panic, clippy::print_stdout, reason = "this is how a test fails and tells why it did not run")]
+#[expect(
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "this is how a test fails and tells why it did not run"
+)]
 pub fn test_case<F: Fixture>(group: &str, name: &str, fixture: impl AsyncFnOnce() -> F) {
     let case = CASES
         .iter()

@@ -120,22 +120,13 @@ impl GlobQuery {
         }
         let pattern = Glob::new(&self.pattern)?;
         pattern.check_start(&self.path)?;
-        Ok(walk_options(self.hidden, self.ignored, &self.exclude, Some(pattern)))
+        Ok(WalkOptions {
+            hidden: self.hidden,
+            ignored: self.ignored,
+            exclude: self.exclude.clone(),
+            pattern: Some(pattern),
+        })
     }
-}
-
-fn walk_options(
-    hidden: bool,
-    ignored: bool,
-    exclude: &Exclude,
-    pattern: Option<Glob>,
-) -> WalkOptions {
-    let mut options = WalkOptions::default();
-    options.hidden = hidden;
-    options.ignored = ignored;
-    options.exclude = exclude.clone();
-    options.pattern = pattern;
-    options
 }
 
 /// What `glob` found.
@@ -187,7 +178,8 @@ pub struct GrepQuery {
     pub before: usize,
     /// Lines of context to return after each match.
     pub after: usize,
-    /// A glob that a file must match to be searched.
+    /// A glob that a file must match to be searched, relative to `path`. An
+    /// absolute one that lies elsewhere is `InvalidInput`.
     pub files: Option<String>,
     /// Most matching lines to return: the head of the complete result. Zero is
     /// `InvalidInput`.
@@ -335,7 +327,12 @@ impl GrepQuery {
         if let Some(files) = &files {
             files.check_start(&self.path)?;
         }
-        let walk = walk_options(self.hidden, self.ignored, &self.exclude, files);
+        let walk = WalkOptions {
+            hidden: self.hidden,
+            ignored: self.ignored,
+            exclude: self.exclude.clone(),
+            pattern: files,
+        };
         Ok((walk, crate::search::Grep::new(self)?))
     }
 }

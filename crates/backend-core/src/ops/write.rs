@@ -312,7 +312,8 @@ impl EditOptions {
 pub struct EditOutcome {
     /// How many places each edit replaced, in the order given.
     pub replacements: Vec<usize>,
-    /// The line of the first change, counted from 1.
+    /// The line where the first edit's first replacement stands now, counted
+    /// from 1.
     pub first_line: u64,
     /// How many bytes the file holds now.
     pub size: u64,
@@ -457,7 +458,10 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::TooLarge);
         let error = block_on(Content::from("abcd").collect(3)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TooLarge);
-        assert_eq!(format!("{:?} {:?}", pieces(), Content::from(b"ab")), "Stream Bytes(2 bytes)");
+        assert_eq!(
+            format!("{:?} {:?}", pieces(), Content::from(b"ab")),
+            "Stream Bytes(2 bytes)"
+        );
     }
 
     #[test]

@@ -11,9 +11,7 @@ use std::io::{self, Read};
 use bytes::Bytes;
 use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{
-    BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch,
-};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 
 use crate::limits::{GREP_LINE_BYTES, PATTERN_BYTES, REGEX_BYTES};
 use crate::ops::{Case, FileMatches, GrepQuery, GrepResult, LineKind, Skipped};
@@ -28,11 +26,16 @@ pub enum GrepPatternError {
     #[error("the pattern has {0} bytes, more than {PATTERN_BYTES}; search for less at once")]
     TooLong(usize),
     /// The pattern names a line end but matches may not span lines.
-    #[error("the pattern names a line end, but a match may not span lines; ask for a multi-line search")]
+    #[error(
+        "the pattern names a line end, but a match may not span lines; ask for a multi-line search"
+    )]
     LineEnd,
     /// The pattern is not a regular expression. The text points at the spot.
     #[error("{0}\nescape special characters with '\\', or ask for a literal search")]
     Syntax(String),
+    /// The pattern is well formed but takes too much to search for.
+    #[error("{0}; search for something simpler")]
+    TooComplex(String),
 }
 
 /// A compiled [`GrepQuery`].
@@ -69,12 +72,12 @@ impl Grep {
             builder.line_terminator(None);
         }
         let pattern = standing_alone(query)?;
-        let matcher = builder.build(&pattern).map_err(|error| {
-            match error.kind() {
+        let matcher = builder
+            .build(&pattern)
+            .map_err(|error| match error.kind() {
                 grep_regex::ErrorKind::NotAllowed(_) => GrepPatternError::LineEnd,
-                _ => GrepPatternError::Syntax(error.to_string()),
-            }
-        })?;
+                _ => GrepPatternError::TooComplex(error.to_string()),
+            })?;
         Ok(Self {
             matcher,
             before: query.before,
@@ -173,9 +176,7 @@ impl GrepWorker<'_> {
         if is_binary_for_search(content) {
             return Err(Passed::Binary);
         }
-        if content.len() > GREP_LINE_BYTES
-            && (self.grep.multi_line || has_long_line(content))
-        {
+        if content.len() > GREP_LINE_BYTES && (self.grep.multi_line || has_long_line(content)) {
             return Err(Passed::LongLine);
         }
         // With a byte-order mark the searcher sees a converted copy, so that
@@ -289,15 +290,14 @@ impl Sink for LineSink {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
-        let mut number = found.line_number().unwrap_or(1);
+        let first = found.line_number().unwrap_or(1);
         let mut offset = found.absolute_byte_offset();
         if !self.multi_line {
-            self.add(number, LineKind::Match, offset, found.bytes());
+            self.add(first, LineKind::Match, offset, found.bytes());
             return Ok(self.file.matches() <= self.max_matches);
         }
-        for line in found.lines() {
+        for (number, line) in (first..).zip(found.lines()) {
             self.add(number, LineKind::Match, offset, line);
-            number += 1;
             offset += line.len() as u64;
         }
         Ok(self.file.matches() <= self.max_matches)

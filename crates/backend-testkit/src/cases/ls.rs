@@ -202,7 +202,9 @@ pub async fn fifo_is_listed(t: &Env) -> CaseResult {
 /// A name that is not UTF-8 is left out and counted, and breaks nothing.
 pub async fn raw_names_are_counted(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
-    t.fixture().make_raw_name(&t.path(".")?, b"\xff\xfe").await?;
+    t.fixture()
+        .make_raw_name(&t.path(".")?, b"\xff\xfe")
+        .await?;
     let listing = list(t, ".").await?;
     check_eq!((listing.total, listing.skipped.not_utf8), (1, 1));
     Ok(())

@@ -8,11 +8,13 @@ use crate::case::{CaseResult, Failure};
 use crate::env::Env;
 use crate::{check, check_eq};
 
-/// Eight mebibytes in which no two neighbouring blocks are alike.
+/// Eight mebibytes in which no two blocks are alike.
 pub(crate) fn large_content() -> Vec<u8> {
-    (0..8 * 1024 * 1024_u32)
-        .map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8)
-        .collect()
+    let mut content = Vec::with_capacity(8 * 1024 * 1024);
+    for at in 0..1024 * 1024_u64 {
+        content.extend_from_slice(&at.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
+    }
+    content
 }
 
 async fn part(t: &Env, options: ReadOptions) -> Result<(Bytes, u64), Failure> {

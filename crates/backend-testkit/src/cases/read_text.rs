@@ -176,7 +176,8 @@ pub async fn total_is_counted_when_asked(t: &Env) -> CaseResult {
 
 /// A long line is cut, between characters, and says by how much.
 pub async fn long_line_is_cut(t: &Env) -> CaseResult {
-    t.put("file", format!("{}\nnext\n", "é".repeat(100))).await?;
+    t.put("file", format!("{}\nnext\n", "é".repeat(100)))
+        .await?;
     let window = t.window("file", from(0).max_line_bytes(11)).await?;
     let lines: Vec<_> = window
         .lines()

@@ -245,7 +245,9 @@ impl Backend for Broken {
             }
             DirectoryReadsAsAFile => {
                 let listing = self.inner.ls(path, LsOptions::default()).await;
-                let first = listing.ok().and_then(|list| list.entries.into_iter().next());
+                let first = listing
+                    .ok()
+                    .and_then(|list| list.entries.into_iter().next());
                 if let Some(first) = first.filter(Entry::is_file) {
                     return self.inner.read(&first.path, options).await;
                 }
@@ -263,13 +265,17 @@ impl Backend for Broken {
             Err(error) if self.has(MissingFileIsText) && error.is_not_found() => {
                 return window_of("Error: File not found");
             }
-            Err(error) if self.has(DirectoryReadsAsAFile) && error.kind() == ErrorKind::IsADirectory => {
+            Err(error)
+                if self.has(DirectoryReadsAsAFile) && error.kind() == ErrorKind::IsADirectory =>
+            {
                 self.read(path, ReadOptions::default()).await?.data
             }
             content => content?,
         };
         if content.is_empty() && self.has(EmptyFileIsAnError) {
-            return Err(Error::invalid_input("offset 0 exceeds file length (0 lines)"));
+            return Err(Error::invalid_input(
+                "offset 0 exceeds file length (0 lines)",
+            ));
         }
         let window = self.window(&content, options.window());
         let window = window.map_err(|error| error.at(Operation::ReadText, path).on("state"));
@@ -315,10 +321,11 @@ impl Backend for Broken {
             }
             _ => {}
         }
+        // Only one level, or nearly every case would fail.
         if self.has(ParentsAreNotCreated)
-            && let Some(parent) = path.parent()
+            && let Some(above) = path.parent().and_then(|parent| parent.parent())
         {
-            self.inner.stat(&parent, StatOptions::default()).await?;
+            self.inner.stat(&above, StatOptions::default()).await?;
         }
         self.spoil(self.inner.write(path, content, options).await)
     }
@@ -329,21 +336,18 @@ impl Backend for Broken {
         edits: &[Edit],
         options: EditOptions,
     ) -> Result<EditOutcome> {
-        let before = || async { Ok::<_, Error>(self.whole(path).await?.to_vec()) };
+        let before = self.whole(path).await.unwrap_or_default();
+        let text = String::from_utf8_lossy(&before).into_owned();
         let overwrite = WriteOptions::default();
         match self.defect {
-            EditConvertsLineEnds => {
-                if let Ok(text) = String::from_utf8(before().await?) {
-                    let text = text.replace('\r', "");
-                    self.inner.write(path, text.into(), overwrite).await?;
-                }
+            EditConvertsLineEnds if text.contains('\r') => {
+                let text = text.replace('\r', "");
+                self.inner.write(path, text.into(), overwrite).await?;
             }
-            EditTranscodes => {
-                let text = String::from_utf8_lossy(&before().await?).into_owned();
+            EditTranscodes if text.as_bytes() != before => {
                 self.inner.write(path, text.into(), overwrite).await?;
             }
             EditTakesTheFirst => {
-                let text = String::from_utf8_lossy(&before().await?).into_owned();
                 if let [edit] = edits
                     && !edit.replace_all
                     && !edit.old.is_empty()
@@ -356,23 +360,17 @@ impl Backend for Broken {
                     return Ok(EditOutcome::new(vec![1], 1, size, hash));
                 }
             }
-            EditIsNotAtomic => {
+            EditIsNotAtomic if edits.len() > 1 => {
                 for edit in edits {
                     let one = std::slice::from_ref(edit);
                     self.inner.edit(path, one, options).await?;
                 }
+                let after = self.whole(path).await?;
+                let counts = vec![1; edits.len()];
+                let hash = ContentHash::of(&after);
+                return Ok(EditOutcome::new(counts, 1, after.len() as u64, hash));
             }
             _ => {}
-        }
-        if self.has(EditIsNotAtomic) && !edits.is_empty() {
-            let after = before().await?;
-            let size = after.len() as u64;
-            return Ok(EditOutcome::new(
-                vec![1; edits.len()],
-                1,
-                size,
-                ContentHash::of(&after),
-            ));
         }
         self.spoil(self.inner.edit(path, edits, options).await)
     }
@@ -480,7 +478,9 @@ impl Backend for Broken {
             _ => {}
         }
         let found = match self.inner.grep(query).await {
-            Err(error) if self.has(BadPatternFindsNothing) && error.kind() == ErrorKind::InvalidInput => {
+            Err(error)
+                if self.has(BadPatternFindsNothing) && error.kind() == ErrorKind::InvalidInput =>
+            {
                 return nothing;
             }
             found => found,
