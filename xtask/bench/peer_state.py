@@ -11,6 +11,7 @@ Workloads, which crates/backend-state/benches/state.rs repeats:
 - The 1M store has 5,000 such directories; each file has one line.
 - `state_write` overwrites `/d0050/f100.py` with 16 lines of 64 bytes.
 - The listings are of `/d0050`, the searches start at `/`.
+- A snapshot is a shallow copy of the map of files: the peer has none of its own.
 - The 100 MB file is `/big.txt` with 2,000,000 lines of 50 bytes, newline
   included; 50 lines are read from the line with index 1,000,000.
 
@@ -88,6 +89,10 @@ def grep(backend):
     return expecting(400_000, lambda: backend.grep_raw("value", "/"))
 
 
+def snapshot(backend):
+    return expecting(1_000_000, lambda: dict(backend.files))
+
+
 def window(backend):
     def read():
         return backend.read("/big.txt", offset=1_000_000, limit=50)
@@ -136,7 +141,7 @@ ROWS = [
             "state_grep_20k": grep,
         },
     ),
-    (large_store, {"state_ls_1m": listing}),
+    (large_store, {"state_ls_1m": listing, "state_snapshot_1m": snapshot}),
     (big_file, {"state_window_100mb": window}),
 ]
 

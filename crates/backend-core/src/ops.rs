@@ -8,6 +8,7 @@
 
 mod exec;
 mod list;
+mod matches;
 mod read;
 mod search;
 mod write;
@@ -17,11 +18,9 @@ pub use exec::{
     ShellOutput, ShellState, StopMode, Streams,
 };
 pub use list::{Entry, FileKind, Listing, LsOptions, Skipped, StatOptions};
+pub use matches::{FileMatches, GrepLine, GrepResult, LineKind, Lines};
 pub use read::{ByteRange, FileBytes, ReadOptions, ResolveOptions, TextOptions};
-pub use search::{
-    Case, FileMatches, GlobOrder, GlobQuery, GlobResult, GrepLine, GrepQuery, GrepResult, LineKind,
-    Lines,
-};
+pub use search::{Case, GlobOrder, GlobQuery, GlobResult, GrepQuery};
 pub use write::{
     Content, ContentHash, ContentHashError, ContentHasher, CopyOptions, CreateDirOptions,
     DeleteOptions, EditOptions, EditOutcome, RenameOptions, WriteMode, WriteOptions, WriteOutcome,

@@ -16,31 +16,31 @@ use bytes::Bytes;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use futures::executor::block_on;
 
-/// A store of `directories` times 200 files, half of them Python, each with
-/// twenty lines that hold the word `value`.
-fn store(directories: usize, content: &Bytes) -> StateBackend {
-    let paths = (0..directories).flat_map(|directory| {
+/// A store of `directories` times 200 files, half of them Python.
+fn store(directories: usize, content: impl Fn(usize, usize) -> String) -> StateBackend {
+    let content = &content;
+    let files = (0..directories).flat_map(|directory| {
         (0..200).map(move |file| {
             let extension = if file % 2 == 0 { "py" } else { "txt" };
-            format!("/dir{directory:04}/file{file:03}.{extension}")
+            let path = format!("/d{directory:04}/f{file:03}.{extension}");
+            (path, content(directory, file))
         })
     });
-    let files = paths.map(|path| (path, content.clone()));
     StateBackend::builder()
         .snapshot(Snapshot::from_files(files).unwrap())
-        .max_total_bytes(u64::MAX)
         .build()
 }
 
-fn twenty_lines() -> Bytes {
-    let lines = (0..20).map(|line| format!("value_{line} = {line}\n"));
-    lines.collect::<String>().into()
+/// Twenty lines, each with the word `value`.
+fn twenty_lines(directory: usize, file: usize) -> String {
+    let lines = (0..20).map(|line| format!("value_{line:02} = compute({directory}, {file})"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn write(criterion: &mut Criterion) {
-    let backend = store(100, &twenty_lines());
-    let path = VPath::parse("/dir0050/new.py").unwrap();
-    let content = Bytes::from(vec![b'x'; 1024]);
+    let backend = store(100, twenty_lines);
+    let path = VPath::parse("/d0050/f100.py").unwrap();
+    let content = Bytes::from(format!("{}\n", "x".repeat(63)).repeat(16));
     criterion.bench_function("state_write", |bencher| {
         bencher.iter(|| {
             let content = content.clone().into();
@@ -50,9 +50,9 @@ fn write(criterion: &mut Criterion) {
 }
 
 fn list(criterion: &mut Criterion) {
-    let path = VPath::parse("/dir0050").unwrap();
+    let path = VPath::parse("/d0050").unwrap();
     for (name, directories) in [("state_ls_20k", 100), ("state_ls_1m", 5_000)] {
-        let backend = store(directories, &Bytes::from_static(b"x\n"));
+        let backend = store(directories, |_, _| "value = 1".to_owned());
         criterion.bench_function(name, |bencher| {
             bencher.iter(|| block_on(backend.ls(&path, LsOptions::default())).unwrap());
         });
@@ -60,14 +60,14 @@ fn list(criterion: &mut Criterion) {
 }
 
 fn snapshot(criterion: &mut Criterion) {
-    let backend = store(5_000, &Bytes::from_static(b"x\n"));
+    let backend = store(5_000, |_, _| "value = 1".to_owned());
     criterion.bench_function("state_snapshot_1m", |bencher| {
         bencher.iter(|| black_box(backend.snapshot()));
     });
 }
 
 fn search(criterion: &mut Criterion) {
-    let backend = store(100, &twenty_lines());
+    let backend = store(100, twenty_lines);
     let glob = GlobQuery::new(VPath::root(), "**/*.py").limit(usize::MAX);
     criterion.bench_function("state_glob_20k", |bencher| {
         bencher.iter(|| block_on(backend.glob(glob.clone())).unwrap());
@@ -87,9 +87,9 @@ fn search(criterion: &mut Criterion) {
 fn window(criterion: &mut Criterion) {
     let line = format!("{}\n", "x".repeat(49));
     let content = Bytes::from(line.repeat(2_000_000));
-    let snapshot = Snapshot::from_files([("/large.log", content)]).unwrap();
+    let snapshot = Snapshot::from_files([("/big.txt", content)]).unwrap();
     let backend = StateBackend::builder().snapshot(snapshot).build();
-    let path = VPath::parse("/large.log").unwrap();
+    let path = VPath::parse("/big.txt").unwrap();
     let options = TextOptions::default().offset(1_000_000).limit(50);
     criterion.bench_function("state_window_100mb", |bencher| {
         bencher.iter(|| block_on(backend.read_text(&path, options)).unwrap());

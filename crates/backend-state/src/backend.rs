@@ -20,23 +20,14 @@ use backend_core::{
 };
 use bytes::Bytes;
 
+use crate::builder::{Clock, StateBuilder};
 use crate::coop::Slices;
 use crate::search;
 use crate::snapshot::Snapshot;
 use crate::tree::{Directory, File, Node, Tree};
 
-/// Largest file unless the builder says otherwise, in bytes. Small enough that a
-/// PostgreSQL `jsonb` string takes it, base64 or not.
-pub const FILE_BYTES: u64 = 128 * 1024 * 1024;
-
-/// Most that all files together may take unless the builder says otherwise, in
-/// bytes. Each file and directory counts 256 bytes beside its content.
-pub const TOTAL_BYTES: u64 = 2 * 1024 * 1024 * 1024;
-
 /// Bytes worked on between two chances for other tasks to run.
 const CHUNK_BYTES: usize = 1024 * 1024;
-
-type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
 /// Files and directories in memory.
 ///
@@ -60,77 +51,16 @@ type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 /// ```
 #[derive(Clone)]
 pub struct StateBackend {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
-struct Inner {
+pub(crate) struct Inner {
     /// Held for a few pointer operations at a time and never across an await,
     /// so that a blocking lock is right.
-    tree: Mutex<Tree>,
-    max_file_bytes: u64,
-    max_total_bytes: u64,
-    clock: Clock,
-}
-
-/// Sets up a [`StateBackend`].
-pub struct StateBuilder {
-    snapshot: Snapshot,
-    max_file_bytes: u64,
-    max_total_bytes: u64,
-    clock: Clock,
-}
-
-impl StateBuilder {
-    /// Sets what the store holds at first.
-    #[must_use]
-    pub fn snapshot(mut self, snapshot: Snapshot) -> Self {
-        self.snapshot = snapshot;
-        self
-    }
-
-    /// Sets the largest file, in bytes.
-    #[must_use]
-    pub fn max_file_bytes(mut self, max_file_bytes: u64) -> Self {
-        self.max_file_bytes = max_file_bytes;
-        self
-    }
-
-    /// Sets the most that all files together may take, in bytes. Each file and
-    /// directory counts 256 bytes beside its content.
-    #[must_use]
-    pub fn max_total_bytes(mut self, max_total_bytes: u64) -> Self {
-        self.max_total_bytes = max_total_bytes;
-        self
-    }
-
-    /// Sets where the times of files come from; the system's clock by default.
-    #[must_use]
-    pub fn clock(mut self, clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
-        self.clock = Arc::new(clock);
-        self
-    }
-
-    /// Makes the backend.
-    pub fn build(self) -> StateBackend {
-        StateBackend {
-            inner: Arc::new(Inner {
-                tree: Mutex::new(self.snapshot.tree),
-                max_file_bytes: self.max_file_bytes,
-                max_total_bytes: self.max_total_bytes,
-                clock: self.clock,
-            }),
-        }
-    }
-}
-
-impl fmt::Debug for StateBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StateBuilder")
-            .field("snapshot", &self.snapshot)
-            .field("max_file_bytes", &self.max_file_bytes)
-            .field("max_total_bytes", &self.max_total_bytes)
-            .finish_non_exhaustive()
-    }
+    pub(crate) tree: Mutex<Tree>,
+    pub(crate) max_file_bytes: u64,
+    pub(crate) max_total_bytes: u64,
+    pub(crate) clock: Clock,
 }
 
 impl Default for StateBackend {
@@ -157,12 +87,7 @@ impl StateBackend {
 
     /// Sets up a store.
     pub fn builder() -> StateBuilder {
-        StateBuilder {
-            snapshot: Snapshot::default(),
-            max_file_bytes: FILE_BYTES,
-            max_total_bytes: TOTAL_BYTES,
-            clock: Arc::new(SystemTime::now),
-        }
+        StateBuilder::new()
     }
 
     /// The state of all files now. Copies a pointer, whatever the store holds.

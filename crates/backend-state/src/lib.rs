@@ -1,11 +1,13 @@
 #![doc = include_str!("../README.md")]
 
 mod backend;
+mod builder;
 mod coop;
 mod document;
 mod search;
 mod snapshot;
 mod tree;
 
-pub use backend::{FILE_BYTES, StateBackend, StateBuilder, TOTAL_BYTES};
+pub use backend::StateBackend;
+pub use builder::{FILE_BYTES, StateBuilder, TOTAL_BYTES};
 pub use snapshot::{Snapshot, SnapshotFile, SnapshotFiles};

@@ -55,6 +55,11 @@ pub(super) const STATE: Suite = Suite {
             target: Some(20.0),
         },
         Row {
+            id: "state_snapshot_1m",
+            what: "keep the state of 1M files",
+            target: None,
+        },
+        Row {
             id: "state_glob_20k",
             what: "glob `**/*.py`, 10k of 20k files match",
             target: None,

@@ -99,12 +99,14 @@ impl TestRun {
     /// A run without a single executed test shows nothing, so it does not pass.
     fn outcome(self) -> Outcome {
         let Self { is_success, counts } = self;
-        if !is_success {
-            return Outcome::Failed(counts.to_string());
-        }
-        match counts.passed {
-            0 => Outcome::Failed(format!("no test was executed; {counts}")),
-            _ => Outcome::Passed(counts.to_string()),
+        match (is_success, counts) {
+            (true, Counts { passed: 0, .. }) => {
+                Outcome::Failed(format!("no test was executed; {counts}"))
+            }
+            (true, _) => Outcome::Passed(counts.to_string()),
+            // Something did not build, or a test binary died before it could count.
+            (false, Counts { failed: 0, .. }) => Outcome::Failed(format!("cargo failed; {counts}")),
+            (false, _) => Outcome::Failed(counts.to_string()),
         }
     }
 }
@@ -224,10 +226,9 @@ mod tests {
 
     #[test]
     fn cargo_decides_over_the_counts() {
-        // A binary that dies prints no result line.
-        assert_eq!(
-            outcome(false, 5, 0, 0),
-            Outcome::Failed("5 passed".to_owned())
-        );
+        let failed = Outcome::Failed("cargo failed; 5 passed".to_owned());
+        assert_eq!(outcome(false, 5, 0, 0), failed);
+        let failed = Outcome::Failed("5 passed, 1 failed".to_owned());
+        assert_eq!(outcome(false, 5, 1, 0), failed);
     }
 }

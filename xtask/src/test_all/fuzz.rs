@@ -53,5 +53,7 @@ fn fuzz(ctx: &Ctx, target: &str, seconds: u32) -> Result<()> {
         .arg("--");
     command.arg(format!("-max_total_time={seconds}"));
     command.arg(format!("-rss_limit_mb={MEMORY_LIMIT_MIB}"));
+    // No line for every new input; a crash is still shown in full.
+    command.arg("-verbosity=0");
     process::run(&mut command)
 }

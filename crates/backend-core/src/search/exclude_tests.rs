@@ -1,3 +1,5 @@
+//! What a policy hides.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The dialect against a slow reference matcher and globset.
+
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;

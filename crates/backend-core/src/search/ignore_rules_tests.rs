@@ -1,3 +1,5 @@
+//! Precedence of ignore files.
+
 use super::*;
 
 fn path(text: &str) -> VPath {

@@ -1,3 +1,5 @@
+//! The walk driven over a tree in memory.
+
 use std::collections::BTreeMap;
 use std::rc::Rc;
 

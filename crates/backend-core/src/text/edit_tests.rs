@@ -270,6 +270,14 @@ fn hints_say_how_a_place_differs() {
 }
 
 #[test]
+fn white_space_within_a_word_is_white_space() {
+    let content = "\npub fn add(a: i32, b: i32) {\n";
+    let expected = [(2, Similarity::Whitespace)];
+    assert_eq!(places(content, "pub fn add(a:i32,"), expected);
+    assert_eq!(places(content, "pub fn add( a: i32, b: i32 )"), expected);
+}
+
+#[test]
 fn what_was_not_compared_is_not_claimed() {
     let long = "x".repeat(300);
     let close = [(1, Similarity::Close)];

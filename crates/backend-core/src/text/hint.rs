@@ -4,8 +4,7 @@
 //! work is bounded by [`MAX_HINT_LINES`] lines, [`MAX_COMPARED_BYTES`] bytes of each and
 //! [`MAX_HINT_BYTES`] in total, and is linear within these bounds, whatever the text is.
 //!
-//! Lines are compared in a normal form: white space trimmed and collapsed, lower case, ASCII
-//! quotes, dashes and spaces. Text that occurs in normal form differs from the file only in what
+//! Lines are compared in a normal form: no white space, lower case, ASCII quotes and dashes. Text that occurs in normal form differs from the file only in what
 //! the form hides, and the weakest form in which it still occurs says what that is. If it occurs
 //! in none, the lines that begin and end most like its first line are the hints.
 
@@ -232,8 +231,6 @@ fn normal_form(lines: &[&str], form: Form) -> String {
 }
 
 fn push_normal(out: &mut String, line: &str, form: Form) {
-    let start = out.len();
-    let mut gap = false;
     for character in line.chars() {
         let character = if form == Form::Full {
             plain(character)
@@ -241,13 +238,8 @@ fn push_normal(out: &mut String, line: &str, form: Form) {
             character
         };
         if is_space(character) {
-            gap = true;
             continue;
         }
-        if gap && out.len() > start {
-            out.push(' ');
-        }
-        gap = false;
         if form == Form::Space {
             out.push(character);
         } else if character.is_ascii() {

@@ -1,0 +1,315 @@
+//! Windows, edits, copies and moves out of reads and writes.
+
+use bytes::Bytes;
+
+use crate::backend::Backend;
+use crate::error::{Error, ErrorKind, Operation, Result};
+use crate::limits::{EDIT_ATTEMPTS, EDIT_BYTES, EDITS};
+use crate::ops::{
+    Content, ContentHash, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome,
+    Entry, LsOptions, ReadOptions, RenameOptions, StatOptions, TextOptions, WriteMode,
+    WriteOptions,
+};
+use crate::path::VPath;
+use crate::text::{self, Edit, Progress, TextWindow, WindowScanner};
+
+/// Bytes that [`text_by_read`] asks for at a time.
+const CHUNK_BYTES: u64 = 256 * 1024;
+
+/// [`Backend::resolve`] where symbolic links cannot exist.
+///
+/// # Errors
+///
+/// `NotADirectory` beneath a file; what `stat` fails with otherwise.
+pub async fn resolve_without_links<B: Backend + ?Sized>(
+    backend: &B,
+    path: &VPath,
+) -> Result<VPath> {
+    let found = backend.stat(path, StatOptions::default()).await;
+    match Error::none_if_missing(found) {
+        Ok(_) => Ok(path.clone()),
+        Err(error) => Err(error.as_part_of(Operation::Resolve, path)),
+    }
+}
+
+/// Says of an error in a derived operation which one that was, and where.
+pub(super) fn failed<B: Backend + ?Sized>(
+    backend: &B,
+    operation: Operation,
+    path: &VPath,
+) -> impl FnOnce(Error) -> Error {
+    let name = backend.info().name;
+    move |error| error.as_part_of(operation, path).on(name)
+}
+
+/// [`Backend::read_text`] by reading ranges up to the end of the window.
+///
+/// # Errors
+///
+/// As [`Backend::read_text`].
+pub async fn text_by_read<B: Backend + ?Sized>(
+    backend: &B,
+    path: &VPath,
+    options: TextOptions,
+) -> Result<TextWindow> {
+    let window = scan_window(backend, path, options).await;
+    window.map_err(failed(backend, Operation::ReadText, path))
+}
+
+async fn scan_window<B: Backend + ?Sized>(
+    backend: &B,
+    path: &VPath,
+    options: TextOptions,
+) -> Result<TextWindow> {
+    let mut scanner = WindowScanner::new(options.window())?;
+    let mut start = 0;
+    loop {
+        let range = ReadOptions::default()
+            .links(options.links)
+            .range(start..start + CHUNK_BYTES);
+        let chunk = backend.read(path, range).await?;
+        start += chunk.data.len() as u64;
+        let done = matches!(scanner.push(&chunk.data), Progress::Done);
+        if done || chunk.data.is_empty() || start >= chunk.size {
+            return Ok(scanner.finish()?);
+        }
+    }
+}
+
+/// Applies edits to a file's bytes, as [`Backend::edit`] promises.
+///
+/// # Errors
+///
+/// `Conflict` if [`EditOptions::expected`] does not hold, `NotText` if the bytes
+/// are not UTF-8, `TooLarge` over the limits, `InvalidInput` as
+/// [`text::apply`] says.
+pub fn edit_bytes(
+    content: &[u8],
+    edits: &[Edit],
+    options: &EditOptions,
+) -> Result<(Bytes, EditOutcome)> {
+    if edits.len() > EDITS {
+        return Err(Error::too_large(format!(
+            "{} edits are more than the {EDITS} of one call; split them",
+            edits.len()
+        )));
+    }
+    if content.len() as u64 > EDIT_BYTES {
+        return Err(Error::too_large(format!(
+            "the file has {} bytes, more than the {EDIT_BYTES} that edit rewrites; write it anew",
+            content.len()
+        )));
+    }
+    if let Some(expected) = options.expected
+        && expected != ContentHash::of(content)
+    {
+        return Err(Error::conflict());
+    }
+    let text = str::from_utf8(content).map_err(|error| {
+        Error::new(
+            ErrorKind::NotText,
+            "the file is not UTF-8 text, so editing could damage it; write it as bytes instead",
+        )
+        .with_source(error)
+    })?;
+    let applied = text::apply(text, edits)?;
+    let bytes = Bytes::from(applied.text);
+    let outcome = EditOutcome::new(
+        applied.replacements,
+        applied.first_line,
+        bytes.len() as u64,
+        ContentHash::of(&bytes),
+    );
+    Ok((bytes, outcome))
+}
+
+/// [`Backend::edit`] by reading the file and writing it if it is unchanged.
+///
+/// # Errors
+///
+/// As [`Backend::edit`]; `Conflict` if the file changes again and again.
+pub async fn edit_by_write<B: Backend + ?Sized>(
+    backend: &B,
+    path: &VPath,
+    edits: &[Edit],
+    options: EditOptions,
+) -> Result<EditOutcome> {
+    let edited = edit_and_write(backend, path, edits, options).await;
+    edited.map_err(failed(backend, Operation::Edit, path))
+}
+
+async fn edit_and_write<B: Backend + ?Sized>(
+    backend: &B,
+    path: &VPath,
+    edits: &[Edit],
+    options: EditOptions,
+) -> Result<EditOutcome> {
+    let mut attempts = EDIT_ATTEMPTS;
+    loop {
+        let read = ReadOptions::default()
+            .links(options.links)
+            .max_bytes(EDIT_BYTES);
+        let before = backend.read(path, read).await?.data;
+        let (after, outcome) = edit_bytes(&before, edits, &options)?;
+        let write = WriteOptions::default()
+            .links(options.links)
+            .mode(WriteMode::IfUnchanged(ContentHash::of(&before)));
+        match backend.write(path, after.into(), write).await {
+            Ok(_) => return Ok(outcome),
+            Err(error) if error.kind() == ErrorKind::Conflict && attempts > 1 => attempts -= 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Refuses what may not be deleted or moved: the working directory and those
+/// above it.
+///
+/// # Errors
+///
+/// `InvalidInput`.
+pub fn refuse_working_dir(path: &VPath, working_dir: &VPath) -> Result<()> {
+    if working_dir.starts_with(path) {
+        return Err(Error::invalid_input(
+            "it is the working directory or lies above it; name what is in it instead",
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses to move or copy something onto or into itself.
+///
+/// # Errors
+///
+/// `InvalidInput`.
+pub fn refuse_into_itself(from: &VPath, to: &VPath) -> Result<()> {
+    if to.starts_with(from) {
+        return Err(Error::invalid_input(
+            "the destination is the source or lies inside it; choose another",
+        ));
+    }
+    Ok(())
+}
+
+/// Decides whether something may be moved or copied to where `existing` stands.
+///
+/// # Errors
+///
+/// `AlreadyExists` unless a file replaces a file and may.
+pub fn check_destination(source: &Entry, existing: Option<&Entry>, overwrite: bool) -> Result<()> {
+    match existing {
+        None => Ok(()),
+        Some(existing) if existing.is_directory() || source.is_directory() => Err(Error::new(
+            ErrorKind::AlreadyExists,
+            "something stands at the destination, and directories are neither replaced nor merged",
+        )),
+        Some(_) if overwrite => Ok(()),
+        Some(_) => Err(Error::already_exists()),
+    }
+}
+
+/// [`Backend::copy`] by reading and writing, where symbolic links cannot exist.
+///
+/// Two copies of directories to one place at once may mix there.
+///
+/// # Errors
+///
+/// As [`Backend::copy`].
+pub async fn copy_by_read<B: Backend + ?Sized>(
+    backend: &B,
+    from: &VPath,
+    to: &VPath,
+    options: CopyOptions,
+) -> Result<()> {
+    let copied = copy_tree(backend, from, to, options).await;
+    copied.map_err(failed(backend, Operation::Copy, from))
+}
+
+async fn copy_tree<B: Backend + ?Sized>(
+    backend: &B,
+    from: &VPath,
+    to: &VPath,
+    options: CopyOptions,
+) -> Result<()> {
+    refuse_into_itself(from, to)?;
+    let stat = StatOptions::default().links(options.links);
+    let source = backend.stat(from, stat).await?;
+    if source.is_directory() && !options.recursive {
+        return Err(Error::new(
+            ErrorKind::IsADirectory,
+            "it is a directory; ask for a recursive copy",
+        ));
+    }
+    let existing = Error::none_if_missing(backend.stat(to, stat).await)?;
+    check_destination(&source, existing.as_ref(), options.overwrite)?;
+    let mut pending = vec![source];
+    while let Some(entry) = pending.pop() {
+        let target = entry.path.rebase(from, to)?;
+        if entry.is_directory() {
+            let create = CreateDirOptions::default().links(options.links);
+            backend.create_dir(&target, create).await?;
+            let all = LsOptions::default().links(options.links).limit(usize::MAX);
+            pending.extend(backend.ls(&entry.path, all).await?.entries);
+        } else {
+            copy_file(backend, &entry.path, &target, options).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn copy_file<B: Backend + ?Sized>(
+    backend: &B,
+    from: &VPath,
+    to: &VPath,
+    options: CopyOptions,
+) -> Result<()> {
+    let whole = ReadOptions::default()
+        .links(options.links)
+        .max_bytes(u64::MAX);
+    let content = Content::Bytes(backend.read(from, whole).await?.data);
+    let mode = if options.overwrite {
+        WriteMode::Overwrite
+    } else {
+        WriteMode::CreateNew
+    };
+    let write = WriteOptions::default().links(options.links).mode(mode);
+    backend.write(to, content, write).await?;
+    Ok(())
+}
+
+/// [`Backend::rename`] by copying and deleting, where symbolic links cannot exist.
+///
+/// The source goes only after the copy is complete. Two moves of one source at
+/// once may both succeed.
+///
+/// # Errors
+///
+/// As [`Backend::rename`].
+pub async fn rename_by_copy<B: Backend + ?Sized>(
+    backend: &B,
+    from: &VPath,
+    to: &VPath,
+    options: RenameOptions,
+) -> Result<()> {
+    let moved = copy_and_delete(backend, from, to, options).await;
+    moved.map_err(failed(backend, Operation::Rename, from))
+}
+
+async fn copy_and_delete<B: Backend + ?Sized>(
+    backend: &B,
+    from: &VPath,
+    to: &VPath,
+    options: RenameOptions,
+) -> Result<()> {
+    refuse_into_itself(from, to)?;
+    refuse_working_dir(from, &backend.working_dir())?;
+    let copy = CopyOptions::default()
+        .links(options.links)
+        .overwrite(options.overwrite)
+        .recursive(true);
+    copy_tree(backend, from, to, copy).await?;
+    let delete = DeleteOptions::default()
+        .links(options.links)
+        .recursive(true);
+    backend.delete(from, delete).await
+}

@@ -1,0 +1,167 @@
+//! Glob and grep out of listings and reads.
+
+use bytes::Bytes;
+
+use crate::backend::Backend;
+use crate::derived::files::failed;
+use crate::error::{Error, ErrorKind, Operation, Result};
+use crate::limits::IGNORE_FILE_BYTES;
+use crate::ops::{
+    Entry, GlobQuery, GlobResult, GrepQuery, GrepResult, Links, LsOptions, ReadOptions, StatOptions,
+};
+use crate::path::VPath;
+use crate::search::{Child, GlobCollector, GrepCollector, Passed, Step, Walk, WalkOptions};
+
+/// [`Backend::glob`] by listing directory after directory.
+///
+/// # Errors
+///
+/// As [`Backend::glob`].
+pub async fn glob_by_walk<B: Backend + ?Sized>(
+    backend: &B,
+    query: GlobQuery,
+) -> Result<GlobResult> {
+    let found = find_files(backend, &query).await;
+    found.map_err(failed(backend, Operation::Glob, &query.path))
+}
+
+async fn find_files<B: Backend + ?Sized>(backend: &B, query: &GlobQuery) -> Result<GlobResult> {
+    let options = query.compile()?;
+    let stat = StatOptions::default().links(query.links);
+    if !backend.stat(&query.path, stat).await?.is_directory() {
+        return Err(Error::not_a_directory());
+    }
+    let mut walk = AsyncWalk::new(backend, &query.path, options);
+    let mut found = GlobCollector::new(query);
+    while let Some(entry) = walk.next_file().await? {
+        if found.add(entry).is_break() {
+            break;
+        }
+    }
+    Ok(found.finish(walk.walk.skipped()))
+}
+
+/// [`Backend::grep`] by reading file after file.
+///
+/// # Errors
+///
+/// As [`Backend::grep`].
+pub async fn grep_by_read<B: Backend + ?Sized>(
+    backend: &B,
+    query: GrepQuery,
+) -> Result<GrepResult> {
+    let found = find_lines(backend, &query).await;
+    found.map_err(failed(backend, Operation::Grep, &query.path))
+}
+
+async fn find_lines<B: Backend + ?Sized>(backend: &B, query: &GrepQuery) -> Result<GrepResult> {
+    let (options, grep) = query.compile()?;
+    let stat = StatOptions::default().links(query.links);
+    let start = backend.stat(&query.path, stat).await?;
+    let mut worker = grep.worker();
+    let mut found = GrepCollector::new(query);
+    if !start.is_directory() {
+        if !query.exclude.hides(&query.path) {
+            let content = read_all(backend, &query.path, query.links).await?;
+            found.add(worker.search_bytes(&query.path, &content));
+        }
+        return Ok(found.finish(Default::default()));
+    }
+    let mut walk = AsyncWalk::new(backend, &query.path, options);
+    while let Some(entry) = walk.next_file().await? {
+        let searched = match read_all(backend, &entry.path, Links::Refuse).await {
+            Ok(content) => worker.search_bytes(&entry.path, &content),
+            Err(error) => Err(about_entry(error)?),
+        };
+        if found.add(searched) {
+            break;
+        }
+    }
+    Ok(found.finish(walk.walk.skipped()))
+}
+
+async fn read_all<B: Backend + ?Sized>(backend: &B, path: &VPath, links: Links) -> Result<Bytes> {
+    let whole = ReadOptions::default().links(links).max_bytes(u64::MAX);
+    Ok(backend.read(path, whole).await?.data)
+}
+
+/// Tells what is wrong with one entry, which a search passes over, from what is
+/// wrong with the backend, which ends it.
+fn about_entry(error: Error) -> Result<Passed> {
+    match error.kind() {
+        ErrorKind::NotFound
+        | ErrorKind::IsADirectory
+        | ErrorKind::NotADirectory
+        | ErrorKind::IsALink
+        | ErrorKind::InvalidInput
+        | ErrorKind::PermissionDenied
+        | ErrorKind::TooLarge => Ok(Passed::Unreadable(std::io::Error::other(error))),
+        _ => Err(error),
+    }
+}
+
+/// Drives the shared walk with a backend's own `ls` and `read`.
+struct AsyncWalk<'b, B: ?Sized> {
+    backend: &'b B,
+    walk: Walk<(), Entry>,
+    start: VPath,
+}
+
+impl<'b, B: Backend + ?Sized> AsyncWalk<'b, B> {
+    fn new(backend: &'b B, start: &VPath, options: WalkOptions) -> Self {
+        Self {
+            backend,
+            walk: Walk::new(start.clone(), options),
+            start: start.clone(),
+        }
+    }
+
+    async fn next_file(&mut self) -> Result<Option<Entry>> {
+        loop {
+            match self.walk.step() {
+                Step::Done => return Ok(None),
+                Step::File { payload, .. } => return Ok(Some(payload)),
+                Step::Enter { path, .. } => {
+                    let path = path.clone();
+                    self.enter(&path).await?;
+                }
+                Step::IgnoreFile { path, .. } => {
+                    let path = path.clone();
+                    let options = ReadOptions::default()
+                        .links(Links::Refuse)
+                        .max_bytes(IGNORE_FILE_BYTES as u64);
+                    match self.backend.read(&path, options).await {
+                        Ok(rules) => self.walk.ignore_file(Some(&rules.data)),
+                        Err(error) => {
+                            about_entry(error)?;
+                            self.walk.ignore_file(None);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    async fn enter(&mut self, path: &VPath) -> Result<()> {
+        let all = LsOptions::default().limit(usize::MAX);
+        match self.backend.ls(path, all).await {
+            Ok(listing) => {
+                self.walk.skip_names(listing.skipped.not_utf8);
+                let children = listing.entries.into_iter().filter(|entry| !entry.link);
+                let children = children.map(|entry| Child {
+                    name: entry.name().to_owned(),
+                    kind: entry.kind,
+                    payload: entry,
+                });
+                self.walk.entered((), children.collect());
+                Ok(())
+            }
+            Err(error) if *path == self.start => Err(error),
+            Err(error) => {
+                about_entry(error)?;
+                self.walk.unreadable();
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! What grep found: lines that share one buffer per file.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+
+use crate::ops::Skipped;
+use crate::path::VPath;
+
+/// What `grep` found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GrepResult {
+    /// Files with matches, in byte order of their paths.
+    pub files: Vec<FileMatches>,
+    /// How many matching lines `files` holds.
+    pub matches: usize,
+    /// Whether there are more matches than were returned.
+    pub truncated: bool,
+    /// What the search passed over.
+    pub skipped: Skipped,
+}
+
+/// What a returned line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LineKind {
+    /// It matches, or is a part of a match that spans lines.
+    Match,
+    /// It stands before or after one that does.
+    Context,
+}
+
+/// One line of a [`FileMatches`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GrepLine<'a> {
+    /// The line's number, counted from 1.
+    pub number: u64,
+    /// What it is.
+    pub kind: LineKind,
+    /// The line without its line end, cut at the width asked for.
+    pub bytes: &'a [u8],
+    /// How many bytes were cut off.
+    pub cut_bytes: u64,
+}
+
+impl<'a> GrepLine<'a> {
+    /// The line as text; what is not UTF-8 shows as U+FFFD.
+    pub fn text(&self) -> Cow<'a, str> {
+        String::from_utf8_lossy(self.bytes)
+    }
+}
+
+/// The lines found in one file.
+///
+/// The lines share one buffer, which may be the file's own content: a search
+/// that finds every line of a file in memory copies none of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileMatches {
+    path: VPath,
+    text: Bytes,
+    lines: Vec<RawLine>,
+    /// Index of a cut line and how many bytes it lost; few, in order.
+    cuts: Vec<(usize, u64)>,
+    matches: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct RawLine {
+    number: u64,
+    start: usize,
+    length: u32,
+    kind: LineKind,
+}
+
+impl FileMatches {
+    /// No lines yet; those to come lie in `text`.
+    pub(crate) fn new(path: VPath, text: Bytes) -> Self {
+        Self {
+            path,
+            text,
+            lines: Vec::new(),
+            cuts: Vec::new(),
+            matches: 0,
+        }
+    }
+
+    /// Adds the line at `start..start + length` of the buffer.
+    pub(crate) fn push(
+        &mut self,
+        number: u64,
+        kind: LineKind,
+        start: usize,
+        length: u32,
+        cut_bytes: u64,
+    ) {
+        if cut_bytes > 0 {
+            self.cuts.push((self.lines.len(), cut_bytes));
+        }
+        self.matches += usize::from(kind == LineKind::Match);
+        self.lines.push(RawLine {
+            number,
+            start,
+            length,
+            kind,
+        });
+    }
+
+    pub(crate) fn set_text(&mut self, text: Bytes) {
+        self.text = text;
+    }
+
+    /// Keeps the lines in front of line `index`.
+    pub(crate) fn truncate(&mut self, index: usize) {
+        let dropped = &self.lines[index.min(self.lines.len())..];
+        self.matches -= dropped
+            .iter()
+            .filter(|line| line.kind == LineKind::Match)
+            .count();
+        self.lines.truncate(index);
+        self.cuts.retain(|(line, _)| *line < index);
+    }
+
+    /// Builds a file's matches from lines, for a backend that gets them as text.
+    ///
+    /// ```
+    /// use backend_core::{VPath, ops::{FileMatches, LineKind}};
+    /// let file = FileMatches::from_lines(VPath::parse("/a")?, [(3, LineKind::Match, "found")]);
+    /// assert_eq!(file.lines().next().unwrap().text(), "found");
+    /// # Ok::<(), backend_core::PathError>(())
+    /// ```
+    pub fn from_lines<T: AsRef<[u8]>>(
+        path: VPath,
+        lines: impl IntoIterator<Item = (u64, LineKind, T)>,
+    ) -> Self {
+        let mut text = Vec::new();
+        let mut this = Self::new(path, Bytes::new());
+        for (number, kind, line) in lines {
+            let line = line.as_ref();
+            let shown = u32::try_from(line.len()).unwrap_or(u32::MAX);
+            let start = text.len();
+            text.extend_from_slice(&line[..shown as usize]);
+            let cut = line.len() as u64 - u64::from(shown);
+            this.push(number, kind, start, shown, cut);
+        }
+        this.text = text.into();
+        this
+    }
+
+    /// The file.
+    pub fn path(&self) -> &VPath {
+        &self.path
+    }
+
+    /// The same lines under another path, for wrappers that translate paths.
+    #[must_use]
+    pub fn with_path(mut self, path: VPath) -> Self {
+        self.path = path;
+        self
+    }
+
+    /// How many of the lines match.
+    pub fn matches(&self) -> usize {
+        self.matches
+    }
+
+    /// Whether there is no line.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// The lines in order, matches and context.
+    pub fn lines(&self) -> Lines<'_> {
+        Lines {
+            file: self,
+            next: 0,
+            cuts: self.cuts.iter().peekable(),
+        }
+    }
+}
+
+/// Iterator over the lines of a [`FileMatches`].
+#[derive(Debug, Clone)]
+pub struct Lines<'a> {
+    file: &'a FileMatches,
+    next: usize,
+    cuts: std::iter::Peekable<std::slice::Iter<'a, (usize, u64)>>,
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = GrepLine<'a>;
+
+    fn next(&mut self) -> Option<GrepLine<'a>> {
+        let line = self.file.lines.get(self.next)?;
+        let cut = self.cuts.next_if(|(index, _)| *index == self.next);
+        self.next += 1;
+        Some(GrepLine {
+            number: line.number,
+            kind: line.kind,
+            bytes: &self.file.text[line.start..line.start + line.length as usize],
+            cut_bytes: cut.map_or(0, |(_, bytes)| *bytes),
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.file.lines.len() - self.next;
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Lines<'_> {}
