@@ -12,8 +12,10 @@ Workloads, which crates/backend-state/benches/state.rs repeats:
 - `state_write` overwrites `/d0050/f100.py` with 16 lines of 64 bytes.
 - The listings are of `/d0050`, the searches start at `/`.
 - A snapshot is a shallow copy of the map of files: the peer has none of its own.
-- The 100 MB file is `/big.txt` with 2,000,000 lines of 50 bytes, newline
-  included; 50 lines are read from the line with index 1,000,000.
+- The 100 MB file is `big.txt` with 2,000,000 lines of 50 bytes, newline
+  included; 50 lines are read from the line with index 1,000,000. In memory the
+  peer keeps a list of lines, so that it only cuts it; on disk it is the peer's
+  LocalBackend that reads.
 
 The garbage collector is off while the clock runs, as it is in `timeit`: the
 peer is shown at its best.
@@ -23,9 +25,10 @@ import gc
 import json
 import statistics
 import sys
+import tempfile
 import time
 
-from pydantic_ai_backends import StateBackend
+from pydantic_ai_backends import LocalBackend, StateBackend
 
 FILES_PER_DIR = 200
 LINES_PER_FILE = 20
@@ -67,9 +70,30 @@ def large_store():
     return store(5_000, lambda _d, _f: line)
 
 
+def big_lines():
+    return [f"{number:08} ".ljust(49, "x") for number in range(BIG_FILE_LINES)]
+
+
 def big_file():
-    lines = [f"{number:08} ".ljust(49, "x") for number in range(BIG_FILE_LINES)]
-    return StateBackend(files={"/big.txt": stored([*lines, ""])})
+    return StateBackend(files={"/big.txt": stored([*big_lines(), ""])})
+
+
+class OnDisk:
+    """The peer's local backend in a directory that goes when this does."""
+
+    def __init__(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.backend = LocalBackend(root_dir=self.directory.name)
+
+    def read(self, path, offset, limit):
+        return self.backend.read(path.lstrip("/"), offset=offset, limit=limit)
+
+
+def big_file_on_disk():
+    disk = OnDisk()
+    with open(f"{disk.directory.name}/big.txt", "w") as file:
+        file.write("\n".join([*big_lines(), ""]))
+    return disk
 
 
 def write(backend):
@@ -143,6 +167,7 @@ ROWS = [
     ),
     (large_store, {"state_ls_1m": listing, "state_snapshot_1m": snapshot}),
     (big_file, {"state_window_100mb": window}),
+    (big_file_on_disk, {"text_window_100mb": window}),
 ]
 
 

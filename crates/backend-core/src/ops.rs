@@ -18,6 +18,7 @@ pub use exec::{
     ShellOutput, ShellState, StopMode, Streams,
 };
 pub use list::{Entry, FileKind, Listing, LsOptions, Skipped, StatOptions};
+pub(crate) use matches::RawLine;
 pub use matches::{FileMatches, GrepLine, GrepResult, LineKind, Lines};
 pub use read::{ByteRange, FileBytes, ReadOptions, ResolveOptions, TextOptions};
 pub use search::{Case, GlobOrder, GlobQuery, GlobResult, GrepQuery};

@@ -6,7 +6,7 @@
 //! - [`detect`], [`is_text`] and [`is_binary_for_search`] decide what a file is from its first
 //!   [`SNIFF_BYTES`] bytes.
 //! - [`WindowScanner`] takes bytes in chunks and keeps one window of lines; [`window()`] does the
-//!   same for bytes that are already in memory.
+//!   same for bytes that are already in memory, and [`LineIndex`] for those read again and again.
 //! - [`apply`] replaces exact text and, when it cannot, says where the text nearest to it is.
 
 mod collect;
@@ -14,6 +14,7 @@ mod decode;
 mod edit;
 mod edit_error;
 mod hint;
+mod index;
 mod window;
 
 #[cfg(test)]
@@ -25,4 +26,5 @@ pub use decode::{Encoding, SNIFF_BYTES, detect, is_binary_for_search, is_text};
 pub use edit::{Applied, Edit, apply, line_of};
 pub use edit_error::EditError;
 pub use hint::{Candidate, Similarity};
+pub use index::LineIndex;
 pub use window::{Line, Progress, TextWindow, WindowError, WindowRequest, WindowScanner, window};

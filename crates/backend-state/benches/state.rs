@@ -7,9 +7,11 @@
 )]
 
 use std::hint::black_box;
+use std::io::{Read as _, Seek as _, Write as _};
 use std::time::Duration;
 
 use backend_core::ops::{GlobQuery, GrepQuery, LsOptions, TextOptions, WriteOptions};
+use backend_core::text::{Progress, WindowScanner};
 use backend_core::{Backend as _, VPath};
 use backend_state::{Snapshot, StateBackend};
 use bytes::Bytes;
@@ -84,15 +86,39 @@ fn search(criterion: &mut Criterion) {
     });
 }
 
+/// A hundred megabytes in two million lines.
+fn large_content() -> Bytes {
+    Bytes::from(format!("{}\n", "x".repeat(49)).repeat(2_000_000))
+}
+
 fn window(criterion: &mut Criterion) {
-    let line = format!("{}\n", "x".repeat(49));
-    let content = Bytes::from(line.repeat(2_000_000));
-    let snapshot = Snapshot::from_files([("/big.txt", content)]).unwrap();
+    let snapshot = Snapshot::from_files([("/big.txt", large_content())]).unwrap();
     let backend = StateBackend::builder().snapshot(snapshot).build();
     let path = VPath::parse("/big.txt").unwrap();
     let options = TextOptions::default().offset(1_000_000).limit(50);
     criterion.bench_function("state_window_100mb", |bencher| {
         bencher.iter(|| block_on(backend.read_text(&path, options)).unwrap());
+    });
+}
+
+/// What every backend over a file system does: read, and stop when the window is
+/// full.
+fn window_of_a_file(criterion: &mut Criterion) {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(&large_content()).unwrap();
+    let request = TextOptions::default().offset(1_000_000).limit(50).window();
+    let mut buffer = vec![0; 64 * 1024];
+    criterion.bench_function("text_window_100mb", |bencher| {
+        bencher.iter(|| {
+            file.rewind().unwrap();
+            let mut scanner = WindowScanner::new(request).unwrap();
+            loop {
+                let length = file.read(&mut buffer).unwrap();
+                if length == 0 || scanner.push(&buffer[..length]) == Progress::Done {
+                    return scanner.finish().unwrap();
+                }
+            }
+        });
     });
 }
 
@@ -102,6 +128,6 @@ criterion_group! {
         .warm_up_time(Duration::from_millis(500))
         .measurement_time(Duration::from_secs(3))
         .sample_size(20);
-    targets = write, list, snapshot, search, window
+    targets = write, list, snapshot, search, window, window_of_a_file
 }
 criterion_main!(benches);

@@ -169,11 +169,7 @@ impl StateBackend {
                 return Ok(None);
             }
             let created = current.as_ref().map_or(Some(now), |file| file.created);
-            let file = File {
-                content,
-                created,
-                modified: Some(now),
-            };
+            let file = File::new(content, created, Some(now));
             tree.put(path, Node::File(Arc::new(file)))?;
             Ok(Some(current.is_none()))
         })
@@ -194,11 +190,7 @@ impl StateBackend {
                     if tree.find(path)?.is_some() {
                         return Err(Error::already_exists());
                     }
-                    let file = File {
-                        content,
-                        created: now,
-                        modified: now,
-                    };
+                    let file = File::new(content, now, now);
                     tree.put(path, Node::File(Arc::new(file)))?;
                     Ok(Some(true))
                 })?
@@ -250,6 +242,10 @@ impl StateBackend {
     async fn window(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
         let mut scanner = WindowScanner::new(options.window())?;
         let file = self.file(path)?;
+        if options.offset > 0 && file.content.len() > CHUNK_BYTES {
+            let index = file.line_index().await;
+            return Ok(index.window(&file.content, options.window())?);
+        }
         let mut slices = Slices::new();
         for chunk in file.content.chunks(CHUNK_BYTES) {
             if matches!(scanner.push(chunk), Progress::Done) {
@@ -298,11 +294,10 @@ fn list(tree: &Tree, path: &VPath, options: &LsOptions) -> Result<Listing> {
 /// A copy is a file of its own with its own time.
 fn copied(node: &Node, now: SystemTime) -> Node {
     match node {
-        Node::File(file) => Node::File(Arc::new(File {
-            content: file.content.clone(),
-            created: Some(now),
-            modified: Some(now),
-        })),
+        Node::File(file) => {
+            let content = file.content.clone();
+            Node::File(Arc::new(File::new(content, Some(now), Some(now))))
+        }
         Node::Directory(directory) => {
             let entries = directory.entries.iter();
             let entries = entries.map(|(name, node)| (Arc::clone(name), copied(node, now)));

@@ -222,11 +222,9 @@ impl StoredFile {
             None | Some("utf-8") => unescape_surrogates(self.content.0)?,
             Some(other) => return Err(format!("the encoding {other:?} is not known")),
         };
-        Ok(File {
-            content: Bytes::from(content),
-            created: self.created_at.as_deref().map(parse_time).transpose()?,
-            modified: self.modified_at.as_deref().map(parse_time).transpose()?,
-        })
+        let created = self.created_at.as_deref().map(parse_time).transpose()?;
+        let modified = self.modified_at.as_deref().map(parse_time).transpose()?;
+        Ok(File::new(Bytes::from(content), created, modified))
     }
 }
 

@@ -55,12 +55,7 @@ impl Snapshot {
         let mut tree = Tree::default();
         for (path, content) in files {
             let path = VPath::parse(path.as_ref())?;
-            let file = File {
-                content: content.into(),
-                created: None,
-                modified: None,
-            };
-            put_new(&mut tree, &path, file)?;
+            put_new(&mut tree, &path, File::new(content.into(), None, None))?;
         }
         Ok(Self { tree })
     }

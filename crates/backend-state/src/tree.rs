@@ -1,24 +1,66 @@
 //! The tree of files and directories: a persistent structure, so that taking a
 //! snapshot is copying a pointer and a change copies only what lies on its path.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
+use backend_core::text::LineIndex;
 use backend_core::{Error, Result, VPath};
 use bytes::Bytes;
 use imbl::OrdMap;
+
+use crate::coop::Slices;
 
 /// What one file or directory costs on top of its content, in bytes. It bounds
 /// how many empty files fit.
 pub(crate) const ENTRY_BYTES: u64 = 256;
 
 /// A file's bytes and times. Never changed in place.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct File {
     pub(crate) content: Bytes,
     pub(crate) created: Option<SystemTime>,
     pub(crate) modified: Option<SystemTime>,
+    /// Where the lines are, once somebody has read far into the file.
+    lines: OnceLock<LineIndex>,
 }
+
+impl File {
+    pub(crate) fn new(
+        content: Bytes,
+        created: Option<SystemTime>,
+        modified: Option<SystemTime>,
+    ) -> Self {
+        Self {
+            content,
+            created,
+            modified,
+            lines: OnceLock::new(),
+        }
+    }
+
+    pub(crate) async fn line_index(&self) -> &LineIndex {
+        if let Some(index) = self.lines.get() {
+            return index;
+        }
+        let mut index = LineIndex::default();
+        let mut slices = Slices::new();
+        for block in self.content.chunks(LineIndex::BLOCK_BYTES) {
+            index.push(block);
+            slices.tick().await;
+        }
+        self.lines.get_or_init(|| index)
+    }
+}
+
+impl PartialEq for File {
+    fn eq(&self, other: &Self) -> bool {
+        let facts = |file: &Self| (file.created, file.modified);
+        facts(self) == facts(other) && self.content == other.content
+    }
+}
+
+impl Eq for File {}
 
 #[derive(Debug, Clone)]
 pub(crate) enum Node {

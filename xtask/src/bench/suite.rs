@@ -71,7 +71,12 @@ pub(super) const STATE: Suite = Suite {
         },
         Row {
             id: "state_window_100mb",
-            what: "read 50 lines at line 1M of a 100 MB file",
+            what: "50 lines at line 1M of 100 MB in memory",
+            target: None,
+        },
+        Row {
+            id: "text_window_100mb",
+            what: "50 lines at line 1M of a 100 MB file on disk",
             target: Some(10.0),
         },
     ],

@@ -65,12 +65,13 @@ pub struct FileMatches {
     matches: usize,
 }
 
+/// A line by its place in the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct RawLine {
-    number: u64,
-    start: usize,
-    length: u32,
-    kind: LineKind,
+pub(crate) struct RawLine {
+    pub(crate) number: u64,
+    pub(crate) start: usize,
+    pub(crate) length: u32,
+    pub(crate) kind: LineKind,
 }
 
 impl FileMatches {
@@ -95,7 +96,7 @@ impl FileMatches {
         cut_bytes: u64,
     ) {
         if cut_bytes > 0 {
-            self.cuts.push((self.lines.len(), cut_bytes));
+            self.cut(self.lines.len(), cut_bytes);
         }
         self.matches += usize::from(kind == LineKind::Match);
         self.lines.push(RawLine {
@@ -104,6 +105,18 @@ impl FileMatches {
             length,
             kind,
         });
+    }
+
+    /// Remembers that line `index` lost so many bytes.
+    pub(crate) fn cut(&mut self, index: usize, bytes: u64) {
+        self.cuts.push((index, bytes));
+    }
+
+    /// Takes lines that all match, and the buffer they are in.
+    pub(crate) fn set_lines(&mut self, lines: Vec<RawLine>, text: Bytes) {
+        self.matches = lines.len();
+        self.lines = lines;
+        self.text = text;
     }
 
     pub(crate) fn set_text(&mut self, text: Bytes) {
@@ -157,6 +170,11 @@ impl FileMatches {
     pub fn with_path(mut self, path: VPath) -> Self {
         self.path = path;
         self
+    }
+
+    /// How many bytes the lines have together.
+    pub(crate) fn shown_bytes(&self) -> usize {
+        self.lines.iter().map(|line| line.length as usize).sum()
     }
 
     /// How many of the lines match.

@@ -9,12 +9,12 @@ use std::borrow::Cow;
 use std::io::{self, Read};
 
 use bytes::Bytes;
-use grep_matcher::LineTerminator;
+use grep_matcher::{LineTerminator, Matcher as _};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 
 use crate::limits::{GREP_LINE_BYTES, PATTERN_BYTES, REGEX_BYTES};
-use crate::ops::{Case, FileMatches, GrepQuery, GrepResult, LineKind, Skipped};
+use crate::ops::{Case, FileMatches, GrepQuery, GrepResult, LineKind, RawLine, Skipped};
 use crate::path::VPath;
 use crate::text::{Encoding, SNIFF_BYTES, detect, is_binary_for_search};
 
@@ -103,7 +103,13 @@ impl Grep {
         GrepWorker {
             grep: self,
             searcher,
+            lines: Vec::new(),
         }
+    }
+
+    /// Whether matching lines are all that is wanted, each by itself.
+    fn is_plain(&self) -> bool {
+        !self.multi_line && self.before == 0 && self.after == 0
     }
 }
 
@@ -161,6 +167,8 @@ impl Passed {
 pub struct GrepWorker<'g> {
     grep: &'g Grep,
     searcher: Searcher,
+    /// Where the lines of a file are put together.
+    lines: Vec<RawLine>,
 }
 
 impl GrepWorker<'_> {
@@ -182,12 +190,59 @@ impl GrepWorker<'_> {
         // With a byte-order mark the searcher sees a converted copy, so that
         // offsets say nothing about `content`.
         let shared = detect(content) == Encoding::Utf8;
+        if shared && self.grep.is_plain() {
+            return Ok(self.search_plain(path, content));
+        }
         let mut sink = LineSink::new(self.grep, path, shared);
         self.searcher
             .search_slice(&self.grep.matcher, content, &mut sink)
             .map_err(passed)?;
         let text = if shared { Some(content) } else { None };
         Ok(sink.finish(text))
+    }
+
+    /// Looks for matches in the whole content and then for the lines they are on,
+    /// which is much less work than going from line to line. The pattern was
+    /// compiled so that no match spans lines.
+    fn search_plain(&mut self, path: &VPath, content: &Bytes) -> FileMatches {
+        let bytes = &content[..];
+        let width = self.grep.max_line_bytes.min(u32::MAX as usize);
+        let mut file = FileMatches::new(path.clone(), Bytes::new());
+        self.lines.clear();
+        let mut number = 1;
+        let mut at = 0;
+        while at < bytes.len()
+            && let Ok(Some(found)) = self.grep.matcher.find_at(bytes, at)
+            // An empty match after the last line end is on no line.
+            && found.start() < bytes.len()
+        {
+            let before = &bytes[at..found.start()];
+            let start = memchr::memrchr(b'\n', before).map_or(at, |end| at + end + 1);
+            number += memchr::memchr_iter(b'\n', &bytes[at..start]).count() as u64;
+            let rest = &bytes[found.start()..];
+            let end = memchr::memchr(b'\n', rest).map_or(bytes.len(), |end| found.start() + end);
+            let line = without_return(&bytes[start..end], end < bytes.len());
+            let shown = cut_at(line, width);
+            if shown < line.len() {
+                file.cut(self.lines.len(), (line.len() - shown) as u64);
+            }
+            self.lines.push(RawLine {
+                number,
+                start,
+                // At most `width`, which is at most u32::MAX.
+                length: shown as u32,
+                kind: LineKind::Match,
+            });
+            if self.lines.len() > self.grep.max_matches {
+                break;
+            }
+            number += 1;
+            at = end + 1;
+        }
+        if !self.lines.is_empty() {
+            file.set_lines(self.lines.as_slice().into(), content.clone());
+        }
+        file
     }
 
     /// Searches what `reader` yields, in memory bounded by one line.
@@ -311,6 +366,14 @@ impl Sink for LineSink {
     }
 }
 
+/// A line without the `\r` of its line end, if it has a line end.
+fn without_return(line: &[u8], is_ended: bool) -> &[u8] {
+    match line {
+        [line @ .., b'\r'] if is_ended => line,
+        line => line,
+    }
+}
+
 fn without_line_end(line: &[u8]) -> &[u8] {
     match line {
         [line @ .., b'\r', b'\n'] | [line @ .., b'\n'] => line,
@@ -377,6 +440,11 @@ impl GrepCollector {
     /// The index of the first line that no longer belongs into the result.
     fn first_over(&mut self, file: &FileMatches) -> Option<usize> {
         let mut matches_left = self.max_matches - self.result.matches;
+        let bytes = file.shown_bytes();
+        if file.matches() <= matches_left && bytes <= self.bytes_left {
+            self.bytes_left -= bytes;
+            return None;
+        }
         // One past the last match kept, with the context that follows it.
         let mut kept = 0;
         let mut last_match = None;

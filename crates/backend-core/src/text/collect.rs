@@ -58,6 +58,14 @@ impl Collector {
         }
     }
 
+    /// Goes on after `newlines` line ends, of which the request leaves out more.
+    pub(super) fn resume(request: WindowRequest, newlines: u64) -> Self {
+        Self {
+            newlines,
+            ..Self::new(request)
+        }
+    }
+
     /// Takes the next bytes.
     pub(super) fn feed(&mut self, mut bytes: &[u8]) -> Progress {
         while !bytes.is_empty() {
@@ -277,7 +285,7 @@ impl Kept {
     }
 }
 
-fn count_newlines(bytes: &[u8]) -> u64 {
+pub(super) fn count_newlines(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
