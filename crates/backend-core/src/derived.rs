@@ -1,7 +1,7 @@
 //! Whole operations out of simpler ones, for backends that have nothing better.
 //!
 //! A backend that can `stat`, `ls`, `read`, `write`, `create_dir` and `delete`
-//! implements the rest of [`Backend`] in one line each,
+//! implements the rest of [`Backend`](crate::Backend) in one line each,
 //!
 //! ```text
 //! async fn glob(&self, query: GlobQuery) -> Result<GlobResult> {

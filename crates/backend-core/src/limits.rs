@@ -53,7 +53,8 @@ pub const GREP_BYTES: usize = 64 * 1024 * 1024;
 pub const GREP_CONTEXT_LINES: usize = 100;
 
 /// Longest line grep will search, in bytes. A file that holds a longer one is
-/// passed over and counted. In a multi-line search this bounds the whole file.
+/// passed over and counted. If the pattern can span lines, this bounds the whole
+/// file.
 pub const GREP_LINE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Longest glob or regular expression, in bytes.

@@ -69,6 +69,7 @@ macro_rules! __for_each_case {
                 times_are_real [Write, SetTime] "U0 ls modified_at: never invented",
                 paths_are_absolute [Write] "U0 ls path field; U9.6",
                 everything_is_shown [Write] "D ls: hidden and ignored shown",
+                vanishing_entries_break_nothing [Write] "D ls: entries that vanish; U9.7; U9.8",
                 limit_gives_the_head [Write] "D limits: the result says when it was cut",
                 zero_limit_is_invalid [] "D ls: limit of zero",
                 exclude_comes_before_the_limit [Write] "D exclude before any limit",
@@ -289,7 +290,7 @@ macro_rules! __for_each_case {
                 skipped_is_counted [Write] "D glob: what was passed over is counted",
             }
             grep {
-                finds_lines [Write] "D grep: path, number, line; U9.14; U12.12; U0 grep with ignore_hidden",
+                finds_lines [Write] "D grep: path, number, line; U9.11; U9.14; U12.12; U0 grep with ignore_hidden",
                 rust_dialect [Write] "D grep: dialect; U0 grep dialect; U12.20",
                 bad_pattern_points_at_the_spot [Write] "D grep: InvalidInput points at the spot; U0 invalid regex; U9.10; U12.13",
                 pattern_stands_alone [Write] "D grep: dialect",
@@ -374,12 +375,26 @@ __for_each_case!(registry, {});
 /// Makes one test per case of the suite, and one that pins how many of them a
 /// backend skips.
 ///
-/// ```ignore
+/// ```
+/// use std::sync::Arc;
+/// use backend_core::Backend;
+/// use backend_state::StateBackend;
+/// use backend_testkit::Fixture;
+///
+/// struct Memory;
+///
+/// impl Fixture for Memory {
+///     fn backend(&self) -> Arc<dyn Backend> {
+///         Arc::new(StateBackend::new())
+///     }
+/// }
+///
 /// backend_testkit::conformance! {
 ///     mod memory;
-///     fixture = || async { MemoryFixture::new() };
-///     skipped = 7;
+///     fixture = async || Memory;
+///     skipped = 10;
 /// }
+/// # fn main() {}
 /// ```
 ///
 /// A failure reads `memory::write::create_new_conflicts`. A case that needs what

@@ -1,6 +1,6 @@
 //! All derived operations in one macro.
 
-/// Implements [`Backend`] for a type that has only the simple operations.
+/// Implements [`Backend`](crate::Backend) for a type that has only the simple operations.
 ///
 /// The body holds `info`, `stat`, `ls`, `read`, `write`, `create_dir` and
 /// `delete`; the rest comes from [`crate::derived`]. For a place without symbolic

@@ -184,8 +184,11 @@ impl GrepWorker<'_> {
         if is_binary_for_search(content) {
             return Err(Passed::Binary);
         }
-        if content.len() > GREP_LINE_BYTES && (self.grep.multi_line || has_long_line(content)) {
-            return Err(Passed::LongLine);
+        if content.len() > GREP_LINE_BYTES {
+            let spans_lines = self.searcher.multi_line_with_matcher(&self.grep.matcher);
+            if spans_lines || has_long_line(content) {
+                return Err(Passed::LongLine);
+            }
         }
         // With a byte-order mark the searcher sees a converted copy, so that
         // offsets say nothing about `content`.
@@ -211,10 +214,11 @@ impl GrepWorker<'_> {
         self.lines.clear();
         let mut number = 1;
         let mut at = 0;
+        let is_ended = bytes.ends_with(b"\n");
         while at < bytes.len()
             && let Ok(Some(found)) = self.grep.matcher.find_at(bytes, at)
             // An empty match after the last line end is on no line.
-            && found.start() < bytes.len()
+            && !(is_ended && found.start() == bytes.len())
         {
             let before = &bytes[at..found.start()];
             let start = memchr::memrchr(b'\n', before).map_or(at, |end| at + end + 1);
@@ -471,3 +475,7 @@ impl GrepCollector {
         self.result
     }
 }
+
+#[cfg(test)]
+#[path = "grep_tests.rs"]
+mod tests;

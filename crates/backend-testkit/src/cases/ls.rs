@@ -2,9 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use backend_core::ErrorKind;
 use backend_core::ops::{FileKind, Listing, LsOptions};
 use backend_core::search::Exclude;
+use backend_core::{BackendExt as _, ErrorKind};
 
 use crate::case::{CaseResult, Failure};
 use crate::env::Env;
@@ -119,6 +119,29 @@ pub async fn everything_is_shown(t: &Env) -> CaseResult {
         .await?;
     let expected = [".git/", ".gitignore", ".hidden", "ignored", "shown"];
     check_eq!(t.names(".").await?, expected);
+    Ok(())
+}
+
+/// Entries that come and go while a directory is listed cost no others.
+pub async fn vanishing_entries_break_nothing(t: &Env) -> CaseResult {
+    t.put_all(&["d/a", "d/z"]).await?;
+    let come_and_go = async {
+        for round in 0..50 {
+            let name = format!("d/m{}", round % 5);
+            t.put(&name, "x").await?;
+            t.backend().delete_file(&name).await?;
+        }
+        CaseResult::Ok(())
+    };
+    let list = async {
+        for _ in 0..50 {
+            let names = t.names("d").await?;
+            check!(names.first().is_some_and(|name| name == "a"), "{names:?}");
+            check!(names.last().is_some_and(|name| name == "z"), "{names:?}");
+        }
+        Ok(())
+    };
+    futures::try_join!(come_and_go, list)?;
     Ok(())
 }
 
