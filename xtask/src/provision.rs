@@ -1,7 +1,7 @@
 //! Installs what the stages of `test-all` need and the machine lacks.
 //!
 //! Tools go to the cache, not to the user's own cargo directory. Only a missing
-//! C compiler is installed system-wide, and only by root on Debian.
+//! C compiler and PostgreSQL are installed system-wide, and only by root on Debian.
 
 use anyhow::{Context as _, Result, bail};
 
@@ -17,6 +17,14 @@ const PROVISIONS: &[Provision] = &[
     Provision {
         program: "c++",
         source: Source::Apt(&["build-essential"]),
+    },
+    Provision {
+        program: "psql",
+        source: Source::Apt(&["postgresql"]),
+    },
+    Provision {
+        program: "pg_createcluster",
+        source: Source::Apt(&["postgresql"]),
     },
     Provision {
         program: "cargo-clippy",

@@ -10,6 +10,7 @@ mod coverage;
 mod examples;
 mod fuzz;
 mod plan;
+mod postgres;
 mod report;
 
 use std::time::Instant;
@@ -85,6 +86,13 @@ const STAGES: &[Stage] = &[
         quick: false,
         tools: &["cargo-deny"],
         run: cargo::deny,
+    },
+    Stage {
+        name: "postgres",
+        what: "a real PostgreSQL keeps our documents",
+        quick: false,
+        tools: &["psql", "pg_createcluster"],
+        run: postgres::run,
     },
     Stage {
         name: "coverage",
