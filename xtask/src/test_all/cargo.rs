@@ -38,7 +38,12 @@ pub(super) fn deny(ctx: &Ctx) -> Result<Outcome> {
     ))
 }
 
-/// All tests but those in documentation; `--slow` adds a pass over the ignored ones.
+/// Lets property tests try the same cases each time, so that they fail for a change and not by
+/// chance.
+pub(super) const PROPERTY_SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
+
+/// All tests but those in documentation; `--slow` adds a pass over the ignored ones, and has
+/// property tests try new cases.
 pub(super) fn test(ctx: &Ctx) -> Result<Outcome> {
     const ARGS: [&str; 7] = [
         "test",
@@ -51,6 +56,7 @@ pub(super) fn test(ctx: &Ctx) -> Result<Outcome> {
     ];
     let mut command = ctx.workspace.cargo(ARGS)?;
     if !ctx.slow {
+        command.env(PROPERTY_SEED.0, PROPERTY_SEED.1);
         return Ok(run_tests(&mut command)?.outcome());
     }
     let mut run = run_tests(command.env("AGENTBOX_SLOW", "1"))?;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
+use crate::test_all::cargo::PROPERTY_SEED;
 use crate::test_all::{Ctx, Outcome};
 use crate::tidy::is_test_source;
 use crate::{process, table};
@@ -73,6 +74,7 @@ fn measure(ctx: &Ctx) -> Result<Report> {
     if path.exists() {
         fs::remove_file(&path)?;
     }
+    command.env(PROPERTY_SEED.0, PROPERTY_SEED.1);
     process::run(&mut command)?;
     let json = fs::read_to_string(&path)
         .with_context(|| format!("cargo-tarpaulin wrote no {}", path.display()))?;

@@ -1,14 +1,18 @@
 //! Stage `fuzz`: a short run of every fuzz target.
 //!
-//! A short run finds little that is new; it shows that the targets build and
-//! that nothing near the surface breaks. `--slow` gives each one more time.
+//! A short run shows that the targets build and that nothing near the surface
+//! breaks. It tries the same inputs each time, so that it fails for a change and
+//! not by chance; `--slow` tries new ones, for longer.
 
 use anyhow::Result;
 
 use crate::process;
 use crate::test_all::{Ctx, Outcome};
 
-const SECONDS_PER_TARGET: u32 = 10;
+/// Inputs that a short run tries.
+const RUNS_PER_TARGET: u32 = 100_000;
+/// The most that a run may take.
+const SECONDS_PER_TARGET: u32 = 60;
 const SLOW_SECONDS_PER_TARGET: u32 = 120;
 const MEMORY_LIMIT_MIB: u32 = 2048;
 
@@ -25,23 +29,23 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     if targets.is_empty() {
         return Ok(Outcome::Failed("fuzz/ has no targets".to_owned()));
     }
-    let seconds = if ctx.slow {
-        SLOW_SECONDS_PER_TARGET
-    } else {
-        SECONDS_PER_TARGET
-    };
     let mut failed = Vec::new();
     for target in &targets {
-        if let Err(error) = fuzz(ctx, target, seconds) {
+        if let Err(error) = fuzz(ctx, target) {
             eprintln!("error: fuzz target {target}: {error:#}");
             failed.push(*target);
         }
     }
-    let note = format!("{} run, {seconds} s each", targets.len());
+    let each = if ctx.slow {
+        format!("{SLOW_SECONDS_PER_TARGET} s")
+    } else {
+        format!("{RUNS_PER_TARGET} inputs")
+    };
+    let note = format!("{} run, {each} each", targets.len());
     Ok(Outcome::unless_failed(&failed, note))
 }
 
-fn fuzz(ctx: &Ctx, target: &str, seconds: u32) -> Result<()> {
+fn fuzz(ctx: &Ctx, target: &str) -> Result<()> {
     // Without a sanitizer the stable toolchain is enough; safe code has little use for one.
     let mut command = ctx
         .workspace
@@ -51,7 +55,14 @@ fn fuzz(ctx: &Ctx, target: &str, seconds: u32) -> Result<()> {
         .arg(ctx.workspace.cache("fuzz-target"))
         .arg(target)
         .arg("--");
-    command.arg(format!("-max_total_time={seconds}"));
+    if ctx.slow {
+        command.arg(format!("-max_total_time={SLOW_SECONDS_PER_TARGET}"));
+    } else {
+        command
+            .arg("-seed=1")
+            .arg(format!("-runs={RUNS_PER_TARGET}"));
+        command.arg(format!("-max_total_time={SECONDS_PER_TARGET}"));
+    }
     command.arg(format!("-rss_limit_mb={MEMORY_LIMIT_MIB}"));
     // No line for every new input; a crash is still shown in full.
     command.arg("-verbosity=0");
