@@ -273,7 +273,8 @@ pub trait Backend: std::fmt::Debug + Send + Sync + 'static {
     ///
     /// - Dialect: that of the `regex` crate. `\r\n` is a line end: `$` matches in
     ///   front of it, and neither `.` nor `$` takes a `\r` for content. In a
-    ///   multi-line search `\n` is just that; write `\r?\n` for either.
+    ///   multi-line search `\n` is just that; write `\r?\n` for either. `\A` and
+    ///   `\z`, the ends of the file, need a multi-line search.
     /// - Which files are searched: as in [`glob`](Self::glob), narrowed by
     ///   [`GrepQuery::files`]. A file that is named is always searched.
     /// - A file whose first 8 KiB hold a NUL and no UTF-16 mark is binary and

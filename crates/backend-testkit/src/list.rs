@@ -294,6 +294,7 @@ macro_rules! __for_each_case {
                 rust_dialect [Write] "D grep: dialect; U0 grep dialect; U12.20",
                 bad_pattern_points_at_the_spot [Write] "D grep: InvalidInput points at the spot; U0 invalid regex; U9.10; U12.13",
                 pattern_stands_alone [Write] "D grep: dialect",
+                file_anchors_need_multi_line [Write] "D grep: dialect, line by line",
                 no_match_is_empty_success [Write] "D grep: nothing found is a success",
                 missing_path [] "D grep: NotFound; U9.16; U9.17",
                 single_file [Write] "D grep: a named file is searched; U0 grep single file; U9.15",

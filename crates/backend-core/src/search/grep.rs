@@ -12,6 +12,7 @@ use bytes::Bytes;
 use grep_matcher::{LineTerminator, Matcher as _};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use regex_syntax::hir::Look;
 
 use crate::limits::{GREP_LINE_BYTES, PATTERN_BYTES, REGEX_BYTES};
 use crate::ops::{Case, FileMatches, GrepQuery, GrepResult, LineKind, RawLine, Skipped};
@@ -30,6 +31,12 @@ pub enum GrepPatternError {
         "the pattern names a line end, but a match may not span lines; ask for a multi-line search"
     )]
     LineEnd,
+    /// The pattern names the beginning or end of the file but the search goes
+    /// line by line.
+    #[error(
+        "the pattern names the beginning or end of the file (\\A, \\z), but the search goes line by line; use ^ and $, or ask for a multi-line search"
+    )]
+    FileAnchor,
     /// The pattern is not a regular expression. The text points at the spot.
     #[error("{0}\nescape special characters with '\\', or ask for a literal search")]
     Syntax(String),
@@ -121,11 +128,17 @@ fn standing_alone(query: &GrepQuery) -> Result<Cow<'_, str>, GrepPatternError> {
         return Ok(Cow::Borrowed(&query.pattern));
     }
     let syntax = |error: &dyn std::fmt::Display| GrepPatternError::Syntax(error.to_string());
-    regex_syntax::ParserBuilder::new()
+    let expression = regex_syntax::ParserBuilder::new()
         .utf8(false)
+        .multi_line(true)
+        .crlf(true)
         .build()
         .parse(&query.pattern)
         .map_err(|error| syntax(&error))?;
+    let anchors = expression.properties().look_set();
+    if !query.multi_line && (anchors.contains(Look::Start) || anchors.contains(Look::End)) {
+        return Err(GrepPatternError::FileAnchor);
+    }
     let parsed = regex_syntax::ast::parse::Parser::new()
         .parse_with_comments(&query.pattern)
         .map_err(|error| syntax(&error))?;
@@ -216,15 +229,17 @@ impl GrepWorker<'_> {
         let mut at = 0;
         let is_ended = bytes.ends_with(b"\n");
         while at < bytes.len()
-            && let Ok(Some(found)) = self.grep.matcher.find_at(bytes, at)
-            // An empty match after the last line end is on no line.
-            && !(is_ended && found.start() == bytes.len())
+            // From the start of a line on, as if the file began there.
+            && let Ok(Some(found)) = self.grep.matcher.find(&bytes[at..])
         {
-            let before = &bytes[at..found.start()];
-            let start = memchr::memrchr(b'\n', before).map_or(at, |end| at + end + 1);
+            let found = at + found.start();
+            // An empty match after the last line end is on no line.
+            if is_ended && found == bytes.len() {
+                break;
+            }
+            let start = memchr::memrchr(b'\n', &bytes[at..found]).map_or(at, |end| at + end + 1);
             number += memchr::memchr_iter(b'\n', &bytes[at..start]).count() as u64;
-            let rest = &bytes[found.start()..];
-            let end = memchr::memchr(b'\n', rest).map_or(bytes.len(), |end| found.start() + end);
+            let end = memchr::memchr(b'\n', &bytes[found..]).map_or(bytes.len(), |end| found + end);
             let line = without_return(&bytes[start..end], end < bytes.len());
             let shown = cut_at(line, width);
             if shown < line.len() {

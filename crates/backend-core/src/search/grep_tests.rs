@@ -53,6 +53,13 @@ fn empty_matches_are_on_lines_that_exist() {
     assert_eq!(matching("x*", "\n"), [1]);
 }
 
+/// What stands on the line before, valid or not, says nothing about a line.
+#[test]
+fn lines_are_judged_by_themselves() {
+    let (memory, reader) = both(&query(r"\B"), b"\xad\x08\x88\x0b\x0c\n\x88\x88");
+    assert_eq!(memory, reader);
+}
+
 #[test]
 fn line_ends_belong_to_no_line() {
     let (memory, reader) = both(&query("a"), b"a\r\nab\r\na\r");
@@ -177,6 +184,14 @@ fn bad_patterns_say_what_to_do() {
         error(query(r"\p{nonsense}")),
         GrepPatternError::Syntax(_)
     ));
+    for pattern in [r"\Aa", r"a\z", r"(?-m)^a", r"b|(a\z)"] {
+        let anchored = error(query(pattern));
+        assert!(
+            matches!(anchored, GrepPatternError::FileAnchor),
+            "{anchored}"
+        );
+        assert!(Grep::new(&query(pattern).multi_line(true)).is_ok());
+    }
     let complex = error(query("(a{1000}){1000}"));
     assert!(
         matches!(complex, GrepPatternError::TooComplex(_)),

@@ -147,6 +147,17 @@ pub async fn pattern_stands_alone(t: &Env) -> CaseResult {
     Ok(())
 }
 
+/// The beginning and end of the file mean something only in a multi-line search.
+pub async fn file_anchors_need_multi_line(t: &Env) -> CaseResult {
+    t.put("f", "a\nb\na\n").await?;
+    for pattern in [r"\Aa", r"a\z"] {
+        is_invalid(t, t.grep_query(pattern)).await?;
+    }
+    let query = t.grep_query(r"\Aa").multi_line(true);
+    check_eq!(hits(t, query).await?, ["f:1:a"]);
+    Ok(())
+}
+
 /// A search that finds nothing has succeeded.
 pub async fn no_match_is_empty_success(t: &Env) -> CaseResult {
     put_needles(t, &["a", "b/c"]).await?;

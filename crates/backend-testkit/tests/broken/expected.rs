@@ -254,6 +254,7 @@ pub(crate) const FAILURES: &[(Defect, &[&str])] = &[
         &[
             "grep::bad_pattern_points_at_the_spot",
             "grep::pattern_stands_alone",
+            "grep::file_anchors_need_multi_line",
             "grep::bad_filter_is_invalid",
             "grep::too_much_context_is_invalid",
             "grep::line_end_in_pattern_needs_multi_line",
@@ -283,6 +284,7 @@ pub(crate) const FAILURES: &[(Defect, &[&str])] = &[
             "grep::finds_lines",
             "grep::rust_dialect",
             "grep::pattern_stands_alone",
+            "grep::file_anchors_need_multi_line",
             "grep::filter_matches_at_any_depth",
             "grep::filter_with_braces",
             "grep::filter_with_slash_is_anchored",
