@@ -60,7 +60,7 @@ fn hides_what_matches_and_what_lies_beneath() {
 #[test]
 fn the_first_rule_that_matches_decides() {
     let exclude = Exclude::from_layers(vec![vec![
-        ExcludeRule::keep("/work/.env.example"),
+        ExcludeRule::keep("/project/.env.example"),
         ExcludeRule::hide(".env*"),
         ExcludeRule::keep(".env.late"),
         ExcludeRule::keep("/vendor/mine"),
@@ -68,7 +68,7 @@ fn the_first_rule_that_matches_decides() {
     ]])
     .unwrap();
     for (text, hidden) in [
-        ("/work/.env.example", false),
+        ("/project/.env.example", false),
         ("/other/.env.example", true),
         ("/.env.late", true),
         ("/vendor/x", true),
@@ -119,14 +119,14 @@ fn is_plain_data() {
 #[test]
 fn prunes_only_where_nothing_can_be_kept() {
     let exclude = Exclude::from_layers(vec![vec![
-        ExcludeRule::keep("/work/**"),
-        ExcludeRule::keep("/work"),
+        ExcludeRule::keep("/project/**"),
+        ExcludeRule::keep("/project"),
         ExcludeRule::hide("/**"),
     ]])
     .unwrap();
     let prunes = |text: &str| exclude.prunes(&exclude.state_for(&path(text)), &path(text));
     assert!(prunes("/etc") && prunes("/etc/x"));
-    assert!(!prunes("/") && !prunes("/work") && !prunes("/work/a"));
+    assert!(!prunes("/") && !prunes("/project") && !prunes("/project/a"));
 
     let anywhere = Exclude::from_layers(vec![vec![
         ExcludeRule::keep("*.md"),

@@ -42,13 +42,13 @@ use expand::{Fault, Token};
 /// use backend_core::VPath;
 /// use backend_core::search::Glob;
 ///
-/// let start = VPath::parse("/work")?;
-/// let path = VPath::parse("/work/src/bin/main.rs")?;
+/// let start = VPath::parse("/project")?;
+/// let path = VPath::parse("/project/src/bin/main.rs")?;
 ///
 /// assert!(Glob::new("*.{rs,toml}")?.matches(&start, &path), "at any depth");
 /// assert!(Glob::new("src/**")?.matches(&start, &path));
 /// assert!(!Glob::new("src/*")?.matches(&start, &path), "* stays within a name");
-/// assert!(Glob::new("/work/**/main.rs")?.matches(&start, &path), "from the root");
+/// assert!(Glob::new("/project/**/main.rs")?.matches(&start, &path), "from the root");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]

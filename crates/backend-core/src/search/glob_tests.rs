@@ -110,9 +110,9 @@ fn matches_nothing_else() {
 
 #[test]
 fn absolute_patterns_are_matched_from_the_root() {
-    let start = path("/work");
-    let file = path("/work/src/a.rs");
-    assert!(glob("/work/**/*.rs").matches(&start, &file));
+    let start = path("/project");
+    let file = path("/project/src/a.rs");
+    assert!(glob("/project/**/*.rs").matches(&start, &file));
     assert!(!glob("/src/*.rs").matches(&start, &file));
     assert!(glob("src/*.rs").matches(&start, &file));
     assert!(!glob("work/src/*.rs").matches(&start, &file));
@@ -183,21 +183,21 @@ fn syntax_errors_say_where() {
 fn an_absolute_pattern_must_meet_the_start() {
     let check = |pattern: &str, start: &str| glob(pattern).check_start(&path(start));
     for (pattern, start) in [
-        ("*.rs", "/work"),
-        ("/work/*.rs", "/work"),
-        ("/work/src/*.rs", "/work"),
-        ("/work/**/*.rs", "/work/src"),
-        ("/{docs,work}/**", "/work"),
-        ("/**/x", "/work"),
-        ("/work/a.rs", "/work/a.rs"),
+        ("*.rs", "/project"),
+        ("/project/*.rs", "/project"),
+        ("/project/src/*.rs", "/project"),
+        ("/project/**/*.rs", "/project/src"),
+        ("/{docs,project}/**", "/project"),
+        ("/**/x", "/project"),
+        ("/project/a.rs", "/project/a.rs"),
     ] {
         assert_eq!(check(pattern, start), Ok(()), "{pattern} from {start}");
     }
     for (pattern, start) in [
-        ("/docs/**", "/work"),
-        ("/work/*.rs", "/work/src"),
-        ("/w*/x", "/docs"),
-        ("/x", "/work"),
+        ("/docs/**", "/project"),
+        ("/project/*.rs", "/project/src"),
+        ("/p*/x", "/docs"),
+        ("/x", "/project"),
     ] {
         let error = check(pattern, start).unwrap_err();
         assert!(matches!(error, GlobError::Outside { .. }));
@@ -215,14 +215,17 @@ fn directories_that_cannot_hold_a_match_are_known() {
     assert!(!may("src/**/*.rs", "/", "/docs"));
     assert!(!may("{src,tests}/*", "/", "/docs") && may("{src,tests}/*", "/", "/tests"));
     assert!(!may("src/*", "/", "/src/a"));
-    assert!(may("*.rs", "/work", "/work/any/where"));
-    assert!(may("src/*", "/work", "/work/src") && !may("src/*", "/work", "/work/docs"));
-    assert!(may("/work/src/*", "/work", "/work") && !may("/work/src/*", "/work", "/work/docs"));
+    assert!(may("*.rs", "/project", "/project/any/where"));
+    assert!(may("src/*", "/project", "/project/src") && !may("src/*", "/project", "/project/docs"));
     assert!(
-        may("src/*", "/work/a", "/work"),
+        may("/project/src/*", "/project", "/project")
+            && !may("/project/src/*", "/project", "/project/docs")
+    );
+    assert!(
+        may("src/*", "/project/a", "/project"),
         "the start lies beneath it"
     );
-    assert!(!may("src/*", "/work/a", "/work/b"));
+    assert!(!may("src/*", "/project/a", "/project/b"));
 }
 
 #[test]

@@ -67,59 +67,7 @@ pub(crate) enum Defect {
 
 use Defect::*;
 
-/// The whole list, in the order above.
-pub(crate) const DEFECTS: &[Defect] = &[
-    NumbersInText,
-    FinalNewlineIsALine,
-    EmptyFileIsAnError,
-    PastTheEndIsEmpty,
-    TrailerInText,
-    MissingFileIsText,
-    DirectoryReadsAsAFile,
-    BinaryIsShown,
-    LongLinesAreNotCut,
-    UniversalNewlines,
-    WriteDropsCarriageReturns,
-    EditConvertsLineEnds,
-    EditTranscodes,
-    ListingAFileIsEmpty,
-    DirectoriesHaveSizes,
-    DirectoriesHaveTimes,
-    ListedPathsLackTheirDirectory,
-    ArrowsCutListedNames,
-    StarCrossesSlashes,
-    PlainPatternIsAnchored,
-    HiddenFilesAreFound,
-    NoBraces,
-    NewestFirstAlways,
-    FoundFilesHaveNoSize,
-    BasicRegularExpressions,
-    BadPatternFindsNothing,
-    FilterIsAnchored,
-    SingleFileFindsNothing,
-    WorkingDirectoryFindsNothing,
-    ParentsAreNotCreated,
-    CreateNewOverwrites,
-    IfUnchangedIsIgnored,
-    StreamFailureKeepsAPart,
-    EditTakesTheFirst,
-    EditIsNotAtomic,
-    DeletingMissingIsFine,
-    DeleteIsRecursive,
-    RenameOverwrites,
-    CopyMovesInstead,
-    LimitTakesTheTail,
-    ExcludeComesAfterTheLimit,
-    IgnoreFilesAreIgnored,
-    BinaryIsNotCounted,
-    TruncationIsNotTold,
-    ErrorsLackContext,
-    RangesAreIgnored,
-    TooMuchIsShortened,
-    MissingListsEmpty,
-];
-
-/// How many of [`DEFECTS`] are rows of the table of differences.
+/// How many defects are rows of the table of differences.
 pub(crate) const ROWS: usize = 29;
 
 /// The in-memory backend with one defect.
