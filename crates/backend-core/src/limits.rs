@@ -8,6 +8,10 @@
 /// Longest path, in bytes. The kernel's `PATH_MAX` without its final NUL.
 pub const PATH_BYTES: usize = 4_095;
 
+/// Most names in one path. What is nested deeper could exhaust the stack of
+/// whoever walks it.
+pub const PATH_DEPTH: usize = 255;
+
 /// Longest name of one file or directory, in bytes.
 pub const NAME_BYTES: usize = 255;
 
@@ -18,6 +22,9 @@ pub const TEMPORARY_PREFIX: &str = ".agentbox-tmp-";
 
 /// Most bytes one `read` returns unless the caller asks for more.
 pub const READ_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Leading bytes of a file that decide whether it is text.
+pub const SNIFF_BYTES: usize = 8 * 1024;
 
 /// Lines in a text window unless the caller says otherwise.
 pub const WINDOW_LINES: usize = 2_000;

@@ -9,7 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::limits::{NAME_BYTES, PATH_BYTES, TEMPORARY_PREFIX};
+use crate::limits::{NAME_BYTES, PATH_BYTES, PATH_DEPTH, TEMPORARY_PREFIX};
 
 /// An absolute, folded UTF-8 path inside a backend's name space.
 ///
@@ -50,6 +50,9 @@ pub enum PathError {
     /// The folded path is longer than [`PATH_BYTES`].
     #[error("the path {0} has {1} bytes, more than the {PATH_BYTES} a path can have")]
     TooLong(Quoted, usize),
+    /// The folded path has more than [`PATH_DEPTH`] components.
+    #[error("the path {0} is {1} levels deep, more than the {PATH_DEPTH} a path can have")]
+    TooDeep(Quoted, usize),
     /// One component is longer than [`NAME_BYTES`].
     #[error("the name {0} has {1} bytes, more than the {NAME_BYTES} a name can have")]
     NameTooLong(Quoted, usize),
@@ -227,8 +230,8 @@ impl VPath {
     ///
     /// # Errors
     ///
-    /// [`PathError::TooLong`] if the result is; [`PathError::NotAName`] if this
-    /// path is not beneath `base`.
+    /// [`PathError::TooLong`] or [`PathError::TooDeep`] if the result is;
+    /// [`PathError::NotAName`] if this path is not beneath `base`.
     pub fn rebase(&self, base: &Self, target: &Self) -> Result<Self, PathError> {
         match self.strip_prefix(base) {
             None => Err(PathError::NotAName(Quoted::new(&self.0))),
@@ -281,6 +284,13 @@ impl VPath {
     fn checked(text: String) -> Result<Self, PathError> {
         if text.len() > PATH_BYTES {
             return Err(PathError::TooLong(Quoted::new(&text), text.len()));
+        }
+        // Every level takes at least two bytes, so that most paths are not counted.
+        if text.len() > 2 * PATH_DEPTH {
+            let depth = memchr::memchr_iter(b'/', text.as_bytes()).count();
+            if depth > PATH_DEPTH {
+                return Err(PathError::TooDeep(Quoted::new(&text), depth));
+            }
         }
         Ok(Self(Arc::from(text)))
     }
@@ -375,7 +385,8 @@ mod tests {
     #[test]
     fn refuses_with_a_reason() {
         let long = "x".repeat(NAME_BYTES + 1);
-        let deep = "abcdefg/".repeat(600);
+        let long_path = "abcdefg/".repeat(600);
+        let deep = "a/".repeat(PATH_DEPTH + 1);
         for (input, hint) in [
             ("a\0b", "NUL"),
             ("~", "not expanded"),
@@ -386,12 +397,20 @@ mod tests {
             ("a/../..", "above the root"),
             ("/../etc", "above the root"),
             (long.as_str(), "255"),
-            (deep.as_str(), "4095"),
+            (long_path.as_str(), "4095"),
+            (deep.as_str(), "256 levels"),
             (".agentbox-tmp-1", "reserved"),
         ] {
             let error = VPath::parse(input).unwrap_err();
             assert!(error.to_string().contains(hint), "{error}");
         }
+    }
+
+    #[test]
+    fn the_deepest_path_is_a_path() {
+        let deep = VPath::parse(&"a/".repeat(PATH_DEPTH)).unwrap();
+        assert_eq!(deep.components().count(), PATH_DEPTH);
+        assert!(matches!(deep.child("b"), Err(PathError::TooDeep(_, 256))));
     }
 
     #[test]

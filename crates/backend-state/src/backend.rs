@@ -140,7 +140,11 @@ impl StateBackend {
                 tree.bytes()
             )));
         }
-        *current = tree;
+        let before = std::mem::replace(&mut *current, tree);
+        // What a large change leaves behind takes time to free; others need not
+        // wait for that.
+        drop(current);
+        drop(before);
         Ok(changed)
     }
 
@@ -205,7 +209,7 @@ impl StateBackend {
                 }
                 self.replace(path, content, Some(&before))?
             }
-            _ => self.replace(path, content, None)?,
+            WriteMode::Overwrite => self.replace(path, content, None)?,
         };
         let created = created.ok_or_else(Error::conflict)?;
         Ok(WriteOutcome::new(created, size, hash))

@@ -33,6 +33,7 @@ macro_rules! __for_each_case {
                 siblings_that_begin_alike [Write] "U9.9; S prefix siblings (CVE-2025-53110)",
                 longest_name [Write] "D paths: name limit; U9.144",
                 too_long_a_path_is_invalid [] "D paths: path limit",
+                too_deep_a_path_is_invalid [Write] "D paths: depth limit; S nesting that exhausts the stack",
                 deep_path [Write] "D paths: depth",
                 temporary_names_are_reserved [] "D writing: reserved prefix",
             }

@@ -178,8 +178,10 @@ impl std::str::FromStr for ContentHash {
 }
 
 /// When a write may go ahead.
+///
+/// There may be more of them one day, and a backend that does not know one must
+/// not compile rather than overwrite: match every one by name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum WriteMode {
     /// Always.
     #[default]
@@ -211,7 +213,7 @@ impl WriteMode {
     pub fn on_directory(self) -> Error {
         match self {
             Self::CreateNew => Error::already_exists(),
-            _ => Error::is_a_directory(),
+            Self::Overwrite | Self::IfUnchanged(_) => Error::is_a_directory(),
         }
     }
 }

@@ -9,8 +9,7 @@ use std::fmt;
 
 use encoding_rs::{CoderResult, Decoder, UTF_16BE, UTF_16LE};
 
-/// The number of leading bytes that decide what a file is.
-pub const SNIFF_BYTES: usize = 8 * 1024;
+pub use crate::limits::SNIFF_BYTES;
 
 /// Bytes of UTF-8 the UTF-16 decoder hands on at a time.
 const DECODE_BUFFER: usize = 16 * 1024;

@@ -12,6 +12,7 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::limits::{LINE_BYTES, WINDOW_BYTES, WINDOW_LINES};
 use crate::text::collect::Collector;
 use crate::text::decode::{Encoding, SNIFF_BYTES, Utf16Stream, detect, is_text};
 
@@ -46,9 +47,9 @@ impl Default for WindowRequest {
     fn default() -> Self {
         Self {
             offset: 0,
-            limit: 2_000,
-            max_line_bytes: 2_000,
-            max_bytes: 1024 * 1024,
+            limit: WINDOW_LINES,
+            max_line_bytes: LINE_BYTES,
+            max_bytes: WINDOW_BYTES,
             count_total: false,
         }
     }

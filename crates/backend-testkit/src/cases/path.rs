@@ -1,6 +1,6 @@
 //! Spellings of paths, and names that other systems trip over.
 
-use backend_core::limits::{NAME_BYTES, PATH_BYTES, TEMPORARY_PREFIX};
+use backend_core::limits::{NAME_BYTES, PATH_BYTES, PATH_DEPTH, TEMPORARY_PREFIX};
 use backend_core::ops::LsOptions;
 use backend_core::{BackendExt as _, ErrorKind};
 
@@ -158,6 +158,15 @@ pub async fn too_long_a_path_is_invalid(t: &Env) -> CaseResult {
     let long = "directory/".repeat(PATH_BYTES / 10 + 1);
     let list = t.backend().list_dir(&long).await;
     t.fails(ErrorKind::InvalidPath, list)
+}
+
+/// A path deeper than a path can be is refused.
+pub async fn too_deep_a_path_is_invalid(t: &Env) -> CaseResult {
+    let deep = "d/".repeat(PATH_DEPTH + 1);
+    let write = t.backend().write_file(&deep, "x").await;
+    t.fails(ErrorKind::InvalidPath, write)?;
+    check!(t.names(".").await?.is_empty());
+    Ok(())
 }
 
 /// A deep path works.
