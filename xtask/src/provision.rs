@@ -12,7 +12,7 @@ use crate::workspace::Workspace;
 const PROVISIONS: &[Provision] = &[
     Provision {
         program: "cc",
-        source: Source::Apt(&["build-essential", "pkg-config", "libssl-dev"]),
+        source: Source::Apt(&["build-essential"]),
     },
     Provision {
         program: "c++",
@@ -36,15 +36,16 @@ const PROVISIONS: &[Provision] = &[
     },
     Provision {
         program: "cargo-deny",
-        source: Source::Cargo("0.20.2"),
+        source: Source::Cargo("0.20.2", &[]),
     },
     Provision {
         program: "cargo-tarpaulin",
-        source: Source::Cargo("0.37.5"),
+        // Its default features send reports to a service, and need OpenSSL for that.
+        source: Source::Cargo("0.37.5", &["--no-default-features"]),
     },
     Provision {
         program: "cargo-fuzz",
-        source: Source::Cargo("0.13.2"),
+        source: Source::Cargo("0.13.2", &[]),
     },
 ];
 
@@ -64,8 +65,8 @@ enum Source {
     Apt(&'static [&'static str]),
     /// A component of the active rustup toolchain.
     Component(&'static str),
-    /// A version of the crate that has the program's name.
-    Cargo(&'static str),
+    /// A version of the crate that has the program's name, and switches to install it with.
+    Cargo(&'static str, &'static [&'static str]),
 }
 
 /// Whether [`run`] can install `program`.
@@ -105,7 +106,7 @@ impl Provision {
         match self.source {
             Source::Apt(packages) => format!("{} ({})", self.program, packages.join(" ")),
             Source::Component(name) => name.to_owned(),
-            Source::Cargo(version) => format!("{} {version}", self.program),
+            Source::Cargo(version, _) => format!("{} {version}", self.program),
         }
     }
 
@@ -116,7 +117,7 @@ impl Provision {
             Source::Component(_) => Ok(process::succeeds(
                 workspace.command(self.program)?.arg("--version"),
             )),
-            Source::Cargo(version) => {
+            Source::Cargo(version, _) => {
                 let program = workspace.tools().join("bin").join(self.program);
                 if !program.is_file() {
                     return Ok(false);
@@ -131,7 +132,9 @@ impl Provision {
         match self.source {
             Source::Apt(packages) => apt_install(workspace, packages),
             Source::Component(name) => component_add(workspace, name),
-            Source::Cargo(version) => cargo_install(workspace, self.program, version),
+            Source::Cargo(version, switches) => {
+                cargo_install(workspace, self.program, version, switches)
+            }
         }
     }
 }
@@ -164,11 +167,17 @@ fn component_add(workspace: &Workspace, name: &str) -> Result<()> {
     )
 }
 
-fn cargo_install(workspace: &Workspace, name: &str, version: &str) -> Result<()> {
+fn cargo_install(
+    workspace: &Workspace,
+    name: &str,
+    version: &str,
+    switches: &[&str],
+) -> Result<()> {
     let mut command = workspace.cargo(["install", "--locked", "--root"])?;
     command
         .arg(workspace.tools())
-        .arg(format!("{name}@{version}"));
+        .arg(format!("{name}@{version}"))
+        .args(switches);
     // Without it cargo builds in a directory that it removes again.
     process::run(command.env_remove("CARGO_TARGET_DIR"))
 }
