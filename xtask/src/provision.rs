@@ -219,6 +219,6 @@ mod tests {
         };
         assert_eq!(describe("cargo-deny"), "cargo-deny 0.20.2");
         assert_eq!(describe("cargo-fmt"), "rustfmt");
-        assert!(describe("cc") == "cc (build-essential)");
+        assert_eq!(describe("cc"), "cc (build-essential)");
     }
 }
