@@ -228,7 +228,8 @@ pub trait Backend: std::fmt::Debug + Send + Sync + 'static {
     /// `NotFound`; `AlreadyExists` if something stands at the destination that
     /// may not be replaced, a directory included; `InvalidInput` for moving
     /// something onto or into itself, and for the working directory and those
-    /// above it; `NotADirectory` if a file stands above the destination.
+    /// above it; `NotADirectory` if a file stands above the destination;
+    /// `InvalidPath` if something inside a directory would no longer have a path.
     async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()>;
 
     /// Copies a file, or with [`CopyOptions::recursive`] a directory and all it

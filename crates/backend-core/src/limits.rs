@@ -20,6 +20,9 @@ pub const NAME_BYTES: usize = 255;
 /// No backend lists them and no [`VPath`](crate::VPath) can name them.
 pub const TEMPORARY_PREFIX: &str = ".agentbox-tmp-";
 
+/// Bytes of foreign text that a message repeats.
+pub const QUOTED_BYTES: usize = 200;
+
 /// Most bytes one `read` returns unless the caller asks for more.
 pub const READ_BYTES: u64 = 64 * 1024 * 1024;
 
@@ -40,6 +43,9 @@ pub const EDIT_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Edits accepted in one call.
 pub const EDITS: usize = 1_000;
+
+/// Nearest places that a failed edit names.
+pub const EDIT_CANDIDATES: usize = 3;
 
 /// How often a derived `edit` starts over when the file changes beneath it.
 pub const EDIT_ATTEMPTS: usize = 4;

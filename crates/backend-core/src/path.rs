@@ -9,7 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::limits::{NAME_BYTES, PATH_BYTES, PATH_DEPTH, TEMPORARY_PREFIX};
+use crate::limits::{NAME_BYTES, PATH_BYTES, PATH_DEPTH, QUOTED_BYTES, TEMPORARY_PREFIX};
 
 /// An absolute, folded UTF-8 path inside a backend's name space.
 ///
@@ -67,9 +67,6 @@ pub enum PathError {
 /// Text from outside, made fit for a message: quoted, escaped and cut.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Quoted(String);
-
-/// Bytes of foreign text that a message repeats.
-const QUOTED_BYTES: usize = 200;
 
 impl Quoted {
     /// Takes the beginning of `text`; control characters print escaped.

@@ -4,15 +4,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use async_trait::async_trait;
 use backend_core::derived::{
     copy_by_read, edit_by_write, edit_bytes, glob_by_walk, grep_by_read, rename_by_copy,
     resolve_without_links, text_by_read,
 };
 use backend_core::limits::{EDIT_ATTEMPTS, EDIT_BYTES, EDITS, IGNORE_FILE_BYTES};
 use backend_core::ops::{
-    CopyOptions, EditOptions, GlobQuery, GrepQuery, LsOptions, RenameOptions, StatOptions,
-    TextOptions,
+    CopyOptions, EditOptions, GlobQuery, GrepQuery, RenameOptions, TextOptions,
 };
 use backend_core::search::Exclude;
 use backend_core::{Backend, BackendExt as _, Edit, Error, ErrorKind, Operation, Result, VPath};
@@ -237,31 +235,5 @@ fn conveniences_do_what_they_say() {
         let left = backend.list_dir("").await.unwrap();
         assert_eq!((left.total, left.entries[0].name()), (1, "e"));
         assert_eq!(kind(backend.path("~/x")), ErrorKind::InvalidPath);
-    });
-}
-
-/// What a wrapper around a shared backend sees is the backend itself.
-#[test]
-fn a_shared_backend_is_a_backend() {
-    #[derive(Debug)]
-    struct Shared(Arc<dyn Backend>);
-
-    #[async_trait]
-    trait Ask {
-        async fn ask(&self) -> Result<usize>;
-    }
-
-    #[async_trait]
-    impl Ask for Shared {
-        async fn ask(&self) -> Result<usize> {
-            let root = self.0.working_dir();
-            self.0.stat(&root, StatOptions::default()).await?;
-            Ok(self.0.ls(&root, LsOptions::default()).await?.total)
-        }
-    }
-
-    block_on(async {
-        let shared = Shared(Arc::new(store(&[("/a", "x")]).await));
-        assert_eq!(shared.ask().await.unwrap(), 1);
     });
 }

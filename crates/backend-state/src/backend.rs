@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use backend_core::derived::{
     check_destination, edit_bytes, refuse_into_itself, refuse_working_dir,
 };
+use backend_core::limits::{PATH_BYTES, PATH_DEPTH};
 use backend_core::ops::{
     Content, ContentHash, ContentHasher, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions,
     EditOutcome, Entry, FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing,
@@ -24,7 +25,7 @@ use crate::builder::{Clock, StateBuilder};
 use crate::coop::Slices;
 use crate::search;
 use crate::snapshot::Snapshot;
-use crate::tree::{Directory, File, Node, Tree};
+use crate::tree::{Directory, Extent, File, Node, Tree};
 
 /// Bytes worked on between two chances for other tasks to run.
 const CHUNK_BYTES: usize = 1024 * 1024;
@@ -312,12 +313,21 @@ fn copied(node: &Node, now: SystemTime) -> Node {
     }
 }
 
-/// Checks a move or copy against what stands at both ends.
+/// Checks a move or copy against what stands at both ends, and that everything
+/// inside still has a path afterwards.
 fn check_relocation(tree: &Tree, from: &VPath, to: &VPath, overwrite: bool) -> Result<Node> {
     let node = tree.get(from)?;
     let source = entry(from.clone(), &node);
     let existing = tree.find(to)?.map(|node| entry(to.clone(), &node));
     check_destination(&source, existing.as_ref(), overwrite)?;
+    let inside = Extent::of(&node);
+    let levels = to.components().count() + inside.levels;
+    if levels > PATH_DEPTH || to.as_str().len() + inside.bytes > PATH_BYTES {
+        return Err(Error::new(
+            ErrorKind::InvalidPath,
+            "what is inside would have a path too long or too deep; choose a shorter destination",
+        ));
+    }
     Ok(node)
 }
 

@@ -195,6 +195,34 @@ impl Measure {
     }
 }
 
+/// How far the paths inside a subtree reach beyond its own.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Extent {
+    pub(crate) levels: usize,
+    pub(crate) bytes: usize,
+}
+
+impl Extent {
+    /// Recurses, but no deeper than a path: every tree is made of paths, and what
+    /// is moved is checked by this.
+    pub(crate) fn of(node: &Node) -> Self {
+        let Node::Directory(directory) = node else {
+            return Self::default();
+        };
+        let children = directory.entries.iter().map(|(name, child)| {
+            let inside = Self::of(child);
+            Self {
+                levels: 1 + inside.levels,
+                bytes: 1 + name.len() + inside.bytes,
+            }
+        });
+        children.fold(Self::default(), |most, one| Self {
+            levels: most.levels.max(one.levels),
+            bytes: most.bytes.max(one.bytes),
+        })
+    }
+}
+
 /// Files and empty directories in byte order of their paths, read off a tree
 /// that nobody changes.
 #[derive(Debug)]

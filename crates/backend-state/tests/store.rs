@@ -120,7 +120,7 @@ fn moving_and_copying_trees_keeps_count() {
 }
 
 #[test]
-fn a_long_search_lets_others_in_and_stops_when_dropped() {
+fn a_long_search_lets_others_in() {
     let files = (0..2_000).map(|n| (format!("/f{n}"), "needle\n".repeat(100)));
     let snapshot = Snapshot::from_files(files).unwrap();
     let backend = StateBackend::builder().snapshot(snapshot).build();
@@ -152,6 +152,40 @@ fn the_deepest_path_there_is_works() {
         assert_eq!(Snapshot::from_json(json).unwrap(), backend.snapshot());
         backend.delete_tree("/d").await.unwrap();
         assert_eq!(backend.snapshot().len(), 1);
+    });
+}
+
+/// Or a model could nest trees in trees until a stack is exhausted.
+#[test]
+fn moving_trees_into_trees_cannot_go_on() {
+    block_on(async {
+        let backend = StateBackend::new();
+        let path = |path: &str| VPath::parse(path).unwrap();
+        let deep = "/d".repeat(100);
+        let mut moves = 0;
+        for round in 0..20 {
+            let inner = format!("/t{round}{deep}");
+            backend
+                .write_file(&format!("{inner}/f"), "x")
+                .await
+                .unwrap();
+            let (from, to) = (path("/all"), path(&format!("{inner}/all")));
+            let options = RenameOptions::default();
+            let moved = match round {
+                0 => Ok(()),
+                _ => backend.rename(&from, &to, options).await,
+            };
+            if let Err(error) = moved {
+                assert_eq!(error.kind(), ErrorKind::InvalidPath);
+                break;
+            }
+            moves += 1;
+            let (from, to) = (path(&format!("/t{round}")), path("/all"));
+            backend.rename(&from, &to, options).await.unwrap();
+        }
+        assert_eq!(moves, 2);
+        let json = backend.snapshot().to_json().unwrap();
+        assert_eq!(Snapshot::from_json(json).unwrap(), backend.snapshot());
     });
 }
 

@@ -216,6 +216,7 @@ macro_rules! __for_each_case {
                 empty_directory_moves [Write] "D rename: moves a directory",
                 to_a_name_that_begins_alike [Write] "D rename; U9.9: a name that begins alike",
                 race_has_one_winner [Write] "D rename: AlreadyExists, whoever else is moving",
+                nothing_inside_loses_its_path [Write] "D rename: InvalidPath; S nesting that exhausts the stack",
             }
             copy {
                 file_is_copied [Write] "D copy: a file",
@@ -233,6 +234,7 @@ macro_rules! __for_each_case {
                 empty_file_is_copied [Write] "D copy: a file; U9.22",
                 large_file [Write] "D copy: whole or not at all; UA: 8 MiB round trip",
                 race_has_one_winner [Write] "D copy: as rename, AlreadyExists, whoever else is copying",
+                nothing_inside_loses_its_path [Write] "D copy: InvalidPath; S nesting that exhausts the stack",
             }
             glob {
                 star_stays_in_one_component [Write] "D glob: `*` does not cross `/`; U0 glob `*` crosses `/`",

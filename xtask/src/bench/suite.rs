@@ -71,7 +71,7 @@ pub(super) const STATE: Suite = Suite {
         },
         Row {
             id: "state_window_100mb",
-            what: "50 lines at line 1M of 100 MB in memory",
+            what: "second read at line 1M of 100 MB in memory",
             target: None,
         },
         Row {

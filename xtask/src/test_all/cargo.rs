@@ -59,7 +59,7 @@ pub(super) fn test(ctx: &Ctx) -> Result<Outcome> {
         command.env(PROPERTY_SEED.0, PROPERTY_SEED.1);
         return Ok(run_tests(&mut command)?.outcome());
     }
-    let mut run = run_tests(command.env("AGENTBOX_SLOW", "1"))?;
+    let mut run = run_tests(&mut command)?;
     // What needs a service has a stage of its own, which starts it.
     let slow = run_tests(command.args(["--", "--ignored", "--skip", "needs_"]))?;
     run.counts.ignored = 0;

@@ -13,18 +13,16 @@ use std::fmt;
 
 use memchr::memmem;
 
+use crate::limits::{EDIT_CANDIDATES, QUOTED_BYTES};
+
 /// The most lines looked at.
 const MAX_HINT_LINES: usize = 200_000;
 /// The most bytes compared of all lines.
 const MAX_HINT_BYTES: usize = 16 * 1024 * 1024;
 /// The most bytes compared of a line, from its first character that is not white space.
 const MAX_COMPARED_BYTES: usize = 300;
-/// The most candidates given.
-const MAX_CANDIDATES: usize = 3;
 /// The most places of which the kind of difference is looked at.
 const MAX_PLACES: usize = 16;
-/// The most bytes of a line a candidate shows.
-const MAX_SHOWN_BYTES: usize = 200;
 /// The least length of a line that can be called similar; a lone bracket is similar to too much.
 const MIN_SIMILAR_BYTES: usize = 3;
 /// The least part of a line, in thousandths, that has to be equal for it to be called similar.
@@ -97,11 +95,11 @@ pub(super) fn candidates(content: &str, old: &str) -> Vec<Candidate> {
         let line = line.strip_suffix('\r').unwrap_or(line);
         Candidate {
             line: at as u64 + 1,
-            text: cut(line, MAX_SHOWN_BYTES).to_owned(),
+            text: cut(line, QUOTED_BYTES).to_owned(),
             why,
         }
     };
-    places.into_iter().take(MAX_CANDIDATES).map(show).collect()
+    places.into_iter().take(EDIT_CANDIDATES).map(show).collect()
 }
 
 /// The first lines of `text`, as many as the bounds allow.
@@ -185,13 +183,13 @@ fn places(page: &str, wanted: &str) -> impl Iterator<Item = usize> {
 
 /// The lines (from 0) of `page` most similar to `wanted`, best first.
 fn similar_lines(page: &str, wanted: &str) -> impl Iterator<Item = usize> {
-    let mut best: Vec<(Reverse<usize>, usize)> = Vec::with_capacity(MAX_CANDIDATES + 1);
+    let mut best: Vec<(Reverse<usize>, usize)> = Vec::with_capacity(EDIT_CANDIDATES + 1);
     if wanted.len() >= MIN_SIMILAR_BYTES {
         for (at, line) in page.split('\n').enumerate() {
             if let Some(score) = score(line.as_bytes(), wanted.as_bytes()) {
                 best.push((Reverse(score), at));
                 best.sort_unstable();
-                best.truncate(MAX_CANDIDATES);
+                best.truncate(EDIT_CANDIDATES);
             }
         }
     }

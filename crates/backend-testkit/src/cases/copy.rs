@@ -223,3 +223,17 @@ pub async fn race_has_one_winner(t: &Env) -> CaseResult {
     check_eq!(t.names("").await?.len(), 9);
     Ok(())
 }
+
+/// A tree is not copied to where what is inside it would have no path.
+pub async fn nothing_inside_loses_its_path(t: &Env) -> CaseResult {
+    let deep = "d/".repeat(150);
+    t.put(&format!("{deep}f"), "x").await?;
+    let (from, to) = (t.path("d")?, t.path(&"e/".repeat(150))?);
+    let done = t
+        .backend()
+        .copy(&from, &to, CopyOptions::default().recursive(true))
+        .await;
+    t.fails(ErrorKind::InvalidPath, done)?;
+    check_eq!(t.get(&format!("{deep}f")).await?, b"x");
+    Ok(())
+}
