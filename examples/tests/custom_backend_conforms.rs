@@ -11,5 +11,5 @@ mod custom_backend;
 backend_testkit::conformance! {
     mod flat;
     fixture = async || custom_backend::fixture::Flat::default();
-    skipped = 13;
+    skipped = 168;
 }

@@ -84,7 +84,8 @@ pub trait Backend: std::fmt::Debug + Send + Sync + 'static {
     /// # Behaviour
     ///
     /// - A link is described by what it leads to, with
-    ///   [`Entry::link`](crate::ops::Entry::link) set.
+    ///   [`Entry::link`](crate::ops::Entry::link) set. One that leads nowhere is
+    ///   `NotFound`; a listing of its directory shows it.
     /// - Size and time are those of regular files; directories have neither.
     ///
     /// # Errors

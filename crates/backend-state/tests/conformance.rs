@@ -57,5 +57,5 @@ impl Fixture for StateFixture {
 backend_testkit::conformance! {
     mod state;
     fixture = async || StateFixture::new();
-    skipped = 6;
+    skipped = 159;
 }

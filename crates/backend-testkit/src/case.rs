@@ -24,6 +24,14 @@ pub enum Need {
     Fifo,
     /// The fixture can make names that are not UTF-8.
     RawName,
+    /// The fixture can set permission bits.
+    Modes,
+    /// There is a place outside the backend that a link can lead to.
+    Outside,
+    /// The fixture has a second backend on the same place that changes nothing.
+    ReadOnly,
+    /// The backend runs commands.
+    Commands,
 }
 
 impl fmt::Display for Need {
@@ -35,6 +43,10 @@ impl fmt::Display for Need {
             Self::Links => "symbolic links",
             Self::Fifo => "FIFOs",
             Self::RawName => "names that are not UTF-8",
+            Self::Modes => "permission bits",
+            Self::Outside => "a place outside the backend",
+            Self::ReadOnly => "a read-only backend on the same place",
+            Self::Commands => "commands",
         })
     }
 }

@@ -5,11 +5,11 @@ use std::time::SystemTime;
 
 use async_trait::async_trait;
 use backend_core::ops::{
-    Content, GlobQuery, GlobResult, GrepQuery, GrepResult, LineKind, LsOptions, ReadOptions,
-    TextOptions, WriteOptions,
+    Command, Content, ExecuteOutcome, GlobQuery, GlobResult, GrepQuery, GrepResult, LineKind,
+    LsOptions, ReadOptions, TextOptions, WriteOptions,
 };
 use backend_core::text::TextWindow;
-use backend_core::{Backend, BackendExt as _, ErrorKind, Result, VPath};
+use backend_core::{Backend, BackendExt as _, ErrorKind, Result, Sandbox, VPath};
 
 use crate::case::{CaseResult, Failure, Need};
 
@@ -31,11 +31,25 @@ pub trait Fixture: Send + Sync + 'static {
         match need {
             Need::Write => capabilities.writable,
             Need::Times => capabilities.times,
+            Need::Commands => capabilities.commands,
+            Need::ReadOnly => self.read_only().is_some(),
             Need::SetTime | Need::Links | Need::Fifo | Need::RawName => false,
+            Need::Modes | Need::Outside => false,
         }
     }
 
-    /// Makes a symbolic link at `path` with this target text.
+    /// A backend on the same place that may change nothing, if there can be one.
+    fn read_only(&self) -> Option<Arc<dyn Backend>> {
+        None
+    }
+
+    /// The text of an absolute link that leads to `path` of the backend: the
+    /// path by which whatever follows links knows it.
+    fn link_text(&self, path: &VPath) -> String {
+        path.to_string()
+    }
+
+    /// Makes a symbolic link at `path` with exactly this text.
     async fn make_link(&self, path: &VPath, target: &str) -> CaseResult {
         Err(Failure::unprovided(Need::Links, path, target))
     }
@@ -49,6 +63,26 @@ pub trait Fixture: Send + Sync + 'static {
     async fn make_raw_name(&self, directory: &VPath, name: &[u8]) -> CaseResult {
         let name = String::from_utf8_lossy(name);
         Err(Failure::unprovided(Need::RawName, directory, &name))
+    }
+
+    /// Sets the permission bits of what stands at `path`.
+    async fn set_mode(&self, path: &VPath, mode: u32) -> CaseResult {
+        Err(Failure::unprovided(Need::Modes, path, &format!("{mode:o}")))
+    }
+
+    /// Makes a directory outside the backend that holds one file, `secret`,
+    /// with the text `secret`. Returns the text of an absolute link to the
+    /// directory.
+    async fn make_outside(&self) -> Result<String, Failure> {
+        let root = VPath::root();
+        Err(Failure::unprovided(Need::Outside, &root, "has no outside"))
+    }
+
+    /// Fails unless the directory outside is as it was made: its names, the
+    /// file's text, bits and time.
+    async fn check_outside(&self) -> CaseResult {
+        let root = VPath::root();
+        Err(Failure::unprovided(Need::Outside, &root, "has no outside"))
     }
 
     /// Sets when the file at `path` was last changed.
@@ -94,6 +128,34 @@ impl Env {
     /// The hand behind the backend.
     pub fn fixture(&self) -> &dyn Fixture {
         &*self.fixture
+    }
+
+    /// The backend as a sandbox.
+    ///
+    /// # Errors
+    ///
+    /// A failure if it is none.
+    pub fn sandbox(&self) -> Result<&dyn Sandbox, Failure> {
+        let none = || Failure::new("the backend says it runs commands but is no sandbox");
+        self.backend.as_sandbox().ok_or_else(none)
+    }
+
+    /// Makes a symbolic link.
+    ///
+    /// # Errors
+    ///
+    /// A failure if the fixture cannot.
+    pub async fn link(&self, path: &str, text: &str) -> CaseResult {
+        self.fixture.make_link(&self.path(path)?, text).await
+    }
+
+    /// Runs a command line to its end.
+    ///
+    /// # Errors
+    ///
+    /// A failure if the sandbox does not run it.
+    pub async fn run(&self, line: &str) -> Result<ExecuteOutcome, Failure> {
+        Ok(self.sandbox()?.execute(Command::new(line)).await?)
     }
 
     /// A path relative to the working directory.
@@ -244,6 +306,7 @@ impl Env {
     /// # Errors
     ///
     /// A failure if it succeeded or failed with another kind.
+    #[track_caller]
     pub fn fails<T: std::fmt::Debug>(&self, kind: ErrorKind, result: Result<T>) -> CaseResult {
         match result {
             Err(error) if error.kind() == kind => Ok(()),

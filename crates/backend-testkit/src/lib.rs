@@ -5,6 +5,7 @@ pub mod cases;
 mod env;
 pub mod fake;
 mod list;
+mod list_real;
 mod run;
 
 pub use case::{Case, CaseResult, Failure, Need};

@@ -2,7 +2,8 @@
 //!
 //! One table makes the registry [`CASES`] and the tests that
 //! [`conformance!`](crate::conformance) expands to. `D` is the contract in the
-//! documentation of [`Backend`](backend_core::Backend); `U` is a way in which the
+//! documentation of [`Backend`](backend_core::Backend) and
+//! [`Sandbox`](backend_core::Sandbox); `U` is a way in which the
 //! backends of pydantic-ai-backend differ from one another or a defect of theirs:
 //! `U0` its divergence table, `U9` its own change log, `U12` defects found by
 //! running it, `UA` the workspace contract of its later versions; `S` is a
@@ -15,7 +16,8 @@ use crate::case::{Case, Need};
 #[macro_export]
 macro_rules! __for_each_case {
     ($callback:path, { $($arguments:tt)* }) => {
-        $callback! {
+        $crate::__with_real_cases! {
+            $callback
             { $($arguments)* }
             path {
                 every_spelling_of_the_working_directory [Write] "D paths: root spellings; U9.1; U9.2",
@@ -354,6 +356,7 @@ macro_rules! __for_each_case {
                 many_calls_at_once [Write] "D: concurrency",
                 dropped_calls_harm_nothing [Write] "D: dropping cancels; UA cancellation",
                 every_view_agrees [Write] "U9.16; D: one place",
+                sandbox_is_there_if_promised [] "D as_sandbox, capabilities: commands",
             }
         }
     };
@@ -396,7 +399,7 @@ __for_each_case!(registry, {});
 /// backend_testkit::conformance! {
 ///     mod memory;
 ///     fixture = async || Memory;
-///     skipped = 10;
+///     skipped = 165;
 /// }
 /// # fn main() {}
 /// ```

@@ -110,10 +110,13 @@ fn a_fixture_that_promises_too_much_fails() {
     let report = block_on(run_all(async || Boaster));
     assert_eq!(report.skipped, []);
     let text = report.to_string();
-    for need in [Need::Links, Need::Fifo, Need::RawName, Need::SetTime] {
+    let needs = [Need::Links, Need::Fifo, Need::RawName, Need::SetTime];
+    for need in needs.into_iter().chain([Need::Modes, Need::Outside]) {
         assert!(text.contains(&format!("says it provides {need}")), "{text}");
     }
     assert!(text.contains("failed: ls::fifo_is_listed"), "{text}");
+    assert!(text.contains("but is no sandbox"), "{text}");
+    assert!(text.contains("read-only backend but has none"), "{text}");
 }
 
 #[test]
@@ -158,6 +161,6 @@ mod wrapper {
     backend_testkit::conformance! {
         mod intercepted;
         fixture = async || Watched;
-        skipped = 10;
+        skipped = 165;
     }
 }

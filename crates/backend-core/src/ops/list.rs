@@ -19,7 +19,7 @@ pub enum FileKind {
     /// A symbolic link that leads nowhere this backend follows: it dangles,
     /// loops, or points outside.
     Link,
-    /// Anything else: a FIFO, a socket, a device. Never opened.
+    /// Anything else: a FIFO, a socket, a device. Never read or written.
     Other,
 }
 

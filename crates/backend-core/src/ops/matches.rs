@@ -173,7 +173,7 @@ impl FileMatches {
     }
 
     /// How many bytes the lines have together.
-    pub(crate) fn shown_bytes(&self) -> usize {
+    pub fn shown_bytes(&self) -> usize {
         self.lines.iter().map(|line| line.length as usize).sum()
     }
 

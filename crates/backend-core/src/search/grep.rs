@@ -11,13 +11,17 @@ use std::io::{self, Read};
 use bytes::Bytes;
 use grep_matcher::{LineTerminator, Matcher as _};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use regex_syntax::hir::Look;
 
 use crate::limits::{GREP_LINE_BYTES, PATTERN_BYTES, REGEX_BYTES};
 use crate::ops::{Case, FileMatches, GrepQuery, GrepResult, LineKind, RawLine, Skipped};
 use crate::path::VPath;
 use crate::text::{Encoding, SNIFF_BYTES, detect, is_binary_for_search};
+
+mod sink;
+
+use sink::{LineSink, cut_at};
 
 /// Why a pattern is not one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -54,6 +58,7 @@ pub struct Grep {
     multi_line: bool,
     max_line_bytes: usize,
     max_matches: usize,
+    max_bytes: usize,
 }
 
 impl Grep {
@@ -92,6 +97,7 @@ impl Grep {
             multi_line: query.multi_line,
             max_line_bytes: query.max_line_bytes,
             max_matches: query.max_matches,
+            max_bytes: query.max_bytes,
         })
     }
 
@@ -111,6 +117,7 @@ impl Grep {
             grep: self,
             searcher,
             lines: Vec::new(),
+            copied: Vec::new(),
         }
     }
 
@@ -182,18 +189,40 @@ pub struct GrepWorker<'g> {
     searcher: Searcher,
     /// Where the lines of a file are put together.
     lines: Vec<RawLine>,
+    /// Where their text is put together, unless it is shared.
+    copied: Vec<u8>,
 }
 
 impl GrepWorker<'_> {
     /// Searches a file that is in memory. The lines found share `content`.
     ///
     /// Returns no lines if nothing matches, and stops one match past the
-    /// query's maximum: enough for the collector to know that there are more.
+    /// query's maximum, or one line past its bytes: enough for the collector to
+    /// know that there are more.
     ///
     /// # Errors
     ///
     /// [`Passed`] if the file was not searched.
     pub fn search_bytes(&mut self, path: &VPath, content: &Bytes) -> Result<FileMatches, Passed> {
+        self.search_content(path, content, Some(content))
+    }
+
+    /// Searches a file that is in a buffer of the caller. The lines found are
+    /// copied, so that a result holds no more than it shows.
+    ///
+    /// # Errors
+    ///
+    /// As [`search_bytes`](Self::search_bytes).
+    pub fn search_slice(&mut self, path: &VPath, content: &[u8]) -> Result<FileMatches, Passed> {
+        self.search_content(path, content, None)
+    }
+
+    fn search_content(
+        &mut self,
+        path: &VPath,
+        content: &[u8],
+        shared: Option<&Bytes>,
+    ) -> Result<FileMatches, Passed> {
         if is_binary_for_search(content) {
             return Err(Passed::Binary);
         }
@@ -205,26 +234,27 @@ impl GrepWorker<'_> {
         }
         // With a byte-order mark the searcher sees a converted copy, so that
         // offsets say nothing about `content`.
-        let shared = detect(content) == Encoding::Utf8;
-        if shared && self.grep.is_plain() {
-            return Ok(self.search_plain(path, content));
+        let has_mark = detect(content) != Encoding::Utf8;
+        if !has_mark && self.grep.is_plain() {
+            return Ok(self.search_plain(path, content, shared));
         }
-        let mut sink = LineSink::new(self.grep, path, shared);
+        let shared = shared.filter(|_| !has_mark);
+        let mut sink = LineSink::new(self.grep, path, shared.is_some());
         self.searcher
             .search_slice(&self.grep.matcher, content, &mut sink)
             .map_err(passed)?;
-        let text = if shared { Some(content) } else { None };
-        Ok(sink.finish(text))
+        Ok(sink.finish(shared))
     }
 
     /// Looks for matches in the whole content and then for the lines they are on,
     /// which is much less work than going from line to line. The pattern was
     /// compiled so that no match spans lines.
-    fn search_plain(&mut self, path: &VPath, content: &Bytes) -> FileMatches {
-        let bytes = &content[..];
+    fn search_plain(&mut self, path: &VPath, bytes: &[u8], shared: Option<&Bytes>) -> FileMatches {
         let width = self.grep.max_line_bytes.min(u32::MAX as usize);
         let mut file = FileMatches::new(path.clone(), Bytes::new());
         self.lines.clear();
+        self.copied.clear();
+        let mut shown_bytes = 0;
         let mut number = 1;
         let mut at = 0;
         let is_ended = bytes.ends_with(b"\n");
@@ -247,19 +277,24 @@ impl GrepWorker<'_> {
             }
             self.lines.push(RawLine {
                 number,
-                start,
+                start: if shared.is_some() { start } else { shown_bytes },
                 // At most `width`, which is at most u32::MAX.
                 length: shown as u32,
                 kind: LineKind::Match,
             });
-            if self.lines.len() > self.grep.max_matches {
+            if shared.is_none() {
+                self.copied.extend_from_slice(&line[..shown]);
+            }
+            shown_bytes += shown;
+            if self.lines.len() > self.grep.max_matches || shown_bytes > self.grep.max_bytes {
                 break;
             }
             number += 1;
             at = end + 1;
         }
         if !self.lines.is_empty() {
-            file.set_lines(self.lines.as_slice().into(), content.clone());
+            let text = shared.map_or_else(|| Bytes::copy_from_slice(&self.copied), Bytes::clone);
+            file.set_lines(self.lines.as_slice().into(), text);
         }
         file
     }
@@ -312,104 +347,12 @@ fn has_long_line(content: &[u8]) -> bool {
     content.len() - start > GREP_LINE_BYTES
 }
 
-/// Collects the lines of one file.
-struct LineSink {
-    file: FileMatches,
-    /// Where lines are copied to, unless they share the file's content.
-    copied: Option<Vec<u8>>,
-    max_line_bytes: usize,
-    max_matches: usize,
-    multi_line: bool,
-}
-
-impl LineSink {
-    fn new(grep: &Grep, path: &VPath, shared: bool) -> Self {
-        Self {
-            file: FileMatches::new(path.clone(), Bytes::new()),
-            copied: (!shared).then(Vec::new),
-            max_line_bytes: grep.max_line_bytes.min(u32::MAX as usize),
-            max_matches: grep.max_matches,
-            multi_line: grep.multi_line,
-        }
-    }
-
-    fn add(&mut self, number: u64, kind: LineKind, offset: u64, line: &[u8]) {
-        let line = without_line_end(line);
-        let shown = cut_at(line, self.max_line_bytes);
-        let start = match &mut self.copied {
-            // A slice's offsets fit a usize.
-            None => offset as usize,
-            Some(copied) => {
-                let start = copied.len();
-                copied.extend_from_slice(&line[..shown]);
-                start
-            }
-        };
-        let cut = (line.len() - shown) as u64;
-        // `shown` is at most `max_line_bytes`, which is at most u32::MAX.
-        self.file.push(number, kind, start, shown as u32, cut);
-    }
-
-    fn finish(mut self, shared: Option<&Bytes>) -> FileMatches {
-        match (shared, self.copied) {
-            _ if self.file.is_empty() => {}
-            (Some(content), _) => self.file.set_text(content.clone()),
-            (None, copied) => self.file.set_text(copied.unwrap_or_default().into()),
-        }
-        self.file
-    }
-}
-
-impl Sink for LineSink {
-    type Error = io::Error;
-
-    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
-        let first = found.line_number().unwrap_or(1);
-        let mut offset = found.absolute_byte_offset();
-        if !self.multi_line {
-            self.add(first, LineKind::Match, offset, found.bytes());
-            return Ok(self.file.matches() <= self.max_matches);
-        }
-        for (number, line) in (first..).zip(found.lines()) {
-            self.add(number, LineKind::Match, offset, line);
-            offset += line.len() as u64;
-        }
-        Ok(self.file.matches() <= self.max_matches)
-    }
-
-    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
-        let number = context.line_number().unwrap_or(1);
-        let offset = context.absolute_byte_offset();
-        self.add(number, LineKind::Context, offset, context.bytes());
-        Ok(true)
-    }
-}
-
 /// A line without the `\r` of its line end, if it has a line end.
 fn without_return(line: &[u8], is_ended: bool) -> &[u8] {
     match line {
         [line @ .., b'\r'] if is_ended => line,
         line => line,
     }
-}
-
-fn without_line_end(line: &[u8]) -> &[u8] {
-    match line {
-        [line @ .., b'\r', b'\n'] | [line @ .., b'\n'] => line,
-        line => line,
-    }
-}
-
-/// Where to cut a line so that no UTF-8 character is split.
-fn cut_at(line: &[u8], width: usize) -> usize {
-    if line.len() <= width {
-        return line.len();
-    }
-    let is_continuation = |at: usize| line[at] & 0b1100_0000 == 0b1000_0000;
-    (width.saturating_sub(3)..=width)
-        .rev()
-        .find(|at| !is_continuation(*at))
-        .unwrap_or(width)
 }
 
 /// Puts the files' answers together, in path order, up to the query's maximum.

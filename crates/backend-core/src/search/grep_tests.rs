@@ -30,8 +30,10 @@ fn both(query: &GrepQuery, content: &[u8]) -> (Result<Found, String>, Result<Fou
         Err(passed) => Err(format!("{passed:?}")),
     };
     let memory = worker.search_bytes(&path, &Bytes::copy_from_slice(content));
+    let memory = found(memory);
+    assert_eq!(found(worker.search_slice(&path, content)), memory);
     let reader = worker.search_reader(&path, content);
-    (found(memory), found(reader))
+    (memory, found(reader))
 }
 
 /// The lines on which `pattern` matches, found the same way twice.
@@ -140,6 +142,52 @@ fn the_collector_stops_at_the_maximum_of_bytes() {
     let result = collector.finish(Skipped::default());
     assert_eq!((result.matches, result.truncated), (1, true));
     assert_eq!(result.files[0].lines().len(), 2);
+}
+
+/// Lines without end, of which only so many are wanted.
+#[test]
+fn a_file_is_searched_no_further_than_its_lines_fit() {
+    struct Endless;
+
+    impl Read for Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            buffer.fill(b'\n');
+            Ok(buffer.len())
+        }
+    }
+
+    let endless = || {
+        io::Cursor::new("abc\n")
+            .chain(io::repeat(b'x').take(3))
+            .chain(Endless)
+    };
+    for query in [
+        query("abc|xxx|^$"),
+        query("abc").context(0, 9),
+        query("b").multi_line(true),
+    ] {
+        let (_, grep) = query
+            .clone()
+            .max_bytes(5)
+            .max_line_bytes(2)
+            .compile()
+            .unwrap();
+        let mut worker = grep.worker();
+        let content = Bytes::from("abc\n".repeat(10));
+        let found = worker.search_bytes(&VPath::root(), &content).unwrap();
+        assert_eq!(found.lines().len(), 3);
+        let found = worker.search_slice(&VPath::root(), &content).unwrap();
+        assert_eq!(found.shown_bytes(), 6);
+        if query.multi_line {
+            continue;
+        }
+        let (_, grep) = query.max_bytes(4).max_matches(50).compile().unwrap();
+        let found = grep
+            .worker()
+            .search_reader(&VPath::root(), endless())
+            .unwrap();
+        assert!(found.lines().len() <= 60);
+    }
 }
 
 #[test]

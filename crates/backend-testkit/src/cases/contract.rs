@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use backend_core::ops::{GlobQuery, GrepQuery, LsOptions, ReadOptions, StatOptions};
-use backend_core::{Backend as _, BackendExt as _, Error, ErrorKind, Operation};
+use backend_core::{Backend as _, BackendExt as _, Containment, Error, ErrorKind, Operation};
 use futures::FutureExt as _;
 use futures::future::join_all;
 
@@ -130,5 +130,15 @@ pub async fn every_view_agrees(t: &Env) -> CaseResult {
     check!(t.names("a").await?.is_empty());
     check!(t.glob("b.txt").await?.is_empty());
     check!(t.grep("needle").await?.is_empty());
+    Ok(())
+}
+
+/// Commands are promised where there is a sandbox, and nowhere else.
+pub async fn sandbox_is_there_if_promised(t: &Env) -> CaseResult {
+    let info = t.backend().info();
+    let promised = info.capabilities.commands;
+    check_eq!(t.backend().as_sandbox().is_some(), promised);
+    let contained = info.containment != Containment::NoCommands;
+    check_eq!(contained, promised);
     Ok(())
 }

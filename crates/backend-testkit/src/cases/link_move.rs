@@ -1,0 +1,322 @@
+//! Deleting, moving and copying symbolic links, and through them.
+
+use backend_core::ops::{CopyOptions, DeleteOptions, FileKind, Links, RenameOptions};
+use backend_core::{BackendExt as _, ErrorKind, Result};
+
+use super::link_read::{climbing, rows};
+use super::ops::{all_fail, arrivals, departures};
+use crate::case::CaseResult;
+use crate::env::Env;
+use crate::{check, check_eq};
+
+async fn copy(t: &Env, from: &str, to: &str, overwrite: bool) -> Result<()> {
+    let (from, to) = (t.backend().path(from)?, t.backend().path(to)?);
+    let options = CopyOptions::default().recursive(true).overwrite(overwrite);
+    t.backend().copy(&from, &to, options).await
+}
+
+async fn rename(t: &Env, from: &str, to: &str, overwrite: bool) -> Result<()> {
+    let (from, to) = (t.backend().path(from)?, t.backend().path(to)?);
+    let options = RenameOptions::default().overwrite(overwrite);
+    t.backend().rename(&from, &to, options).await
+}
+
+fn link(name: &str) -> (String, FileKind, bool) {
+    (name.to_owned(), FileKind::Link, true)
+}
+
+/// Deleting a link deletes the link, whatever it leads to.
+pub async fn delete_takes_the_link(t: &Env) -> CaseResult {
+    t.put("real/file", "kept").await?;
+    for recursive in [false, true] {
+        t.link("to-file", "real/file").await?;
+        t.link("to-directory", "real").await?;
+        t.link("dangling", "gone").await?;
+        t.link("circle", "circle").await?;
+        for path in ["to-file", "to-directory", "dangling", "circle"] {
+            let options = DeleteOptions::default().recursive(recursive);
+            t.backend().delete(&t.path(path)?, options).await?;
+        }
+        check_eq!(t.names("").await?, ["real/"]);
+        check_eq!(t.get("real/file").await?, b"kept");
+    }
+    Ok(())
+}
+
+/// A directory that is deleted takes its links along, not what they lead to.
+pub async fn recursive_delete_follows_no_link(t: &Env) -> CaseResult {
+    t.put_all(&["kept/inner/file", "tree/deep/file"]).await?;
+    t.link("tree/up", "..").await?;
+    t.link("tree/kept", "../kept").await?;
+    t.link("tree/deep/file-link", "../../kept/inner/file")
+        .await?;
+    t.link("tree/circle", "circle").await?;
+    t.backend().delete_tree("tree").await?;
+    check_eq!(t.names("").await?, ["kept/"]);
+    check_eq!(t.get("kept/inner/file").await?, b"text\n");
+    Ok(())
+}
+
+/// What is deleted beneath a link to a directory is gone from that directory.
+pub async fn delete_goes_into_a_linked_directory(t: &Env) -> CaseResult {
+    t.put_all(&["real/file", "real/tree/inner", "real/kept"])
+        .await?;
+    t.link("link", "real").await?;
+    t.backend().delete_file("link/file").await?;
+    t.backend().delete_tree("link/tree").await?;
+    check_eq!(t.names("real").await?, ["kept"]);
+    check_eq!(t.names("").await?, ["link/", "real/"]);
+    Ok(())
+}
+
+/// Moving a link moves the link with its text.
+pub async fn rename_moves_the_link(t: &Env) -> CaseResult {
+    t.put_all(&["real/file", "other/real/file"]).await?;
+    t.put("other/real/file", "elsewhere").await?;
+    t.link("link", "real/file").await?;
+    t.link("directory", "real").await?;
+    t.link("dangling", "gone").await?;
+    rename(t, "link", "other/link", false).await?;
+    rename(t, "directory", "renamed", false).await?;
+    rename(t, "dangling", "other/dangling", false).await?;
+    check_eq!(t.get("other/link").await?, b"elsewhere");
+    check_eq!(t.names("renamed").await?, ["file"]);
+    check!(t.backend().describe("renamed").await?.link);
+    check_eq!(t.names("").await?, ["other/", "real/", "renamed/"]);
+    check_eq!(t.names("other").await?, ["real/", "dangling", "link"]);
+    check_eq!(t.get("real/file").await?, b"text\n");
+    Ok(())
+}
+
+/// Copying a link copies the link with its text.
+pub async fn copy_keeps_the_text(t: &Env) -> CaseResult {
+    t.put("real/file", "here").await?;
+    t.put("other/real/file", "elsewhere").await?;
+    t.link("link", "real/file").await?;
+    t.link("directory", "real").await?;
+    t.link("dangling", "gone").await?;
+    for name in ["link", "directory", "dangling"] {
+        copy(t, name, &format!("other/{name}"), false).await?;
+        let options = CopyOptions::default();
+        let (from, to) = (t.path(name)?, t.path(&format!("{name}-plain"))?);
+        t.backend().copy(&from, &to, options).await?;
+    }
+    check_eq!(t.get("link").await?, b"here");
+    check_eq!(t.get("link-plain").await?, b"here");
+    check_eq!(t.get("other/link").await?, b"elsewhere");
+    check_eq!(t.get("other/directory/file").await?, b"elsewhere");
+    for path in ["other/link", "other/directory", "directory-plain"] {
+        check!(t.backend().describe(path).await?.link, "{path} is no link");
+    }
+    check!(rows(t, "other").await?.contains(&link("dangling")));
+    Ok(())
+}
+
+/// The links in a copied directory are links in the copy.
+pub async fn recursive_copy_copies_links(t: &Env) -> CaseResult {
+    t.put_all(&["tree/file", "kept/file"]).await?;
+    t.link("tree/beside", "file").await?;
+    t.link("tree/kept", "../kept").await?;
+    t.link("tree/dangling", "gone").await?;
+    t.link("tree/up", "..").await?;
+    copy(t, "tree", "copy", false).await?;
+    let expected = [
+        ("kept".to_owned(), FileKind::Directory, true),
+        ("up".to_owned(), FileKind::Directory, true),
+        ("beside".to_owned(), FileKind::File, true),
+        link("dangling"),
+        ("file".to_owned(), FileKind::File, false),
+    ];
+    check_eq!(rows(t, "copy").await?, expected);
+    t.put("copy/file", "changed").await?;
+    check_eq!(t.get("copy/beside").await?, b"changed");
+    check_eq!(t.get("tree/beside").await?, b"text\n");
+    Ok(())
+}
+
+/// A link at the destination is in the way, whatever it leads to, and is what
+/// gets replaced when the caller says so.
+pub async fn link_at_the_destination_is_replaced_itself(t: &Env) -> CaseResult {
+    t.put("target", "kept").await?;
+    for (number, text) in ["target", "gone", "to"].into_iter().enumerate() {
+        let from = format!("from{number}");
+        t.link("to", text).await?;
+        t.put(&from, "new").await?;
+        t.fails(
+            ErrorKind::AlreadyExists,
+            rename(t, &from, "to", false).await,
+        )?;
+        t.fails(ErrorKind::AlreadyExists, copy(t, &from, "to", false).await)?;
+        copy(t, &from, "to", true).await?;
+        check!(
+            !t.backend().describe("to").await?.link,
+            "still a link to {text}"
+        );
+        t.backend().delete_file("to").await?;
+        t.link("to", text).await?;
+        rename(t, &from, "to", true).await?;
+        let entry = t.backend().describe("to").await?;
+        check_eq!((entry.link, entry.size), (false, Some(3)));
+        t.backend().delete_file("to").await?;
+    }
+    check_eq!(t.get("target").await?, b"kept");
+    check_eq!(t.names("").await?, ["target"]);
+    Ok(())
+}
+
+/// A link replaces a file when the caller says so, and never a directory.
+pub async fn link_replaces_a_file(t: &Env) -> CaseResult {
+    t.put_all(&["directory/file", "target", "one", "two"])
+        .await?;
+    t.put("target", "kept").await?;
+    t.link("link", "target").await?;
+    for overwrite in [false, true] {
+        let copied = copy(t, "link", "directory", overwrite).await;
+        t.fails(ErrorKind::AlreadyExists, copied)?;
+        let moved = rename(t, "link", "directory", overwrite).await;
+        t.fails(ErrorKind::AlreadyExists, moved)?;
+    }
+    copy(t, "link", "one", true).await?;
+    rename(t, "link", "two", true).await?;
+    for path in ["one", "two"] {
+        check_eq!(t.get(path).await?, b"kept");
+        check!(t.backend().describe(path).await?.link);
+    }
+    check_eq!(t.names("").await?, ["directory/", "one", "target", "two"]);
+    Ok(())
+}
+
+/// Things are moved and copied into and out of a linked directory.
+pub async fn parents_may_be_links(t: &Env) -> CaseResult {
+    t.put_all(&["real/out", "real/copied", "in", "copied-in"])
+        .await?;
+    t.link("link", "real").await?;
+    rename(t, "link/out", "out", false).await?;
+    rename(t, "in", "link/in", false).await?;
+    copy(t, "link/copied", "link/new/copied", false).await?;
+    copy(t, "copied-in", "link/copied-in", false).await?;
+    check_eq!(
+        t.names("real").await?,
+        ["new/", "copied", "copied-in", "in"]
+    );
+    check_eq!(t.names("real/new").await?, ["copied"]);
+    check_eq!(t.names("").await?, ["link/", "real/", "copied-in", "out"]);
+    Ok(())
+}
+
+/// Two names of one file are one file: nothing is moved or copied onto itself by
+/// way of a link, and nothing is lost.
+pub async fn onto_itself_through_a_link(t: &Env) -> CaseResult {
+    t.put("real/file", "kept").await?;
+    t.link("link", "real").await?;
+    for (from, to) in [("real/file", "link/file"), ("link/file", "real/file")] {
+        t.fails(ErrorKind::InvalidInput, rename(t, from, to, true).await)?;
+        t.fails(ErrorKind::InvalidInput, copy(t, from, to, true).await)?;
+        check_eq!(t.get("real/file").await?, b"kept");
+    }
+    check_eq!(t.names("real").await?, ["file"]);
+    Ok(())
+}
+
+/// Nothing is moved or copied into itself by way of a link, and no copy grows
+/// without end.
+pub async fn into_itself_through_a_link(t: &Env) -> CaseResult {
+    t.put("real/inner/file", "kept").await?;
+    t.link("link", "real/inner").await?;
+    t.link("real/up", "..").await?;
+    for to in ["link/new", "real/up/real/new", "link/deeper/new"] {
+        t.fails(ErrorKind::InvalidInput, rename(t, "real", to, false).await)?;
+        t.fails(ErrorKind::InvalidInput, copy(t, "real", to, false).await)?;
+    }
+    check_eq!(t.names("real").await?, ["inner/", "up/"]);
+    check_eq!(t.names("real/inner").await?, ["file"]);
+    Ok(())
+}
+
+/// Nothing outside is deleted, moved or copied, and nothing arrives there.
+pub async fn link_out_is_denied(t: &Env) -> CaseResult {
+    let outside = t.fixture().make_outside().await?;
+    t.put("file", "kept").await?;
+    let denied = ErrorKind::PermissionDenied;
+    let (file, stolen) = (t.path("file")?, t.path("stolen")?);
+    for (name, text) in [
+        ("absolute", outside.clone()),
+        ("climbing", climbing(&outside)),
+    ] {
+        t.link(name, &text).await?;
+        for suffix in ["secret", "new", "deeper/new"] {
+            let path = t.path(&format!("{name}/{suffix}"))?;
+            let answers = arrivals(t.backend(), &file, &path, Links::Follow).await;
+            all_fail(denied, &answers)?;
+        }
+        let secret = t.path(&format!("{name}/secret"))?;
+        let answers = departures(t.backend(), &secret, &stolen, Links::Follow).await;
+        all_fail(denied, &answers)?;
+    }
+    check_eq!(t.get("file").await?, b"kept");
+    t.fails(ErrorKind::NotFound, t.backend().describe("stolen").await)?;
+    t.fixture().check_outside().await
+}
+
+/// A link that leads outside can itself be moved, copied and deleted, and a copy
+/// of it is no way out.
+pub async fn link_out_itself_is_only_a_link(t: &Env) -> CaseResult {
+    let outside = t.fixture().make_outside().await?;
+    t.link("link", &outside).await?;
+    t.put("tree/file", "x").await?;
+    t.link("tree/out", &climbing(&outside)).await?;
+    rename(t, "link", "moved", false).await?;
+    copy(t, "moved", "copied", false).await?;
+    copy(t, "tree", "tree-copy", false).await?;
+    check_eq!(rows(t, "tree-copy").await?[1], link("out"));
+    for path in ["moved/secret", "copied/secret", "tree-copy/out/secret"] {
+        let read = t.backend().read_bytes(path).await;
+        t.fails(ErrorKind::PermissionDenied, read)?;
+    }
+    t.backend().delete_tree("moved").await?;
+    t.backend().delete_file("copied").await?;
+    t.backend().delete_tree("tree").await?;
+    t.backend().delete_tree("tree-copy").await?;
+    check!(t.names("").await?.is_empty());
+    t.fixture().check_outside().await
+}
+
+/// A call that refuses links refuses those above either path.
+pub async fn refused_above_either_path(t: &Env) -> CaseResult {
+    t.put_all(&["real/file", "file"]).await?;
+    t.link("link", "real").await?;
+    let refused = ErrorKind::IsALink;
+    let (file, to) = (t.path("file")?, t.path("to")?);
+    for path in ["link/new", "link/deeper/new", "link/file"] {
+        let path = t.path(path)?;
+        let answers = arrivals(t.backend(), &file, &path, Links::Refuse).await;
+        all_fail(refused, &answers)?;
+    }
+    let path = t.path("link/file")?;
+    let answers = departures(t.backend(), &path, &to, Links::Refuse).await;
+    all_fail(refused, &answers)?;
+    check_eq!(t.names("").await?, ["link/", "real/", "file"]);
+    check_eq!(t.names("real").await?, ["file"]);
+    Ok(())
+}
+
+/// A call that refuses links still moves, copies and deletes a link: it follows
+/// none.
+pub async fn refusing_acts_on_the_link_itself(t: &Env) -> CaseResult {
+    t.put("real/file", "kept").await?;
+    t.link("link", "real").await?;
+    let backend = t.backend();
+    let (from, to) = (t.path("link")?, t.path("copy")?);
+    let options = CopyOptions::default().links(Links::Refuse);
+    backend.copy(&from, &to, options).await?;
+    let options = RenameOptions::default().links(Links::Refuse);
+    backend.rename(&from, &t.path("moved")?, options).await?;
+    check_eq!(t.names("").await?, ["copy/", "moved/", "real/"]);
+    let options = DeleteOptions::default().links(Links::Refuse);
+    backend.delete(&to, options).await?;
+    let options = options.recursive(true);
+    backend.delete(&t.path("moved")?, options).await?;
+    check_eq!(t.names("").await?, ["real/"]);
+    check_eq!(t.names("real").await?, ["file"]);
+    Ok(())
+}
