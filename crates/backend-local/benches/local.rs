@@ -1,0 +1,76 @@
+//! A local directory beside ripgrep, the Python package and a bare tokio.
+//!
+//! `cargo xtask bench local` prepares the files and the peers, runs this, and
+//! reads the lines of JSON that it prints: one for each row. Our calls and the
+//! peer's are made by turns, because in blocks the same code differs from itself
+//! by a third.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark that cannot run should stop, and it prints what it found"
+)]
+
+#[path = "support/args.rs"]
+mod args;
+#[path = "support/job.rs"]
+mod job;
+#[path = "support/measure.rs"]
+mod measure;
+#[path = "support/memory.rs"]
+mod memory;
+#[path = "support/ours.rs"]
+mod ours;
+#[path = "support/peers.rs"]
+mod peers;
+
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use crate::args::{Args, Task};
+use crate::job::Job;
+use crate::ours::Ours;
+use crate::peers::Peers;
+
+fn main() {
+    // Commands run under a supervisor, and this program can be its own.
+    backend_local::supervisor::run_if_asked();
+    match Args::task(std::env::args().skip(1)) {
+        Task::Nothing => println!("nothing to measure; run `cargo xtask bench local`"),
+        Task::Grep { path, pattern } => println!("{}", memory::child(&path, &pattern)),
+        Task::Rows(args) => measure_rows(&args),
+    }
+}
+
+fn measure_rows(args: &Args) {
+    let runtime = Runtime::new().unwrap();
+    let busy = runtime.block_on(measure::busy());
+    println!("{}", json!({ "id": "busy", "busy": busy }));
+    let ours = Ours::open(args, &runtime);
+    let mut peers = Peers::new(args, &runtime);
+    for id in &args.rows {
+        eprintln!("measuring {id}");
+        println!("{}", measure_row(args, &ours, &mut peers, id));
+    }
+}
+
+/// One row's line of the output.
+fn measure_row(args: &Args, ours: &Ours<'_>, peers: &mut Peers<'_>, id: &str) -> Value {
+    match id {
+        "local_memory_big" => return memory::measure(id, &args.big),
+        "local_memory_many" => return memory::measure(id, &args.many),
+        _ => {}
+    }
+    let (name, peer) = id.rsplit_once('_').unwrap_or((id, ""));
+    let Some(job) = Job::named(name) else {
+        return json!({ "id": id, "error": "there is no such row" });
+    };
+    let our_call = |round| ours.turn(&job, round);
+    match peers.caller(peer, &job) {
+        Ok(their_call) => measure::by_turns(args.effort, our_call, their_call).to_json(id),
+        Err(error) => {
+            let alone = measure::alone(args.effort, our_call);
+            json!({ "id": id, "ours": alone, "error": error })
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What `cargo xtask bench` tells the benchmark on its command line.
+
+use std::path::PathBuf;
+
+use crate::measure::Effort;
+
+/// What this process is here for.
+#[derive(Debug)]
+pub(crate) enum Task {
+    Nothing,
+    /// One search, to find out what memory it takes.
+    Grep {
+        path: PathBuf,
+        pattern: String,
+    },
+    Rows(Args),
+}
+
+/// Where the files and the peers are. A path that no selected row needs is empty.
+#[derive(Debug, Default)]
+pub(crate) struct Args {
+    pub(crate) rows: Vec<String>,
+    /// A directory of sources.
+    pub(crate) tree: PathBuf,
+    /// A directory that is empty and may be filled.
+    pub(crate) scratch: PathBuf,
+    /// One large file.
+    pub(crate) big: PathBuf,
+    /// A directory of many small files.
+    pub(crate) many: PathBuf,
+    /// Peers; `None` if they are not to be had.
+    pub(crate) rg: Option<PathBuf>,
+    pub(crate) python: Option<PathBuf>,
+    pub(crate) script: PathBuf,
+    pub(crate) tokio: bool,
+    pub(crate) effort: Effort,
+}
+
+impl Args {
+    /// Without rows there is nothing to do: `cargo test` starts benchmarks too.
+    pub(crate) fn task(words: impl Iterator<Item = String>) -> Task {
+        // Cargo adds this to what it was told to pass on.
+        let mut words = words.filter(|word| word != "--bench");
+        let mut args = Self::default();
+        while let Some(word) = words.next() {
+            let mut value = || words.next().unwrap_or_default();
+            match word.as_str() {
+                "--child" => {
+                    let operation = value();
+                    assert_eq!(operation, "grep", "a child can only search");
+                    let (path, pattern) = (value().into(), value());
+                    return Task::Grep { path, pattern };
+                }
+                "--rows" => args.rows = value().split(',').map(str::to_owned).collect(),
+                "--tree" => args.tree = value().into(),
+                "--scratch" => args.scratch = value().into(),
+                "--big" => args.big = value().into(),
+                "--many" => args.many = value().into(),
+                "--rg" => args.rg = Some(value().into()),
+                "--python" => args.python = Some(value().into()),
+                "--script" => args.script = value().into(),
+                "--tokio" => args.tokio = true,
+                "--quick" => args.effort = Effort::QUICK,
+                _ => eprintln!("ignored: {word}"),
+            }
+        }
+        match args.rows.is_empty() {
+            true => Task::Nothing,
+            false => Task::Rows(args),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Our side of every workload.
+
+use std::fs;
+use std::time::Instant;
+
+use backend_core::ops::{Command, EditOptions, GlobQuery, GrepQuery, TextOptions, WriteOptions};
+use backend_core::{Backend as _, Edit, Result, VPath};
+use backend_local::LocalBackend;
+use bytes::Bytes;
+use tokio::runtime::Runtime;
+
+use crate::args::Args;
+use crate::job::{self, Job, OUR_FILES, READ_FILE, THEIR_FILES};
+use crate::measure::Sample;
+
+/// The backends that are measured, and the runtime they are called from.
+#[derive(Debug)]
+pub(crate) struct Ours<'a> {
+    runtime: &'a Runtime,
+    tree: Option<LocalBackend>,
+    scratch: LocalBackend,
+    /// The scratch directory once more, with commands.
+    commands: Option<LocalBackend>,
+}
+
+impl<'a> Ours<'a> {
+    pub(crate) fn open(args: &Args, runtime: &'a Runtime) -> Self {
+        for name in [READ_FILE, OUR_FILES.edit, THEIR_FILES.edit] {
+            fs::write(args.scratch.join(name), job::fifty_lines()).unwrap();
+        }
+        for name in [OUR_FILES.write, THEIR_FILES.write] {
+            fs::write(args.scratch.join(name), job::one_kib()).unwrap();
+        }
+        let scratch = LocalBackend::builder(&args.scratch);
+        let has_tree = !args.tree.as_os_str().is_empty();
+        let runs_commands = args.rows.iter().any(|id| id.contains("_execute_"));
+        let commands = runs_commands.then(|| scratch.clone().enable_execute(true));
+        Self {
+            runtime,
+            tree: has_tree.then(|| LocalBackend::builder(&args.tree).open().unwrap()),
+            scratch: scratch.open().unwrap(),
+            commands: commands.map(|builder| builder.open().unwrap()),
+        }
+    }
+
+    /// Does `job` as often as a turn has it, and returns the last sample.
+    pub(crate) fn turn(&self, job: &Job, round: usize) -> Sample {
+        let n_calls = job.calls_per_turn();
+        let numbers = round * n_calls..(round + 1) * n_calls;
+        let samples: Vec<_> = numbers.map(|number| self.call(job, number)).collect();
+        *samples.last().unwrap()
+    }
+
+    /// What the call returns is dropped after the clock has stopped.
+    fn call(&self, job: &Job, number: usize) -> Sample {
+        match *job {
+            Job::Grep { pattern, max } => {
+                let query = GrepQuery::new(VPath::root(), pattern)
+                    .max_matches(max.unwrap_or(usize::MAX))
+                    .max_bytes(usize::MAX);
+                let (sample, found) = self.timed(self.tree().grep(query));
+                sample.with_size(found.matches)
+            }
+            Job::Glob { pattern, .. } => {
+                let query = GlobQuery::new(VPath::root(), pattern).limit(usize::MAX);
+                let (sample, found) = self.timed(self.tree().glob(query));
+                sample.with_size(found.files.len())
+            }
+            Job::Read => {
+                let path = path(READ_FILE);
+                let read = self.scratch.read_text(&path, TextOptions::default());
+                let (sample, window) = self.timed(read);
+                sample.with_size(window.lines().len())
+            }
+            Job::Edit => {
+                let (old, new) = job::edited(number);
+                let (path, edits) = (path(OUR_FILES.edit), [Edit::new(old, new)]);
+                let edit = self.scratch.edit(&path, &edits, EditOptions::default());
+                let (sample, outcome) = self.timed(edit);
+                sample.with_size(outcome.replacements.iter().sum())
+            }
+            Job::Write => {
+                let (path, content) = (path(OUR_FILES.write), Bytes::from(job::one_kib()));
+                let options = WriteOptions::default();
+                let write = self.scratch.write(&path, content.into(), options);
+                self.timed(write).0.with_size(1)
+            }
+            Job::Execute => {
+                let sandbox = self.commands.as_ref().unwrap().as_sandbox().unwrap();
+                let (sample, outcome) = self.timed(sandbox.execute(Command::new("true")));
+                assert!(outcome.status.success());
+                sample.with_size(1)
+            }
+        }
+    }
+
+    fn timed<T>(&self, work: impl Future<Output = Result<T>>) -> (Sample, T) {
+        let start = Instant::now();
+        let done = self.runtime.block_on(work);
+        let sample = Sample::since(start);
+        (sample, done.unwrap())
+    }
+
+    fn tree(&self) -> &LocalBackend {
+        self.tree.as_ref().unwrap()
+    }
+}
+
+fn path(name: &str) -> VPath {
+    VPath::parse(&format!("/{name}")).unwrap()
+}

@@ -1,0 +1,204 @@
+//! The other side of every workload.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use crate::args::Args;
+use crate::job::{self, Job, READ_FILE, THEIR_FILES};
+use crate::measure::Sample;
+
+/// A call of a peer; it gets the number of its round.
+type Call<'a> = Box<dyn FnMut(usize) -> Sample + 'a>;
+
+/// Whoever does the same work.
+#[derive(Debug)]
+pub(crate) struct Peers<'r> {
+    rg: Option<Rg>,
+    python: Option<Python>,
+    /// The runtime that our side uses as well.
+    tokio: Option<&'r Runtime>,
+}
+
+impl<'r> Peers<'r> {
+    pub(crate) fn new(args: &Args, runtime: &'r Runtime) -> Self {
+        let rg = |program: &PathBuf| Rg::new(program, &args.tree);
+        let python = |program: &PathBuf| Python::start(program, args);
+        Self {
+            rg: args.rg.as_ref().map(rg),
+            python: args.python.as_ref().map(python),
+            tokio: args.tokio.then_some(runtime),
+        }
+    }
+
+    /// What does `job` by the peer of that name, or why nothing does.
+    pub(crate) fn caller<'a>(
+        &'a mut self,
+        peer: &str,
+        job: &'a Job,
+    ) -> Result<Call<'a>, &'static str> {
+        match (peer, self) {
+            ("rg", Self { rg: Some(rg), .. }) => Ok(Box::new(|_| rg.call(job))),
+            (
+                "py",
+                Self {
+                    python: Some(python),
+                    ..
+                },
+            ) => Ok(Box::new(|round| python.call(job, round))),
+            (
+                "tokio",
+                Self {
+                    tokio: Some(tokio), ..
+                },
+            ) => Ok(Box::new(|_| bare_command(tokio))),
+            _ => Err("the peer is not available"),
+        }
+    }
+}
+
+/// The program `rg`, from its start to its exit, with its output read to the end.
+#[derive(Debug)]
+struct Rg {
+    program: PathBuf,
+    tree: PathBuf,
+    /// Kept, so that only the first call pays for its pages.
+    output: Vec<u8>,
+}
+
+impl Rg {
+    fn new(program: &Path, tree: &Path) -> Self {
+        Self {
+            program: program.to_owned(),
+            tree: tree.to_owned(),
+            output: Vec::new(),
+        }
+    }
+
+    fn call(&mut self, job: &Job) -> Sample {
+        let mut command = Command::new(&self.program);
+        command.arg("--no-require-git");
+        match *job {
+            Job::Grep { pattern, .. } => command.args(["--line-number", pattern, "."]),
+            Job::Glob { pattern, .. } => command.args(["--files", "-g", pattern]),
+            _ => unreachable!("rg only searches"),
+        };
+        command
+            .current_dir(&self.tree)
+            .env_remove("RIPGREP_CONFIG_PATH")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        self.output.clear();
+        let start = Instant::now();
+        let mut child = command.spawn().unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_to_end(&mut self.output).unwrap();
+        let status = child.wait().unwrap();
+        let sample = Sample::since(start);
+        assert!(status.success(), "rg failed or found nothing ({status})");
+        let sample = sample.with_size(count_results(&self.output));
+        Sample {
+            size: job.asked_for(sample.size),
+            ..sample
+        }
+    }
+}
+
+/// Lines of the output, without those that only say that a binary file matches.
+fn count_results(output: &[u8]) -> usize {
+    let is_result = |line: &&[u8]| !line.is_empty() && !is_binary_note(line);
+    output
+        .split(|byte| *byte == b'\n')
+        .filter(is_result)
+        .count()
+}
+
+fn is_binary_note(line: &[u8]) -> bool {
+    let note = b": binary file matches (found ";
+    line.ends_with(b")") && line.windows(note.len()).any(|window| window == note)
+}
+
+/// The Python package, in a process that stays and times itself.
+#[derive(Debug)]
+struct Python {
+    child: Child,
+    requests: Option<ChildStdin>,
+    replies: BufReader<ChildStdout>,
+    tree: PathBuf,
+    scratch: PathBuf,
+}
+
+impl Python {
+    fn start(program: &Path, args: &Args) -> Self {
+        let mut child = Command::new(program)
+            .arg(&args.script)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self {
+            requests: child.stdin.take(),
+            replies: BufReader::new(child.stdout.take().unwrap()),
+            child,
+            tree: args.tree.clone(),
+            scratch: args.scratch.clone(),
+        }
+    }
+
+    fn call(&mut self, job: &Job, round: usize) -> Sample {
+        let (tree, scratch) = (&self.tree, &self.scratch);
+        let mut request = match *job {
+            Job::Grep { pattern, .. } => json!({ "op": "grep", "root": tree, "pattern": pattern }),
+            Job::Glob { pathlib, .. } => json!({ "op": "glob", "root": tree, "pattern": pathlib }),
+            Job::Read => json!({ "op": "read", "root": scratch, "path": READ_FILE }),
+            Job::Edit => {
+                let (old, new) = job::edited(round);
+                let path = THEIR_FILES.edit;
+                json!({ "op": "edit", "root": scratch, "path": path, "old": old, "new": new })
+            }
+            Job::Write => {
+                let (path, content) = (THEIR_FILES.write, job::one_kib());
+                json!({ "op": "write", "root": scratch, "path": path, "content": content })
+            }
+            Job::Execute => unreachable!("commands are compared with tokio"),
+        };
+        request["calls"] = json!(job.calls_per_turn());
+        let requests = self.requests.as_mut().unwrap();
+        writeln!(requests, "{request}").unwrap();
+        let mut reply = String::new();
+        self.replies.read_line(&mut reply).unwrap();
+        let reply: Value = serde_json::from_str(&reply).unwrap();
+        let number = |key| reply.get(key).and_then(Value::as_u64).unwrap();
+        Sample {
+            nanos: number("nanos"),
+            size: job.asked_for(number("size")),
+        }
+    }
+}
+
+impl Drop for Python {
+    fn drop(&mut self) {
+        // The end of its input ends it.
+        self.requests = None;
+        let _ = self.child.wait();
+    }
+}
+
+/// What everybody would write: a shell and two pipes.
+fn bare_command(runtime: &Runtime) -> Sample {
+    let start = Instant::now();
+    let output = runtime.block_on(async {
+        tokio::process::Command::new("sh")
+            .args(["-c", "true"])
+            .stdin(Stdio::null())
+            .output()
+            .await
+    });
+    let sample = Sample::since(start);
+    assert!(output.unwrap().status.success());
+    sample.with_size(1)
+}

@@ -1,0 +1,376 @@
+//! [`LocalBackend`]: the contract over [`Space`].
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use backend_core::ops::{
+    Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry,
+    FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, LsOptions, ReadOptions,
+    RenameOptions, ResolveOptions, StatOptions, TextOptions, WriteOptions, WriteOutcome,
+};
+use backend_core::text::TextWindow;
+use backend_core::{
+    Backend, BackendInfo, Capabilities, Edit, Error, Operation, Result, Sandbox, VPath,
+};
+use bytes::{Bytes, BytesMut};
+use futures::stream::{BoxStream, StreamExt as _};
+
+use crate::builder::Builder;
+use crate::engine;
+use crate::exec::Runner;
+use crate::fs::{Caller, Pending, Space};
+use crate::search::{self, ReadAbove, Start};
+
+/// The backend's name in messages.
+const NAME: &str = "local";
+
+/// Small pieces of a stream are gathered up to this before they are written.
+const GATHERED_BYTES: usize = 256 * 1024;
+
+/// A directory of this machine.
+///
+/// Clones share one place. Files are reached by handle and never by a path of
+/// the host, so that nothing outside the directory can be read or changed
+/// through it, whatever links lie inside and whoever moves them.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> backend_core::Result<()> {
+/// use backend_core::BackendExt as _;
+/// use backend_local::LocalBackend;
+///
+/// # let directory = tempfile::tempdir().unwrap();
+/// let backend = LocalBackend::builder(directory.path()).open()?;
+/// backend.write_file("notes/today.md", "buy milk\n").await?;
+/// assert_eq!(backend.read_string("/notes/today.md").await?, "buy milk\n");
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone)]
+pub struct LocalBackend {
+    pub(crate) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) space: Space,
+    /// What runs commands, if they may run.
+    pub(crate) runner: Option<Runner>,
+    /// Whether searches see hidden entries without being asked.
+    hidden: bool,
+    /// Whether searches see ignored entries without being asked.
+    ignored: bool,
+}
+
+impl LocalBackend {
+    /// Options for a backend on the directory `root`.
+    pub fn builder(root: impl Into<PathBuf>) -> Builder {
+        Builder::new(root.into())
+    }
+
+    pub(crate) fn open_with(builder: Builder) -> Result<Self> {
+        let space = Space::open(&builder).map_err(|error| error.on(NAME))?;
+        let runner = match builder.enable_execute {
+            true => {
+                let directories = space.host_directories();
+                let opened = Runner::open(&builder.commands, &directories, builder.read_only);
+                Some(opened.map_err(|error| error.on(NAME))?)
+            }
+            false => None,
+        };
+        let (hidden, ignored) = (builder.hidden, builder.ignored);
+        let inner = Inner {
+            space,
+            runner,
+            hidden,
+            ignored,
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    fn space(&self) -> &Space {
+        &self.inner.space
+    }
+
+    /// Notes that an operation began or ended.
+    fn used(&self) {
+        if let Some(runner) = &self.inner.runner {
+            runner.touch();
+        }
+    }
+
+    /// Does `work` where it may wait for the disk, as long as somebody waits for
+    /// it.
+    async fn on_disk<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Space, &Caller) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (inner, caller) = (Arc::clone(&self.inner), Caller::default());
+        let _presence = caller.presence();
+        self.used();
+        let done = engine::blocking(move || work(&inner.space, &caller)).await;
+        self.used();
+        done
+    }
+
+    async fn write_stream(
+        &self,
+        path: VPath,
+        mut stream: BoxStream<'static, Result<Bytes>>,
+        options: WriteOptions,
+    ) -> Result<WriteOutcome> {
+        let mut pending = self
+            .on_disk(move |space, _| space.begin_write(&path, options))
+            .await?;
+        let mut gathered = BytesMut::new();
+        while let Some(piece) = stream.next().await {
+            let piece = piece?;
+            if gathered.is_empty() && piece.len() >= GATHERED_BYTES {
+                pending = self.append(pending, piece).await?;
+                continue;
+            }
+            gathered.extend_from_slice(&piece);
+            if gathered.len() >= GATHERED_BYTES {
+                pending = self.append(pending, gathered.split().freeze()).await?;
+            }
+        }
+        self.on_disk(move |space, caller| {
+            pending.append(&gathered)?;
+            space.finish_write(pending, caller)
+        })
+        .await
+    }
+
+    async fn append(&self, mut pending: Pending, piece: Bytes) -> Result<Pending> {
+        self.on_disk(move |_, _| pending.append(&piece).map(|()| pending))
+            .await
+    }
+
+    fn read_above(&self) -> Arc<ReadAbove> {
+        let inner = Arc::clone(&self.inner);
+        Arc::new(move |path| inner.space.read_above(path))
+    }
+}
+
+fn context(operation: Operation, path: &VPath) -> impl FnOnce(Error) -> Error {
+    Error::context(NAME, operation, path)
+}
+
+#[async_trait]
+impl Backend for LocalBackend {
+    fn info(&self) -> BackendInfo {
+        let mut capabilities = Capabilities::default()
+            .with_links()
+            .with_modes()
+            .with_times()
+            .with_durable();
+        capabilities.writable = !self.space().read_only;
+        match &self.inner.runner {
+            None => BackendInfo::new(NAME, capabilities),
+            Some(runner) => BackendInfo::new(NAME, capabilities.with_commands())
+                .containment(runner.containment()),
+        }
+    }
+
+    fn working_dir(&self) -> VPath {
+        self.space().working_dir()
+    }
+
+    fn as_sandbox(&self) -> Option<&dyn Sandbox> {
+        self.inner.runner.as_ref().map(|_| self as &dyn Sandbox)
+    }
+
+    async fn resolve(&self, path: &VPath, _: ResolveOptions) -> Result<VPath> {
+        let wanted = path.clone();
+        let resolved = self.on_disk(move |space, _| space.resolve(&wanted)).await;
+        resolved.map_err(context(Operation::Resolve, path))
+    }
+
+    async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
+        self.used();
+        if let Some(entry) = self.space().stat_cached(path, options.links) {
+            return Ok(entry);
+        }
+        let wanted = path.clone();
+        let found = self
+            .on_disk(move |space, _| space.stat(&wanted, options.links))
+            .await;
+        found.map_err(context(Operation::Stat, path))
+    }
+
+    async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
+        let wanted = path.clone();
+        let listing = self
+            .on_disk(move |space, caller| space.ls(&wanted, &options, caller))
+            .await;
+        listing.map_err(context(Operation::Ls, path))
+    }
+
+    async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
+        self.used();
+        let read = match self.space().read_cached(path, &options) {
+            Some(read) => read,
+            None => {
+                let wanted = path.clone();
+                self.on_disk(move |space, caller| space.read(&wanted, &options, caller))
+                    .await
+            }
+        };
+        read.map_err(context(Operation::Read, path))
+    }
+
+    async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
+        self.used();
+        let window = match self.space().read_text_cached(path, &options) {
+            Some(window) => window,
+            None => {
+                let wanted = path.clone();
+                self.on_disk(move |space, caller| space.read_text(&wanted, &options, caller))
+                    .await
+            }
+        };
+        window.map_err(context(Operation::ReadText, path))
+    }
+
+    async fn write(
+        &self,
+        path: &VPath,
+        content: Content,
+        options: WriteOptions,
+    ) -> Result<WriteOutcome> {
+        let wanted = path.clone();
+        let written = match content {
+            Content::Bytes(content) => {
+                self.on_disk(move |space, caller| space.write(&wanted, &content, options, caller))
+                    .await
+            }
+            Content::Stream(stream) => self.write_stream(wanted, stream, options).await,
+        };
+        written.map_err(context(Operation::Write, path))
+    }
+
+    async fn edit(
+        &self,
+        path: &VPath,
+        edits: &[Edit],
+        options: EditOptions,
+    ) -> Result<EditOutcome> {
+        let (wanted, edits) = (path.clone(), edits.to_vec());
+        let edited = self
+            .on_disk(move |space, caller| space.edit(&wanted, &edits, &options, caller))
+            .await;
+        edited.map_err(context(Operation::Edit, path))
+    }
+
+    async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
+        let wanted = path.clone();
+        let created = self
+            .on_disk(move |space, _| space.create_dir(&wanted, options))
+            .await;
+        created.map_err(context(Operation::CreateDir, path))
+    }
+
+    async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
+        let wanted = path.clone();
+        let deleted = self
+            .on_disk(move |space, caller| space.delete(&wanted, &options, caller))
+            .await;
+        deleted.map_err(context(Operation::Delete, path))
+    }
+
+    async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
+        let (source, target) = (from.clone(), to.clone());
+        let moved = self
+            .on_disk(move |space, caller| space.rename(&source, &target, &options, caller))
+            .await;
+        moved.map_err(context(Operation::Rename, from))
+    }
+
+    async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
+        let (source, target) = (from.clone(), to.clone());
+        let copied = self
+            .on_disk(move |space, caller| space.copy(&source, &target, &options, caller))
+            .await;
+        copied.map_err(context(Operation::Copy, from))
+    }
+
+    async fn glob(&self, mut query: GlobQuery) -> Result<GlobResult> {
+        query.hidden |= self.inner.hidden;
+        query.ignored |= self.inner.ignored;
+        let (path, links, inner) = (query.path.clone(), query.links, Arc::clone(&self.inner));
+        let start = path.clone();
+        let open = move || {
+            let directory = inner.space.open_directory(&start, links)?;
+            Ok(Start::Directory(directory, start))
+        };
+        self.used();
+        let found = search::glob(open, query, self.read_above()).await;
+        self.used();
+        found.map_err(context(Operation::Glob, &path))
+    }
+
+    async fn grep(&self, mut query: GrepQuery) -> Result<GrepResult> {
+        query.hidden |= self.inner.hidden;
+        query.ignored |= self.inner.ignored;
+        let (path, links, inner) = (query.path.clone(), query.links, Arc::clone(&self.inner));
+        let start = path.clone();
+        let open = move || inner.space.open_start(&start, links);
+        self.used();
+        let found = search::grep(open, query, self.read_above()).await;
+        self.used();
+        found.map_err(context(Operation::Grep, &path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use backend_core::ops::{ContentHash, WriteMode};
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    /// Waits until nothing works for the backend any more.
+    async fn idle(backend: &LocalBackend) {
+        let idle = async {
+            while Arc::strong_count(&backend.inner) > 1 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), idle)
+            .await
+            .unwrap();
+    }
+
+    /// Drops a call that would take an hour, after it has begun.
+    async fn dropped<T>(call: impl Future<Output = T>) {
+        let begun = Duration::from_millis(20);
+        assert!(tokio::time::timeout(begun, call).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_call_that_is_dropped_ends_and_leaves_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = std::fs::File::create(directory.path().join("sparse")).unwrap();
+        file.set_len(1 << 43).unwrap();
+        let backend = LocalBackend::builder(directory.path()).open().unwrap();
+        let (path, copy) = (VPath::parse("sparse").unwrap(), VPath::root());
+        let text = TextOptions::default();
+        dropped(backend.read_text(&path, text)).await;
+        dropped(backend.read_text(&path, text.offset(u64::MAX))).await;
+        let mode = WriteMode::IfUnchanged(ContentHash::of(b""));
+        let options = WriteOptions::default().mode(mode);
+        dropped(backend.write(&path, "x".into(), options)).await;
+        let copy = copy.child("copy").unwrap();
+        drop(
+            backend
+                .copy(&path, &copy, CopyOptions::default())
+                .now_or_never(),
+        );
+        idle(&backend).await;
+        let left = std::fs::read_dir(directory.path()).unwrap();
+        assert_eq!(left.count(), 1);
+    }
+}

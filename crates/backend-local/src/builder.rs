@@ -1,0 +1,127 @@
+//! [`Builder`]: everything that can be chosen about a [`LocalBackend`].
+
+use std::path::PathBuf;
+
+use backend_core::Result;
+
+use crate::backend::LocalBackend;
+use crate::exec::Commands;
+
+/// How paths of the backend relate to paths of the host.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NameSpace {
+    /// `/` is the root directory. The host's path of it is never shown.
+    #[default]
+    Virtual,
+    /// Paths are those of the host, confined to the root directory and these
+    /// further ones. Relative paths start at the root directory.
+    Host {
+        /// Directories besides the root.
+        allowed: Vec<PathBuf>,
+    },
+}
+
+/// How a path is followed beneath the root.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Resolution {
+    /// By the kernel (`openat2`) where it can, else component by component.
+    #[default]
+    Auto,
+    /// Component by component, each opened without following a link.
+    Components,
+}
+
+/// Options of a [`LocalBackend`], from [`LocalBackend::builder`].
+#[derive(Debug, Clone)]
+#[must_use = "a builder does nothing until `open`"]
+pub struct Builder {
+    pub(crate) root: PathBuf,
+    pub(crate) create_root: bool,
+    pub(crate) names: NameSpace,
+    pub(crate) resolution: Resolution,
+    pub(crate) read_only: bool,
+    pub(crate) hidden: bool,
+    pub(crate) ignored: bool,
+    pub(crate) enable_execute: bool,
+    pub(crate) commands: Commands,
+}
+
+impl Builder {
+    pub(crate) fn new(root: PathBuf) -> Self {
+        Self {
+            root,
+            create_root: false,
+            names: NameSpace::default(),
+            resolution: Resolution::default(),
+            read_only: false,
+            hidden: false,
+            ignored: false,
+            enable_execute: false,
+            commands: Commands::default(),
+        }
+    }
+
+    /// Creates the root (and the allowed directories) if missing. Off by
+    /// default: a mistyped root is an error.
+    pub fn create_root(mut self, create_root: bool) -> Self {
+        self.create_root = create_root;
+        self
+    }
+
+    /// Sets how paths relate to those of the host.
+    pub fn names(mut self, names: NameSpace) -> Self {
+        self.names = names;
+        self
+    }
+
+    /// Sets how paths are followed.
+    pub fn resolution(mut self, resolution: Resolution) -> Self {
+        self.resolution = resolution;
+        self
+    }
+
+    /// Refuses every change through this backend's file operations. Commands
+    /// are another matter: see [`enable_execute`](Self::enable_execute).
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
+        self
+    }
+
+    /// Makes searches see hidden entries without being asked.
+    pub fn search_hidden(mut self, hidden: bool) -> Self {
+        self.hidden = hidden;
+        self
+    }
+
+    /// Makes searches see what ignore files exclude without being asked.
+    pub fn search_ignored(mut self, ignored: bool) -> Self {
+        self.ignored = ignored;
+        self
+    }
+
+    /// Lets commands run. Off by default.
+    pub fn enable_execute(mut self, enable_execute: bool) -> Self {
+        self.enable_execute = enable_execute;
+        self
+    }
+
+    /// Sets how commands run, once they may.
+    pub fn commands(mut self, commands: Commands) -> Self {
+        self.commands = commands;
+        self
+    }
+
+    /// Opens the directory.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`, `NotADirectory` and `PermissionDenied` for the root and the
+    /// allowed directories; `Unsupported` for a confinement or limit that this
+    /// host cannot enforce; `Config` for options that exclude each other, and for
+    /// a directory that cannot be named by its path because that is not UTF-8.
+    pub fn open(self) -> Result<LocalBackend> {
+        LocalBackend::open_with(self)
+    }
+}

@@ -1,0 +1,66 @@
+//! The threads on which all of this process's local backends work.
+//!
+//! One thread drives an event loop for commands (pipes, timeouts, kills); file
+//! operations that may block go to its pool. Neither belongs to a caller's
+//! runtime: a call that is dropped ends even if nobody polls again, and callers
+//! need no runtime at all.
+
+use std::io;
+use std::sync::OnceLock;
+
+use backend_core::{Error, Result};
+use tokio::runtime::{Builder, Handle};
+
+/// Threads that may wait for the disk at once.
+const BLOCKING_THREADS: usize = 64;
+
+/// The event loop, which is started by the first call.
+pub(crate) fn handle() -> Result<&'static Handle> {
+    static ENGINE: OnceLock<Handle> = OnceLock::new();
+    if let Some(handle) = ENGINE.get() {
+        return Ok(handle);
+    }
+    let started = start().map_err(|source| {
+        Error::unavailable("no thread could be started for local work; raise the process limit")
+            .with_source(source)
+    })?;
+    Ok(ENGINE.get_or_init(|| started))
+}
+
+fn start() -> io::Result<Handle> {
+    let runtime = Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .max_blocking_threads(BLOCKING_THREADS)
+        .thread_name("local-files")
+        .build()?;
+    let handle = runtime.handle().clone();
+    std::thread::Builder::new()
+        .name("local-engine".into())
+        .spawn(move || runtime.block_on(std::future::pending::<()>()))?;
+    Ok(handle)
+}
+
+/// Runs `work` where it may block. Once begun it runs to its end, also if the
+/// caller goes away; before that, a caller that goes away takes it along.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let mut task = Abort(handle()?.spawn_blocking(work));
+    match (&mut task.0).await {
+        Ok(result) => result,
+        Err(error) if error.is_panic() => Err(Error::internal(
+            "a file operation panicked; please report this",
+        )),
+        Err(_) => Err(Error::unavailable("the process is ending")),
+    }
+}
+
+/// Takes work that has not begun back when dropped.
+struct Abort<T>(tokio::task::JoinHandle<T>);
+
+impl<T> Drop for Abort<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

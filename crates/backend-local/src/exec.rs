@@ -1,0 +1,114 @@
+//! Running commands: settings, and the runner that owns what was started.
+
+use std::path::PathBuf;
+
+pub use environment::Environment;
+pub use locate::Supervisor;
+pub(crate) use runner::Runner;
+
+use crate::supervisor::Confinement;
+
+mod direct;
+mod environment;
+mod job;
+#[cfg(target_os = "linux")]
+mod link;
+mod locate;
+mod pump;
+mod run;
+mod runner;
+mod shells;
+
+/// How commands run.
+///
+/// ```
+/// use backend_local::{Commands, Environment, Limits};
+///
+/// let commands = Commands::new()
+///     .environment(Environment::inherit().allow("OPENAI_API_KEY").set("LANG", "C.UTF-8"))
+///     .limits(Limits::default().processes(200));
+/// ```
+#[derive(Debug, Clone, Default)]
+#[must_use]
+pub struct Commands {
+    pub(crate) shell: Option<PathBuf>,
+    pub(crate) environment: Environment,
+    pub(crate) supervisor: Supervisor,
+    pub(crate) confinement: Confinement,
+    pub(crate) limits: Limits,
+}
+
+impl Commands {
+    /// `/bin/sh`, this process's environment without its secrets, whatever
+    /// supervisor there is, no confinement and no limits.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the shell: an absolute path, or a name that is looked up in the
+    /// commands' `PATH`. It is called as `SHELL -c LINE`.
+    pub fn shell(mut self, shell: impl Into<PathBuf>) -> Self {
+        self.shell = Some(shell.into());
+        self
+    }
+
+    /// Sets what commands find in their environment.
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.environment = environment;
+        self
+    }
+
+    /// Sets which program watches over commands.
+    pub fn supervisor(mut self, supervisor: Supervisor) -> Self {
+        self.supervisor = supervisor;
+        self
+    }
+
+    /// Sets what commands may reach. Needs a supervisor.
+    pub fn confinement(mut self, confinement: Confinement) -> Self {
+        self.confinement = confinement;
+        self
+    }
+
+    /// Sets what commands may use up. Needs a supervisor.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+}
+
+/// What a command may use up. Nothing is limited by default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Limits {
+    pub(crate) cpu_seconds: Option<u64>,
+    pub(crate) file_bytes: Option<u64>,
+    pub(crate) memory_bytes: Option<u64>,
+    pub(crate) processes: Option<u64>,
+}
+
+impl Limits {
+    /// Sets the processor time of each process, in seconds.
+    pub fn cpu_seconds(mut self, seconds: u64) -> Self {
+        self.cpu_seconds = Some(seconds);
+        self
+    }
+
+    /// Sets the size of the largest file that a process may write.
+    pub fn file_bytes(mut self, bytes: u64) -> Self {
+        self.file_bytes = Some(bytes);
+        self
+    }
+
+    /// Sets the address space of each process, in bytes.
+    pub fn memory_bytes(mut self, bytes: u64) -> Self {
+        self.memory_bytes = Some(bytes);
+        self
+    }
+
+    /// Sets how many processes and threads there may be at once.
+    pub fn processes(mut self, processes: u64) -> Self {
+        self.processes = Some(processes);
+        self
+    }
+}

@@ -1,0 +1,181 @@
+//! Commands without a supervisor: started and ended by this process.
+//!
+//! What can be found is ended: the process group, the groups and sessions that
+//! its processes lead, their children, and what carries the marker variable.
+//! Elsewhere than on Linux, only the group.
+
+use std::ffi::OsString;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use backend_core::{Error, Result};
+use rustix::io::Errno;
+use rustix::process::Pid;
+use tokio::sync::watch;
+
+use super::job::{Exited, Extent, Start, spawn_error};
+use crate::supervisor::MARKER;
+
+/// Where an open descriptor can be named by a path.
+#[cfg(target_os = "linux")]
+const DESCRIPTORS: &str = "/proc/self/fd";
+#[cfg(not(target_os = "linux"))]
+const DESCRIPTORS: &str = "/dev/fd";
+
+/// A command that is a child of this process.
+#[derive(Debug)]
+pub(crate) struct Direct {
+    pid: u32,
+    exit: watch::Receiver<Option<Exited>>,
+    #[cfg(target_os = "linux")]
+    target: crate::supervisor::kill::Target,
+}
+
+impl Direct {
+    /// Starts a command. Must run on the engine.
+    pub(crate) fn start(
+        shell: &Path,
+        environment: &[(OsString, OsString)],
+        marker: &str,
+        start: Start,
+    ) -> Result<Self> {
+        let trouble = |error| spawn_error(false, error);
+        let directory = above_stdio(&start.directory).map_err(trouble)?;
+        let ends = start.ends;
+        let stderr = match ends.stderr {
+            Some(stderr) => stderr,
+            None => ends.stdout.try_clone().map_err(trouble)?,
+        };
+        #[cfg(target_os = "linux")]
+        let since = crate::supervisor::process::ticks();
+        let mut child = tokio::process::Command::new(shell)
+            // A line that begins with a dash is no option.
+            .args(["-c", "--"])
+            .arg(start.line)
+            .env_clear()
+            .envs(environment.iter().map(|(name, value)| (name, value)))
+            .envs(start.environment)
+            .env(MARKER, marker)
+            // The child goes there before its copy of the descriptor closes.
+            .current_dir(format!("{DESCRIPTORS}/{}", directory.as_raw_fd()))
+            .stdin(ends.stdin.map_or_else(Stdio::null, Stdio::from))
+            .stdout(Stdio::from(ends.stdout))
+            .stderr(Stdio::from(stderr))
+            .process_group(0)
+            .spawn()
+            .map_err(trouble)?;
+        let pid = child.id().unwrap_or_default();
+        let (tell, exit) = watch::channel(None);
+        // Always waited for: a child that is dropped makes tokio install a
+        // handler for signals of the whole process.
+        tokio::spawn(async move {
+            let status = child.wait().await;
+            let exited = status.map(|status| Exited {
+                signal: status.code().is_none(),
+                number: status.code().or(status.signal()).unwrap_or_default(),
+                group: has_group(pid),
+            });
+            tell.send_replace(exited.ok());
+        });
+        Ok(Self {
+            pid,
+            exit,
+            #[cfg(target_os = "linux")]
+            target: crate::supervisor::kill::Target {
+                groups: vec![pid.cast_signed()],
+                marker: crate::supervisor::kill::Marker::Is(marker.as_bytes().to_vec()),
+                since,
+                supervisor: None,
+            },
+        })
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    pub(crate) async fn exited(&mut self) -> Result<Exited> {
+        let exit = self.exit.wait_for(Option::is_some).await;
+        let exit = exit.ok().and_then(|exit| *exit);
+        exit.ok_or_else(|| Error::internal("the command's end could not be learned"))
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) async fn end(&self, extent: Extent, grace: Option<Duration>) -> Result<u32> {
+        use crate::supervisor::kill::{self, Scope};
+        let scope = match extent {
+            Extent::Group => Scope::Group,
+            Extent::Tree => Scope::Tree,
+        };
+        let mut target = self.target.clone();
+        if self.exit.borrow().is_some_and(|exited| !exited.group) {
+            // The number may be another's by now.
+            target.groups.clear();
+        }
+        crate::engine::blocking(move || {
+            Ok(match grace {
+                Some(grace) => kill::end(&target, scope, grace),
+                None => kill::count(&target, scope),
+            })
+        })
+        .await
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) async fn end(&self, _extent: Extent, grace: Option<Duration>) -> Result<u32> {
+        use rustix::process::Signal;
+        let group = Pid::from_raw(self.pid.cast_signed());
+        let (Some(group), true) = (group, has_group(self.pid)) else {
+            return Ok(0);
+        };
+        let Some(grace) = grace else {
+            return Ok(1);
+        };
+        let until = tokio::time::Instant::now() + grace;
+        let _ = rustix::process::kill_process_group(group, Signal::TERM);
+        let _ = rustix::process::kill_process_group(group, Signal::CONT);
+        while has_group(self.pid) && tokio::time::Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        if has_group(self.pid) {
+            let _ = rustix::process::kill_process_group(group, Signal::KILL);
+        }
+        Ok(1)
+    }
+}
+
+/// Ends every process whose marker begins like this.
+pub(crate) fn sweep(marker: String) {
+    #[cfg(target_os = "linux")]
+    {
+        use crate::supervisor::kill::{Marker, Scope, Target, end};
+        let target = Target {
+            groups: Vec::new(),
+            marker: Marker::StartsWith(marker.into_bytes()),
+            since: 0,
+            supervisor: None,
+        };
+        end(&target, Scope::Tree, backend_core::limits::KILL_GRACE);
+    }
+    #[cfg(not(target_os = "linux"))]
+    drop(marker);
+}
+
+/// Whether a process group has members.
+fn has_group(pid: u32) -> bool {
+    let group = Pid::from_raw(pid.cast_signed());
+    group.is_some_and(|group| {
+        !matches!(
+            rustix::process::test_kill_process_group(group),
+            Err(Errno::SRCH)
+        )
+    })
+}
+
+/// A descriptor that the child's standard streams do not replace.
+fn above_stdio(descriptor: &OwnedFd) -> std::io::Result<OwnedFd> {
+    Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, 3)?)
+}

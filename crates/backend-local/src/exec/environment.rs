@@ -1,0 +1,295 @@
+//! What commands find in their environment.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+/// Parts of a name that make a variable a secret, in any case.
+const SECRET_PARTS: &[&str] = &[
+    "KEY",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "CREDENTIAL",
+    "PRIVATE",
+    "COOKIE",
+    "SESSION_ID",
+];
+
+/// Words of a name, between underscores, that make a variable a secret.
+const SECRET_WORDS: &[&str] = &["PAT", "PWD", "PASS", "AUTH", "DSN", "JWT"];
+
+/// Whole names of secrets, and of doors to them: agents that sign for whoever
+/// reaches their socket, and addresses that usually hold a password.
+const SECRET_NAMES: &[&str] = &[
+    "SSH_AUTH_SOCK",
+    "SSH_AGENT_PID",
+    "GPG_AGENT_INFO",
+    "DATABASE_URL",
+    "REDIS_URL",
+    "MONGODB_URI",
+    "KUBECONFIG",
+];
+
+/// Set unless the caller sets them: nothing waits for somebody at a terminal.
+const DEFAULTS: &[(&str, &str)] = &[
+    // Pagers wait for a key.
+    ("PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("MANPAGER", "cat"),
+    ("SYSTEMD_PAGER", "cat"),
+    // Editors wait for a person; this one accepts what is there.
+    ("EDITOR", "true"),
+    ("VISUAL", "true"),
+    ("GIT_EDITOR", "true"),
+    ("GIT_SEQUENCE_EDITOR", "true"),
+    // Questions for a user name or a password fail at once.
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ASKPASS", "false"),
+    ("SSH_ASKPASS", "false"),
+    ("SSH_ASKPASS_REQUIRE", "never"),
+    ("SUDO_ASKPASS", "false"),
+    ("DEBIAN_FRONTEND", "noninteractive"),
+    ("PIP_NO_INPUT", "1"),
+    ("npm_config_yes", "true"),
+    // No colours and no cursor movements in what a model reads.
+    ("TERM", "dumb"),
+    ("NO_COLOR", "1"),
+    // Output that arrives when it is printed, also through a pipe.
+    ("PYTHONUNBUFFERED", "1"),
+];
+
+/// What a search for programs starts from if there is nothing else.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// What commands find in their environment, in layers: variables of this
+/// process, defaults that keep programs from waiting for a person, variables
+/// set here, variables of the command. Later ones win.
+///
+/// This process's environment is read once, when the backend is opened. Left out
+/// are variables whose names look like those of secrets: names that contain
+/// `KEY`, `TOKEN`, `SECRET`, `PASSWORD`, `PASSWD`, `PASSPHRASE`, `CREDENTIAL`,
+/// `PRIVATE`, `COOKIE` or `SESSION_ID`; names with one of the words `PAT`, `PWD`, `PASS`, `AUTH`, `DSN` or `JWT` between
+/// underscores; and `SSH_AUTH_SOCK`, `SSH_AGENT_PID`, `GPG_AGENT_INFO`,
+/// `DATABASE_URL`, `REDIS_URL`, `MONGODB_URI` and `KUBECONFIG`. In any case. This
+/// keeps secrets out of sight, not out of reach: a command that is not confined
+/// can read the environment of every process of the same user.
+///
+/// The defaults are `cat` for `PAGER`, `GIT_PAGER`, `MANPAGER` and
+/// `SYSTEMD_PAGER`; `true` for `EDITOR`, `VISUAL`, `GIT_EDITOR` and
+/// `GIT_SEQUENCE_EDITOR`; `false` for `GIT_ASKPASS`, `SSH_ASKPASS` and
+/// `SUDO_ASKPASS`; and `GIT_TERMINAL_PROMPT=0`, `SSH_ASKPASS_REQUIRE=never`,
+/// `DEBIAN_FRONTEND=noninteractive`, `PIP_NO_INPUT=1`, `npm_config_yes=true`,
+/// `TERM=dumb`, `NO_COLOR=1` and `PYTHONUNBUFFERED=1`.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct Environment {
+    inherit: bool,
+    allowed: Vec<OsString>,
+    /// Set or removed, in the order of the calls.
+    changes: Vec<(OsString, Option<OsString>)>,
+}
+
+impl Default for Environment {
+    fn default() -> Self {
+        Self::inherit()
+    }
+}
+
+impl Environment {
+    /// The variables of this process that do not look secret.
+    pub fn inherit() -> Self {
+        Self {
+            inherit: true,
+            allowed: Vec::new(),
+            changes: Vec::new(),
+        }
+    }
+
+    /// Of this process's variables only `PATH`, `HOME`, `USER`, `LANG`, `TZ` and
+    /// those that [`allow`](Self::allow) names.
+    pub fn empty() -> Self {
+        let allowed = ["PATH", "HOME", "USER", "LANG", "TZ"];
+        Self {
+            inherit: false,
+            allowed: allowed.map(OsString::from).to_vec(),
+            changes: Vec::new(),
+        }
+    }
+
+    /// Lets a variable of this process through, whatever its name looks like.
+    pub fn allow(mut self, name: impl Into<OsString>) -> Self {
+        self.allowed.push(name.into());
+        self
+    }
+
+    /// Sets a variable.
+    pub fn set(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.changes.push((name.into(), Some(value.into())));
+        self
+    }
+
+    /// Removes a variable, also one of the defaults.
+    pub fn remove(mut self, name: impl Into<OsString>) -> Self {
+        self.changes.push((name.into(), None));
+        self
+    }
+
+    /// Whether the caller decides about this variable.
+    pub(crate) fn decides(&self, name: &str) -> bool {
+        self.changes.iter().any(|(changed, _)| changed == name)
+    }
+
+    /// The first name that cannot name a variable, or whose value cannot be one.
+    pub(crate) fn broken(&self) -> Option<&OsStr> {
+        let nul = |text: &OsStr| text.as_encoded_bytes().contains(&0);
+        self.changes
+            .iter()
+            .find(|(name, value)| {
+                let bytes = name.as_encoded_bytes();
+                bytes.is_empty()
+                    || bytes.contains(&b'=')
+                    || nul(name)
+                    || value.as_deref().is_some_and(nul)
+            })
+            .map(|(name, _)| name.as_os_str())
+    }
+
+    /// The variables on top of which a command's own are set, given this
+    /// process's.
+    pub(crate) fn resolve(
+        &self,
+        host: impl Iterator<Item = (OsString, OsString)>,
+    ) -> BTreeMap<OsString, OsString> {
+        let mut variables: BTreeMap<_, _> = host.filter(|(name, _)| self.passes(name)).collect();
+        variables
+            .entry("PATH".into())
+            .or_insert_with(|| PATH.into());
+        for (name, value) in DEFAULTS {
+            variables.insert(name.into(), value.into());
+        }
+        for (name, value) in &self.changes {
+            match value {
+                Some(value) => variables.insert(name.clone(), value.clone()),
+                None => variables.remove(name),
+            };
+        }
+        variables
+    }
+
+    fn passes(&self, name: &OsStr) -> bool {
+        if self.allowed.iter().any(|allowed| allowed == name) {
+            return true;
+        }
+        // The directory is the command's, and so is this process's place in it.
+        self.inherit && name != "PWD" && name != "OLDPWD" && !looks_secret(name)
+    }
+}
+
+/// Whether a variable's name suggests that its value is nobody's business.
+fn looks_secret(name: &OsStr) -> bool {
+    let name = name.to_string_lossy().to_ascii_uppercase();
+    SECRET_NAMES.contains(&name.as_str())
+        || SECRET_PARTS.iter().any(|part| name.contains(part))
+        || name
+            .split(['_', '-', '.'])
+            .any(|word| SECRET_WORDS.contains(&word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host() -> impl Iterator<Item = (OsString, OsString)> {
+        [
+            ("PATH", "/x"),
+            ("HOME", "/home/a"),
+            ("PWD", "/old"),
+            ("PAGER", "less"),
+            ("OPENAI_API_KEY", "k"),
+            ("FOO", "bar"),
+        ]
+        .into_iter()
+        .map(|(name, value)| (name.into(), value.into()))
+    }
+
+    fn get(variables: &BTreeMap<OsString, OsString>, name: &str) -> Option<String> {
+        let value = variables.get(OsStr::new(name))?;
+        value.to_str().map(String::from)
+    }
+
+    #[test]
+    fn secrets_are_told_by_name() {
+        for name in [
+            "OPENAI_API_KEY",
+            "openai_api_key",
+            "AWS_SECRET_ACCESS_KEY",
+            "GITHUB_TOKEN",
+            "GH_PAT",
+            "PGPASSWORD",
+            "MYSQL_PWD",
+            "NPM_CONFIG__AUTH",
+            "GOOGLE_APPLICATION_CREDENTIALS",
+            "SSH_AUTH_SOCK",
+            "STRIPEKEY",
+            "SENTRY_DSN",
+        ] {
+            assert!(looks_secret(OsStr::new(name)), "{name}");
+        }
+        for name in [
+            "PATH",
+            "LD_LIBRARY_PATH",
+            "PYTHONPATH",
+            "HOME",
+            "LANG",
+            "XDG_SESSION_TYPE",
+            "COMPASS_HOME",
+            "GIT_AUTHOR_NAME",
+        ] {
+            assert!(!looks_secret(OsStr::new(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn later_layers_win() {
+        let variables = Environment::inherit()
+            .set("PAGER", "more")
+            .set("EMPTY", "")
+            .remove("NO_COLOR")
+            .resolve(host());
+        assert_eq!(get(&variables, "PATH").as_deref(), Some("/x"));
+        assert_eq!(get(&variables, "FOO").as_deref(), Some("bar"));
+        assert_eq!(get(&variables, "PAGER").as_deref(), Some("more"));
+        assert_eq!(get(&variables, "EMPTY").as_deref(), Some(""));
+        assert_eq!(get(&variables, "GIT_PAGER").as_deref(), Some("cat"));
+        for name in ["OPENAI_API_KEY", "PWD", "NO_COLOR"] {
+            assert_eq!(get(&variables, name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_default_beats_the_host_and_allow_beats_the_filter() {
+        let inherited = Environment::inherit().allow("OPENAI_API_KEY");
+        let variables = inherited.resolve(host());
+        assert_eq!(get(&variables, "PAGER").as_deref(), Some("cat"));
+        assert_eq!(get(&variables, "OPENAI_API_KEY").as_deref(), Some("k"));
+    }
+
+    #[test]
+    fn empty_is_nearly_empty() {
+        let variables = Environment::empty().resolve(host());
+        assert_eq!(get(&variables, "FOO"), None);
+        assert_eq!(get(&variables, "HOME").as_deref(), Some("/home/a"));
+        let bare = Environment::empty().resolve(std::iter::empty());
+        assert_eq!(get(&bare, "PATH").as_deref(), Some(PATH));
+    }
+
+    #[test]
+    fn impossible_names_are_found() {
+        for (name, value) in [("", "x"), ("A=B", "x"), ("A\0", "x"), ("A", "x\0")] {
+            assert!(Environment::empty().set(name, value).broken().is_some());
+        }
+        assert!(Environment::empty().set("A", "b=c").broken().is_none());
+    }
+}

@@ -1,0 +1,338 @@
+//! The host's side of a supervisor: starting it, and speaking with it.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use backend_core::limits::KILL_GRACE;
+use backend_core::{Error, ErrorKind, Result};
+use tokio::io::{AsyncReadExt, Interest};
+use tokio::net::UnixStream;
+use tokio::sync::{mpsc, watch};
+
+use super::locate::Program;
+use crate::supervisor::kill::{self, Marker, Scope, Target};
+use crate::supervisor::limits::Launch;
+use crate::supervisor::protocol::{
+    self, HEADER_BYTES, Hello, Reply, Request, VERSION, decode, encode, send_some,
+};
+use crate::supervisor::{Policy, SUPERVISE, process};
+
+/// How long a supervisor may take to answer the greeting. It may first have to
+/// be read from a slow disk.
+const GREETING: Duration = Duration::from_secs(10);
+
+/// What a supervisor is told once.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) shell: PathBuf,
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    pub(crate) policy: Option<Policy>,
+    pub(crate) launch: Option<Launch>,
+}
+
+/// A running supervisor.
+#[derive(Debug)]
+pub(crate) struct Link {
+    stream: UnixStream,
+    /// Held while a message is sent, so that messages do not mix.
+    turn: tokio::sync::Mutex<()>,
+    commands: Mutex<Commands>,
+    next: AtomicU64,
+    marker: String,
+    since: u64,
+    dead: AtomicBool,
+    /// Whether this side ended it.
+    closed: AtomicBool,
+    /// Becomes true when the supervisor's process has ended.
+    gone: watch::Sender<bool>,
+}
+
+type Commands = HashMap<u64, Listener>;
+
+/// Who hears of a command.
+#[derive(Debug)]
+struct Listener {
+    to: mpsc::UnboundedSender<Reply>,
+    pid: Option<i32>,
+}
+
+impl Link {
+    /// Starts a supervisor and greets it. Must run on the engine. `marker` is
+    /// how its commands' markers begin.
+    pub(crate) async fn start(
+        program: &Program,
+        settings: &Settings,
+        marker: String,
+    ) -> Result<Arc<Self>> {
+        let trouble = |text: String| start_error(program, &text);
+        let (stream, theirs) = pair().map_err(|error| trouble(error.to_string()))?;
+        let since = process::ticks();
+        let mut child = tokio::process::Command::new(&program.path)
+            .arg0("agentbox-supervisor")
+            .arg(format!("{SUPERVISE}{VERSION}"))
+            .env_clear()
+            // Its environment is no secret to commands, which can read it.
+            .envs(
+                settings
+                    .environment
+                    .iter()
+                    .map(|(name, value)| (name, value)),
+            )
+            .stdin(Stdio::from(theirs))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| trouble(error.to_string()))?;
+        let link = Arc::new(Self {
+            stream,
+            turn: tokio::sync::Mutex::new(()),
+            commands: Mutex::default(),
+            next: AtomicU64::new(1),
+            marker,
+            since,
+            dead: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+            gone: watch::channel(false).0,
+        });
+        let greeted = tokio::time::timeout(GREETING, link.greet(settings)).await;
+        let answer = match greeted {
+            Ok(Ok(Reply::Ready)) => Ok(()),
+            Ok(Ok(Reply::Refused(text))) => Err(Error::unsupported(format!(
+                "the supervisor {} refused: {}; change what is asked of it or its version",
+                program.path.display(),
+                backend_core::Quoted::new(&text)
+            ))),
+            Ok(_) => Err(trouble("it is no supervisor".into())),
+            Err(_) => Err(trouble("it did not answer".into())),
+        };
+        if answer.is_err() {
+            link.close();
+            let _ = child.start_kill();
+        }
+        // Always waited for: a child that is dropped makes tokio install a
+        // handler for signals of the whole process.
+        let waiting = Arc::clone(&link);
+        tokio::spawn(async move {
+            let _ = child.wait().await;
+            waiting.gone.send_replace(true);
+        });
+        answer?;
+        let reading = Arc::clone(&link);
+        tokio::spawn(async move { reading.listen().await });
+        Ok(link)
+    }
+
+    async fn greet(&self, settings: &Settings) -> io::Result<Reply> {
+        let bytes = |text: &OsString| text.as_bytes().to_vec();
+        let variables = settings.environment.iter();
+        let hello = Hello {
+            host: rustix::process::getpid().as_raw_nonzero().get(),
+            shell: settings.shell.as_os_str().as_bytes().to_vec(),
+            environment: variables
+                .map(|(name, value)| (bytes(name), bytes(value)))
+                .collect(),
+            marker: self.marker.clone(),
+            policy: settings.policy.clone(),
+            launch: settings.launch.clone(),
+        };
+        self.send(&encode(&Request::Hello(hello))?, &[]).await?;
+        self.receive(&mut Vec::new()).await
+    }
+
+    /// Sends a frame whole.
+    async fn send(&self, frame: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let _turn = self.turn.lock().await;
+        let mut sent = 0;
+        while let Some(rest) = frame.get(sent..).filter(|rest| !rest.is_empty()) {
+            let descriptors = if sent == 0 { descriptors } else { &[] };
+            let result = self.stream.try_io(Interest::WRITABLE, || {
+                send_some(self.stream.as_fd(), rest, descriptors)
+            });
+            match result {
+                Ok(count) => sent += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.stream.writable().await?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    async fn receive(&self, buffer: &mut Vec<u8>) -> io::Result<Reply> {
+        let mut header = [0; HEADER_BYTES];
+        let mut stream = Reading(&self.stream);
+        stream.read_exact(&mut header).await?;
+        buffer.clear();
+        buffer.resize(protocol::length(header)?, 0);
+        stream.read_exact(buffer).await?;
+        decode(buffer)
+    }
+
+    /// Hands on what the supervisor tells until it is gone.
+    async fn listen(self: Arc<Self>) {
+        let mut buffer = Vec::new();
+        while let Ok(reply) = self.receive(&mut buffer).await {
+            let id = match &reply {
+                Reply::Spawned { id, .. }
+                | Reply::Failed { id, .. }
+                | Reply::Exited { id, .. }
+                | Reply::Ended { id, .. } => *id,
+                Reply::Ready | Reply::Refused(_) => continue,
+            };
+            if let Some(listener) = self.commands().get_mut(&id) {
+                if let Reply::Spawned { pid, .. } = reply {
+                    listener.pid = Some(pid);
+                }
+                let _ = listener.to.send(reply);
+            }
+        }
+        let lost = !self.closed.load(Ordering::SeqCst);
+        self.dead.store(true, Ordering::SeqCst);
+        self.close();
+        if lost {
+            self.end_from_outside().await;
+        }
+        // Whoever waits for a command learns that nothing will come.
+        self.commands().clear();
+    }
+
+    /// Ends what can be found of the commands of a supervisor that was killed.
+    async fn end_from_outside(&self) {
+        tracing::warn!("a supervisor of commands died; its commands are ended from outside");
+        let target = Target {
+            groups: self.commands().values().filter_map(|one| one.pid).collect(),
+            marker: Marker::StartsWith(self.marker.clone().into_bytes()),
+            since: self.since,
+            supervisor: None,
+        };
+        let work = move || kill::end(&target, Scope::Tree, KILL_GRACE);
+        let _ = tokio::task::spawn_blocking(work).await;
+    }
+
+    fn commands(&self) -> MutexGuard<'_, Commands> {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it can take commands.
+    pub(crate) fn is_alive(&self) -> bool {
+        !self.dead.load(Ordering::SeqCst) && !self.closed.load(Ordering::SeqCst)
+    }
+
+    /// Lets go of it: it kills everything it started and ends.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        let _ = rustix::net::shutdown(&self.stream, rustix::net::Shutdown::Both);
+    }
+
+    /// Asks it to end everything gently and waits until it is gone.
+    pub(crate) async fn stop(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        let grace = u64::try_from(KILL_GRACE.as_millis()).unwrap_or(u64::MAX);
+        if let Ok(frame) = encode(&Request::Stop { grace }) {
+            let _ = self.send(&frame, &[]).await;
+        }
+        let mut gone = self.gone.subscribe();
+        let wait = gone.wait_for(|gone| *gone);
+        if tokio::time::timeout(KILL_GRACE + GREETING, wait)
+            .await
+            .is_err()
+        {
+            self.close();
+        }
+    }
+
+    /// Starts a command. What becomes of it arrives at the receiver.
+    pub(crate) async fn spawn(
+        &self,
+        mut spawn: protocol::Spawn,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<(u64, mpsc::UnboundedReceiver<Reply>)> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        spawn.id = id;
+        let frame = encode(&Request::Spawn(spawn)).map_err(too_long)?;
+        let (to, from) = mpsc::unbounded_channel();
+        self.commands().insert(id, Listener { to, pid: None });
+        let sent = self.send(&frame, descriptors).await;
+        // Checked after the entry was made: who dies later clears it.
+        if sent.is_err() || !self.is_alive() {
+            self.forget(id);
+            return Err(lost());
+        }
+        Ok((id, from))
+    }
+
+    /// Asks for the end of a command's processes.
+    pub(crate) async fn end(&self, end: protocol::End) -> Result<()> {
+        let frame = encode(&Request::End(end)).map_err(too_long)?;
+        self.send(&frame, &[]).await.map_err(|_| lost())
+    }
+
+    /// Says that nobody listens for a command any more.
+    pub(crate) fn forget(&self, id: u64) {
+        self.commands().remove(&id);
+    }
+}
+
+/// What a command answers whose supervisor is gone.
+pub(crate) fn lost() -> Error {
+    Error::unavailable(
+        "the supervisor that ran the command is gone; what it ran was ended, and the next command starts a new one",
+    )
+}
+
+fn too_long(_: io::Error) -> Error {
+    Error::invalid_input("the command and its variables are too long; put them into a file")
+}
+
+fn start_error(program: &Program, text: &str) -> Error {
+    let kind = match program.explicit {
+        true => ErrorKind::Config,
+        false => ErrorKind::Unavailable,
+    };
+    Error::new(
+        kind,
+        format!(
+            "the supervisor {} did not start: {text}; build agentbox-supervisor of this version or choose `Supervisor::None`",
+            program.path.display()
+        ),
+    )
+}
+
+fn pair() -> io::Result<(UnixStream, OwnedFd)> {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    Ok((UnixStream::from_std(ours)?, theirs.into()))
+}
+
+/// A shared stream as a reader: one task reads while others write.
+struct Reading<'a>(&'a UnixStream);
+
+impl tokio::io::AsyncRead for Reading<'_> {
+    fn poll_read(
+        self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+        buffer: &mut tokio::io::ReadBuf<'_>,
+    ) -> std::task::Poll<io::Result<()>> {
+        loop {
+            std::task::ready!(self.0.poll_read_ready(context))?;
+            match self.0.try_read(buffer.initialize_unfilled()) {
+                Ok(count) => {
+                    buffer.advance(count);
+                    return std::task::Poll::Ready(Ok(()));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return std::task::Poll::Ready(Err(error)),
+            }
+        }
+    }
+}

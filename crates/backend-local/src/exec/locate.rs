@@ -1,0 +1,171 @@
+//! Finding programs: the supervisor and the shell.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use backend_core::{Error, ErrorKind, Result};
+
+/// The supervisor's file name.
+const PROGRAM: &str = "agentbox-supervisor";
+
+/// Which program watches over commands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Supervisor {
+    /// This program, if it calls [`crate::supervisor::run_if_asked`]; else the
+    /// program `agentbox-supervisor` beside it; else none.
+    #[default]
+    Auto,
+    /// The program at this path.
+    Program(PathBuf),
+    /// None: commands are ended as well as that can be done from outside. A
+    /// process that leaves its group, its session and its parent and drops its
+    /// environment survives, and so does everything if this process is killed.
+    None,
+}
+
+impl Supervisor {
+    /// The program that the environment names: `AGENTBOX_SUPERVISOR`, else
+    /// `agentbox-supervisor` in `PATH`, else [`Supervisor::Auto`].
+    pub fn locate_from_env() -> Self {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "reading the environment is what this function is for"
+        )]
+        let (named, path) = (
+            std::env::var_os("AGENTBOX_SUPERVISOR"),
+            std::env::var_os("PATH"),
+        );
+        match named.filter(|named| !named.is_empty()) {
+            Some(named) => Self::Program(named.into()),
+            None => search(OsStr::new(PROGRAM), path.as_deref()).map_or(Self::Auto, Self::Program),
+        }
+    }
+}
+
+/// A supervisor to start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Program {
+    pub(crate) path: PathBuf,
+    /// Whether the caller named it.
+    pub(crate) explicit: bool,
+}
+
+/// The program to start, if there is one.
+pub(crate) fn supervisor(wanted: &Supervisor) -> Result<Option<Program>> {
+    if !cfg!(target_os = "linux") {
+        return match wanted {
+            Supervisor::Program(_) => Err(Error::unsupported(
+                "supervisors exist on Linux only; leave the choice to `Supervisor::Auto`",
+            )),
+            _ => Ok(None),
+        };
+    }
+    match wanted {
+        Supervisor::None => Ok(None),
+        Supervisor::Program(path) if is_program(path) => Ok(Some(Program {
+            path: path.clone(),
+            explicit: true,
+        })),
+        Supervisor::Program(path) => Err(Error::new(
+            ErrorKind::Config,
+            format!(
+                "the supervisor {} is not a program; build agentbox-supervisor and give its path",
+                path.display()
+            ),
+        )),
+        Supervisor::Auto => {
+            let path = match crate::supervisor::is_armed() {
+                // Works also after the file was replaced.
+                true => Some(PathBuf::from("/proc/self/exe")),
+                false => beside_this_program(),
+            };
+            Ok(path.map(|path| Program {
+                path,
+                explicit: false,
+            }))
+        }
+    }
+}
+
+fn beside_this_program() -> Option<PathBuf> {
+    let path = std::env::current_exe().ok()?.with_file_name(PROGRAM);
+    is_program(&path).then_some(path)
+}
+
+/// The shell to start.
+pub(crate) fn shell(wanted: Option<&Path>, path: Option<&OsStr>) -> Result<PathBuf> {
+    let found = match wanted {
+        Some(shell) if shell.components().count() > 1 => {
+            Some(shell.to_path_buf()).filter(|shell| is_program(shell))
+        }
+        Some(name) => search(name.as_os_str(), path),
+        None => Some(PathBuf::from("/bin/sh"))
+            .filter(|shell| is_program(shell))
+            .or_else(|| search(OsStr::new("sh"), path)),
+    };
+    found.ok_or_else(|| missing_shell(wanted.unwrap_or(Path::new("/bin/sh"))))
+}
+
+/// What a command answers whose shell is not there.
+pub(crate) fn missing_shell(shell: &Path) -> Error {
+    Error::unavailable(format!(
+        "the shell {} is not there or cannot be run; install it or choose another with `Commands::shell`",
+        shell.display()
+    ))
+}
+
+fn search(name: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
+    std::env::split_paths(path?)
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join(name))
+        .find(|candidate| is_program(candidate))
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata()
+        .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// The host's variables. The only place that reads them all.
+pub(crate) fn host_variables() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_executable_files() {
+        assert!(is_program(Path::new("/bin/sh")));
+        assert!(!is_program(Path::new("/etc/passwd")));
+        assert!(!is_program(Path::new("/bin")));
+    }
+
+    #[test]
+    fn a_shell_is_a_path_or_a_name() {
+        let path = Some(OsStr::new("relative::/bin"));
+        assert_eq!(shell(None, None).unwrap(), Path::new("/bin/sh"));
+        assert_eq!(
+            shell(Some(Path::new("sh")), path).unwrap(),
+            Path::new("/bin/sh")
+        );
+        for missing in ["/bin/nothing", "nothing", "../bin/nothing"] {
+            let error = shell(Some(Path::new(missing)), path).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unavailable);
+            assert!(error.message().contains(missing), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_supervisor_that_is_named_must_be_there() {
+        let wanted = Supervisor::Program("/nothing/here".into());
+        let error = supervisor(&wanted).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        assert_eq!(supervisor(&Supervisor::None).unwrap(), None);
+        let named = supervisor(&Supervisor::Program("/bin/sh".into())).unwrap();
+        assert!(named.unwrap().explicit);
+    }
+}

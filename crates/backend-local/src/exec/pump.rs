@@ -1,0 +1,187 @@
+//! Moving what a command prints from its pipes to whoever wants it.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use backend_core::Result;
+use backend_core::ops::{Event, Output, OutputBuffer};
+use bytes::Bytes;
+use rustix::pipe::PipeFlags;
+use tokio::net::unix::pipe;
+use tokio::sync::{mpsc, watch};
+
+use super::shells::Log;
+
+/// Bytes read at once at first. Most commands print little, and fresh memory
+/// costs as much as the rest of the work.
+const FIRST_BYTES: usize = 4 * 1024;
+
+/// Bytes read at once from who prints more: what a pipe holds.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// Bytes read after the last moment for output: the most a pipe can hold, so
+/// that whoever prints on and on does not keep the answer back.
+const LAST_BYTES: usize = 1024 * 1024;
+
+/// The host's ends of a command's pipes.
+#[derive(Debug)]
+pub(crate) struct Pipes {
+    pub(crate) stdin: Option<pipe::Sender>,
+    pub(crate) stdout: pipe::Receiver,
+    /// `None` if standard output is both.
+    pub(crate) stderr: Option<pipe::Receiver>,
+}
+
+/// The command's ends, in the order in which a supervisor expects them.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    pub(crate) stdin: Option<OwnedFd>,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: Option<OwnedFd>,
+}
+
+/// Makes the pipes of one command. Must run on the engine.
+pub(crate) fn pipes(stdin: bool, merged: bool) -> io::Result<(Pipes, Ends)> {
+    let reading = || -> io::Result<_> {
+        let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        Ok((pipe::Receiver::from_owned_fd(read)?, write))
+    };
+    let (stdout, stdout_end) = reading()?;
+    let (stderr, stderr_end) = match merged {
+        true => (None, None),
+        false => {
+            let (stderr, end) = reading()?;
+            (Some(stderr), Some(end))
+        }
+    };
+    let (stdin, stdin_end) = match stdin {
+        true => {
+            let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+            (Some(pipe::Sender::from_owned_fd(write)?), Some(read))
+        }
+        false => (None, None),
+    };
+    let pipes = Pipes {
+        stdin,
+        stdout,
+        stderr,
+    };
+    let ends = Ends {
+        stdin: stdin_end,
+        stdout: stdout_end,
+        stderr: stderr_end,
+    };
+    Ok((pipes, ends))
+}
+
+/// Where one stream of output goes.
+#[derive(Debug)]
+pub(crate) enum Sink {
+    /// Into memory, its beginning and its end.
+    Buffer(OutputBuffer),
+    /// To a reader, who may be slow.
+    Events {
+        to: mpsc::Sender<Result<Event>>,
+        error: bool,
+    },
+    /// Into a shell's log.
+    Log { log: Arc<Log>, error: bool },
+}
+
+/// The reader has gone.
+struct Closed;
+
+impl Sink {
+    async fn push(&mut self, piece: &[u8]) -> Result<(), Closed> {
+        match self {
+            Self::Buffer(buffer) => buffer.push(piece),
+            Self::Log { log, error } => log.push(*error, piece),
+            Self::Events { to, error } => {
+                let piece = Bytes::copy_from_slice(piece);
+                let event = match error {
+                    true => Event::Stderr(piece),
+                    false => Event::Stdout(piece),
+                };
+                return to.send(Ok(event)).await.map_err(|_| Closed);
+            }
+        }
+        Ok(())
+    }
+
+    /// What was kept in memory.
+    pub(crate) fn output(self) -> Output {
+        match self {
+            Self::Buffer(buffer) => buffer.finish(),
+            Self::Events { .. } | Self::Log { .. } => Output::default(),
+        }
+    }
+}
+
+/// The command printed more than it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OverLimit;
+
+/// Moves a stream until its end, until `finish` says so and nothing is waiting,
+/// or until the bytes `left` for both streams are used up.
+pub(crate) async fn pump(
+    pipe: Option<pipe::Receiver>,
+    sink: &mut Sink,
+    left: &AtomicU64,
+    mut finish: watch::Receiver<bool>,
+) -> Result<(), OverLimit> {
+    let Some(pipe) = pipe else {
+        return Ok(());
+    };
+    let mut buffer = vec![0; FIRST_BYTES];
+    let mut last = LAST_BYTES;
+    loop {
+        let finishing = *finish.borrow();
+        if !finishing {
+            tokio::select! {
+                ready = pipe.readable() => if ready.is_err() { return Ok(()) },
+                _ = finish.wait_for(|finish| *finish) => {}
+            }
+        }
+        let read = match finishing {
+            false => pipe.try_read(&mut buffer),
+            // Past what the event loop knows: what is there is there.
+            true => rustix::io::read(&pipe, &mut buffer[..]).map_err(io::Error::from),
+        };
+        let count = match read {
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && !finishing => continue,
+            // Nothing waits any more, or the pipe is broken.
+            Err(_) => return Ok(()),
+        };
+        let piece = buffer.get(..count).unwrap_or_default();
+        let allowed = take(left, count);
+        let piece = piece.get(..allowed).unwrap_or_default();
+        if count == 0 || (allowed > 0 && sink.push(piece).await.is_err()) {
+            return Ok(());
+        }
+        if allowed < count {
+            return Err(OverLimit);
+        }
+        if count == buffer.len() {
+            buffer.resize(PIECE_BYTES, 0);
+        }
+        if finishing {
+            last = last.saturating_sub(count);
+            if last == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Takes up to `wanted` of what is left.
+fn take(left: &AtomicU64, wanted: usize) -> usize {
+    let before = left.load(Ordering::Relaxed);
+    let taken = before.min(wanted as u64);
+    // Both pumps of a command run on one task.
+    left.store(before - taken, Ordering::Relaxed);
+    taken.try_into().unwrap_or(wanted)
+}

@@ -1,0 +1,284 @@
+//! One command from its start to the last of its processes. Runs on the engine.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use backend_core::limits::KILL_GRACE;
+use backend_core::ops::{Command, CommandStatus, Event, ExecuteOutcome, OutputBuffer, Streams};
+use backend_core::{Error, Result};
+use futures::FutureExt;
+use futures::future::FusedFuture;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+use super::job::{Exited, Extent, Job};
+use super::pump::{OverLimit, Pipes, Sink, pump};
+use super::runner::Task;
+
+/// How long what a finished command left may go on printing before it is ended.
+/// Enough for the last filter of a pipe that its shell did not wait for.
+const LINGER: Duration = Duration::from_millis(50);
+
+/// How long a killed process may take to be gone.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What became of a command.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    pub(crate) status: CommandStatus,
+    pub(crate) leftovers: u32,
+    pub(crate) duration: Duration,
+    /// Whether it was ended because the sandbox stops.
+    pub(crate) stopped: bool,
+}
+
+impl Ending {
+    /// The outcome, unless it is that of a sandbox that stopped.
+    fn outcome(self) -> Result<ExecuteOutcome> {
+        if self.stopped {
+            return Err(Error::unavailable(
+                "the sandbox was stopped while the command ran; run it again to start it anew",
+            ));
+        }
+        let mut outcome = ExecuteOutcome::new(self.status);
+        outcome.leftovers = self.leftovers;
+        outcome.duration = self.duration;
+        Ok(outcome)
+    }
+}
+
+/// Runs a command for somebody who waits for its end.
+pub(crate) async fn execute(mut task: Task, mut reply: oneshot::Sender<Result<ExecuteOutcome>>) {
+    let sink = || Sink::Buffer(OutputBuffer::new(task.command.output_bytes));
+    let mut sinks = (sink(), sink());
+    let outcome = match task.launch(false, false).await {
+        Ok((mut job, pipes)) => {
+            let cancel = reply.closed();
+            drive(
+                &mut job,
+                pipes,
+                &task.command,
+                &mut sinks,
+                cancel,
+                &mut task.stopped,
+            )
+            .await
+            .and_then(Ending::outcome)
+        }
+        Err(error) => Err(error),
+    };
+    let outcome = outcome.map(|mut outcome| {
+        outcome.stdout = sinks.0.output();
+        outcome.stderr = sinks.1.output();
+        outcome
+    });
+    // The last activity is over before the caller can ask for it.
+    drop(task);
+    let _ = reply.send(outcome);
+}
+
+/// Runs a command for somebody who reads what it prints as it does.
+pub(crate) async fn stream(
+    mut task: Task,
+    started: oneshot::Sender<Result<()>>,
+    events: mpsc::Sender<Result<Event>>,
+) {
+    let launched = match task.launch(false, true).await {
+        Ok((mut job, pipes)) => job.started().await.map(|_| (job, pipes)),
+        Err(error) => Err(error),
+    };
+    let (mut job, pipes) = match launched {
+        Ok(launched) => launched,
+        Err(error) => {
+            let _ = started.send(Err(error));
+            return;
+        }
+    };
+    let _ = started.send(Ok(()));
+    let sink = |error| Sink::Events {
+        to: events.clone(),
+        error,
+    };
+    let mut sinks = (sink(false), sink(true));
+    let cancel = events.closed();
+    let ending = drive(
+        &mut job,
+        pipes,
+        &task.command,
+        &mut sinks,
+        cancel,
+        &mut task.stopped,
+    )
+    .await;
+    drop(task);
+    let last = ending.and_then(Ending::outcome).map(Event::Ended);
+    let _ = events.send(last).await;
+}
+
+/// Why the first wait is over.
+enum Reason {
+    Exited(Exited),
+    TimedOut,
+    OverLimit,
+    Cancelled,
+    Stopped,
+}
+
+/// Watches over a command that was started until nothing of it is left.
+///
+/// # Errors
+///
+/// `Unavailable` if whoever runs the command is lost.
+pub(crate) async fn drive(
+    job: &mut Job,
+    pipes: Pipes,
+    command: &Command,
+    sinks: &mut (Sink, Sink),
+    cancel: impl Future<Output = ()>,
+    stopped: &mut watch::Receiver<u64>,
+) -> Result<Ending> {
+    let began = Instant::now();
+    let left = AtomicU64::new(command.hard_output_bytes);
+    let (finish, finishing) = watch::channel(false);
+    let pumps = async {
+        let out = pump(Some(pipes.stdout), &mut sinks.0, &left, finishing.clone());
+        let err = pump(pipes.stderr, &mut sinks.1, &left, finishing.clone());
+        tokio::try_join!(out, err).map(|_| ())
+    };
+    let mut flow = Flow {
+        pumps: pin!(pumps.fuse()),
+        over: false,
+        finish,
+    };
+    let mut cancel = pin!(cancel.fuse());
+    let mut deadline = pin!(tokio::time::sleep(command.timeout.unwrap_or(Duration::MAX)));
+    // Output comes last: a command that never stops printing would otherwise
+    // use up this task's share of time before the other questions are asked.
+    let reason = loop {
+        tokio::select! {
+            biased;
+            () = &mut cancel => break Reason::Cancelled,
+            _ = stopped.changed() => break Reason::Stopped,
+            () = &mut deadline => break Reason::TimedOut,
+            exited = job.exited() => break Reason::Exited(exited?),
+            pumped = &mut flow.pumps => if pumped.is_err() { break Reason::OverLimit },
+        }
+    };
+    let mut ending = Ending {
+        status: CommandStatus::OutputLimited,
+        leftovers: 0,
+        duration: began.elapsed(),
+        stopped: matches!(reason, Reason::Stopped),
+    };
+    match reason {
+        Reason::Exited(exited) => {
+            ending.status = status(exited);
+            ending.leftovers = flow.settle(job, exited, command.keep_leftovers).await?;
+        }
+        _ => {
+            let exited = flow.end_tree(job).await?;
+            ending.duration = began.elapsed();
+            ending.status = match reason {
+                Reason::TimedOut => CommandStatus::TimedOut,
+                Reason::OverLimit => CommandStatus::OutputLimited,
+                _ => exited.map_or(CommandStatus::Signalled(9), status),
+            };
+        }
+    }
+    // A slow reader gets all that was printed, but neither one who left nor a
+    // sandbox that stops is waited for.
+    tokio::select! {
+        biased;
+        () = &mut cancel => {}
+        _ = stopped.changed(), if !ending.stopped => ending.stopped = true,
+        () = flow.finish(ending.stopped) => {}
+    }
+    if flow.over
+        && matches!(
+            ending.status,
+            CommandStatus::Exited(_) | CommandStatus::Signalled(_)
+        )
+    {
+        ending.status = CommandStatus::OutputLimited;
+    }
+    Ok(ending)
+}
+
+fn status(exited: Exited) -> CommandStatus {
+    match exited.signal {
+        true => CommandStatus::Signalled(exited.number),
+        false => CommandStatus::Exited(exited.number),
+    }
+}
+
+/// The output, which flows while other things are waited for.
+struct Flow<'a, P> {
+    pumps: Pin<&'a mut P>,
+    /// Whether there was more than allowed.
+    over: bool,
+    finish: watch::Sender<bool>,
+}
+
+impl<P: FusedFuture<Output = Result<(), OverLimit>>> Flow<'_, P> {
+    /// Waits for something else.
+    async fn during<T>(&mut self, other: impl Future<Output = T>) -> T {
+        let mut other = pin!(other);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut other => return done,
+                pumped = &mut self.pumps => self.over |= pumped.is_err(),
+            }
+        }
+    }
+
+    /// Waits for the end of the output, but not for ever.
+    async fn wait(&mut self, until: Instant) {
+        if self.pumps.is_terminated() {
+            return;
+        }
+        let pumped = tokio::time::timeout_at(until, &mut self.pumps).await;
+        self.over |= matches!(pumped, Ok(Err(OverLimit)));
+    }
+
+    /// Takes what waits in the pipes and no more.
+    async fn finish(&mut self, hurry: bool) {
+        self.finish.send_replace(true);
+        if hurry {
+            self.wait(Instant::now() + KILL_GRACE).await;
+        } else if !self.pumps.is_terminated() {
+            self.over |= (&mut self.pumps).await.is_err();
+        }
+    }
+
+    /// Deals with what a command that ended by itself left: processes of its
+    /// group, and output on its way. Returns how many processes there were.
+    async fn settle(&mut self, job: &mut Job, exited: Exited, keep: bool) -> Result<u32> {
+        let until = Instant::now() + KILL_GRACE;
+        let mut leftovers = 0;
+        if exited.group {
+            self.wait(Instant::now() + LINGER).await;
+            let grace = until.saturating_duration_since(Instant::now());
+            let grace = (!keep).then_some(grace);
+            leftovers = self.during(job.end(Extent::Group, grace)).await?;
+        }
+        self.wait(until).await;
+        Ok(leftovers)
+    }
+
+    /// Ends everything that the command started. Returns how it ended itself.
+    async fn end_tree(&mut self, job: &mut Job) -> Result<Option<Exited>> {
+        self.during(job.end(Extent::Tree, Some(KILL_GRACE))).await?;
+        let exited = self
+            .during(tokio::time::timeout(PATIENCE, job.exited()))
+            .await;
+        exited.ok().transpose()
+    }
+}
+
+/// Whether the streams come through one pipe.
+pub(crate) fn merged(command: &Command) -> bool {
+    command.streams == Streams::Merged
+}

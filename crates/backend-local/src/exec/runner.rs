@@ -1,0 +1,487 @@
+//! [`Runner`]: what a backend's commands have in common, and their end.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Waker};
+use std::time::{Duration, SystemTime};
+
+use backend_core::limits::KILL_GRACE;
+use backend_core::ops::{Command, ExecuteOutcome, StopMode};
+use backend_core::{Containment, Error, ErrorKind, EventStream, Quoted, Result};
+use futures::StreamExt;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::Commands;
+use super::direct::{self, Direct};
+use super::job::{Job, Start, spawn_error};
+use super::locate::{self, Program};
+use super::pump::{Pipes, pipes};
+use super::run;
+use super::shells::Shells;
+#[cfg(target_os = "linux")]
+use super::{
+    job::Supervised,
+    link::{Link, Settings},
+};
+use crate::engine;
+
+/// Events that wait for a slow reader of a stream.
+const EVENTS: usize = 16;
+
+/// How long a stop waits for commands to be gone.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Starts commands of one backend and ends them. Dropping it ends them too.
+#[derive(Debug)]
+pub(crate) struct Runner {
+    pub(crate) state: Arc<State>,
+    /// The working directory, which stays the same directory for the backend's
+    /// life; open since the first command.
+    pub(crate) working: OnceLock<Arc<OwnedFd>>,
+}
+
+/// What tasks on the engine share with their runner.
+#[derive(Debug)]
+pub(crate) struct State {
+    id: String,
+    shell: Option<PathBuf>,
+    environment: Vec<(OsString, OsString)>,
+    program: Option<Program>,
+    #[cfg(target_os = "linux")]
+    policy: Option<crate::supervisor::Policy>,
+    #[cfg(target_os = "linux")]
+    launch: Option<crate::supervisor::limits::Launch>,
+    /// The supervisor that takes commands.
+    #[cfg(target_os = "linux")]
+    link: Mutex<Option<Arc<Link>>>,
+    /// Held while a supervisor is started, so that there is one.
+    starting: tokio::sync::Mutex<()>,
+    /// Supervisors and commands so far, for their markers.
+    numbers: AtomicU64,
+    /// Counts stops. Whoever runs a command ends it when this changes.
+    stops: watch::Sender<u64>,
+    /// Commands that run.
+    busy: watch::Sender<usize>,
+    /// Milliseconds since 1970.
+    last_activity: AtomicU64,
+    alive: AtomicBool,
+    dropped: AtomicBool,
+    pub(crate) shells: Shells,
+    /// Where confined commands put their temporary files.
+    _temporary: Option<Temporary>,
+}
+
+impl Runner {
+    /// Checks that what `commands` asks for can be had. `directories` are the
+    /// host's paths of what the backend may touch.
+    pub(crate) fn open(
+        commands: &Commands,
+        directories: &[&Path],
+        read_only: bool,
+    ) -> Result<Self> {
+        if let Some(name) = commands.environment.broken() {
+            return Err(Error::new(
+                ErrorKind::Config,
+                format!(
+                    "{} cannot be an environment variable",
+                    Quoted::new(&name.to_string_lossy())
+                ),
+            ));
+        }
+        let id = format!("local-{:016x}", fastrand::u64(..));
+        let mut variables = commands.environment.resolve(locate::host_variables());
+        let confined = !matches!(commands.confinement, crate::Confinement::Off);
+        let temporary = match confined {
+            true => Some(Temporary::new(&id)?),
+            false => None,
+        };
+        if let Some(temporary) = &temporary {
+            // A home that cannot be read stops more programs than an empty one.
+            for name in ["TMPDIR", "HOME"] {
+                if !commands.environment.decides(name) {
+                    variables.insert(name.into(), temporary.0.clone().into());
+                }
+            }
+        }
+        let place = temporary
+            .as_ref()
+            .map_or(Path::new("/nonexistent"), |place| &place.0);
+        let policy = commands.confinement.policy(directories, read_only, place)?;
+        let launch = commands.limits.launch()?;
+        let program = locate::supervisor(&commands.supervisor)?;
+        let demanding = policy.is_some() || launch.is_some();
+        let state = State {
+            id,
+            shell: commands.shell.clone(),
+            environment: variables.into_iter().collect(),
+            program,
+            #[cfg(target_os = "linux")]
+            policy,
+            #[cfg(target_os = "linux")]
+            launch,
+            #[cfg(target_os = "linux")]
+            link: Mutex::new(None),
+            starting: tokio::sync::Mutex::new(()),
+            numbers: AtomicU64::new(1),
+            stops: watch::channel(0).0,
+            busy: watch::channel(0).0,
+            last_activity: AtomicU64::new(now()),
+            alive: AtomicBool::new(false),
+            dropped: AtomicBool::new(false),
+            shells: Shells::default(),
+            _temporary: temporary,
+        };
+        let runner = Self {
+            state: Arc::new(state),
+            working: OnceLock::new(),
+        };
+        if demanding {
+            runner.check_demands()?;
+        }
+        Ok(runner)
+    }
+
+    /// Starts the supervisor now, so that a confinement or limit that cannot be
+    /// had is known before the first command.
+    fn check_demands(&self) -> Result<()> {
+        if self.state.program.is_none() {
+            return Err(Error::unsupported(
+                "confinement and limits need a supervisor; call `supervisor::run_if_asked` first thing in `main` or install agentbox-supervisor beside this program",
+            ));
+        }
+        let (reply, answer) = std::sync::mpsc::sync_channel(1);
+        let state = Arc::clone(&self.state);
+        engine::handle()?.spawn(async move {
+            let _ = reply.send(state.ready().await);
+        });
+        answer
+            .recv()
+            .unwrap_or_else(|_| Err(Error::internal("the supervisor's start panicked")))
+    }
+
+    /// How surely a command's processes end.
+    pub(crate) fn containment(&self) -> Containment {
+        match self.state.program {
+            Some(_) => Containment::Supervised,
+            None => Containment::BestEffort,
+        }
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.state.id
+    }
+
+    /// Says that the sandbox is in use.
+    pub(crate) fn touch(&self) {
+        self.state.touch();
+    }
+
+    pub(crate) fn last_activity(&self) -> SystemTime {
+        if *self.state.busy.borrow() > 0 {
+            return SystemTime::now();
+        }
+        let last = self.state.last_activity.load(Ordering::Relaxed);
+        SystemTime::UNIX_EPOCH + Duration::from_millis(last)
+    }
+
+    /// Makes ready for commands.
+    pub(crate) async fn start(&self) -> Result<()> {
+        self.touch();
+        let state = Arc::clone(&self.state);
+        on_engine(async move { state.ready().await }).await
+    }
+
+    /// Ends every command and the supervisor, and waits for that.
+    pub(crate) async fn stop(&self, mode: StopMode) -> Result<()> {
+        self.touch();
+        let state = Arc::clone(&self.state);
+        on_engine(async move { state.stop(mode).await }).await
+    }
+
+    pub(crate) fn is_alive(&self) -> bool {
+        self.state.is_alive()
+    }
+
+    /// Runs a command to its end.
+    pub(crate) async fn execute(
+        &self,
+        command: Command,
+        directory: Arc<OwnedFd>,
+    ) -> Result<ExecuteOutcome> {
+        let task = self.task(command, directory);
+        let (reply, answer) = oneshot::channel();
+        let engine = engine::handle()?;
+        let mut running = Box::pin(run::execute(task, reply));
+        if self.state.program.is_some() && self.is_alive() {
+            // The first step, which sends the command to the supervisor and waits
+            // for nothing, is taken here: the supervisor works while the engine
+            // wakes up.
+            let _on_engine = engine.enter();
+            let mut context = Context::from_waker(Waker::noop());
+            if running.as_mut().poll(&mut context).is_pending() {
+                engine.spawn(running);
+            }
+        } else {
+            engine.spawn(running);
+        }
+        answer.await.unwrap_or_else(|_| Err(panicked()))
+    }
+
+    /// Runs a command and tells what it prints.
+    pub(crate) async fn stream(
+        &self,
+        command: Command,
+        directory: Arc<OwnedFd>,
+    ) -> Result<EventStream> {
+        let task = self.task(command, directory);
+        let (started, has_started) = oneshot::channel();
+        let (events, receiver) = mpsc::channel(EVENTS);
+        engine::handle()?.spawn(run::stream(task, started, events));
+        has_started.await.unwrap_or_else(|_| Err(panicked()))?;
+        let next = |mut receiver: mpsc::Receiver<_>| async {
+            receiver.recv().await.map(|event| (event, receiver))
+        };
+        Ok(futures::stream::unfold(receiver, next).boxed())
+    }
+
+    pub(crate) fn task(&self, command: Command, directory: Arc<OwnedFd>) -> Task {
+        let stopped = self.state.stops.subscribe();
+        Task {
+            _busy: Busy::new(&self.state),
+            state: Arc::clone(&self.state),
+            command,
+            directory: Some(directory),
+            stopped,
+        }
+    }
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        self.state.dropped.store(true, Ordering::SeqCst);
+        self.state.stops.send_modify(|stops| *stops += 1);
+        #[cfg(target_os = "linux")]
+        if let Some(link) = self.state.link().take() {
+            link.close();
+        }
+    }
+}
+
+impl State {
+    pub(crate) fn touch(&self) {
+        self.last_activity.store(now(), Ordering::Relaxed);
+    }
+
+    fn is_alive(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        if self.program.is_some() {
+            return self.link().as_ref().is_some_and(|link| link.is_alive());
+        }
+        self.alive.load(Ordering::SeqCst)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn link(&self) -> MutexGuard<'_, Option<Arc<Link>>> {
+        self.link.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    async fn ready(&self) -> Result<()> {
+        #[cfg(target_os = "linux")]
+        if let Some(program) = &self.program {
+            self.supervisor(program).await?;
+        }
+        self.alive.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// The supervisor that takes commands, started if there is none.
+    #[cfg(target_os = "linux")]
+    async fn supervisor(&self, program: &Program) -> Result<Arc<Link>> {
+        let alive = || self.link().clone().filter(|link| link.is_alive());
+        if let Some(link) = alive() {
+            return Ok(link);
+        }
+        let _starting = self.starting.lock().await;
+        if let Some(link) = alive() {
+            return Ok(link);
+        }
+        let settings = Settings {
+            shell: self.find_shell()?,
+            environment: self.environment.clone(),
+            policy: self.policy.clone(),
+            launch: self.launch.clone(),
+        };
+        let marker = format!("{}-{}-", self.id, self.number());
+        let link = Link::start(program, &settings, marker).await?;
+        *self.link() = Some(Arc::clone(&link));
+        // The runner may have gone in the meantime and found nothing to close.
+        if self.dropped.load(Ordering::SeqCst) {
+            link.close();
+        }
+        Ok(link)
+    }
+
+    fn find_shell(&self) -> Result<PathBuf> {
+        let path = self.environment.iter().find(|(name, _)| name == "PATH");
+        let path = path.map(|(_, path)| path.as_os_str());
+        locate::shell(self.shell.as_deref(), path.map(OsStr::new))
+    }
+
+    async fn launch(&self, start: Start) -> Result<Job> {
+        #[cfg(target_os = "linux")]
+        if let Some(program) = &self.program {
+            let link = self.supervisor(program).await?;
+            return Supervised::start(link, start).await.map(Job::Supervised);
+        }
+        let marker = format!("{}-0-{}", self.id, self.number());
+        let shell = self.find_shell()?;
+        let job = Direct::start(&shell, &self.environment, &marker, start)?;
+        self.alive.store(true, Ordering::SeqCst);
+        Ok(Job::Direct(job))
+    }
+
+    /// Ends what commands without a supervisor left, as far as the marker tells.
+    fn sweep(&self) -> Option<impl FnOnce() + Send + 'static> {
+        let ran = self.program.is_none() && self.alive.load(Ordering::SeqCst);
+        let marker = format!("{}-0-", self.id);
+        ran.then_some(move || direct::sweep(marker))
+    }
+
+    async fn stop(&self, mode: StopMode) -> Result<()> {
+        self.stops.send_modify(|stops| *stops += 1);
+        let mut busy = self.busy.subscribe();
+        let idle = busy.wait_for(|busy| *busy == 0);
+        let waited = tokio::time::timeout(KILL_GRACE + PATIENCE, idle).await;
+        let waited = waited.map(drop);
+        #[cfg(target_os = "linux")]
+        {
+            // What finished commands left behind on purpose or by stealth.
+            let link = self.link().take();
+            if let Some(link) = link {
+                link.stop().await;
+            }
+        }
+        if let Some(sweep) = self.sweep() {
+            let _ = tokio::task::spawn_blocking(sweep).await;
+        }
+        self.alive.store(false, Ordering::SeqCst);
+        if mode == StopMode::Purge {
+            self.shells.clear();
+        }
+        waited.map_err(|_| {
+            Error::unavailable("a process does not end even when killed; look for a broken disk")
+        })
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        if let (Some(sweep), Ok(engine)) = (self.sweep(), engine::handle()) {
+            engine.spawn_blocking(sweep);
+        }
+    }
+}
+
+/// A command on its way.
+#[derive(Debug)]
+pub(crate) struct Task {
+    _busy: Busy,
+    pub(crate) state: Arc<State>,
+    pub(crate) command: Command,
+    directory: Option<Arc<OwnedFd>>,
+    /// Changes when the sandbox stops.
+    pub(crate) stopped: watch::Receiver<u64>,
+}
+
+impl Task {
+    /// Starts the command.
+    pub(crate) async fn launch(&mut self, stdin: bool, announce: bool) -> Result<(Job, Pipes)> {
+        let directory = self.directory.take();
+        let directory = directory.ok_or_else(|| Error::internal("a command started twice"))?;
+        let (pipes, ends) =
+            pipes(stdin, run::merged(&self.command)).map_err(|error| spawn_error(false, error))?;
+        let start = Start {
+            line: std::mem::take(&mut self.command.line),
+            environment: std::mem::take(&mut self.command.environment),
+            directory,
+            ends,
+            announce,
+        };
+        let job = self.state.launch(start).await?;
+        Ok((job, pipes))
+    }
+}
+
+/// Says that a command runs, as long as it lives.
+#[derive(Debug)]
+struct Busy(Arc<State>);
+
+impl Busy {
+    fn new(state: &Arc<State>) -> Self {
+        state.touch();
+        state.busy.send_modify(|busy| *busy += 1);
+        Self(Arc::clone(state))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.touch();
+        self.0
+            .busy
+            .send_modify(|busy| *busy = busy.saturating_sub(1));
+    }
+}
+
+/// Runs something on the engine to its end, also if the caller goes away.
+async fn on_engine(work: impl Future<Output = Result<()>> + Send + 'static) -> Result<()> {
+    let task = engine::handle()?.spawn(work);
+    task.await.unwrap_or_else(|_| Err(panicked()))
+}
+
+pub(crate) fn panicked() -> Error {
+    Error::internal("a command's task panicked; please report this")
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let since = since.unwrap_or_default().as_millis();
+    since.try_into().unwrap_or(u64::MAX)
+}
+
+/// A directory for temporary files that nobody else had before and nobody else
+/// may enter. Removed with everything in it when dropped.
+#[derive(Debug)]
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new(id: &str) -> Result<Self> {
+        use std::os::unix::fs::DirBuilderExt;
+        let path = std::env::temp_dir().join(format!("agentbox-{id}"));
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
+        made.map_err(|error| {
+            Error::unavailable(format!(
+                "{} cannot be made for temporary files; set TMPDIR to a writable directory",
+                path.display()
+            ))
+            .with_source(error)
+        })?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let path = std::mem::take(&mut self.0);
+        if let Ok(engine) = engine::handle() {
+            engine.spawn_blocking(move || drop(std::fs::remove_dir_all(path)));
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! Copying, a file or a whole tree.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, OwnedFd};
+
+use backend_core::derived::{check_destination, refuse_into_itself};
+use backend_core::limits::{PATH_BYTES, PATH_DEPTH};
+use backend_core::ops::CopyOptions;
+use backend_core::{Error, ErrorKind, Quoted, Result, VPath};
+use rustix::fs::{FileType, Mode, OFlags, Stat, Timespec, Timestamps};
+use rustix::io::{Errno, retry_on_intr};
+
+use crate::fs::caller::Caller;
+use crate::fs::cursor::{Cursor, identity, lies_in};
+use crate::fs::errno;
+use crate::fs::list::{LIST, each_name, entry, is_temporary};
+use crate::fs::read::BLOCK_BYTES;
+use crate::fs::resolve::{Last, Spot, is_directory, kind_of, open_at, stat_at};
+use crate::fs::space::Space;
+use crate::fs::temporary::{Like, Place, Temporary, set_mode};
+use crate::fs::write::{make_directories, open_regular};
+
+/// Bytes that the kernel copies at a time.
+const COPY_BYTES: usize = 16 * 1024 * 1024;
+
+/// Both ends of a move or a copy, checked.
+pub(crate) struct Ends {
+    pub(crate) source: Spot,
+    pub(crate) found: Stat,
+    pub(crate) target: Spot,
+    pub(crate) place: Place,
+}
+
+/// What a copy is made for.
+#[derive(Clone, Copy)]
+pub(crate) struct Job<'c> {
+    pub(crate) caller: &'c Caller,
+    /// Whether the source goes afterwards, so that the copy keeps its times.
+    pub(crate) moved: bool,
+}
+
+impl Space {
+    /// Finds both ends of a move or a copy and checks one against the other.
+    pub(crate) fn ends(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<Ends> {
+        let source = self.spot(from, options.links, Last::Keep)?;
+        let found = source.found.ok_or_else(Error::not_found)?;
+        if is_directory(&found) && !options.recursive {
+            return Err(Error::new(
+                ErrorKind::IsADirectory,
+                "it is a directory; ask for a recursive copy",
+            ));
+        }
+        let target = self.spot(to, options.links, Last::Keep)?;
+        if is_one_place(&source, &target)? {
+            return Err(into_itself());
+        }
+        let existing = target.found.as_ref().map(|found| entry(to.clone(), found));
+        let described = entry(from.clone(), &found);
+        check_destination(&described, existing.as_ref(), options.overwrite)?;
+        if is_directory(&found) && lies_in(&target.directory, (found.st_dev, found.st_ino))? {
+            return Err(into_itself());
+        }
+        let place = match options.overwrite {
+            true => Place::Any,
+            false => Place::Free,
+        };
+        Ok(Ends {
+            source,
+            found,
+            target,
+            place,
+        })
+    }
+
+    /// [`Backend::copy`](backend_core::Backend::copy).
+    pub(crate) fn copy(
+        &self,
+        from: &VPath,
+        to: &VPath,
+        options: &CopyOptions,
+        caller: &Caller,
+    ) -> Result<()> {
+        self.writable()?;
+        refuse_into_itself(from, to)?;
+        let ends = self.ends(from, to, options)?;
+        let moved = false;
+        self.copy_ends(&ends, to, Job { caller, moved })
+    }
+
+    /// Copies what stands at one end to the other.
+    pub(crate) fn copy_ends(&self, ends: &Ends, to: &VPath, job: Job<'_>) -> Result<()> {
+        let Ends {
+            source,
+            found,
+            target,
+            place,
+        } = ends;
+        // The working directory has no name of its own.
+        let name = source.name.as_deref().unwrap_or(OsStr::new("."));
+        let tree = match kind_of(found) {
+            FileType::Directory => {
+                let top = open_at(&source.directory, name, LIST | OFlags::NOFOLLOW);
+                let top = top.map_err(errno::error)?;
+                check_inside(&top, to, true)?;
+                Some(top)
+            }
+            FileType::RegularFile | FileType::Symlink => None,
+            _ => return Err(errno::not_a_file()),
+        };
+        let new_name = target.name.as_deref().ok_or_else(Error::already_exists)?;
+        let made = make_directories(target, false)?;
+        let directory = made.as_ref().unwrap_or(&target.directory);
+        match tree {
+            Some(top) => copy_tree(top, directory, new_name, job),
+            None => {
+                let ready = prepare(&source.directory, name, directory, job)?;
+                let mut ready = ready.ok_or_else(Error::not_found)?;
+                let _held = self.locks.hold(&[(directory, new_name)])?;
+                job.caller.check()?;
+                ready
+                    .place(directory, new_name, *place)
+                    .map_err(errno::error)
+            }
+        }
+    }
+}
+
+pub(crate) fn into_itself() -> Error {
+    Error::invalid_input("the destination is the source or lies inside it; choose another")
+}
+
+/// Whether two ways lead to one name.
+fn is_one_place(one: &Spot, two: &Spot) -> Result<bool> {
+    Ok(one.name == two.name
+        && two.missing.is_empty()
+        && identity(&one.directory)? == identity(&two.directory)?)
+}
+
+/// Checks that everything inside a directory has a path once that stands at
+/// `to`. With `copied`, also that all of it can be copied.
+pub(crate) fn check_inside(top: &OwnedFd, to: &VPath, copied: bool) -> Result<()> {
+    // The handle is used again from its beginning.
+    let top = open_at(top, OsStr::new("."), LIST).map_err(errno::error)?;
+    let mut cursor = Cursor::new(top)?;
+    let depth = to.components().count();
+    let mut lengths = vec![to.as_str().len()];
+    let mut levels = vec![list_directories(&cursor, depth + 1, &lengths, copied)?];
+    while let Some(level) = levels.last_mut() {
+        let Some(name) = level.pop() else {
+            levels.pop();
+            lengths.pop();
+            if !levels.is_empty() {
+                cursor.leave()?;
+            }
+            continue;
+        };
+        match cursor.enter(&name)? {
+            Ok(()) => {
+                let above = lengths.last().copied().unwrap_or_default();
+                lengths.push(above + 1 + name.len());
+                let depth = depth + lengths.len();
+                levels.push(list_directories(&cursor, depth, &lengths, copied)?);
+            }
+            // It moves with the others, though nobody may look inside.
+            Err(Errno::ACCESS) if !copied => {}
+            Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => {}
+            Err(error) => return Err(errno::error(error)),
+        }
+    }
+    Ok(())
+}
+
+/// The directories in the current one, all of whose entries are checked.
+fn list_directories(
+    cursor: &Cursor,
+    depth: usize,
+    lengths: &[usize],
+    copied: bool,
+) -> Result<Vec<OsString>> {
+    let above = lengths.last().copied().unwrap_or_default();
+    let directory = cursor.directory()?;
+    let mut directories = Vec::new();
+    each_name(directory, |name, kind| {
+        if is_temporary(name) {
+            return Ok(());
+        }
+        if depth > PATH_DEPTH || above + 1 + name.len() > PATH_BYTES {
+            return Err(Error::new(
+                ErrorKind::InvalidPath,
+                "what is inside would have a path too long or too deep; choose a shorter destination",
+            ));
+        }
+        match real_kind(directory, name, kind)? {
+            Some(FileType::Directory) => directories.push(name.to_owned()),
+            Some(FileType::RegularFile | FileType::Symlink) | None => {}
+            Some(_) if copied => {
+                let name = Quoted::new(&name.to_string_lossy());
+                return Err(Error::invalid_input(format!(
+                    "{name} inside it is a FIFO, a socket or a device, which cannot be copied; delete it or copy the rest"
+                )));
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    })?;
+    Ok(directories)
+}
+
+/// The kind of an entry where the listing did not tell; `None` if it is gone.
+fn real_kind(directory: &OwnedFd, name: &OsStr, told: FileType) -> Result<Option<FileType>> {
+    match told {
+        FileType::Unknown => Ok(stat_at(directory, name)?.map(|found| kind_of(&found))),
+        told => Ok(Some(told)),
+    }
+}
+
+/// A directory that is being copied.
+struct Level {
+    /// What it is a copy of.
+    source: Stat,
+    /// Directories in it that are still to be copied.
+    left: Vec<OsString>,
+}
+
+/// Copies a directory, open for listing, to where nothing stands.
+fn copy_tree(top: OwnedFd, directory: &OwnedFd, name: &OsStr, job: Job<'_>) -> Result<()> {
+    job.caller.check()?;
+    let new_top = make_private(directory, name)?;
+    let (mut from, mut to) = (Cursor::new(top)?, Cursor::new(new_top)?);
+    let mut levels = vec![copy_level(&from, &to, job)?];
+    while let Some(level) = levels.last_mut() {
+        if let Some(name) = level.left.pop() {
+            match from.enter(&name)? {
+                Ok(()) => {}
+                Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => continue,
+                Err(error) => return Err(errno::error(error)),
+            }
+            make_private(to.directory()?, &name)?;
+            to.enter(&name)?.map_err(errno::error)?;
+            levels.push(copy_level(&from, &to, job)?);
+            continue;
+        }
+        // Only now: who may not write into a directory cannot fill it either.
+        set_mode(to.directory()?, &level.source)?;
+        levels.pop();
+        if !levels.is_empty() {
+            from.leave()?;
+            to.leave()?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes a directory that nobody else can use yet, and opens it.
+fn make_private(directory: &OwnedFd, name: &OsStr) -> Result<OwnedFd> {
+    rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(0o700)).map_err(errno::error)?;
+    open_at(directory, name, LIST | OFlags::NOFOLLOW).map_err(errno::error)
+}
+
+/// Copies what is in a directory, except directories.
+fn copy_level(from: &Cursor, to: &Cursor, job: Job<'_>) -> Result<Level> {
+    let (from, to) = (from.directory()?, to.directory()?);
+    let source = rustix::fs::fstat(from).map_err(errno::error)?;
+    let mut left = Vec::new();
+    each_name(from, |name, kind| {
+        if is_temporary(name) {
+            return Ok(());
+        }
+        match real_kind(from, name, kind)? {
+            Some(FileType::Directory) => left.push(name.to_owned()),
+            // One that is gone by now is not copied.
+            Some(_) => {
+                if let Some(mut ready) = prepare(from, name, to, job)? {
+                    ready.place(to, name, Place::Free).map_err(errno::error)?;
+                }
+            }
+            None => {}
+        }
+        Ok(())
+    })?;
+    Ok(Level { source, left })
+}
+
+/// Makes the copy of a file or a link without its name yet; `None` if there is
+/// nothing to copy any more.
+fn prepare(from: &OwnedFd, name: &OsStr, to: &OwnedFd, job: Job<'_>) -> Result<Option<Temporary>> {
+    match rustix::fs::readlinkat(from, name, Vec::new()) {
+        Ok(text) => return Temporary::link(to, &text).map(Some),
+        Err(Errno::INVAL) => {}
+        Err(Errno::NOENT) => return Ok(None),
+        Err(error) => return Err(errno::error(error)),
+    }
+    let Some((file, found)) = open_regular(from, name)? else {
+        return Ok(None);
+    };
+    let temporary = Temporary::create(to, Like::Copied(&found))?;
+    copy_content(&file, &temporary, job.caller)?;
+    if job.moved {
+        keep_times(&temporary, &found)?;
+    }
+    Ok(Some(temporary))
+}
+
+fn keep_times(temporary: &Temporary, source: &Stat) -> Result<()> {
+    let time = |seconds, nanos: u64| Timespec {
+        tv_sec: seconds,
+        // Always below a thousand million.
+        tv_nsec: nanos as _,
+    };
+    let times = Timestamps {
+        last_access: time(source.st_atime, source.st_atime_nsec),
+        last_modification: time(source.st_mtime, source.st_mtime_nsec),
+    };
+    rustix::fs::futimens(&temporary.file, &times).map_err(errno::error)
+}
+
+/// Copies a file's content, by the kernel where it can.
+fn copy_content(file: &OwnedFd, temporary: &Temporary, caller: &Caller) -> Result<()> {
+    loop {
+        caller.check()?;
+        let copied = retry_on_intr(|| {
+            rustix::fs::copy_file_range(file, None, temporary.file.as_fd(), None, COPY_BYTES)
+        });
+        match copied {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(Errno::NOSPC) => return Err(errno::error(Errno::NOSPC)),
+            Err(_) => break,
+        }
+    }
+    // The file ends here, or the kernel cannot copy it: both are known after
+    // reading on.
+    let mut block = vec![0; BLOCK_BYTES];
+    loop {
+        caller.check()?;
+        let read = retry_on_intr(|| rustix::io::read(file, &mut block[..]));
+        match read.map_err(errno::error)? {
+            0 => return Ok(()),
+            read => temporary.write(block.get(..read).unwrap_or_default())?,
+        }
+    }
+}

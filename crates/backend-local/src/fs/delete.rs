@@ -1,0 +1,161 @@
+//! Deleting, a file or a whole tree.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, OwnedFd};
+
+use backend_core::derived::refuse_working_dir;
+use backend_core::ops::{DeleteOptions, Links};
+use backend_core::{Error, ErrorKind, Result, VPath};
+use rustix::fs::{AtFlags, FileType, OFlags, Stat};
+use rustix::io::Errno;
+
+use crate::fs::caller::Caller;
+use crate::fs::cursor::{Cursor, lies_in};
+use crate::fs::errno;
+use crate::fs::list::{LIST, each_name};
+use crate::fs::resolve::{ATTEMPTS, Last, Spot, is_directory, open_at};
+use crate::fs::space::Space;
+
+impl Space {
+    /// [`Backend::delete`](backend_core::Backend::delete).
+    pub(crate) fn delete(
+        &self,
+        path: &VPath,
+        options: &DeleteOptions,
+        caller: &Caller,
+    ) -> Result<()> {
+        self.writable()?;
+        refuse_working_dir(path, &self.working_dir())?;
+        let spot = self.spot(path, options.links, Last::Keep)?;
+        let found = spot.found.ok_or_else(Error::not_found)?;
+        let name = own_name(&spot)?;
+        self.refuse_home(&found)?;
+        let held = self.locks.hold(&[(&spot.directory, name)])?;
+        caller.check()?;
+        if is_directory(&found) {
+            if !options.recursive {
+                return Err(Error::new(
+                    ErrorKind::IsADirectory,
+                    "it is a directory; ask for a recursive delete",
+                ));
+            }
+            // A tree takes its time, and others may share the lock.
+            drop(held);
+            return delete_tree(&spot.directory, name);
+        }
+        rustix::fs::unlinkat(&spot.directory, name, AtFlags::empty()).map_err(errno::error)
+    }
+
+    /// Refuses what holds the working directory, however it was reached: by a
+    /// link or another spelling, its path does not show that.
+    pub(crate) fn refuse_home(&self, found: &Stat) -> Result<()> {
+        if !self.home_is_inside() || !is_directory(found) {
+            return Ok(());
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        let home = self.open_path(&self.working_dir(), flags, Links::Follow);
+        if home.is_ok_and(|home| lies_in(&home, (found.st_dev, found.st_ino)).unwrap_or(true)) {
+            return refuse_working_dir(&VPath::root(), &self.working_dir());
+        }
+        Ok(())
+    }
+}
+
+/// The name of what is to go elsewhere or away, which a directory that the
+/// backend is made of does not have.
+pub(crate) fn own_name(spot: &Spot) -> Result<&OsStr> {
+    spot.name.as_deref().ok_or_else(|| {
+        Error::invalid_input("it is a directory that the backend is made of; name what is in it")
+    })
+}
+
+/// Deletes a directory with all it holds.
+pub(crate) fn delete_tree(parent: &OwnedFd, name: &OsStr) -> Result<()> {
+    for _ in 0..ATTEMPTS {
+        match rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) {
+            Ok(()) => return Ok(()),
+            Err(Errno::NOTEMPTY | Errno::EXIST) => {}
+            Err(Errno::NOTDIR) => {
+                // A link or a file by now, which goes like one.
+                return remove(parent, name, AtFlags::empty());
+            }
+            Err(error) => return Err(errno::error(error)),
+        }
+        let top = match open_at(parent, name, LIST | OFlags::NOFOLLOW) {
+            Ok(top) => top,
+            Err(Errno::LOOP | Errno::NOTDIR | Errno::NOENT) => continue,
+            Err(error) => return Err(errno::error(error)),
+        };
+        empty(Cursor::new(top)?)?;
+    }
+    // Somebody fills it as fast as it is emptied.
+    Err(errno::unsteady())
+}
+
+/// Deletes all that a directory holds. Its own names stay in memory, and those of
+/// the directories on the way down.
+fn empty(mut cursor: Cursor) -> Result<()> {
+    let mut levels = vec![clear(cursor.directory()?)?];
+    let mut way: Vec<OsString> = Vec::new();
+    let mut refills = ATTEMPTS;
+    while let Some(level) = levels.last_mut() {
+        if let Some(name) = level.pop() {
+            match cursor.enter(&name)? {
+                Ok(()) => {
+                    levels.push(clear(cursor.directory()?)?);
+                    way.push(name);
+                }
+                Err(Errno::NOENT) => {}
+                Err(Errno::LOOP | Errno::NOTDIR) => {
+                    remove(cursor.directory()?, &name, AtFlags::empty())?;
+                }
+                // Who may not look into a directory can remove it if it is empty.
+                Err(_) => remove(cursor.directory()?, &name, AtFlags::REMOVEDIR)?,
+            }
+            continue;
+        }
+        levels.pop();
+        let Some(name) = way.pop() else { break };
+        cursor.leave()?;
+        match rustix::fs::unlinkat(cursor.directory()?, &name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(Errno::NOTEMPTY | Errno::EXIST) if refills > 0 => {
+                refills -= 1;
+                if let Some(level) = levels.last_mut() {
+                    level.push(name);
+                }
+            }
+            Err(Errno::NOTEMPTY | Errno::EXIST) => return Err(errno::unsteady()),
+            Err(error) => return Err(errno::error(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Deletes what is in a directory, except directories, which it returns.
+fn clear(directory: &OwnedFd) -> Result<Vec<OsString>> {
+    let mut directories = Vec::new();
+    each_name(directory, |name, kind| {
+        if kind == FileType::Directory {
+            directories.push(name.to_owned());
+            return Ok(());
+        }
+        match rustix::fs::unlinkat(directory, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(Errno::ISDIR) => {
+                directories.push(name.to_owned());
+                Ok(())
+            }
+            Err(error) => Err(errno::error(error)),
+        }
+    })?;
+    Ok(directories)
+}
+
+fn remove(directory: impl AsFd, name: &OsStr, flags: AtFlags) -> Result<()> {
+    match rustix::fs::unlinkat(directory, name, flags) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(Errno::NOTEMPTY) => Err(errno::error(Errno::ACCESS)),
+        Err(error) => Err(errno::error(error)),
+    }
+}

@@ -1,0 +1,112 @@
+//! The one table from the kernel's errors to ours.
+//!
+//! The error of the kernel is kept as the source. It holds a number and no path,
+//! so that nothing of the host shows.
+
+use std::io;
+
+use backend_core::{Error, ErrorKind};
+use rustix::io::Errno;
+
+/// What `errno` means to a caller.
+pub(crate) fn error(errno: Errno) -> Error {
+    let error = match errno {
+        Errno::NOENT => Error::not_found(),
+        Errno::NOTDIR => Error::not_a_directory(),
+        Errno::ISDIR => Error::is_a_directory(),
+        Errno::EXIST | Errno::NOTEMPTY => Error::already_exists(),
+        Errno::ACCESS | Errno::PERM => denied(
+            "the operating system does not permit it; change the permissions or choose another path",
+        ),
+        Errno::ROFS => denied("the file system cannot be written to; choose another path"),
+        Errno::TXTBSY => denied("the program is running; end it first"),
+        Errno::LOOP => circle(),
+        Errno::NAMETOOLONG => Error::new(
+            ErrorKind::InvalidPath,
+            "a name or the path is longer than the file system takes; choose a shorter one",
+        ),
+        Errno::NOSPC | Errno::DQUOT => {
+            Error::too_large("there is no room left on the disk; delete something first")
+        }
+        Errno::FBIG => Error::too_large("the file system holds no file of that size; split it"),
+        Errno::MLINK => Error::too_large("the directory holds too many entries; use another"),
+        Errno::NXIO | Errno::NODEV | Errno::OPNOTSUPP => not_a_file(),
+        Errno::MFILE | Errno::NFILE => Error::unavailable(
+            "too many files are open; try again, or raise the limit of open files",
+        ),
+        Errno::NOMEM | Errno::NOBUFS => {
+            Error::unavailable("there is no memory left; try again later")
+        }
+        Errno::AGAIN | Errno::BUSY | Errno::STALE | Errno::INTR | Errno::TIMEDOUT => {
+            Error::unavailable("the file system is busy with it; try again")
+        }
+        _ => Error::internal("the file system failed; look at the cause and at the host's log"),
+    };
+    error.with_source(io::Error::from(errno))
+}
+
+/// A link that would have to be followed leads out of the backend's directories.
+pub(crate) fn outside() -> Error {
+    denied("a symbolic link on the way leads outside; name the file itself")
+}
+
+/// A path names nothing that this backend may touch.
+pub(crate) fn elsewhere() -> Error {
+    denied("the path lies outside the directories of this backend; list the working directory")
+}
+
+/// A link is in the way of a call that takes none.
+pub(crate) fn is_a_link() -> Error {
+    Error::new(
+        ErrorKind::IsALink,
+        "a symbolic link is in the way; resolve the path and use what it leads to",
+    )
+}
+
+/// Links lead to links without an end.
+pub(crate) fn circle() -> Error {
+    Error::new(
+        ErrorKind::InvalidPath,
+        "symbolic links go in a circle or are too many; name the file itself",
+    )
+}
+
+/// Neither a file nor a directory.
+pub(crate) fn not_a_file() -> Error {
+    Error::invalid_input("it is a FIFO, a socket or a device and holds no content; name a file")
+}
+
+/// Somebody changes the tree faster than it can be followed.
+pub(crate) fn unsteady() -> Error {
+    Error::unavailable("the directories on the way keep changing; try again")
+}
+
+/// An error of kind `PermissionDenied`.
+pub(crate) fn denied(message: &'static str) -> Error {
+    Error::new(ErrorKind::PermissionDenied, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_callers_match_on() {
+        for (errno, kind) in [
+            (Errno::NOENT, ErrorKind::NotFound),
+            (Errno::ROFS, ErrorKind::PermissionDenied),
+            (Errno::NOSPC, ErrorKind::TooLarge),
+            (Errno::DQUOT, ErrorKind::TooLarge),
+            (Errno::FBIG, ErrorKind::TooLarge),
+            (Errno::IO, ErrorKind::Internal),
+            (Errno::NXIO, ErrorKind::InvalidInput),
+            (Errno::AGAIN, ErrorKind::Unavailable),
+            (Errno::MFILE, ErrorKind::Unavailable),
+            (Errno::NAMETOOLONG, ErrorKind::InvalidPath),
+        ] {
+            let error = error(errno);
+            assert_eq!(error.kind(), kind, "{errno:?}");
+            assert!(std::error::Error::source(&error).is_some());
+        }
+    }
+}

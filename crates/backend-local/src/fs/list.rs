@@ -1,0 +1,303 @@
+//! Describing and listing.
+
+use std::collections::BinaryHeap;
+use std::ffi::{CStr, OsStr};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::time::{Duration, SystemTime};
+
+use backend_core::limits::TEMPORARY_PREFIX;
+use backend_core::ops::{Entry, FileKind, Links, Listing, LsOptions, Skipped};
+use backend_core::{ErrorKind, Result, VPath};
+use rustix::fs::{AtFlags, FileType, OFlags, RawDir, Stat};
+use rustix::io::Errno;
+
+use crate::fs::caller::Caller;
+use crate::fs::errno;
+use crate::fs::read::size_of;
+use crate::fs::resolve::{ENTRY, kind_of, stat_at};
+use crate::fs::space::Space;
+
+/// How old a temporary must be to have been left behind by a crash.
+const STALE: Duration = Duration::from_secs(60 * 60);
+
+/// Temporaries that one listing removes.
+const STALE_REMOVED: usize = 1_000;
+
+/// What opens a directory for listing.
+pub(crate) const LIST: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::CLOEXEC);
+
+/// Calls `each` with the names in a directory, which must be open for listing,
+/// until that fails.
+pub(crate) fn each_name(
+    directory: impl AsFd,
+    mut each: impl FnMut(&OsStr, FileType) -> Result<()>,
+) -> Result<()> {
+    let mut buffer = [MaybeUninit::uninit(); 32 * 1024];
+    let mut names = RawDir::new(directory, &mut buffer);
+    while let Some(entry) = names.next() {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(Errno::INTR) => continue,
+            // The directory itself was deleted: it holds nothing any more.
+            Err(Errno::NOENT) => return Ok(()),
+            Err(error) => return Err(errno::error(error)),
+        };
+        let name: &CStr = entry.file_name();
+        match name.to_bytes() {
+            b"." | b".." => {}
+            name => each(OsStr::from_bytes(name), entry.file_type())?,
+        }
+    }
+    Ok(())
+}
+
+/// Whether this is the name of a file that is being written.
+pub(crate) fn is_temporary(name: &OsStr) -> bool {
+    name.as_bytes().starts_with(TEMPORARY_PREFIX.as_bytes())
+}
+
+/// When the content was last changed, where the clock of this machine can say.
+fn modified(found: &Stat) -> Option<SystemTime> {
+    let (seconds, nanos) = (found.st_mtime, u64::from(found.st_mtime_nsec as u32));
+    let whole = Duration::from_secs(seconds.unsigned_abs());
+    let time = match seconds >= 0 {
+        true => SystemTime::UNIX_EPOCH.checked_add(whole),
+        false => SystemTime::UNIX_EPOCH.checked_sub(whole),
+    };
+    time?.checked_add(Duration::from_nanos(nanos))
+}
+
+/// What an entry is told as. Links are told as links that lead nowhere.
+pub(crate) fn entry(path: VPath, found: &Stat) -> Entry {
+    let mode = Some(found.st_mode & 0o7777);
+    let entry = match kind_of(found) {
+        FileType::RegularFile => Entry::file(path, size_of(found)).with_modified(modified(found)),
+        FileType::Directory => Entry::directory(path),
+        FileType::Symlink => {
+            return Entry::of_kind(path, FileKind::Link)
+                .with_link(true)
+                .with_mode(mode);
+        }
+        _ => Entry::of_kind(path, FileKind::Other),
+    };
+    entry.with_mode(mode)
+}
+
+impl Space {
+    /// Opens a directory for listing and for being a command's directory.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`, `NotADirectory`, `IsALink`, `PermissionDenied`.
+    pub(crate) fn open_directory(&self, path: &VPath, links: Links) -> Result<OwnedFd> {
+        self.open_path(path, LIST, links)
+    }
+
+    /// [`stat`](Self::stat), if that takes no waiting.
+    pub(crate) fn stat_cached(&self, path: &VPath, links: Links) -> Option<Entry> {
+        let opened = self.open_cached(path, ENTRY, links)?;
+        let found = rustix::fs::fstat(&opened).ok()?;
+        (kind_of(&found) != FileType::Symlink).then(|| entry(path.clone(), &found))
+    }
+
+    /// [`Backend::stat`](backend_core::Backend::stat).
+    pub(crate) fn stat(&self, path: &VPath, links: Links) -> Result<Entry> {
+        let opened = self.open_path(path, ENTRY, links)?;
+        let found = rustix::fs::fstat(&opened).map_err(errno::error)?;
+        match (kind_of(&found), links) {
+            (FileType::Symlink, Links::Refuse) => Err(errno::is_a_link()),
+            (FileType::Symlink, Links::Follow) => self.target(path),
+            _ => Ok(entry(path.clone(), &found)),
+        }
+    }
+
+    /// Describes a link by what it leads to.
+    fn target(&self, path: &VPath) -> Result<Entry> {
+        let target = self.open_path(path, OFlags::PATH, Links::Follow)?;
+        let found = rustix::fs::fstat(&target).map_err(errno::error)?;
+        Ok(entry(path.clone(), &found).with_link(true))
+    }
+
+    /// Describes what is called `name` in an open directory; `None` if it is gone.
+    fn child(&self, directory: &OwnedFd, path: VPath, name: &OsStr) -> Result<Option<Entry>> {
+        let Some(found) = stat_at(directory, name)? else {
+            return Ok(None);
+        };
+        match kind_of(&found) {
+            FileType::Symlink => match self.target(&path) {
+                Ok(target) => Ok(Some(target)),
+                // Where it leads nowhere, or out, it is still listed.
+                Err(error) => match error.kind() {
+                    ErrorKind::NotFound
+                    | ErrorKind::NotADirectory
+                    | ErrorKind::PermissionDenied
+                    | ErrorKind::InvalidPath => Ok(Some(entry(path, &found))),
+                    _ => Err(error),
+                },
+            },
+            _ => Ok(Some(entry(path, &found))),
+        }
+    }
+
+    /// [`Backend::ls`](backend_core::Backend::ls).
+    pub(crate) fn ls(&self, path: &VPath, options: &LsOptions, caller: &Caller) -> Result<Listing> {
+        let directory = match self.open_path(path, LIST, options.links) {
+            Ok(directory) => directory,
+            Err(error) if error.kind() == ErrorKind::NotADirectory => {
+                let alone = self.stat(path, options.links)?;
+                return match alone.is_directory() {
+                    // It was none a moment ago.
+                    true => Err(error),
+                    false => options.listing(vec![alone], Skipped::default()),
+                };
+            }
+            Err(error) => return Err(error),
+        };
+        let mut head = Head::new(options);
+        let mut skipped = Skipped::default();
+        let mut stale = Vec::new();
+        each_name(&directory, |name, kind| {
+            caller.check()?;
+            if is_temporary(name) {
+                if stale.len() < STALE_REMOVED {
+                    stale.push(name.to_owned());
+                }
+                return Ok(());
+            }
+            let Some(text) = name.to_str() else {
+                skipped.not_utf8 += 1;
+                return Ok(());
+            };
+            let Ok(path) = path.child(text) else {
+                skipped.unreadable += 1;
+                return Ok(());
+            };
+            if options.exclude.hides(&path) {
+                return Ok(());
+            }
+            // Only these two kinds may be told as something else.
+            let known = match kind {
+                FileType::Symlink | FileType::Unknown => {
+                    match self.child(&directory, path.clone(), name)? {
+                        Some(entry) => Some(entry),
+                        None => return Ok(()),
+                    }
+                }
+                _ => None,
+            };
+            head.add(path, kind, known);
+            Ok(())
+        })?;
+        self.remove_stale(&directory, &stale);
+        if options.exclude.hides(path) {
+            skipped = Skipped::default();
+        }
+        self.finish(&directory, head, options, skipped)
+    }
+
+    fn finish(
+        &self,
+        directory: &OwnedFd,
+        head: Head,
+        options: &LsOptions,
+        skipped: Skipped,
+    ) -> Result<Listing> {
+        let (mut total, mut entries) = (head.total, Vec::with_capacity(head.kept.len()));
+        for Kept { path, known, .. } in head.kept {
+            let entry = match known {
+                Some(known) => Some(known),
+                None => {
+                    let name = path.file_name().unwrap_or_default().to_owned();
+                    self.child(directory, path, OsStr::new(&name))?
+                }
+            };
+            match entry {
+                Some(entry) => entries.push(entry),
+                None => total -= 1,
+            }
+        }
+        let mut listing = options.listing(entries, skipped)?;
+        listing.total = total;
+        Ok(listing)
+    }
+
+    /// Removes what a crash left behind. Whoever is listing does not fail for it.
+    fn remove_stale(&self, directory: &OwnedFd, names: &[std::ffi::OsString]) {
+        if self.read_only {
+            return;
+        }
+        let now = SystemTime::now();
+        for name in names {
+            let found = stat_at(directory, name).ok().flatten();
+            let is_stale = found.is_some_and(|found| {
+                matches!(kind_of(&found), FileType::RegularFile | FileType::Symlink)
+                    && modified(&found)
+                        .and_then(|time| now.duration_since(time).ok())
+                        .is_some_and(|age| age > STALE)
+            });
+            if is_stale {
+                let removed = rustix::fs::unlinkat(directory, name, AtFlags::empty());
+                tracing::debug!(?removed, "a temporary file was left behind");
+            }
+        }
+    }
+}
+
+/// The first entries of a listing, as many as are asked for.
+struct Head {
+    limit: usize,
+    total: usize,
+    /// The greatest is the one to give up.
+    kept: BinaryHeap<Kept>,
+}
+
+/// An entry in the order of the listing.
+#[derive(PartialEq, Eq)]
+struct Kept {
+    path: VPath,
+    directory: bool,
+    known: Option<Entry>,
+}
+
+impl Ord for Kept {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (!self.directory, &self.path).cmp(&(!other.directory, &other.path))
+    }
+}
+
+impl PartialOrd for Kept {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Head {
+    fn new(options: &LsOptions) -> Self {
+        Self {
+            limit: options.limit,
+            total: 0,
+            kept: BinaryHeap::new(),
+        }
+    }
+
+    fn add(&mut self, path: VPath, kind: FileType, known: Option<Entry>) {
+        let directory = match &known {
+            Some(known) => known.is_directory(),
+            None => kind == FileType::Directory,
+        };
+        self.total += 1;
+        self.kept.push(Kept {
+            path,
+            directory,
+            known,
+        });
+        if self.kept.len() > self.limit {
+            self.kept.pop();
+        }
+    }
+}

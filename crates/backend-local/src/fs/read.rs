@@ -1,0 +1,206 @@
+//! Reading: bytes, ranges and windows of lines.
+//!
+//! A small file that is in the kernel's memory is read where the caller is, in a
+//! few microseconds and without waiting for a disk. Everything else goes to the
+//! threads that may wait.
+
+use std::io::IoSliceMut;
+use std::os::fd::{AsFd, OwnedFd};
+
+use backend_core::limits::READ_BYTES;
+use backend_core::ops::{ByteRange, FileBytes, Links, ReadOptions, TextOptions};
+use backend_core::text::{Progress, TextWindow, WindowScanner};
+use backend_core::{Error, Result, VPath};
+use bytes::Bytes;
+use rustix::buffer::spare_capacity;
+use rustix::fs::{FileType, OFlags, Stat};
+use rustix::io::{ReadWriteFlags, retry_on_intr};
+
+use crate::fs::caller::Caller;
+use crate::fs::errno;
+use crate::fs::resolve::kind_of;
+use crate::fs::space::Space;
+
+/// Bytes read at a time.
+pub(crate) const BLOCK_BYTES: usize = 64 * 1024;
+
+/// What opens a file without waiting, whatever it turns out to be.
+pub(crate) const READ: OFlags = OFlags::RDONLY
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
+
+/// Refuses what is not a regular file.
+pub(crate) fn regular(found: &Stat) -> Result<()> {
+    match kind_of(found) {
+        FileType::RegularFile => Ok(()),
+        FileType::Directory => Err(Error::is_a_directory()),
+        _ => Err(errno::not_a_file()),
+    }
+}
+
+/// The size that the file system tells, which may be wrong.
+pub(crate) fn size_of(found: &Stat) -> u64 {
+    u64::try_from(found.st_size).unwrap_or_default()
+}
+
+/// Reads on from `offset` until `data` has `limit` bytes or the file ends, and
+/// says whether it ended.
+fn fill(
+    file: impl AsFd,
+    data: &mut Vec<u8>,
+    mut offset: u64,
+    limit: usize,
+    caller: &Caller,
+) -> Result<bool> {
+    while data.len() < limit {
+        caller.check()?;
+        if data.spare_capacity_mut().is_empty() {
+            let more = (limit - data.len()).min(BLOCK_BYTES.max(data.len()));
+            data.try_reserve(more).map_err(|source| {
+                Error::too_large("there is no memory for so many bytes; read a range")
+                    .with_source(source)
+            })?;
+        }
+        let before = data.len();
+        retry_on_intr(|| rustix::io::pread(file.as_fd(), spare_capacity(data), offset))
+            .map_err(errno::error)?;
+        let read = data.len() - before;
+        if read == 0 {
+            return Ok(true);
+        }
+        offset += read as u64;
+    }
+    Ok(false)
+}
+
+/// How many bytes to make room for at first. One more than there should be shows
+/// the end without another turn; a size that nobody can have is not believed.
+fn room(told: u64, limit: usize) -> usize {
+    let told = usize::try_from(told.min(READ_BYTES)).unwrap_or(usize::MAX);
+    told.saturating_add(1).min(limit)
+}
+
+/// Reads a whole file of at most `max_bytes`, or one byte more of a larger one.
+pub(crate) fn read_all(
+    file: impl AsFd,
+    found: &Stat,
+    max_bytes: u64,
+    caller: &Caller,
+) -> Result<Vec<u8>> {
+    let limit = usize::try_from(max_bytes.saturating_add(1)).unwrap_or(usize::MAX);
+    let mut data = Vec::with_capacity(room(size_of(found), limit));
+    fill(file, &mut data, 0, limit, caller)?;
+    data.truncate(limit);
+    Ok(data)
+}
+
+/// Reads what `options` asks for. The size that the file system tells is only
+/// believed where nothing else is known: files of `/proc` tell none, and others
+/// grow and shrink while they are read.
+fn read_range(
+    file: &OwnedFd,
+    found: &Stat,
+    options: &ReadOptions,
+    caller: &Caller,
+) -> Result<FileBytes> {
+    let told = size_of(found);
+    let ByteRange { start, end, .. } = options.range;
+    if told > 0 || start > end.unwrap_or(u64::MAX) {
+        options.offsets(told)?;
+    }
+    let wanted = end.unwrap_or(u64::MAX).saturating_sub(start);
+    let most = wanted.min(options.max_bytes.saturating_add(1));
+    let limit = usize::try_from(most).unwrap_or(usize::MAX);
+    let mut data = Vec::with_capacity(room(told.saturating_sub(start), limit));
+    let ended = fill(file, &mut data, start, limit, caller)?;
+    data.truncate(limit);
+    let reached = start.saturating_add(data.len() as u64);
+    let size = match ended {
+        true if !data.is_empty() || start == 0 => reached,
+        true => size_of(&rustix::fs::fstat(file).map_err(errno::error)?),
+        false => told.max(reached),
+    };
+    options.offsets(size)?;
+    Ok(FileBytes::new(data.into(), size))
+}
+
+impl Space {
+    /// Opens a regular file for reading.
+    pub(crate) fn open_file(&self, path: &VPath, links: Links) -> Result<(OwnedFd, Stat)> {
+        let file = self.open_path(path, READ, links)?;
+        let found = rustix::fs::fstat(&file).map_err(errno::error)?;
+        regular(&found)?;
+        Ok((file, found))
+    }
+
+    /// The whole of a small file, if that takes no waiting.
+    fn cached(&self, path: &VPath, links: Links) -> Option<Bytes> {
+        let file = self.open_cached(path, READ, links)?;
+        let found = rustix::fs::fstat(&file).ok()?;
+        let size = usize::try_from(found.st_size).ok()?;
+        if kind_of(&found) != FileType::RegularFile || !(1..=BLOCK_BYTES).contains(&size) {
+            return None;
+        }
+        // One byte more than there should be shows whether the file has grown.
+        let mut data = vec![0; size + 1];
+        let mut buffers = [IoSliceMut::new(&mut data)];
+        let read = rustix::io::preadv2(&file, &mut buffers, 0, ReadWriteFlags::NOWAIT).ok()?;
+        data.truncate(read);
+        (read == size).then(|| data.into())
+    }
+
+    /// [`read`](Self::read), if that takes no waiting.
+    pub(crate) fn read_cached(
+        &self,
+        path: &VPath,
+        options: &ReadOptions,
+    ) -> Option<Result<FileBytes>> {
+        let content = self.cached(path, options.links)?;
+        Some(options.slice(&content))
+    }
+
+    /// [`read_text`](Self::read_text), if that takes no waiting.
+    pub(crate) fn read_text_cached(
+        &self,
+        path: &VPath,
+        options: &TextOptions,
+    ) -> Option<Result<TextWindow>> {
+        let mut scanner = WindowScanner::new(options.window()).ok()?;
+        let content = self.cached(path, options.links)?;
+        scanner.push(&content);
+        Some(scanner.finish().map_err(Error::from))
+    }
+
+    /// [`Backend::read`](backend_core::Backend::read).
+    pub(crate) fn read(
+        &self,
+        path: &VPath,
+        options: &ReadOptions,
+        caller: &Caller,
+    ) -> Result<FileBytes> {
+        let (file, found) = self.open_file(path, options.links)?;
+        read_range(&file, &found, options, caller)
+    }
+
+    /// [`Backend::read_text`](backend_core::Backend::read_text).
+    pub(crate) fn read_text(
+        &self,
+        path: &VPath,
+        options: &TextOptions,
+        caller: &Caller,
+    ) -> Result<TextWindow> {
+        let mut scanner = WindowScanner::new(options.window())?;
+        let (file, _) = self.open_file(path, options.links)?;
+        let mut block = Vec::with_capacity(BLOCK_BYTES);
+        let mut offset = 0;
+        loop {
+            block.clear();
+            let ended = fill(&file, &mut block, offset, BLOCK_BYTES, caller)?;
+            offset += block.len() as u64;
+            if scanner.push(&block) == Progress::Done || ended {
+                return Ok(scanner.finish()?);
+            }
+        }
+    }
+}

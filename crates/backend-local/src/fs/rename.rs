@@ -1,0 +1,131 @@
+//! Moving, within a file system or from one to another.
+
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+
+use backend_core::derived::{refuse_into_itself, refuse_working_dir};
+use backend_core::ops::{CopyOptions, RenameOptions};
+use backend_core::{Error, Result, VPath};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+
+use crate::fs::caller::Caller;
+use crate::fs::copy::{Ends, Job, check_inside, into_itself};
+use crate::fs::delete::{delete_tree, own_name};
+use crate::fs::errno;
+use crate::fs::list::LIST;
+use crate::fs::resolve::{is_directory, open_at};
+use crate::fs::space::Space;
+use crate::fs::temporary::{Place, rename_free};
+use crate::fs::write::make_directories;
+
+impl Space {
+    /// [`Backend::rename`](backend_core::Backend::rename).
+    pub(crate) fn rename(
+        &self,
+        from: &VPath,
+        to: &VPath,
+        options: &RenameOptions,
+        caller: &Caller,
+    ) -> Result<()> {
+        self.writable()?;
+        refuse_into_itself(from, to)?;
+        refuse_working_dir(from, &self.working_dir())?;
+        let as_copy = CopyOptions::default().links(options.links).recursive(true);
+        let ends = self.ends(from, to, &as_copy.overwrite(options.overwrite))?;
+        let name = own_name(&ends.source)?;
+        self.refuse_home(&ends.found)?;
+        if is_directory(&ends.found) && gets_longer(from, to) {
+            match open_at(&ends.source.directory, name, LIST | OFlags::NOFOLLOW) {
+                Ok(top) => check_inside(&top, to, false)?,
+                Err(Errno::ACCESS) => {}
+                Err(error) => return Err(errno::error(error)),
+            }
+        }
+        let new_name = ends
+            .target
+            .name
+            .as_deref()
+            .ok_or_else(Error::already_exists)?;
+        let made = make_directories(&ends.target, false)?;
+        let directory = made.as_ref().unwrap_or(&ends.target.directory);
+        let held = self
+            .locks
+            .hold(&[(&ends.source.directory, name), (directory, new_name)])?;
+        caller.check()?;
+        match move_entry(&ends, name, directory, new_name) {
+            Ok(()) => Ok(()),
+            Err(Errno::XDEV) => {
+                drop(held);
+                let moved = true;
+                self.copy_ends(&ends, to, Job { caller, moved })?;
+                self.remove_copied(&ends, name)
+            }
+            Err(Errno::INVAL) => Err(into_itself()),
+            Err(Errno::ISDIR | Errno::NOTDIR | Errno::NOTEMPTY) => Err(errno::error(Errno::EXIST)),
+            Err(error) => Err(errno::error(error)),
+        }
+    }
+
+    /// Deletes what was copied to another file system.
+    fn remove_copied(&self, ends: &Ends, name: &OsStr) -> Result<()> {
+        match is_directory(&ends.found) {
+            true => delete_tree(&ends.source.directory, name),
+            false => rustix::fs::unlinkat(&ends.source.directory, name, AtFlags::empty())
+                .map_err(errno::error),
+        }
+    }
+}
+
+/// Whether what lies inside would have a longer or deeper path.
+fn gets_longer(from: &VPath, to: &VPath) -> bool {
+    to.as_str().len() > from.as_str().len() || to.components().count() > from.components().count()
+}
+
+fn move_entry(
+    ends: &Ends,
+    name: &OsStr,
+    directory: &OwnedFd,
+    new_name: &OsStr,
+) -> rustix::io::Result<()> {
+    let source = &ends.source.directory;
+    if is_directory(&ends.found) {
+        return move_directory(source, name, directory, new_name);
+    }
+    if ends.place == Place::Free {
+        return rename_free(source, name, directory, new_name);
+    }
+    rustix::fs::renameat(source, name, directory, new_name)?;
+    // Two names of one file: the kernel does nothing then, and the old name stays.
+    let replaced = ends.target.found.as_ref();
+    if ends.found.st_nlink > 1
+        && replaced.is_some_and(|file| {
+            (file.st_dev, file.st_ino) == (ends.found.st_dev, ends.found.st_ino)
+        })
+    {
+        return rustix::fs::unlinkat(source, name, AtFlags::empty());
+    }
+    Ok(())
+}
+
+/// Moves a directory to where nothing stands.
+fn move_directory(
+    source: &OwnedFd,
+    name: &OsStr,
+    directory: &OwnedFd,
+    new_name: &OsStr,
+) -> rustix::io::Result<()> {
+    match rustix::fs::renameat_with(source, name, directory, new_name, RenameFlags::NOREPLACE) {
+        // The file system does not know the flag. An empty directory of our own
+        // is the only thing that a directory replaces.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            rustix::fs::mkdirat(directory, new_name, Mode::from_raw_mode(0o700))?;
+            let moved = rustix::fs::renameat(source, name, directory, new_name);
+            if moved.is_err() {
+                let _ = rustix::fs::unlinkat(directory, new_name, AtFlags::REMOVEDIR);
+            }
+            moved
+        }
+        done => done,
+    }
+}

@@ -1,0 +1,423 @@
+//! From a path to a handle: by the kernel in one call, or component by component.
+//!
+//! The kernel (`openat2`) opens a whole path and refuses to leave the root. It
+//! also refuses every absolute link, so that what it refuses is asked again of
+//! the [`Walk`], which opens one name after the other without following a link,
+//! reads links itself, and decides. Both give the same answers; the walk alone
+//! serves where the kernel lacks the call.
+//!
+//! Either way the result is a handle, or a directory's handle and one name in
+//! it, and the operation works on exactly that.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::Path;
+
+use backend_core::limits::PATH_DEPTH;
+use backend_core::ops::Links;
+use backend_core::{Error, ErrorKind, Result, VPath};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::io::{Errno, retry_on_intr};
+
+use crate::fs::errno;
+use crate::fs::space::{Location, Root, Space};
+
+/// How often somebody may change the tree in the middle before we give up.
+pub(crate) const ATTEMPTS: usize = 16;
+
+/// Links followed in one path, as the kernel counts them.
+const MAX_LINKS: usize = 40;
+
+/// What opens a directory only to open what is in it.
+const ABOVE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
+
+/// The same for a name that may have become a link.
+pub(crate) const DIRECTORY: OFlags = ABOVE.union(OFlags::NOFOLLOW);
+
+/// What describes an entry without opening it.
+pub(crate) const ENTRY: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW);
+
+/// What to do about a link in the last component.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Last {
+    /// Follow it, if links may be followed.
+    Follow,
+    /// It is what the operation is about.
+    Keep,
+}
+
+/// Where a path leads: a name in a directory.
+#[derive(Debug)]
+pub(crate) struct Spot {
+    /// The last directory on the way that exists.
+    pub(crate) directory: OwnedFd,
+    /// Directories beneath it that do not exist.
+    pub(crate) missing: Vec<OsString>,
+    /// The name in the last of them; `None` if the path is `directory` itself.
+    pub(crate) name: Option<OsString>,
+    /// What stands there.
+    pub(crate) found: Option<Stat>,
+}
+
+/// Opens `name` in `directory`.
+pub(crate) fn open_at(
+    directory: impl AsFd,
+    name: &OsStr,
+    flags: OFlags,
+) -> rustix::io::Result<OwnedFd> {
+    let flags = flags | OFlags::CLOEXEC;
+    retry_on_intr(|| rustix::fs::openat(directory.as_fd(), name, flags, Mode::empty()))
+}
+
+/// What stands at `name` in `directory`, itself and not what it links to.
+pub(crate) fn stat_at(directory: impl AsFd, name: &OsStr) -> Result<Option<Stat>> {
+    match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(found) => Ok(Some(found)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(errno::error(error)),
+    }
+}
+
+/// The kind of what was found.
+pub(crate) fn kind_of(found: &Stat) -> FileType {
+    FileType::from_raw_mode(found.st_mode)
+}
+
+pub(crate) fn is_directory(found: &Stat) -> bool {
+    kind_of(found) == FileType::Directory
+}
+
+/// Runs `attempt` until it is not disturbed any more.
+fn undisturbed<T>(mut attempt: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    for _ in 0..ATTEMPTS {
+        if let Some(done) = attempt()? {
+            return Ok(done);
+        }
+    }
+    Err(errno::unsteady())
+}
+
+impl Space {
+    /// Opens what stands at `path` with `flags`.
+    ///
+    /// With `NOFOLLOW` among them, a link in the last component is opened
+    /// itself, which only `PATH` can do.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`, `NotADirectory`, `IsALink`, `PermissionDenied`, `InvalidPath`,
+    /// and what opening fails with.
+    pub(crate) fn open_path(&self, path: &VPath, flags: OFlags, links: Links) -> Result<OwnedFd> {
+        let at = self.locate(path)?;
+        match self.by_kernel(&at, at.as_str(), flags, links, ResolveFlags::empty())? {
+            Ok(opened) => return Ok(opened),
+            Err(Errno::AGAIN | Errno::XDEV | Errno::LOOP) => {}
+            Err(error) => return Err(errno::error(error)),
+        }
+        let last = match flags.contains(OFlags::NOFOLLOW) {
+            true => Last::Keep,
+            false => Last::Follow,
+        };
+        undisturbed(|| {
+            let spot = self.walk(&at, links, last)?.spot()?;
+            if spot.found.is_none() {
+                return Err(Error::not_found());
+            }
+            let name = spot.name.as_deref().unwrap_or(OsStr::new("."));
+            match open_at(&spot.directory, name, flags | OFlags::NOFOLLOW) {
+                Ok(opened) => Ok(Some(opened)),
+                // Something else stands there by now.
+                Err(Errno::LOOP | Errno::NOENT) => Ok(None),
+                Err(error) => Err(errno::error(error)),
+            }
+        })
+    }
+
+    /// Opens what is in the kernel's memory already, without ever waiting.
+    pub(crate) fn open_cached(&self, path: &VPath, flags: OFlags, links: Links) -> Option<OwnedFd> {
+        let at = self.locate(path).ok()?;
+        if !self.root(at.root).ok()?.quick {
+            return None;
+        }
+        // Another file system beneath may be of the kind that keeps us waiting.
+        let quick = ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
+        let opened = self.by_kernel(&at, at.as_str(), flags, links, quick);
+        opened.ok()?.ok()
+    }
+
+    /// Finds where `path` leads, up to the first name that does not exist.
+    ///
+    /// # Errors
+    ///
+    /// `NotADirectory`, `IsALink`, `PermissionDenied`, `InvalidPath`.
+    pub(crate) fn spot(&self, path: &VPath, links: Links, last: Last) -> Result<Spot> {
+        let at = self.locate(path)?;
+        if let Some((above, name)) = at.split()
+            && let Ok(directory) =
+                self.by_kernel(&at, above, ABOVE, links, ResolveFlags::empty())?
+        {
+            let name = OsStr::new(name);
+            let found = stat_at(&directory, name)?;
+            let link = found
+                .as_ref()
+                .is_some_and(|found| kind_of(found) == FileType::Symlink);
+            if !link || last == Last::Keep {
+                let (missing, name) = (Vec::new(), Some(name.to_owned()));
+                return Ok(Spot {
+                    directory,
+                    missing,
+                    name,
+                    found,
+                });
+            }
+        }
+        self.walk(&at, links, last)?.spot()
+    }
+
+    /// Follows every link in `path`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Backend::resolve`](backend_core::Backend::resolve).
+    pub(crate) fn resolve(&self, path: &VPath) -> Result<VPath> {
+        let at = self.locate(path)?;
+        let plain = self.by_kernel(
+            &at,
+            at.as_str(),
+            ENTRY,
+            Links::Refuse,
+            ResolveFlags::empty(),
+        )?;
+        // The call may open a link in the last component, which is not the end.
+        if let Ok(opened) = plain
+            && !rustix::fs::fstat(&opened).is_ok_and(|found| kind_of(&found) == FileType::Symlink)
+        {
+            let names: Vec<_> = at
+                .relative
+                .split('/')
+                .filter(|name| !name.is_empty())
+                .collect();
+            return self.path_of(at.root, &names);
+        }
+        let walked = self.walk(&at, Links::Follow, Last::Follow)?;
+        let (root, names) = walked.names();
+        self.path_of(root, &names)
+    }
+
+    /// Asks the kernel; `AGAIN` from it means that the walk must decide.
+    fn by_kernel(
+        &self,
+        at: &Location<'_>,
+        relative: &str,
+        flags: OFlags,
+        links: Links,
+        more: ResolveFlags,
+    ) -> Result<rustix::io::Result<OwnedFd>> {
+        if !self.kernel {
+            return Ok(Err(Errno::AGAIN));
+        }
+        let root = self.root(at.root)?;
+        let mut resolve = ResolveFlags::NO_MAGICLINKS | more;
+        resolve |= match root.everything {
+            true => ResolveFlags::IN_ROOT,
+            false => ResolveFlags::BENEATH,
+        };
+        if links == Links::Refuse {
+            resolve |= ResolveFlags::NO_SYMLINKS;
+        }
+        let flags = flags | OFlags::CLOEXEC;
+        let mut opened = Err(Errno::AGAIN);
+        for _ in 0..ATTEMPTS {
+            opened = retry_on_intr(|| {
+                rustix::fs::openat2(&root.handle, relative, flags, Mode::empty(), resolve)
+            });
+            // A rename elsewhere makes the kernel unsure of `..`; asking again
+            // helps, unless it was to answer from memory.
+            if !matches!(opened, Err(Errno::AGAIN)) || more.contains(ResolveFlags::CACHED) {
+                break;
+            }
+        }
+        Ok(opened)
+    }
+
+    fn walk(&self, at: &Location<'_>, links: Links, last: Last) -> Result<Walk<'_>> {
+        let mut walk = Walk {
+            space: self,
+            root: at.root,
+            stack: Vec::new(),
+            work: Vec::new(),
+            links,
+            last,
+            followed: 0,
+            missing: Vec::new(),
+            end: None,
+        };
+        walk.push(Path::new(at.relative.as_ref()));
+        walk.run()?;
+        Ok(walk)
+    }
+}
+
+/// A walk along a path, one name at a time.
+///
+/// The directories on the way stay open, so that `..` in a link goes back to the
+/// one we came from, wherever that has been moved to meanwhile.
+struct Walk<'s> {
+    space: &'s Space,
+    root: usize,
+    /// The directories entered beneath the root.
+    stack: Vec<(OwnedFd, OsString)>,
+    /// What is left of the path, the next name last.
+    work: Vec<OsString>,
+    links: Links,
+    last: Last,
+    followed: usize,
+    /// Directories that do not exist, beneath the last that does.
+    missing: Vec<OsString>,
+    /// The last name, and what stands there.
+    end: Option<(OsString, Option<Stat>)>,
+}
+
+impl Walk<'_> {
+    fn root(&self) -> Result<&Root> {
+        self.space.root(self.root)
+    }
+
+    fn directory(&self) -> Result<BorrowedFd<'_>> {
+        match self.stack.last() {
+            Some((directory, _)) => Ok(directory.as_fd()),
+            None => Ok(self.root()?.handle.as_fd()),
+        }
+    }
+
+    /// Puts a path in front of what is left.
+    fn push(&mut self, path: &Path) {
+        let bytes = path.as_os_str().as_bytes();
+        let names = bytes.split(|byte| *byte == b'/').rev();
+        // A path that ends in a slash means a directory. The dot keeps the name
+        // in front of it from being the last.
+        let names = names.enumerate().filter_map(|(at, name)| match name {
+            b"" if at == 0 => Some(&b"."[..]),
+            b"" => None,
+            name => Some(name),
+        });
+        self.work
+            .extend(names.map(|name| OsStr::from_bytes(name).to_owned()));
+    }
+
+    fn run(&mut self) -> Result<()> {
+        while let Some(name) = self.work.pop() {
+            match name.as_bytes() {
+                b"." => {}
+                b".." => self.up()?,
+                _ if !self.missing.is_empty() => self.missing.push(name),
+                _ => self.enter(name)?,
+            }
+        }
+        // What is missing ends in the name that the path is about.
+        if self.end.is_none()
+            && let Some(name) = self.missing.pop()
+        {
+            self.end = Some((name, None));
+        }
+        Ok(())
+    }
+
+    fn up(&mut self) -> Result<()> {
+        if !self.missing.is_empty() {
+            return Err(Error::not_found());
+        }
+        if self.stack.pop().is_none() && !self.root()?.everything {
+            return Err(errno::outside());
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, name: OsString) -> Result<()> {
+        let is_last = self.work.is_empty();
+        let entry = match open_at(self.directory()?, &name, ENTRY) {
+            Ok(entry) => entry,
+            Err(Errno::NOENT) => {
+                self.missing.push(name);
+                return Ok(());
+            }
+            Err(error) => return Err(errno::error(error)),
+        };
+        let found = rustix::fs::fstat(&entry).map_err(errno::error)?;
+        match kind_of(&found) {
+            FileType::Symlink if is_last && self.last == Last::Keep => {
+                self.end = Some((name, Some(found)));
+            }
+            FileType::Symlink => self.follow(&entry)?,
+            _ if is_last => self.end = Some((name, Some(found))),
+            FileType::Directory if self.stack.len() == PATH_DEPTH => {
+                return Err(Error::new(
+                    ErrorKind::InvalidPath,
+                    format!(
+                        "symbolic links lead deeper than {PATH_DEPTH} levels; name the file itself"
+                    ),
+                ));
+            }
+            FileType::Directory => self.stack.push((entry, name)),
+            _ => return Err(Error::not_a_directory()),
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, link: &OwnedFd) -> Result<()> {
+        if self.links == Links::Refuse {
+            return Err(errno::is_a_link());
+        }
+        self.followed += 1;
+        if self.followed > MAX_LINKS {
+            return Err(errno::circle());
+        }
+        let text = rustix::fs::readlinkat(link, "", Vec::new()).map_err(errno::error)?;
+        let text = OsString::from_vec(text.into_bytes());
+        let text = Path::new(&text);
+        if !text.is_absolute() {
+            self.push(text);
+            return Ok(());
+        }
+        let (root, rest) = self.space.locate_link(text).ok_or_else(errno::outside)?;
+        self.root = root;
+        self.stack.clear();
+        let bytes = text.as_os_str().as_bytes();
+        if bytes.ends_with(b"/") || bytes.ends_with(b"/.") {
+            // The rest has lost its end, which means a directory.
+            self.push(Path::new("."));
+        }
+        self.push(&rest);
+        Ok(())
+    }
+
+    /// The root and the names beneath it.
+    fn names(self) -> (usize, Vec<OsString>) {
+        let entered = self.stack.into_iter().map(|(_, name)| name);
+        let end = self.end.into_iter().map(|(name, _)| name);
+        (self.root, entered.chain(self.missing).chain(end).collect())
+    }
+
+    fn spot(mut self) -> Result<Spot> {
+        let directory = match self.stack.pop() {
+            Some((directory, _)) => directory,
+            None => self.root()?.handle.try_clone().map_err(|source| {
+                Error::unavailable("too many files are open; try again").with_source(source)
+            })?,
+        };
+        let (name, found) = match self.end {
+            Some((name, found)) => (Some(name), found),
+            None => (
+                None,
+                Some(rustix::fs::fstat(&directory).map_err(errno::error)?),
+            ),
+        };
+        Ok(Spot {
+            directory,
+            missing: self.missing,
+            name,
+            found,
+        })
+    }
+}

@@ -1,0 +1,181 @@
+//! A file that is being written, under a name that nobody lists.
+
+use std::ffi::{CStr, OsStr, OsString};
+use std::os::fd::{AsFd, OwnedFd};
+
+use backend_core::limits::TEMPORARY_PREFIX;
+use backend_core::{Error, Result};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
+use rustix::io::{Errno, retry_on_intr};
+
+use crate::fs::errno;
+use crate::fs::resolve::{ENTRY, open_at};
+
+/// Permission bits that pass from a file to what replaces it. Those that lend a
+/// user's rights do not.
+const KEPT_BITS: u32 = 0o777;
+
+/// A file without its final name yet. Dropping it removes it.
+#[derive(Debug)]
+pub(crate) struct Temporary {
+    /// The directory that it is in.
+    directory: OwnedFd,
+    name: OsString,
+    pub(crate) file: OwnedFd,
+    /// Whether it still has this name.
+    named: bool,
+}
+
+/// What a new file resembles.
+#[derive(Clone, Copy)]
+pub(crate) enum Like<'a> {
+    /// Nothing: it has the permission bits of every new file.
+    New,
+    /// A file that it replaces, in owner and permission bits.
+    Replaced(&'a Stat),
+    /// A file or directory that it copies, in permission bits.
+    Copied(&'a Stat),
+}
+
+/// How a finished file takes its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Only where nothing stands.
+    Free,
+    /// Also where a file stands.
+    Any,
+}
+
+impl Temporary {
+    /// Makes a file in `directory`.
+    pub(crate) fn create(directory: &OwnedFd, like: Like<'_>) -> Result<Self> {
+        // Nobody else may read what replaces a private file, not even for a moment.
+        let mode = Mode::from_raw_mode(match like {
+            Like::New => 0o666,
+            Like::Replaced(_) | Like::Copied(_) => 0o600,
+        });
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let (directory, name) = (handle_again(directory)?, random_name());
+        let file = retry_on_intr(|| rustix::fs::openat(&directory, &name, flags, mode));
+        let temporary = Self {
+            file: file.map_err(errno::error)?,
+            directory,
+            name,
+            named: true,
+        };
+        match like {
+            Like::New => {}
+            Like::Replaced(old) => temporary.resemble(old)?,
+            Like::Copied(source) => set_mode(&temporary.file, source)?,
+        }
+        Ok(temporary)
+    }
+
+    /// Makes a symbolic link in `directory`.
+    pub(crate) fn link(directory: &OwnedFd, text: &CStr) -> Result<Self> {
+        let (directory, name) = (handle_again(directory)?, random_name());
+        rustix::fs::symlinkat(text, &directory, &name).map_err(errno::error)?;
+        match open_at(&directory, &name, ENTRY) {
+            Ok(file) => Ok(Self {
+                directory,
+                name,
+                file,
+                named: true,
+            }),
+            Err(error) => {
+                let _ = rustix::fs::unlinkat(&directory, &name, AtFlags::empty());
+                Err(errno::error(error))
+            }
+        }
+    }
+
+    /// Takes on the owner, as far as that is permitted, and the permission bits.
+    fn resemble(&self, old: &Stat) -> Result<()> {
+        let own = rustix::fs::fstat(&self.file).map_err(errno::error)?;
+        if (own.st_uid, own.st_gid) != (old.st_uid, old.st_gid) {
+            let (owner, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
+            // Who may not give the file away may still be of its group.
+            if rustix::fs::fchown(&self.file, Some(owner), Some(group)).is_err() {
+                let _ = rustix::fs::fchown(&self.file, None, Some(group));
+            }
+        }
+        set_mode(&self.file, old)
+    }
+
+    /// Appends.
+    pub(crate) fn write(&self, mut content: &[u8]) -> Result<()> {
+        while !content.is_empty() {
+            let written = retry_on_intr(|| rustix::io::write(&self.file, content));
+            let written = written.map_err(errno::error)?;
+            content = content.get(written..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// Waits until the content is on the disk.
+    pub(crate) fn sync(&self) -> Result<()> {
+        retry_on_intr(|| rustix::fs::fdatasync(&self.file)).map_err(errno::error)
+    }
+
+    /// Gives the file its final name.
+    pub(crate) fn place(
+        &mut self,
+        directory: impl AsFd,
+        name: &OsStr,
+        place: Place,
+    ) -> rustix::io::Result<()> {
+        let directory = directory.as_fd();
+        match place {
+            Place::Any => rustix::fs::renameat(&self.directory, &self.name, directory, name)?,
+            Place::Free => rename_free(&self.directory, &self.name, directory, name)?,
+        }
+        self.named = false;
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if self.named {
+            // There is nobody to tell, and a listing removes it one day.
+            let _ = rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+fn handle_again(directory: &OwnedFd) -> Result<OwnedFd> {
+    directory.try_clone().map_err(|source| {
+        Error::unavailable("too many files are open; try again").with_source(source)
+    })
+}
+
+/// A name for what is being written. With 64 random bits it is never taken.
+fn random_name() -> OsString {
+    OsString::from(format!("{TEMPORARY_PREFIX}{:016x}", fastrand::u64(..)))
+}
+
+/// Gives an open file or directory the permission bits of another.
+pub(crate) fn set_mode(file: impl AsFd, like: &Stat) -> Result<()> {
+    let mode = Mode::from_raw_mode(like.st_mode & KEPT_BITS);
+    rustix::fs::fchmod(file, mode).map_err(errno::error)
+}
+
+/// Renames a file to where nothing stands; `EXIST` if something does.
+pub(crate) fn rename_free(
+    from: impl AsFd,
+    name: &OsStr,
+    to: impl AsFd,
+    new_name: &OsStr,
+) -> rustix::io::Result<()> {
+    let (from, to) = (from.as_fd(), to.as_fd());
+    match rustix::fs::renameat_with(from, name, to, new_name, RenameFlags::NOREPLACE) {
+        // The file system does not know the flag. A second name is refused
+        // wherever something stands.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            rustix::fs::linkat(from, name, to, new_name, AtFlags::empty())?;
+            rustix::fs::unlinkat(from, name, AtFlags::empty())
+        }
+        done => done,
+    }
+}

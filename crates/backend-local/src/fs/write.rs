@@ -1,0 +1,320 @@
+//! Writing, editing and making directories.
+//!
+//! A write goes to a temporary file first, which then takes its place in one
+//! step. Directories that are missing are made only then: what fails or is
+//! dropped half-way leaves nothing.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, OwnedFd};
+
+use backend_core::derived::edit_bytes;
+use backend_core::limits::{EDIT_ATTEMPTS, EDIT_BYTES};
+use backend_core::ops::{
+    ContentHash, ContentHasher, CreateDirOptions, EditOptions, EditOutcome, WriteMode,
+    WriteOptions, WriteOutcome,
+};
+use backend_core::{Edit, Error, ErrorKind, Result, VPath};
+use rustix::fs::{Mode, OFlags, Stat};
+use rustix::io::{Errno, retry_on_intr};
+
+use crate::fs::caller::Caller;
+use crate::fs::errno;
+use crate::fs::read::{BLOCK_BYTES, READ, read_all, regular, size_of};
+use crate::fs::resolve::{DIRECTORY, Last, Spot, is_directory, open_at, stat_at};
+use crate::fs::space::Space;
+use crate::fs::temporary::{Like, Place, Temporary};
+
+/// A write that has begun. Dropping it is as if it had not.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    spot: Spot,
+    temporary: Temporary,
+    options: WriteOptions,
+    hasher: ContentHasher,
+    size: u64,
+}
+
+/// What must stand at a place for it to be replaced.
+enum Expected<'a> {
+    /// Anything; whether something stood there when it was looked at.
+    Anything(bool),
+    Nothing,
+    Content(ContentHash),
+    /// The very file that was read.
+    File(&'a Stat),
+}
+
+impl Pending {
+    /// Takes the next bytes. May wait for the disk.
+    pub(crate) fn append(&mut self, content: &[u8]) -> Result<()> {
+        self.hasher.update(content);
+        self.size += content.len() as u64;
+        self.temporary.write(content)
+    }
+}
+
+impl Space {
+    /// Begins a write.
+    pub(crate) fn begin_write(&self, path: &VPath, options: WriteOptions) -> Result<Pending> {
+        self.writable()?;
+        let spot = self.spot(path, options.links, Last::Follow)?;
+        check_target(&spot, options.mode)?;
+        let like = spot.found.as_ref().map_or(Like::New, Like::Replaced);
+        let temporary = Temporary::create(&spot.directory, like)?;
+        Ok(Pending {
+            spot,
+            temporary,
+            options,
+            hasher: ContentHasher::new(),
+            size: 0,
+        })
+    }
+
+    /// Puts a write's file in place.
+    pub(crate) fn finish_write(&self, pending: Pending, caller: &Caller) -> Result<WriteOutcome> {
+        let Pending {
+            spot,
+            mut temporary,
+            options,
+            hasher,
+            size,
+        } = pending;
+        if options.durable {
+            temporary.sync()?;
+        }
+        let expected = match options.mode {
+            WriteMode::Overwrite => Expected::Anything(spot.found.is_some()),
+            WriteMode::CreateNew => Expected::Nothing,
+            WriteMode::IfUnchanged(hash) => Expected::Content(hash),
+        };
+        let name = spot
+            .name
+            .as_deref()
+            .ok_or_else(|| options.mode.on_directory())?;
+        let made = make_directories(&spot, options.durable)?;
+        let directory = made.as_ref().unwrap_or(&spot.directory);
+        let held = self.locks.hold(&[(directory, name)])?;
+        let created = replace(&mut temporary, directory, name, &expected, caller)?;
+        drop(held);
+        if options.durable {
+            sync_directory(directory)?;
+        }
+        Ok(WriteOutcome::new(created, size, hasher.finish()))
+    }
+
+    /// [`Backend::write`](backend_core::Backend::write) of bytes that are at hand.
+    pub(crate) fn write(
+        &self,
+        path: &VPath,
+        content: &[u8],
+        options: WriteOptions,
+        caller: &Caller,
+    ) -> Result<WriteOutcome> {
+        let mut pending = self.begin_write(path, options)?;
+        pending.append(content)?;
+        self.finish_write(pending, caller)
+    }
+
+    /// [`Backend::edit`](backend_core::Backend::edit).
+    pub(crate) fn edit(
+        &self,
+        path: &VPath,
+        edits: &[Edit],
+        options: &EditOptions,
+        caller: &Caller,
+    ) -> Result<EditOutcome> {
+        self.writable()?;
+        let mut attempts = EDIT_ATTEMPTS;
+        loop {
+            match self.try_edit(path, edits, options, caller)? {
+                Some(outcome) => return Ok(outcome),
+                None if attempts > 1 => attempts -= 1,
+                None => return Err(Error::conflict()),
+            }
+        }
+    }
+
+    /// Edits a file; `None` if it changed meanwhile.
+    fn try_edit(
+        &self,
+        path: &VPath,
+        edits: &[Edit],
+        options: &EditOptions,
+        caller: &Caller,
+    ) -> Result<Option<EditOutcome>> {
+        let spot = self.spot(path, options.links, Last::Follow)?;
+        let (Some(name), Some(found)) = (spot.name.as_deref(), spot.found.as_ref()) else {
+            return Err(match spot.found {
+                Some(_) => Error::is_a_directory(),
+                None => Error::not_found(),
+            });
+        };
+        regular(found)?;
+        let held = self.locks.hold(&[(&spot.directory, name)])?;
+        let Some((file, found)) = open_regular(&spot.directory, name)? else {
+            return Ok(None);
+        };
+        if size_of(&found) > EDIT_BYTES {
+            return Err(Error::too_large(format!(
+                "the file has {} bytes, more than the {EDIT_BYTES} that edit rewrites; write it anew",
+                size_of(&found)
+            )));
+        }
+        let before = read_all(&file, &found, EDIT_BYTES, caller)?;
+        let (after, outcome) = edit_bytes(&before, edits, options)?;
+        let mut temporary = Temporary::create(&spot.directory, Like::Replaced(&found))?;
+        temporary.write(&after)?;
+        let expected = Expected::File(&found);
+        let replaced = replace(&mut temporary, &spot.directory, name, &expected, caller);
+        drop(held);
+        match replaced {
+            Ok(_) => Ok(Some(outcome)),
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// [`Backend::create_dir`](backend_core::Backend::create_dir).
+    pub(crate) fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
+        self.writable()?;
+        let spot = self.spot(path, options.links, Last::Follow)?;
+        match (&spot.name, &spot.found) {
+            (_, Some(found)) if is_directory(found) => Ok(()),
+            (_, Some(_)) => Err(not_replaced()),
+            (None, None) => Ok(()),
+            (Some(name), None) => {
+                let made = make_directories(&spot, false)?;
+                match open_made(made.as_ref().unwrap_or(&spot.directory), name, false) {
+                    Err(error) if error.kind() == ErrorKind::NotADirectory => Err(not_replaced()),
+                    made => made.map(drop),
+                }
+            }
+        }
+    }
+}
+
+fn not_replaced() -> Error {
+    Error::new(
+        ErrorKind::AlreadyExists,
+        "something else stands there; choose another path or delete it",
+    )
+}
+
+/// Refuses what a write cannot replace, before anything is written.
+fn check_target(spot: &Spot, mode: WriteMode) -> Result<()> {
+    match (&spot.found, mode) {
+        (Some(found), _) if is_directory(found) => Err(mode.on_directory()),
+        (Some(_), WriteMode::CreateNew) => Err(Error::already_exists()),
+        (Some(found), _) => regular(found),
+        (None, WriteMode::IfUnchanged(_)) => Err(Error::conflict()),
+        (None, _) => Ok(()),
+    }
+}
+
+/// Makes the directories that a place lacks; `None` if it lacks none.
+pub(crate) fn make_directories(spot: &Spot, durable: bool) -> Result<Option<OwnedFd>> {
+    let mut made: Option<OwnedFd> = None;
+    for name in &spot.missing {
+        made = Some(open_made(
+            made.as_ref().unwrap_or(&spot.directory),
+            name,
+            durable,
+        )?);
+    }
+    Ok(made)
+}
+
+/// Makes a directory, unless there is one, and opens it.
+fn open_made(directory: &OwnedFd, name: &OsStr, durable: bool) -> Result<OwnedFd> {
+    match rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(0o777)) {
+        Ok(()) if durable => sync_directory(directory)?,
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(error) => return Err(errno::error(error)),
+    }
+    match open_at(directory, name, DIRECTORY) {
+        Err(Errno::LOOP) => Err(Error::not_a_directory()),
+        opened => opened.map_err(errno::error),
+    }
+}
+
+/// Waits until a directory's entries are on the disk.
+fn sync_directory(directory: &OwnedFd) -> Result<()> {
+    // The handle at hand is only good for opening what is in it.
+    let listed = open_at(
+        directory,
+        OsStr::new("."),
+        OFlags::RDONLY | OFlags::DIRECTORY,
+    );
+    let listed = listed.map_err(errno::error)?;
+    retry_on_intr(|| rustix::fs::fsync(&listed)).map_err(errno::error)
+}
+
+/// Opens a regular file; `None` if there is nothing, or not the same any more.
+pub(crate) fn open_regular(directory: impl AsFd, name: &OsStr) -> Result<Option<(OwnedFd, Stat)>> {
+    let file = match open_at(directory, name, READ | OFlags::NOFOLLOW) {
+        Ok(file) => file,
+        Err(Errno::NOENT | Errno::LOOP) => return Ok(None),
+        Err(error) => return Err(errno::error(error)),
+    };
+    let found = rustix::fs::fstat(&file).map_err(errno::error)?;
+    regular(&found)?;
+    Ok(Some((file, found)))
+}
+
+/// Puts a file in place if what stands there is what is expected, and says
+/// whether nothing stood there. The place is locked.
+fn replace(
+    temporary: &mut Temporary,
+    directory: &OwnedFd,
+    name: &OsStr,
+    expected: &Expected<'_>,
+    caller: &Caller,
+) -> Result<bool> {
+    caller.check()?;
+    let placed = match expected {
+        Expected::Nothing => temporary.place(directory, name, Place::Free).map(|()| true),
+        Expected::Anything(true) => temporary.place(directory, name, Place::Any).map(|()| false),
+        Expected::Anything(false) => match temporary.place(directory, name, Place::Free) {
+            Err(Errno::EXIST) => temporary.place(directory, name, Place::Any).map(|()| false),
+            placed => placed.map(|()| true),
+        },
+        Expected::Content(hash) => {
+            let current = open_regular(directory, name)?;
+            let (file, found) = current.ok_or_else(Error::conflict)?;
+            if hash_of(&file, caller)? != *hash {
+                return Err(Error::conflict());
+            }
+            return replace(temporary, directory, name, &Expected::File(&found), caller);
+        }
+        Expected::File(file) => {
+            if !stat_at(directory, name)?.is_some_and(|found| is_same(&found, file)) {
+                return Err(Error::conflict());
+            }
+            temporary.place(directory, name, Place::Any).map(|()| false)
+        }
+    };
+    placed.map_err(errno::error)
+}
+
+/// Whether a file is the one that was seen, with the content that it had.
+fn is_same(found: &Stat, seen: &Stat) -> bool {
+    let mark = |stat: &Stat| {
+        let identity = (stat.st_dev, stat.st_ino, stat.st_size);
+        let modified = (stat.st_mtime, stat.st_mtime_nsec);
+        (identity, modified, (stat.st_ctime, stat.st_ctime_nsec))
+    };
+    mark(found) == mark(seen)
+}
+
+fn hash_of(file: &OwnedFd, caller: &Caller) -> Result<ContentHash> {
+    let mut hasher = ContentHasher::new();
+    let mut block = vec![0; BLOCK_BYTES];
+    loop {
+        caller.check()?;
+        let read = retry_on_intr(|| rustix::io::read(file, &mut block[..]));
+        match read.map_err(errno::error)? {
+            0 => return Ok(hasher.finish()),
+            read => hasher.update(block.get(..read).unwrap_or_default()),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! [`LocalBackend`] as a [`Sandbox`].
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use backend_core::ops::{
+    Command, ExecuteOutcome, Links, ShellId, ShellInfo, ShellOutput, StopMode,
+};
+use backend_core::{Error, ErrorKind, EventStream, Operation, Result, Sandbox};
+use bytes::Bytes;
+
+use crate::backend::LocalBackend;
+use crate::engine;
+use crate::exec::Runner;
+
+/// Who speaks in messages.
+const NAME: &str = "local";
+
+impl LocalBackend {
+    fn runner(&self) -> Result<&Runner> {
+        self.inner.runner.as_ref().ok_or_else(|| {
+            Error::new(
+                ErrorKind::PermissionDenied,
+                "commands are switched off; open the backend with `enable_execute(true)`",
+            )
+        })
+    }
+
+    /// Checks a command and opens its directory.
+    async fn admit(
+        &self,
+        command: &Command,
+        operation: Operation,
+    ) -> Result<(&Runner, Arc<OwnedFd>)> {
+        let runner = self.runner()?;
+        command.check()?;
+        if let (None, Some(working)) = (&command.directory, runner.working.get()) {
+            return Ok((runner, Arc::clone(working)));
+        }
+        let space = &self.inner.space;
+        let path = command.directory.clone();
+        let path = path.unwrap_or_else(|| space.working_dir());
+        let inner = Arc::clone(&self.inner);
+        let wanted = path.clone();
+        let opened = engine::blocking(move || inner.space.open_directory(&wanted, Links::Follow));
+        let directory = opened.await.map_err(|error| error.at(operation, &path))?;
+        let directory = Arc::new(directory);
+        if command.directory.is_none() {
+            let _ = runner.working.set(Arc::clone(&directory));
+        }
+        Ok((runner, directory))
+    }
+}
+
+/// Says what failed.
+fn during(operation: Operation) -> impl FnOnce(Error) -> Error {
+    move |error| error.during(operation).on(NAME)
+}
+
+#[async_trait]
+impl Sandbox for LocalBackend {
+    fn id(&self) -> String {
+        let runner = self.inner.runner.as_ref();
+        runner.map_or_else(|| NAME.into(), |runner| runner.id().into())
+    }
+
+    async fn start(&self) -> Result<()> {
+        let started = match self.runner() {
+            Ok(runner) => runner.start().await,
+            Err(error) => Err(error),
+        };
+        started.map_err(during(Operation::Start))
+    }
+
+    async fn stop(&self, mode: StopMode) -> Result<()> {
+        match &self.inner.runner {
+            Some(runner) => runner.stop(mode).await.map_err(during(Operation::Stop)),
+            None => Ok(()),
+        }
+    }
+
+    async fn is_alive(&self) -> Result<bool> {
+        Ok(self.inner.runner.as_ref().is_some_and(Runner::is_alive))
+    }
+
+    fn last_activity(&self) -> SystemTime {
+        let runner = self.inner.runner.as_ref();
+        runner.map_or(SystemTime::UNIX_EPOCH, Runner::last_activity)
+    }
+
+    async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
+        let run = async {
+            let (runner, directory) = self.admit(&command, Operation::Execute).await?;
+            runner.execute(command, directory).await
+        };
+        run.await.map_err(during(Operation::Execute))
+    }
+
+    async fn stream(&self, command: Command) -> Result<EventStream> {
+        let run = async {
+            let (runner, directory) = self.admit(&command, Operation::Stream).await?;
+            runner.stream(command, directory).await
+        };
+        run.await.map_err(during(Operation::Stream))
+    }
+
+    async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
+        let run = async {
+            let (runner, directory) = self.admit(&command, Operation::Shell).await?;
+            runner.shell_start(command, directory).await
+        };
+        run.await.map_err(during(Operation::Shell))
+    }
+
+    async fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
+        let read = match self.runner() {
+            Ok(runner) => runner.shell_read(id, wait).await,
+            Err(error) => Err(error),
+        };
+        read.map_err(during(Operation::Shell))
+    }
+
+    async fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()> {
+        let written = match self.runner() {
+            Ok(runner) => runner.shell_write(id, input).await,
+            Err(error) => Err(error),
+        };
+        written.map_err(during(Operation::Shell))
+    }
+
+    async fn shell_kill(&self, id: &ShellId) -> Result<bool> {
+        let killed = match self.runner() {
+            Ok(runner) => runner.shell_kill(id).await,
+            Err(error) => Err(error),
+        };
+        killed.map_err(during(Operation::Shell))
+    }
+
+    async fn shell_list(&self) -> Result<Vec<ShellInfo>> {
+        let runner = self.runner().map_err(during(Operation::Shell))?;
+        Ok(runner.shell_list())
+    }
+}

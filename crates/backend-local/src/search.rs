@@ -1,0 +1,122 @@
+//! Searching over directory handles: in parallel, in order, and no further than needed.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use backend_core::ops::{GlobQuery, GlobResult, GrepQuery, GrepResult, Skipped};
+use backend_core::search::{GlobCollector, GrepCollector, Passed};
+use backend_core::{Error, Result, VPath};
+
+use crate::engine;
+
+mod content;
+mod handles;
+mod pipeline;
+mod stats;
+mod walker;
+
+use content::{Contents, Lines};
+use stats::Stats;
+use walker::Walker;
+
+/// Where a search begins.
+pub(crate) enum Start {
+    /// A directory, open for listing, with its path.
+    Directory(OwnedFd, VPath),
+    /// A regular file named by the caller, open for reading, with its path.
+    File(OwnedFd, VPath),
+}
+
+/// Reads an ignore file above the start; `None` if there is none.
+pub(crate) type ReadAbove = dyn Fn(&VPath) -> Option<Vec<u8>> + Send + Sync;
+
+/// Finds files. `open` is called once the query has been found valid.
+///
+/// # Errors
+///
+/// `InvalidInput` for a bad query, what `open` returns, `NotADirectory` for a
+/// file, and `Unavailable` if the process can open no more files.
+pub(crate) async fn glob(
+    open: impl FnOnce() -> Result<Start> + Send + 'static,
+    query: GlobQuery,
+    above: Arc<ReadAbove>,
+) -> Result<GlobResult> {
+    let call = Call::default();
+    let stop = call.0.clone();
+    engine::blocking(move || {
+        let options = query.compile()?;
+        let Start::Directory(directory, path) = open()? else {
+            return Err(Error::not_a_directory());
+        };
+        let walker = Walker::new(directory, path, options, above);
+        let (found, skipped) = pipeline::run(Stats, GlobCollector::new(&query), walker, stop)?;
+        Ok(found.finish(skipped))
+    })
+    .await
+}
+
+/// Finds lines. `open` is called once the query has been found valid.
+///
+/// # Errors
+///
+/// `InvalidInput` for a bad query, what `open` returns, `Unavailable` if the
+/// process can open no more files, and what reading a named file returns.
+pub(crate) async fn grep(
+    open: impl FnOnce() -> Result<Start> + Send + 'static,
+    query: GrepQuery,
+    above: Arc<ReadAbove>,
+) -> Result<GrepResult> {
+    let call = Call::default();
+    let stop = call.0.clone();
+    engine::blocking(move || {
+        let (options, grep) = query.compile()?;
+        let mut found = GrepCollector::new(&query);
+        match open()? {
+            Start::Directory(directory, path) => {
+                let walker = Walker::new(directory, path, options, above);
+                let (found, skipped) = pipeline::run(Lines(grep), found, walker, stop)?;
+                Ok(found.finish(skipped))
+            }
+            Start::File(file, path) => {
+                if !query.exclude.hides(&path) {
+                    match Contents::new(&grep).search(&path, &file, &stop) {
+                        Err(Passed::Unreadable(error)) => return Err(handles::failed(error)),
+                        searched => found.add(searched),
+                    };
+                }
+                Ok(found.finish(Skipped::default()))
+            }
+        }
+    })
+    .await
+}
+
+/// Tells the threads of one search to stop. Clones are the same flag.
+#[derive(Debug, Clone, Default)]
+struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Lives as long as somebody waits for the answer.
+#[derive(Default)]
+struct Call(Stop);
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.0.set();
+    }
+}
+
+#[cfg(test)]
+mod limits_tests;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,194 @@
+//! Looks at a file for grep: the lines in it that match.
+
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use backend_core::ops::FileMatches;
+use backend_core::search::{Grep, GrepCollector, GrepWorker, Passed};
+use backend_core::{Result, VPath};
+use rustix::io::Errno;
+
+use super::Stop;
+use super::handles::{about_entry, open_file, stat_regular};
+use super::pipeline::Task;
+use super::walker::Target;
+
+/// Files up to this size are read whole and searched at once, larger ones while
+/// they are read.
+const WHOLE_BYTES: usize = 256 * 1024;
+
+/// As [`WHOLE_BYTES`], where nothing is known about how fast the search is, and
+/// where it is as slow as can be.
+const FIRST_BYTES: usize = 4 * 1024;
+const FEW_BYTES: usize = 1024;
+
+/// How long a search may take that cannot be interrupted, and how little is no
+/// reason to search more at once.
+const LONG: Duration = Duration::from_millis(5);
+const SHORT: Duration = Duration::from_millis(1);
+
+/// Searches files for what it holds.
+pub(super) struct Lines(pub(super) Grep);
+
+impl Task for Lines {
+    const BATCH: usize = 16;
+    type Worker<'a> = Contents<'a>;
+    type Found = Result<FileMatches, Passed>;
+    type Collector = GrepCollector;
+
+    fn worker(&self) -> Contents<'_> {
+        Contents::new(&self.0)
+    }
+
+    fn look(
+        &self,
+        worker: &mut Contents<'_>,
+        file: Target,
+        stop: &Stop,
+    ) -> Result<Option<Self::Found>> {
+        let searched = match open_file(&file.directory, file.name()) {
+            Ok(handle) => worker.search(&file.path, &handle, stop),
+            Err(error) => Err(Passed::Unreadable(about_entry(error)?.into())),
+        };
+        Ok(match searched {
+            Ok(lines) if lines.is_empty() => None,
+            searched => Some(searched),
+        })
+    }
+
+    fn size(found: &Self::Found) -> usize {
+        // What a line takes up besides its text.
+        const LINE: usize = 24;
+        let of_lines = |lines: &FileMatches| lines.shown_bytes() + LINE * lines.lines().len();
+        size_of::<Self::Found>() + found.as_ref().map_or(0, of_lines)
+    }
+
+    fn collect(found: &mut GrepCollector, lines: Self::Found) -> ControlFlow<()> {
+        match found.add(lines) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// What one thread needs to search files, used again for each.
+pub(super) struct Contents<'g> {
+    worker: GrepWorker<'g>,
+    buffer: Vec<u8>,
+    pace: Pace,
+}
+
+impl<'g> Contents<'g> {
+    pub(super) fn new(grep: &'g Grep) -> Self {
+        Self {
+            worker: grep.worker(),
+            // One more, so that the end of a file shows.
+            buffer: vec![0; WHOLE_BYTES + 1],
+            pace: Pace::new(),
+        }
+    }
+
+    /// Searches an open file, if it is a regular one. Once told to stop it
+    /// answers soon and says nothing true.
+    pub(super) fn search(
+        &mut self,
+        path: &VPath,
+        file: &OwnedFd,
+        stop: &Stop,
+    ) -> Result<FileMatches, Passed> {
+        let unreadable = |error: Errno| Passed::Unreadable(error.into());
+        let stat = stat_regular(file).map_err(unreadable)?;
+        let size = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
+        let at_once = self.pace.bytes;
+        let rest = Reading {
+            file: file.as_fd(),
+            stop,
+            pace: &mut self.pace,
+        };
+        if size > at_once {
+            return self.worker.search_reader(path, rest);
+        }
+        let mut filled = 0;
+        while let Some(free) = self.buffer.get_mut(filled..=at_once) {
+            match rest.read_some(free) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(unreadable(error)),
+            }
+            // More was asked for, so this is all. Files without a size, as those
+            // of /proc, are read until they end.
+            if filled == size {
+                break;
+            }
+        }
+        let content = self.buffer.get(..filled).unwrap_or_default();
+        if filled > at_once {
+            return self.worker.search_reader(path, content.chain(rest));
+        }
+        self.pace.begin();
+        let found = self.worker.search_slice(path, content);
+        self.pace.end();
+        found
+    }
+}
+
+/// How much is searched at once.
+///
+/// A search for a pattern cannot be interrupted, and some patterns take seconds
+/// for what others do in microseconds. So that a search ends soon when it is not
+/// wanted any more, a thread begins with little and goes on as it turns out.
+struct Pace {
+    bytes: usize,
+    begun: Option<Instant>,
+}
+
+impl Pace {
+    fn new() -> Self {
+        Self {
+            bytes: FIRST_BYTES,
+            begun: None,
+        }
+    }
+
+    fn begin(&mut self) {
+        self.begun = Some(Instant::now());
+    }
+
+    fn end(&mut self) {
+        self.bytes = match self.begun.take().map(|begun| begun.elapsed()) {
+            Some(taken) if taken > LONG => (self.bytes / 4).max(FEW_BYTES),
+            Some(taken) if taken < SHORT => (self.bytes * 2).min(WHOLE_BYTES),
+            _ => self.bytes,
+        };
+    }
+}
+
+/// Reads a file, which seems to end when its content is not wanted any more.
+struct Reading<'a> {
+    file: BorrowedFd<'a>,
+    stop: &'a Stop,
+    pace: &'a mut Pace,
+}
+
+impl Reading<'_> {
+    fn read_some(&self, buffer: &mut [u8]) -> rustix::io::Result<usize> {
+        if self.stop.is_set() {
+            return Ok(0);
+        }
+        rustix::io::read(self.file, buffer)
+    }
+}
+
+impl Read for Reading<'_> {
+    /// Between one call and the next the searcher searches what it was given.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.pace.end();
+        let most = buffer.len().min(self.pace.bytes);
+        let count = self.read_some(buffer.get_mut(..most).unwrap_or_default())?;
+        self.pace.begin();
+        Ok(count)
+    }
+}

@@ -1,0 +1,127 @@
+//! Tests of what a search uses up: handles, and time once nobody waits.
+
+use std::fs;
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use backend_core::ErrorKind;
+use futures::executor::block_on;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tempfile::TempDir;
+
+use super::tests::{directory, for_files, for_lines, grep_in, nothing_above, put};
+use super::*;
+
+/// Directories in directories, each with a file behind, so that all stay open.
+fn deep_tree(depth: usize) -> TempDir {
+    let root = tempfile::tempdir().unwrap();
+    for depth in 0..depth {
+        put(root.path(), &format!("{}b", "a/".repeat(depth)), "needle\n");
+    }
+    root
+}
+
+#[test]
+fn too_many_open_files_is_an_error() {
+    let itself = std::env::current_exe().unwrap();
+    let child = std::process::Command::new(itself)
+        .args([
+            "--exact",
+            "search::limits_tests::part_runs_out_of_handles",
+            "--ignored",
+        ])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stdout);
+    assert!(
+        child.status.success() && said.contains("1 passed"),
+        "{said}"
+    );
+}
+
+#[test]
+#[ignore = "a part of another test, which starts it"]
+fn part_runs_out_of_handles() {
+    let root = deep_tree(60);
+    assert_eq!(grep_in(root.path(), for_lines("needle")).matches, 60);
+    let all = getrlimit(Resource::Nofile);
+    let few = Rlimit {
+        current: Some(40),
+        ..all
+    };
+    setrlimit(Resource::Nofile, few).unwrap();
+    let found = |max| {
+        let start = directory(root.path());
+        block_on(grep(
+            start,
+            for_lines("needle").max_matches(max),
+            nothing_above(),
+        ))
+    };
+    assert_eq!(found(1_000).unwrap_err().kind(), ErrorKind::Unavailable);
+    let files = block_on(glob(
+        directory(root.path()),
+        for_files("*"),
+        nothing_above(),
+    ));
+    assert_eq!(files.unwrap_err().kind(), ErrorKind::Unavailable);
+    setrlimit(Resource::Nofile, all).unwrap();
+    assert_eq!(found(1_000).unwrap().matches, 60);
+}
+
+/// Drops a search once it has begun, and returns how long its threads lived on.
+fn drop_search(root: &Path, query: GrepQuery) -> Duration {
+    let (begun, has_begun) = mpsc::channel();
+    let (alive, lives) = mpsc::channel::<()>();
+    let open = directory(root);
+    let open = move || {
+        begun.send(()).unwrap();
+        open()
+    };
+    // Goes away with the last thread that knows of it.
+    let above: Arc<ReadAbove> = Arc::new(move |_| {
+        let _ = &alive;
+        None
+    });
+    let mut search = Box::pin(grep(open, query, above));
+    let waker = futures::task::noop_waker();
+    let mut context = std::task::Context::from_waker(&waker);
+    assert!(search.as_mut().poll(&mut context).is_pending());
+    has_begun.recv().unwrap();
+    // In the midst of it, unless it ends before.
+    let _ = lives.recv_timeout(Duration::from_millis(30));
+    let dropped = std::time::Instant::now();
+    drop(search);
+    let end = lives.recv_timeout(Duration::from_secs(10));
+    assert_eq!(
+        end,
+        Err(mpsc::RecvTimeoutError::Disconnected),
+        "still at work"
+    );
+    dropped.elapsed()
+}
+
+#[test]
+fn dropped_search_stops_soon() {
+    let root = tempfile::tempdir().unwrap();
+    let text = "a line of hay, of which there is a lot\n".repeat(5_000);
+    put(root.path(), "large", &text.repeat(300));
+    put(root.path(), "small/0", &text);
+    for number in 1..2_000 {
+        let link = root.path().join(format!("small/{number}"));
+        fs::hard_link(root.path().join("small/0"), link).unwrap();
+    }
+    // A pattern that takes long: nothing can be skipped.
+    let slow = || for_lines(r"(?i)[a-z ]+[0-9]{3}\b");
+    for _ in 0..3 {
+        let lived_on = drop_search(root.path(), slow());
+        assert!(lived_on < Duration::from_secs(1), "{lived_on:?}");
+    }
+    // And one that takes seconds for each of the small files.
+    let very_slow = for_lines("(a.{0,200}){1,20}Q");
+    let lived_on = drop_search(root.path(), very_slow.files("small/*"));
+    assert!(lived_on < Duration::from_secs(5), "{lived_on:?}");
+    let lived_on = drop_search(root.path(), slow().files("small/*"));
+    assert!(lived_on < Duration::from_secs(1), "{lived_on:?}");
+}

@@ -1,0 +1,214 @@
+//! Drives the shared walk over directory handles and puts what it finds into
+//! batches.
+
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use backend_core::limits::IGNORE_FILE_BYTES;
+use backend_core::ops::{FileKind, Skipped};
+use backend_core::search::{Child, Step, Walk, WalkOptions};
+use backend_core::{Result, VPath};
+use rustix::fs::{AtFlags, FileType, RawDir, statat};
+use rustix::io::Errno;
+
+use super::handles::{about_entry, failed, open_directory, open_file, read_full, stat_regular};
+use super::{ReadAbove, Stop};
+
+/// Bytes of directory entries read at once.
+const LISTING_BYTES: usize = 32 * 1024;
+
+/// Directories whose files one batch may hold, and so handles it keeps open.
+const BATCH_DIRECTORIES: usize = 16;
+
+/// A file to be looked at.
+pub(super) struct Target {
+    /// The directory that it is in.
+    pub(super) directory: Arc<OwnedFd>,
+    /// Where it is.
+    pub(super) path: VPath,
+}
+
+impl Target {
+    /// Its name in the directory.
+    pub(super) fn name(&self) -> &str {
+        self.path.file_name().unwrap_or_default()
+    }
+}
+
+/// Files that follow one another in path order.
+pub(super) struct Batch {
+    /// How many batches came before.
+    pub(super) number: u64,
+    /// The files, each with what the walk had passed over when it was found.
+    pub(super) files: Vec<(Skipped, Target)>,
+}
+
+/// Finds files in path order.
+pub(super) struct Walker {
+    walk: Walk<Arc<OwnedFd>, ()>,
+    /// The start, until it is entered.
+    start: Option<OwnedFd>,
+    above: Arc<ReadAbove>,
+    batches: u64,
+    /// Where directories are read to.
+    listing: Box<[MaybeUninit<u8>]>,
+    /// Where ignore files are read to.
+    rules: Vec<u8>,
+}
+
+impl Walker {
+    pub(super) fn new(
+        start: OwnedFd,
+        path: VPath,
+        options: WalkOptions,
+        above: Arc<ReadAbove>,
+    ) -> Self {
+        Self {
+            walk: Walk::new(path, options),
+            start: Some(start),
+            above,
+            batches: 0,
+            listing: vec![MaybeUninit::uninit(); LISTING_BYTES].into(),
+            rules: Vec::new(),
+        }
+    }
+
+    /// What the walk passed over so far.
+    pub(super) fn skipped(&self) -> Skipped {
+        self.walk.skipped()
+    }
+
+    /// The next files, at most `most` of them; none at the end, or if told to
+    /// stop.
+    pub(super) fn next_batch(&mut self, most: usize, stop: &Stop) -> Result<Option<Batch>> {
+        let mut files: Vec<(Skipped, Target)> = Vec::with_capacity(most);
+        let mut directories = 0;
+        while files.len() < most && directories < BATCH_DIRECTORIES {
+            if stop.is_set() {
+                return Ok(None);
+            }
+            match self.walk.step() {
+                Step::Done => break,
+                Step::File {
+                    directory, path, ..
+                } => {
+                    let directory = Arc::clone(directory);
+                    let last = files.last().map(|(_, file)| &file.directory);
+                    directories +=
+                        usize::from(last.is_none_or(|last| !Arc::ptr_eq(last, &directory)));
+                    files.push((self.walk.skipped(), Target { directory, path }));
+                }
+                Step::Enter { parent, name, .. } => {
+                    let opened = parent.map(|parent| open_directory(parent, name));
+                    self.enter(opened, stop)?;
+                }
+                Step::IgnoreFile {
+                    directory,
+                    name,
+                    path,
+                } => {
+                    let Some(directory) = directory else {
+                        let rules = (self.above)(path);
+                        self.walk.ignore_file(rules.as_deref());
+                        continue;
+                    };
+                    let rules = match read_rules(directory, name, &mut self.rules) {
+                        Ok(length) => self.rules.get(..length),
+                        Err(error) => about_entry(error).map(|_| None)?,
+                    };
+                    self.walk.ignore_file(rules);
+                }
+            }
+        }
+        if files.is_empty() {
+            return Ok(None);
+        }
+        let number = self.batches;
+        self.batches += 1;
+        Ok(Some(Batch { number, files }))
+    }
+
+    /// Answers the walk's wish to enter a directory, which is the start if
+    /// nothing was to be opened.
+    fn enter(&mut self, opened: Option<rustix::io::Result<OwnedFd>>, stop: &Stop) -> Result<()> {
+        let is_start = opened.is_none();
+        let start = || self.start.take().ok_or(Errno::BADF);
+        let listed = opened.unwrap_or_else(start).and_then(|directory| {
+            let (children, not_utf8) = list(&directory, &mut self.listing, stop)?;
+            Ok((directory, children, not_utf8))
+        });
+        match listed {
+            Ok((directory, children, not_utf8)) => {
+                self.walk.skip_names(not_utf8);
+                self.walk.entered(Arc::new(directory), children);
+            }
+            Err(error) => {
+                let error = about_entry(error)?;
+                if is_start {
+                    return Err(failed(error.into()));
+                }
+                self.walk.unreadable();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The files and directories in `directory`, and how many names in it are not
+/// UTF-8.
+fn list(
+    directory: &OwnedFd,
+    buffer: &mut [MaybeUninit<u8>],
+    stop: &Stop,
+) -> rustix::io::Result<(Vec<Child<()>>, u64)> {
+    let mut children = Vec::new();
+    let mut not_utf8 = 0;
+    let mut entries = RawDir::new(directory, buffer);
+    while let Some(entry) = entries.next() {
+        let entry = match entry {
+            Err(Errno::INTR) => continue,
+            entry => entry?,
+        };
+        if stop.is_set() {
+            break;
+        }
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let Ok(name) = name.to_str() else {
+            not_utf8 += 1;
+            continue;
+        };
+        let kind = match entry.file_type() {
+            FileType::Unknown => file_type(directory, name),
+            known => known,
+        };
+        // Nothing else is ever found or entered.
+        match kind {
+            FileType::RegularFile => children.push(Child::new(name, FileKind::File, ())),
+            FileType::Directory => children.push(Child::new(name, FileKind::Directory, ())),
+            _ => {}
+        }
+    }
+    Ok((children, not_utf8))
+}
+
+/// Asks for the type of an entry where the listing does not tell. One that
+/// cannot be asked about passes for a file: opening it fails as well, and is
+/// counted then.
+fn file_type(directory: impl AsFd, name: &str) -> FileType {
+    statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).map_or(FileType::RegularFile, |stat| {
+        FileType::from_raw_mode(stat.st_mode)
+    })
+}
+
+/// Reads an ignore file into `buffer`, and no more of it than tells that it is
+/// too large.
+fn read_rules(directory: &OwnedFd, name: &str, buffer: &mut Vec<u8>) -> rustix::io::Result<usize> {
+    let file = open_file(directory, name)?;
+    stat_regular(&file)?;
+    buffer.resize(IGNORE_FILE_BYTES + 1, 0);
+    read_full(&file, buffer)
+}

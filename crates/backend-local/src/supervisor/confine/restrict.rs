@@ -1,0 +1,186 @@
+//! Entering a policy: no way back, and only for the calling thread and what it
+//! starts.
+//!
+//! Four things are given up, in this order: gaining privileges by running a
+//! program, capabilities, what Landlock can refuse, and the system calls that
+//! reach around it. The supervisor's other threads stay free. They share memory
+//! with this one, which is inside, so nothing inside may touch this process: it
+//! is made undumpable, and the filter refuses every way to trace or signal this
+//! thread.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope, make_bitflags,
+};
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::process::DumpableBehavior;
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
+use super::policy::{Place, Policy};
+use super::probe::Canaries;
+use super::{seccomp, system};
+
+/// The first with all of: truncating, TCP, device controls, signals and abstract
+/// sockets. Linux 6.12.
+const NEEDED: ABI = ABI::V6;
+
+/// Confines the calling thread and all that it starts from now on, and checks
+/// that it is confined. If this fails the thread must not start anything.
+///
+/// # Errors
+///
+/// Which part could not be had, or which way out was found.
+pub(crate) fn restrict_current_thread(policy: &Policy) -> Result<(), String> {
+    let rules = rules(policy)?;
+    let filters = seccomp::filters(policy.network, rustix::thread::gettid())?;
+    let canaries = Canaries::place(policy)?;
+    let entered = enter(rules, &filters).and_then(|()| canaries.probe(policy));
+    canaries.remove();
+    entered
+}
+
+/// A ruleset that refuses everything.
+pub(super) fn ruleset(network: bool) -> Result<RulesetCreated, String> {
+    let build = || {
+        let mut rules = Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::from_all(NEEDED))?
+            .scope(Scope::from_all(NEEDED))?;
+        if !network {
+            rules = rules.handle_access(AccessNet::from_all(NEEDED))?;
+        }
+        rules.create()
+    };
+    build().map_err(|error: landlock::RulesetError| format!("landlock: {error}"))
+}
+
+/// The ruleset of `policy`. Everything is opened here, while it still can be.
+fn rules(policy: &Policy) -> Result<RulesetCreated, String> {
+    let read = make_bitflags!(AccessFs::{ReadFile | ReadDir});
+    let run = read | AccessFs::Execute;
+    // Device nodes need a capability to be made and a right to be controlled;
+    // a working directory needs neither.
+    let write =
+        AccessFs::from_all(NEEDED) & !make_bitflags!(AccessFs::{MakeChar | MakeBlock | IoctlDev});
+    let device = make_bitflags!(AccessFs::{ReadFile | WriteFile | Truncate | IoctlDev});
+
+    let mut rules = ruleset(policy.network)?;
+    // This program runs once more before each command that has limits.
+    let own = Path::new("/proc/self/exe");
+    let program = open(own, OFlags::empty())
+        .map_err(|error| format!("cannot open the supervisor's program: {error}"))?;
+    rules = allow(rules, &program, run, own)?;
+    for place in &policy.read {
+        rules = allow(rules, &open_place(place)?, run, place.path())?;
+    }
+    for place in &policy.write {
+        rules = allow(rules, &open_place(place)?, write, place.path())?;
+    }
+    if policy.system {
+        let programs = system::PROGRAMS.iter().map(|path| (path.into(), run));
+        let files = system::files().into_iter().map(|path| (path, read));
+        let devices = system::DEVICES.iter().map(|path| (path.into(), device));
+        for (path, rights) in programs.chain(files).chain(devices) {
+            // What this host does not have needs no leave.
+            if let Ok(fd) = open(&path, OFlags::empty()) {
+                rules = allow(rules, &fd, rights, &path)?;
+            }
+        }
+    }
+    Ok(rules)
+}
+
+fn allow(
+    rules: RulesetCreated,
+    fd: &OwnedFd,
+    rights: BitFlags<AccessFs>,
+    path: &Path,
+) -> Result<RulesetCreated, String> {
+    let failed =
+        |error: &dyn std::fmt::Display| format!("cannot allow {}: {error}", path.display());
+    let stat = rustix::fs::fstat(fd).map_err(|error| failed(&error))?;
+    let rights = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => rights,
+        _ => rights & AccessFs::from_file(NEEDED),
+    };
+    rules
+        .add_rule(PathBeneath::new(fd, rights))
+        .map_err(|error| failed(&error))
+}
+
+fn open(path: &Path, more: OFlags) -> rustix::io::Result<OwnedFd> {
+    rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC | more, Mode::empty())
+}
+
+/// Opens what the host saw, and nothing that stands in its place now.
+fn open_place(place: &Place) -> Result<OwnedFd, String> {
+    let shown = place.path().display();
+    // Numbers of files are used again, so the kind is part of the comparison.
+    let kind = match place.directory {
+        true => OFlags::NOFOLLOW | OFlags::DIRECTORY,
+        false => OFlags::NOFOLLOW,
+    };
+    let fd = open(place.path(), kind)
+        .map_err(|error| format!("cannot open {shown}: {error}; open the backend again"))?;
+    let stat =
+        rustix::fs::fstat(&fd).map_err(|error| format!("cannot look at {shown}: {error}"))?;
+    if (stat.st_dev, stat.st_ino) != (place.device, place.inode) {
+        return Err(format!(
+            "{shown} is not what it was when the backend was opened; open the backend again"
+        ));
+    }
+    Ok(fd)
+}
+
+fn enter(rules: RulesetCreated, filters: &seccomp::Filters) -> Result<(), String> {
+    let failed = |what: &str, error: &dyn std::fmt::Display| format!("cannot {what}: {error}");
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(|error| failed("make the supervisor undumpable", &error))?;
+    rustix::thread::set_no_new_privs(true).map_err(|error| failed("set no_new_privs", &error))?;
+    drop_capabilities().map_err(|error| failed("drop capabilities", &error))?;
+    let status = rules
+        .restrict_self()
+        .map_err(|error| failed("enter the landlock domain", &error))?;
+    if status.ruleset != RulesetStatus::FullyEnforced || !status.no_new_privs {
+        return Err(format!(
+            "landlock is only {:?} here; use Linux 6.12 or newer",
+            status.ruleset
+        ));
+    }
+    filters.apply()
+}
+
+/// Empties every capability set. Root without capabilities is an ordinary user
+/// who owns root's files.
+fn drop_capabilities() -> rustix::io::Result<()> {
+    use rustix::thread as t;
+    // Without the right to narrow the bounding set it stays, and does no harm:
+    // with no_new_privs, running a program adds nothing to an empty set.
+    if t::capabilities(None)?
+        .effective
+        .contains(CapabilitySet::SETPCAP)
+    {
+        for bit in 0..u64::BITS {
+            let one = CapabilitySet::from_bits_retain(1 << bit);
+            match t::capability_is_in_bounding_set(one) {
+                Ok(true) => t::remove_capability_from_bounding_set(one)?,
+                Ok(false) => {}
+                // The kernel knows no more of them.
+                Err(_) => break,
+            }
+        }
+    }
+    t::clear_ambient_capability_set()?;
+    let none = CapabilitySet::empty();
+    t::set_capabilities(
+        None,
+        CapabilitySets {
+            effective: none,
+            permitted: none,
+            inheritable: none,
+        },
+    )
+}

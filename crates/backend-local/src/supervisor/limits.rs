@@ -1,0 +1,243 @@
+//! Limits of what a command may use up.
+//!
+//! Limits of the kernel are those of a process and what it starts, so they are
+//! set by a short program that runs before the command in its process: the
+//! supervisor's own, started with [`LAUNCH`]. The number of processes is bounded
+//! by a control group that the supervisor enters, or, without one, for ordinary
+//! users by a limit of the kernel that counts all processes of the user.
+
+mod cgroup;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use backend_core::{Error, Result};
+use nix::sys::signal::SigSet;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde::{Deserialize, Serialize};
+
+use cgroup::{Group, Parent};
+
+use crate::exec::Limits;
+
+/// The first argument of a supervisor's program that is to set limits and
+/// become a command; [`run_launcher`] takes those after it.
+pub(crate) const LAUNCH: &str = "--agentbox-launch";
+
+/// Exit code of a command that could not be started, as shells have it.
+const NOT_STARTED: i32 = 126;
+
+/// Tasks that a supervisor needs for itself within the group it shares with its
+/// commands.
+const OWN_TASKS: u64 = 8;
+
+/// Seconds from the signal that a program may catch to the one it may not.
+const CPU_GRACE: u64 = 1;
+
+/// Limits as data, checked by the host.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Launch {
+    limits: Vec<(Kind, u64)>,
+    /// The bound of a control group.
+    tasks: Option<u64>,
+}
+
+/// What a limit of the kernel is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Kind {
+    Cpu,
+    File,
+    Memory,
+    Processes,
+}
+
+impl Kind {
+    const ALL: [Self; 4] = [Self::Cpu, Self::File, Self::Memory, Self::Processes];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::File => "file",
+            Self::Memory => "memory",
+            Self::Processes => "processes",
+        }
+    }
+
+    fn resource(self) -> Resource {
+        match self {
+            Self::Cpu => Resource::Cpu,
+            Self::File => Resource::Fsize,
+            Self::Memory => Resource::As,
+            Self::Processes => Resource::Nproc,
+        }
+    }
+}
+
+impl Limits {
+    /// What the supervisor has to enforce, if anything.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` for a limit of zero; `Unsupported` for a number of
+    /// processes that this host cannot bound.
+    pub(crate) fn launch(&self) -> Result<Option<Launch>> {
+        let asked = [
+            (Kind::Cpu, self.cpu_seconds),
+            (Kind::File, self.file_bytes),
+            (Kind::Memory, self.memory_bytes),
+            (Kind::Processes, self.processes),
+        ];
+        let mut limits: Vec<_> = asked
+            .into_iter()
+            .filter_map(|(kind, limit)| Some((kind, limit?)))
+            .collect();
+        if let Some((kind, _)) = limits.iter().find(|(_, limit)| *limit == 0) {
+            return Err(Error::invalid_input(format!(
+                "a {} limit of zero lets no command run; leave it out or raise it",
+                kind.name()
+            )));
+        }
+        if limits.is_empty() {
+            return Ok(None);
+        }
+        let mut tasks = None;
+        if self.processes.is_some() {
+            match Parent::find() {
+                Ok(_) => {
+                    tasks = self.processes;
+                    limits.retain(|(kind, _)| *kind != Kind::Processes);
+                }
+                // The kernel holds no process of root to its own limit.
+                Err(reason) if rustix::process::getuid().is_root() => {
+                    return Err(Error::unsupported(format!(
+                        "the number of processes cannot be bounded for root ({reason}); run as \
+                         another user, delegate a control group with `pids`, or leave it out"
+                    )));
+                }
+                Err(_) => {}
+            }
+        }
+        Ok(Some(Launch { limits, tasks }))
+    }
+}
+
+impl Launch {
+    /// Makes the limits ready, in the supervisor and before it is confined. It
+    /// enters a control group if there is one to be used.
+    ///
+    /// # Errors
+    ///
+    /// Why the group could not be had; no command may start then.
+    pub(crate) fn prepare(&self) -> Result<Prepared, String> {
+        let group = match self.tasks {
+            None => None,
+            Some(tasks) => {
+                let failed = |error| format!("cannot bound the number of processes: {error}");
+                let parent = Parent::find().map_err(failed)?;
+                let mut group = Group::create(&parent, tasks.saturating_add(OWN_TASKS))
+                    .map_err(|error| failed(error.to_string()))?;
+                group.enter().map_err(|error| failed(error.to_string()))?;
+                Some(group)
+            }
+        };
+        Ok(Prepared {
+            specification: specify(&self.limits),
+            _group: group,
+        })
+    }
+}
+
+/// Limits that hold for what is started through [`wrap`](Self::wrap). Drop it
+/// when all commands have ended: then the group is left and removed.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    specification: String,
+    _group: Option<Group>,
+}
+
+impl Prepared {
+    /// The command line that sets the limits and becomes `argv`. Its program is
+    /// this supervisor's own, also if the file has been replaced since.
+    pub(crate) fn wrap(&self, argv: Vec<OsString>) -> Vec<OsString> {
+        if self.specification.is_empty() {
+            return argv;
+        }
+        let mut wrapped: Vec<OsString> = vec![
+            "/proc/self/exe".into(),
+            LAUNCH.into(),
+            OsString::from(&self.specification),
+        ];
+        wrapped.extend(argv);
+        wrapped
+    }
+}
+
+/// Sets limits on this process and becomes the command; `args` are those after
+/// [`LAUNCH`]. If that fails, the process says why and ends.
+pub(crate) fn run_launcher(args: impl Iterator<Item = OsString>) -> ! {
+    let error = become_command(args);
+    let _ = writeln!(
+        std::io::stderr(),
+        "agentbox: the command was not started: {error}"
+    );
+    std::process::exit(NOT_STARTED)
+}
+
+fn become_command(mut args: impl Iterator<Item = OsString>) -> String {
+    let (Some(specification), Some(program)) = (args.next(), args.next()) else {
+        return "no limits or no program were given".into();
+    };
+    let Some(limits) = specification.to_str().and_then(parse) else {
+        return "the limits make no sense".into();
+    };
+    for (kind, limit) in limits {
+        if let Err(error) = set(kind, limit) {
+            return format!("cannot limit {}: {error}", kind.name());
+        }
+    }
+    // A supervisor blocks signals, and what is blocked is inherited.
+    if let Err(error) = SigSet::empty().thread_set_mask() {
+        return format!("cannot let signals through: {error}");
+    }
+    let error = Command::new(&program).args(args).exec();
+    format!("{}: {error}", program.display())
+}
+
+/// Sets a limit, unless a lower one holds already, which only root may raise.
+fn set(kind: Kind, limit: u64) -> rustix::io::Result<()> {
+    let held = getrlimit(kind.resource()).maximum.unwrap_or(u64::MAX);
+    let maximum = match kind {
+        Kind::Cpu => limit.saturating_add(CPU_GRACE),
+        _ => limit,
+    };
+    setrlimit(
+        kind.resource(),
+        Rlimit {
+            current: Some(limit.min(held)),
+            maximum: Some(maximum.min(held)),
+        },
+    )
+}
+
+fn specify(limits: &[(Kind, u64)]) -> String {
+    let shown: Vec<String> = limits
+        .iter()
+        .map(|(kind, limit)| format!("{}={limit}", kind.name()))
+        .collect();
+    shown.join(",")
+}
+
+fn parse(specification: &str) -> Option<Vec<(Kind, u64)>> {
+    specification
+        .split(',')
+        .map(|part| {
+            let (name, limit) = part.split_once('=')?;
+            let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name)?;
+            Some((kind, limit.parse().ok()?))
+        })
+        .collect()
+}

@@ -1,0 +1,308 @@
+//! A control group that bounds how many processes and threads a supervisor and
+//! all that it starts may be.
+//!
+//! The supervisor enters the group itself, so every command is born in it. The
+//! group is locked while its supervisor lives: one that nobody holds is left
+//! over from a supervisor that was killed, and is removed by the next one.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+
+/// What the names of our groups begin with.
+const PREFIX: &str = "agentbox-";
+
+/// How often a name is tried that a sweep of another supervisor took away.
+const ATTEMPTS: usize = 8;
+
+/// A group that exists, and this process's place before it entered.
+#[derive(Debug)]
+pub(super) struct Group {
+    directory: PathBuf,
+    home: PathBuf,
+    entered: bool,
+    /// Locked.
+    _handle: File,
+}
+
+impl Group {
+    /// Creates a group below `parent` that bounds tasks to `max`.
+    pub(super) fn create(parent: &Parent, max: u64) -> io::Result<Self> {
+        sweep(&parent.directory);
+        for _ in 0..ATTEMPTS {
+            let name = format!("{PREFIX}{:016x}", fastrand::u64(..));
+            let directory = parent.directory.join(name);
+            fs::create_dir(&directory)?;
+            let Some(handle) = lock(&directory) else {
+                continue;
+            };
+            let group = Self {
+                directory,
+                home: parent.home.clone(),
+                entered: false,
+                _handle: handle,
+            };
+            match fs::write(group.directory.join("pids.max"), max.to_string()) {
+                // A sweep was faster than the lock.
+                Err(error) if !group.directory.exists() => drop(error),
+                Err(error) => return Err(error),
+                Ok(()) => return Ok(group),
+            }
+        }
+        Err(io::Error::other(
+            "other supervisors remove every group that is made",
+        ))
+    }
+
+    /// Moves this process in.
+    pub(super) fn enter(&mut self) -> io::Result<()> {
+        fs::write(self.directory.join("cgroup.procs"), "0")?;
+        self.entered = true;
+        Ok(())
+    }
+
+    #[cfg(test)]
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Whether processes could be moved in and back.
+    fn can_be_entered(&self) -> io::Result<()> {
+        for group in [&self.directory, &self.home] {
+            File::options()
+                .write(true)
+                .open(group.join("cgroup.procs"))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if self.entered {
+            let _ = fs::write(self.home.join("cgroup.procs"), "0");
+        }
+        // Fails while something still runs in it; then the next sweep does it.
+        let _ = fs::remove_dir(&self.directory);
+    }
+}
+
+/// Where groups can be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Parent {
+    /// In which they are made.
+    pub(super) directory: PathBuf,
+    /// The group of this process.
+    pub(super) home: PathBuf,
+}
+
+impl Parent {
+    /// The first place where this process may bound its tasks.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    pub(super) fn find() -> Result<Self, String> {
+        let read = |path| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+        let places = places(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?);
+        let mut reason = String::from("no control group hierarchy with `pids` is mounted");
+        for place in places {
+            let usable = || {
+                if place.unified {
+                    delegated(&place.parent.directory)?;
+                    // Who moves a process needs leave in the group above both.
+                    let above = place.parent.directory.join("cgroup.procs");
+                    File::options().write(true).open(above)?;
+                }
+                Group::create(&place.parent, 1)?.can_be_entered()
+            };
+            match usable() {
+                Ok(()) => return Ok(place.parent),
+                Err(error) => {
+                    reason = format!("{}: {error}", place.parent.directory.display());
+                }
+            }
+        }
+        Err(reason)
+    }
+}
+
+/// A parent to be tried.
+#[derive(Debug, PartialEq, Eq)]
+struct Candidate {
+    parent: Parent,
+    /// In the hierarchy of version 2.
+    unified: bool,
+}
+
+/// Where a group could be made, given `/proc/self/cgroup` and
+/// `/proc/self/mountinfo`. In version 1 below the group of this process; in
+/// version 2, where a group that has processes cannot pass controllers on, it
+/// is a group above it, nearest first.
+fn places(groups: &str, mounts: &str) -> Vec<Candidate> {
+    let mut found = Vec::new();
+    for line in groups.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else {
+            continue;
+        };
+        let unified = controllers.is_empty();
+        if !unified && !controllers.split(',').any(|name| name == "pids") {
+            continue;
+        }
+        let Some((mount, home)) = locate(mounts, unified, Path::new(path)) else {
+            continue;
+        };
+        let candidate = |directory: &Path| Candidate {
+            parent: Parent {
+                directory: directory.into(),
+                home: home.clone(),
+            },
+            unified,
+        };
+        match unified {
+            false => found.push(candidate(&home)),
+            true => found.extend(
+                home.ancestors()
+                    .take_while(|above| above.starts_with(&mount))
+                    .map(candidate),
+            ),
+        }
+    }
+    found
+}
+
+/// The mount of a hierarchy, and the group `path` in it.
+fn locate(mounts: &str, unified: bool, path: &Path) -> Option<(PathBuf, PathBuf)> {
+    mounts.lines().find_map(|line| {
+        let (mount, kind) = line.split_once(" - ")?;
+        let mut mount = mount.split(' ').skip(3);
+        let (root, point) = (mount.next()?, mount.next()?);
+        let mut kind = kind.split(' ');
+        let wanted = match (kind.next()?, unified) {
+            ("cgroup2", true) => true,
+            ("cgroup", false) => kind.nth(1)?.split(',').any(|option| option == "pids"),
+            _ => false,
+        };
+        // A path that climbs is outside of this process's view.
+        if !wanted
+            || path
+                .as_os_str()
+                .as_bytes()
+                .windows(2)
+                .any(|two| two == b"..")
+        {
+            return None;
+        }
+        let below = path.strip_prefix(root).ok()?;
+        // Joining an empty path would add a slash.
+        let home = match below.as_os_str().is_empty() {
+            true => PathBuf::from(point),
+            false => Path::new(point).join(below),
+        };
+        Some((point.into(), home))
+    })
+}
+
+/// Whether groups below `directory` get the controller.
+fn delegated(directory: &Path) -> io::Result<()> {
+    let passed = fs::read_to_string(directory.join("cgroup.subtree_control"))?;
+    match passed.split_whitespace().any(|name| name == "pids") {
+        true => Ok(()),
+        false => Err(io::Error::other("`pids` is not in cgroup.subtree_control")),
+    }
+}
+
+/// Removes groups that nobody holds.
+fn sweep(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        if entry.file_name().as_bytes().starts_with(PREFIX.as_bytes())
+            && let Some(_held) = lock(&entry.path())
+        {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+fn lock(directory: &Path) -> Option<File> {
+    let handle = File::open(directory).ok()?;
+    rustix::fs::flock(&handle, FlockOperation::NonBlockingLockExclusive).ok()?;
+    Some(handle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "\
+        24 1 0:22 / /proc rw - proc proc rw\n\
+        30 29 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
+        31 29 0:27 / /sys/fs/cgroup/pids rw shared:1 - cgroup cgroup rw,pids\n\
+        32 29 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+
+    fn directories(groups: &str, mounts: &str) -> Vec<String> {
+        let shown = |place: Candidate| place.parent.directory.display().to_string();
+        places(groups, mounts).into_iter().map(shown).collect()
+    }
+
+    #[test]
+    fn version_1_is_below_the_own_group() {
+        let found = directories("8:pids:/job/7\n4:memory:/x\n", MOUNTS);
+        assert_eq!(found, ["/sys/fs/cgroup/pids/job/7"]);
+        assert_eq!(directories("8:pids:/\n", MOUNTS), ["/sys/fs/cgroup/pids"]);
+    }
+
+    #[test]
+    fn version_2_climbs_to_its_mount() {
+        let mounts = "32 29 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        assert_eq!(
+            directories("0::/user.slice/app.scope\n", mounts),
+            [
+                "/sys/fs/cgroup/user.slice/app.scope",
+                "/sys/fs/cgroup/user.slice",
+                "/sys/fs/cgroup"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_mount_of_a_part_is_understood() {
+        let mounts = "32 29 0:28 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        assert_eq!(
+            directories("0::/docker/abc/sub\n", mounts),
+            ["/sys/fs/cgroup/sub", "/sys/fs/cgroup"]
+        );
+        assert!(directories("0::/elsewhere\n", mounts).is_empty());
+        assert!(directories("0::/../other\n", MOUNTS).is_empty());
+    }
+
+    #[test]
+    fn nonsense_is_no_place() {
+        for groups in ["", ":", "0", "a:b", "8:cpu:/\n"] {
+            assert!(places(groups, MOUNTS).is_empty(), "{groups:?}");
+        }
+        for mounts in ["", " - ", "1 2 3 4 - cgroup2", "1 2 3 / /x - cgroup"] {
+            assert!(places("8:pids:/\n0::/\n", mounts).is_empty(), "{mounts:?}");
+        }
+    }
+
+    /// Plain directories do: a sweep only locks and removes.
+    #[test]
+    fn a_sweep_leaves_what_is_held() {
+        let parent = tempfile::tempdir().unwrap();
+        let [held, left, other] = ["agentbox-1", "agentbox-2", "other"].map(|name| {
+            let path = parent.path().join(name);
+            fs::create_dir(&path).unwrap();
+            path
+        });
+        let lock = lock(&held).unwrap();
+        sweep(parent.path());
+        assert!(held.exists() && !left.exists() && other.exists());
+        drop(lock);
+        sweep(parent.path());
+        assert!(!held.exists() && other.exists());
+    }
+}

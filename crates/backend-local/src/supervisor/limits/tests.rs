@@ -1,0 +1,272 @@
+//! Limits against the kernel. A test that changes its process runs in another
+//! one: this test program, started again for one test with a role to play.
+
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Output, Stdio};
+
+use backend_core::ErrorKind;
+
+use super::*;
+
+/// Names the role, if this is the process that plays it.
+const ROLE: &str = "AGENTBOX_TEST_ROLE";
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "how a test tells its second process apart"
+)]
+fn role() -> Option<String> {
+    std::env::var(ROLE).ok()
+}
+
+/// This test program, to run `test` in the role `role`.
+fn again(test: &str, role: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", &format!("supervisor::limits::tests::{test}")])
+        .args(["--nocapture", "--test-threads=1"])
+        .env(ROLE, role);
+    command
+}
+
+/// Runs a shell script as a supervisor would with these limits.
+fn limited(limits: &Limits, script: &str) -> Output {
+    let prepared = limits.launch().unwrap().unwrap().prepare().unwrap();
+    let argv = ["/bin/sh", "-c", script].map(OsString::from).into();
+    let wrapped = prepared.wrap(argv);
+    assert_eq!(wrapped[..2], ["/proc/self/exe", LAUNCH]);
+    let rest: Vec<_> = wrapped[2..]
+        .iter()
+        .map(|arg| arg.to_str().unwrap())
+        .collect();
+    again("launcher", &rest.join("\x1f")).output().unwrap()
+}
+
+/// The second process of [`limited`]: becomes the command.
+#[test]
+fn launcher() {
+    if let Some(role) = role() {
+        // As in a supervisor; commands must not inherit it.
+        nix::sys::signal::SigSet::all().thread_block().unwrap();
+        run_launcher(role.split('\x1f').map(OsString::from));
+    }
+}
+
+#[test]
+fn no_limits_need_nothing_and_zero_is_no_limit() {
+    assert!(Limits::default().launch().unwrap().is_none());
+    let zero = Limits {
+        memory_bytes: Some(0),
+        ..Limits::default()
+    };
+    let error = zero.launch().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert!(error.to_string().contains("memory"), "{error}");
+}
+
+#[test]
+fn a_command_without_limits_of_its_process_is_not_wrapped() {
+    let prepared = Prepared {
+        specification: String::new(),
+        _group: None,
+    };
+    let argv: Vec<OsString> = vec!["sh".into()];
+    assert_eq!(prepared.wrap(argv.clone()), argv);
+}
+
+#[test]
+fn a_specification_reads_back() {
+    let limits: Vec<_> = Kind::ALL.into_iter().zip([1, 2, u64::MAX, 4]).collect();
+    assert_eq!(parse(&specify(&limits)), Some(limits));
+    for nonsense in [
+        "",
+        "cpu",
+        "cpu=",
+        "cpu=-1",
+        "cpu=1,",
+        "gpu=1",
+        "cpu=1;file=2",
+    ] {
+        assert_eq!(parse(nonsense), None, "{nonsense:?}");
+    }
+}
+
+#[test]
+fn the_launcher_says_what_is_wrong() {
+    for (args, expected) in [
+        (vec![], "no limits"),
+        (vec!["cpu=1"], "no program"),
+        (vec!["cpu", "sh"], "no sense"),
+        (vec!["cpu=1000000", "/missing/program"], "/missing/program"),
+    ] {
+        let role = args.join("\x1f");
+        let args = match args.is_empty() {
+            true => vec![],
+            false => role.split('\x1f').map(OsString::from).collect(),
+        };
+        // A limit that high changes nothing for this process.
+        let error = become_command(args.into_iter());
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn limits_reach_the_command() {
+    let limits = Limits {
+        cpu_seconds: Some(50),
+        file_bytes: Some(1 << 20),
+        memory_bytes: Some(1 << 30),
+        processes: None,
+    };
+    let output = limited(
+        &limits,
+        "ulimit -t; ulimit -f; ulimit -v; ulimit -Ht; yes | head -n 1",
+    );
+    let shown = String::from_utf8_lossy(&output.stdout);
+    // Seconds, blocks of 512 bytes, KiB. `yes` ends by a signal that Rust
+    // programs ignore, so it must not have been inherited.
+    assert!(shown.ends_with("50\n2048\n1048576\n51\ny\n"), "{shown}");
+    assert!(output.stderr.is_empty(), "{output:?}");
+}
+
+#[test]
+fn a_command_that_computes_too_long_is_ended_by_a_signal() {
+    let limits = Limits {
+        cpu_seconds: Some(1),
+        ..Limits::default()
+    };
+    let output = limited(&limits, "while :; do :; done");
+    assert_eq!(output.status.signal(), Some(nix::libc::SIGXCPU));
+    let output = limited(&limits, "trap '' XCPU; while :; do :; done");
+    assert_eq!(output.status.signal(), Some(nix::libc::SIGKILL));
+}
+
+#[test]
+fn a_file_grows_no_further_than_allowed() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("file");
+    let limits = Limits {
+        file_bytes: Some(1000),
+        ..Limits::default()
+    };
+    let output = limited(
+        &limits,
+        &format!("exec dd if=/dev/zero of={} bs=4096 count=2", file.display()),
+    );
+    assert_eq!(
+        output.status.signal(),
+        Some(nix::libc::SIGXFSZ),
+        "{output:?}"
+    );
+    assert_eq!(file.metadata().unwrap().len(), 1000);
+}
+
+/// Starts children until it cannot, or has 200; each waits for its standard
+/// input to end, which is when this process ends.
+const BOMB: &str = "i=0; while [ $i -lt 200 ]; do (read x <&9) & i=$((i+1)); echo $i; done";
+
+/// How many children [`BOMB`] could start with `command` around it.
+fn explode(mut command: Command) -> usize {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut child = command
+        .stdin(reader)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // The bomb's children hold the pipe until theirs ends.
+    child.wait().unwrap();
+    drop(writer);
+    let mut shown = String::new();
+    child
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut shown)
+        .unwrap();
+    shown
+        .lines()
+        .filter(|line| line.parse::<u8>().is_ok())
+        .count()
+}
+
+fn bomb() -> Vec<OsString> {
+    ["/bin/sh", "-c", &format!("exec 9<&0; {BOMB}")]
+        .map(OsString::from)
+        .into()
+}
+
+#[test]
+fn a_fork_bomb_stays_in_its_group() {
+    if role().is_none() {
+        let output = again("a_fork_bomb_stays_in_its_group", "group")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        return;
+    }
+    let limits = Limits {
+        processes: Some(30),
+        ..Limits::default()
+    };
+    let launch = limits
+        .launch()
+        .expect("needs a control group with `pids`, or another user than root");
+    let launch = launch.unwrap();
+    if launch.tasks.is_none() {
+        // An ordinary user without a group of its own: see the other test.
+        return;
+    }
+    let before = std::fs::read_to_string("/proc/self/cgroup").unwrap();
+    let prepared = launch.prepare().unwrap();
+    let argv = prepared.wrap(bomb());
+    let mut command = Command::new(&argv[0]);
+    command.args(&argv[1..]);
+    let started = explode(command);
+    assert!(
+        (20..=30 + OWN_TASKS as usize).contains(&started),
+        "{started}"
+    );
+    let group = prepared._group.as_ref().unwrap().directory().to_owned();
+    assert!(group.exists());
+    // Its children end when they are told, which may be a moment later.
+    while std::fs::read_to_string(group.join("cgroup.procs"))
+        .unwrap()
+        .lines()
+        .count()
+        > 1
+    {
+        std::thread::yield_now();
+    }
+    drop(prepared);
+    assert!(!group.exists());
+    assert_eq!(
+        std::fs::read_to_string("/proc/self/cgroup").unwrap(),
+        before
+    );
+}
+
+/// A user of whom nothing else runs.
+const NOBODY_ELSE: u32 = 61_234;
+
+#[test]
+fn a_fork_bomb_of_an_ordinary_user_is_bounded_without_a_group() {
+    let mut command = again("launcher", "");
+    let mut args = vec![String::from("processes=30")];
+    args.extend(bomb().into_iter().map(|arg| arg.into_string().unwrap()));
+    command.env(ROLE, args.join("\x1f"));
+    let place = tempfile::tempdir().unwrap();
+    if rustix::process::getuid().is_root() {
+        let program = place.path().join("tests");
+        std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let same = command;
+        command = Command::new(program);
+        command.args(same.get_args()).env(ROLE, args.join("\x1f"));
+        command.uid(NOBODY_ELSE).gid(NOBODY_ELSE).current_dir("/");
+    }
+    let started = explode(command);
+    assert!(started <= 30, "{started}");
+}

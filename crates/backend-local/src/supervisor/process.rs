@@ -1,0 +1,183 @@
+//! What `/proc` tells about processes, and signals that reach the right one.
+
+use std::fs;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+use super::MARKER;
+
+/// Most of a process's environment that is searched, in bytes. The kernel lets
+/// no program start with more.
+const ENVIRONMENT_BYTES: u64 = 8 * 1024 * 1024;
+
+/// More than a line of `/proc/PID/stat` takes: some fifty numbers and a name.
+const STAT_BYTES: usize = 2048;
+
+/// A process at the time of a look at it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    pub(crate) parent: i32,
+    pub(crate) group: i32,
+    pub(crate) session: i32,
+    /// When it started, in clock ticks since the machine did. Together with the
+    /// number this names a process for good.
+    pub(crate) start: u64,
+    /// Whether it can still do something.
+    pub(crate) alive: bool,
+}
+
+impl Process {
+    /// Looks at one process.
+    pub(crate) fn look(pid: i32) -> Option<Self> {
+        let mut line = [0; STAT_BYTES];
+        // The kernel writes the whole line at once.
+        let length = fs::File::open(format!("/proc/{pid}/stat"))
+            .and_then(|mut file| file.read(&mut line))
+            .ok()?;
+        Self::parse(pid, line.get(..length)?)
+    }
+
+    /// Reads a line of `/proc/PID/stat`. The name in parentheses is the
+    /// process's own choice and may hold anything.
+    fn parse(pid: i32, stat: &[u8]) -> Option<Self> {
+        let close = stat.iter().rposition(|&byte| byte == b')')?;
+        let rest = std::str::from_utf8(stat.get(close + 1..)?).ok()?;
+        let mut fields = rest.split_ascii_whitespace();
+        let state = fields.next()?;
+        let mut number = |skip: usize| fields.nth(skip)?.parse::<i64>().ok();
+        let parent = number(0)?;
+        let group = number(0)?;
+        let session = number(0)?;
+        let threads = number(13)?;
+        let start = number(1)?;
+        // A process whose first thread has ended looks dead while others run.
+        let alive = !matches!(state, "Z" | "X" | "x") || threads > 1;
+        Some(Self {
+            pid,
+            parent: parent.try_into().ok()?,
+            group: group.try_into().ok()?,
+            session: session.try_into().ok()?,
+            start: start.try_into().ok()?,
+            alive,
+        })
+    }
+
+    /// Whether the same process is still there and alive.
+    pub(crate) fn still_alive(&self) -> bool {
+        Self::look(self.pid).is_some_and(|now| now.start == self.start && now.alive)
+    }
+
+    /// The value of the marker in the environment it was started with.
+    pub(crate) fn marker(&self) -> Option<Vec<u8>> {
+        let file = fs::File::open(format!("/proc/{}/environ", self.pid)).ok()?;
+        let mut environment = Vec::new();
+        file.take(ENVIRONMENT_BYTES)
+            .read_to_end(&mut environment)
+            .ok()?;
+        marker_in(&environment)
+    }
+
+    /// A handle to it, if it is still the same process.
+    ///
+    /// The number is turned into a handle first and the start time checked
+    /// after: if it matches, the handle is of the process that was looked at.
+    pub(crate) fn handle(&self) -> Result<OwnedFd, Errno> {
+        let pid = Pid::from_raw(self.pid).ok_or(Errno::SRCH)?;
+        let handle = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
+        match self.still_alive() {
+            true => Ok(handle),
+            false => Err(Errno::SRCH),
+        }
+    }
+
+    /// Sends a signal to it and to no other that took its number.
+    pub(crate) fn signal(&self, signal: Signal) -> Result<(), Errno> {
+        match self.handle() {
+            Ok(handle) => rustix::process::pidfd_send_signal(handle, signal),
+            // Without handles to be had, the check right before is what is left.
+            Err(Errno::NOSYS | Errno::MFILE | Errno::NFILE | Errno::PERM) if self.still_alive() => {
+                let pid = Pid::from_raw(self.pid).ok_or(Errno::SRCH)?;
+                rustix::process::kill_process(pid, signal)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Every process there is to see, and whether one that was listed had gone when
+/// it was looked at. What it started just before is missing then.
+pub(crate) fn all() -> std::io::Result<(Vec<Process>, bool)> {
+    let mut numbers: Vec<i32> = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        numbers.extend(name.to_str().and_then(|name| name.parse::<i32>().ok()));
+    }
+    let found: Vec<Process> = numbers.iter().copied().filter_map(Process::look).collect();
+    let vanished = found.len() < numbers.len();
+    Ok((found, vanished))
+}
+
+/// Now, in the unit of [`Process::start`].
+pub(crate) fn ticks() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let second = rustix::param::clock_ticks_per_second();
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    let part = u64::try_from(now.tv_nsec).unwrap_or(0);
+    seconds * second + part * second / 1_000_000_000
+}
+
+fn marker_in(environment: &[u8]) -> Option<Vec<u8>> {
+    environment
+        .split(|&byte| byte == 0)
+        .find_map(|entry| entry.strip_prefix(MARKER.as_bytes())?.strip_prefix(b"="))
+        .map(<[u8]>::to_vec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_fake_the_fields() {
+        let line = b"7 (a) Z 1 2 3 (b)) S 4 5 6 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 99 0 0";
+        let process = Process::parse(7, line).unwrap();
+        assert_eq!((process.parent, process.group, process.session), (4, 5, 6));
+        assert_eq!((process.start, process.alive), (99, true));
+        assert_eq!(Process::parse(7, b"7 (a"), None);
+        assert_eq!(Process::parse(7, b"7 (a) S 1"), None);
+    }
+
+    #[test]
+    fn a_dead_first_thread_is_not_a_dead_process() {
+        let line = |threads| format!("7 (a) Z 4 5 6 0 -1 0 0 0 0 0 0 0 0 0 20 0 {threads} 0 99 0");
+        assert!(Process::parse(7, line(2).as_bytes()).unwrap().alive);
+        assert!(!Process::parse(7, line(1).as_bytes()).unwrap().alive);
+    }
+
+    #[test]
+    fn sees_itself() {
+        let me = i32::try_from(std::process::id()).unwrap();
+        let process = Process::look(me).unwrap();
+        assert!(process.still_alive() && process.start <= ticks());
+        assert!(all().unwrap().0.iter().any(|other| other.pid == me));
+        let other = Process {
+            start: process.start + 1,
+            ..process
+        };
+        assert_eq!(other.handle().unwrap_err(), Errno::SRCH);
+        assert_eq!(other.signal(Signal::KILL).unwrap_err(), Errno::SRCH);
+    }
+
+    #[test]
+    fn finds_the_marker_as_a_whole_name() {
+        assert_eq!(
+            marker_in(b"A=b\0AGENTBOX_COMMAND=x-1\0"),
+            Some(b"x-1".to_vec())
+        );
+        assert_eq!(marker_in(b"XAGENTBOX_COMMAND=x\0AGENTBOX_COMMANDS=y"), None);
+    }
+}

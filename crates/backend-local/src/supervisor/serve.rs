@@ -1,0 +1,265 @@
+//! The supervisor's life: a greeting, requests, and the end of everything.
+//!
+//! Four threads. One, confined like the commands, reads requests and starts
+//! commands. One collects exits. One waits for the host's death, since a process
+//! that the host forked may hold the socket open. The first, which stays free of
+//! all confinement, ends processes.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
+
+use nix::sys::signal::SigSet;
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::confine::{self, Policy};
+use super::kill::{self, Scope};
+use super::protocol::{self, End, Hello, Reply, Request, VERSION};
+use super::reap;
+use super::spawn::{SharedLimits, Spawner};
+use super::table::Shared;
+
+/// The last of the real-time signals.
+const LAST_SIGNAL: i32 = 64;
+
+/// What the first thread is told to do.
+enum Control {
+    End(End),
+    Stop(Duration),
+    /// The host is gone.
+    Gone,
+}
+
+/// Serves on standard input until the host is gone. Returns the exit code.
+pub(crate) fn run(version: &[u8]) -> i32 {
+    let Ok(socket) = become_supervisor() else {
+        return 1;
+    };
+    if version != VERSION.to_string().as_bytes() {
+        let text = format!("it speaks version {VERSION} of the protocol");
+        let _ = protocol::send(&socket, &Reply::Refused(text));
+        return 1;
+    }
+    let Ok(Some((Request::Hello(hello), _))) = protocol::receive(&socket) else {
+        return 1;
+    };
+    match serve(&socket, hello) {
+        Ok(()) => 0,
+        Err(text) => {
+            let _ = protocol::send(&socket, &Reply::Refused(text));
+            1
+        }
+    }
+}
+
+/// Makes this process fit to own others, before it has any second thread.
+fn become_supervisor() -> std::io::Result<UnixStream> {
+    // No terminal: a command that asks for a password there fails at once, and
+    // the host's ^C is the host's affair.
+    let _ = rustix::process::setsid();
+    close_inherited();
+    catch_signals()?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    rustix::process::chdir("/")?;
+    let socket = std::io::stdin().as_fd().try_clone_to_owned()?;
+    Ok(UnixStream::from(socket))
+}
+
+/// Makes signals do nothing, but for those that nobody can catch.
+///
+/// They are caught, and neither blocked nor ignored: that a command would
+/// inherit, and then no longer end when told to. So are those that the host
+/// blocked or ignored. Nobody reads what was caught.
+fn catch_signals() -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()?;
+    let _entered = runtime.enter();
+    for number in 1..=LAST_SIGNAL {
+        // Fails for those that must not be caught.
+        let _ = signal(SignalKind::from_raw(number));
+    }
+    SigSet::empty().thread_set_mask()?;
+    Ok(())
+}
+
+/// Closes what the host left open for its children by mistake, so that commands
+/// do not inherit it and nobody waits for its end.
+fn close_inherited() {
+    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
+        return;
+    };
+    let numbers: Vec<i32> = entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|&number| number > 2)
+        .collect();
+    for number in numbers {
+        // The listing's own is among them and closed already.
+        let _ = nix::unistd::close(number);
+    }
+}
+
+fn serve(socket: &UnixStream, hello: Hello) -> Result<(), String> {
+    let text = |error: std::io::Error| error.to_string();
+    // Without it nobody's descendants could be found.
+    super::process::all().map_err(|error| format!("it needs /proc: {error}"))?;
+    let host = open_host(hello.host)?;
+    let limits = match &hello.launch {
+        Some(launch) => Some(launch.prepare()?),
+        None => None,
+    };
+    let limits = Arc::new(Mutex::new(limits));
+    let writer = socket.try_clone().map_err(text)?;
+    let reader = socket.try_clone().map_err(text)?;
+    let shared = Arc::new(Shared::new(writer, hello.marker));
+    let limits_kept = Arc::clone(&limits);
+    let spawner = Spawner::new(hello.shell, hello.environment, limits).map_err(text)?;
+
+    let (control, orders) = channel();
+    let (confined, is_confined) = channel();
+    let serving = (Arc::clone(&shared), control.clone(), hello.policy);
+    start("commands", move || {
+        let (shared, control, policy) = serving;
+        let restricted = restrict(policy.as_ref());
+        let usable = restricted.is_ok();
+        let _ = confined.send(restricted);
+        let _gone = WhenDone(control.clone());
+        if usable {
+            read_requests(&reader, &shared, &spawner, &control);
+        }
+    })?;
+    is_confined
+        .recv()
+        .unwrap_or_else(|_| Err("its confinement panicked".into()))?;
+    let reaping = Arc::clone(&shared);
+    start("exits", move || reap::run(&reaping))?;
+    if let Some(host) = host {
+        start("host", move || {
+            wait_for(&host);
+            let _ = control.send(Control::Gone);
+        })?;
+    }
+    shared.tell(&Reply::Ready);
+    obey(&shared, &orders);
+    end_everything(&shared, &limits_kept);
+    Ok(())
+}
+
+/// A handle to the host, which must be this process's parent. `None` where the
+/// kernel has no such handles.
+fn open_host(host: i32) -> Result<Option<OwnedFd>, String> {
+    let handle = Pid::from_raw(host.max(0))
+        .ok_or(Errno::SRCH)
+        .and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()));
+    // Still the parent after the handle was opened: so the handle is of it.
+    if rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get()) != Some(host) {
+        return Err("it was not started by the process that speaks to it".into());
+    }
+    Ok(handle.ok())
+}
+
+fn restrict(policy: Option<&Policy>) -> Result<(), String> {
+    policy.map_or(Ok(()), confine::restrict_current_thread)
+}
+
+fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
+    let started = std::thread::Builder::new().name(name.into()).spawn(work);
+    started
+        .map(drop)
+        .map_err(|error| format!("no thread: {error}"))
+}
+
+fn read_requests(
+    socket: &UnixStream,
+    shared: &Shared,
+    spawner: &Spawner,
+    control: &Sender<Control>,
+) {
+    while let Ok(Some((request, descriptors))) = protocol::receive(socket) {
+        let order = match request {
+            Request::Spawn(spawn) => {
+                spawner.spawn(shared, spawn, descriptors);
+                continue;
+            }
+            Request::End(end) => Control::End(end),
+            Request::Stop { grace } => Control::Stop(Duration::from_millis(grace)),
+            Request::Hello(_) => break,
+        };
+        if control.send(order).is_err() {
+            return;
+        }
+    }
+}
+
+/// Ends everything when no more requests will be read, whatever the reason.
+struct WhenDone(Sender<Control>);
+
+impl Drop for WhenDone {
+    fn drop(&mut self) {
+        let _ = self.0.send(Control::Gone);
+    }
+}
+
+/// Ends what it is told to until everything shall end.
+fn obey(shared: &Arc<Shared>, orders: &Receiver<Control>) {
+    loop {
+        match orders.recv() {
+            Ok(Control::End(end)) => {
+                // Ending takes as long as the grace; others must not wait.
+                let ending = Arc::clone(shared);
+                if start("end", move || ending.end(end)).is_err() {
+                    shared.end(end);
+                }
+            }
+            Ok(Control::Stop(grace)) => {
+                shared.begin_ending();
+                kill::end(&shared.everything(), Scope::All, grace);
+                return;
+            }
+            Ok(Control::Gone) | Err(mpsc::RecvError) => return,
+        }
+    }
+}
+
+/// Kills until there is no child left, and so no descendant.
+fn end_everything(shared: &Shared, limits: &SharedLimits) {
+    shared.begin_ending();
+    loop {
+        kill::end(&shared.everything(), Scope::All, Duration::ZERO);
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        match rustix::process::waitid(WaitId::All, options) {
+            Err(Errno::CHILD) => break,
+            // The other thread is about to collect it.
+            Ok(_) | Err(_) => std::thread::yield_now(),
+        }
+    }
+    limits.lock().unwrap_or_else(PoisonError::into_inner).take();
+}
+
+fn wait_for(host: &OwnedFd) {
+    loop {
+        let mut polled = [PollFd::new(host, PollFlags::IN)];
+        match rustix::event::poll(&mut polled, None) {
+            Err(Errno::INTR) => {}
+            _ => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_its_parent_is_a_host() {
+        let parent = rustix::process::getppid().unwrap().as_raw_nonzero().get();
+        assert!(open_host(parent).is_ok());
+        assert!(open_host(1).is_err() || parent == 1);
+        assert!(open_host(-1).is_err());
+    }
+}

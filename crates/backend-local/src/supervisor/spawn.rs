@@ -1,0 +1,155 @@
+//! Starting commands, on the one thread that is confined like they are.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::io::Errno;
+
+use super::MARKER;
+use super::limits::Prepared;
+use super::process::ticks;
+use super::protocol::{Reply, Spawn};
+use super::table::{Record, Shared};
+
+/// Limits of all commands. Taken out at the end, which undoes their set-up while
+/// another thread may still wait for requests.
+pub(crate) type SharedLimits = Arc<Mutex<Option<Prepared>>>;
+
+/// What all commands have in common.
+#[derive(Debug)]
+pub(crate) struct Spawner {
+    pub(crate) shell: OsString,
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    pub(crate) limits: SharedLimits,
+    /// Opened before the confinement, which may not know it.
+    pub(crate) null: File,
+}
+
+/// Why a command did not start.
+struct Failure {
+    directory: bool,
+    error: io::Error,
+}
+
+impl Spawner {
+    pub(crate) fn new(
+        shell: Vec<u8>,
+        environment: Vec<(Vec<u8>, Vec<u8>)>,
+        limits: SharedLimits,
+    ) -> io::Result<Self> {
+        let text = OsString::from_vec;
+        let pairs = environment.into_iter();
+        Ok(Self {
+            shell: text(shell),
+            environment: pairs
+                .map(|(name, value)| (text(name), text(value)))
+                .collect(),
+            limits,
+            null: File::open("/dev/null")?,
+        })
+    }
+
+    /// Starts a command and says what came of it.
+    pub(crate) fn spawn(&self, shared: &Shared, spawn: Spawn, descriptors: Vec<OwnedFd>) {
+        let (id, announce) = (spawn.id, spawn.announce);
+        let reply = match self.try_spawn(shared, spawn, descriptors) {
+            Ok(_) if !announce => return,
+            Ok(pid) => Reply::Spawned { id, pid },
+            Err(failure) => Reply::Failed {
+                id,
+                directory: failure.directory,
+                errno: failure
+                    .error
+                    .raw_os_error()
+                    .unwrap_or(Errno::INVAL.raw_os_error()),
+            },
+        };
+        shared.tell(&reply);
+    }
+
+    fn try_spawn(
+        &self,
+        shared: &Shared,
+        spawn: Spawn,
+        descriptors: Vec<OwnedFd>,
+    ) -> Result<i32, Failure> {
+        let other = |error| Failure {
+            directory: false,
+            error,
+        };
+        let mut descriptors = descriptors.into_iter();
+        let mut next = || descriptors.next().ok_or_else(|| other(Errno::BADF.into()));
+        let directory = next()?;
+        let stdin = match spawn.stdin {
+            true => next()?,
+            false => self.null.try_clone().map_err(other)?.into(),
+        };
+        let stdout = next()?;
+        let stderr = match spawn.merged {
+            true => stdout.try_clone().map_err(other)?,
+            false => next()?,
+        };
+        let mut command = self.command(spawn.line);
+        command
+            .envs(spawn.environment)
+            .env(MARKER, shared.marker_of(spawn.id))
+            .stdin(Stdio::from(stdin))
+            .stdout(Stdio::from(stdout))
+            .stderr(Stdio::from(stderr));
+        // A directory that was opened is the one that was meant; a path may have
+        // come to mean another. Only this thread uses the current directory.
+        rustix::process::fchdir(&directory).map_err(|error| Failure {
+            directory: true,
+            error: error.into(),
+        })?;
+        let started = Self::start(shared, spawn.id, &mut command);
+        let _ = rustix::process::chdir("/");
+        started.map_err(other)
+    }
+
+    fn command(&self, line: String) -> Command {
+        // A line that begins with a dash is no option.
+        let argv = vec![self.shell.clone(), "-c".into(), "--".into(), line.into()];
+        let limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        let argv = match &*limits {
+            Some(limits) => limits.wrap(argv),
+            None => argv,
+        };
+        drop(limits);
+        let mut argv = argv.into_iter();
+        let mut command = Command::new(argv.next().unwrap_or_default());
+        command.args(argv).process_group(0).env_clear();
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Starts the process and enters it into the table in one step.
+    fn start(shared: &Shared, id: u64, command: &mut Command) -> io::Result<i32> {
+        let mut table = shared.table();
+        if shared.is_ending() {
+            return Err(Errno::CANCELED.into());
+        }
+        let since = ticks();
+        // The exit is collected by number; the child needs no owner here.
+        let pid = command.spawn()?.id().cast_signed();
+        table.leaders.insert(pid, id);
+        table.commands.insert(
+            id,
+            Record {
+                pid,
+                since,
+                exited: false,
+                ending: false,
+            },
+        );
+        table.started += 1;
+        shared.started.notify_all();
+        Ok(pid)
+    }
+}

@@ -1,0 +1,56 @@
+//! A real directory and commands in it: nothing leaves the one, nothing of the
+//! other stays.
+//!
+//! Run it with `cargo run --example local_commands`.
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
+use std::time::Duration;
+
+use backend_core::ops::{Command, Event};
+use backend_core::{Backend as _, BackendExt as _, Sandbox as _};
+use backend_local::LocalBackend;
+use futures::StreamExt as _;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // First thing: this program is also the supervisor of its commands.
+    backend_local::supervisor::run_if_asked();
+    tokio::runtime::Runtime::new()?.block_on(show())
+}
+
+async fn show() -> Result<(), Box<dyn std::error::Error>> {
+    let directory = tempfile::tempdir()?;
+    let place = LocalBackend::builder(directory.path())
+        .enable_execute(true)
+        .open()?;
+    println!("# Containment: {:?}", place.info().containment);
+
+    println!("\n# What the agent writes, its commands see, and the other way round.");
+    place.write_file("count.sh", SCRIPT).await?;
+    let mut events = place.stream(Command::new("sh count.sh")).await?;
+    while let Some(event) = events.next().await {
+        match event? {
+            Event::Stdout(text) => print!("{}", String::from_utf8_lossy(&text)),
+            Event::Ended(outcome) => println!("{}", outcome.status),
+            _ => {}
+        }
+    }
+    print!("{}", place.read_string("result.txt").await?);
+
+    println!("\n# A link out of the directory leads nowhere.");
+    place
+        .execute(Command::new("ln -s /etc/passwd link"))
+        .await?;
+    if let Err(error) = place.read_string("link").await {
+        println!("{error}");
+    }
+
+    println!("\n# A command that hides and ignores TERM ends all the same.");
+    let line = "setsid sh -c 'trap \"\" TERM; echo $$ > pid; sleep 1000' & wait";
+    let stubborn = Command::new(line).timeout(Duration::from_millis(200));
+    println!("{}", place.execute(stubborn).await?.status);
+    let check = Command::new("kill -0 $(cat pid) 2>/dev/null && echo still there || echo gone");
+    print!("{}", place.execute(check).await?.stdout.text());
+    Ok(())
+}
+
+const SCRIPT: &str = "for n in 1 2 3; do echo line $n; done\necho done > result.txt\n";
