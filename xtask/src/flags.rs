@@ -29,12 +29,16 @@ xflags::xflags! {
             optional --fix
         }
 
-        /// Measure against the peer and write docs/benchmarks.md.
+        /// Measure against the peers and write docs/benchmarks.md.
         cmd bench {
+            /// The suites to measure (comma-separated names); all unless given.
+            optional suites: List
             /// Measure just these rows (comma-separated ids); writes no file.
             optional --only list: List
             /// Measure our side alone; writes no file.
             optional --no-peer
+            /// Measure `local` in fewer rounds; writes no file.
+            optional --quick
         }
     }
 }
@@ -119,6 +123,16 @@ mod tests {
         assert!(flags.quick && !flags.slow && !flags.provision);
         assert_eq!(flags.only, Some("a,b".parse().unwrap()));
         assert_eq!(flags.require, Some("fmt".parse().unwrap()));
+    }
+
+    #[test]
+    fn bench_takes_suites_by_name() {
+        let flags = parse(&["bench", "state,local", "--quick"]).unwrap();
+        let XtaskCmd::Bench(flags) = flags.subcommand else {
+            panic!("not bench: {flags:?}");
+        };
+        assert!(flags.quick && !flags.no_peer && flags.only.is_none());
+        assert_eq!(flags.suites, Some("state,local".parse().unwrap()));
     }
 
     #[test]

@@ -36,18 +36,25 @@ const PROVISIONS: &[Provision] = &[
     },
     Provision {
         program: "cargo-deny",
-        source: Source::Cargo("0.20.2", &[]),
+        source: Source::Cargo("cargo-deny", "0.20.2", &[]),
     },
     Provision {
         program: "cargo-tarpaulin",
         // Its default features send reports to a service, and need OpenSSL for that.
-        source: Source::Cargo("0.37.5", &["--no-default-features"]),
+        source: Source::Cargo("cargo-tarpaulin", "0.37.5", &["--no-default-features"]),
     },
     Provision {
         program: "cargo-fuzz",
-        source: Source::Cargo("0.13.2", &[]),
+        source: Source::Cargo("cargo-fuzz", "0.13.2", &[]),
+    },
+    Provision {
+        program: "rg",
+        source: Source::Cargo("ripgrep", RIPGREP_VERSION, &[]),
     },
 ];
+
+/// The version of ripgrep that benchmarks are compared with.
+pub(crate) const RIPGREP_VERSION: &str = "15.2.0";
 
 /// What every stage needs; the other programs are installed for the stages that name them.
 const TOOLCHAIN: &[&str] = &["cc", "cargo-clippy", "cargo-fmt"];
@@ -65,8 +72,8 @@ enum Source {
     Apt(&'static [&'static str]),
     /// A component of the active rustup toolchain.
     Component(&'static str),
-    /// A version of the crate that has the program's name, and switches to install it with.
-    Cargo(&'static str, &'static [&'static str]),
+    /// The crate that has the program, its version, and switches to install it with.
+    Cargo(&'static str, &'static str, &'static [&'static str]),
 }
 
 /// Whether [`run`] can install `program`.
@@ -106,7 +113,7 @@ impl Provision {
         match self.source {
             Source::Apt(packages) => format!("{} ({})", self.program, packages.join(" ")),
             Source::Component(name) => name.to_owned(),
-            Source::Cargo(version, _) => format!("{} {version}", self.program),
+            Source::Cargo(package, version, _) => format!("{package} {version}"),
         }
     }
 
@@ -117,7 +124,7 @@ impl Provision {
             Source::Component(_) => Ok(process::succeeds(
                 workspace.command(self.program)?.arg("--version"),
             )),
-            Source::Cargo(version, _) => {
+            Source::Cargo(_, version, _) => {
                 let program = workspace.tools().join("bin").join(self.program);
                 if !program.is_file() {
                     return Ok(false);
@@ -132,8 +139,8 @@ impl Provision {
         match self.source {
             Source::Apt(packages) => apt_install(workspace, packages),
             Source::Component(name) => component_add(workspace, name),
-            Source::Cargo(version, switches) => {
-                cargo_install(workspace, self.program, version, switches)
+            Source::Cargo(package, version, switches) => {
+                cargo_install(workspace, package, version, switches)
             }
         }
     }
@@ -169,22 +176,23 @@ fn component_add(workspace: &Workspace, name: &str) -> Result<()> {
 
 fn cargo_install(
     workspace: &Workspace,
-    name: &str,
+    package: &str,
     version: &str,
     switches: &[&str],
 ) -> Result<()> {
     let mut command = workspace.cargo(["install", "--locked", "--root"])?;
     command
         .arg(workspace.tools())
-        .arg(format!("{name}@{version}"))
+        .arg(format!("{package}@{version}"))
         .args(switches);
     // Without it cargo builds in a directory that it removes again.
     process::run(command.env_remove("CARGO_TARGET_DIR"))
 }
 
-/// Whether the last word of what `--version` printed is `version`.
+/// Whether the first line that `--version` printed ends with `version`.
 fn has_version(printed: &str, version: &str) -> bool {
-    printed.split_whitespace().last() == Some(version)
+    let line = printed.lines().next().unwrap_or_default();
+    line.split_whitespace().last() == Some(version)
 }
 
 #[cfg(test)]
@@ -195,6 +203,7 @@ mod tests {
     fn version_is_compared_as_a_whole() {
         assert!(has_version("cargo-deny 0.20.2\n", "0.20.2"));
         assert!(has_version("tarpaulin 0.37.5", "0.37.5"));
+        assert!(has_version("ripgrep 15.2.0\n\nfeatures:-pcre2\n", "15.2.0"));
         assert!(!has_version("cargo-deny 0.20.21\n", "0.20.2"));
         assert!(!has_version("", "0.20.2"));
     }
@@ -218,6 +227,7 @@ mod tests {
             provision.unwrap().describe()
         };
         assert_eq!(describe("cargo-deny"), "cargo-deny 0.20.2");
+        assert_eq!(describe("rg"), format!("ripgrep {RIPGREP_VERSION}"));
         assert_eq!(describe("cargo-fmt"), "rustfmt");
         assert_eq!(describe("cc"), "cc (build-essential)");
     }

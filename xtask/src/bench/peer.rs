@@ -1,19 +1,21 @@
 //! The peer's side: a Python package in its own environment, timed by a script.
 
+use std::path::PathBuf;
+
 use anyhow::{Context as _, Result};
 
 use crate::bench::Times;
-use crate::bench::suite::{Row, Suite};
+use crate::bench::suite::{PEER_PACKAGE, PEER_VERSION, Peer, Row, Suite};
 use crate::process;
 use crate::workspace::Workspace;
 
 /// Runs the peer's script for `rows`; installs the peer into the cache first if it is missing.
 pub(super) fn measure(workspace: &Workspace, suite: &Suite, rows: &[&Row]) -> Result<Times> {
-    install(workspace, suite).with_context(|| format!("cannot install {}", suite.peer()))?;
-    let script = workspace.root().join("xtask/bench").join(suite.peer_script);
+    install(workspace)?;
+    let script = script(workspace, suite);
     let mut command = workspace.command(python(workspace))?;
     command.arg(script).args(rows.iter().map(|row| row.id));
-    println!("timing {}", suite.peer());
+    println!("timing {}", Peer::Python.describe());
     let json = process::output(&mut command)?;
     serde_json::from_str(&json).context("the peer's script printed something unexpected")
 }
@@ -24,15 +26,25 @@ pub(super) fn interpreter(workspace: &Workspace) -> Result<String> {
     Ok(version.trim().to_owned())
 }
 
-fn install(workspace: &Workspace, suite: &Suite) -> Result<()> {
-    let (package, version) = (suite.peer_package, suite.peer_version);
-    if process::succeeds(
+/// The script that is the Python side of `suite`.
+pub(super) fn script(workspace: &Workspace, suite: &Suite) -> PathBuf {
+    workspace.root().join("xtask/bench").join(suite.peer_script)
+}
+
+/// Installs the peer into the cache if it is missing.
+pub(super) fn install(workspace: &Workspace) -> Result<()> {
+    let installed = process::succeeds(
         workspace
             .command(python(workspace))?
-            .args(["-c", &probe(package, version)]),
-    ) {
+            .args(["-c", &probe(PEER_PACKAGE, PEER_VERSION)]),
+    );
+    if installed {
         return Ok(());
     }
+    install_anew(workspace).with_context(|| format!("cannot install {}", Peer::Python.describe()))
+}
+
+fn install_anew(workspace: &Workspace) -> Result<()> {
     let mut venv = workspace.command("python3")?;
     process::run(
         venv.args(["-m", "venv", "--clear"])
@@ -41,7 +53,7 @@ fn install(workspace: &Workspace, suite: &Suite) -> Result<()> {
     let mut pip = workspace.command(python(workspace))?;
     process::run(
         pip.args(["-m", "pip", "install", "--quiet"])
-            .arg(format!("{package}=={version}")),
+            .arg(format!("{PEER_PACKAGE}=={PEER_VERSION}")),
     )
 }
 
@@ -50,7 +62,8 @@ fn probe(package: &str, version: &str) -> String {
     format!("import importlib.metadata as m; assert m.version({package:?}) == {version:?}")
 }
 
-fn python(workspace: &Workspace) -> std::path::PathBuf {
+/// The interpreter of the peer's own environment.
+pub(super) fn python(workspace: &Workspace) -> PathBuf {
     workspace.cache("bench-venv/bin/python")
 }
 

@@ -1,27 +1,74 @@
-//! The comparison as a table and as `docs/benchmarks.md`.
+//! The comparison as a table, and as a section of `docs/benchmarks.md`.
 
+use std::fmt::Write as _;
 use std::{fs, thread};
 
 use anyhow::{Context as _, Result};
 
 use crate::bench::peer;
-use crate::bench::suite::{Row, Suite};
+use crate::bench::suite::{Method, Peer, Row, SUITES, Suite, Target};
 use crate::workspace::Workspace;
 use crate::{process, table};
 
-/// The times for one workload.
+/// What stands above the sections.
+const HEAD: &str = "# Benchmarks\n\n\
+    Written by `cargo xtask bench`; do not edit.\n\n\
+    Times are medians.\n\
+    The ratio is the peer's time divided by ours, so more is better for us.\n\
+    What is asked is the least ratio we accept: 0.91x lets us take 1.1 times as long.\n";
+
+/// What begins a section of the page.
+const SECTION: &str = "\n## ";
+
+/// What a suite gave.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) comparisons: Vec<Comparison>,
+    /// What else the reader has to know.
+    pub(super) facts: Vec<String>,
+    /// Whether a peer that was wanted is not to be had.
+    pub(super) is_peer_missing: bool,
+}
+
+/// The figures for one workload.
 #[derive(Debug)]
 pub(super) struct Comparison {
     pub(super) row: &'static Row,
-    /// In nanoseconds.
-    pub(super) ours: f64,
-    pub(super) peer: PeerTime,
+    pub(super) ours: Figure,
+    pub(super) peer: PeerFigure,
+    /// How often each side was called, if by turns.
+    pub(super) rounds: Option<usize>,
+    /// How much we found, and how much the peer did, where that is known.
+    pub(super) found: Option<(u64, Option<u64>)>,
+}
+
+/// Nanoseconds, or bytes in a row about memory.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Figure {
+    pub(super) median: f64,
+    /// What nine of ten calls stay under.
+    pub(super) p90: Option<f64>,
+}
+
+impl Figure {
+    /// A figure without a spread.
+    pub(super) fn exact(median: f64) -> Self {
+        Self { median, p90: None }
+    }
+
+    fn time(self) -> String {
+        let median = duration(self.median);
+        match self.p90 {
+            Some(p90) => format!("{median} (p90 {})", duration(p90)),
+            None => median,
+        }
+    }
 }
 
 /// What is known about the peer's time.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum PeerTime {
-    Nanos(f64),
+pub(super) enum PeerFigure {
+    Is(Figure),
     NotAsked,
     Unavailable,
 }
@@ -30,40 +77,66 @@ impl Comparison {
     /// How many times as long the peer takes.
     fn ratio(&self) -> Option<f64> {
         match self.peer {
-            PeerTime::Nanos(peer) => Some(peer / self.ours),
-            PeerTime::NotAsked | PeerTime::Unavailable => None,
+            PeerFigure::Is(peer) => Some(peer.median / self.ours.median),
+            PeerFigure::NotAsked | PeerFigure::Unavailable => None,
         }
     }
 
     /// Whether the target is met; `None` without a target or without a peer.
     pub(super) fn is_met(&self) -> Option<bool> {
-        Some(self.ratio()? >= self.row.target?)
+        Some(match self.row.target? {
+            Target::Faster(times) => self.ratio()? >= times,
+            Target::Within(times) => self.ratio()? >= 1.0 / times,
+            Target::Below(bytes) => self.ours.median < bytes,
+        })
     }
 
-    fn cells(&self) -> [String; 7] {
-        let peer = match self.peer {
-            PeerTime::Nanos(nanos) => duration(nanos),
-            PeerTime::NotAsked => "not measured".to_owned(),
-            PeerTime::Unavailable => "peer not available".to_owned(),
+    fn cells(&self) -> [String; 8] {
+        let Row {
+            id,
+            what,
+            peer,
+            target,
+        } = self.row;
+        let ours = match peer {
+            Peer::Nobody => megabytes(self.ours.median),
+            _ => self.ours.time(),
         };
-        let times =
-            |ratio: Option<f64>| ratio.map_or(String::new(), |ratio| format!("{ratio:.1}x"));
+        let theirs = match self.peer {
+            PeerFigure::Is(figure) => figure.time(),
+            PeerFigure::NotAsked if *peer == Peer::Nobody => String::new(),
+            PeerFigure::NotAsked => "not measured".to_owned(),
+            PeerFigure::Unavailable => "not available".to_owned(),
+        };
+        let asked = target.map(|target| match target {
+            Target::Faster(ratio) => times(ratio),
+            Target::Within(limit) => times(1.0 / limit),
+            Target::Below(bytes) => format!("under {}", megabytes(bytes)),
+        });
         let is_met = match self.is_met() {
             Some(true) => "yes",
             Some(false) => "NO",
             None => "",
         };
-        let Row { id, what, target } = self.row;
-        let [id, what, is_met] = [*id, *what, is_met].map(str::to_owned);
         [
-            id,
-            what,
-            duration(self.ours),
-            peer,
-            times(self.ratio()),
-            times(*target),
-            is_met,
+            (*id).to_owned(),
+            (*what).to_owned(),
+            peer.short().to_owned(),
+            ours,
+            theirs,
+            self.ratio().map(times).unwrap_or_default(),
+            asked.unwrap_or_default(),
+            is_met.to_owned(),
         ]
+    }
+
+    /// Both sides' results, if they are not the same.
+    fn difference(&self) -> Option<String> {
+        let (ours, Some(theirs)) = self.found? else {
+            return None;
+        };
+        let (id, peer) = (self.row.id, self.row.peer.short());
+        (ours != theirs).then(|| format!("- `{id}`: ours {ours}, {peer} {theirs}"))
     }
 }
 
@@ -74,7 +147,7 @@ pub(super) struct Machine {
     cpu: String,
     n_cores: usize,
     rustc: String,
-    /// What the peer ran on.
+    /// What the Python peer ran on.
     interpreter: String,
 }
 
@@ -104,38 +177,106 @@ fn cpu_model(cpuinfo: &str) -> Option<&str> {
     line.split_once(':').map(|(_, model)| model.trim())
 }
 
-/// One line per workload.
-pub(super) fn table(comparisons: &[Comparison]) -> String {
-    let header = ["row", "workload", "ours", "peer", "ratio", "target", "met"];
-    let rows: Vec<_> = comparisons.iter().map(Comparison::cells).collect();
-    table::render(header, &rows)
+/// One line per workload, then what the two sides found differently.
+pub(super) fn results(run: &Run) -> String {
+    let header = [
+        "row", "workload", "peer", "ours", "theirs", "ratio", "asked", "met",
+    ];
+    let rows: Vec<_> = run.comparisons.iter().map(Comparison::cells).collect();
+    let mut text = table::render(header, &rows);
+    let differences: Vec<_> = run
+        .comparisons
+        .iter()
+        .filter_map(Comparison::difference)
+        .collect();
+    if !differences.is_empty() {
+        text.push_str("\nThe number of results differs in:\n\n");
+        text.push_str(&differences.join("\n"));
+        text.push('\n');
+    }
+    text
 }
 
-/// The whole of `docs/benchmarks.md`.
-pub(super) fn page(suite: &Suite, machine: &Machine, comparisons: &[Comparison]) -> String {
+/// The part of the page that is about one suite, from its heading on.
+pub(super) fn section(suite: &Suite, machine: &Machine, run: &Run) -> String {
     let Machine {
         date,
         cpu,
         n_cores,
         rustc,
-        interpreter,
+        ..
     } = machine;
-    let peer = suite.peer();
-    let table = table(comparisons);
-    format!(
-        "# Benchmarks\n\n\
-         Written by `cargo xtask bench`; do not edit.\n\n\
+    let mut text = format!(
+        "{SECTION}{}\n\n\
          - Date: {date}\n\
          - CPU: {cpu}, {n_cores} cores\n\
          - Compiler: {rustc}\n\
-         - Peer: {peer} on {interpreter}\n\n\
-         Times are medians.\n\
-         The ratio is the peer's time divided by ours; the target is the least ratio we accept.\n\
-         The workloads are described in \
-         [the peer's script](../xtask/bench/{}).\n\n\
-         {table}",
-        suite.peer_script
-    )
+         - Peers: {}\n",
+        suite.title,
+        peers(suite, machine),
+    );
+    for fact in &run.facts {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "- {fact}");
+    }
+    let rounds = run.comparisons.iter().filter_map(|all| all.rounds);
+    let how = match (suite.method, rounds.clone().min(), rounds.max()) {
+        (Method::Interleaved, Some(least), Some(most)) => {
+            format!("We and the peer are called by turns, each row in {least} to {most} rounds.\n")
+        }
+        _ => "We are measured first, then the peer.\n".to_owned(),
+    };
+    let script = suite.peer_script;
+    let _ = write!(
+        text,
+        "\n{how}\
+         The workloads are described in [the peer's script](../xtask/bench/{script}).\n\n{}",
+        results(run)
+    );
+    text
+}
+
+/// Whom the suite is compared with, each once.
+fn peers(suite: &Suite, machine: &Machine) -> String {
+    let mut peers: Vec<String> = Vec::new();
+    for row in suite.rows {
+        let name = match row.peer {
+            Peer::Nobody => continue,
+            Peer::Python => format!("{} on {}", row.peer.describe(), machine.interpreter),
+            peer => peer.describe(),
+        };
+        if !peers.contains(&name) {
+            peers.push(name);
+        }
+    }
+    peers.join(", ")
+}
+
+/// The page `old` with the section of one suite replaced; sections in the order of [`SUITES`].
+pub(super) fn page(old: &str, suite: &Suite, section: &str) -> String {
+    let kept = |other: &Suite| {
+        let heading = format!("{SECTION}{}\n", other.title);
+        let start = old.find(&heading)?;
+        let rest = &old[start..];
+        let end = rest[heading.len()..].find(SECTION);
+        let length = end.map_or(rest.len(), |end| heading.len() + end);
+        Some(&rest[..length])
+    };
+    let sections = SUITES.iter().map(|other| match other.name == suite.name {
+        true => section,
+        false => kept(other).unwrap_or_default(),
+    });
+    std::iter::once(HEAD).chain(sections).collect()
+}
+
+/// A ratio with three significant digits, as far as they help.
+fn times(ratio: f64) -> String {
+    let n_decimals = if ratio < 10.0 { 2 } else { 1 };
+    format!("{ratio:.n_decimals$}x")
+}
+
+fn megabytes(bytes: f64) -> String {
+    format!("{:.1} MB", bytes / 1e6)
 }
 
 /// A time with three significant digits.
@@ -155,98 +296,5 @@ fn duration(nanos: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bench::suite::STATE;
-
-    fn comparison(target: f64, peer: PeerTime) -> Comparison {
-        let row = STATE
-            .rows
-            .iter()
-            .find(|row| row.target == Some(target))
-            .unwrap();
-        Comparison {
-            row,
-            ours: 1_500.0,
-            peer,
-        }
-    }
-
-    #[test]
-    fn times_have_three_digits() {
-        let shown = [0.5, 812.4, 1_234.0, 45_600.0, 7.5e6, 1.2e10].map(duration);
-        assert_eq!(
-            shown,
-            [
-                "0.50 ns", "812 ns", "1.23 µs", "45.6 µs", "7.50 ms", "12.0 s"
-            ]
-        );
-    }
-
-    #[test]
-    fn target_is_met_from_its_ratio_on() {
-        assert_eq!(
-            comparison(20.0, PeerTime::Nanos(30_000.0)).is_met(),
-            Some(true)
-        );
-        assert_eq!(
-            comparison(20.0, PeerTime::Nanos(29_999.0)).is_met(),
-            Some(false)
-        );
-        assert_eq!(comparison(20.0, PeerTime::Unavailable).is_met(), None);
-        let row = STATE.rows.iter().find(|row| row.target.is_none()).unwrap();
-        let comparison = Comparison {
-            row,
-            ours: 9.0,
-            peer: PeerTime::Nanos(1.0),
-        };
-        assert_eq!(comparison.is_met(), None);
-    }
-
-    #[test]
-    fn cells_show_what_is_known() {
-        let [.., ours, peer, ratio, target, is_met] =
-            comparison(20.0, PeerTime::Nanos(3_000.0)).cells();
-        assert_eq!(
-            [ours, peer, ratio, target, is_met],
-            ["1.50 µs", "3.00 µs", "2.0x", "20.0x", "NO"]
-        );
-        let [.., peer, ratio, _, is_met] = comparison(20.0, PeerTime::Unavailable).cells();
-        assert_eq!([peer, ratio, is_met], ["peer not available", "", ""]);
-    }
-
-    #[test]
-    fn page_says_how_it_was_made() {
-        let machine = Machine {
-            date: "2026-01-31".to_owned(),
-            cpu: "Some CPU".to_owned(),
-            n_cores: 2,
-            rustc: "rustc 1.95.0".to_owned(),
-            interpreter: "Python 3.12.1".to_owned(),
-        };
-        let page = page(
-            &STATE,
-            &machine,
-            &[comparison(10.0, PeerTime::Nanos(30_000.0))],
-        );
-        for part in [
-            "`cargo xtask bench`",
-            "2026-01-31",
-            "Some CPU, 2 cores",
-            "rustc 1.95.0",
-        ] {
-            assert!(page.contains(part), "{part}");
-        }
-        assert!(
-            page.contains("pydantic-ai-backend 0.2.29 on Python 3.12.1")
-                && page.contains("| 20.0x | 10.0x  | yes |")
-        );
-    }
-
-    #[test]
-    fn cpu_model_is_the_first_of_the_cores() {
-        let cpuinfo = "processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\nmodel name\t: Other\n";
-        assert_eq!(cpu_model(cpuinfo), Some("Some CPU @ 2 GHz"));
-        assert_eq!(cpu_model(""), None);
-    }
-}
+#[path = "report_tests.rs"]
+mod tests;

@@ -1,83 +1,264 @@
 //! What is measured: one table per benchmark target.
 
-/// A benchmark target, and the peer that does the same work.
+use crate::provision::RIPGREP_VERSION;
+
+/// The Python package that does the same work, and its version on PyPI.
+pub(super) const PEER_PACKAGE: &str = "pydantic-ai-backend";
+pub(super) const PEER_VERSION: &str = "0.2.29";
+
+/// Every suite, in the order of the report.
+pub(super) const SUITES: &[&Suite] = &[&STATE, &LOCAL];
+
+/// A benchmark target, and the peers that do the same work.
 #[derive(Debug)]
 pub(super) struct Suite {
+    /// What the command line calls it.
+    pub(super) name: &'static str,
+    /// The heading of its section in the report.
+    pub(super) title: &'static str,
+    pub(super) method: Method,
     pub(super) package: &'static str,
     /// The name of the `[[bench]]` target.
     pub(super) bench: &'static str,
-    /// The peer's package and version on PyPI.
-    pub(super) peer_package: &'static str,
-    pub(super) peer_version: &'static str,
-    /// The script in `xtask/bench/` that prints the peer's times.
+    /// The script in `xtask/bench/` that is the Python peer.
     pub(super) peer_script: &'static str,
     pub(super) rows: &'static [Row],
 }
 
-impl Suite {
+/// How a suite is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Method {
+    /// Our side by criterion, then the peer by its script.
+    Criterion,
+    /// Our calls and the peer's by turns, by the benchmark target itself.
+    Interleaved,
+}
+
+/// One workload beside one peer.
+#[derive(Debug)]
+pub(super) struct Row {
+    /// What the benchmark target and the peer's script call it.
+    pub(super) id: &'static str,
+    /// Shown in a Markdown table: a `|` needs a backslash.
+    pub(super) what: &'static str,
+    pub(super) peer: Peer,
+    pub(super) target: Option<Target>,
+}
+
+/// Who does the same work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Peer {
+    Python,
+    Ripgrep,
+    /// A bare `tokio::process`.
+    Tokio,
+    /// Nobody: the row is about our memory.
+    Nobody,
+}
+
+impl Peer {
     /// The peer as it is named in the report.
-    pub(super) fn peer(&self) -> String {
-        format!("{} {}", self.peer_package, self.peer_version)
+    pub(super) fn describe(self) -> String {
+        match self {
+            Self::Python => format!("{PEER_PACKAGE} {PEER_VERSION}"),
+            Self::Ripgrep => format!("ripgrep {RIPGREP_VERSION}"),
+            Self::Tokio => "a bare tokio::process".to_owned(),
+            Self::Nobody => String::new(),
+        }
+    }
+
+    /// The peer as it is named in a table.
+    pub(super) fn short(self) -> &'static str {
+        match self {
+            Self::Python => "python",
+            Self::Ripgrep => "rg",
+            Self::Tokio => "tokio",
+            Self::Nobody => "",
+        }
     }
 }
 
-/// One workload.
-#[derive(Debug)]
-pub(super) struct Row {
-    /// The id of the criterion benchmark, and the key in the peer's output.
-    pub(super) id: &'static str,
-    pub(super) what: &'static str,
-    /// How many times faster than the peer we have to be.
-    pub(super) target: Option<f64>,
+/// What is asked of us.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Target {
+    /// The peer takes at least this many times as long as we do.
+    Faster(f64),
+    /// We take at most this many times as long as the peer.
+    Within(f64),
+    /// We use less memory than this, in bytes.
+    Below(f64),
+}
+
+/// A row beside the Python package.
+const fn python(id: &'static str, what: &'static str, target: Option<Target>) -> Row {
+    let peer = Peer::Python;
+    Row {
+        id,
+        what,
+        peer,
+        target,
+    }
+}
+
+/// A row beside ripgrep, with how much longer than it we may take.
+const fn ripgrep(id: &'static str, what: &'static str, within: f64) -> Row {
+    let (peer, target) = (Peer::Ripgrep, Some(Target::Within(within)));
+    Row {
+        id,
+        what,
+        peer,
+        target,
+    }
+}
+
+/// A row about the memory that a search takes.
+const fn memory(id: &'static str, what: &'static str) -> Row {
+    let (peer, target) = (Peer::Nobody, Some(Target::Below(64e6)));
+    Row {
+        id,
+        what,
+        peer,
+        target,
+    }
+}
+
+const fn faster(times: f64) -> Option<Target> {
+    Some(Target::Faster(times))
 }
 
 /// The in-memory backend against the in-memory backend of the Python package.
 pub(super) const STATE: Suite = Suite {
+    name: "state",
+    title: "Files in memory",
+    method: Method::Criterion,
     package: "backend-state",
     bench: "state",
-    peer_package: "pydantic-ai-backend",
-    peer_version: "0.2.29",
     peer_script: "peer_state.py",
     rows: &[
-        Row {
-            id: "state_write",
-            what: "write 1 KiB into a store of 20k files",
-            target: None,
-        },
-        Row {
-            id: "state_ls_20k",
-            what: "list 200 entries in a store of 20k files",
-            target: Some(20.0),
-        },
-        Row {
-            id: "state_ls_1m",
-            what: "list 200 entries in a store of 1M files",
-            target: Some(20.0),
-        },
-        Row {
-            id: "state_snapshot_1m",
-            what: "keep the state of 1M files",
-            target: None,
-        },
-        Row {
-            id: "state_glob_20k",
-            what: "glob `**/*.py`, 10k of 20k files match",
-            target: None,
-        },
-        Row {
-            id: "state_grep_20k",
-            what: "grep 20k files, 400k lines match",
-            target: Some(10.0),
-        },
-        Row {
-            id: "state_window_100mb",
-            what: "second read at line 1M of 100 MB in memory",
-            target: None,
-        },
-        Row {
-            id: "text_window_100mb",
-            what: "50 lines at line 1M of a 100 MB file on disk",
-            target: Some(10.0),
-        },
+        python("state_write", "write 1 KiB into a store of 20k files", None),
+        python(
+            "state_ls_20k",
+            "list 200 entries in a store of 20k files",
+            faster(20.0),
+        ),
+        python(
+            "state_ls_1m",
+            "list 200 entries in a store of 1M files",
+            faster(20.0),
+        ),
+        python("state_snapshot_1m", "keep the state of 1M files", None),
+        python(
+            "state_glob_20k",
+            "glob `**/*.py`, 10k of 20k files match",
+            None,
+        ),
+        python(
+            "state_grep_20k",
+            "grep 20k files, 400k lines match",
+            faster(10.0),
+        ),
+        python(
+            "state_window_100mb",
+            "second read at line 1M of 100 MB in memory",
+            None,
+        ),
+        python(
+            "text_window_100mb",
+            "50 lines at line 1M of a 100 MB file on disk",
+            faster(10.0),
+        ),
     ],
 };
+
+/// A directory of this machine against ripgrep and the local backend of the Python package.
+pub(super) const LOCAL: Suite = Suite {
+    name: "local",
+    title: "A local directory",
+    method: Method::Interleaved,
+    package: "backend-local",
+    bench: "local",
+    peer_script: "peer_local.py",
+    rows: &[
+        ripgrep("local_grep_main_rg", "grep `fn main`", 1.1),
+        ripgrep("local_grep_todo_rg", "grep `TODO\\|FIXME`", 1.1),
+        ripgrep("local_grep_error_rg", "grep `(?i)error`", 1.1),
+        ripgrep("local_grep_rare_rg", "grep a rare literal", 1.1),
+        ripgrep("local_grep_self_rg", "grep `self`, every hit", 1.25),
+        ripgrep(
+            "local_grep_self_100_rg",
+            "grep `self`, first 100 (rg: every hit)",
+            1.1,
+        ),
+        python("local_grep_main_py", "grep `fn main`", faster(1.0)),
+        python("local_grep_todo_py", "grep `TODO\\|FIXME`", faster(1.0)),
+        python("local_grep_error_py", "grep `(?i)error`", faster(1.0)),
+        python("local_grep_rare_py", "grep a rare literal", faster(1.0)),
+        python("local_grep_self_py", "grep `self`, every hit", faster(1.0)),
+        python(
+            "local_grep_self_100_py",
+            "grep `self`, first 100 (python: every hit)",
+            faster(1.0),
+        ),
+        ripgrep("local_glob_rs_rg", "glob `**/*.rs`", 1.3),
+        ripgrep("local_glob_toml_rg", "glob `*.toml`", 1.3),
+        python("local_glob_rs_py", "glob `**/*.rs`", faster(8.0)),
+        python("local_glob_toml_py", "glob `*.toml`", faster(8.0)),
+        python("local_read_py", "read a file of 50 lines", faster(3.0)),
+        python(
+            "local_edit_py",
+            "replace one line of a file of 50",
+            faster(1.0),
+        ),
+        python("local_write_py", "write 1 KiB over a file", None),
+        Row {
+            id: "local_execute_tokio",
+            what: "run `true` in a shell",
+            peer: Peer::Tokio,
+            target: Some(Target::Within(1.2)),
+        },
+        memory(
+            "local_memory_big",
+            "memory above idle: grep a file of 2 GB, 200 hits",
+        ),
+        memory(
+            "local_memory_many",
+            "memory above idle: grep 200k files, 2,000 hits",
+        ),
+    ],
+};
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn ids_are_unique_and_begin_with_what_they_are_about() {
+        let rows = SUITES.iter().flat_map(|suite| suite.rows);
+        let ids: BTreeSet<_> = rows.clone().map(|row| row.id).collect();
+        assert_eq!(ids.len(), rows.count());
+        assert!(LOCAL.rows.iter().all(|row| row.id.starts_with("local_")));
+    }
+
+    #[test]
+    fn no_description_ends_its_cell() {
+        for row in SUITES.iter().flat_map(|suite| suite.rows) {
+            let plain = row.what.replace("\\|", "");
+            assert!(!plain.contains('|'), "{}", row.id);
+        }
+    }
+
+    #[test]
+    fn an_interleaved_row_names_its_peer() {
+        for row in LOCAL.rows {
+            let ending = match row.peer {
+                Peer::Python => "_py",
+                Peer::Ripgrep => "_rg",
+                Peer::Tokio => "_tokio",
+                Peer::Nobody => continue,
+            };
+            assert!(row.id.ends_with(ending), "{}", row.id);
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! The files that are searched: made once, kept in the cache.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use serde::{Deserialize, Serialize};
+
+/// Copying stops after the crate that reaches this.
+const MAX_TREE_FILES: u64 = 20_000;
+
+/// Source files the tree has at least; what the registry lacks is generated.
+const MIN_TREE_SOURCES: u64 = 10_000;
+
+/// A word that is in the tree three times.
+const RARE_LITERAL: &str = "agentbox_rare_literal";
+
+/// What is searched for where memory is measured.
+const NEEDLE: &str = "needle";
+
+/// How much there is of something.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Extent {
+    pub(super) files: u64,
+    pub(super) sources: u64,
+    pub(super) bytes: u64,
+}
+
+/// A directory that is complete if the note beside it exists.
+#[derive(Debug)]
+pub(super) struct Corpus {
+    pub(super) path: PathBuf,
+    pub(super) extent: Extent,
+}
+
+impl Corpus {
+    /// The sources of crates that cargo has unpacked in `registry`.
+    pub(super) fn tree(path: PathBuf, registry: &Path) -> Result<Self> {
+        Self::kept(path, |path| fill_tree(path, registry, MIN_TREE_SOURCES))
+    }
+
+    /// 200k small files, of which every hundredth holds a needle.
+    pub(super) fn many(path: PathBuf) -> Result<Self> {
+        Self::kept(path, |path| fill_many(path, 1_000, 200))
+    }
+
+    /// Fills the directory `path`, unless an earlier run did so to the end.
+    fn kept(path: PathBuf, fill: impl FnOnce(&Path) -> Result<Extent>) -> Result<Self> {
+        let note = path.with_extension("json");
+        if let Ok(text) = fs::read_to_string(&note)
+            && let Ok(extent) = serde_json::from_str(&text)
+        {
+            return Ok(Self { path, extent });
+        }
+        println!("filling {}", path.display());
+        if path.exists() {
+            fs::remove_dir_all(&path).with_context(|| cannot("remove", &path))?;
+        }
+        fs::create_dir_all(&path).with_context(|| cannot("create", &path))?;
+        let extent = fill(&path)?;
+        fs::write(&note, serde_json::to_string(&extent)?)
+            .with_context(|| cannot("write", &note))?;
+        Ok(Self { path, extent })
+    }
+}
+
+/// A large file that is removed with this value.
+#[derive(Debug)]
+pub(super) struct BigFile {
+    pub(super) path: PathBuf,
+}
+
+impl BigFile {
+    /// 2 GB in lines of 100 bytes, with 200 needles.
+    pub(super) fn create(dir: &Path) -> Result<Self> {
+        Self::with_blocks(dir, 200, 100_000)
+    }
+
+    /// Every block has a needle in its first line.
+    fn with_blocks(dir: &Path, n_blocks: usize, lines_per_block: usize) -> Result<Self> {
+        fs::create_dir_all(dir).with_context(|| cannot("create", dir))?;
+        let path = dir.join("lines.txt");
+        println!("writing {}", path.display());
+        let line = |number| {
+            let word = if number == 0 { NEEDLE } else { "straw" };
+            format!("{:<99}\n", format!("{number:08} {word} and other words"))
+        };
+        let block: String = (0..lines_per_block).map(line).collect();
+        let file = Self { path };
+        let mut writer = File::create(&file.path).with_context(|| cannot("create", &file.path))?;
+        for _ in 0..n_blocks {
+            writer
+                .write_all(block.as_bytes())
+                .with_context(|| cannot("write", &file.path))?;
+        }
+        Ok(file)
+    }
+}
+
+impl Drop for BigFile {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_file(&self.path) {
+            eprintln!("warning: cannot remove {}: {error}", self.path.display());
+        }
+    }
+}
+
+fn cannot(verb: &str, path: &Path) -> String {
+    format!("cannot {verb} {}", path.display())
+}
+
+fn fill_tree(path: &Path, registry: &Path, min_sources: u64) -> Result<Extent> {
+    let mut extent = Extent::default();
+    for krate in crates_in(registry)? {
+        if extent.files >= MAX_TREE_FILES {
+            break;
+        }
+        let name = krate.file_name().context("a crate has no name")?;
+        copy_dir(&krate, &path.join(name), &mut extent)?;
+    }
+    let generated = path.join("zz-generated");
+    let mut number = 0;
+    while number == 0 || extent.sources < min_sources {
+        let dir = generated.join(format!("m{:03}", number / 100));
+        fs::create_dir_all(&dir)?;
+        let text = generated_source(number);
+        fs::write(dir.join(format!("f{number:05}.rs")), &text)?;
+        extent.add("rs", text.len() as u64);
+        number += 1;
+    }
+    Ok(extent)
+}
+
+/// The directories of the crates under `registry/<index>/`, by name.
+fn crates_in(registry: &Path) -> Result<Vec<PathBuf>> {
+    let mut crates = Vec::new();
+    // Without a registry everything is generated.
+    for index in fs::read_dir(registry).into_iter().flatten() {
+        let index = index?.path();
+        if index.is_dir() {
+            for krate in fs::read_dir(&index).with_context(|| cannot("list", &index))? {
+                crates.push(krate?.path());
+            }
+        }
+    }
+    crates.retain(|path| path.is_dir());
+    crates.sort_by(|a, b| a.file_name().cmp(&b.file_name()));
+    Ok(crates)
+}
+
+/// Copies directories and regular files, nothing else.
+fn copy_dir(from: &Path, to: &Path, extent: &mut Extent) -> Result<()> {
+    fs::create_dir_all(to).with_context(|| cannot("create", to))?;
+    for entry in fs::read_dir(from).with_context(|| cannot("list", from))? {
+        let entry = entry?;
+        let (kind, path) = (entry.file_type()?, entry.path());
+        let target = to.join(entry.file_name());
+        if kind.is_dir() {
+            copy_dir(&path, &target, extent)?;
+        } else if kind.is_file() {
+            let bytes = fs::copy(&path, &target).with_context(|| cannot("copy", &path))?;
+            let extension = path.extension().unwrap_or_default();
+            extent.add(&extension.to_string_lossy(), bytes);
+        }
+    }
+    Ok(())
+}
+
+impl Extent {
+    fn add(&mut self, extension: &str, bytes: u64) {
+        self.files += 1;
+        self.sources += u64::from(extension == "rs");
+        self.bytes += bytes;
+    }
+}
+
+fn generated_source(number: u64) -> String {
+    let rare = if number == 0 { RARE_LITERAL } else { "common" };
+    let item = |item| {
+        let mark = if item < 3 { rare } else { "common" };
+        format!(
+            "/// Number {item} of {number}: {mark}.\n\
+             pub fn f{item}(&self) -> Result<u64, Error> {{\n    \
+             self.inner.get({number}).ok_or(Error::Missing({item}))\n}}\n\n"
+        )
+    };
+    (0..20).map(item).collect()
+}
+
+fn fill_many(path: &Path, n_dirs: u64, files_per_dir: u64) -> Result<Extent> {
+    let mut extent = Extent::default();
+    for dir in 0..n_dirs {
+        let dir_path = path.join(format!("d{dir:04}"));
+        fs::create_dir(&dir_path).with_context(|| cannot("create", &dir_path))?;
+        for file in 0..files_per_dir {
+            let file_path = dir_path.join(format!("f{file:03}.txt"));
+            let word = if file % 100 == 0 { NEEDLE } else { "straw" };
+            let text = format!("directory {dir}\nfile {file}\n{word}\n");
+            let write = || {
+                let mut writer = BufWriter::new(File::create(&file_path)?);
+                writer.write_all(text.as_bytes())?;
+                writer.flush()
+            };
+            write().with_context(|| cannot("write", &file_path))?;
+            extent.add("txt", text.len() as u64);
+        }
+    }
+    Ok(extent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory that is empty at first and goes with the value.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("xtask-{name}-{}", std::process::id()));
+            fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_complete_corpus_is_kept_and_an_incomplete_one_made_anew() {
+        let scratch = Scratch::new("kept");
+        let path = scratch.0.join("many");
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("left over"), "").unwrap();
+        let made = Corpus::kept(path.clone(), |path| fill_many(path, 2, 101)).unwrap();
+        assert_eq!(made.extent.files, 202);
+        assert!(!path.join("left over").exists());
+        let text = fs::read_to_string(path.join("d0001/f100.txt")).unwrap();
+        assert!(text.contains(NEEDLE));
+        let kept = Corpus::kept(path, |_| panic!("filled twice")).unwrap();
+        assert_eq!(kept.extent, made.extent);
+    }
+
+    #[test]
+    fn crates_are_copied_and_what_is_missing_is_generated() {
+        let scratch = Scratch::new("tree");
+        let krate = scratch.0.join("registry/index-1/some-1.0.0");
+        fs::create_dir_all(krate.join("src")).unwrap();
+        fs::write(krate.join("src/lib.rs"), "fn main() {}\n").unwrap();
+        fs::write(krate.join("Cargo.toml"), "[package]\n").unwrap();
+        let tree = scratch.0.join("tree");
+        let extent = fill_tree(&tree, &scratch.0.join("registry"), 150).unwrap();
+        assert_eq!((extent.sources, extent.files), (150, 151));
+        assert!(tree.join("some-1.0.0/src/lib.rs").is_file());
+        let marked = fs::read_to_string(tree.join("zz-generated/m000/f00000.rs")).unwrap();
+        assert_eq!(marked.matches(RARE_LITERAL).count(), 3);
+    }
+
+    #[test]
+    fn a_big_file_has_a_needle_per_block_and_goes_away() {
+        let scratch = Scratch::new("big");
+        let file = BigFile::with_blocks(&scratch.0, 3, 10).unwrap();
+        let text = fs::read_to_string(&file.path).unwrap();
+        assert_eq!(text.len(), 3 * 10 * 100);
+        assert_eq!(text.matches(NEEDLE).count(), 3);
+        let path = file.path.clone();
+        drop(file);
+        assert!(!path.exists());
+    }
+}
