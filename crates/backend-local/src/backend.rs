@@ -136,14 +136,14 @@ impl LocalBackend {
             }
         }
         self.on_disk(move |space, caller| {
-            pending.append(&gathered)?;
+            pending.append(space, &gathered)?;
             space.finish_write(pending, caller)
         })
         .await
     }
 
     async fn append(&self, mut pending: Pending, piece: Bytes) -> Result<Pending> {
-        self.on_disk(move |_, _| pending.append(&piece).map(|()| pending))
+        self.on_disk(move |space, _| pending.append(space, &piece).map(|()| pending))
             .await
     }
 

@@ -42,6 +42,7 @@ pub struct Builder {
     pub(crate) names: NameSpace,
     pub(crate) resolution: Resolution,
     pub(crate) read_only: bool,
+    pub(crate) max_file_bytes: u64,
     pub(crate) hidden: bool,
     pub(crate) ignored: bool,
     pub(crate) enable_execute: bool,
@@ -56,6 +57,7 @@ impl Builder {
             names: NameSpace::default(),
             resolution: Resolution::default(),
             read_only: false,
+            max_file_bytes: u64::MAX,
             hidden: false,
             ignored: false,
             enable_execute: false,
@@ -86,6 +88,14 @@ impl Builder {
     /// are another matter: see [`enable_execute`](Self::enable_execute).
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
+        self
+    }
+
+    /// Sets the size of the largest file that a write or an edit may make; a larger
+    /// one is `TooLarge`. What the disk holds, by default. What commands write is
+    /// bounded by [`Limits::file_bytes`](crate::Limits::file_bytes).
+    pub fn max_file_bytes(mut self, max_file_bytes: u64) -> Self {
+        self.max_file_bytes = max_file_bytes;
         self
     }
 

@@ -422,3 +422,32 @@ async fn a_full_disk_loses_nothing() {
     assert_eq!(names(&root), ["file", "half"]);
     assert_eq!(backend.read_string("file").await.unwrap(), "old content\n");
 }
+
+#[tokio::test]
+async fn a_file_over_the_limit_is_not_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let backend = LocalBackend::builder(directory.path())
+        .max_file_bytes(10)
+        .open()
+        .unwrap();
+    backend.write_file("file", "0123456789").await.unwrap();
+    let larger = backend.write_file("file", "0123456789a").await;
+    assert_eq!(larger.unwrap_err().kind(), ErrorKind::TooLarge);
+    let edited = backend.replace_text("file", "9", "90").await;
+    assert_eq!(edited.unwrap_err().kind(), ErrorKind::TooLarge);
+    let pieces = futures::stream::iter(["012345", "67890"].map(|piece| Ok(piece.into())));
+    let path = backend.path("new/streamed").unwrap();
+    let streamed = backend
+        .write(
+            &path,
+            Content::Stream(pieces.boxed()),
+            WriteOptions::default(),
+        )
+        .await;
+    assert_eq!(streamed.unwrap_err().kind(), ErrorKind::TooLarge);
+    assert_eq!(
+        fs::read(directory.path().join("file")).unwrap(),
+        b"0123456789"
+    );
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}

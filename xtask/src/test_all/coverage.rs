@@ -24,6 +24,10 @@ const PURE_MIN_PERCENT: f64 = 95.0;
 /// A property test is silent for long, and being traced slows it down.
 const TEST_TIMEOUT_SECONDS: &str = "600";
 
+/// Packages that are not measured: `xtask` is no part of the product, and the
+/// processes that `backend-local` starts and kills must not be traced.
+const NOT_TRACED: &[&str] = &["backend-local", "xtask"];
+
 /// Tests that repeat what others reach anyway, and take minutes while traced.
 const TOO_SLOW_TO_TRACE: &[&str] = &[
     "each_defect_fails_exactly_the_cases_it_should",
@@ -54,7 +58,10 @@ fn measure(ctx: &Ctx) -> Result<Report> {
     let mut command = ctx
         .workspace
         .cargo(["tarpaulin", "--engine", "ptrace", "--workspace"])?;
-    command.args(["--all-features", "--exclude", "xtask"]);
+    command.arg("--all-features");
+    for package in NOT_TRACED {
+        command.args(["--exclude", package]);
+    }
     // For cargo the unit tests are part of `--tests`; naming `--lib` too would run them twice.
     command.args(["--tests", "--include-files", "crates/*/src/*"]);
     command.args(["--timeout", TEST_TIMEOUT_SECONDS]);

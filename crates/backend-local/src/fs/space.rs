@@ -46,6 +46,8 @@ pub(crate) struct Space {
     /// Whether the kernel can confine a whole path at once.
     pub(crate) kernel: bool,
     pub(crate) read_only: bool,
+    /// The largest file that may be written.
+    pub(crate) max_file_bytes: u64,
     pub(crate) locks: Locks,
 }
 
@@ -161,6 +163,7 @@ impl Space {
             home,
             kernel,
             read_only: builder.read_only,
+            max_file_bytes: builder.max_file_bytes,
             locks: Locks::default(),
         })
     }
@@ -257,6 +260,17 @@ impl Space {
             text.push_str(name);
         }
         Ok(VPath::parse(&text)?)
+    }
+
+    /// Refuses a file of this size if it is too large to be written.
+    pub(crate) fn check_size(&self, size: u64) -> Result<()> {
+        if size > self.max_file_bytes {
+            return Err(Error::too_large(format!(
+                "the file would have more than the {} bytes that this backend takes; write less, or several files",
+                self.max_file_bytes
+            )));
+        }
+        Ok(())
     }
 
     /// Refuses to change anything in a space that is only for reading.

@@ -46,9 +46,10 @@ enum Expected<'a> {
 
 impl Pending {
     /// Takes the next bytes. May wait for the disk.
-    pub(crate) fn append(&mut self, content: &[u8]) -> Result<()> {
+    pub(crate) fn append(&mut self, space: &Space, content: &[u8]) -> Result<()> {
+        self.size = self.size.saturating_add(content.len() as u64);
+        space.check_size(self.size)?;
         self.hasher.update(content);
-        self.size += content.len() as u64;
         self.temporary.write(content)
     }
 }
@@ -111,7 +112,7 @@ impl Space {
         caller: &Caller,
     ) -> Result<WriteOutcome> {
         let mut pending = self.begin_write(path, options)?;
-        pending.append(content)?;
+        pending.append(self, content)?;
         self.finish_write(pending, caller)
     }
 
@@ -162,6 +163,7 @@ impl Space {
         }
         let before = read_all(&file, &found, EDIT_BYTES, caller)?;
         let (after, outcome) = edit_bytes(&before, edits, options)?;
+        self.check_size(after.len() as u64)?;
         let mut temporary = Temporary::create(&spot.directory, Like::Replaced(&found))?;
         temporary.write(&after)?;
         let expected = Expected::File(&found);
