@@ -73,3 +73,17 @@ pub fn run_if_asked() {
 pub(crate) fn is_armed() -> bool {
     ARMED.load(Ordering::Relaxed)
 }
+
+/// Reads bytes as everything that is read from other processes: for fuzzing.
+#[cfg(all(fuzzing, target_os = "linux"))]
+#[doc(hidden)]
+pub fn fuzz(bytes: &[u8]) {
+    if let Ok(request) = protocol::decode::<protocol::Request>(bytes) {
+        assert!(protocol::encode(&request).is_ok());
+    }
+    if let Ok(reply) = protocol::decode::<protocol::Reply>(bytes) {
+        assert!(protocol::encode(&reply).is_ok());
+    }
+    let _ = process::Process::parse(1, bytes);
+    limits::fuzz(&String::from_utf8_lossy(bytes));
+}

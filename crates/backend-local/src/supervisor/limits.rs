@@ -199,7 +199,7 @@ fn become_command(mut args: impl Iterator<Item = OsString>) -> String {
             return format!("cannot limit {}: {error}", kind.name());
         }
     }
-    // A supervisor blocks signals, and what is blocked is inherited.
+    // What is blocked is inherited, and a command must hear when it is to end.
     if let Err(error) = SigSet::empty().thread_set_mask() {
         return format!("cannot let signals through: {error}");
     }
@@ -240,4 +240,14 @@ fn parse(specification: &str) -> Option<Vec<(Kind, u64)>> {
             Some((kind, limit.parse().ok()?))
         })
         .collect()
+}
+
+/// Reads text as limits, and its halves as the kernel's lists of control groups.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(text: &str) {
+    if let Some(limits) = parse(text) {
+        assert_eq!(parse(&specify(&limits)), Some(limits));
+    }
+    let (groups, mounts) = text.split_once('\0').unwrap_or((text, text));
+    cgroup::fuzz(groups, mounts);
 }

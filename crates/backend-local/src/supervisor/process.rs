@@ -43,7 +43,7 @@ impl Process {
 
     /// Reads a line of `/proc/PID/stat`. The name in parentheses is the
     /// process's own choice and may hold anything.
-    fn parse(pid: i32, stat: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(pid: i32, stat: &[u8]) -> Option<Self> {
         let close = stat.iter().rposition(|&byte| byte == b')')?;
         let rest = std::str::from_utf8(stat.get(close + 1..)?).ok()?;
         let mut fields = rest.split_ascii_whitespace();

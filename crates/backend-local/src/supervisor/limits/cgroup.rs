@@ -207,6 +207,12 @@ fn locate(mounts: &str, unified: bool, path: &Path) -> Option<(PathBuf, PathBuf)
     })
 }
 
+/// Reads text as `/proc/self/cgroup` and `/proc/self/mountinfo`.
+#[cfg(fuzzing)]
+pub(super) fn fuzz(groups: &str, mounts: &str) {
+    drop(places(groups, mounts));
+}
+
 /// Whether groups below `directory` get the controller.
 fn delegated(directory: &Path) -> io::Result<()> {
     let passed = fs::read_to_string(directory.join("cgroup.subtree_control"))?;
