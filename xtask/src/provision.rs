@@ -1,7 +1,7 @@
 //! Installs what the stages of `test-all` need and the machine lacks.
 //!
 //! Tools go to the cache, not to the user's own cargo directory. Only a missing
-//! C compiler and PostgreSQL are installed system-wide, and only by root on Debian.
+//! C compiler, Python and PostgreSQL are installed system-wide, and only by root on Debian.
 
 use anyhow::{Context as _, Result, bail};
 
@@ -17,6 +17,11 @@ const PROVISIONS: &[Provision] = &[
     Provision {
         program: "c++",
         source: Source::Apt(&["build-essential"]),
+    },
+    Provision {
+        // The system's own: confined commands may run no other.
+        program: "/usr/bin/python3",
+        source: Source::Apt(&["python3"]),
     },
     Provision {
         program: "psql",
@@ -57,7 +62,7 @@ const PROVISIONS: &[Provision] = &[
 pub(crate) const RIPGREP_VERSION: &str = "15.2.0";
 
 /// What every stage needs; the other programs are installed for the stages that name them.
-const TOOLCHAIN: &[&str] = &["cc", "cargo-clippy", "cargo-fmt"];
+const TOOLCHAIN: &[&str] = &["cc", "/usr/bin/python3", "cargo-clippy", "cargo-fmt"];
 
 /// A program and where it comes from.
 #[derive(Debug)]

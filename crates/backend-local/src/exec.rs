@@ -46,7 +46,7 @@ impl Commands {
     }
 
     /// Sets the shell: an absolute path, or a name that is looked up in the
-    /// commands' `PATH`. It is called as `SHELL -c LINE`.
+    /// commands' `PATH`. It is called as `SHELL -c -- LINE`.
     pub fn shell(mut self, shell: impl Into<PathBuf>) -> Self {
         self.shell = Some(shell.into());
         self

@@ -14,7 +14,7 @@ mod caller;
 mod copy;
 mod cursor;
 mod delete;
-mod errno;
+pub(crate) mod errno;
 mod list;
 mod locks;
 mod read;
@@ -26,6 +26,8 @@ mod temporary;
 mod write;
 
 pub(crate) use caller::Caller;
-pub(crate) use list::entry;
+pub(crate) use list::{LIST, entry};
+pub(crate) use read::READ;
+pub(crate) use resolve::open_at;
 pub(crate) use space::Space;
 pub(crate) use write::Pending;

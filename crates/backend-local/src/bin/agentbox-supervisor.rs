@@ -1,7 +1,11 @@
 //! The supervisor of local commands as a program of its own.
+#![allow(clippy::print_stderr, reason = "a program may say why it does nothing")]
 
-fn main() {
+fn main() -> std::process::ExitCode {
     backend_local::supervisor::run_if_asked();
-    // Anybody who starts it by hand sees a failure and nothing else.
-    std::process::exit(2);
+    eprintln!(
+        "agentbox-supervisor: started by programs that run commands through backend-local, \
+         and of no use by itself; put it beside such a program"
+    );
+    std::process::ExitCode::from(2)
 }

@@ -56,16 +56,9 @@ pub(crate) async fn execute(mut task: Task, mut reply: oneshot::Sender<Result<Ex
     let outcome = match task.launch(false, false).await {
         Ok((mut job, pipes)) => {
             let cancel = reply.closed();
-            drive(
-                &mut job,
-                pipes,
-                &task.command,
-                &mut sinks,
-                cancel,
-                &mut task.stopped,
-            )
-            .await
-            .and_then(Ending::outcome)
+            drive(&mut task, &mut job, pipes, &mut sinks, cancel)
+                .await
+                .and_then(Ending::outcome)
         }
         Err(error) => Err(error),
     };
@@ -103,15 +96,7 @@ pub(crate) async fn stream(
     };
     let mut sinks = (sink(false), sink(true));
     let cancel = events.closed();
-    let ending = drive(
-        &mut job,
-        pipes,
-        &task.command,
-        &mut sinks,
-        cancel,
-        &mut task.stopped,
-    )
-    .await;
+    let ending = drive(&mut task, &mut job, pipes, &mut sinks, cancel).await;
     drop(task);
     let last = ending.and_then(Ending::outcome).map(Event::Ended);
     let _ = events.send(last).await;
@@ -132,13 +117,15 @@ enum Reason {
 ///
 /// `Unavailable` if whoever runs the command is lost.
 pub(crate) async fn drive(
+    task: &mut Task,
     job: &mut Job,
     pipes: Pipes,
-    command: &Command,
     sinks: &mut (Sink, Sink),
     cancel: impl Future<Output = ()>,
-    stopped: &mut watch::Receiver<u64>,
 ) -> Result<Ending> {
+    let Task {
+        command, stopped, ..
+    } = task;
     let began = Instant::now();
     let left = AtomicU64::new(command.hard_output_bytes);
     let (finish, finishing) = watch::channel(false);

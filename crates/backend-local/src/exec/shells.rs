@@ -342,15 +342,7 @@ async fn run(mut task: Task, number: u64, reply: oneshot::Sender<Result<ShellInf
     let cancel = async {
         let _ = killed.wait_for(|killed| *killed).await;
     };
-    let ending = drive(
-        &mut job,
-        pipes,
-        &task.command,
-        &mut sinks,
-        cancel,
-        &mut task.stopped,
-    )
-    .await;
+    let ending = drive(&mut task, &mut job, pipes, &mut sinks, cancel).await;
     // A sandbox that is lost kills; how it ended is not known any better.
     let status = ending.map_or(CommandStatus::Signalled(9), |ending| ending.status);
     drop(task);

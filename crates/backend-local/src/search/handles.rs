@@ -1,25 +1,24 @@
 //! Opens what a search meets: relative to a directory's handle, without
 //! following a link and without waiting for a FIFO or a device.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use backend_core::{Error, ErrorKind, Result};
-use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, openat};
+use backend_core::{Error, Result};
+use rustix::fs::{FileType, OFlags, Stat, fstat};
 use rustix::io::Errno;
+
+use crate::fs::{LIST, READ, errno, open_at};
 
 /// Opens the directory `name` of `parent` for listing.
 pub(super) fn open_directory(parent: &OwnedFd, name: &str) -> rustix::io::Result<OwnedFd> {
-    let flags =
-        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    openat(parent, name, flags, Mode::empty())
+    open_at(parent, OsStr::new(name), LIST | OFlags::NOFOLLOW)
 }
 
 /// Opens the regular file `name` of `directory` for reading.
 pub(super) fn open_file(directory: &OwnedFd, name: &str) -> rustix::io::Result<OwnedFd> {
-    let flags =
-        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    openat(directory, name, flags, Mode::empty())
+    open_at(directory, OsStr::new(name), READ | OFlags::NOFOLLOW)
 }
 
 /// What the kernel says about an open file, which must be a regular one.
@@ -50,32 +49,17 @@ pub(super) fn read_full(file: impl AsFd, buffer: &mut [u8]) -> rustix::io::Resul
 /// would silently miss most of what it was to find.
 pub(super) fn about_entry(error: Errno) -> Result<Errno> {
     match error {
-        Errno::MFILE | Errno::NFILE => Err(Error::unavailable(
-            "too many files are open; search again later, or raise the limit of open files",
-        )
-        .with_source(io::Error::from(error))),
-        Errno::NOMEM => Err(
-            Error::unavailable("the system is out of memory; search again later")
-                .with_source(io::Error::from(error)),
-        ),
+        Errno::MFILE | Errno::NFILE | Errno::NOMEM => Err(errno::error(error)),
         error => Ok(error),
     }
 }
 
 /// Why what the caller named cannot be searched.
 pub(super) fn failed(error: io::Error) -> Error {
-    let failed = match error.kind() {
-        io::ErrorKind::NotFound => return Error::not_found(),
-        io::ErrorKind::NotADirectory => return Error::not_a_directory(),
-        io::ErrorKind::IsADirectory => return Error::is_a_directory(),
-        io::ErrorKind::InvalidInput => {
-            return Error::invalid_input("this is not a regular file; name one, or a directory");
-        }
-        io::ErrorKind::PermissionDenied => Error::new(
-            ErrorKind::PermissionDenied,
-            "the system does not let this process read it; change its permissions",
-        ),
-        _ => Error::unavailable("it cannot be read; look at the file system"),
-    };
-    failed.with_source(error)
+    match Errno::from_io_error(&error) {
+        // What `stat_regular` says.
+        Some(Errno::INVAL) => errno::not_a_file(),
+        Some(error) => errno::error(error),
+        None => Error::unavailable("it cannot be read; look at the file system").with_source(error),
+    }
 }
