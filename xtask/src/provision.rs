@@ -220,7 +220,7 @@ mod tests {
             .filter(|provision| provision.is_wanted(&["cargo-fuzz"]))
             .map(|provision| provision.program)
             .collect();
-        assert_eq!(wanted, ["cc", "cargo-clippy", "cargo-fmt", "cargo-fuzz"]);
+        assert_eq!(wanted, [TOOLCHAIN, &["cargo-fuzz"]].concat());
     }
 
     #[test]
