@@ -84,8 +84,9 @@ impl Builder {
         self
     }
 
-    /// Refuses every change through this backend's file operations. Commands
-    /// are another matter: see [`enable_execute`](Self::enable_execute).
+    /// Refuses every change through this backend's file operations. Commands can
+    /// still write what the user may, unless they are
+    /// [confined](crate::Confinement::Landlock): then they cannot write here either.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
         self
@@ -111,7 +112,9 @@ impl Builder {
         self
     }
 
-    /// Lets commands run. Off by default.
+    /// Lets commands run. Off by default: a command can do whatever the user may
+    /// who runs this process, unless it is
+    /// [confined](crate::Confinement::Landlock).
     pub fn enable_execute(mut self, enable_execute: bool) -> Self {
         self.enable_execute = enable_execute;
         self

@@ -244,7 +244,7 @@ mod tests {
             "HOME",
             "LANG",
             "XDG_SESSION_TYPE",
-            "COMPASS_HOME",
+            "BYPASS_HOME",
             "GIT_AUTHOR_NAME",
         ] {
             assert!(!looks_secret(OsStr::new(name)), "{name}");
