@@ -12,6 +12,7 @@ mod fuzz;
 mod plan;
 mod postgres;
 mod report;
+mod root;
 
 use std::time::Instant;
 
@@ -93,6 +94,13 @@ const STAGES: &[Stage] = &[
         quick: false,
         tools: &["psql", "pg_createcluster"],
         run: postgres::run,
+    },
+    Stage {
+        name: "root",
+        what: "full disks, other file systems, files of others",
+        quick: false,
+        tools: &[],
+        run: root::run,
     },
     Stage {
         name: "coverage",

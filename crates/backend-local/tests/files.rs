@@ -99,21 +99,6 @@ async fn permission_bits_are_kept_and_copied() {
     assert_eq!(mode(&root.join("script2")), 0o640);
 }
 
-#[tokio::test]
-async fn the_owner_is_kept_where_that_is_permitted() {
-    let (_keep, root) = directory();
-    fs::write(root.join("file"), "old").unwrap();
-    if std::os::unix::fs::chown(root.join("file"), Some(1234), Some(4321)).is_err() {
-        println!("skipped: files cannot be given away");
-        return;
-    }
-    let backend = open(&root);
-    backend.write_file("file", "new").await.unwrap();
-    backend.replace_text("file", "new", "newer").await.unwrap();
-    let found = fs::metadata(root.join("file")).unwrap();
-    assert_eq!((found.uid(), found.gid()), (1234, 4321));
-}
-
 #[test]
 fn of_sixteen_threads_one_creates() {
     for resolution in BOTH {
@@ -387,43 +372,6 @@ impl Drop for Small {
 }
 
 #[tokio::test]
-async fn a_full_disk_loses_nothing() {
-    let (_keep, root) = directory();
-    let Some(_small) = Small::mount(&root) else {
-        println!("skipped: nothing can be mounted");
-        return;
-    };
-    let backend = open(&root);
-    backend.write_file("file", "old content\n").await.unwrap();
-    let large = vec![b'x'; 1024 * 1024];
-    let pieces = large
-        .chunks(10_000)
-        .map(|piece| Ok(Bytes::copy_from_slice(piece)));
-    let stream = futures::stream::iter(pieces.collect::<Vec<_>>()).boxed();
-    fs::write(root.join("half"), vec![b'y'; 150 * 1024]).unwrap();
-    for refused in [
-        backend.write_file("file", large.clone()).await.map(drop),
-        backend
-            .write_file("new/dir/file", large.clone())
-            .await
-            .map(drop),
-        backend
-            .write_file("file", Content::Stream(stream))
-            .await
-            .map(drop),
-        backend
-            .replace_text("file", "old", &"z".repeat(200 * 1024))
-            .await
-            .map(drop),
-        backend.copy_to("half", "copy").await,
-    ] {
-        assert_eq!(kind(refused), ErrorKind::TooLarge);
-    }
-    assert_eq!(names(&root), ["file", "half"]);
-    assert_eq!(backend.read_string("file").await.unwrap(), "old content\n");
-}
-
-#[tokio::test]
 async fn a_file_over_the_limit_is_not_written() {
     let directory = tempfile::tempdir().unwrap();
     let backend = LocalBackend::builder(directory.path())
@@ -450,4 +398,57 @@ async fn a_file_over_the_limit_is_not_written() {
         b"0123456789"
     );
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+/// What only root may prepare: file systems, and files of others.
+mod needs_root {
+    use super::*;
+
+    #[tokio::test]
+    #[ignore = "needs root: cargo xtask test-all --only root"]
+    async fn the_owner_is_kept_where_that_is_permitted() {
+        let (_keep, root) = directory();
+        fs::write(root.join("file"), "old").unwrap();
+        std::os::unix::fs::chown(root.join("file"), Some(1234), Some(4321)).unwrap();
+        let backend = open(&root);
+        backend.write_file("file", "new").await.unwrap();
+        backend.replace_text("file", "new", "newer").await.unwrap();
+        let found = fs::metadata(root.join("file")).unwrap();
+        assert_eq!((found.uid(), found.gid()), (1234, 4321));
+    }
+
+    #[tokio::test]
+    #[ignore = "needs root: cargo xtask test-all --only root"]
+    async fn a_full_disk_loses_nothing() {
+        let (_keep, root) = directory();
+        let _small = Small::mount(&root).unwrap();
+        let backend = open(&root);
+        backend.write_file("file", "old content\n").await.unwrap();
+        let large = vec![b'x'; 1024 * 1024];
+        let pieces = large
+            .chunks(10_000)
+            .map(|piece| Ok(Bytes::copy_from_slice(piece)));
+        let stream = futures::stream::iter(pieces.collect::<Vec<_>>()).boxed();
+        fs::write(root.join("half"), vec![b'y'; 150 * 1024]).unwrap();
+        for refused in [
+            backend.write_file("file", large.clone()).await.map(drop),
+            backend
+                .write_file("new/dir/file", large.clone())
+                .await
+                .map(drop),
+            backend
+                .write_file("file", Content::Stream(stream))
+                .await
+                .map(drop),
+            backend
+                .replace_text("file", "old", &"z".repeat(200 * 1024))
+                .await
+                .map(drop),
+            backend.copy_to("half", "copy").await,
+        ] {
+            assert_eq!(kind(refused), ErrorKind::TooLarge);
+        }
+        assert_eq!(names(&root), ["file", "half"]);
+        assert_eq!(backend.read_string("file").await.unwrap(), "old content\n");
+    }
 }

@@ -5,7 +5,7 @@
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt as _, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use backend_core::limits::PATH_DEPTH;
@@ -109,45 +109,54 @@ async fn one_file_by_two_names() {
     assert_eq!(backend.read_string("d/two").await.unwrap(), "x");
 }
 
-/// Moves between two file systems, where this machine has two.
-#[tokio::test]
-async fn moves_from_one_file_system_to_another() {
-    let (_keep, root) = directory();
-    let Ok(other) = tempfile::Builder::new()
-        .prefix("files")
-        .tempdir_in("/dev/shm")
-    else {
-        println!("skipped: there is no other file system");
-        return;
-    };
-    let device = |path: &Path| fs::metadata(path).unwrap().dev();
-    if device(&root) == device(other.path()) {
-        println!("skipped: there is no other file system");
-        return;
+/// What only root may prepare: another file system.
+mod needs_root {
+    use super::*;
+
+    struct Mounted(PathBuf);
+
+    impl Drop for Mounted {
+        fn drop(&mut self) {
+            let mut unmount = std::process::Command::new("umount");
+            let _ = unmount.arg("-l").arg(&self.0).status();
+        }
     }
-    let allowed = vec![other.path().to_owned()];
-    let backend = LocalBackend::builder(&root).names(NameSpace::Host { allowed });
-    let backend = backend.open().unwrap();
-    let to = |name: &str| format!("{}/{name}", other.path().to_str().unwrap());
-    fs::create_dir_all(root.join("tree/a")).unwrap();
-    fs::write(root.join("tree/a/file"), "x").unwrap();
-    fs::write(root.join("file"), "y").unwrap();
-    set_mode(&root.join("file"), 0o640);
-    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-    let file = fs::File::options().write(true).open(root.join("file"));
-    file.unwrap().set_modified(time).unwrap();
-    backend.move_to("tree", &to("new/tree")).await.unwrap();
-    backend.move_to("file", &to("file")).await.unwrap();
-    assert_eq!(names(&root), [""; 0]);
-    assert_eq!(
-        backend.read_string(&to("new/tree/a/file")).await.unwrap(),
-        "x"
-    );
-    assert_eq!(mode(Path::new(&to("file"))), 0o640);
-    let moved = backend.describe(&to("file")).await.unwrap();
-    assert_eq!(moved.modified, Some(time));
-    fs::write(root.join("file"), "z").unwrap();
-    let taken = backend.move_to("file", &to("file")).await;
-    assert_eq!(kind(taken), ErrorKind::AlreadyExists);
-    assert_eq!(names(&root), ["file"]);
+
+    #[tokio::test]
+    #[ignore = "needs root: cargo xtask test-all --only root"]
+    async fn moves_from_one_file_system_to_another() {
+        let (_keep, root) = directory();
+        let other = tempfile::tempdir().unwrap();
+        let mut mount = std::process::Command::new("mount");
+        mount.args(["-t", "tmpfs", "tmpfs"]).arg(other.path());
+        assert!(mount.status().unwrap().success());
+        let _mounted = Mounted(other.path().to_owned());
+        let device = |path: &Path| fs::metadata(path).unwrap().dev();
+        assert_ne!(device(&root), device(other.path()));
+        let allowed = vec![other.path().to_owned()];
+        let backend = LocalBackend::builder(&root).names(NameSpace::Host { allowed });
+        let backend = backend.open().unwrap();
+        let to = |name: &str| format!("{}/{name}", other.path().to_str().unwrap());
+        fs::create_dir_all(root.join("tree/a")).unwrap();
+        fs::write(root.join("tree/a/file"), "x").unwrap();
+        fs::write(root.join("file"), "y").unwrap();
+        set_mode(&root.join("file"), 0o640);
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        let file = fs::File::options().write(true).open(root.join("file"));
+        file.unwrap().set_modified(time).unwrap();
+        backend.move_to("tree", &to("new/tree")).await.unwrap();
+        backend.move_to("file", &to("file")).await.unwrap();
+        assert_eq!(names(&root), [""; 0]);
+        assert_eq!(
+            backend.read_string(&to("new/tree/a/file")).await.unwrap(),
+            "x"
+        );
+        assert_eq!(mode(Path::new(&to("file"))), 0o640);
+        let moved = backend.describe(&to("file")).await.unwrap();
+        assert_eq!(moved.modified, Some(time));
+        fs::write(root.join("file"), "z").unwrap();
+        let taken = backend.move_to("file", &to("file")).await;
+        assert_eq!(kind(taken), ErrorKind::AlreadyExists);
+        assert_eq!(names(&root), ["file"]);
+    }
 }

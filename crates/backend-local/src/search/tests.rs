@@ -44,12 +44,12 @@ pub(super) fn grep_in(root: &Path, query: GrepQuery) -> GrepResult {
     block_on(grep(directory(root), query, nothing_above())).unwrap()
 }
 
-fn glob_in(root: &Path, query: GlobQuery) -> GlobResult {
+pub(super) fn glob_in(root: &Path, query: GlobQuery) -> GlobResult {
     block_on(glob(directory(root), query, nothing_above())).unwrap()
 }
 
 /// A directory with these files, each holding `needle`.
-fn tree(files: &[&str]) -> TempDir {
+pub(super) fn tree(files: &[&str]) -> TempDir {
     let root = tempfile::tempdir().unwrap();
     for file in files {
         put(root.path(), file, "needle\n");
@@ -67,7 +67,7 @@ fn fifo(path: &Path) {
     mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
 }
 
-fn hits(found: &GrepResult) -> Vec<String> {
+pub(super) fn hits(found: &GrepResult) -> Vec<String> {
     let lines = found.files.iter().flat_map(|file| {
         file.lines()
             .map(move |line| format!("{}:{}:{}", file.path(), line.number, line.text()))
@@ -89,7 +89,7 @@ fn said(found: &GrepResult) -> (Vec<String>, usize, bool, Skipped) {
     )
 }
 
-fn paths(found: &GlobResult) -> Vec<&str> {
+pub(super) fn paths(found: &GlobResult) -> Vec<&str> {
     found
         .files
         .iter()
@@ -409,32 +409,4 @@ fn swapped_directory_does_not_lead_outside() {
         stop.set();
         assert!(stayed_inside);
     });
-}
-
-#[test]
-fn unreadable_is_counted() {
-    let root = tree(&["a", "closed/b", "secret"]);
-    let close = |name: &str| {
-        let nobody = fs::Permissions::from_mode(0o000);
-        fs::set_permissions(root.path().join(name), nobody).unwrap();
-    };
-    close("closed");
-    close("secret");
-    if fs::File::open(root.path().join("secret")).is_ok() {
-        eprintln!("skipped: permissions do not bind this user");
-        return;
-    }
-    let found = grep_in(root.path(), for_lines("needle"));
-    assert_eq!(hits(&found), ["/a:1:needle"]);
-    assert_eq!(found.skipped.unreadable, 2);
-    let found = glob_in(root.path(), for_files("*"));
-    assert_eq!(
-        (paths(&found), found.skipped.unreadable),
-        (vec!["/a", "/secret"], 1)
-    );
-    fs::set_permissions(
-        root.path().join("closed"),
-        fs::Permissions::from_mode(0o700),
-    )
-    .unwrap();
 }

@@ -1,0 +1,19 @@
+//! Stage `root`: tests that mount file systems of their own and give files away.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+
+use anyhow::Result;
+
+use crate::test_all::cargo::run_tests;
+use crate::test_all::{Ctx, Outcome};
+
+pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
+    // Who runs this process owns its entry there.
+    if fs::metadata("/proc/self")?.uid() != 0 {
+        return Ok(Outcome::Skipped("only root may mount".to_owned()));
+    }
+    let args = ["test", "--package", "backend-local", "--tests"];
+    let mut command = ctx.workspace.cargo(args)?;
+    Ok(run_tests(command.args(["--", "--ignored", "needs_root"]))?.outcome())
+}
