@@ -401,7 +401,11 @@ impl From<GrepPatternError> for Error {
 
 impl From<EditError> for Error {
     fn from(error: EditError) -> Self {
-        Self::invalid_input(error.to_string())
+        let kind = match error {
+            EditError::TooLarge { .. } => ErrorKind::TooLarge,
+            _ => ErrorKind::InvalidInput,
+        };
+        Self::new(kind, error.to_string())
     }
 }
 

@@ -10,6 +10,7 @@
 mod collect;
 mod exclude;
 mod glob;
+mod glob_set;
 mod grep;
 mod ignore_rules;
 mod walk;
@@ -17,5 +18,6 @@ mod walk;
 pub use collect::GlobCollector;
 pub use exclude::{Exclude, ExcludeAction, ExcludeRule, ExcludeState};
 pub use glob::{Glob, GlobError};
+pub use glob_set::GlobSet;
 pub use grep::{Grep, GrepCollector, GrepPatternError, GrepWorker, Passed};
 pub use walk::{Child, Step, Walk, WalkOptions};

@@ -1,6 +1,7 @@
 //! What grep found: lines that share one buffer per file.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use bytes::Bytes;
 
@@ -54,8 +55,9 @@ impl<'a> GrepLine<'a> {
 /// The lines found in one file.
 ///
 /// The lines share one buffer, which may be the file's own content: a search
-/// that finds every line of a file in memory copies none of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// that finds every line of a file in memory copies none of them. Two are equal
+/// if their paths and lines are, whatever else the buffers hold.
+#[derive(Clone)]
 pub struct FileMatches {
     path: VPath,
     text: Bytes,
@@ -66,7 +68,7 @@ pub struct FileMatches {
 }
 
 /// A line by its place in the buffer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct RawLine {
     pub(crate) number: u64,
     pub(crate) start: usize,
@@ -197,6 +199,24 @@ impl FileMatches {
     }
 }
 
+impl PartialEq for FileMatches {
+    fn eq(&self, other: &Self) -> bool {
+        self.path == other.path && self.lines().eq(other.lines())
+    }
+}
+
+impl Eq for FileMatches {}
+
+impl fmt::Debug for FileMatches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = self.lines().map(|line| (line.number, line.text()));
+        f.debug_struct("FileMatches")
+            .field("path", &self.path)
+            .field("lines", &lines.collect::<Vec<_>>())
+            .finish()
+    }
+}
+
 /// Iterator over the lines of a [`FileMatches`].
 #[derive(Debug, Clone)]
 pub struct Lines<'a> {
@@ -227,3 +247,23 @@ impl<'a> Iterator for Lines<'a> {
 }
 
 impl ExactSizeIterator for Lines<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_lines_are_equal_in_any_buffer() {
+        let path = || VPath::parse("/a").unwrap();
+        let copied = FileMatches::from_lines(path(), [(2, LineKind::Match, "found")]);
+        let mut shared = FileMatches::new(path(), Bytes::from("first\nfound\nlast"));
+        shared.push(2, LineKind::Match, 6, 5, 0);
+        assert_eq!(copied, shared);
+        assert!(!format!("{shared:?}").contains("last"));
+
+        let mut cut = FileMatches::new(path(), Bytes::from("found"));
+        cut.push(2, LineKind::Match, 0, 5, 1);
+        assert_ne!(copied, cut);
+        assert_ne!(copied, copied.clone().with_path(VPath::root()));
+    }
+}

@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::path::VPath;
-use crate::search::{Glob, GlobError};
+use crate::search::{Glob, GlobError, GlobSet};
 
 /// Rules for leaving entries out. The default leaves out nothing.
 ///
@@ -40,8 +40,8 @@ pub struct Exclude(Option<Arc<Rules>>);
 
 struct Rules {
     layers: Vec<Vec<ExcludeRule>>,
-    /// The patterns of `layers`, compiled.
-    globs: Vec<Vec<Glob>>,
+    /// The patterns of each of `layers`, compiled.
+    sets: Vec<GlobSet>,
 }
 
 /// What to do with the paths that match a pattern.
@@ -110,11 +110,35 @@ impl Exclude {
         if layers.is_empty() {
             return Ok(Self::none());
         }
-        let globs = layers
+        let sets = layers
             .iter()
             .map(|layer| layer.iter().map(|rule| Glob::new(&rule.pattern)).collect())
             .collect::<Result<_, _>>()?;
-        Ok(Self(Some(Arc::new(Rules { layers, globs }))))
+        Ok(Self(Some(Arc::new(Rules { layers, sets }))))
+    }
+
+    /// As [`from_layers`](Self::from_layers), of patterns that are compiled
+    /// already.
+    pub fn from_globs(layers: Vec<Vec<(Glob, ExcludeAction)>>) -> Self {
+        let layers: Vec<_> = layers
+            .into_iter()
+            .filter(|rules| !rules.is_empty())
+            .collect();
+        if layers.is_empty() {
+            return Self::none();
+        }
+        let text =
+            |(glob, action): &(Glob, ExcludeAction)| ExcludeRule::new(glob.as_str(), *action);
+        Self(Some(Arc::new(Rules {
+            layers: layers
+                .iter()
+                .map(|rules| rules.iter().map(text).collect())
+                .collect(),
+            sets: layers
+                .into_iter()
+                .map(|rules| rules.into_iter().map(|(glob, _)| glob).collect())
+                .collect(),
+        })))
     }
 
     /// Whether this leaves out nothing.
@@ -135,13 +159,15 @@ impl Exclude {
         };
         Self(Some(Arc::new(Rules {
             layers: [&one.layers[..], &two.layers].concat(),
-            globs: [&one.globs[..], &two.globs].concat(),
+            sets: [&one.sets[..], &two.sets].concat(),
         })))
     }
 
     /// Whether `path` is left out.
     pub fn hides(&self, path: &VPath) -> bool {
-        self.state_for(path).is_hidden()
+        self.0
+            .as_ref()
+            .is_some_and(|rules| (0..rules.layers.len()).any(|layer| rules.hides(layer, path)))
     }
 
     /// What the rules say about `directory`, to go on from with
@@ -186,31 +212,41 @@ impl Exclude {
     pub fn prunes(&self, state: &ExcludeState, directory: &VPath) -> bool {
         self.0.as_ref().is_some_and(|rules| {
             (0..rules.layers.len())
-                .any(|layer| state.hidden_by(layer) && !rules.may_keep_beneath(layer, directory))
+                .any(|layer| state.hidden_by(layer) && rules.hides_all_beneath(layer, directory))
         })
     }
 }
 
 impl Rules {
-    fn rules(&self, layer: usize) -> impl Iterator<Item = (&Glob, ExcludeAction)> {
-        let actions = self.layers[layer].iter().map(|rule| rule.action);
-        self.globs[layer].iter().zip(actions)
-    }
-
     /// Whether `layer` hides `path`, as far as its own rules say.
     fn decide(&self, layer: usize, path: &VPath) -> Option<bool> {
         // From the root, absolute and relative patterns say the same.
         let relative = path.as_str().strip_prefix('/')?;
-        self.rules(layer)
-            .find(|(glob, _)| glob.matches_relative(relative))
-            .map(|(_, action)| action == ExcludeAction::Hide)
+        Some(self.is_hide(layer, self.sets[layer].first(relative)?))
     }
 
-    fn may_keep_beneath(&self, layer: usize, directory: &VPath) -> bool {
+    /// Whether `layer` hides `path`: the rule for the nearest directory decides.
+    fn hides(&self, layer: usize, path: &VPath) -> bool {
+        let relative = path.as_str().strip_prefix('/').unwrap_or_default();
+        let nearest = self.sets[layer].nearest(relative);
+        nearest.is_some_and(|rule| self.is_hide(layer, rule))
+    }
+
+    fn is_hide(&self, layer: usize, rule: usize) -> bool {
+        self.layers[layer][rule].action == ExcludeAction::Hide
+    }
+
+    /// Whether nothing beneath `directory`, which `layer` hides, can be kept.
+    fn hides_all_beneath(&self, layer: usize, directory: &VPath) -> bool {
         let root = VPath::root();
-        self.rules(layer).any(|(glob, action)| {
-            action == ExcludeAction::Keep && glob.may_match_beneath(&root, directory)
-        })
+        for (rule, glob) in self.layers[layer].iter().zip(self.sets[layer].globs()) {
+            match rule.action {
+                ExcludeAction::Hide if glob.matches_all_beneath(&root, directory) => return true,
+                ExcludeAction::Keep if glob.may_match_beneath(&root, directory) => return false,
+                _ => {}
+            }
+        }
+        true
     }
 }
 

@@ -140,6 +140,20 @@ fn prunes_only_where_nothing_can_be_kept() {
 }
 
 #[test]
+fn prunes_what_an_earlier_rule_hides_whole() {
+    let exclude = Exclude::from_layers(vec![vec![
+        ExcludeRule::keep("/a/secrets/public/*"),
+        ExcludeRule::hide("secrets"),
+        ExcludeRule::hide("**/secrets/**"),
+        ExcludeRule::keep("/**"),
+    ]])
+    .unwrap();
+    let prunes = |text: &str| exclude.prunes(&exclude.state_for(&path(text)), &path(text));
+    assert!(prunes("/b/secrets") && prunes("/a/secrets/private"));
+    assert!(!prunes("/a/secrets") && !prunes("/a/secrets/public") && !prunes("/a"));
+}
+
+#[test]
 fn states_are_shared_where_nothing_changes() {
     let exclude = Exclude::hide(["/a"]).unwrap();
     let hidden = exclude.state_for(&path("/a"));
@@ -186,10 +200,16 @@ proptest! {
         texts in prop::collection::vec("(/[abc]{1,2}){1,4}", 16),
     ) {
         let exclude = Exclude::from_layers(layers.clone()).unwrap();
+        let glob = |rule: &ExcludeRule| (Glob::new(&rule.pattern).unwrap(), rule.action);
+        let globs = layers.iter().map(|layer| layer.iter().map(glob).collect());
+        let compiled = Exclude::from_globs(globs.collect());
+        prop_assert_eq!(&compiled, &exclude);
         for text in &texts {
             let path = path(text);
             let expected = hides_by_definition(&layers, &path);
             prop_assert_eq!(exclude.hides(&path), expected, "{}", text);
+            prop_assert_eq!(exclude.state_for(&path).is_hidden(), expected, "{}", text);
+            prop_assert_eq!(compiled.hides(&path), expected, "{}", text);
             for above in path.ancestors() {
                 let state = exclude.state_for(&above);
                 prop_assert!(expected || !exclude.prunes(&state, &above), "{} in {}", text, above);

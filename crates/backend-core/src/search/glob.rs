@@ -32,8 +32,10 @@ use crate::path::{Quoted, VPath};
 
 mod component;
 mod expand;
+mod render;
 
-use component::{Alternative, Unmatchable};
+pub(super) use component::Alternative;
+use component::Unmatchable;
 use expand::{Fault, Token};
 
 /// A compiled glob. Cloning is cheap: clones share what was compiled.
@@ -226,6 +228,27 @@ impl Glob {
             .any(|alternative| alternative.may_match_beneath(relative))
     }
 
+    /// Whether everything beneath `directory` matches in a search that starts at
+    /// `start`. `true` is certain, `false` is not.
+    ///
+    /// ```
+    /// use backend_core::VPath;
+    /// use backend_core::search::Glob;
+    ///
+    /// let glob = Glob::new("**/.ssh/**")?;
+    /// let all = |path| Ok::<_, backend_core::PathError>(
+    ///     glob.matches_all_beneath(&VPath::root(), &VPath::parse(path)?));
+    /// assert!(all("/root/.ssh")? && all("/root/.ssh/keys")?);
+    /// assert!(!all("/root")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn matches_all_beneath(&self, start: &VPath, directory: &VPath) -> bool {
+        let mut alternatives = self.0.alternatives.iter();
+        self.relative(start, directory).is_some_and(|relative| {
+            alternatives.any(|alternative| alternative.matches_all_beneath(relative))
+        })
+    }
+
     /// Checks that the pattern can match in a search that starts at `start`.
     ///
     /// # Errors
@@ -256,6 +279,11 @@ impl Glob {
             .alternatives
             .iter()
             .any(|alternative| alternative.names_hidden(name))
+    }
+
+    /// What the braces stand for.
+    pub(super) fn compiled_alternatives(&self) -> &[Alternative] {
+        &self.0.alternatives
     }
 
     /// The part of `path` that the pattern speaks about.
@@ -321,4 +349,4 @@ impl fmt::Debug for Glob {
 
 #[cfg(test)]
 #[path = "glob_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -465,7 +465,7 @@ mod reference {
 }
 
 /// Patterns that mostly compile and now and then match one of [`paths`].
-fn patterns() -> impl Strategy<Value = String> {
+pub(in crate::search) fn patterns() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         6 => prop::sample::select(vec!["a", "b"]),
         2 => prop::sample::select(vec!["é", ".", "-", ",", "]", "!"]),
@@ -493,7 +493,7 @@ fn patterns() -> impl Strategy<Value = String> {
     })
 }
 
-fn paths() -> impl Strategy<Value = String> {
+pub(in crate::search) fn paths() -> impl Strategy<Value = String> {
     let name = prop_oneof![
         "[ab]{1,2}",
         "[ab.é*,\\]!-]{1,3}".prop_filter("a name", |name| name != "." && name != ".."),
@@ -524,6 +524,12 @@ fn agrees_with_reference(pattern: &str, text: &str) -> Result<(), TestCaseError>
         let prefix = glob.literal_prefix();
         let behind = text.strip_prefix(prefix).unwrap_or_default();
         prop_assert!(prefix.is_empty() || behind.starts_with('/'));
+    }
+    if glob.matches_all_beneath(&VPath::root(), &whole) {
+        for below in ["x", "é.b", "x/y/-"] {
+            let below = format!("{text}/{below}");
+            prop_assert!(glob.matches_relative(&below), "{} on {}", pattern, below);
+        }
     }
     for name in text.split('/') {
         let named = reference::expand(pattern)

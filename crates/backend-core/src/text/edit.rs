@@ -9,6 +9,7 @@ use std::borrow::Cow;
 
 use memchr::memmem::Finder;
 
+use crate::limits::EDIT_BYTES;
 use crate::text::edit_error::{EditError, MAX_LISTED_LINES};
 use crate::text::hint::candidates;
 
@@ -196,6 +197,7 @@ impl Step<'_> {
             return Ok(None);
         };
         let mark = mark.unwrap_or(first);
+        self.check_growth(&finder, new)?;
         if self.replace_all {
             return Ok(Some(splice(
                 self.text,
@@ -218,17 +220,46 @@ impl Step<'_> {
         )))
     }
 
-    fn ambiguous(&self, finder: &Finder<'_>) -> EditError {
+    /// Refuses a result that is too large before it is made: short text that occurs often, or
+    /// text that doubles with each edit, could ask for any amount of memory.
+    fn check_growth(&self, finder: &Finder<'_>, new: &str) -> Result<(), EditError> {
+        let growth = new.len().saturating_sub(finder.needle().len());
+        if growth == 0 {
+            return Ok(());
+        }
+        let count = if self.replace_all {
+            self.count(finder)
+        } else {
+            1
+        };
+        let bytes =
+            (self.text.len() as u64).saturating_add((growth as u64).saturating_mul(count as u64));
+        if bytes <= EDIT_BYTES {
+            return Ok(());
+        }
+        Err(EditError::TooLarge {
+            index: self.index,
+            of: self.of,
+            bytes,
+        })
+    }
+
+    /// How many occurrences there are beside each other.
+    fn count(&self, finder: &Finder<'_>) -> usize {
         let bytes = self.text.as_bytes();
-        let count = match finder.needle() {
+        match finder.needle() {
             // Far faster where a byte is frequent.
             [byte] => memchr::memchr_iter(*byte, bytes).count(),
             _ => finder.find_iter(bytes).count(),
-        };
+        }
+    }
+
+    fn ambiguous(&self, finder: &Finder<'_>) -> EditError {
+        let bytes = self.text.as_bytes();
         EditError::Ambiguous {
             index: self.index,
             of: self.of,
-            count: count.max(2),
+            count: self.count(finder).max(2),
             lines: starting_lines(bytes, finder),
         }
     }

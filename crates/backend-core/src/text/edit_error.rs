@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use thiserror::Error;
 
+use crate::limits::EDIT_BYTES;
 use crate::text::hint::Candidate;
 
 /// The most line numbers an [`EditError::Ambiguous`] lists.
@@ -71,6 +72,20 @@ pub enum EditError {
         count: usize,
         /// The first lines on which an occurrence starts; at most five.
         lines: Vec<u64>,
+    },
+    /// The text would grow over what an edit writes.
+    #[error(
+        "{}the text would have {bytes} bytes, more than the {EDIT_BYTES} that edit writes; \
+         replace less of it, or put less in its place",
+        label(*index, *of)
+    )]
+    TooLarge {
+        /// The edit at fault.
+        index: usize,
+        /// How many edits there are.
+        of: usize,
+        /// How many bytes the text would have.
+        bytes: u64,
     },
 }
 

@@ -509,3 +509,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_text_does_not_grow_without_bound() {
+    let text = "a".repeat(1 << 20);
+    let wide = Edit::new("a", "b".repeat(1 << 20)).all();
+    let Err(EditError::TooLarge { bytes, .. }) = apply(&text, &[wide]) else {
+        panic!("a terabyte");
+    };
+    assert_eq!(bytes, 1 << 40);
+    let growing = vec![Edit::new("a", "a".repeat(1_000)).all(); 5];
+    let error = apply("a", &growing).unwrap_err();
+    let message = "edit 3: the text would have 1000000000 bytes, more than the 67108864";
+    assert!(error.to_string().starts_with(message), "{error}");
+    let kind = crate::Error::from(error).kind();
+    assert_eq!(kind, crate::ErrorKind::TooLarge);
+}

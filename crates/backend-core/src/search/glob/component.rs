@@ -8,8 +8,8 @@
 use super::expand::Token;
 
 /// What one name of a path must look like, or `**`.
-#[derive(Debug, PartialEq)]
-enum Component {
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Component {
     /// `**`: any number of names, or none.
     AnyDepth,
     /// Exactly this name.
@@ -23,9 +23,9 @@ enum Component {
 /// One alternative of a glob.
 ///
 /// The last component is never `**`, and `**` never follows `**`.
-#[derive(Debug)]
-pub(super) struct Alternative {
-    components: Vec<Component>,
+#[derive(Debug, Clone)]
+pub(in crate::search) struct Alternative {
+    pub(super) components: Vec<Component>,
 }
 
 /// Why an alternative cannot match any file.
@@ -70,7 +70,7 @@ impl Alternative {
     }
 
     /// Whether the whole of `path`, whose last name is `name`, matches.
-    pub(super) fn matches(&self, path: &str, name: &str) -> bool {
+    pub(in crate::search) fn matches(&self, path: &str, name: &str) -> bool {
         match &self.components[..] {
             // Most patterns look like this, and most paths fail at their name.
             [Component::AnyDepth, last] => last.matches(name),
@@ -86,6 +86,8 @@ impl Alternative {
         loop {
             match (components, rest) {
                 ([], None) => return true,
+                // `**` at the end takes whatever is left.
+                ([Component::AnyDepth, last], Some(_)) if last.is_any_name() => return true,
                 ([Component::AnyDepth, behind @ ..], Some(path)) => {
                     components = behind;
                     retry = Some((behind, path));
@@ -129,6 +131,18 @@ impl Alternative {
         components.next().is_some()
     }
 
+    /// Whether everything beneath the directory `path` matches. Certain if it
+    /// says so; it looks no further than a `**` at the end.
+    pub(super) fn matches_all_beneath(&self, path: &str) -> bool {
+        // Some directory down to `path` has to be what stands before the `**`,
+        // and then any name will do.
+        let any = match path {
+            "" => "-".to_owned(),
+            path => format!("{path}/-"),
+        };
+        self.ends_in_any_depth() && self.matches_fully(&any)
+    }
+
     /// The names of the directories that every match lies in.
     pub(super) fn literal_directories(&self) -> impl Iterator<Item = &str> {
         let directories = self.components.len().saturating_sub(1);
@@ -149,7 +163,7 @@ impl Alternative {
 }
 
 impl Component {
-    const ANY_NAME: Self = Self::Affixes {
+    pub(super) const ANY_NAME: Self = Self::Affixes {
         prefix: String::new(),
         suffix: String::new(),
     };
@@ -171,6 +185,10 @@ impl Component {
             (Some(prefix), Some(suffix)) => Self::Affixes { prefix, suffix },
             _ => Self::Tokens(tokens),
         }
+    }
+
+    pub(super) fn is_any_name(&self) -> bool {
+        matches!(self, Self::Affixes { prefix, suffix } if prefix.is_empty() && suffix.is_empty())
     }
 
     fn is_literal(&self, name: &str) -> bool {

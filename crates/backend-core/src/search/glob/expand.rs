@@ -32,8 +32,8 @@ pub(super) enum Token {
 /// A set of characters.
 #[derive(Debug, PartialEq)]
 pub(super) struct Class {
-    negated: bool,
-    ranges: Vec<(char, char)>,
+    pub(super) negated: bool,
+    pub(super) ranges: Vec<(char, char)>,
 }
 
 impl Class {

@@ -1,0 +1,226 @@
+//! Globs made from globs, and their text: what stands for what lies beneath, or
+//! for the same from the root, is put together from components and written as a
+//! pattern that reads back as the same.
+
+use std::sync::Arc;
+
+use super::component::{Alternative, Component};
+use super::expand::{Class, Token};
+use super::{Compiled, Glob, common_directory};
+use crate::path::VPath;
+
+impl Glob {
+    /// Matches every path but the root: `/**`.
+    #[must_use]
+    pub fn everything() -> Self {
+        Self::from_components(vec![vec![Component::AnyDepth, Component::ANY_NAME]], true)
+    }
+
+    /// The patterns that the braces stand for, each written from the root: one
+    /// that is relative starts at `base`, unless it begins with `**` or matches
+    /// at any depth, and so is about the whole tree.
+    ///
+    /// ```
+    /// use backend_core::VPath;
+    /// use backend_core::search::Glob;
+    ///
+    /// let globs = Glob::new("{*.pem,./keys//[a-c]*}")?.from_root(&VPath::parse("/work")?);
+    /// let texts: Vec<_> = globs.iter().map(Glob::as_str).collect();
+    /// assert_eq!(texts, ["/**/*.pem", "/work/keys/[a-c]*"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn from_root(&self, base: &VPath) -> Vec<Self> {
+        let from_root = |alternative: &Alternative| {
+            let mut components = Vec::new();
+            if !self.is_absolute() && alternative.components.first() != Some(&Component::AnyDepth) {
+                let names = base.components().map(str::to_owned);
+                components.extend(names.map(Component::Literal));
+            }
+            components.extend_from_slice(&alternative.components);
+            Self::from_components(vec![components], true)
+        };
+        self.compiled_alternatives().iter().map(from_root).collect()
+    }
+
+    /// What lies beneath the matches of this: `a` becomes `a/**`.
+    #[must_use]
+    pub fn beneath(&self) -> Self {
+        let beneath = |alternative: &Alternative| {
+            let mut components = alternative.components.clone();
+            if !alternative.ends_in_any_depth() {
+                components.extend([Component::AnyDepth, Component::ANY_NAME]);
+            }
+            components
+        };
+        let alternatives = self.compiled_alternatives().iter().map(beneath);
+        Self::from_components(alternatives.collect(), self.is_absolute())
+    }
+
+    /// The directories of which this matches everything beneath: `/a/**` becomes
+    /// `/a`. `None` if there are none or only the root, and for a relative
+    /// pattern, where a name that is left alone would match at any depth.
+    #[must_use]
+    pub fn whole_directories(&self) -> Option<Self> {
+        let directory = |alternative: &Alternative| match &alternative.components[..] {
+            [first @ .., _, _] if alternative.ends_in_any_depth() => {
+                (!first.is_empty()).then(|| first.to_vec())
+            }
+            _ => None,
+        };
+        if !self.is_absolute() {
+            return None;
+        }
+        let alternatives: Vec<_> = self
+            .compiled_alternatives()
+            .iter()
+            .filter_map(directory)
+            .collect();
+        (!alternatives.is_empty()).then(|| Self::from_components(alternatives, self.is_absolute()))
+    }
+
+    /// A glob of alternatives that are read already.
+    fn from_components(alternatives: Vec<Vec<Component>>, absolute: bool) -> Self {
+        let alternatives: Vec<_> = alternatives
+            .into_iter()
+            .map(|components| Alternative { components })
+            .collect();
+        let texts: Vec<_> = alternatives
+            .iter()
+            .map(|alternative| alternative.to_text(absolute))
+            .collect();
+        let pattern = match &texts[..] {
+            [one] => one.clone(),
+            several => format!("{{{}}}", several.join(",")),
+        };
+        Self(Arc::new(Compiled {
+            pattern,
+            absolute,
+            literal_prefix: common_directory(&alternatives),
+            alternatives,
+        }))
+    }
+}
+
+impl Alternative {
+    pub(super) fn ends_in_any_depth(&self) -> bool {
+        let [.., before, last] = &self.components[..] else {
+            return false;
+        };
+        *before == Component::AnyDepth && last.is_any_name()
+    }
+
+    fn to_text(&self, absolute: bool) -> String {
+        // `**` at the end says the same as `**/*`.
+        let omitted = usize::from(self.ends_in_any_depth());
+        let written = self.components.len() - omitted;
+        let mut text = String::new();
+        for (number, component) in self.components.iter().take(written).enumerate() {
+            if number > 0 || absolute {
+                text.push('/');
+            }
+            component.write(&mut text);
+        }
+        text
+    }
+
+    /// The longest text that every match holds; empty if there is none.
+    pub(in crate::search) fn required_text(&self) -> String {
+        let mut longest = String::new();
+        let mut current = String::new();
+        let mut end = |current: &mut String| {
+            if current.len() > longest.len() {
+                longest.clone_from(current);
+            }
+            current.clear();
+        };
+        for (number, component) in self.components.iter().enumerate() {
+            // A slash stands behind every name but the last. `**` need not be
+            // any name, and then brings no slash of its own.
+            let behind_name = number > 0 && self.components[number - 1] != Component::AnyDepth;
+            if behind_name {
+                current.push('/');
+            }
+            match component {
+                Component::AnyDepth => end(&mut current),
+                Component::Literal(name) => current.push_str(name),
+                Component::Affixes { prefix, suffix } => {
+                    current.push_str(prefix);
+                    end(&mut current);
+                    current.push_str(suffix);
+                }
+                Component::Tokens(tokens) => {
+                    for token in tokens {
+                        match token {
+                            Token::Literal(c) => current.push(*c),
+                            _ => end(&mut current),
+                        }
+                    }
+                }
+            }
+        }
+        end(&mut current);
+        longest
+    }
+}
+
+impl Component {
+    fn write(&self, text: &mut String) {
+        match self {
+            Self::AnyDepth => text.push_str("**"),
+            Self::Literal(name) => push_escaped(text, name),
+            Self::Affixes { prefix, suffix } => {
+                push_escaped(text, prefix);
+                text.push('*');
+                push_escaped(text, suffix);
+            }
+            Self::Tokens(tokens) => tokens.iter().for_each(|token| token.write(text)),
+        }
+    }
+}
+
+impl Token {
+    fn write(&self, text: &mut String) {
+        match self {
+            Self::Literal(c) => push_escaped(text, c.encode_utf8(&mut [0; 4])),
+            Self::Slash => text.push('/'),
+            Self::One => text.push('?'),
+            Self::Many => text.push('*'),
+            Self::Class(class) => class.write(text),
+        }
+    }
+}
+
+impl Class {
+    fn write(&self, text: &mut String) {
+        let push = |text: &mut String, c| {
+            if matches!(c, '\\' | ']' | '-' | '!' | '^') {
+                text.push('\\');
+            }
+            text.push(c);
+        };
+        text.push_str(if self.negated { "[!" } else { "[" });
+        for &(low, high) in &self.ranges {
+            push(text, low);
+            if low != high {
+                text.push('-');
+                push(text, high);
+            }
+        }
+        text.push(']');
+    }
+}
+
+/// Writes literal text so that no character of it means anything.
+fn push_escaped(text: &mut String, literal: &str) {
+    for c in literal.chars() {
+        if matches!(c, '*' | '?' | '[' | '{' | '}' | ',' | '\\') {
+            text.push('\\');
+        }
+        text.push(c);
+    }
+}
+
+#[cfg(test)]
+#[path = "render_tests.rs"]
+mod tests;

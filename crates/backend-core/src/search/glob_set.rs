@@ -1,0 +1,243 @@
+//! [`GlobSet`]: many globs, matched at once.
+//!
+//! Every alternative that cannot match without some text (`**/*.pem` not without
+//! `.pem`) is looked at only where that text is found, and one automaton looks
+//! for all texts in one pass over the path. What it finds is then matched by the
+//! glob itself, so a set cannot mean anything else than its globs do. Unlike a
+//! set of regular expressions this has no cache that unusual paths could empty:
+//! the first path costs what the thousandth does.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use aho_corasick::AhoCorasick;
+
+use crate::search::Glob;
+
+/// With fewer alternatives than this, trying each is faster than looking for
+/// texts first.
+const FEW: usize = 8;
+
+/// Globs that are matched together. Cloning is cheap: clones share what was
+/// compiled.
+///
+/// ```
+/// use backend_core::search::{Glob, GlobSet};
+///
+/// let globs = ["*.pem", "/etc/**", "**/*secret*"].map(Glob::new);
+/// let set = GlobSet::new(globs.into_iter().collect::<Result<Vec<_>, _>>()?);
+/// assert_eq!(set.first("etc/secrets"), Some(1));
+/// assert_eq!(set.matches("etc/secret.pem").collect::<Vec<_>>(), [0, 1, 2]);
+/// assert_eq!(set.first("src/main.rs"), None);
+/// # Ok::<(), backend_core::search::GlobError>(())
+/// ```
+#[derive(Clone)]
+pub struct GlobSet(Arc<Compiled>);
+
+struct Compiled {
+    globs: Vec<Glob>,
+    /// Which alternative of which glob, in the order of the globs.
+    alternatives: Vec<(usize, usize)>,
+    /// The alternatives that are always tried.
+    always: Vec<u64>,
+    /// Finds the texts that the others need.
+    finder: Option<AhoCorasick>,
+    /// For each of the finder's texts the alternatives that need it.
+    needed_by: Vec<Vec<usize>>,
+}
+
+impl GlobSet {
+    /// A set of `globs`, which are known by their place from then on.
+    pub fn new(globs: impl IntoIterator<Item = Glob>) -> Self {
+        let globs: Vec<_> = globs.into_iter().collect();
+        let alternatives: Vec<_> = globs
+            .iter()
+            .enumerate()
+            .flat_map(|(at, glob)| (0..glob.compiled_alternatives().len()).map(move |n| (at, n)))
+            .collect();
+        let mut compiled = Compiled {
+            always: vec![0; alternatives.len().div_ceil(64)],
+            globs,
+            alternatives,
+            finder: None,
+            needed_by: Vec::new(),
+        };
+        compiled.find_texts();
+        Self(Arc::new(compiled))
+    }
+
+    /// How many globs there are.
+    pub fn len(&self) -> usize {
+        self.0.globs.len()
+    }
+
+    /// Whether there is no glob.
+    pub fn is_empty(&self) -> bool {
+        self.0.globs.is_empty()
+    }
+
+    /// The globs, in their order.
+    pub fn globs(&self) -> &[Glob] {
+        &self.0.globs
+    }
+
+    /// The first glob that matches `relative`, as
+    /// [`Glob::matches_relative`] says.
+    pub fn first(&self, relative: &str) -> Option<usize> {
+        self.matches(relative).next()
+    }
+
+    /// The globs that match `relative`, in their order, each once. The work is
+    /// done as the iterator is advanced.
+    pub fn matches<'a>(&'a self, relative: &'a str) -> impl Iterator<Item = usize> + 'a {
+        self.0.matching(self.0.candidates(relative), relative)
+    }
+
+    /// The first glob that matches `relative`, or else the nearest directory
+    /// above it that any glob matches.
+    pub(super) fn nearest(&self, relative: &str) -> Option<usize> {
+        // What is a part of the directory is a part of the path.
+        let candidates = self.0.candidates(relative);
+        let mut path = relative;
+        loop {
+            let found = self.0.matching(candidates.clone(), path).next();
+            if found.is_some() {
+                return found;
+            }
+            (path, _) = path.rsplit_once('/')?;
+        }
+    }
+}
+
+impl Compiled {
+    /// Sets up what is looked for, or that everything is always tried.
+    fn find_texts(&mut self) {
+        let mut texts: HashMap<String, Vec<usize>> = HashMap::new();
+        for (place, &(glob, number)) in self.alternatives.iter().enumerate() {
+            let text = self.globs[glob].compiled_alternatives()[number].required_text();
+            texts.entry(text).or_default().push(place);
+        }
+        let unneeded = texts.remove("").unwrap_or_default();
+        let (texts, needed_by): (Vec<_>, Vec<_>) = texts.into_iter().unzip();
+        let finder = match self.alternatives.len() {
+            0..FEW => None,
+            // Too much to search for at once is still to be matched.
+            _ => AhoCorasick::new(&texts).ok(),
+        };
+        if finder.is_none() {
+            self.always.fill(u64::MAX);
+            return;
+        }
+        for place in unneeded {
+            self.always[place / 64] |= 1 << (place % 64);
+        }
+        self.finder = finder;
+        self.needed_by = needed_by;
+    }
+
+    /// The globs among whose `candidates` one matches `path`.
+    fn matching<'a>(
+        &'a self,
+        mut candidates: Places,
+        path: &'a str,
+    ) -> impl Iterator<Item = usize> + 'a {
+        let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+        let mut last = None;
+        std::iter::from_fn(move || {
+            if name.is_empty() {
+                return None;
+            }
+            loop {
+                let &(glob, number) = self.alternatives.get(candidates.next()?)?;
+                if last == Some(glob) {
+                    continue;
+                }
+                let alternative = self.globs.get(glob)?.compiled_alternatives().get(number)?;
+                if alternative.matches(path, name) {
+                    last = Some(glob);
+                    return last;
+                }
+            }
+        })
+    }
+
+    /// The alternatives that can match `path`, and some that cannot.
+    fn candidates(&self, path: &str) -> Places {
+        let mut places = Places::new(&self.always);
+        if let Some(finder) = &self.finder {
+            let words = places.words();
+            for found in finder.find_overlapping_iter(path) {
+                for place in &self.needed_by[found.pattern().as_usize()] {
+                    words[place / 64] |= 1 << (place % 64);
+                }
+            }
+        }
+        places
+    }
+}
+
+/// Places of alternatives, ascending. Those of a usual set need no allocation.
+#[derive(Clone)]
+struct Places {
+    few: [u64; Self::FEW_WORDS],
+    many: Vec<u64>,
+    at: usize,
+}
+
+impl Places {
+    const FEW_WORDS: usize = 16;
+
+    fn new(words: &[u64]) -> Self {
+        let mut few = [0; Self::FEW_WORDS];
+        let mut many = Vec::new();
+        match few.get_mut(..words.len()) {
+            Some(few) => few.copy_from_slice(words),
+            None => many.extend_from_slice(words),
+        }
+        Self { few, many, at: 0 }
+    }
+
+    fn words(&mut self) -> &mut [u64] {
+        if self.many.is_empty() {
+            &mut self.few
+        } else {
+            &mut self.many
+        }
+    }
+}
+
+impl Iterator for Places {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let mut at = self.at;
+        let next = loop {
+            let word = self.words().get_mut(at)?;
+            if *word != 0 {
+                let bit = word.trailing_zeros() as usize;
+                *word &= *word - 1;
+                break at * 64 + bit;
+            }
+            at += 1;
+        };
+        self.at = at;
+        Some(next)
+    }
+}
+
+impl FromIterator<Glob> for GlobSet {
+    fn from_iter<I: IntoIterator<Item = Glob>>(globs: I) -> Self {
+        Self::new(globs)
+    }
+}
+
+impl fmt::Debug for GlobSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("GlobSet").field(&self.0.globs).finish()
+    }
+}
+
+#[cfg(test)]
+#[path = "glob_set_tests.rs"]
+mod tests;
