@@ -1,0 +1,302 @@
+//! [`apply`]: edits in, new text out.
+//!
+//! Edits are checked against the text as it is, all of them, and then written in one pass.
+//! So line numbers mean the same in each edit, and either all are made or none.
+
+use std::ops::Range;
+
+use crate::edit::{Edit, RangeEnd};
+use crate::error::{EditError, EditPlace, MAX_LISTED};
+use crate::excerpt::excerpt;
+use crate::lines::{Lines, split_mark};
+use crate::stale::{Wrong, check, check_line, stale};
+use crate::view::Format;
+use crate::writer::Writer;
+
+/// How current lines are shown when edits are refused.
+///
+/// ```
+/// use hashline::ApplyOptions;
+///
+/// assert_eq!(ApplyOptions::default().context(5).context, 5);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct ApplyOptions {
+    /// How a line is shown.
+    pub format: Format,
+    /// How many lines to show around each. The default is 2.
+    pub context: usize,
+}
+
+impl Default for ApplyOptions {
+    fn default() -> Self {
+        Self {
+            format: Format::default(),
+            context: 2,
+        }
+    }
+}
+
+impl ApplyOptions {
+    /// Sets how a line is shown.
+    #[must_use]
+    pub const fn format(mut self, format: Format) -> Self {
+        self.format = format;
+        self
+    }
+
+    /// Sets how many lines to show around each.
+    #[must_use]
+    pub const fn context(mut self, lines: usize) -> Self {
+        self.context = lines;
+        self
+    }
+}
+
+/// A text after its edits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Applied {
+    /// The new text.
+    pub text: String,
+    /// What each edit changed, in the order of the edits.
+    pub changed: Vec<Changed>,
+    /// What was done, in words. Line numbers are those from before.
+    pub summary: String,
+}
+
+/// What an edit changed. Lines are counted from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Changed {
+    /// The lines that are gone, by their old numbers; empty for an insertion.
+    pub old: Range<usize>,
+    /// The lines that are there instead, by their new numbers; empty for a deletion.
+    pub new: Range<usize>,
+}
+
+impl Applied {
+    /// The new lines and `context` lines around them as `N:HH|line`, at most a hundred, to go on
+    /// editing with.
+    ///
+    /// ```
+    /// use hashline::{ApplyOptions, Edit, Format, apply};
+    ///
+    /// let edit = Edit::InsertAfter { anchor: "2:92".parse()?, content: "new".to_owned() };
+    /// let applied = apply("a\nb\nc\nd\n", &[edit], ApplyOptions::default())?;
+    /// assert_eq!(applied.excerpt(1, Format::default()), "2:92|b\n3:22|new\n4:4a|c");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn excerpt(&self, context: usize, format: Format) -> String {
+        let (_, body) = split_mark(&self.text);
+        let places = self
+            .changed
+            .iter()
+            .map(|changed| changed.new.start - 1..changed.new.end - 1);
+        excerpt(&Lines::new(body), places, context, format)
+    }
+}
+
+/// An edit that was checked.
+#[derive(Clone, Copy)]
+struct Span<'a> {
+    edit: usize,
+    /// The lines to leave out, counted from 0.
+    from: usize,
+    to: usize,
+    content: &'a str,
+}
+
+/// Applies `edits` to `text`, all or none.
+///
+/// Line numbers are those of `text` in every edit, whatever the others do. What is
+/// inserted at one place comes out in the order of the edits. Every byte of the lines that are not
+/// edited stays, with these rules for what is:
+///
+/// - New lines get the line end of the line they replace or stand beside.
+/// - A text without a line end after its last line stays without, unless that line is
+///   now an empty one, which would be lost. A line that is no longer the last one gets its end.
+/// - An empty text becomes the content as it is written. A text can become empty.
+/// - A byte-order mark stays where it is, before the first line.
+///
+/// ```
+/// use hashline::{Anchor, ApplyOptions, Edit, apply};
+///
+/// let edits = [
+///     Edit::Replace {
+///         start: "1:0c".parse()?,
+///         end: None,
+///         content: "A\nAA".to_owned(),
+///     },
+///     Edit::Delete { start: "3:4a|c".parse()?, end: None },
+/// ];
+/// let applied = apply("a\r\nb\r\nc\r\n", &edits, ApplyOptions::default())?;
+/// assert_eq!(applied.text, "A\r\nAA\r\nb\r\n");
+/// assert_eq!(applied.changed[1].old, 3..4);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// [`EditError::EndBeforeStart`] and [`EditError::NothingToInsert`] for the first edit that makes
+/// no sense by itself; else [`EditError::Stale`] with every line that is not as the edits say; else
+/// [`EditError::Overlap`] for the first two edits of the same lines.
+pub fn apply(text: &str, edits: &[Edit], options: ApplyOptions) -> Result<Applied, EditError> {
+    let (mark, body) = split_mark(text);
+    let lines = Lines::new(body);
+    let mut wrong = Vec::new();
+    let mut spans = Vec::with_capacity(edits.len());
+    for (index, edit) in edits.iter().enumerate() {
+        spans.push(check_edit(index, edit, &lines, &mut wrong)?);
+    }
+    if !wrong.is_empty() {
+        return Err(EditError::Stale(stale(&wrong, text, &lines, options)));
+    }
+    // The sort keeps the order of insertions at one place.
+    spans.sort_by_key(|span| (span.from, span.to));
+    check_overlap(&spans)?;
+    let (text, changed) = write(mark, &lines, &spans);
+    Ok(Applied {
+        text,
+        summary: summary(edits, &changed),
+        changed,
+    })
+}
+
+/// Which lines `edit` changes. What is not as it says goes to `wrong`.
+fn check_edit<'a>(
+    index: usize,
+    edit: &'a Edit,
+    lines: &Lines<'_>,
+    wrong: &mut Vec<Wrong<'a>>,
+) -> Result<Span<'a>, EditError> {
+    let (anchor, content) = match edit {
+        Edit::Replace { start, content, .. } => (Some(start), content.as_str()),
+        Edit::Delete { start, .. } => (Some(start), ""),
+        Edit::InsertAfter { anchor, content } | Edit::InsertBefore { anchor, content } => {
+            (Some(anchor), content.as_str())
+        }
+        Edit::InsertFirst { content } => (None, content.as_str()),
+    };
+    wrong.extend(anchor.and_then(|anchor| check(index, anchor, lines)));
+    let line = anchor.map_or(0, |anchor| anchor.line);
+    let (from, to) = match edit {
+        Edit::Replace { start, end, .. } | Edit::Delete { start, end } => {
+            let end = check_end(index, start.line, end.as_ref(), lines, wrong)?;
+            (line.saturating_sub(1), end)
+        }
+        _ if content.is_empty() => return Err(EditError::NothingToInsert { edit: index }),
+        Edit::InsertBefore { .. } => (line.saturating_sub(1), line.saturating_sub(1)),
+        Edit::InsertAfter { .. } | Edit::InsertFirst { .. } => (line, line),
+    };
+    Ok(Span {
+        edit: index,
+        from,
+        to,
+        content,
+    })
+}
+
+/// The last line of a range, counted from 1.
+fn check_end<'a>(
+    edit: usize,
+    start: usize,
+    end: Option<&'a RangeEnd>,
+    lines: &Lines<'_>,
+    wrong: &mut Vec<Wrong<'a>>,
+) -> Result<usize, EditError> {
+    let Some(last) = end else {
+        return Ok(start);
+    };
+    let end = last.line();
+    if end < start {
+        return Err(EditError::EndBeforeStart { edit, start, end });
+    }
+    wrong.extend(match last {
+        RangeEnd::Line(line) => check_line(edit, *line, lines),
+        RangeEnd::Anchor(anchor) => check(edit, anchor, lines),
+    });
+    Ok(end)
+}
+
+/// Makes sure that no span begins inside the one before it.
+fn check_overlap(spans: &[Span<'_>]) -> Result<(), EditError> {
+    let place = |span: &Span<'_>| EditPlace {
+        edit: span.edit,
+        lines: span.from + 1..span.to + 1,
+    };
+    let clash = spans
+        .iter()
+        .zip(spans.iter().skip(1))
+        .find(|(first, second)| second.from < first.to);
+    match clash {
+        None => Ok(()),
+        Some((first, second)) => Err(EditError::Overlap {
+            first: place(first),
+            second: place(second),
+        }),
+    }
+}
+
+/// The text with `spans`, which are in order, replaced.
+fn write(mark: &str, lines: &Lines<'_>, spans: &[Span<'_>]) -> (String, Vec<Changed>) {
+    let added: usize = spans.iter().map(|span| span.content.len()).sum();
+    let mut writer = Writer::new(mark, lines, added);
+    let mut changed = Vec::with_capacity(spans.len());
+    let mut next = 0;
+    for span in spans {
+        writer.copy(next..span.from);
+        let start = writer.line_count() + 1;
+        writer.insert(span.content, lines.end_near(span.from..span.to));
+        let end = writer.line_count() + 1;
+        let old = span.from + 1..span.to + 1;
+        changed.push((
+            span.edit,
+            Changed {
+                old,
+                new: start..end,
+            },
+        ));
+        next = span.to;
+    }
+    writer.copy(next..lines.count());
+    changed.sort_unstable_by_key(|(edit, _)| *edit);
+    let changed = changed.into_iter().map(|(_, changed)| changed);
+    (writer.finish(), changed.collect())
+}
+
+/// What was done, in words.
+fn summary(edits: &[Edit], changed: &[Changed]) -> String {
+    let mut parts: Vec<_> = edits
+        .iter()
+        .zip(changed)
+        .take(MAX_LISTED)
+        .map(|(edit, changed)| describe(edit, changed))
+        .collect();
+    let left_out = edits.len().saturating_sub(MAX_LISTED);
+    match (left_out, edits.is_empty()) {
+        (0, true) => "Nothing to do".to_owned(),
+        (0, false) => parts.join("; "),
+        _ => {
+            parts.push(format!("and {left_out} more edits"));
+            parts.join("; ")
+        }
+    }
+}
+
+fn describe(edit: &Edit, changed: &Changed) -> String {
+    let line = changed.old.start;
+    match (edit, changed.old.len(), changed.new.len()) {
+        (Edit::InsertAfter { .. }, _, new) => {
+            format!("Inserted {new} line(s) after line {}", line - 1)
+        }
+        (Edit::InsertBefore { .. } | Edit::InsertFirst { .. }, _, new) => {
+            format!("Inserted {new} line(s) before line {line}")
+        }
+        (_, old, 0) => format!("Deleted {old} line(s) at line {line}"),
+        (_, old, new) if old == new => format!("Replaced {old} line(s) at line {line}"),
+        (_, old, new) => format!("Replaced {old} line(s) with {new} line(s) at line {line}"),
+    }
+}

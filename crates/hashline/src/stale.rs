@@ -1,0 +1,146 @@
+//! Checking anchors, and finding out what is there instead.
+
+use std::collections::HashMap;
+
+use crate::anchor::Anchor;
+use crate::apply::ApplyOptions;
+use crate::error::{Mismatch, Stale};
+use crate::excerpt::excerpt;
+use crate::lines::Lines;
+use crate::tag::{Tag, TagWidth};
+use crate::view::{View, ViewOptions};
+
+/// A mismatch, and the anchor to look for elsewhere.
+pub(crate) struct Wrong<'a> {
+    mismatch: Mismatch,
+    anchor: Option<&'a Anchor>,
+}
+
+/// What is wrong with an anchor of `edit`, if something is.
+pub(crate) fn check<'a>(edit: usize, anchor: &'a Anchor, lines: &Lines<'_>) -> Option<Wrong<'a>> {
+    let Some((text, _)) = anchor.line.checked_sub(1).and_then(|at| lines.get(at)) else {
+        return missing(edit, anchor.line, Some(anchor), lines);
+    };
+    let found = Tag::of(text, anchor.tag.width());
+    let is_same = found == anchor.tag && anchor.full_text().is_none_or(|full| full == text);
+    (!is_same).then(|| Wrong::new(edit, anchor.line, Some(anchor), Some(found)))
+}
+
+/// What is wrong with a line of `edit` that was named by its number alone.
+pub(crate) fn check_line(edit: usize, line: usize, lines: &Lines<'_>) -> Option<Wrong<'static>> {
+    missing(edit, line, None, lines)
+}
+
+fn missing<'a>(
+    edit: usize,
+    line: usize,
+    anchor: Option<&'a Anchor>,
+    lines: &Lines<'_>,
+) -> Option<Wrong<'a>> {
+    let exists = (1..=lines.count()).contains(&line);
+    (!exists).then(|| Wrong::new(edit, line, anchor, None))
+}
+
+impl<'a> Wrong<'a> {
+    fn new(edit: usize, line: usize, anchor: Option<&'a Anchor>, found: Option<Tag>) -> Self {
+        let expected = anchor.map(|anchor| anchor.tag);
+        let mismatch = Mismatch {
+            edit,
+            line,
+            expected,
+            found,
+            moved_to: None,
+        };
+        Self { mismatch, anchor }
+    }
+}
+
+/// The error that tells all that is `wrong` with edits of `text`, which has these `lines`.
+pub(crate) fn stale(
+    wrong: &[Wrong<'_>],
+    text: &str,
+    lines: &Lines<'_>,
+    options: ApplyOptions,
+) -> Stale {
+    let moved = Moved::find(wrong, text);
+    let mismatches: Vec<_> = wrong
+        .iter()
+        .map(|wrong| Mismatch {
+            moved_to: wrong.anchor.and_then(|anchor| moved.to(anchor)),
+            ..wrong.mismatch
+        })
+        .collect();
+    let named = mismatches.iter().flat_map(|mismatch| {
+        let line = mismatch.line.clamp(1, lines.count());
+        [Some(line), mismatch.moved_to]
+    });
+    let places = named.flatten().map(|line| line - 1..line);
+    Stale {
+        current: excerpt(lines, places, options.context, options.format),
+        lines: lines.count(),
+        mismatches,
+    }
+}
+
+/// The lines that stale anchors may have meant.
+#[derive(Default)]
+struct Moved<'a> {
+    by_text: HashMap<&'a str, Found>,
+    by_tag: HashMap<Tag, Found>,
+}
+
+#[derive(Clone, Copy)]
+enum Found {
+    Nowhere,
+    At(usize),
+    ManyTimes,
+}
+
+impl<'a> Moved<'a> {
+    fn find(wrong: &[Wrong<'a>], text: &str) -> Self {
+        let mut moved = Self::default();
+        for anchor in wrong.iter().filter_map(|wrong| wrong.anchor) {
+            if let Some(full) = anchor.full_text() {
+                moved.by_text.insert(full, Found::Nowhere);
+            } else if anchor.tag.width() == TagWidth::Four {
+                // Two digits alone fit some line of most texts.
+                moved.by_tag.insert(anchor.tag, Found::Nowhere);
+            }
+        }
+        if moved.by_text.is_empty() && moved.by_tag.is_empty() {
+            return moved;
+        }
+        let mut options = ViewOptions::everything();
+        options.format.tag_width = TagWidth::Four;
+        let lines = View::new(text, options).map(|view| view.lines());
+        for line in lines.into_iter().flatten() {
+            let same_text = moved.by_text.get_mut(line.text);
+            let same_tag = moved.by_tag.get_mut(&line.tag);
+            for found in same_text.into_iter().chain(same_tag) {
+                found.add(line.number);
+            }
+        }
+        moved
+    }
+
+    /// Where the line of a stale anchor is now.
+    fn to(&self, anchor: &Anchor) -> Option<usize> {
+        let found = match anchor.full_text() {
+            Some(full) => self.by_text.get(full),
+            None => self.by_tag.get(&anchor.tag),
+        };
+        match found {
+            Some(Found::At(line)) => Some(*line),
+            _ => None,
+        }
+    }
+}
+
+impl Found {
+    fn add(&mut self, line: usize) {
+        *self = match self {
+            Self::Nowhere => Self::At(line),
+            _ => Self::ManyTimes,
+        };
+    }
+}
