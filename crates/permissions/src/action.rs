@@ -1,0 +1,128 @@
+//! [`Action`] and [`Op`]: the words every layer speaks in.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What is to happen to an access. In the order of their force: of several
+/// votes the greatest counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// It may happen.
+    Allow,
+    /// It may happen if somebody says yes.
+    Ask,
+    /// It may not happen, whatever anybody says.
+    Deny,
+}
+
+impl Action {
+    /// The word for it in a ruleset.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What is done, as rules name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "each name is the operation it stands for")]
+pub enum Op {
+    Read,
+    Write,
+    Edit,
+    Delete,
+    Move,
+    Copy,
+    Ls,
+    Glob,
+    Grep,
+    Execute,
+}
+
+/// What an operation does to what it touches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OpClass {
+    /// It looks.
+    Read,
+    /// It changes.
+    Write,
+    /// It runs a command.
+    Execute,
+}
+
+impl Op {
+    /// Every operation.
+    pub const ALL: [Self; 10] = [
+        Self::Read,
+        Self::Write,
+        Self::Edit,
+        Self::Delete,
+        Self::Move,
+        Self::Copy,
+        Self::Ls,
+        Self::Glob,
+        Self::Grep,
+        Self::Execute,
+    ];
+
+    /// The word for it in a ruleset.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Edit => "edit",
+            Self::Delete => "delete",
+            Self::Move => "move",
+            Self::Copy => "copy",
+            Self::Ls => "ls",
+            Self::Glob => "glob",
+            Self::Grep => "grep",
+            Self::Execute => "execute",
+        }
+    }
+
+    /// Whether it looks, changes or runs.
+    pub const fn class(self) -> OpClass {
+        match self {
+            Self::Read | Self::Ls | Self::Glob | Self::Grep => OpClass::Read,
+            Self::Write | Self::Edit | Self::Delete | Self::Move | Self::Copy => OpClass::Write,
+            Self::Execute => OpClass::Execute,
+        }
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The word is no operation.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no operation is called {0}; there are read, write, edit, delete, move, copy, ls, glob, grep and execute"
+)]
+pub struct UnknownOp(backend_core::Quoted);
+
+impl std::str::FromStr for Op {
+    type Err = UnknownOp;
+
+    fn from_str(word: &str) -> Result<Self, UnknownOp> {
+        Self::ALL
+            .into_iter()
+            .find(|op| op.as_str() == word)
+            .ok_or_else(|| UnknownOp(backend_core::Quoted::new(word)))
+    }
+}

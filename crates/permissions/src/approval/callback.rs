@@ -1,0 +1,158 @@
+//! [`Interactive`]: callbacks as approvers.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use futures::channel::oneshot;
+use futures::future::{BoxFuture, FutureExt as _};
+
+use super::limits::BLOCKED_THREADS;
+use super::{Answer, Approver, ApproverError, Question};
+use crate::Op;
+
+type Callback =
+    Box<dyn Fn(Question) -> BoxFuture<'static, Result<Answer, ApproverError>> + Send + Sync>;
+
+/// Asks through a callback.
+pub struct Interactive(Callback);
+
+impl Interactive {
+    /// Asks through an async callback. The future is dropped when the question is
+    /// withdrawn.
+    ///
+    /// ```
+    /// use permissions::approval::{Answer, Interactive};
+    ///
+    /// let approver = Interactive::new(|question| async move {
+    ///     // Show `question.to_string()` to somebody; its text is safe to print.
+    ///     Ok(Answer::no().note(format!("{} is too much", question.description)))
+    /// });
+    /// ```
+    pub fn new<F, T>(callback: F) -> Self
+    where
+        F: Fn(Question) -> T + Send + Sync + 'static,
+        T: Future<Output = Result<Answer, ApproverError>> + Send + 'static,
+    {
+        Self(Box::new(move |question| callback(question).boxed()))
+    }
+
+    /// Asks through an async callback that takes an operation, its target and the
+    /// reasons, and says yes or no.
+    ///
+    /// A question about several things calls it for each in turn, and the first
+    /// no is the answer. One about a tool that names no operation is not put to
+    /// it, since the callback could not tell what it is about.
+    pub fn from_bool<F, T>(callback: F) -> Self
+    where
+        F: Fn(Op, String, String) -> T + Send + Sync + 'static,
+        T: Future<Output = bool> + Send + 'static,
+    {
+        let callback = Arc::new(callback);
+        Self::new(move |question| {
+            let callback = Arc::clone(&callback);
+            async move {
+                if question.asked.is_empty() {
+                    return Err(ApproverError::new(
+                        "the callback is made for operations; use one that takes the question",
+                    ));
+                }
+                let reason = question.reasons.join("; ");
+                for asked in &question.asked {
+                    if !callback(asked.op, asked.target.to_string(), reason.clone()).await {
+                        return Ok(Answer::no());
+                    }
+                }
+                Ok(Answer::yes())
+            }
+        })
+    }
+
+    /// Asks through a callback that blocks, on a thread of its own.
+    ///
+    /// A question that is withdrawn cannot be taken back from such a callback:
+    /// it goes on, and its answer is thrown away. While [`BLOCKED_THREADS`] of
+    /// them are at work, further questions get no answer.
+    pub fn blocking<F>(callback: F) -> Self
+    where
+        F: Fn(Question) -> Result<Answer, ApproverError> + Send + Sync + 'static,
+    {
+        let callback = Arc::new(callback);
+        let busy = Arc::new(AtomicUsize::new(0));
+        Self::new(move |question| {
+            let answer = start(&callback, &busy, question);
+            async move {
+                answer?.await.unwrap_or_else(|_| {
+                    Err(ApproverError::new("the callback panicked; look at its log"))
+                })
+            }
+        })
+    }
+}
+
+type Reply = oneshot::Receiver<Result<Answer, ApproverError>>;
+
+/// Runs the callback on a new thread, unless too many run already.
+fn start<F>(
+    callback: &Arc<F>,
+    busy: &Arc<AtomicUsize>,
+    question: Question,
+) -> Result<Reply, ApproverError>
+where
+    F: Fn(Question) -> Result<Answer, ApproverError> + Send + Sync + 'static,
+{
+    let Some(seat) = Seat::take(busy) else {
+        return Err(ApproverError::new(format!(
+            "{BLOCKED_THREADS} earlier questions have no answer yet; answer those first"
+        )));
+    };
+    let callback = Arc::clone(callback);
+    let (reply, answer) = oneshot::channel();
+    std::thread::Builder::new()
+        .name("approval".to_owned())
+        .spawn(move || {
+            let given = callback(question);
+            // Free before anybody can know of the answer and ask again.
+            drop(seat);
+            // Nobody waits for the answer to a question that was withdrawn.
+            let _ = reply.send(given);
+        })
+        .map_err(|error| {
+            ApproverError::new(format!("no thread could be started to ask: {error}"))
+        })?;
+    Ok(answer)
+}
+
+/// One of the callbacks that may run at once.
+struct Seat(Arc<AtomicUsize>);
+
+impl Seat {
+    fn take(busy: &Arc<AtomicUsize>) -> Option<Self> {
+        busy.fetch_update(Ordering::AcqRel, Ordering::Acquire, |busy| {
+            (busy < BLOCKED_THREADS).then_some(busy + 1)
+        })
+        .ok()
+        .map(|_| Self(Arc::clone(busy)))
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl fmt::Debug for Interactive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Interactive")
+    }
+}
+
+#[async_trait]
+impl Approver for Interactive {
+    async fn ask(&self, question: &Question) -> Result<Answer, ApproverError> {
+        (self.0)(question.clone()).await
+    }
+}

@@ -1,0 +1,334 @@
+//! [`Desk`]: where questions are brought and permits are issued.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::future::{BoxFuture, FutureExt as _, Shared, WeakShared};
+
+use super::grants::{self, Standing};
+use super::limits::{LINE_BYTES, NOTE_BYTES};
+use super::{Answer, Approver, ApproverError, Fingerprint, Grant, Grants, Permit, Question, text};
+use crate::Refusal;
+
+/// Where questions are brought.
+///
+/// What is granted already is not asked; of a call that is granted in part only
+/// the rest is. Equal questions at once are asked once, and the answer reaches
+/// everybody who waits. Who stops waiting, by dropping the future, withdraws
+/// nothing while another waits; the last one does.
+///
+/// A permit says that somebody agreed, not that it is allowed: a denial of any
+/// layer stands, and whoever holds the permit judges the call again.
+///
+/// Clones are one desk.
+///
+/// ```
+/// use std::sync::Arc;
+/// use permissions::approval::{Desk, Grants, Strict};
+/// use permissions::{Question, Refusal};
+///
+/// let desk = Desk::new(Arc::new(Strict), Grants::new());
+/// let question = Question::for_tool("s1", "send_mail", serde_json::json!({}));
+/// let refusal = futures::executor::block_on(desk.authorize(question)).unwrap_err();
+/// assert_eq!(
+///     refusal.to_string(),
+///     "send_mail() was not approved: Strict mode: send_mail requires approval"
+/// );
+/// ```
+#[derive(Debug, Clone)]
+pub struct Desk {
+    approver: Arc<dyn Approver>,
+    grants: Grants,
+    remember_denials: bool,
+    flights: Arc<Flights>,
+}
+
+impl Desk {
+    /// A desk where `approver` answers.
+    pub fn new(approver: Arc<dyn Approver>, grants: Grants) -> Self {
+        Self {
+            approver,
+            grants,
+            remember_denials: false,
+            flights: Arc::default(),
+        }
+    }
+
+    /// A desk like this one where only the grants given under the policy of this
+    /// name count. Give it another name when the rules change, and what was
+    /// granted under the old ones is asked again.
+    #[must_use]
+    pub fn policy_id(mut self, policy: impl Into<Arc<str>>) -> Self {
+        self.grants = self.grants.for_policy(policy);
+        self
+    }
+
+    /// A desk like this one that does or does not remember a no. Unless told to,
+    /// it does not: who says no is asked again.
+    #[must_use]
+    pub fn remember_denials(mut self, remember: bool) -> Self {
+        self.remember_denials = remember;
+        self.flights = Arc::default();
+        self
+    }
+
+    /// What is remembered, as far as it counts here.
+    pub fn grants(&self) -> &Grants {
+        &self.grants
+    }
+
+    /// The questions that wait for an answer, the oldest first.
+    pub fn pending(&self) -> Vec<Pending> {
+        let mut pending: Vec<_> = self
+            .flights
+            .lock()
+            .values()
+            .map(|flight| flight.pending.clone())
+            .collect();
+        pending.sort_unstable_by_key(|pending| pending.id);
+        pending
+    }
+
+    /// Gets a yes for everything that is asked.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::Declined`] if somebody said no, [`Refusal::ApprovalRequired`]
+    /// if nobody could be asked.
+    pub async fn authorize(&self, question: Question) -> Result<Permit, Refusal> {
+        loop {
+            let standing = self.grants.standing(&question);
+            if let Some(denial) = self.counts(&standing) {
+                return Err(Refusal::Declined {
+                    what: question.what(),
+                    note: denial.note.clone().unwrap_or_default(),
+                });
+            }
+            if let Some(first) = standing.by.first().filter(|_| standing.open.is_empty()) {
+                let id = self.flights.number();
+                return Ok(Permit::granted(id, &question, *first, standing.by.clone()));
+            }
+            let Some(flight) = self.join(&question, &standing) else {
+                continue;
+            };
+            let settled = flight.await;
+            return match &settled.answer {
+                Ok(answer) if answer.approved => {
+                    if !self.still_stands(&question, &standing) {
+                        continue;
+                    }
+                    Ok(Permit::answered(
+                        self.flights.number(),
+                        &question,
+                        standing.by,
+                        settled.note.clone(),
+                        settled.waited,
+                    ))
+                }
+                Ok(_) => Err(Refusal::Declined {
+                    what: question.what(),
+                    note: settled.note.clone().unwrap_or_default(),
+                }),
+                Err(error) => Err(Refusal::ApprovalRequired {
+                    what: question.what(),
+                    why: text::cut(&error.to_string(), NOTE_BYTES).into_owned(),
+                }),
+            };
+        }
+    }
+
+    /// Whether what was not asked, since it was granted, is granted still: a
+    /// grant may have been revoked, or have expired, while somebody thought about
+    /// the rest.
+    fn still_stands(&self, question: &Question, before: &Standing) -> bool {
+        if before.by.is_empty() {
+            return true;
+        }
+        let now = self.grants.standing(question);
+        self.counts(&now).is_none() && now.open.iter().all(|item| before.open.contains(item))
+    }
+
+    /// The remembered no, if this desk heeds it.
+    fn counts<'a>(&self, standing: &'a Standing) -> Option<&'a Grant> {
+        standing.denial.as_ref().filter(|_| self.remember_denials)
+    }
+
+    /// Waits with those who ask the same already, or asks. `None` if what is
+    /// granted has changed since `standing` was found.
+    fn join(&self, question: &Question, standing: &Standing) -> Option<Asking> {
+        let open = standing.open.iter();
+        let asked = open.filter_map(|item| question.asked.get(*item).cloned());
+        let part = question.clone().only(asked.collect());
+        let call = question.fingerprint();
+        let key = Key {
+            policy: self.grants.policy().cloned(),
+            call,
+            shown: part.shown_fingerprint(),
+        };
+
+        let mut flights = self.flights.lock();
+        if let Some(flight) = flights.get(&key).and_then(|flight| flight.shared.upgrade()) {
+            return Some(flight);
+        }
+        // One that ended a moment ago has left a grant before it left the list.
+        if self.grants.standing(question) != *standing {
+            return None;
+        }
+        let pending = Pending {
+            id: self.flights.number(),
+            question: Arc::new(part),
+        };
+        let landing = Landing {
+            flights: Arc::clone(&self.flights),
+            key: key.clone(),
+            id: pending.id,
+        };
+        let desk = self.clone();
+        let open = standing.open.clone();
+        let asking = Arc::clone(&pending.question);
+        let shared = async move {
+            // Gone from the list when this ends, or is dropped.
+            let _landing = landing;
+            Arc::new(desk.ask(&asking, call, open).await)
+        }
+        .boxed()
+        .shared();
+        if let Some(weak) = shared.downgrade() {
+            flights.insert(
+                key,
+                Flight {
+                    pending,
+                    shared: weak,
+                },
+            );
+        }
+        Some(shared)
+    }
+
+    /// Asks, and remembers the answer.
+    async fn ask(&self, question: &Question, call: Fingerprint, items: Vec<usize>) -> Settled {
+        let begun = Instant::now();
+        // Within the future, so that a panic before its first wait is caught too.
+        let answer = async { self.approver.ask(question).await };
+        let answer = AssertUnwindSafe(answer).catch_unwind().await;
+        let answer = answer.unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
+        let waited = begun.elapsed();
+        let Ok(given) = &answer else {
+            return Settled {
+                answer,
+                note: None,
+                waited,
+            };
+        };
+        let mut note = grants::note(given);
+        if given.approved || self.remember_denials {
+            let recorded = self.grants.record_part(question, call, items, given);
+            if let Err(why) = recorded {
+                let said = note.map_or_else(String::new, |note| format!("{note} "));
+                note = Some(format!("{said}(not remembered: {why})"));
+            }
+        }
+        Settled {
+            answer,
+            note,
+            waited,
+        }
+    }
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> ApproverError {
+    let message = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("for no known reason");
+    let message = text::line(message, LINE_BYTES);
+    ApproverError::new(format!(
+        "the approver panicked ({message}); look at its log"
+    ))
+}
+
+/// A question that waits for an answer.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Pending {
+    /// Its number, given once by the desk.
+    pub id: u64,
+    /// What is asked.
+    pub question: Arc<Question>,
+}
+
+/// How a question ended, for all who waited.
+struct Settled {
+    answer: Result<Answer, ApproverError>,
+    note: Option<String>,
+    waited: Duration,
+}
+
+/// The answer on its way to all who wait.
+type Asking = Shared<BoxFuture<'static, Arc<Settled>>>;
+
+/// What makes two calls one flight.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    /// For which the answer is remembered.
+    policy: Option<Arc<str>>,
+    call: Fingerprint,
+    /// What is asked of the call.
+    shown: Fingerprint,
+}
+
+/// The questions that wait for an answer.
+#[derive(Default)]
+struct Flights {
+    numbers: AtomicU64,
+    by_key: Mutex<HashMap<Key, Flight>>,
+}
+
+struct Flight {
+    pending: Pending,
+    /// Weak: those who wait keep it alive, and nobody else.
+    shared: WeakShared<BoxFuture<'static, Arc<Settled>>>,
+}
+
+impl Flights {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Flight>> {
+        self.by_key.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for Flights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Flights").field(&self.lock().len()).finish()
+    }
+}
+
+/// Takes a flight off the list when it ends, whichever way.
+struct Landing {
+    flights: Arc<Flights>,
+    key: Key,
+    id: u64,
+}
+
+impl Drop for Landing {
+    fn drop(&mut self) {
+        let mut flights = self.flights.lock();
+        // Another may have begun under this key since the last one stopped
+        // waiting.
+        if flights
+            .get(&self.key)
+            .is_some_and(|flight| flight.pending.id == self.id)
+        {
+            flights.remove(&self.key);
+        }
+    }
+}

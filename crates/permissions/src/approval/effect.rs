@@ -1,0 +1,287 @@
+//! [`Effect`]: exactly what would happen.
+
+use std::fmt;
+
+use backend_core::ops::ContentHash;
+use serde::{Serialize, Serializer};
+
+use super::limits::EFFECT_BYTES;
+use super::text;
+
+mod diff;
+
+/// Exactly what would happen, for the one who is asked.
+///
+/// `Display` shows it in full as far as it is not cut, safe to print: nothing in
+/// it can move a cursor or pass for a line that is not part of it.
+///
+/// ```
+/// use permissions::approval::Effect;
+///
+/// let effect = Effect::diff("/notes.md", b"one\ntwo\n", b"one\n2\n");
+/// assert_eq!(effect.description(), "Edit /notes.md: replace 3 chars with 1 chars");
+/// assert!(effect.to_string().ends_with("-two\n+2"));
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Effect {
+    /// What the description says.
+    #[default]
+    None,
+    /// A file is read.
+    #[non_exhaustive]
+    Read {
+        /// Which.
+        path: String,
+    },
+    /// A directory is listed or searched.
+    #[non_exhaustive]
+    List {
+        /// Which.
+        path: String,
+        /// For what.
+        pattern: String,
+    },
+    /// A file is changed.
+    #[non_exhaustive]
+    Diff {
+        /// Which.
+        path: String,
+        /// The change as a unified diff, or in words if it is none of text. At
+        /// most [`EFFECT_BYTES`] long, and it says if something is missing.
+        text: String,
+        /// The hash of what the file holds.
+        #[serde(serialize_with = "as_text")]
+        old: ContentHash,
+        /// The hash of what it is to hold.
+        #[serde(serialize_with = "as_text")]
+        new: ContentHash,
+        /// How much is taken out.
+        removed: Amount,
+        /// How much comes in its place.
+        added: Amount,
+    },
+    /// A file is written.
+    #[non_exhaustive]
+    Write {
+        /// Which.
+        path: String,
+        /// How many bytes.
+        bytes: u64,
+        /// The same in characters where it is text, else in bytes.
+        amount: Amount,
+        /// Their hash.
+        #[serde(serialize_with = "as_text")]
+        hash: ContentHash,
+        /// Whether there is no such file yet.
+        new: bool,
+        /// The hash of what it replaces, if there is something.
+        #[serde(serialize_with = "as_text_if")]
+        old: Option<ContentHash>,
+        /// The content, or how it differs from what it replaces, as
+        /// [`Diff`](Self::Diff) has it.
+        text: String,
+    },
+    /// A file or directory is deleted.
+    #[non_exhaustive]
+    Delete {
+        /// Which.
+        path: String,
+    },
+    /// A file or directory is moved.
+    #[non_exhaustive]
+    Move {
+        /// From here.
+        from: String,
+        /// To here.
+        to: String,
+    },
+    /// A file or directory is copied.
+    #[non_exhaustive]
+    Copy {
+        /// From here.
+        from: String,
+        /// To here.
+        to: String,
+    },
+    /// This command line is run.
+    Command(String),
+}
+
+/// How much text or data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "each name is the unit")]
+pub enum Amount {
+    Chars(u64),
+    Bytes(u64),
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Chars(n) => write!(f, "{n} chars"),
+            Self::Bytes(n) => write!(f, "{n} bytes"),
+        }
+    }
+}
+
+impl Amount {
+    fn of(content: &[u8]) -> Self {
+        match std::str::from_utf8(content) {
+            Ok(text) => Self::Chars(text.chars().count() as u64),
+            Err(_) => Self::Bytes(content.len() as u64),
+        }
+    }
+}
+
+impl Effect {
+    /// Reading the file at `path`.
+    pub fn read(path: impl Into<String>) -> Self {
+        Self::Read { path: path.into() }
+    }
+
+    /// Looking for `pattern` in the directory at `path`.
+    pub fn list(path: impl Into<String>, pattern: impl Into<String>) -> Self {
+        Self::List {
+            path: path.into(),
+            pattern: pattern.into(),
+        }
+    }
+
+    /// The change from `old` to `new` of the file at `path`.
+    pub fn diff(path: &str, old: &[u8], new: &[u8]) -> Self {
+        let (removed, added) = diff::changed(old, new);
+        Self::Diff {
+            path: path.to_owned(),
+            text: diff::unified(path, Some(old), new),
+            old: ContentHash::of(old),
+            new: ContentHash::of(new),
+            removed,
+            added,
+        }
+    }
+
+    /// Tells a [`Diff`](Self::Diff) how many characters the edit itself names,
+    /// where that is more than what differs.
+    #[must_use]
+    pub fn replacing(mut self, old_chars: u64, new_chars: u64) -> Self {
+        if let Self::Diff { removed, added, .. } = &mut self {
+            *removed = Amount::Chars(old_chars);
+            *added = Amount::Chars(new_chars);
+        }
+        self
+    }
+
+    /// Writing `new` to the file at `path`, which holds `old` if there is one.
+    pub fn write(path: &str, old: Option<&[u8]>, new: &[u8]) -> Self {
+        Self::Write {
+            path: path.to_owned(),
+            bytes: new.len() as u64,
+            amount: Amount::of(new),
+            hash: ContentHash::of(new),
+            new: old.is_none(),
+            old: old.map(ContentHash::of),
+            text: diff::unified(path, old, new),
+        }
+    }
+
+    /// Deleting what is at `path`.
+    pub fn delete(path: impl Into<String>) -> Self {
+        Self::Delete { path: path.into() }
+    }
+
+    /// Moving what is at `from` to `to`.
+    pub fn rename(from: impl Into<String>, to: impl Into<String>) -> Self {
+        Self::Move {
+            from: from.into(),
+            to: to.into(),
+        }
+    }
+
+    /// Copying what is at `from` to `to`.
+    pub fn copy(from: impl Into<String>, to: impl Into<String>) -> Self {
+        Self::Copy {
+            from: from.into(),
+            to: to.into(),
+        }
+    }
+
+    /// Running a command line.
+    pub fn command(line: impl Into<String>) -> Self {
+        Self::Command(line.into())
+    }
+
+    /// In one line, what would happen; empty for [`None`](Self::None). Paths and
+    /// commands stand in it as they are: it is not safe to print.
+    pub fn description(&self) -> String {
+        match self {
+            Self::None => String::new(),
+            Self::Read { path } => format!("Read from {path}"),
+            Self::List { path, pattern } => format!("List file paths in {path} matching {pattern}"),
+            Self::Diff {
+                path,
+                removed,
+                added,
+                ..
+            } => format!("Edit {path}: replace {removed} with {added}"),
+            Self::Write { path, amount, .. } => format!("Write {amount} to {path}"),
+            Self::Delete { path } => format!("Delete {path}"),
+            Self::Move { from, to } => format!("Move {from} to {to}"),
+            Self::Copy { from, to } => format!("Copy {from} to {to}"),
+            Self::Command(line) => format!("Run {line}"),
+        }
+    }
+
+    /// What makes two effects the same: what a call says, content by its hash.
+    pub(super) fn identity(&self) -> serde_json::Value {
+        use serde_json::json;
+        match self {
+            Self::None => json!(null),
+            Self::Read { path } => json!(["read", path]),
+            Self::List { path, pattern } => json!(["list", path, pattern]),
+            // What an edit makes of the file depends on what is in it.
+            Self::Diff { path, old, new, .. } => {
+                json!(["edit", path, old.to_string(), new.to_string()])
+            }
+            // What a write makes of it does not.
+            Self::Write { path, hash, .. } => json!(["write", path, hash.to_string()]),
+            Self::Delete { path } => json!(["delete", path]),
+            Self::Move { from, to } => json!(["move", from, to]),
+            Self::Copy { from, to } => json!(["copy", from, to]),
+            Self::Command(line) => json!(["command", line]),
+        }
+    }
+}
+
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Diff { text, .. } | Self::Write { text, .. } => {
+                f.write_str(&text::block(text.trim_end_matches('\n'), "", ""))
+            }
+            Self::Command(line) => {
+                // Cut last, so that the line that says so has no prompt before it.
+                let shown = text::block(line, "$ ", "> ");
+                f.write_str(&text::cut_lines(&shown, EFFECT_BYTES))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn as_text<S: Serializer>(hash: &ContentHash, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(hash)
+}
+
+fn as_text_if<S: Serializer>(hash: &Option<ContentHash>, to: S) -> Result<S::Ok, S::Error> {
+    match hash {
+        Some(hash) => to.collect_str(hash),
+        None => to.serialize_none(),
+    }
+}
+
+#[cfg(test)]
+#[path = "effect_tests.rs"]
+mod tests;

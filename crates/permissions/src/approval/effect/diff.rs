@@ -1,0 +1,175 @@
+//! Unified diffs that take bounded time and space.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use backend_core::ops::ContentHash;
+use similar::{ChangeTag, TextDiff};
+
+use super::Amount;
+use crate::approval::limits::{DIFF_BYTES, DIFF_TIME, EFFECT_BYTES, LINE_BYTES};
+use crate::approval::text;
+
+/// Lines that are shown on either side of a change.
+const CONTEXT: usize = 3;
+
+/// How many characters, or bytes if one side is not text, differ between the
+/// common beginning and the common end.
+pub(super) fn changed(old: &[u8], new: &[u8]) -> (Amount, Amount) {
+    let mut start = common_prefix(old, new);
+    let (old_rest, new_rest) = (&old[start..], &new[start..]);
+    let mut end = common_suffix(old_rest, new_rest);
+    // A character that differs in its last byte only differs as a whole.
+    while start > 0 && (is_inner(old, start) || is_inner(new, start)) {
+        start -= 1;
+    }
+    while end > 0 && (is_inner(old, old.len() - end) || is_inner(new, new.len() - end)) {
+        end -= 1;
+    }
+    let (old, new) = (&old[start..old.len() - end], &new[start..new.len() - end]);
+    match (Amount::of(old), Amount::of(new)) {
+        (Amount::Chars(removed), Amount::Chars(added)) => {
+            (Amount::Chars(removed), Amount::Chars(added))
+        }
+        _ => (
+            Amount::Bytes(old.len() as u64),
+            Amount::Bytes(new.len() as u64),
+        ),
+    }
+}
+
+/// Whether a character would be torn apart before the byte at `at`.
+fn is_inner(bytes: &[u8], at: usize) -> bool {
+    bytes
+        .get(at)
+        .is_some_and(|byte| byte & 0b1100_0000 == 0b1000_0000)
+}
+
+fn common_prefix(one: &[u8], two: &[u8]) -> usize {
+    one.iter().zip(two).take_while(|(a, b)| a == b).count()
+}
+
+fn common_suffix(one: &[u8], two: &[u8]) -> usize {
+    let pairs = one.iter().rev().zip(two.iter().rev());
+    pairs.take_while(|(a, b)| a == b).count()
+}
+
+/// The change from `old` to `new` as a unified diff, at most [`EFFECT_BYTES`]
+/// long; in words if it is too large or not text.
+pub(super) fn unified(path: &str, old: Option<&[u8]>, new: &[u8]) -> String {
+    let before = old.unwrap_or_default();
+    if old == Some(new) {
+        return "nothing changes".to_owned();
+    }
+    let window = Window::new(before, new);
+    let (Some(old_text), Some(new_text)) = (
+        shown(&before[window.old.clone()]),
+        shown(&new[window.new.clone()]),
+    ) else {
+        return in_words(old, new);
+    };
+    let name = text::line(path, LINE_BYTES);
+    let from = if old.is_some() { &name } else { "/dev/null" };
+    let mut diff = format!("--- {from}\n+++ {name}\n");
+    write_hunks(&mut diff, old_text, new_text, window.lines_before);
+    text::cut_lines(&diff, EFFECT_BYTES).into_owned()
+}
+
+/// The text, if it is some that can be shown.
+fn shown(bytes: &[u8]) -> Option<&str> {
+    if bytes.len() > DIFF_BYTES || bytes.contains(&0) {
+        return None;
+    }
+    std::str::from_utf8(bytes).ok()
+}
+
+fn in_words(old: Option<&[u8]>, new: &[u8]) -> String {
+    let after = format!("{} bytes (sha256 {})", new.len(), ContentHash::of(new));
+    match old {
+        None => format!("a new file of {after}, which cannot be shown as text"),
+        Some(old) => format!(
+            "{} bytes (sha256 {}) become {after}; the change cannot be shown as text",
+            old.len(),
+            ContentHash::of(old),
+        ),
+    }
+}
+
+/// The part of two contents that differs, in whole lines, with context. Finding
+/// it is linear and needs no memory, so that a small change in a large file is
+/// shown all the same.
+struct Window {
+    old: Range<usize>,
+    new: Range<usize>,
+    lines_before: usize,
+}
+
+impl Window {
+    fn new(old: &[u8], new: &[u8]) -> Self {
+        let prefix = common_prefix(old, new);
+        let suffix = common_suffix(&old[prefix..], &new[prefix..]);
+        // What is common to both can be measured in either.
+        let start = line_start(old, prefix, CONTEXT);
+        let end = old.len() - suffix;
+        let suffix = old.len() - line_end(old, end, CONTEXT);
+        Self {
+            old: start..old.len() - suffix,
+            new: start..new.len() - suffix,
+            lines_before: old[..start].iter().filter(|byte| **byte == b'\n').count(),
+        }
+    }
+}
+
+/// Where the line begins that stands `lines` before the one with `at`.
+fn line_start(bytes: &[u8], at: usize, lines: usize) -> usize {
+    let ends = (0..at).rev().filter(|at| bytes[*at] == b'\n');
+    ends.take(lines + 1).nth(lines).map_or(0, |end| end + 1)
+}
+
+/// Where the line ends that stands `lines` after the one with `at`.
+fn line_end(bytes: &[u8], at: usize, lines: usize) -> usize {
+    let ends = (at..bytes.len()).filter(|at| bytes[*at] == b'\n');
+    ends.take(lines + 1)
+        .nth(lines)
+        .map_or(bytes.len(), |end| end + 1)
+}
+
+fn write_hunks(to: &mut String, old: &str, new: &str, lines_before: usize) {
+    // Split here: the crate would also split at a lone carriage return, and put
+    // what follows it on the same shown line.
+    let old: Vec<&str> = old.split_inclusive('\n').collect();
+    let new: Vec<&str> = new.split_inclusive('\n').collect();
+    let diff = TextDiff::configure()
+        .timeout(DIFF_TIME)
+        .diff_slices(&old, &new);
+    for group in diff.grouped_ops(CONTEXT) {
+        let (Some(first), Some(last)) = (group.first(), group.last()) else {
+            continue;
+        };
+        let old = range(lines_before, first.old_range().start..last.old_range().end);
+        let new = range(lines_before, first.new_range().start..last.new_range().end);
+        // Writing to a string cannot fail.
+        let _ = writeln!(to, "@@ -{old} +{new} @@");
+        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+            to.push(match change.tag() {
+                ChangeTag::Delete => '-',
+                ChangeTag::Insert => '+',
+                ChangeTag::Equal => ' ',
+            });
+            let line = change.value();
+            to.push_str(line);
+            if !line.ends_with('\n') {
+                to.push_str("\n\\ No newline at end of file\n");
+            }
+        }
+    }
+}
+
+/// A range of lines as a hunk's head has it.
+fn range(before: usize, lines: Range<usize>) -> String {
+    match lines.len() {
+        0 => format!("{},0", before + lines.start),
+        1 => format!("{}", before + lines.start + 1),
+        len => format!("{},{len}", before + lines.start + 1),
+    }
+}

@@ -1,0 +1,330 @@
+//! [`Grants`]: what was answered and still holds.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use super::limits::{GRANTS, LINE_BYTES, NOTE_BYTES};
+use super::{Answer, Asked, Fingerprint, Question, Remember, text};
+
+mod key;
+mod saved;
+
+pub use key::{GrantKey, NotRemembered, PatternOf};
+pub use saved::{Grant, GrantId, GrantsError};
+
+use key::Matcher;
+
+/// What time it is.
+type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
+
+/// Answers that still hold. Clones are one store.
+///
+/// A grant is the memory of an answer, no rule: it spares a question, and never
+/// outweighs a denial. At most [`GRANTS`] are kept.
+///
+/// ```
+/// use backend_core::VPath;
+/// use permissions::approval::{Answer, Asked, Grants, Question, Remember};
+/// use permissions::{Op, Target};
+///
+/// let at = |path: &str| Ok::<_, backend_core::PathError>(
+///     Asked::new(Op::Write, Target::Path(VPath::parse(path)?)));
+/// let grants = Grants::new();
+/// let answer = Answer::yes().remember(Remember::Prefix(VPath::parse("/src")?));
+/// let id = grants.record(&Question::new("s1", vec![at("/src/a")?]), &answer)?;
+///
+/// assert!(grants.covers("s1", &at("/src/deep/b")?));
+/// assert!(!grants.covers("s1", &at("/srcs")?) && !grants.covers("s2", &at("/src/a")?));
+///
+/// let saved = grants.to_json();
+/// assert!(grants.revoke(id.expect("a grant")));
+/// assert!(!grants.covers("s1", &at("/src/a")?));
+/// assert!(Grants::from_json(&saved)?.covers("s1", &at("/src/a")?));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Grants {
+    store: Arc<Mutex<Store>>,
+    clock: Clock,
+    /// The policy whose grants this handle sees and makes.
+    policy: Option<Arc<str>>,
+}
+
+#[derive(Default)]
+struct Store {
+    next: u64,
+    /// The oldest first.
+    kept: Vec<Kept>,
+}
+
+struct Kept {
+    grant: Grant,
+    matcher: Matcher,
+}
+
+/// What grants say about a question.
+#[derive(PartialEq)]
+pub(super) struct Standing {
+    /// What no grant covers: positions in what is asked.
+    pub(super) open: Vec<usize>,
+    /// The grants that cover the rest.
+    pub(super) by: Vec<GrantId>,
+    /// A remembered no to any of it.
+    pub(super) denial: Option<Grant>,
+}
+
+impl Default for Grants {
+    fn default() -> Self {
+        Self::with_clock(Arc::new(SystemTime::now))
+    }
+}
+
+impl Grants {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An empty store that takes the time from `clock`.
+    pub fn with_clock(clock: Arc<dyn Fn() -> SystemTime + Send + Sync>) -> Self {
+        Self {
+            store: Arc::default(),
+            clock,
+            policy: None,
+        }
+    }
+
+    /// The same store, seen by the policy of this name: what it records counts
+    /// for that policy alone, and what others recorded does not count for it.
+    #[must_use]
+    pub fn for_policy(&self, policy: impl Into<Arc<str>>) -> Self {
+        Self {
+            policy: Some(policy.into()),
+            ..self.clone()
+        }
+    }
+
+    /// The policy whose grants this handle sees and makes.
+    pub fn policy(&self) -> Option<&Arc<str>> {
+        self.policy.as_ref()
+    }
+
+    /// Remembers an answer, yes or no, as its [`Remember`] says. `None` if it
+    /// says not to, or only for no time at all. An equal grant is replaced.
+    ///
+    /// # Errors
+    ///
+    /// [`NotRemembered`] if the scope does not cover what was asked, or is no
+    /// scope at all. Nothing is remembered then.
+    pub fn record(
+        &self,
+        question: &Question,
+        answer: &Answer,
+    ) -> Result<Option<GrantId>, NotRemembered> {
+        let items = (0..question.asked.len()).collect();
+        self.record_part(question, question.fingerprint(), items, answer)
+    }
+
+    /// As [`record`](Self::record), for a question that is part of a greater one
+    /// with this fingerprint, of which it asks the `items`.
+    pub(super) fn record_part(
+        &self,
+        question: &Question,
+        fingerprint: Fingerprint,
+        items: Vec<usize>,
+        answer: &Answer,
+    ) -> Result<Option<GrantId>, NotRemembered> {
+        if answer.remember == Remember::No {
+            return Ok(None);
+        }
+        let key = GrantKey::new(&answer.remember, fingerprint, items, &question.asked)?;
+        let matcher = Matcher::new(&key)?;
+        if !question
+            .asked
+            .iter()
+            .all(|asked| matcher.covers(&key, asked))
+        {
+            return Err(NotRemembered::TooNarrow);
+        }
+        let now = (self.clock)();
+        // A time that is further away than time goes is no limit.
+        let expires = answer.expires_in.and_then(|time| now.checked_add(time));
+        if expires.is_some_and(|expires| expires <= now) {
+            return Ok(None);
+        }
+        let mut store = self.lock();
+        let grant = Grant {
+            id: GrantId::new(store.next),
+            session: question.session.to_string(),
+            key,
+            approved: answer.approved,
+            what: text::line(&question.description, LINE_BYTES),
+            note: note(answer),
+            created: now,
+            expires,
+            policy: self.policy.as_deref().map(str::to_owned),
+        };
+        let id = grant.id;
+        store.next = store.next.saturating_add(1);
+        store.add(Kept { grant, matcher }, now);
+        Ok(Some(id))
+    }
+
+    /// Whether a yes of `session` covers `asked`, and no remembered no does.
+    /// Grants for [one call](Remember::Call) do not count: whether this is that
+    /// call is not known here.
+    pub fn covers(&self, session: &str, asked: &Asked) -> bool {
+        self.lookup(session, asked)
+            .is_some_and(|grant| grant.approved)
+    }
+
+    /// The grant of `session` that speaks about `asked`: a no before a yes, and
+    /// among equals the oldest.
+    pub fn lookup(&self, session: &str, asked: &Asked) -> Option<Grant> {
+        let now = (self.clock)();
+        let store = self.lock();
+        let mut found = None;
+        for kept in self.applying(&store, session, now) {
+            if kept.matcher.covers_alone(&kept.grant.key, asked) {
+                if !kept.grant.approved {
+                    return Some(kept.grant.clone());
+                }
+                found = found.or(Some(&kept.grant));
+            }
+        }
+        found.cloned()
+    }
+
+    /// What the grants say about a question.
+    pub(super) fn standing(&self, question: &Question) -> Standing {
+        let fingerprint = question.fingerprint();
+        let now = (self.clock)();
+        let store = self.lock();
+        let mut standing = Standing {
+            open: Vec::new(),
+            by: Vec::new(),
+            denial: None,
+        };
+        let mut take = |item: Option<usize>| {
+            let covers = |kept: &&Kept| {
+                let asked = item.and_then(|item| question.asked.get(item));
+                let key = &kept.grant.key;
+                key.is_call(fingerprint, item)
+                    || asked.is_some_and(|asked| kept.matcher.covers_alone(key, asked))
+            };
+            let (mut yes, mut no) = (None, None);
+            for kept in self.applying(&store, &question.session, now).filter(covers) {
+                match kept.grant.approved {
+                    true => yes = yes.or(Some(kept.grant.id)),
+                    false => no = Some(kept.grant.clone()),
+                }
+            }
+            // Where a no was said too, a yes does not spare the question.
+            let yes = yes.filter(|_| no.is_none());
+            standing.denial = standing.denial.take().or(no);
+            match yes {
+                Some(id) if !standing.by.contains(&id) => standing.by.push(id),
+                Some(_) => {}
+                None => standing.open.extend(item),
+            }
+        };
+        if question.asked.is_empty() {
+            take(None);
+        }
+        (0..question.asked.len()).for_each(|item| take(Some(item)));
+        standing
+    }
+
+    /// Everything that still holds, the oldest first, of every session and
+    /// policy.
+    pub fn list(&self) -> Vec<Grant> {
+        let now = (self.clock)();
+        let store = self.lock();
+        let holding = store.kept.iter().filter(|kept| kept.grant.holds(now));
+        holding.map(|kept| kept.grant.clone()).collect()
+    }
+
+    /// Takes back one grant. `false` if there is none with this number.
+    pub fn revoke(&self, id: GrantId) -> bool {
+        self.forget(|grant| grant.id == id) > 0
+    }
+
+    /// Takes back all grants of a session, and says how many.
+    pub fn clear(&self, session: &str) -> usize {
+        self.forget(|grant| grant.session == session)
+    }
+
+    /// Drops what has expired, and says how much that was. Expired grants do not
+    /// count, dropped or not.
+    pub fn expire(&self) -> usize {
+        let now = (self.clock)();
+        self.forget(|grant| grant.has_expired(now))
+    }
+
+    /// How many there are, expired ones included.
+    pub fn len(&self) -> usize {
+        self.lock().kept.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn forget(&self, which: impl Fn(&Grant) -> bool) -> usize {
+        let mut store = self.lock();
+        let before = store.kept.len();
+        store.kept.retain(|kept| !which(&kept.grant));
+        before - store.kept.len()
+    }
+
+    /// What holds for a session under this handle's policy.
+    fn applying<'a>(
+        &'a self,
+        store: &'a Store,
+        session: &'a str,
+        now: SystemTime,
+    ) -> impl Iterator<Item = &'a Kept> {
+        store.kept.iter().filter(move |kept| {
+            let grant = &kept.grant;
+            grant.session == session
+                && grant.policy.as_deref() == self.policy.as_deref()
+                && grant.holds(now)
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store {
+    fn add(&mut self, new: Kept, now: SystemTime) {
+        self.kept.retain(|kept| !kept.grant.is_like(&new.grant));
+        if self.kept.len() >= GRANTS {
+            self.kept.retain(|kept| !kept.grant.has_expired(now));
+        }
+        while self.kept.len() >= GRANTS {
+            // A no goes last: without it a wider yes would count again.
+            let oldest = self.kept.iter().position(|kept| kept.grant.approved);
+            self.kept.remove(oldest.unwrap_or(0));
+        }
+        self.kept.push(new);
+    }
+}
+
+/// The answer's note, if it says anything.
+pub(super) fn note(answer: &Answer) -> Option<String> {
+    let note = answer.note.as_deref().filter(|note| !note.is_empty())?;
+    Some(text::cut(note, NOTE_BYTES).into_owned())
+}
+
+impl fmt::Debug for Grants {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Grants")
+            .field("len", &self.len())
+            .field("policy", &self.policy)
+            .finish()
+    }
+}

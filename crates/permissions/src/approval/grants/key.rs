@@ -1,0 +1,307 @@
+//! [`GrantKey`]: what a grant covers.
+
+use backend_core::VPath;
+use backend_core::search::Glob;
+use serde::{Deserialize, Serialize};
+
+use crate::approval::limits::{GRANT_TARGETS, GRANT_TEXT_BYTES};
+use crate::approval::{Asked, Fingerprint, Remember};
+use crate::rules::{PathPattern, PatternError};
+use crate::{Op, Target};
+
+/// What a grant covers, in its session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "scope", rename_all = "lowercase", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum GrantKey {
+    /// One call, and of what it asks the items that were answered.
+    #[non_exhaustive]
+    Call {
+        /// Which call.
+        fingerprint: Fingerprint,
+        /// Positions in what it asks.
+        items: Vec<usize>,
+    },
+    /// These operations on these paths and command lines, as they are paired.
+    #[non_exhaustive]
+    Path {
+        /// The pairs.
+        asked: Vec<Asked>,
+    },
+    /// These operations at a path and beneath it.
+    #[non_exhaustive]
+    Prefix {
+        /// The operations.
+        ops: Vec<Op>,
+        /// The path.
+        #[serde(with = "crate::access::path_text")]
+        prefix: VPath,
+    },
+    /// These operations on what a pattern matches.
+    #[non_exhaustive]
+    Pattern {
+        /// The operations.
+        ops: Vec<Op>,
+        /// The pattern, as [`Remember::Pattern`] describes it.
+        pattern: String,
+        /// What it is matched against.
+        of: PatternOf,
+    },
+    /// These operations on anything.
+    #[non_exhaustive]
+    Session {
+        /// The operations.
+        ops: Vec<Op>,
+    },
+}
+
+/// What a pattern is matched against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PatternOf {
+    /// Paths.
+    Path,
+    /// Command lines.
+    Command,
+}
+
+/// Why an answer is not remembered. It holds for the call it was given to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotRemembered {
+    /// The scope does not cover what was asked.
+    #[error("the scope does not cover everything that was asked; choose one that does")]
+    TooNarrow,
+    /// A tool that does no operation known here was asked about.
+    #[error("this names no operation; remember the call itself")]
+    NoOperation,
+    /// The pattern is none.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+    /// There are too many targets.
+    #[error("more than {GRANT_TARGETS} targets are not remembered; choose a directory")]
+    TooMany,
+    /// A command line or a pattern is too long.
+    #[error("text of more than {GRANT_TEXT_BYTES} bytes is not remembered; remember the call")]
+    TooLong,
+}
+
+impl GrantKey {
+    /// The key for an answer to a question about `asked`.
+    pub(super) fn new(
+        remember: &Remember,
+        fingerprint: Fingerprint,
+        items: Vec<usize>,
+        asked: &[Asked],
+    ) -> Result<Self, NotRemembered> {
+        if asked.is_empty() && *remember != Remember::Call {
+            return Err(NotRemembered::NoOperation);
+        }
+        let ops = ops_of(asked);
+        Ok(match remember {
+            Remember::Call => Self::Call { fingerprint, items },
+            Remember::Path => Self::Path {
+                asked: asked.to_vec(),
+            },
+            Remember::Prefix(prefix) => Self::Prefix {
+                ops,
+                prefix: prefix.clone(),
+            },
+            Remember::Pattern(pattern) => Self::Pattern {
+                ops,
+                pattern: pattern.clone(),
+                of: match asked.first().map(|asked| &asked.target) {
+                    Some(Target::Command(_)) => PatternOf::Command,
+                    _ => PatternOf::Path,
+                },
+            },
+            Remember::Session => Self::Session { ops },
+            Remember::No => return Err(NotRemembered::TooNarrow),
+        })
+    }
+
+    /// Whether this is for the call with this fingerprint, and for that item of
+    /// it; for the call as such if it has no items.
+    pub(super) fn is_call(&self, of: Fingerprint, item: Option<usize>) -> bool {
+        let Self::Call { fingerprint, items } = self else {
+            return false;
+        };
+        *fingerprint == of
+            && match item {
+                Some(item) => items.contains(&item),
+                None => items.is_empty(),
+            }
+    }
+}
+
+/// The operations in `asked`, each once.
+fn ops_of(asked: &[Asked]) -> Vec<Op> {
+    let mut ops: Vec<Op> = asked.iter().map(|asked| asked.op).collect();
+    ops.sort_unstable();
+    ops.dedup();
+    ops
+}
+
+/// A key, ready to be matched.
+pub(super) struct Matcher(Option<Glob>);
+
+impl Matcher {
+    /// Checks a key and compiles what it needs.
+    pub(super) fn new(key: &GrantKey) -> Result<Self, NotRemembered> {
+        match key {
+            GrantKey::Path { asked } => {
+                if asked.len() > GRANT_TARGETS {
+                    return Err(NotRemembered::TooMany);
+                }
+                let long = |asked: &Asked| match &asked.target {
+                    Target::Command(line) => line.len() > GRANT_TEXT_BYTES,
+                    Target::Path(_) => false,
+                };
+                if asked.iter().any(long) {
+                    return Err(NotRemembered::TooLong);
+                }
+                Ok(Self(None))
+            }
+            GrantKey::Pattern { pattern, .. } if pattern.len() > GRANT_TEXT_BYTES => {
+                Err(NotRemembered::TooLong)
+            }
+            GrantKey::Pattern {
+                pattern,
+                of: PatternOf::Path,
+                ..
+            } => Ok(Self(Some(PathPattern::new(pattern)?.glob().clone()))),
+            _ => Ok(Self(None)),
+        }
+    }
+
+    /// Whether the key covers `asked`, given that the call is the one.
+    pub(super) fn covers(&self, key: &GrantKey, asked: &Asked) -> bool {
+        matches!(key, GrantKey::Call { .. }) || self.covers_alone(key, asked)
+    }
+
+    /// Whether the key covers `asked` in whatever call it is.
+    pub(super) fn covers_alone(&self, key: &GrantKey, asked: &Asked) -> bool {
+        match (key, &asked.target) {
+            (GrantKey::Call { .. }, _) => false,
+            (GrantKey::Path { asked: pairs }, _) => pairs.contains(asked),
+            (GrantKey::Prefix { ops, prefix }, Target::Path(path)) => {
+                ops.contains(&asked.op) && path.starts_with(prefix)
+            }
+            (GrantKey::Pattern { ops, pattern, of }, target) => {
+                ops.contains(&asked.op)
+                    && match (of, target) {
+                        (PatternOf::Path, Target::Path(path)) => {
+                            let glob = self.0.as_ref();
+                            glob.is_some_and(|glob| glob.matches(&VPath::root(), path))
+                        }
+                        (PatternOf::Command, Target::Command(line)) => {
+                            covers_command(pattern, line)
+                        }
+                        _ => false,
+                    }
+            }
+            (GrantKey::Session { ops }, _) => ops.contains(&asked.op),
+            (GrantKey::Prefix { .. }, Target::Command(_)) => false,
+        }
+    }
+}
+
+/// Whether a command pattern covers a whole command line, as
+/// [`Remember::Pattern`] describes it.
+fn covers_command(pattern: &str, line: &str) -> bool {
+    let Some(words) = pattern.strip_suffix(" *") else {
+        // Anything else with a star would mean more than it says.
+        return !pattern.is_empty() && !pattern.contains('*') && pattern == line;
+    };
+    // After an operator or an assignment a word would be another program.
+    let names_program = words
+        .split_whitespace()
+        .next()
+        .is_some_and(|word| !word.contains('='));
+    if !names_program || words.contains('*') || words.contains(has_meaning) {
+        return false;
+    }
+    match line.strip_prefix(words) {
+        Some("") => true,
+        Some(rest) => rest.starts_with([' ', '\t']) && !rest.contains(has_meaning),
+        None => false,
+    }
+}
+
+/// Whether a shell may do more at `c` than go on with the words of one command.
+fn has_meaning(c: char) -> bool {
+    matches!(c, ';' | '&' | '|' | '<' | '>' | '$' | '(' | ')' | '`')
+        || (c.is_control() && c != '\t')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_pattern_covers_one_program_and_its_words() {
+        for line in [
+            "git log",
+            "git log -3",
+            "git log\t-3",
+            "git log --format='%h %s'",
+            "git log -- a*.rs ~/x {a,b}",
+        ] {
+            assert!(covers_command("git log *", line), "{line}");
+        }
+        for line in [
+            "git",
+            "git logs",
+            "git  log",
+            " git log",
+            "git log; rm x",
+            "git log;rm x",
+            "git log\nrm x",
+            "git log && rm x",
+            "git log | sh",
+            "git log > x",
+            "git log < x",
+            "git log $(rm x)",
+            "git log `rm x`",
+            "git log $X",
+            "git log -m \"a; b\"",
+            "git log & rm x",
+            "git log\r\nrm x",
+            "git log \u{85}x",
+            "git log -3\0",
+            "git logrm",
+            "GIT LOG",
+            "git log)",
+            "(git log -3",
+        ] {
+            assert!(!covers_command("git log *", line), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_could_mean_any_program_covers_nothing() {
+        for (pattern, line) in [
+            ("*", "rm x"),
+            (" *", "rm x"),
+            (" *", " rm x"),
+            ("  *", "  rm x"),
+            ("", ""),
+            ("A=1 *", "A=1 rm x"),
+            ("true && *", "true && rm x"),
+            ("true; *", "true; rm x"),
+            ("true | *", "true | sh"),
+            ("true\n *", "true\n rm x"),
+            ("$X *", "$X rm"),
+            ("git*", "git*"),
+            ("git*", "git-evil"),
+            ("git * --force", "git push --force"),
+            ("g*t *", "get x"),
+        ] {
+            assert!(!covers_command(pattern, line), "{pattern:?} {line:?}");
+        }
+        assert!(
+            covers_command("a && b", "a && b"),
+            "the exact line is itself"
+        );
+    }
+}

@@ -1,0 +1,219 @@
+//! [`Grant`]: one remembered answer, and all of them as JSON.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use super::key::{GrantKey, Matcher, NotRemembered};
+use super::{Grants, Kept, Store};
+use crate::approval::limits::GRANTS;
+
+/// The version of the saved form.
+const VERSION: u32 = 1;
+
+/// The number of a grant, given once in the life of a store, saved or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct GrantId(u64);
+
+impl GrantId {
+    pub(super) fn new(number: u64) -> Self {
+        Self(number)
+    }
+}
+
+impl fmt::Display for GrantId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// One remembered answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Grant {
+    /// Its number.
+    pub id: GrantId,
+    /// The session it holds for.
+    pub session: String,
+    /// What it covers.
+    pub key: GrantKey,
+    /// Yes or no.
+    pub approved: bool,
+    /// What was asked, in one line that is safe to print.
+    pub what: String,
+    /// What the answer said besides.
+    pub note: Option<String>,
+    /// When it was given, in milliseconds.
+    #[serde(with = "millis")]
+    pub created: SystemTime,
+    /// When it ends; never if `None`.
+    #[serde(with = "millis_if")]
+    pub expires: Option<SystemTime>,
+    /// The policy it was given under.
+    pub policy: Option<String>,
+}
+
+impl Grant {
+    /// Whether it counts at this moment. One that has an end counts only from its
+    /// beginning, so that a clock that is set back does not prolong it.
+    pub fn holds(&self, now: SystemTime) -> bool {
+        self.expires
+            .is_none_or(|expires| self.created <= now && now < expires)
+    }
+
+    pub(super) fn has_expired(&self, now: SystemTime) -> bool {
+        self.expires.is_some_and(|expires| expires <= now)
+    }
+
+    /// Whether the two say something about the same.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.session == other.session && self.key == other.key && self.policy == other.policy
+    }
+}
+
+/// Why saved grants cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GrantsError {
+    /// It is not the JSON that [`Grants::to_json`] writes.
+    #[error("these are no saved grants: {0}; remove the file to begin anew")]
+    Json(#[from] serde_json::Error),
+    /// It was written by another version.
+    #[error("the grants have version {0} and not {VERSION}; remove the file to begin anew")]
+    Version(u32),
+    /// One of them covers nothing that can be understood.
+    #[error("grant {0} cannot be used: {1}")]
+    Key(GrantId, NotRemembered),
+    /// Two have one number, or one has a number that leaves no room.
+    #[error("grant {0} has a number that it cannot have; remove it")]
+    Number(GrantId),
+    /// There are too many.
+    #[error("there are {0} grants, more than the {GRANTS} that are kept; remove some")]
+    TooMany(usize),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Saved {
+    version: u32,
+    next: u64,
+    grants: Vec<Grant>,
+}
+
+impl Grants {
+    /// Everything that still holds, to be kept and given to
+    /// [`from_json`](Self::from_json).
+    pub fn to_json(&self) -> String {
+        let next = self.lock().next;
+        let saved = Saved {
+            version: VERSION,
+            next,
+            grants: self.list(),
+        };
+        // Text, numbers and lists can all be written.
+        serde_json::to_string_pretty(&saved).unwrap_or_default()
+    }
+
+    /// What [`to_json`](Self::to_json) wrote.
+    ///
+    /// # Errors
+    ///
+    /// [`GrantsError`] says what is wrong with it. Nothing is loaded then.
+    pub fn from_json(json: &str) -> Result<Self, GrantsError> {
+        let grants = Self::new();
+        grants.restore(json)?;
+        Ok(grants)
+    }
+
+    /// Replaces everything by what [`to_json`](Self::to_json) wrote, without what
+    /// has expired since.
+    ///
+    /// # Errors
+    ///
+    /// [`GrantsError`] says what is wrong with it. Everything stays as it is then.
+    pub fn restore(&self, json: &str) -> Result<(), GrantsError> {
+        let version: Version = serde_json::from_str(json)?;
+        if version.version != VERSION {
+            return Err(GrantsError::Version(version.version));
+        }
+        let saved: Saved = serde_json::from_str(json)?;
+        if saved.grants.len() > GRANTS {
+            return Err(GrantsError::TooMany(saved.grants.len()));
+        }
+        if saved.next == u64::MAX {
+            return Err(GrantsError::Number(GrantId(saved.next)));
+        }
+        let now = (self.clock)();
+        let mut numbers = HashSet::new();
+        let mut kept = Vec::with_capacity(saved.grants.len());
+        for grant in saved.grants {
+            let id = grant.id;
+            if !numbers.insert(id) || id.0 >= saved.next {
+                return Err(GrantsError::Number(id));
+            }
+            let matcher = Matcher::new(&grant.key).map_err(|why| GrantsError::Key(id, why))?;
+            if !grant.has_expired(now) {
+                kept.push(Kept { grant, matcher });
+            }
+        }
+        let mut store = self.lock();
+        // Numbers that were given here stay given.
+        let next = saved.next.max(store.next);
+        *store = Store { next, kept };
+        Ok(())
+    }
+}
+
+/// Read first, so that another version is called that.
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
+
+mod millis {
+    use super::*;
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+        let since = time.duration_since(SystemTime::UNIX_EPOCH);
+        to.serialize_u64(as_millis(since.unwrap_or_default()))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
+        time(u64::deserialize(from)?).ok_or_else(|| serde::de::Error::custom("no such time"))
+    }
+
+    fn as_millis(time: Duration) -> u64 {
+        u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn time(millis: u64) -> Option<SystemTime> {
+        SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(millis))
+    }
+}
+
+mod millis_if {
+    use super::*;
+    use serde::{Deserializer, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(transparent)]
+    struct Millis(#[serde(with = "millis")] SystemTime);
+
+    pub(super) fn serialize<S: Serializer>(
+        time: &Option<SystemTime>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        time.map(Millis).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<SystemTime>, D::Error> {
+        Ok(Option::<Millis>::deserialize(from)?.map(|millis| millis.0))
+    }
+}

@@ -1,0 +1,327 @@
+//! [`Question`]: what somebody is asked.
+
+use std::fmt;
+use std::sync::Arc;
+
+use backend_core::VPath;
+use backend_core::ops::ContentHash;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value, json};
+
+use super::limits::{LINE_BYTES, SHOWN_LINES};
+use super::{Effect, text};
+use crate::{Op, Target};
+
+mod arguments;
+
+/// What needs a yes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Asked {
+    /// What is to be done.
+    pub op: Op,
+    /// To what.
+    pub target: Target,
+}
+
+impl Asked {
+    /// `op`, done to `target`.
+    pub fn new(op: Op, target: Target) -> Self {
+        Self { op, target }
+    }
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.op, self.target)
+    }
+}
+
+/// What makes two questions equal: the session, the tool and its arguments, what
+/// is asked, and the content that would be written.
+///
+/// It is the hash of a canonical text and the same in every process. An edit
+/// that would make something else of a file, since the file has changed, is
+/// another question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fingerprint(ContentHash);
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl Serialize for Fingerprint {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Fingerprint {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(from)?;
+        text.parse().map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+/// What somebody is asked.
+///
+/// `Display` is for a terminal: bounded, and nothing in it can move the cursor,
+/// hide text or turn its direction, whatever the model wrote. As JSON it is for
+/// other front ends, which have to take that care themselves.
+///
+/// ```
+/// use backend_core::VPath;
+/// use permissions::approval::{Asked, Effect, Question};
+/// use permissions::{Op, Target};
+///
+/// let path = VPath::parse("/notes.md")?;
+/// let question = Question::new("session-1", vec![Asked::new(Op::Edit, Target::Path(path))])
+///     .tool("edit_file")
+///     .effect(Effect::diff("/notes.md", b"one\n", b"two\n"))
+///     .reason("writing needs approval here");
+/// assert_eq!(
+///     question.to_string(),
+///     "Edit /notes.md: replace 3 chars with 3 chars\n\
+///      asks: edit /notes.md\n\
+///      because: writing needs approval here\n\
+///      --- /notes.md\n+++ /notes.md\n@@ -1 +1 @@\n-one\n+two"
+/// );
+/// # Ok::<(), backend_core::PathError>(())
+/// ```
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Question {
+    /// The conversation it belongs to.
+    #[serde(serialize_with = "as_str")]
+    pub session: Arc<str>,
+    /// The tool that was called, if one was.
+    #[serde(serialize_with = "as_str_if")]
+    pub tool: Option<Arc<str>>,
+    /// The tool's arguments as they can be shown: long ones cut, secret ones
+    /// taken out. `Null` if there are none.
+    pub args: Value,
+    /// What needs a yes, all of it.
+    pub asked: Vec<Asked>,
+    /// In one line, what would happen. As it is: not safe to print.
+    pub description: String,
+    /// Exactly what would happen.
+    pub effect: Effect,
+    /// Why this is asked, one line each.
+    pub reasons: Vec<String>,
+    /// The hash of all arguments, also of what is not shown.
+    #[serde(skip)]
+    args_hash: Option<ContentHash>,
+    /// What files held when this was asked.
+    #[serde(skip)]
+    bound: Vec<(VPath, ContentHash)>,
+}
+
+impl Question {
+    /// A question about `asked`.
+    pub fn new(session: impl Into<Arc<str>>, asked: Vec<Asked>) -> Self {
+        let mut question = Self {
+            session: session.into(),
+            tool: None,
+            args: Value::Null,
+            asked,
+            description: String::new(),
+            effect: Effect::None,
+            reasons: Vec::new(),
+            args_hash: None,
+            bound: Vec::new(),
+        };
+        question.description = question.own_description();
+        question
+    }
+
+    /// A question about a tool of the host's own, which does none of the
+    /// operations known here.
+    ///
+    /// ```
+    /// use permissions::Question;
+    ///
+    /// let args = serde_json::json!({"to": "all", "text": "hello"});
+    /// let question = Question::for_tool("session-1", "send_mail", args);
+    /// assert_eq!(question.description, r#"send_mail(text="hello", to="all")"#);
+    /// ```
+    pub fn for_tool(session: impl Into<Arc<str>>, tool: impl Into<Arc<str>>, args: Value) -> Self {
+        Self::new(session, Vec::new()).tool(tool).args(args)
+    }
+
+    /// Names the tool that was called.
+    #[must_use]
+    pub fn tool(self, tool: impl Into<Arc<str>>) -> Self {
+        self.described(|question| question.tool = Some(tool.into()))
+    }
+
+    /// Adds the tool's arguments. All of them count for the fingerprint; strings
+    /// over [`ARGUMENT_BYTES`](super::limits::ARGUMENT_BYTES) are shown cut.
+    #[must_use]
+    pub fn args(self, args: Value) -> Self {
+        self.described(|question| {
+            question.args_hash = Some(arguments::hash(&args));
+            question.args = arguments::shown(args);
+        })
+    }
+
+    /// Takes the values of these arguments, at any depth, out of what is shown.
+    #[must_use]
+    pub fn redact(self, names: &[&str]) -> Self {
+        self.described(|question| arguments::redact(&mut question.args, names))
+    }
+
+    /// Says exactly what would happen.
+    #[must_use]
+    pub fn effect(self, effect: Effect) -> Self {
+        self.described(|question| question.effect = effect)
+    }
+
+    /// Says it in one line, in other words than the effect's own.
+    #[must_use]
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.description = description.into();
+        self
+    }
+
+    /// Adds why this is asked, in one line.
+    #[must_use]
+    pub fn reason(mut self, reason: impl Into<String>) -> Self {
+        self.reasons.push(reason.into());
+        self
+    }
+
+    /// Says what the file at `path` holds at this moment. The permit then says
+    /// so too, and the call is made only if that is still so: what was shown is
+    /// what happens.
+    #[must_use]
+    pub fn bind(mut self, path: VPath, hash: ContentHash) -> Self {
+        self.bound.retain(|(bound, _)| *bound != path);
+        self.bound.push((path, hash));
+        self
+    }
+
+    /// What the files of this question held when it was asked.
+    pub fn bound(&self) -> &[(VPath, ContentHash)] {
+        &self.bound
+    }
+
+    /// What makes it equal to another.
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint(arguments::hash(&json!({
+            "version": 1,
+            "session": &*self.session,
+            "tool": self.tool.as_deref(),
+            "args": self.args_hash.map(|hash| hash.to_string()),
+            "asked": self.asked.iter().map(words).collect::<Vec<_>>(),
+            "effect": self.effect.identity(),
+        })))
+    }
+
+    /// What makes it equal to one that is being asked at this moment: everything
+    /// that the one who is asked decides by.
+    pub(super) fn shown_fingerprint(&self) -> Fingerprint {
+        let bound = self.bound.iter();
+        Fingerprint(arguments::hash(&json!({
+            "fingerprint": self.fingerprint().to_string(),
+            "description": self.description,
+            "effect": self.effect,
+            "reasons": self.reasons,
+            "bound": bound.map(|(path, hash)| [path.as_str().to_owned(), hash.to_string()])
+                .collect::<Vec<_>>(),
+        })))
+    }
+
+    /// The description as it can be printed and logged.
+    pub(crate) fn what(&self) -> String {
+        text::line(&self.description, LINE_BYTES)
+    }
+
+    /// The tool's name, else the first operation's.
+    pub(super) fn tool_or_op(&self) -> &str {
+        match (&self.tool, self.asked.first()) {
+            (Some(tool), _) => tool,
+            (None, Some(asked)) => asked.op.as_str(),
+            (None, None) => "this",
+        }
+    }
+
+    /// The same question about nothing but `asked`.
+    pub(super) fn only(self, asked: Vec<Asked>) -> Self {
+        self.described(|question| question.asked = asked)
+    }
+
+    /// Changes something, and the description with it if nobody gave another.
+    fn described(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        let own = self.description == self.own_description();
+        change(&mut self);
+        if own {
+            self.description = self.own_description();
+        }
+        self
+    }
+
+    fn own_description(&self) -> String {
+        let effect = self.effect.description();
+        if !effect.is_empty() {
+            return effect;
+        }
+        if !self.asked.is_empty() {
+            return listed(&self.asked, ", ", ToString::to_string);
+        }
+        let tool = self.tool.as_deref().unwrap_or("call");
+        format!("{tool}({})", arguments::in_call(&self.args))
+    }
+}
+
+fn as_str<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(text)
+}
+
+fn as_str_if<S: Serializer>(text: &Option<Arc<str>>, to: S) -> Result<S::Ok, S::Error> {
+    text.as_deref().serialize(to)
+}
+
+/// What is asked, as its fingerprint has it.
+fn words(asked: &Asked) -> [&str; 3] {
+    match &asked.target {
+        Target::Path(path) => [asked.op.as_str(), "path", path.as_str()],
+        Target::Command(line) => [asked.op.as_str(), "command", line],
+    }
+}
+
+/// The first of `items`, and how many more there are.
+fn listed<T>(items: &[T], between: &str, show: impl Fn(&T) -> String) -> String {
+    let mut shown: Vec<String> = items.iter().take(SHOWN_LINES).map(show).collect();
+    if items.len() > SHOWN_LINES {
+        shown.push(format!("[… {} more …]", items.len() - SHOWN_LINES));
+    }
+    shown.join(between)
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what())?;
+        if !self.asked.is_empty() {
+            let asked = listed(&self.asked, "; ", |asked| {
+                text::line(&asked.to_string(), LINE_BYTES)
+            });
+            write!(f, "\nasks: {asked}")?;
+        }
+        if !self.reasons.is_empty() {
+            let reasons = listed(&self.reasons, "; ", |reason| text::line(reason, LINE_BYTES));
+            write!(f, "\nbecause: {reasons}")?;
+        }
+        let effect = self.effect.to_string();
+        if !effect.is_empty() {
+            write!(f, "\n{effect}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "question_tests.rs"]
+mod tests;

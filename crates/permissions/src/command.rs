@@ -1,0 +1,216 @@
+//! What a command line would run, and what the rules say about it.
+//!
+//! A line is read with a shell grammar and taken apart into the simple commands it
+//! would run: through `&&`, `;`, pipes, `$(...)`, here-documents, `sh -c`, `env`,
+//! `sudo`, `xargs`, `find -exec` and so on. Each is judged by the rules; deny beats
+//! ask beats allow over all of them. Besides the rules,
+//!
+//! - what destroys a system or hands it over is *dangerous*: `rm -r` of `/`, of a
+//!   home or of a system tree, `mkfs`, writes to devices, fork bombs, `curl | sh`
+//!   and the like, in any spelling. [`CommandRules::dangerous`] says what happens.
+//! - code for another interpreter, and programs named by their path, are *opaque*:
+//!   nobody can see what they do. [`CommandRules::opaque`] says what happens, unless
+//!   a rule allows that program by name.
+//! - a computed program name, and a computed argument of a destructive program,
+//!   are asked about: `rm -rf "$D"`, but not `wc -l "$f"`.
+//! - a line that is not understood is asked about. That is also one which `dash`
+//!   and `bash` would read differently, since either may be `sh`. Nothing is
+//!   allowed because it could not be read.
+//!
+//! This is a guard rail. It stops mistakes and what is not hidden on purpose; it
+//! cannot know what a program does, what a script holds, or what a link points to.
+//! Isolation is the job of the sandbox.
+
+use backend_core::VPath;
+
+use crate::rules::{CommandRules, Ruleset};
+use crate::{Action, Verdict};
+
+mod decide;
+mod glob;
+pub(crate) mod pattern;
+
+#[cfg(feature = "shell")]
+mod danger;
+#[cfg(feature = "shell")]
+mod directory;
+#[cfg_attr(
+    not(feature = "shell"),
+    allow(dead_code, reason = "only what reads commands uses all of it")
+)]
+mod found;
+#[cfg(feature = "shell")]
+mod paths;
+#[cfg(feature = "shell")]
+mod sed;
+#[cfg(feature = "shell")]
+mod shell;
+#[cfg(feature = "shell")]
+mod tables;
+#[cfg(feature = "shell")]
+mod walk;
+#[cfg_attr(
+    not(feature = "shell"),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "only what reads commands uses all of it"
+    )
+)]
+mod word;
+
+pub use glob::glob_could_name;
+
+/// A command line and where it runs.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct CommandContext<'a> {
+    /// The command line.
+    pub line: &'a str,
+    /// The directory it runs in.
+    pub directory: &'a VPath,
+    /// Variables that are set for it.
+    pub environment: &'a [(String, String)],
+    /// What `~` stands for, where that is known.
+    pub home: Option<&'a VPath>,
+}
+
+impl<'a> CommandContext<'a> {
+    /// `line`, run in `directory`.
+    pub fn new(line: &'a str, directory: &'a VPath) -> Self {
+        Self {
+            line,
+            directory,
+            environment: &[],
+            home: None,
+        }
+    }
+
+    /// With variables that are set for it.
+    #[must_use]
+    pub fn environment(mut self, environment: &'a [(String, String)]) -> Self {
+        self.environment = environment;
+        self
+    }
+
+    /// With what `~` stands for.
+    #[must_use]
+    pub fn home(mut self, home: &'a VPath) -> Self {
+        self.home = Some(home);
+        self
+    }
+}
+
+/// How a command uses a path it names. What reading or writing denies, no use is
+/// allowed of, except that a program may be run where it cannot be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PathUse {
+    /// It reads it.
+    Read,
+    /// It changes it.
+    Write,
+    /// It runs it.
+    Run,
+    /// It names it, and what it does with it is not known.
+    Named,
+}
+
+/// A path that a command names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NamedPath {
+    /// How it is used.
+    pub usage: PathUse,
+    /// The path, folded. Of a glob, the directory before the first name that is
+    /// one. A home that is not known is `/~`, a directory that is computed `/$`.
+    pub path: VPath,
+    /// As the command spells it. Of a glob, all of it as an absolute path; see
+    /// [`glob_could_name`].
+    pub text: String,
+    /// Whether it is a glob, which may name more than one file.
+    pub glob: bool,
+}
+
+/// What a command line would do.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct CommandReport {
+    /// What the command rules say. The paths are for the caller to judge.
+    pub verdict: Verdict,
+    /// The paths it names.
+    pub paths: Vec<NamedPath>,
+    /// The simple commands it would run, as far as they are known.
+    pub commands: Vec<String>,
+    understood: bool,
+}
+
+impl CommandReport {
+    /// Whether all of the line was understood. If not, it is never allowed.
+    pub fn understood(&self) -> bool {
+        self.understood
+    }
+}
+
+/// Compiled command rules.
+///
+/// ```
+/// use backend_core::VPath;
+/// use permissions::command::{CommandContext, CommandPolicy};
+/// use permissions::{Action, Preset};
+///
+/// let policy = CommandPolicy::new(&Preset::Permissive.ruleset());
+/// let directory = VPath::parse("/workspace")?;
+/// let judge = |line| policy.judge(CommandContext::new(line, &directory)).verdict.action();
+///
+/// # #[cfg(feature = "shell")]
+/// assert_eq!(judge("git status && sudo /bin/rm -r --force ../etc/"), Action::Deny);
+/// # #[cfg(feature = "shell")]
+/// assert_eq!(judge("cargo test 2>&1 | tail -20"), Action::Allow);
+/// assert_eq!(judge("rm -rf \"$DIR\""), Action::Ask);
+/// # Ok::<(), backend_core::PathError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct CommandPolicy {
+    rules: CommandRules,
+}
+
+impl CommandPolicy {
+    /// Compiles the `execute` section of a ruleset.
+    pub fn new(ruleset: &Ruleset) -> Self {
+        let rules = ruleset.execute.clone().unwrap_or_else(|| CommandRules {
+            default: ruleset.default,
+            ..CommandRules::default()
+        });
+        Self { rules }
+    }
+
+    /// Allows everything that is understood.
+    pub(crate) fn open() -> Self {
+        let rules = CommandRules {
+            default: Action::Allow,
+            rules: Vec::new(),
+            dangerous: Action::Allow,
+            opaque: Action::Allow,
+        };
+        Self { rules }
+    }
+
+    /// Judges a command line. Nothing is run, and nothing is looked up: the
+    /// answer depends on the text alone.
+    pub fn judge(&self, command: CommandContext<'_>) -> CommandReport {
+        decide::report(&self.rules, found::find(command))
+    }
+
+    /// The most lenient answer that any command can get.
+    pub fn best(&self) -> Action {
+        let rules = self.rules.rules.iter().map(|rule| rule.action);
+        rules
+            .chain([self.rules.default])
+            .min()
+            .unwrap_or(self.rules.default)
+    }
+}
+
+/// Why a line is not understood, in words that follow "it is not understood:".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Trouble(pub(crate) &'static str);

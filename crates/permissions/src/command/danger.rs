@@ -1,0 +1,288 @@
+//! Commands that destroy a system or hand it over, in any spelling.
+
+use super::directory::{Directories, Place, Root};
+use super::glob::name_matches;
+use super::tables;
+use super::word::Word;
+
+/// Why a command is dangerous. `base` is its name without a directory.
+pub(crate) fn check(base: &str, words: &[Word], dirs: &Directories) -> Option<String> {
+    let args = words.get(1..).unwrap_or_default();
+    if base.starts_with("mkfs") || tables::FORMATTERS.contains(&base) {
+        let asks = args
+            .iter()
+            .any(|word| matches!(word.literal(), Some("--help" | "--version" | "-V")));
+        let shows = base == "wipefs" && !args.iter().any(|word| word.starts_with("-"));
+        return (!asks && !shows).then(|| format!("'{base}' destroys what is on a device"));
+    }
+    if tables::STOPPERS.contains(&base) {
+        let cancels = args.iter().any(|word| {
+            matches!(
+                word.literal(),
+                Some("-c" | "--help" | "--version" | "--show")
+            )
+        });
+        return (!cancels).then(|| format!("'{base}' stops the machine"));
+    }
+    match base {
+        "rm" | "shred" | "srm" | "unlink" | "rmdir" => removal(base, args, dirs),
+        "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" => permissions(base, args, dirs),
+        "mv" => {
+            let null = args
+                .last()
+                .is_some_and(|word| word.literal() == Some("/dev/null"));
+            let destroyed = operands(args).find(|word| covers_system(word, dirs));
+            destroyed
+                .map(|word| format!("'mv' takes '{}' away", word.shown()))
+                .or_else(|| {
+                    (null && args.len() > 1).then(|| "'mv' replaces '/dev/null'".to_owned())
+                })
+        }
+        "dd" => args.iter().find_map(|word| {
+            let target = word.strip_prefix("of=")?;
+            written(&target, dirs)
+        }),
+        "rsync" => {
+            let deletes = args.iter().any(|word| word.starts_with("--del"));
+            let target = args
+                .last()
+                .filter(|word| deletes && covers_system(word, dirs))?;
+            Some(format!("'rsync' empties '{}'", target.shown()))
+        }
+        _ => machine(base, args),
+    }
+}
+
+/// Programs that stop the machine, or change its disks and users.
+fn machine(base: &str, args: &[Word]) -> Option<String> {
+    match base {
+        "init" | "telinit" => {
+            let stops = args
+                .iter()
+                .any(|word| matches!(word.literal(), Some("0" | "6" | "1" | "s" | "S")));
+            stops.then(|| format!("'{base}' stops the machine"))
+        }
+        "systemctl" | "loginctl" => {
+            let verb = operands(args)
+                .filter_map(Word::literal)
+                .find(|text| tables::STOPPING_VERBS.contains(text))?;
+            Some(format!("'{base} {verb}' stops the machine"))
+        }
+        "kill" | "pkill" | "killall" => {
+            let all = args
+                .iter()
+                .skip(usize::from(args.len() > 1))
+                .any(|word| word.literal() == Some("-1"));
+            let every = args
+                .first()
+                .is_some_and(|word| word.literal() == Some("--"))
+                && args.get(1).and_then(Word::literal) == Some("-1");
+            (base == "kill" && (all || every)).then(|| "'kill -1' ends every process".to_owned())
+        }
+        "crontab" => args
+            .iter()
+            .any(|word| {
+                word.literal().is_some_and(|text| {
+                    text.starts_with('-') && !text.starts_with("--") && text.contains('r')
+                })
+            })
+            .then(|| "'crontab -r' removes every job".to_owned()),
+        "diskutil" | "zpool" | "zfs" | "mdadm" | "cryptsetup" | "nvme" | "hdparm" | "dmsetup" => {
+            const VERBS: &[&str] = &[
+                "eraseDisk",
+                "eraseVolume",
+                "partitionDisk",
+                "secureErase",
+                "zeroDisk",
+                "destroy",
+                "luksFormat",
+                "luksErase",
+                "erase",
+                "format",
+                "sanitize",
+                "remove_all",
+                "--zero-superblock",
+                "--security-erase",
+                "--trim-sector-ranges",
+                "labelclear",
+            ];
+            let verb = args
+                .iter()
+                .filter_map(Word::literal)
+                .find(|text| VERBS.contains(text))?;
+            Some(format!("'{base} {verb}' destroys what is on a device"))
+        }
+        "userdel" | "deluser" => operands(args)
+            .any(|word| word.literal() == Some("root"))
+            .then(|| "it removes the user root".to_owned()),
+        _ if tables::PARTITIONERS.contains(&base) => {
+            let shows = args.iter().any(|word| {
+                word.literal()
+                    .is_some_and(|text| tables::SHOWS.contains(&text))
+                    || word.literal() == Some("print")
+            });
+            let named = operands(args).next().is_some();
+            (named && !shows).then(|| format!("'{base}' changes partitions"))
+        }
+        _ => None,
+    }
+}
+
+/// The words that are no options.
+pub(crate) fn operands(args: &[Word]) -> impl Iterator<Item = &Word> {
+    let end = args.iter().position(|word| word.literal() == Some("--"));
+    let is_operand = move |(at, word): &(usize, &Word)| {
+        let after = end.is_some_and(|end| *at > end);
+        after || !word.starts_with("-") || word.literal() == Some("-")
+    };
+    args.iter()
+        .enumerate()
+        .filter(is_operand)
+        .map(|(_, word)| word)
+}
+
+/// Whether a short or a long option is among the words.
+fn has_flag(args: &[Word], letters: &[char], long: &str) -> bool {
+    args.iter()
+        .take_while(|word| word.literal() != Some("--"))
+        .any(|word| {
+            let text = word.literal().unwrap_or_default();
+            if text.starts_with("--") {
+                text.len() > 2 && long.starts_with(text)
+            } else {
+                text.starts_with('-') && text.contains(letters)
+            }
+        })
+}
+
+fn removal(base: &str, args: &[Word], dirs: &Directories) -> Option<String> {
+    if args.iter().any(|word| {
+        word.literal()
+            .is_some_and(|text| text.len() > 6 && "--no-preserve-root".starts_with(text))
+    }) {
+        return Some(format!("'{base}' is told not to spare the root"));
+    }
+    let recursive = has_flag(args, &['r', 'R'], "--recursive");
+    operands(args).find_map(|word| {
+        if let Some(text) = written(word, dirs) {
+            return Some(text);
+        }
+        // Without -r a glob still removes every file, of a home for example.
+        let counts = recursive || word.is_glob() && base != "rmdir";
+        (counts && covers_system(word, dirs))
+            .then(|| format!("'{base}' removes '{}'", word.shown()))
+    })
+}
+
+fn permissions(base: &str, args: &[Word], dirs: &Directories) -> Option<String> {
+    let recursive = has_flag(args, &['R'], "--recursive");
+    operands(args).find_map(|word| {
+        let places = dirs.places(word)?;
+        let bad = if recursive {
+            covers_system(word, dirs)
+        } else {
+            places.iter().any(|place| {
+                place.root == Root::System
+                    && (place.names.is_empty()
+                        || tables::TREES.iter().any(|tree| is_tree(place, tree)))
+            })
+        };
+        bad.then(|| format!("'{base}' changes who may use '{}'", word.shown()))
+    })
+}
+
+/// Whether `place` could be exactly `tree`.
+fn is_tree(place: &Place, tree: &str) -> bool {
+    let names: Vec<&str> = tree.split('/').skip(1).collect();
+    names.len() == place.names.len() && could_begin(place, &names)
+}
+
+/// Whether the first names of `place` could be `names`, or as many of them as
+/// it has.
+fn could_begin(place: &Place, names: &[&str]) -> bool {
+    place.names.iter().zip(names).all(|(name, known)| {
+        if name.glob {
+            name_matches(&name.text, known)
+        } else {
+            name.text == *known
+        }
+    })
+}
+
+/// Whether destroying what `word` names would destroy a system or a home.
+pub(crate) fn covers_system(word: &Word, dirs: &Directories) -> bool {
+    dirs.places(word)
+        .is_some_and(|places| places.iter().any(place_covers_system))
+}
+
+fn place_covers_system(place: &Place) -> bool {
+    let everything = place
+        .names
+        .last()
+        .is_some_and(|name| name.glob && name.text.chars().all(|c| "*?.[]!^".contains(c)));
+    // All children of a directory are the directory.
+    let mut place = place.clone();
+    if everything {
+        place.names.pop();
+        if place.names.is_empty() {
+            return true;
+        }
+    }
+    match place.root {
+        Root::Home | Root::Given => place.names.is_empty(),
+        Root::System => {
+            let len = place.names.len();
+            let is = |tree: &&str| is_tree(&place, tree);
+            let beneath = |tree: &&str| {
+                let names: Vec<&str> = tree.split('/').skip(1).collect();
+                len >= names.len() && could_begin(&place, &names)
+            };
+            len == 0
+                || tables::TREES.iter().any(is)
+                || tables::DEEP_TREES.iter().any(beneath)
+                || len == 2 && tables::HOMES.iter().any(beneath)
+        }
+    }
+}
+
+/// Why writing to what `word` names is dangerous.
+pub(crate) fn written(word: &Word, dirs: &Directories) -> Option<String> {
+    let places = dirs.places(word)?;
+    let bad = places.iter().any(|place| {
+        if place.root == Root::Home {
+            return false;
+        }
+        let critical = place.root == Root::System
+            && tables::CRITICAL_FILES.iter().any(|file| {
+                let names: Vec<&str> = file.split('/').skip(1).collect();
+                place.names.len() >= names.len() && could_begin(place, &names)
+            });
+        critical || is_device(place)
+    });
+    bad.then(|| format!("it writes to '{}'", word.shown()))
+}
+
+fn is_device(place: &Place) -> bool {
+    let Some((first, rest)) = place.names.split_first() else {
+        return false;
+    };
+    if first.text != "dev" && !(first.glob && name_matches(&first.text, "dev")) || rest.is_empty() {
+        return false;
+    }
+    let rest: Vec<&str> = rest.iter().map(|name| name.text.as_str()).collect();
+    let name = rest.join("/");
+    let known = |prefix: &&str| match name.find(['*', '?', '[']) {
+        None => name.starts_with(*prefix),
+        // A glob, compared as far as it is plain text.
+        Some(end) => {
+            let plain = name.get(..end).unwrap_or_default();
+            plain.starts_with(*prefix) || prefix.starts_with(plain)
+        }
+    };
+    tables::DEVICES.iter().any(known)
+}
+
+/// Whether a redirect to `word` opens a connection.
+pub(crate) fn connects(word: &Word) -> bool {
+    word.starts_with("/dev/tcp/") || word.starts_with("/dev/udp/")
+}

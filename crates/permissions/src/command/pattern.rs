@@ -1,0 +1,308 @@
+//! Matches patterns against commands.
+//!
+//! A word of a command may be computed, so both sides can hold something that
+//! stands for any text. A denial matches if some text makes the two equal; a
+//! permission only if the pattern has a `*` wherever the command has such a place.
+
+use super::word::{Part, Word};
+
+/// One step of a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Char(char),
+    /// Between two words.
+    Gap,
+    /// `?`
+    One,
+    /// `*`
+    Star,
+}
+
+/// One element of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Element {
+    Char(char),
+    /// Between two words.
+    Gap,
+    /// Any text, also of several words.
+    Any,
+}
+
+/// A pattern, ready to be matched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Compiled {
+    steps: Vec<Step>,
+    /// The first word, if nothing in it stands for something else.
+    program: Option<String>,
+    /// The pattern without its options, and those.
+    options: Option<(Vec<Step>, Options)>,
+}
+
+/// A command, ready to be matched.
+pub(crate) struct Form {
+    written: Vec<Element>,
+    /// With the program's name without its directory, in lower case.
+    base: Vec<Element>,
+    /// The same without options, and those.
+    bare: Vec<Element>,
+    options: Options,
+}
+
+/// Options, however they are bundled.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Options {
+    letters: Vec<char>,
+    longs: Vec<String>,
+}
+
+/// Long options and the letters that most programs have for them.
+const LETTERS: &[(&str, char)] = &[
+    ("--recursive", 'r'),
+    ("--force", 'f'),
+    ("--all", 'a'),
+    ("--verbose", 'v'),
+    ("--interactive", 'i'),
+    ("--quiet", 'q'),
+    ("--delete", 'd'),
+];
+
+impl Options {
+    /// Takes `word` in, if it is an option.
+    fn take(&mut self, word: &str) -> bool {
+        if let Some((_, letter)) = LETTERS
+            .iter()
+            .find(|(long, _)| word.len() > 3 && long.starts_with(word))
+        {
+            self.letters.push(*letter);
+            return true;
+        }
+        if word.starts_with("--") && word.len() > 2 {
+            self.longs.push(word.to_owned());
+            return true;
+        }
+        match word.strip_prefix('-').filter(|letters| !letters.is_empty()) {
+            Some(letters) if letters.chars().all(|c| c.is_ascii_alphabetic()) => {
+                // For the commands that matter these mean the same.
+                self.letters
+                    .extend(letters.chars().map(|c| if c == 'R' { 'r' } else { c }));
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn has_all(&self, wanted: &Self) -> bool {
+        wanted
+            .letters
+            .iter()
+            .all(|letter| self.letters.contains(letter))
+            && wanted.longs.iter().all(|long| self.longs.contains(long))
+    }
+}
+
+impl Compiled {
+    /// Reads a pattern; `None` if a quote is not closed or a backslash ends it.
+    pub(crate) fn new(pattern: &str) -> Option<Self> {
+        let words = read(pattern)?;
+        let mut options = Options::default();
+        let bare = words.iter().enumerate().filter(|(at, word)| {
+            *at == 0 || !literal(word).is_some_and(|text| options.take(&text))
+        });
+        let bare: Vec<Vec<Step>> = bare.map(|(_, word)| word.clone()).collect();
+        Some(Self {
+            program: words.first().and_then(|word| literal(word)),
+            options: (options != Options::default()).then(|| (join(&bare), options)),
+            steps: join(&words),
+        })
+    }
+
+    pub(crate) fn program(&self) -> Option<&str> {
+        self.program.as_deref()
+    }
+
+    /// Whether the command could be one that the pattern means.
+    pub(crate) fn could_be(&self, form: &Form) -> bool {
+        let could = |steps: &[Step], elements: &[Element]| matches(steps, elements, true);
+        could(&self.steps, &form.written)
+            || could(&self.steps, &form.base)
+            || self.options.as_ref().is_some_and(|(steps, options)| {
+                form.options.has_all(options) && could(steps, &form.bare)
+            })
+    }
+
+    /// Whether the pattern means the command, whatever is computed in it.
+    pub(crate) fn is_all_of(&self, form: &Form) -> bool {
+        matches(&self.steps, &form.written, false)
+    }
+}
+
+impl Form {
+    /// Words of known text.
+    pub(crate) fn literal(words: &[&str]) -> Self {
+        let words: Vec<Word> = words.iter().map(|word| Word::text(word)).collect();
+        Self::new(&words)
+    }
+
+    pub(crate) fn new(words: &[Word]) -> Self {
+        let written: Vec<Vec<Element>> = words.iter().map(elements).collect();
+        let mut base = written.clone();
+        if let Some(first) = base.first_mut() {
+            if let Some(slash) = first
+                .iter()
+                .rposition(|element| *element == Element::Char('/'))
+            {
+                first.drain(..=slash);
+            }
+            for element in first.iter_mut() {
+                if let Element::Char(c) = element {
+                    *c = c.to_ascii_lowercase();
+                }
+            }
+        }
+        let mut options = Options::default();
+        let bare: Vec<Vec<Element>> = words
+            .iter()
+            .zip(&base)
+            .enumerate()
+            .filter(|(at, (word, _))| {
+                *at == 0
+                    || word.literal() != Some("--")
+                        && !word.literal().is_some_and(|text| options.take(text))
+            })
+            .map(|(_, (_, elements))| elements.clone())
+            .collect();
+        Self {
+            written: written.join(&Element::Gap),
+            base: base.join(&Element::Gap),
+            bare: bare.join(&Element::Gap),
+            options,
+        }
+    }
+}
+
+fn elements(word: &Word) -> Vec<Element> {
+    let mut elements = Vec::new();
+    for part in word.parts() {
+        match part {
+            Part::Text(text) => elements.extend(text.chars().map(Element::Char)),
+            Part::Home => elements.push(Element::Char('~')),
+            Part::Glob(_) | Part::Computed => elements.push(Element::Any),
+        }
+    }
+    elements
+}
+
+fn join(words: &[Vec<Step>]) -> Vec<Step> {
+    words.join(&Step::Gap)
+}
+
+fn literal(word: &[Step]) -> Option<String> {
+    word.iter()
+        .map(|step| match step {
+            Step::Char(c) => Some(*c),
+            _ => None,
+        })
+        .collect()
+}
+
+fn read(pattern: &str) -> Option<Vec<Vec<Step>>> {
+    let mut words = Vec::new();
+    let mut word: Option<Vec<Step>> = None;
+    let mut quote = None;
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        match (c, quote) {
+            (c, Some(open)) if c == open => quote = None,
+            ('\\', _) => word.get_or_insert_default().push(Step::Char(chars.next()?)),
+            ('\'' | '"', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (c, None) if c.is_whitespace() => words.extend(word.take()),
+            ('*', None) => word.get_or_insert_default().push(Step::Star),
+            ('?', None) => word.get_or_insert_default().push(Step::One),
+            (c, _) => word.get_or_insert_default().push(Step::Char(c)),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
+}
+
+/// Whether the steps mean the elements. With `could`, [`Element::Any`] may be
+/// whatever makes them so; without, only a star covers it.
+fn matches(steps: &[Step], elements: &[Element], could: bool) -> bool {
+    if let [rest @ .., Step::Gap, Step::Star] = steps
+        && walk(rest, elements, could)
+    {
+        return true;
+    }
+    walk(steps, elements, could)
+}
+
+fn walk(steps: &[Step], elements: &[Element], could: bool) -> bool {
+    // The commonest answer first.
+    if let (Some(Step::Char(a)), Some(Element::Char(b))) = (steps.first(), elements.first())
+        && a != b
+    {
+        return false;
+    }
+    // `reached[n]`: the elements so far are what the first `n` steps mean.
+    let mut reached = vec![false; steps.len() + 1];
+    if let Some(first) = reached.first_mut() {
+        *first = true;
+    }
+    close(steps, &mut reached, false);
+    for element in elements {
+        let any = could && *element == Element::Any;
+        let mut next = vec![false; steps.len() + 1];
+        let mut alive = false;
+        for (at, step) in steps.iter().enumerate() {
+            if !reached.get(at).copied().unwrap_or_default() {
+                continue;
+            }
+            let (stays, moves) = match (step, element) {
+                (Step::Star, _) => (true, false),
+                (Step::Char(a), Element::Char(b)) => (false, a == b),
+                (Step::Gap, Element::Gap) | (Step::One, Element::Char(_)) => (false, true),
+                _ => (false, false),
+            };
+            for (to, yes) in [(at, stays || any), (at + 1, moves)] {
+                if yes && let Some(slot) = next.get_mut(to) {
+                    *slot = true;
+                    alive = true;
+                }
+            }
+        }
+        if any
+            && reached.last() == Some(&true)
+            && let Some(slot) = next.last_mut()
+        {
+            *slot = true;
+            alive = true;
+        }
+        if !alive {
+            return false;
+        }
+        close(steps, &mut next, any);
+        reached = next;
+    }
+    reached.last().copied().unwrap_or_default()
+}
+
+/// Steps over stars, which may mean nothing, and over everything if the last
+/// element may be any text.
+fn close(steps: &[Step], reached: &mut [bool], any: bool) {
+    let mut before = false;
+    for (at, slot) in reached.iter_mut().enumerate() {
+        let skips = at
+            .checked_sub(1)
+            .and_then(|at| steps.get(at))
+            .is_some_and(|step| any || *step == Step::Star);
+        *slot |= before && skips;
+        before = *slot;
+    }
+}
+
+#[cfg(test)]
+#[path = "pattern_tests.rs"]
+mod tests;

@@ -1,0 +1,167 @@
+//! Whether a sed script only prints and replaces.
+
+use super::word::Word;
+
+/// Whether a script could run a command or write a file. Anything that is not
+/// plainly harmless could.
+pub(crate) fn runs_or_writes(words: &[Word]) -> bool {
+    let mut scripts = Vec::new();
+    let mut first_operand = None;
+    let mut args = words.iter().skip(1);
+    while let Some(word) = args.next() {
+        let Some(text) = word.literal() else {
+            // A computed file is harmless, a computed script is not.
+            if word.starts_with("-") || first_operand.is_none() && scripts.is_empty() {
+                return true;
+            }
+            continue;
+        };
+        if let Some(script) = text.strip_prefix("--expression=") {
+            scripts.push(script);
+        } else if text.starts_with("--file") || text.starts_with("-f") {
+            return true;
+        } else if text == "-e" || text == "--expression" {
+            match args.next().and_then(Word::literal) {
+                Some(script) => scripts.push(script),
+                None => return true,
+            }
+        } else if let Some(flags) = text
+            .strip_prefix('-')
+            .filter(|flags| !flags.starts_with('-'))
+        {
+            if flags.contains('f') {
+                return true;
+            }
+            if flags.ends_with('e') && !flags.starts_with('i') {
+                match args.next().and_then(Word::literal) {
+                    Some(script) => scripts.push(script),
+                    None => return true,
+                }
+            }
+        } else if !text.starts_with("--") && first_operand.is_none() {
+            first_operand = Some(text);
+        }
+    }
+    if scripts.is_empty() {
+        scripts.extend(first_operand);
+    }
+    !scripts.into_iter().all(|script| harmless(script).is_some())
+}
+
+/// `None` unless every command of the script is known to be harmless.
+fn harmless(script: &str) -> Option<()> {
+    let mut rest = script;
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', '\n', ';', '{', '}']);
+        if rest.is_empty() {
+            return Some(());
+        }
+        rest = address(rest)?;
+        if let Some(next) = rest.strip_prefix(',') {
+            rest = address(next.trim_start_matches([' ', '+', '~']))?;
+        }
+        rest = rest.trim_start_matches([' ', '\t', '!']);
+        let command = rest.chars().next()?;
+        rest = rest.get(command.len_utf8()..)?;
+        match command {
+            'p' | 'd' | 'q' | 'Q' | 'n' | 'N' | 'h' | 'H' | 'g' | 'G' | 'x' | 'P' | 'D' | '='
+            | 'l' | 'z' | '{' | '}' => {
+                rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+            }
+            // Text up to the end of the line.
+            'a' | 'i' | 'c' | '#' | ':' | 'b' | 't' => {
+                rest = rest
+                    .find('\n')
+                    .and_then(|end| rest.get(end..))
+                    .unwrap_or_default();
+            }
+            's' | 'y' => {
+                let delimiter = rest.chars().next().filter(|c| *c != '\\' && *c != '\n')?;
+                rest = rest.get(delimiter.len_utf8()..)?;
+                rest = after(rest, delimiter)?;
+                rest = after(rest, delimiter)?;
+                rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || "gpiIM".contains(c));
+            }
+            _ => return None,
+        }
+        // The next command must be apart from this one.
+        if !rest
+            .trim_start_matches([' ', '\t'])
+            .starts_with([';', '\n', '}', '{'])
+            && !rest.trim().is_empty()
+        {
+            return None;
+        }
+    }
+}
+
+/// What follows an address, if one stands there.
+fn address(text: &str) -> Option<&str> {
+    if let Some(rest) = text.strip_prefix('/') {
+        let rest = after(rest, '/')?;
+        return Some(rest.trim_start_matches(['I', 'M']));
+    }
+    let rest = text.strip_prefix('$').unwrap_or(text);
+    Some(rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '~'))
+}
+
+/// What follows the next `delimiter` that is not escaped.
+fn after(text: &str, delimiter: char) -> Option<&str> {
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        if escaped {
+            escaped = false;
+        } else if c == '\\' {
+            escaped = true;
+        } else if c == delimiter {
+            return text.get(at + c.len_utf8()..);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn suspicious(args: &[&str]) -> bool {
+        let mut words = vec![Word::text("sed")];
+        words.extend(args.iter().map(|arg| Word::text(arg)));
+        runs_or_writes(&words)
+    }
+
+    #[test]
+    fn plain_scripts_are_harmless() {
+        for args in [
+            &["-n", "1,20p", "file"][..],
+            &["-i", "s/a/b/g", "file"],
+            &["s|a/b|c|; s/x/y/2", "file"],
+            &["-n", "/start/,/end/p"],
+            &["-i.bak", "-e", "s/a/b/", "-e", "/x/d", "f"],
+            &["-E", "s/^(a|b)$/\\1/I"],
+            &["$d"],
+        ] {
+            assert!(!suspicious(args), "{args:?}");
+        }
+    }
+
+    #[test]
+    fn scripts_that_run_or_write_are_not() {
+        for args in [
+            &["1e id", "file"][..],
+            &["e"],
+            &["s/a/id/e", "file"],
+            &["s/a/b/gw /etc/passwd"],
+            &["w out"],
+            &["-n", "1!e id"],
+            &["-f", "script"],
+            &["-nf", "script"],
+            &["r /etc/shadow"],
+            &["s/a/b"],
+            &["1,2e"],
+            &["pe id"],
+        ] {
+            assert!(suspicious(args), "{args:?}");
+        }
+    }
+}

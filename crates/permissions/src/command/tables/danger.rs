@@ -1,0 +1,153 @@
+//! What must not be destroyed, and what destroys.
+
+/// Trees of which neither the whole nor all children may be destroyed.
+pub(crate) const TREES: &[&str] = &[
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/home",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/media",
+    "/mnt",
+    "/opt",
+    "/proc",
+    "/root",
+    "/run",
+    "/sbin",
+    "/snap",
+    "/srv",
+    "/sys",
+    "/usr",
+    "/var",
+    "/usr/bin",
+    "/usr/sbin",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/libexec",
+    "/usr/share",
+    "/usr/local",
+    "/usr/include",
+    "/var/lib",
+    "/nix",
+    "/nix/store",
+    "/System",
+    "/Library",
+    "/Applications",
+    "/Users",
+    "/Volumes",
+    "/private",
+    "/private/etc",
+    "/private/var",
+    "/cores",
+    "/mnt/c",
+];
+
+/// Trees of which nothing may be destroyed recursively.
+pub(crate) const DEEP_TREES: &[&str] = &[
+    "/bin",
+    "/boot",
+    "/etc",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/proc",
+    "/sbin",
+    "/sys",
+    "/usr/bin",
+    "/usr/sbin",
+    "/System",
+    "/private/etc",
+];
+
+/// Trees whose children are homes.
+pub(crate) const HOMES: &[&str] = &["/home", "/Users"];
+
+/// Files that hand the system over to who writes them.
+pub(crate) const CRITICAL_FILES: &[&str] = &[
+    "/etc/passwd",
+    "/etc/shadow",
+    "/etc/gshadow",
+    "/etc/group",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/fstab",
+    "/etc/crontab",
+    "/etc/ld.so.preload",
+    "/etc/pam.d",
+    "/etc/ssh/sshd_config",
+    "/proc/sysrq-trigger",
+    "/proc/sys",
+    "/sys/power",
+    "/boot",
+];
+
+/// Names in `/dev` of what holds file systems or memory. A name that begins with
+/// one of these is meant.
+pub(crate) const DEVICES: &[&str] = &[
+    "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "dm-", "mapper/", "disk/", "md", "loop", "sr",
+    "nbd", "zd", "zvol/", "mem", "kmem", "port", "rdisk", "disk", "block/", "ram", "pmem",
+    "bcache", "mtd",
+];
+
+/// Programs that destroy what is on a device, whatever their arguments.
+pub(crate) const FORMATTERS: &[&str] = &[
+    "mke2fs",
+    "mkswap",
+    "wipefs",
+    "blkdiscard",
+    "mkdosfs",
+    "mkntfs",
+    "mkreiserfs",
+    "newfs",
+    "diskutil-erase",
+    "pvremove",
+    "vgremove",
+    "lvremove",
+    "badblocks",
+    "sfill",
+    "nwipe",
+    "dban",
+    "scrub",
+];
+
+/// Programs that change partitions unless an option says that they only show.
+pub(crate) const PARTITIONERS: &[&str] =
+    &["fdisk", "sfdisk", "cfdisk", "gdisk", "sgdisk", "parted"];
+
+/// The options with which [`PARTITIONERS`] only show.
+pub(crate) const SHOWS: &[&str] = &[
+    "-l",
+    "--list",
+    "-p",
+    "--print",
+    "-d",
+    "--dump",
+    "--help",
+    "--version",
+    "-V",
+    "-v",
+    "-J",
+];
+
+/// Programs that stop the machine.
+pub(crate) const STOPPERS: &[&str] = &["shutdown", "reboot", "halt", "poweroff", "killall5"];
+
+/// Words with which a service manager stops the machine.
+pub(crate) const STOPPING_VERBS: &[&str] = &[
+    "poweroff",
+    "reboot",
+    "halt",
+    "kexec",
+    "soft-reboot",
+    "rescue",
+    "emergency",
+    "suspend",
+    "hibernate",
+    "hybrid-sleep",
+    "default",
+    "exit",
+];

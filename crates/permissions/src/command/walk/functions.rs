@@ -1,0 +1,123 @@
+//! Functions that a line defines, and whether one starts itself without end.
+
+use crate::command::tables;
+
+#[derive(Debug)]
+struct Function {
+    name: String,
+    calls: Vec<String>,
+    /// Whether it starts something beside itself.
+    forks: bool,
+}
+
+/// The functions of a line.
+#[derive(Debug, Default)]
+pub(super) struct Functions {
+    all: Vec<Function>,
+    /// Those whose bodies are being walked through.
+    within: Vec<usize>,
+}
+
+/// More functions or calls than this are left out: a bomb needs few.
+const MAX: usize = 256;
+
+impl Functions {
+    pub(super) fn enter(&mut self, name: &str) {
+        self.within.push(self.all.len());
+        self.all.push(Function {
+            name: name.to_owned(),
+            calls: Vec::new(),
+            forks: false,
+        });
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.within.pop();
+    }
+
+    pub(super) fn calls(&mut self, program: &str) {
+        for at in &self.within {
+            if let Some(function) = self.all.get_mut(*at)
+                && function.calls.len() < MAX
+            {
+                function.calls.push(program.to_owned());
+            }
+        }
+    }
+
+    pub(super) fn forks(&mut self) {
+        for at in &self.within {
+            if let Some(function) = self.all.get_mut(*at) {
+                function.forks = true;
+            }
+        }
+    }
+
+    /// Whether a function that starts others comes back to itself.
+    pub(super) fn explode(&self) -> bool {
+        self.all.iter().take(MAX).any(|start| {
+            let mut reached: Vec<&str> = vec![&start.name];
+            let mut forks = false;
+            let mut at = 0;
+            while let Some(name) = reached.get(at).copied() {
+                at += 1;
+                for function in self.all.iter().filter(|function| function.name == name) {
+                    forks |= function.forks;
+                    for call in &function.calls {
+                        if forks && *call == start.name {
+                            return true;
+                        }
+                        if self.all.iter().any(|other| other.name == *call)
+                            && !reached.contains(&call.as_str())
+                        {
+                            reached.push(call);
+                        }
+                    }
+                }
+            }
+            false
+        })
+    }
+}
+
+/// Whether a text that is no program looks like one that starts itself without
+/// end: `:(){:|:&};:` lacks a blank, and is meant all the same.
+pub(super) fn looks_like_a_bomb(text: &str) -> bool {
+    let dense: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    dense.match_indices("(){").any(|(at, _)| {
+        let before = dense.get(..at).unwrap_or_default();
+        let name = before
+            .rsplit([';', '&', '|', '\n'])
+            .next()
+            .unwrap_or_default();
+        let name = name.strip_prefix("function").unwrap_or(name);
+        let body = dense.get(at + 3..).unwrap_or_default();
+        !name.is_empty() && body.starts_with(&format!("{name}|{name}"))
+    })
+}
+
+/// Whether `name` is a program that others rely on.
+pub(super) fn is_known_program(name: &str) -> bool {
+    let lists = [
+        tables::SHELLS,
+        tables::OPAQUE,
+        tables::DOWNLOADERS,
+        tables::DECODERS,
+        tables::SETTERS,
+        tables::REBINDERS,
+        tables::READERS,
+        tables::WRITERS,
+        tables::COPIERS,
+        tables::MODE_CHANGERS,
+        tables::SEARCHERS,
+        tables::WORDY,
+        tables::FORMATTERS,
+        tables::STOPPERS,
+    ];
+    lists.iter().any(|list| list.contains(&name) && name != ":")
+        || tables::WRAPPERS.iter().any(|wrapper| wrapper.name == name)
+        || matches!(
+            name,
+            "git" | "cd" | "sed" | "find" | "xargs" | "eval" | "tar" | "exec"
+        )
+}

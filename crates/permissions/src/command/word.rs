@@ -1,0 +1,214 @@
+//! Words of a command line: what is known of their text before they run.
+//!
+//! The grammar crate finds where a word begins and ends. What is inside is read
+//! here, in one pass and without backtracking, because a word of hostile nesting
+//! takes its own reader exponential time. What `dash` and `bash` read differently
+//! is refused.
+
+use super::Trouble;
+
+mod brace;
+mod scan;
+mod skip;
+
+pub(crate) use scan::{Mode, Scanned, scan};
+
+/// A piece of a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Text that is known.
+    Text(String),
+    /// `*`, `?` or `[...]`, to be matched against file names.
+    Glob(String),
+    /// The home directory of somebody.
+    Home,
+    /// Known only when the command runs.
+    Computed,
+}
+
+/// One character of a word, before braces are expanded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Atom {
+    /// Quoted: stands for itself.
+    Lit(char),
+    /// Not quoted: may be part of a glob or a brace expression.
+    Open(char),
+    /// See [`Part::Home`].
+    Home,
+    /// See [`Part::Computed`].
+    Computed,
+}
+
+/// A word, with what is known of its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Word {
+    parts: Vec<Part>,
+    /// All of the text, if all of it is known.
+    literal: Option<String>,
+    /// Whether a substitution in it downloads or decodes something.
+    pub(crate) fetches: bool,
+}
+
+impl Word {
+    /// A word of known text.
+    pub(crate) fn text(text: &str) -> Self {
+        Self::from_parts(vec![Part::Text(text.to_owned())])
+    }
+
+    /// A word of which nothing is known.
+    pub(crate) fn computed() -> Self {
+        Self::from_parts(vec![Part::Computed])
+    }
+
+    fn from_parts(parts: Vec<Part>) -> Self {
+        let literal = parts
+            .iter()
+            .map(|part| match part {
+                Part::Text(text) => Some(text.as_str()),
+                _ => None,
+            })
+            .collect();
+        Self {
+            parts,
+            literal,
+            fetches: false,
+        }
+    }
+
+    pub(crate) fn from_atoms(atoms: &[Atom]) -> Self {
+        let mut parts = Vec::new();
+        let mut text = String::new();
+        let mut at = 0;
+        while let Some(atom) = atoms.get(at) {
+            let part = match atom {
+                Atom::Open(c @ ('*' | '?')) => Some(Part::Glob(c.to_string())),
+                Atom::Open('[') => class(atoms.get(at..).unwrap_or_default()).map(Part::Glob),
+                Atom::Home => Some(Part::Home),
+                Atom::Computed => Some(Part::Computed),
+                Atom::Lit(_) | Atom::Open(_) => None,
+            };
+            match (part, atom) {
+                (Some(part), _) => {
+                    if !text.is_empty() {
+                        parts.push(Part::Text(std::mem::take(&mut text)));
+                    }
+                    at += match &part {
+                        Part::Glob(glob) => glob.chars().count(),
+                        _ => 1,
+                    };
+                    parts.push(part);
+                    continue;
+                }
+                (None, Atom::Lit(c) | Atom::Open(c)) => text.push(*c),
+                (None, _) => {}
+            }
+            at += 1;
+        }
+        if !text.is_empty() || parts.is_empty() {
+            parts.push(Part::Text(text));
+        }
+        Self::from_parts(parts)
+    }
+
+    pub(crate) fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// The text, if all of it is known.
+    pub(crate) fn literal(&self) -> Option<&str> {
+        self.literal.as_deref()
+    }
+
+    /// Whether some of the text is known only when the command runs.
+    pub(crate) fn is_computed(&self) -> bool {
+        self.parts.contains(&Part::Computed)
+    }
+
+    /// Whether it is matched against file names.
+    pub(crate) fn is_glob(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Glob(_)))
+    }
+
+    /// Whether the known text at its beginning starts with `prefix`.
+    pub(crate) fn starts_with(&self, prefix: &str) -> bool {
+        matches!(self.parts.first(), Some(Part::Text(text)) if text.starts_with(prefix))
+    }
+
+    /// What is left without `prefix`, if the known text at the beginning starts
+    /// with it.
+    pub(crate) fn strip_prefix(&self, prefix: &str) -> Option<Self> {
+        let (first, rest) = self.parts.split_first()?;
+        let Part::Text(text) = first else {
+            return None;
+        };
+        let mut parts = vec![Part::Text(text.strip_prefix(prefix)?.to_owned())];
+        parts.extend_from_slice(rest);
+        let mut word = Self::from_parts(parts);
+        word.fetches = self.fetches;
+        Some(word)
+    }
+
+    /// What stands before and after the first `=` of the known text.
+    pub(crate) fn split_equals(&self) -> Option<(String, Self)> {
+        let Some(Part::Text(text)) = self.parts.first() else {
+            return None;
+        };
+        let (name, _) = text.split_once('=')?;
+        let value = self.strip_prefix(&format!("{name}="))?;
+        Some((name.to_owned(), value))
+    }
+
+    /// The word as people are shown it.
+    pub(crate) fn shown(&self) -> String {
+        let mut shown = String::new();
+        for part in &self.parts {
+            match part {
+                Part::Text(text) | Part::Glob(text) => shown.push_str(text),
+                Part::Home => shown.push('~'),
+                Part::Computed => shown.push_str("$(?)"),
+            }
+        }
+        shown
+    }
+}
+
+/// The bracket expression that `atoms` begin with.
+fn class(atoms: &[Atom]) -> Option<String> {
+    let close = atoms
+        .iter()
+        .skip(2)
+        .position(|atom| *atom == Atom::Open(']'))?;
+    let mut text = String::new();
+    for atom in atoms.get(..close + 3)? {
+        match atom {
+            Atom::Lit(c) | Atom::Open(c) => text.push(*c),
+            Atom::Home | Atom::Computed => return None,
+        }
+    }
+    Some(text)
+}
+
+/// What a word expands to: the words of `bash`, and where those differ the one
+/// word of `dash`, which knows no braces.
+pub(crate) struct Expanded {
+    pub(crate) words: Vec<Word>,
+    pub(crate) plain: Option<Word>,
+}
+
+/// Expands the braces of a word that was read.
+pub(crate) fn expand(scanned: &Scanned) -> Expanded {
+    match brace::expand(&scanned.atoms) {
+        None => Expanded {
+            words: vec![Word::from_atoms(&scanned.atoms)],
+            plain: None,
+        },
+        Some(all) => Expanded {
+            words: all.iter().map(|atoms| Word::from_atoms(atoms)).collect(),
+            plain: Some(Word::from_atoms(&scanned.atoms)),
+        },
+    }
+}
+
+#[cfg(test)]
+#[path = "word_tests.rs"]
+mod tests;

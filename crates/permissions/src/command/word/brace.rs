@@ -1,0 +1,123 @@
+//! Brace expansion, bounded.
+
+use super::Atom;
+
+/// More words than this are not told apart: the word counts as computed.
+const MAX_WORDS: usize = 64;
+
+/// How deep braces may stand in one another.
+const MAX_DEPTH: usize = 8;
+
+/// Every word that `atoms` stand for, or `None` if there is nothing to expand.
+pub(super) fn expand(atoms: &[Atom]) -> Option<Vec<Vec<Atom>>> {
+    if !atoms.contains(&Atom::Open('{')) {
+        return None;
+    }
+    let mut words = Vec::new();
+    match expand_into(atoms, 0, &mut words) {
+        None => Some(vec![vec![Atom::Computed]]),
+        Some(()) if words.len() == 1 && words.first().is_some_and(|word| word == atoms) => None,
+        Some(()) => Some(words),
+    }
+}
+
+/// `None` if there are too many.
+fn expand_into(atoms: &[Atom], depth: usize, words: &mut Vec<Vec<Atom>>) -> Option<()> {
+    if depth > MAX_DEPTH || words.len() > MAX_WORDS {
+        return None;
+    }
+    let mut from = 0;
+    while let Some(open) = position(atoms, from, '{') {
+        from = open + 1;
+        let Some((close, commas)) = matching(atoms, open) else {
+            continue;
+        };
+        let inner = atoms.get(open + 1..close)?;
+        let members = if commas.is_empty() {
+            match sequence(inner) {
+                Some(members) => members?,
+                None => continue,
+            }
+        } else {
+            let mut members = Vec::new();
+            let mut start = open + 1;
+            for end in commas.into_iter().chain([close]) {
+                members.push(atoms.get(start..end)?.to_vec());
+                start = end + 1;
+            }
+            members
+        };
+        for member in members {
+            let mut word = atoms.get(..open)?.to_vec();
+            word.extend(member);
+            word.extend_from_slice(atoms.get(close + 1..)?);
+            expand_into(&word, depth + 1, words)?;
+        }
+        return Some(());
+    }
+    words.push(atoms.to_vec());
+    (words.len() <= MAX_WORDS).then_some(())
+}
+
+fn position(atoms: &[Atom], from: usize, c: char) -> Option<usize> {
+    let rest = atoms.get(from..)?;
+    Some(from + rest.iter().position(|atom| *atom == Atom::Open(c))?)
+}
+
+/// Where the brace at `open` ends, and the commas that part its members.
+fn matching(atoms: &[Atom], open: usize) -> Option<(usize, Vec<usize>)> {
+    let mut depth = 0_usize;
+    let mut commas = Vec::new();
+    for (at, atom) in atoms.iter().enumerate().skip(open + 1) {
+        match atom {
+            Atom::Open('{') => depth += 1,
+            Atom::Open('}') if depth == 0 => return Some((at, commas)),
+            Atom::Open('}') => depth -= 1,
+            Atom::Open(',') if depth == 0 => commas.push(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// `1..5` or `a..e`. `None` if it is no sequence, `Some(None)` if it is too long.
+fn sequence(inner: &[Atom]) -> Option<Option<Vec<Vec<Atom>>>> {
+    let text: Option<String> = inner
+        .iter()
+        .map(|atom| match atom {
+            Atom::Open(c) => Some(*c),
+            _ => None,
+        })
+        .collect();
+    let text = text?;
+    let mut ends = text.split("..");
+    let (from, to, step, rest) = (ends.next()?, ends.next()?, ends.next(), ends.next());
+    if rest.is_some() || step.is_some_and(|step| step.parse::<i32>().is_err()) {
+        return None;
+    }
+    let letter = |text: &str| {
+        let mut chars = text.chars();
+        let c = chars.next().filter(char::is_ascii_alphabetic)?;
+        chars.next().is_none().then_some(c)
+    };
+    // Widths and steps only leave members out or pad them: a sequence that has
+    // either is not worked out.
+    let exact = step.is_none() && !padded(from) && !padded(to);
+    if let (Some(from), Some(to)) = (letter(from), letter(to)) {
+        let (low, high) = (from.min(to), from.max(to));
+        let members = (low..=high).map(|c| vec![Atom::Open(c)]).collect();
+        return Some(exact.then_some(members));
+    }
+    let (from, to) = (from.parse::<i32>().ok()?, to.parse::<i32>().ok()?);
+    let (low, high) = (from.min(to), from.max(to));
+    if !exact || i64::from(high) - i64::from(low) >= MAX_WORDS as i64 {
+        return Some(None);
+    }
+    let digits = |n: i32| n.to_string().chars().map(Atom::Open).collect();
+    Some(Some((low..=high).map(digits).collect()))
+}
+
+fn padded(number: &str) -> bool {
+    let digits = number.trim_start_matches(['-', '+']);
+    digits.len() > 1 && digits.starts_with('0') || number.starts_with('+')
+}

@@ -1,0 +1,389 @@
+//! Reads the text of one word.
+
+use super::{Atom, Trouble};
+
+/// How deep `$(`, `${` and `$((` may stand in one another within a word, before
+/// what is inside is read as a program of its own.
+pub(super) const MAX_DEPTH: usize = 12;
+
+/// Where the text stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// A word of a command.
+    Word,
+    /// The value of an assignment, where `~` is also read after a colon.
+    Assignment,
+    /// A here-document whose delimiter is not quoted.
+    HereDoc,
+}
+
+/// What a word says.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Scanned {
+    pub(crate) atoms: Vec<Atom>,
+    /// The programs in its substitutions.
+    pub(crate) programs: Vec<String>,
+    /// Whether a variable is read as a number, in which a shell may find another
+    /// substitution.
+    pub(crate) numbers: bool,
+}
+
+/// Reads a word.
+pub(crate) fn scan(text: &str, mode: Mode) -> Result<Scanned, Trouble> {
+    let mut scanner = Scanner {
+        chars: text.chars().collect(),
+        at: 0,
+        out: Scanned::default(),
+    };
+    match mode {
+        Mode::HereDoc => scanner.quoted(None)?,
+        Mode::Word | Mode::Assignment => scanner.open(mode)?,
+    }
+    Ok(scanner.out)
+}
+
+pub(super) struct Scanner {
+    chars: Vec<char>,
+    pub(super) at: usize,
+    out: Scanned,
+}
+
+impl Scanner {
+    pub(super) fn peek(&self, ahead: usize) -> Option<char> {
+        self.chars.get(self.at + ahead).copied()
+    }
+
+    pub(super) fn next(&mut self) -> Option<char> {
+        let c = self.peek(0)?;
+        self.at += 1;
+        Some(c)
+    }
+
+    pub(super) fn slice(&self, from: usize, to: usize) -> String {
+        self.chars
+            .get(from..to)
+            .unwrap_or_default()
+            .iter()
+            .collect()
+    }
+
+    fn push(&mut self, atom: Atom) {
+        self.out.atoms.push(atom);
+    }
+
+    fn literal(&mut self, text: &str) {
+        self.out.atoms.extend(text.chars().map(Atom::Lit));
+    }
+
+    /// Text outside of quotes.
+    fn open(&mut self, mode: Mode) -> Result<(), Trouble> {
+        while let Some(c) = self.peek(0) {
+            match c {
+                '~' if self.tilde_may_stand_here(mode) && self.tilde() => {}
+                '$' => self.dollar(false, 0)?,
+                '`' => self.backquoted()?,
+                '\\' => {
+                    self.at += 1;
+                    let c = self.next().ok_or(Trouble("a backslash ends the line"))?;
+                    self.push(Atom::Lit(c));
+                }
+                '\'' => {
+                    self.at += 1;
+                    let text = self.until('\'')?;
+                    self.literal(&text);
+                }
+                '"' => {
+                    self.at += 1;
+                    self.quoted(Some('"'))?;
+                }
+                // A word ends before these: somebody reads the line differently.
+                ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' => {
+                    return Err(Trouble("its quotes can be read in two ways"));
+                }
+                c => {
+                    self.at += 1;
+                    self.push(Atom::Open(c));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tilde_may_stand_here(&self, mode: Mode) -> bool {
+        match self.out.atoms.last() {
+            None => true,
+            Some(Atom::Open('=')) => true,
+            Some(Atom::Open(':')) => mode == Mode::Assignment,
+            Some(_) => false,
+        }
+    }
+
+    /// Reads `~` or `~name`; `false` if the tilde stands for itself.
+    fn tilde(&mut self) -> bool {
+        let name = self.chars.iter().skip(self.at + 1);
+        let name: String = name
+            .take_while(|c| c.is_ascii_alphanumeric() || "._-+".contains(**c))
+            .collect();
+        let end = self.at + 1 + name.len();
+        if !matches!(self.chars.get(end), None | Some('/' | ':')) {
+            self.push(Atom::Open('~'));
+            self.at += 1;
+            return true;
+        }
+        self.at = end;
+        // `~+` and `~-` are directories the shell has been in.
+        let elsewhere =
+            name.starts_with(['+', '-']) || name.starts_with(|c: char| c.is_ascii_digit());
+        self.push(if elsewhere {
+            Atom::Computed
+        } else {
+            Atom::Home
+        });
+        true
+    }
+
+    /// Text up to `end`, which is passed over.
+    pub(super) fn until(&mut self, end: char) -> Result<String, Trouble> {
+        let from = self.at;
+        while let Some(c) = self.next() {
+            if c == end {
+                return Ok(self.slice(from, self.at - 1));
+            }
+        }
+        Err(Trouble("a quote is not closed"))
+    }
+
+    /// Text in double quotes, or of a here-document if there is no `end`.
+    fn quoted(&mut self, end: Option<char>) -> Result<(), Trouble> {
+        while let Some(c) = self.peek(0) {
+            match c {
+                _ if Some(c) == end => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                '$' => self.dollar(true, 0)?,
+                '`' => self.backquoted()?,
+                '\\' => {
+                    self.at += 1;
+                    match self.peek(0) {
+                        // The shell joins these lines before it looks for the
+                        // delimiter.
+                        Some('\n') if end.is_none() => {
+                            return Err(Trouble("a line of its here-document goes on in the next"));
+                        }
+                        Some(c @ ('$' | '`' | '\\')) => {
+                            self.at += 1;
+                            self.push(Atom::Lit(c));
+                        }
+                        Some('"') if end.is_some() => {
+                            self.at += 1;
+                            self.push(Atom::Lit('"'));
+                        }
+                        Some('\n') => self.at += 1,
+                        _ => self.push(Atom::Lit('\\')),
+                    }
+                }
+                c => {
+                    self.at += 1;
+                    self.push(Atom::Lit(c));
+                }
+            }
+        }
+        match end {
+            None => Ok(()),
+            Some(_) => Err(Trouble("a quote is not closed")),
+        }
+    }
+
+    fn backquoted(&mut self) -> Result<(), Trouble> {
+        self.at += 1;
+        let program = self.until('`')?;
+        if program.contains('\\') {
+            return Err(Trouble("it escapes something between backquotes"));
+        }
+        self.out.programs.push(program);
+        self.push(Atom::Computed);
+        Ok(())
+    }
+
+    /// What begins with a dollar sign.
+    fn dollar(&mut self, quoted: bool, depth: usize) -> Result<(), Trouble> {
+        if depth > MAX_DEPTH {
+            return Err(Trouble("its expansions are nested too deep"));
+        }
+        self.at += 1;
+        match self.peek(0) {
+            Some('\'') if !quoted => {
+                self.at += 1;
+                let text = self.until('\'')?;
+                self.ansi(&text)
+            }
+            // `$"..."`: the quotes are read next.
+            Some('"') if !quoted => Ok(()),
+            Some('(') if self.peek(1) == Some('(') => self.arithmetic(depth),
+            Some('(') => {
+                self.at += 1;
+                let from = self.at;
+                self.close_paren(0)?;
+                let program = self.slice(from, self.at - 1);
+                self.out.programs.push(program);
+                self.push(Atom::Computed);
+                Ok(())
+            }
+            Some('{') => self.parameter(depth),
+            Some('[') => Err(Trouble("'$[' is read differently by different shells")),
+            Some(c) if c == '_' || c.is_ascii_alphabetic() => {
+                let from = self.at;
+                while self
+                    .peek(0)
+                    .is_some_and(|c| c == '_' || c.is_ascii_alphanumeric())
+                {
+                    self.at += 1;
+                }
+                let home = self.slice(from, self.at) == "HOME";
+                self.push(if home { Atom::Home } else { Atom::Computed });
+                Ok(())
+            }
+            Some(c) if c.is_ascii_digit() || "@*#?-$!".contains(c) => {
+                self.at += 1;
+                self.push(Atom::Computed);
+                Ok(())
+            }
+            _ => {
+                self.push(Atom::Lit('$'));
+                Ok(())
+            }
+        }
+    }
+
+    /// `$'...'`. `dash` takes it for a dollar sign and a quote, which ends at the
+    /// same place as long as no quote is escaped in it.
+    fn ansi(&mut self, text: &str) -> Result<(), Trouble> {
+        let mut chars = text.chars().peekable();
+        while let Some(c) = chars.next() {
+            if c != '\\' {
+                self.push(Atom::Lit(c));
+                continue;
+            }
+            match chars.next() {
+                None => return Err(Trouble("a quote within $'...' is read in two ways")),
+                Some('n') => self.push(Atom::Lit('\n')),
+                Some('t') => self.push(Atom::Lit('\t')),
+                Some('r') => self.push(Atom::Lit('\r')),
+                Some(c @ ('\\' | '"' | '?')) => self.push(Atom::Lit(c)),
+                Some('x') => {
+                    let digits: String =
+                        std::iter::from_fn(|| chars.next_if(char::is_ascii_hexdigit))
+                            .take(2)
+                            .collect();
+                    let decoded = u8::from_str_radix(&digits, 16).ok().filter(u8::is_ascii);
+                    self.push(decoded.map_or(Atom::Computed, |byte| Atom::Lit(char::from(byte))));
+                }
+                // The others need not be worked out: not knowing them is safe.
+                Some(_) => self.push(Atom::Computed),
+            }
+        }
+        Ok(())
+    }
+
+    /// `$((...))`, if it is plainly arithmetic.
+    fn arithmetic(&mut self, depth: usize) -> Result<(), Trouble> {
+        const TWO_WAYS: Trouble = Trouble("'$((' does not plainly begin a calculation");
+        self.at += 2;
+        let mut open = 2;
+        // Two names with nothing between them are no calculation, but may be a
+        // command.
+        let mut operand = false;
+        let mut apart = false;
+        while let Some(c) = self.peek(0) {
+            let begins = c == '$' || c == '_' || c.is_ascii_alphanumeric();
+            if begins && operand && apart {
+                return Err(TWO_WAYS);
+            }
+            apart = matches!(c, ' ' | '\t');
+            operand = begins || c == ')' || apart && operand;
+            match c {
+                '$' => {
+                    // The value is of no interest: the whole is computed.
+                    let atoms = self.out.atoms.len();
+                    let before = self.at;
+                    self.dollar(true, depth + 1)?;
+                    self.out.atoms.truncate(atoms);
+                    if self.slice(before, self.at).contains("<<") {
+                        return Err(TWO_WAYS);
+                    }
+                    self.out.numbers = true;
+                    continue;
+                }
+                '(' => open += 1,
+                ')' => {
+                    open -= 1;
+                    if open == 1 {
+                        if self.peek(1) != Some(')') {
+                            return Err(TWO_WAYS);
+                        }
+                        self.at += 2;
+                        self.push(Atom::Computed);
+                        return Ok(());
+                    }
+                }
+                '_' | 'a'..='z' | 'A'..='Z' => self.out.numbers = true,
+                '0'..='9' | ' ' | '\t' => {}
+                '+' | '-' | '*' | '/' | '%' | '<' | '>' | '=' | '!' | '&' | '|' | '^' | '~'
+                | '?' | ':' | ',' | '#' => {}
+                _ => return Err(TWO_WAYS),
+            }
+            self.at += 1;
+        }
+        Err(TWO_WAYS)
+    }
+
+    /// `${...}`.
+    fn parameter(&mut self, depth: usize) -> Result<(), Trouble> {
+        const TWO_WAYS: Trouble = Trouble("a '${...}' in it can be read in two ways");
+        self.at += 1;
+        let from = self.at;
+        let atoms = self.out.atoms.len();
+        while let Some(c) = self.peek(0) {
+            match c {
+                '}' => {
+                    let text = self.slice(from, self.at);
+                    self.at += 1;
+                    self.out.atoms.truncate(atoms);
+                    let after_colon = text.split_once(':').map(|(_, rest)| rest);
+                    let slices =
+                        after_colon.is_some_and(|rest| !rest.starts_with(['-', '=', '?', '+']));
+                    if slices || text.contains('[') {
+                        self.out.numbers = true;
+                    }
+                    // `${x@P}` runs what is in `x`.
+                    let transforms = text
+                        .split_once('@')
+                        .is_some_and(|(_, op)| op.starts_with(|c: char| c.is_ascii_alphabetic()));
+                    if transforms {
+                        return Err(TWO_WAYS);
+                    }
+                    self.push(if text == "HOME" {
+                        Atom::Home
+                    } else {
+                        Atom::Computed
+                    });
+                    return Ok(());
+                }
+                '$' => {
+                    self.dollar(true, depth + 1)?;
+                    continue;
+                }
+                '`' => {
+                    self.backquoted()?;
+                    continue;
+                }
+                '\'' | '"' | '\\' | '{' | '(' | ')' | '<' | '>' | ';' | '&' | '|' | '\n' => {
+                    return Err(TWO_WAYS);
+                }
+                _ => self.at += 1,
+            }
+        }
+        Err(TWO_WAYS)
+    }
+}

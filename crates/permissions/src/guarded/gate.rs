@@ -1,0 +1,416 @@
+//! [`Gate`]: what one call must pass before it touches anything.
+
+use std::sync::Arc;
+
+use backend_core::ops::{ContentHash, StatOptions};
+use backend_core::{Backend, Error, ErrorKind, Operation, Quoted, Result, VPath};
+
+use super::Guarded;
+use super::route::Route;
+use crate::access::Intent;
+use crate::approval::{Asked, Effect, Permit, Question};
+use crate::audit::{AuditEvent, Outcome};
+use crate::policy::refusal;
+use crate::{Access, Action, Kind, Op, Refusal, Target, Verdict, Vote, Why};
+
+/// What is asked at most in one question, in words.
+const REASONS: usize = 20;
+
+/// What else a question says.
+#[derive(Debug, Default)]
+pub(super) struct About {
+    /// How many entries of a directory go with it.
+    pub(super) entries: usize,
+    /// What a file holds while somebody is asked.
+    pub(super) holds: Option<(VPath, ContentHash)>,
+}
+
+impl About {
+    pub(super) fn entries(entries: usize) -> Self {
+        Self {
+            entries,
+            holds: None,
+        }
+    }
+
+    pub(super) fn holds(path: &VPath, hash: ContentHash) -> Self {
+        Self {
+            entries: 0,
+            holds: Some((path.clone(), hash)),
+        }
+    }
+}
+
+/// Judges what one call is made of, and asks once for all of it.
+pub(super) struct Gate<'g, B> {
+    guard: &'g Guarded<B>,
+    operation: Operation,
+    /// The path in errors, as the caller knows it.
+    given: Option<&'g VPath>,
+    /// What must be asked.
+    asks: Vec<(Access, Verdict)>,
+    /// Why something had to be asked, asked already or not.
+    whys: Vec<(Op, Why)>,
+    /// What was approved during this call.
+    permits: Vec<Permit>,
+}
+
+impl<B: Backend> Guarded<B> {
+    pub(super) fn backend(&self) -> &B {
+        &self.shared.backend
+    }
+
+    /// What every layer and the tool's setting say.
+    fn judge(&self, access: &Access) -> Verdict {
+        let verdict = match &access.target {
+            Target::Path(path) => self
+                .policy
+                .judge(access.op, path, access.kind, access.bytes),
+            // Commands bring their verdict along.
+            Target::Command(_) => Vote::neutral(crate::Layer::Command).into(),
+        };
+        self.with_tool_vote(verdict)
+    }
+
+    fn with_tool_vote(&self, verdict: Verdict) -> Verdict {
+        match self.setting.vote() {
+            Some(vote) => verdict.and(vote),
+            None => verdict,
+        }
+    }
+
+    /// Records a decision, and who made it.
+    fn tell(&self, access: &Access, verdict: &Verdict, outcome: Outcome, permit: Option<&Permit>) {
+        let shared = &self.shared;
+        if !shared.audit.listens_to(outcome) {
+            return;
+        }
+        let mut event = AuditEvent::new(&shared.session, access, verdict, outcome);
+        event.tool = self.tool.as_deref();
+        if let Some(permit) = permit {
+            event = event.permit(permit);
+        }
+        shared.audit.record(&event);
+    }
+}
+
+impl<'g, B: Backend> Gate<'g, B> {
+    /// A gate for a call about a path.
+    pub(super) fn new(guard: &'g Guarded<B>, operation: Operation, given: &'g VPath) -> Self {
+        Self {
+            given: Some(given),
+            ..Self::for_command(guard, operation)
+        }
+    }
+
+    /// A gate for a call about a command.
+    pub(super) fn for_command(guard: &'g Guarded<B>, operation: Operation) -> Self {
+        Self {
+            guard,
+            operation,
+            given: None,
+            asks: Vec::new(),
+            whys: Vec::new(),
+            permits: Vec::new(),
+        }
+    }
+
+    /// What is being done.
+    pub(super) fn operation(&self) -> Operation {
+        self.operation
+    }
+
+    /// Forgets what would have been asked: it is judged anew.
+    pub(super) fn begin(&mut self) {
+        self.asks.clear();
+    }
+
+    /// Judges one access. `shown` is the path by which the caller knows its
+    /// target.
+    pub(super) fn weigh(&mut self, access: Access, shown: Option<&VPath>) -> Result<()> {
+        let verdict = self.guard.judge(&access);
+        self.settle(access, verdict, shown)
+    }
+
+    /// Judges one access about which the verdict is known.
+    pub(super) fn weigh_as(
+        &mut self,
+        access: Access,
+        verdict: Verdict,
+        shown: Option<&VPath>,
+    ) -> Result<()> {
+        let verdict = self.guard.with_tool_vote(verdict);
+        self.settle(access, verdict, shown)
+    }
+
+    fn settle(&mut self, access: Access, verdict: Verdict, shown: Option<&VPath>) -> Result<()> {
+        match verdict.action() {
+            Action::Allow => self.guard.tell(&access, &verdict, Outcome::Allowed, None),
+            Action::Ask => {
+                let why = (access.op, verdict.decisive().why.clone());
+                if !self.whys.contains(&why) {
+                    self.whys.push(why);
+                }
+                if self.covered(&access) {
+                    let permit = self.permit_for(&access);
+                    let outcome = Outcome::Permitted;
+                    self.guard.tell(&access, &verdict, outcome, permit);
+                } else if !self.asks.iter().any(|(other, _)| *other == access) {
+                    self.asks.push((access, verdict));
+                }
+            }
+            Action::Deny => return Err(self.refuse(&access, &verdict, shown)),
+        }
+        Ok(())
+    }
+
+    /// Refuses what is denied whatever stands there, so that the backend is not
+    /// even asked what does.
+    pub(super) fn screen(&self, intent: Intent) -> Result<()> {
+        for access in intent.kind(Kind::Directory).accesses() {
+            let verdict = self.guard.judge(&access);
+            if verdict.action() == Action::Deny {
+                let shown = access.path().cloned();
+                return Err(self.refuse(&access, &verdict, shown.as_ref()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges something inside a directory that was judged itself. What is asked
+    /// about for the same reason as the directory is asked about with it.
+    pub(super) fn weigh_inside(
+        &mut self,
+        access: Access,
+        shown: &VPath,
+        top: &[(Op, Why)],
+    ) -> Result<()> {
+        let verdict = self.guard.judge(&access);
+        if verdict.action() == Action::Ask {
+            let why = &verdict.decisive().why;
+            if top.iter().any(|(op, top)| *op == access.op && top == why) {
+                return Ok(());
+            }
+        }
+        self.settle(access, verdict, Some(shown))
+    }
+
+    fn covered(&self, access: &Access) -> bool {
+        self.guard.setting.pre_approved || self.permit_for(access).is_some()
+    }
+
+    fn permit_for(&self, access: &Access) -> Option<&Permit> {
+        let mut permits = self.permits.iter().chain(&self.guard.permits);
+        permits.find(|permit| permit.covers(access.op, &access.target))
+    }
+
+    /// What the file at `path` held when somebody said yes to this call.
+    pub(super) fn expects(&self, path: &VPath) -> Option<ContentHash> {
+        let mut permits = self.permits.iter().chain(&self.guard.permits);
+        permits.find_map(|permit| permit.expects(path))
+    }
+
+    fn refuse(&self, access: &Access, verdict: &Verdict, shown: Option<&VPath>) -> Error {
+        self.guard.tell(access, verdict, Outcome::Refused, None);
+        let refusal = match shown {
+            Some(shown) => {
+                let same = access.path() == Some(shown);
+                refusal(access.op, &Target::Path(shown.clone()), verdict, same)
+            }
+            None => refusal(access.op, &access.target, verdict, true),
+        };
+        self.refused(refusal)
+    }
+
+    /// The error that a refusal is.
+    pub(super) fn refused(&self, refusal: Refusal) -> Error {
+        self.failed(refusal.into())
+    }
+
+    /// Says what was being done, where and on which backend.
+    pub(super) fn failed(&self, error: Error) -> Error {
+        let error = match self.given {
+            Some(given) => error.at(self.operation, given),
+            None => error.during(self.operation),
+        };
+        error.on(self.guard.backend().info().name)
+    }
+
+    /// Why what was judged so far had to be asked.
+    pub(super) fn whys(&self) -> Vec<(Op, Why)> {
+        self.whys.clone()
+    }
+
+    /// Whether something must be asked.
+    pub(super) fn asks(&self) -> bool {
+        !self.asks.is_empty()
+    }
+
+    /// Whether doing `op` must be asked.
+    pub(super) fn asks_to(&self, op: Op) -> bool {
+        self.asks.iter().any(|(access, _)| access.op == op)
+    }
+
+    /// Whether a file that a search found may be shown: it is allowed, or was
+    /// asked about together with the search.
+    pub(super) fn includes(&self, access: &Access) -> bool {
+        let verdict = self.guard.judge(access);
+        match verdict.action() {
+            Action::Allow => true,
+            Action::Ask => {
+                let why = (access.op, verdict.decisive().why.clone());
+                self.covered(access) || self.whys.contains(&why)
+            }
+            Action::Deny => false,
+        }
+    }
+
+    /// Whether `op` had to be asked because of a rule, and so was approved by
+    /// now.
+    pub(super) fn asked_by_rule(&self, op: Op) -> bool {
+        let by_rule = |(asked, why): &(Op, Why)| *asked == op && matches!(why, Why::Rule(_));
+        self.whys.iter().any(by_rule)
+    }
+
+    /// Judges a call about one path. If somebody must be asked, links are
+    /// followed first, so that one question tells it all.
+    pub(super) async fn pass<F>(&mut self, route: &mut Route, intent: F) -> Result<()>
+    where
+        F: Fn(VPath) -> Intent + Send,
+    {
+        self.begin();
+        for access in intent(route.given().clone()).accesses() {
+            self.weigh(access, Some(route.given()))?;
+        }
+        if self.asks() && !route.moved() && self.may_lead_elsewhere(route) {
+            route.follow(self.guard.backend(), self.operation).await?;
+        }
+        if route.moved() {
+            for access in intent(route.at().clone()).accesses() {
+                self.weigh(access, Some(route.given()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges a call about one path, and asks.
+    pub(super) async fn clear<F>(&mut self, route: &mut Route, intent: F) -> Result<()>
+    where
+        F: Fn(VPath) -> Intent + Send,
+    {
+        self.pass(route, intent).await?;
+        if !self.asks() {
+            return Ok(());
+        }
+        let effect = self.what(route.given());
+        self.ask(effect, About::default()).await
+    }
+
+    pub(super) fn may_lead_elsewhere(&self, route: &Route) -> bool {
+        route.follows() && self.guard.backend().info().capabilities.links
+    }
+
+    /// In one line, what is done to the path.
+    pub(super) fn what(&self, given: &VPath) -> Effect {
+        match self.operation {
+            Operation::Read | Operation::ReadText => Effect::read(given.as_str()),
+            Operation::Delete => Effect::delete(given.as_str()),
+            _ => Effect::None,
+        }
+    }
+
+    /// Asks for everything that must be asked, in one question.
+    pub(super) async fn ask(&mut self, effect: Effect, about: About) -> Result<()> {
+        if self.asks.is_empty() {
+            return Ok(());
+        }
+        let asks = std::mem::take(&mut self.asks);
+        let question = self.question(&asks, effect, about);
+        let answer = match &self.guard.shared.desk {
+            Some(desk) => desk.authorize(question).await,
+            None => Err(Refusal::ApprovalRequired {
+                what: Quoted::new(&question.description).to_string(),
+                why: "nobody can be asked here; have it allowed or do something else".to_owned(),
+            }),
+        };
+        let (outcome, permit) = match &answer {
+            Ok(permit) => (Outcome::Permitted, Some(permit)),
+            Err(_) => (Outcome::Refused, None),
+        };
+        for (access, verdict) in &asks {
+            self.guard.tell(access, verdict, outcome, permit);
+        }
+        let permit = answer.map_err(|refusal| self.refused(refusal))?;
+        self.permits.push(permit);
+        Ok(())
+    }
+
+    fn question(&self, asks: &[(Access, Verdict)], effect: Effect, about: About) -> Question {
+        let shared = &self.guard.shared;
+        let asked = asks
+            .iter()
+            .map(|(access, _)| Asked::new(access.op, access.target.clone()))
+            .collect();
+        // A refusal repeats the description to the model, so that it says nothing
+        // about where links lead. The reasons do.
+        let description = match (&effect, self.given) {
+            (Effect::None, Some(given)) => format!("{} {given}", self.operation),
+            (Effect::None, None) => self.operation.to_string(),
+            (effect, _) => effect.description(),
+        };
+        let mut question = Question::new(Arc::clone(&shared.session), asked);
+        question.tool = self.guard.tool.clone();
+        question = question.effect(effect).description(description);
+        if about.entries > 0 {
+            question = question.reason(format!("{} entries go with it", about.entries));
+        }
+        if let Some((path, hash)) = about.holds {
+            question = question.bind(path, hash);
+        }
+        for (access, verdict) in asks.iter().take(REASONS) {
+            question = question.reason(format!("{access}: {}", verdict.decisive()));
+        }
+        question
+    }
+
+    /// Refuses a file that turned out to be larger than it may be.
+    pub(super) fn check_size(&self, op: Op, route: &Route, size: u64) -> Result<()> {
+        if self.guard.policy.max_file_bytes(route.at()).is_none() {
+            return Ok(());
+        }
+        let access = Access::file(op, route.at().clone()).bytes(size);
+        let verdict = self.guard.judge(&access);
+        match verdict.action() {
+            Action::Deny => Err(self.refuse(&access, &verdict, Some(route.given()))),
+            _ => Ok(()),
+        }
+    }
+
+    /// What stands at a path, where a layer wants to know. A link counts as a
+    /// file: nobody follows it here.
+    pub(super) async fn look(&self, at: &VPath) -> (Kind, Option<u64>) {
+        if self.guard.policy.scope().is_none() {
+            return (Kind::File, None);
+        }
+        let options = StatOptions::default().links(backend_core::ops::Links::Refuse);
+        match self.guard.backend().stat(at, options).await {
+            Ok(entry) if entry.is_directory() => (Kind::Directory, None),
+            Ok(entry) => (Kind::File, entry.size),
+            Err(_) => (Kind::File, None),
+        }
+    }
+
+    /// The refusal of what a listing would hide.
+    pub(super) fn hidden(&self, op: Op, shown: &VPath) -> Error {
+        self.refused(Refusal::Rule {
+            op,
+            target: shown.to_string(),
+            description: String::new(),
+        })
+    }
+}
+
+/// Whether an error says that a link is in the way.
+pub(super) fn is_link(error: &Error) -> bool {
+    error.kind() == ErrorKind::IsALink
+}

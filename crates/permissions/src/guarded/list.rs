@@ -1,0 +1,264 @@
+//! Looking at many paths: `ls`, `glob`, `grep`.
+//!
+//! What the policy hides is left out where the entries are found, before any
+//! maximum. Through a link the same holds for the paths that it leads to; the
+//! paths as the caller sees them are held against the policy and against the
+//! caller's own exclusions afterwards.
+
+use backend_core::ops::{
+    Entry, GlobQuery, GlobResult, GrepQuery, GrepResult, Links, Listing, LsOptions, StatOptions,
+};
+use backend_core::search::Exclude;
+use backend_core::{Backend, Error, Operation, Result, VPath};
+
+use super::Guarded;
+use super::gate::Gate;
+use super::route::{Route, Tail};
+use crate::access::Intent;
+use crate::{Access, Action, Kind, Op};
+
+impl<B: Backend> Guarded<B> {
+    pub(super) async fn ls_judged(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
+        let operation = Operation::Ls;
+        let mut gate = Gate::new(self, operation, path);
+        let mut route = Route::new(path, options.links, Tail::Followed);
+        loop {
+            gate.clear(&mut route, Intent::ls).await?;
+            if self.hides(Op::Ls, path) || self.hides(Op::Ls, route.at()) {
+                return Err(gate.hidden(Op::Ls, path));
+            }
+            let mut now = options.clone().links(Links::Refuse);
+            now.exclude = self.excluded(Op::Ls, &options.exclude, &route);
+            if route.moved() {
+                // Limited below, after the caller's paths were looked at.
+                now.limit = now.limit.max(usize::from(now.limit > 0) * usize::MAX);
+            }
+            match self.backend().ls(route.at(), now).await {
+                Ok(listing) if !route.moved() => return Ok(listing),
+                Ok(listing) => return self.moved_listing(listing, &route, &options).await,
+                Err(error) => self.detour(&mut route, operation, error).await?,
+            }
+        }
+    }
+
+    /// A listing under the path that the caller gave.
+    async fn moved_listing(
+        &self,
+        listing: Listing,
+        route: &Route,
+        options: &LsOptions,
+    ) -> Result<Listing> {
+        let mut entries = Vec::with_capacity(listing.entries.len());
+        for mut entry in listing.entries {
+            let itself = entry.path == *route.at();
+            if self.rename_entry(&mut entry, route) {
+                if itself {
+                    entry.link = route.is_link(self.backend()).await;
+                }
+                entries.push(entry);
+            }
+        }
+        let mut seen = options.clone();
+        seen.exclude = options.exclude.and(self.policy.exclude(Op::Ls));
+        seen.listing(entries, listing.skipped)
+    }
+
+    pub(super) async fn glob_judged(&self, query: GlobQuery) -> Result<GlobResult> {
+        let operation = Operation::Glob;
+        let path = query.path.clone();
+        let mut gate = Gate::new(self, operation, &path);
+        let mut route = Route::new(&path, query.links, Tail::Followed);
+        loop {
+            gate.clear(&mut route, Intent::glob).await?;
+            let mut now = query.clone().links(Links::Refuse);
+            now.path = route.at().clone();
+            now.exclude = self.excluded(Op::Glob, &query.exclude, &route);
+            now.pattern = moved_pattern(&query.pattern, &route).map_err(|e| gate.failed(e))?;
+            match self.backend().glob(now).await {
+                Ok(found) if !route.moved() => return Ok(found),
+                Ok(mut found) => {
+                    let exclude = query.exclude.and(self.policy.exclude(Op::Glob));
+                    found.files.retain_mut(|entry| {
+                        self.rename_entry(entry, &route) && !exclude.hides(&entry.path)
+                    });
+                    return Ok(found);
+                }
+                Err(error) => self.detour(&mut route, operation, error).await?,
+            }
+        }
+    }
+
+    pub(super) async fn grep_judged(&self, query: GrepQuery) -> Result<GrepResult> {
+        let operation = Operation::Grep;
+        let path = query.path.clone();
+        let mut gate = Gate::new(self, operation, &path);
+        let mut route = Route::new(&path, query.links, Tail::Followed);
+        gate.screen(Intent::grep(path.clone()))?;
+        loop {
+            let (kind, size) = match self.kind_at(route.at()).await {
+                Ok(found) => found,
+                Err(error) => {
+                    let error = error.as_part_of(operation, &path);
+                    self.detour(&mut route, operation, error).await?;
+                    continue;
+                }
+            };
+            let intent = move |at| Intent::grep(at).kind(kind);
+            gate.clear(&mut route, intent).await?;
+            if let Some(size) = size {
+                gate.check_size(Op::Read, &route, size)?;
+            }
+            // The answer about a file, or about where the search starts, is there.
+            // What it allows must not be hidden for want of one.
+            let answered = kind == Kind::File || gate.asked_by_rule(Op::Read);
+            let mut now = query.clone().links(Links::Refuse);
+            now.path = route.at().clone();
+            if !answered {
+                now.exclude = self.excluded(Op::Grep, &query.exclude, &route);
+            } else if route.moved() {
+                now.exclude = Exclude::none();
+            }
+            if let Some(files) = &query.files {
+                let files = moved_pattern(files, &route).map_err(|e| gate.failed(e))?;
+                now.files = Some(files);
+            }
+            match self.backend().grep(now).await {
+                Ok(found) => {
+                    let found = self.moved_matches(found, &route, &query, answered);
+                    let granted = answered.then_some(&gate);
+                    return self.readable_matches(found, &route, granted).await;
+                }
+                Err(error) => self.detour(&mut route, operation, error).await?,
+            }
+        }
+    }
+
+    /// What stands where a search starts, if anybody wants to know.
+    async fn kind_at(&self, at: &VPath) -> Result<(Kind, Option<u64>)> {
+        if self.policy.scope().is_none() && self.policy.rules().is_none() {
+            return Ok((Kind::Directory, None));
+        }
+        let options = StatOptions::default().links(Links::Refuse);
+        let entry = self.backend().stat(at, options).await?;
+        match entry.is_directory() {
+            true => Ok((Kind::Directory, None)),
+            false => Ok((Kind::File, entry.size)),
+        }
+    }
+
+    /// The matches under the path that the caller gave.
+    fn moved_matches(
+        &self,
+        mut found: GrepResult,
+        route: &Route,
+        query: &GrepQuery,
+        answered: bool,
+    ) -> GrepResult {
+        if !route.moved() {
+            return found;
+        }
+        let mut exclude = query.exclude.clone();
+        if !answered {
+            exclude = exclude.and(self.policy.exclude(Op::Grep));
+        }
+        let files = std::mem::take(&mut found.files);
+        for file in files {
+            let Ok(shown) = file.path().rebase(route.at(), route.given()) else {
+                continue;
+            };
+            if !exclude.hides(&shown) && !self.denies_reading(&shown) {
+                found.files.push(file.with_path(shown));
+            }
+        }
+        found
+    }
+
+    /// Drops what may not be read: files over their mount's size, and, where
+    /// nothing was hidden beforehand, what is denied or would have to be asked
+    /// about for another reason than the search itself.
+    async fn readable_matches(
+        &self,
+        mut found: GrepResult,
+        route: &Route,
+        answered: Option<&Gate<'_, B>>,
+    ) -> Result<GrepResult> {
+        let files = std::mem::take(&mut found.files);
+        for file in files {
+            let at = file.path().rebase(route.given(), route.at())?;
+            let readable = answered.is_none_or(|gate| {
+                [Op::Grep, Op::Read]
+                    .into_iter()
+                    .all(|op| gate.includes(&Access::file(op, at.clone())))
+            });
+            if readable && self.fits(&at).await {
+                found.files.push(file);
+            }
+        }
+        found.matches = found.files.iter().map(|file| file.matches()).sum();
+        Ok(found)
+    }
+
+    /// Whether a file is no larger than its mount allows.
+    async fn fits(&self, at: &VPath) -> bool {
+        if self.policy.max_file_bytes(at).is_none() {
+            return true;
+        }
+        let options = StatOptions::default().links(Links::Refuse);
+        let Ok(entry) = self.backend().stat(at, options).await else {
+            return false;
+        };
+        let verdict = self.policy.judge(Op::Read, at, Kind::File, entry.size);
+        verdict.action() != Action::Deny
+    }
+
+    /// What the backend must leave out: the policy's share, and the caller's
+    /// where its paths are the caller's.
+    fn excluded(&self, op: Op, callers: &Exclude, route: &Route) -> Exclude {
+        let ours = self.policy.exclude(op);
+        match route.moved() {
+            true => ours.clone(),
+            false => callers.and(ours),
+        }
+    }
+
+    /// Gives an entry the path by which the caller reached it.
+    fn rename_entry(&self, entry: &mut Entry, route: &Route) -> bool {
+        match entry.path.rebase(route.at(), route.given()) {
+            Ok(path) => {
+                entry.path = path;
+                true
+            }
+            // Too long to be a path: nobody could name it that way.
+            Err(_) => false,
+        }
+    }
+}
+
+/// An absolute pattern beneath a link, as one beneath the place it leads to.
+fn moved_pattern(pattern: &str, route: &Route) -> Result<String> {
+    if !route.moved() || !pattern.starts_with('/') {
+        return Ok(pattern.to_owned());
+    }
+    let given = route.given().as_str();
+    let rest = pattern
+        .strip_prefix(given)
+        .filter(|rest| rest.starts_with('/') && !given.contains(['*', '?', '[', '{', '\\']));
+    match rest {
+        Some(rest) => Ok(format!("{}{rest}", escaped(route.at()))),
+        None => Err(Error::invalid_input(
+            "an absolute pattern through a link cannot be searched; give one that starts at the path",
+        )),
+    }
+}
+
+/// The path as a pattern that matches only it; empty for the root.
+fn escaped(path: &VPath) -> String {
+    let mut pattern = String::new();
+    for c in path.as_str().trim_end_matches('/').chars() {
+        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | ',' | '\\' | '!') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern
+}

@@ -1,0 +1,97 @@
+//! What a write would change, for the one who is asked, and what the file must
+//! still be when the answer comes.
+
+use backend_core::ops::{ContentHash, Links, ReadOptions, WriteMode};
+use backend_core::{Backend, Error, ErrorKind, Result, VPath};
+use bytes::Bytes;
+
+use super::Guarded;
+use crate::approval::Effect;
+
+/// Largest file, in bytes, whose change is shown in a question.
+pub const PREVIEW_BYTES: u64 = 1024 * 1024;
+
+/// What a file was when somebody was asked.
+#[derive(Debug)]
+pub(super) enum Before {
+    /// There was none.
+    Nothing,
+    /// It held this.
+    Held(Bytes),
+    /// That is not known: it is large, or cannot be read.
+    Unknown,
+}
+
+impl Before {
+    /// When a write may go ahead after the answer: only if the file is still what
+    /// the question showed.
+    pub(super) fn bind(&self, mode: WriteMode) -> WriteMode {
+        match (mode, self) {
+            (WriteMode::Overwrite, Self::Nothing) => WriteMode::CreateNew,
+            (WriteMode::Overwrite, Self::Held(bytes)) => {
+                WriteMode::IfUnchanged(ContentHash::of(bytes))
+            }
+            (WriteMode::Overwrite, Self::Unknown)
+            | (WriteMode::CreateNew | WriteMode::IfUnchanged(_), _) => mode,
+        }
+    }
+
+    /// Fails as the write would, before anybody is asked.
+    pub(super) fn check(&self, mode: WriteMode) -> Result<()> {
+        match self {
+            Self::Nothing => mode.check(None),
+            Self::Held(bytes) => mode.check(Some(bytes)),
+            Self::Unknown => Ok(()),
+        }
+    }
+
+    /// What writing `new` does.
+    pub(super) fn written(&self, path: &VPath, new: &Bytes) -> Effect {
+        match self {
+            Self::Held(old) if small(new) => Effect::write(path.as_str(), Some(old), new),
+            Self::Nothing if small(new) => Effect::write(path.as_str(), None, new),
+            _ => Effect::None,
+        }
+    }
+
+    /// The hash of what it held.
+    pub(super) fn hash(&self) -> Option<ContentHash> {
+        match self {
+            Self::Held(bytes) => Some(ContentHash::of(bytes)),
+            Self::Nothing | Self::Unknown => None,
+        }
+    }
+}
+
+/// Whether a content can be shown.
+pub(super) fn small(bytes: &[u8]) -> bool {
+    bytes.len() as u64 <= PREVIEW_BYTES
+}
+
+impl<B: Backend> Guarded<B> {
+    /// What stands at `at` before a write.
+    pub(super) async fn before(&self, at: &VPath) -> Result<Before> {
+        let options = ReadOptions::default()
+            .links(Links::Refuse)
+            .max_bytes(PREVIEW_BYTES);
+        match self.backend().read(at, options).await {
+            Ok(found) => Ok(Before::Held(found.data)),
+            Err(error) => match error.kind() {
+                ErrorKind::NotFound => Ok(Before::Nothing),
+                ErrorKind::IsADirectory | ErrorKind::NotADirectory => Err(error),
+                _ => Ok(Before::Unknown),
+            },
+        }
+    }
+}
+
+/// What a change meets when the file is no longer what was shown.
+pub(super) fn changed_meanwhile(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::Conflict | ErrorKind::AlreadyExists => Error::new(
+            ErrorKind::Conflict,
+            "the file was changed while somebody was asked about this; read it again and decide anew",
+        ),
+        _ => error,
+    }
+}

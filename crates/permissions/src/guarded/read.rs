@@ -1,0 +1,129 @@
+//! Looking at one path: `read`, `read_text`, `stat`, `resolve`.
+
+use backend_core::ops::{
+    Entry, FileBytes, Links, ReadOptions, ResolveOptions, StatOptions, TextOptions,
+};
+use backend_core::text::TextWindow;
+use backend_core::{Backend, Operation, Result, VPath};
+
+use super::Guarded;
+use super::gate::{About, Gate};
+use super::route::{Route, Tail};
+use crate::access::Intent;
+use crate::approval::Effect;
+use crate::{Access, Action, Kind, Op};
+
+impl<B: Backend> Guarded<B> {
+    pub(super) async fn read_judged(
+        &self,
+        path: &VPath,
+        options: ReadOptions,
+    ) -> Result<FileBytes> {
+        let mut gate = Gate::new(self, Operation::Read, path);
+        let mut route = Route::new(path, options.links, Tail::Followed);
+        let options = options.links(Links::Refuse);
+        loop {
+            gate.clear(&mut route, Intent::read).await?;
+            match self.backend().read(route.at(), options).await {
+                Ok(found) => {
+                    gate.check_size(Op::Read, &route, found.size)?;
+                    return Ok(found);
+                }
+                Err(error) => self.detour(&mut route, Operation::Read, error).await?,
+            }
+        }
+    }
+
+    pub(super) async fn read_text_judged(
+        &self,
+        path: &VPath,
+        options: TextOptions,
+    ) -> Result<TextWindow> {
+        let operation = Operation::ReadText;
+        let mut gate = Gate::new(self, operation, path);
+        let mut route = Route::new(path, options.links, Tail::Followed);
+        let options = options.links(Links::Refuse);
+        loop {
+            gate.clear(&mut route, Intent::read).await?;
+            // A window does not tell how large its file is.
+            if let (Kind::File, Some(size)) = gate.look(route.at()).await {
+                gate.check_size(Op::Read, &route, size)?;
+            }
+            match self.backend().read_text(route.at(), options).await {
+                Ok(window) => return Ok(window),
+                Err(error) => self.detour(&mut route, operation, error).await?,
+            }
+        }
+    }
+
+    pub(super) async fn stat_judged(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
+        let operation = Operation::Stat;
+        let mut gate = Gate::new(self, operation, path);
+        let mut route = Route::new(path, options.links, Tail::Followed);
+        let options = options.links(Links::Refuse);
+        loop {
+            gate.clear(&mut route, Intent::ls).await?;
+            self.visible(&gate, &route)?;
+            match self.backend().stat(route.at(), options).await {
+                Ok(mut entry) => {
+                    if route.moved() {
+                        entry.link = route.is_link(self.backend()).await;
+                        entry.path = path.clone();
+                    }
+                    return Ok(entry);
+                }
+                Err(error) => self.detour(&mut route, operation, error).await?,
+            }
+        }
+    }
+
+    pub(super) async fn resolve_judged(
+        &self,
+        path: &VPath,
+        options: ResolveOptions,
+    ) -> Result<VPath> {
+        let mut gate = Gate::new(self, Operation::Resolve, path);
+        let mut route = Route::new(path, Links::Follow, Tail::Followed);
+        gate.clear(&mut route, Intent::ls).await?;
+        let found = self.backend().resolve(path, options).await?;
+        if found != *path {
+            // Where it leads is the answer: it must be one that can be seen.
+            gate.weigh(Access::directory(Op::Ls, found.clone()), Some(path))?;
+            gate.ask(Effect::None, About::default()).await?;
+        }
+        if [path, &found].iter().any(|path| self.hides(Op::Ls, path)) {
+            return Err(gate.hidden(Op::Ls, path));
+        }
+        Ok(found)
+    }
+
+    /// Refuses what a listing would not show.
+    fn visible(&self, gate: &Gate<'_, B>, route: &Route) -> Result<()> {
+        match self.hides(Op::Ls, route.given()) || self.hides(Op::Ls, route.at()) {
+            true => Err(gate.hidden(Op::Ls, route.given())),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether results of `op` leave `path` out.
+    pub(super) fn hides(&self, op: Op, path: &VPath) -> bool {
+        let exclude = self.policy.exclude(op);
+        !exclude.is_none() && exclude.hides(path)
+    }
+
+    /// Whether reading `path` is denied.
+    pub(super) fn denies_reading(&self, path: &VPath) -> bool {
+        let verdict = self.policy.judge(Op::Read, path, Kind::File, None);
+        verdict.action() == Action::Deny
+    }
+
+    /// [`Route::detour`] on the backend.
+    pub(super) async fn detour(
+        &self,
+        route: &mut Route,
+        operation: Operation,
+        error: backend_core::Error,
+    ) -> Result<()> {
+        route.detour(self.backend(), operation, error).await
+    }
+}

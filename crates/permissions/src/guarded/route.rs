@@ -1,0 +1,131 @@
+//! [`Route`]: from the path that the caller gave to the place that is acted on.
+
+use backend_core::ops::{Links, ResolveOptions};
+use backend_core::{Backend, Error, ErrorKind, Operation, Result, VPath};
+
+use super::gate::is_link;
+
+/// How often a call starts over because somebody changes links on its way.
+const DETOURS: usize = 8;
+
+/// What is done about a link in the last component.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tail {
+    /// It is followed.
+    Followed,
+    /// It is acted on itself.
+    Kept,
+}
+
+/// Where a call acts.
+#[derive(Debug)]
+pub(super) struct Route {
+    given: VPath,
+    at: VPath,
+    links: Links,
+    tail: Tail,
+    detours: usize,
+}
+
+impl Route {
+    pub(super) fn new(given: &VPath, links: Links, tail: Tail) -> Self {
+        Self {
+            given: given.clone(),
+            at: given.clone(),
+            links,
+            tail,
+            detours: 0,
+        }
+    }
+
+    /// The path as the caller gave it.
+    pub(super) fn given(&self) -> &VPath {
+        &self.given
+    }
+
+    /// The path to act on, with links refused.
+    pub(super) fn at(&self) -> &VPath {
+        &self.at
+    }
+
+    /// Whether links led elsewhere.
+    pub(super) fn moved(&self) -> bool {
+        self.at != self.given
+    }
+
+    /// Whether the caller wants links followed.
+    pub(super) fn follows(&self) -> bool {
+        self.links == Links::Follow
+    }
+
+    /// Follows every link on the way, anew.
+    pub(super) async fn follow<B: Backend>(
+        &mut self,
+        backend: &B,
+        operation: Operation,
+    ) -> Result<()> {
+        let resolved = match self.tail {
+            Tail::Followed => {
+                backend
+                    .resolve(&self.given, ResolveOptions::default())
+                    .await
+            }
+            Tail::Kept => without_tail(backend, &self.given).await,
+        };
+        self.at = resolved.map_err(|error| error.as_part_of(operation, &self.given))?;
+        Ok(())
+    }
+
+    /// After a failure: follows the link that was in the way, so that the call
+    /// can be judged and tried again. Any other failure stays one.
+    pub(super) async fn detour<B: Backend>(
+        &mut self,
+        backend: &B,
+        operation: Operation,
+        error: Error,
+    ) -> Result<()> {
+        if !is_link(&error) || !self.follows() {
+            return Err(self.renamed(operation, error));
+        }
+        self.count(backend, operation)?;
+        self.follow(backend, operation).await
+    }
+
+    /// Counts a new start.
+    pub(super) fn count<B: Backend>(&mut self, backend: &B, operation: Operation) -> Result<()> {
+        if self.detours == DETOURS {
+            let error = Error::new(
+                ErrorKind::Conflict,
+                "somebody keeps changing the links on the way; try again when that is over",
+            );
+            return Err(error.at(operation, &self.given).on(backend.info().name));
+        }
+        self.detours += 1;
+        Ok(())
+    }
+
+    /// The error under the path that the caller gave.
+    pub(super) fn renamed(&self, operation: Operation, error: Error) -> Error {
+        match self.moved() {
+            true => error.as_part_of(operation, &self.given),
+            false => error,
+        }
+    }
+
+    /// Whether the path as given is itself a link.
+    pub(super) async fn is_link<B: Backend>(&self, backend: &B) -> bool {
+        self.moved()
+            && without_tail(backend, &self.given)
+                .await
+                .is_ok_and(|path| path != self.at)
+    }
+}
+
+/// Follows every link above the last component.
+async fn without_tail<B: Backend>(backend: &B, path: &VPath) -> Result<VPath> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Ok(path.clone());
+    };
+    let parent = backend.resolve(&parent, ResolveOptions::default()).await?;
+    Ok(parent.child(name)?)
+}

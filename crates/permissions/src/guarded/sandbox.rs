@@ -1,0 +1,287 @@
+//! [`Guarded`] as a sandbox: commands, live output, background shells.
+
+use std::sync::{MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use backend_core::limits::SHELLS;
+use backend_core::ops::{
+    Command, ExecuteOutcome, ResolveOptions, ShellId, ShellInfo, ShellOutput, StopMode,
+};
+use backend_core::{Backend, Error, EventStream, Operation, Result, Sandbox, VPath};
+use bytes::Bytes;
+
+use super::Guarded;
+use super::gate::{About, Gate};
+use super::shells::{Reader, Shells, Typed};
+use crate::approval::Effect;
+use crate::command::CommandContext;
+use crate::policy::CommandJudgement;
+use crate::{Access, Action, Layer, Op, Target, Verdict, Vote, Why};
+
+impl<B: Backend> Guarded<B> {
+    /// The sandbox behind.
+    fn sandbox(&self, operation: Operation) -> Result<&dyn Sandbox> {
+        self.backend().as_sandbox().ok_or_else(|| {
+            Error::unsupported("this backend runs no commands; use one that does")
+                .during(operation)
+                .on(self.backend().info().name)
+        })
+    }
+
+    fn shells(&self) -> MutexGuard<'_, Shells> {
+        let shells = self.shared.shells.lock();
+        shells.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Judges a command, and asks.
+    async fn clear_command(&self, operation: Operation, command: &Command) -> Result<()> {
+        let mut gate = Gate::for_command(self, operation);
+        command.check().map_err(|error| gate.failed(error))?;
+        let here = self.backend().working_dir();
+        let directory = command.directory.as_ref().unwrap_or(&here);
+        let target = shown(command, &here);
+        self.weigh_command(&mut gate, command, directory, &target)?;
+        if let Some(resolved) = self.elsewhere(command).await {
+            // Relative paths start where the directory really is.
+            self.weigh_command(&mut gate, command, &resolved, &target)?;
+        }
+        gate.ask(Effect::command(target), About::default()).await
+    }
+
+    /// Where the command's directory leads, if links lead it elsewhere.
+    async fn elsewhere(&self, command: &Command) -> Option<VPath> {
+        let directory = command.directory.as_ref()?;
+        if self.policy.rules().is_none() || !self.backend().info().capabilities.links {
+            return None;
+        }
+        let options = ResolveOptions::default();
+        let resolved = self.backend().resolve(directory, options).await.ok()?;
+        (resolved != *directory).then_some(resolved)
+    }
+
+    fn weigh_command(
+        &self,
+        gate: &mut Gate<'_, B>,
+        command: &Command,
+        directory: &VPath,
+        target: &str,
+    ) -> Result<()> {
+        let mut context = CommandContext::new(&command.line, directory);
+        context.environment = &command.environment;
+        let judged = self.policy.judge_command(context);
+        weigh_parts(gate, judged, target)
+    }
+
+    /// What dealing with shells at all gets: a denial where nothing may ever be
+    /// executed.
+    fn shells_verdict(&self) -> Verdict {
+        match self.policy.best(Op::Execute) {
+            Action::Deny => Vote::new(Layer::Command, Action::Deny, Why::Nothing).into(),
+            Action::Allow | Action::Ask => Vote::neutral(Layer::Command).into(),
+        }
+    }
+
+    /// Judges looking at shells and ending them.
+    async fn clear_shells(&self) -> Result<()> {
+        let mut gate = Gate::for_command(self, Operation::Shell);
+        let name = self.tool.as_deref().unwrap_or("shell");
+        gate.weigh_as(Access::command(name), self.shells_verdict(), None)?;
+        gate.ask(Effect::None, About::default()).await
+    }
+
+    /// Judges what is about to be typed into a shell, and asks.
+    async fn clear_input(&self, id: &ShellId, input: &Bytes) -> Result<(String, String)> {
+        let text = String::from_utf8_lossy(input).into_owned();
+        let mut gate = Gate::for_command(self, Operation::Shell);
+        gate.weigh_as(Access::command(&*text), self.shells_verdict(), None)?;
+        let Some(rules) = self.policy.rules() else {
+            gate.ask(Effect::command(&*text), About::default()).await?;
+            return Ok((String::new(), text));
+        };
+        let Some(typed) = self.known(id).await? else {
+            // There is no such shell, and the sandbox says so best.
+            return Ok((String::new(), text));
+        };
+        match Reader::of(&typed.line) {
+            Reader::Shell => self.weigh_lines(&mut gate, &typed, input, &text)?,
+            Reader::Interpreter => {
+                let opaque = rules.ruleset().execute.as_ref().map(|rules| rules.opaque);
+                let action = opaque.unwrap_or(Action::Ask);
+                let why = Why::Because("it is code for another interpreter".into());
+                let vote = Vote::new(Layer::Command, action, why);
+                gate.weigh_as(Access::command(&*text), vote.into(), None)?;
+            }
+            Reader::Program => {}
+        }
+        gate.ask(Effect::command(&*text), About::default()).await?;
+        Ok((typed.line, text))
+    }
+
+    /// Judges lines for a shell: by themselves, and after all that went before,
+    /// for a `cd` or a variable still counts. What went before was approved, so
+    /// of both together only what is new counts.
+    fn weigh_lines(
+        &self,
+        gate: &mut Gate<'_, B>,
+        typed: &Typed,
+        input: &Bytes,
+        text: &str,
+    ) -> Result<()> {
+        let here = self.backend().working_dir();
+        let judge = |line: &str| self.policy.judge_command(CommandContext::new(line, &here));
+        let alone = judge(text);
+        let complete = text.ends_with('\n') && !text.ends_with("\\\n");
+        if !complete || typed.overflowed || str::from_utf8(input).is_err() {
+            let why =
+                Why::Because("it is no complete line, or what went before is not known".into());
+            let vote = Vote::new(Layer::Command, Action::Ask, why);
+            gate.weigh_as(Access::command(text), vote.into(), None)?;
+        }
+        if !typed.text.is_empty() {
+            let before = judge(&typed.text).verdict.action();
+            let whole = judge(&format!("{}{text}", typed.text));
+            let action = whole.verdict.action();
+            if action == Action::Deny || action > before {
+                weigh_parts(gate, whole, text)?;
+            }
+        }
+        weigh_parts(gate, alone, text)
+    }
+
+    /// What is known about a shell.
+    async fn known(&self, id: &ShellId) -> Result<Option<Typed>> {
+        if let Some(typed) = self.shells().get(id) {
+            return Ok(Some(typed));
+        }
+        // Somebody else started it.
+        let listed = self.sandbox(Operation::Shell)?.shell_list().await?;
+        let found = listed.into_iter().find(|shell| shell.id == *id);
+        Ok(found.map(|shell| Typed {
+            line: shell.line,
+            overflowed: true,
+            ..Typed::default()
+        }))
+    }
+
+    /// Remembers a shell, and forgets those that are gone.
+    async fn remember(&self, shell: &ShellInfo) {
+        self.shells().started(shell.id.clone(), shell.line.clone());
+        if self.shells().len() <= 2 * SHELLS {
+            return;
+        }
+        let Ok(sandbox) = self.sandbox(Operation::Shell) else {
+            return;
+        };
+        if let Ok(listed) = sandbox.shell_list().await {
+            let there: Vec<ShellId> = listed.into_iter().map(|shell| shell.id).collect();
+            self.shells().retain(&there);
+        }
+    }
+}
+
+/// Judges a command line and the paths it names.
+fn weigh_parts<B: Backend>(
+    gate: &mut Gate<'_, B>,
+    judged: CommandJudgement,
+    target: &str,
+) -> Result<()> {
+    for (mut access, verdict) in judged.parts {
+        if let Target::Command(line) = &mut access.target {
+            target.clone_into(line);
+        }
+        gate.weigh_as(access, verdict, None)?;
+    }
+    Ok(())
+}
+
+/// The command with what else decides what it does, so that an answer about the
+/// bare line does not hold for the same line elsewhere.
+fn shown(command: &Command, here: &VPath) -> String {
+    let mut text = String::new();
+    if let Some(directory) = command.directory.as_ref().filter(|dir| *dir != here) {
+        text.push_str(&format!("cd {:?} && ", directory.as_str()));
+    }
+    for (name, value) in &command.environment {
+        text.push_str(&format!("{name}={value:?} "));
+    }
+    text.push_str(&command.line);
+    text
+}
+
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl<B: Backend> Sandbox for Guarded<B> {
+    fn id(&self) -> String {
+        let sandbox = self.backend().as_sandbox();
+        sandbox.map(Sandbox::id).unwrap_or_default()
+    }
+
+    async fn start(&self) -> Result<()> {
+        self.sandbox(Operation::Start)?.start().await
+    }
+
+    async fn stop(&self, mode: StopMode) -> Result<()> {
+        self.sandbox(Operation::Stop)?.stop(mode).await
+    }
+
+    async fn is_alive(&self) -> Result<bool> {
+        self.sandbox(Operation::Start)?.is_alive().await
+    }
+
+    fn last_activity(&self) -> SystemTime {
+        let sandbox = self.backend().as_sandbox();
+        sandbox.map_or(SystemTime::UNIX_EPOCH, Sandbox::last_activity)
+    }
+
+    async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
+        let sandbox = self.sandbox(Operation::Execute)?;
+        self.clear_command(Operation::Execute, &command).await?;
+        sandbox.execute(command).await
+    }
+
+    async fn stream(&self, command: Command) -> Result<EventStream> {
+        let sandbox = self.sandbox(Operation::Stream)?;
+        self.clear_command(Operation::Stream, &command).await?;
+        sandbox.stream(command).await
+    }
+
+    async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
+        let sandbox = self.sandbox(Operation::Shell)?;
+        self.clear_command(Operation::Shell, &command).await?;
+        let shell = sandbox.shell_start(command).await?;
+        self.remember(&shell).await;
+        Ok(shell)
+    }
+
+    async fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
+        self.clear_shells().await?;
+        self.sandbox(Operation::Shell)?.shell_read(id, wait).await
+    }
+
+    async fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()> {
+        let sandbox = self.sandbox(Operation::Shell)?;
+        let Some(input) = input else {
+            self.clear_shells().await?;
+            return sandbox.shell_write(id, None).await;
+        };
+        let (line, text) = self.clear_input(id, &input).await?;
+        sandbox.shell_write(id, Some(input)).await?;
+        if !line.is_empty() {
+            self.shells().typed(id, &line, &text);
+        }
+        Ok(())
+    }
+
+    async fn shell_kill(&self, id: &ShellId) -> Result<bool> {
+        self.clear_shells().await?;
+        let ran = self.sandbox(Operation::Shell)?.shell_kill(id).await?;
+        self.shells().ended(id);
+        Ok(ran)
+    }
+
+    async fn shell_list(&self) -> Result<Vec<ShellInfo>> {
+        self.clear_shells().await?;
+        self.sandbox(Operation::Shell)?.shell_list().await
+    }
+}

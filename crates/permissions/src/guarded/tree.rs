@@ -1,0 +1,314 @@
+//! What may take a whole directory along: `delete`, `rename`, `copy`.
+//!
+//! If a layer could have something against an entry of the directory, every
+//! entry is looked at first. An entry that is put there after that is taken
+//! along unseen.
+
+use backend_core::ops::{CopyOptions, DeleteOptions, Entry, Links, LsOptions, RenameOptions};
+use backend_core::{Backend, Error, Operation, Result, VPath};
+
+use super::Guarded;
+use super::gate::{About, Gate, is_link};
+use super::route::{Route, Tail};
+use crate::access::Intent;
+use crate::approval::Effect;
+use crate::{Action, Kind, Op, Why};
+
+/// Most entries of a directory that are judged one by one before it is deleted,
+/// moved or copied as a whole.
+pub const TREE_ENTRIES: usize = 10_000;
+
+/// What was found where a tree was expected.
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    /// A directory with so many entries, all judged.
+    Entries(usize),
+    /// Something without entries.
+    Single,
+    /// A link, which is acted on itself.
+    Link,
+}
+
+impl<B: Backend> Guarded<B> {
+    pub(super) async fn delete_judged(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
+        let operation = Operation::Delete;
+        let mut gate = Gate::new(self, operation, path);
+        let mut route = Route::new(path, options.links, Tail::Kept);
+        gate.screen(Intent::delete(path.clone()))?;
+        loop {
+            let (kind, _) = gate.look(route.at()).await;
+            gate.pass(&mut route, |at| Intent::delete(at).kind(kind))
+                .await?;
+            let mut now = options.links(Links::Refuse);
+            let mut entries = 0;
+            if options.recursive && self.looks_inside(&[(Op::Delete, route.at())]) {
+                let inside =
+                    |entry: &Entry| Some(Intent::delete(entry.path.clone()).kind(kind_of(entry)));
+                match self.look_inside(&mut gate, &route, inside).await? {
+                    Found::Entries(found) => entries = found,
+                    // A directory that takes the link's place was not looked at.
+                    Found::Link => now.recursive = false,
+                    Found::Single => {}
+                }
+            }
+            if gate.asks() {
+                let effect = gate.what(path);
+                gate.ask(effect, About::entries(entries)).await?;
+            }
+            match self.backend().delete(route.at(), now).await {
+                Ok(()) => return Ok(()),
+                Err(error) => self.detour(&mut route, operation, error).await?,
+            }
+        }
+    }
+
+    pub(super) async fn rename_judged(
+        &self,
+        from: &VPath,
+        to: &VPath,
+        options: RenameOptions,
+    ) -> Result<()> {
+        let operation = Operation::Rename;
+        let mut gate = Gate::new(self, operation, from);
+        let mut ways = Ways::new(from, to, options.links);
+        let now = options.links(Links::Refuse);
+        gate.screen(Intent::rename(from.clone(), to.clone()))?;
+        loop {
+            self.pass_both(&mut gate, &mut ways, Intent::rename, operation)
+                .await?;
+            let mut entries = 0;
+            let (source, target) = (ways.from.at(), ways.to.at());
+            if self.looks_inside(&[
+                (Op::Read, source),
+                (Op::Delete, source),
+                (Op::Move, source),
+                (Op::Write, target),
+                (Op::Move, target),
+            ]) {
+                let inside = |entry: &Entry| ways.inside(entry, Intent::rename);
+                if let Found::Entries(found) =
+                    self.look_inside(&mut gate, &ways.from, inside).await?
+                {
+                    entries = found;
+                }
+            }
+            ways.ask(&mut gate, entries).await?;
+            let (source, target) = (ways.from.at(), ways.to.at());
+            match self.backend().rename(source, target, now).await {
+                Ok(()) => return Ok(()),
+                Err(error) => ways.detour(self.backend(), operation, error).await?,
+            }
+        }
+    }
+
+    pub(super) async fn copy_judged(
+        &self,
+        from: &VPath,
+        to: &VPath,
+        options: CopyOptions,
+    ) -> Result<()> {
+        let operation = Operation::Copy;
+        let mut gate = Gate::new(self, operation, from);
+        let mut ways = Ways::new(from, to, options.links);
+        gate.screen(Intent::copy(from.clone(), to.clone()))?;
+        loop {
+            self.pass_both(&mut gate, &mut ways, Intent::copy, operation)
+                .await?;
+            let mut now = options.links(Links::Refuse);
+            let mut entries = 0;
+            let (source, target) = (ways.from.at(), ways.to.at());
+            let parts = [
+                (Op::Read, source),
+                (Op::Copy, source),
+                (Op::Write, target),
+                (Op::Copy, target),
+            ];
+            if options.recursive && self.looks_inside(&parts) {
+                let inside = |entry: &Entry| ways.inside(entry, Intent::copy);
+                match self.look_inside(&mut gate, &ways.from, inside).await? {
+                    Found::Entries(found) => entries = found,
+                    Found::Link => now.recursive = false,
+                    Found::Single => {}
+                }
+            }
+            ways.ask(&mut gate, entries).await?;
+            let (source, target) = (ways.from.at(), ways.to.at());
+            match self.backend().copy(source, target, now).await {
+                Ok(()) => return Ok(()),
+                Err(error) => ways.detour(self.backend(), operation, error).await?,
+            }
+        }
+    }
+
+    /// Judges a call about two paths. If somebody must be asked, links are
+    /// followed first.
+    async fn pass_both(
+        &self,
+        gate: &mut Gate<'_, B>,
+        ways: &mut Ways,
+        intent: fn(VPath, VPath) -> Intent,
+        operation: Operation,
+    ) -> Result<()> {
+        let (kind, bytes) = gate.look(ways.from.at()).await;
+        let intent =
+            |from: &VPath, to: &VPath| intent(from.clone(), to.clone()).kind(kind).bytes(bytes);
+        gate.begin();
+        let (from, to) = (ways.from.given().clone(), ways.to.given().clone());
+        for access in intent(&from, &to).accesses() {
+            let shown = access.path().cloned();
+            gate.weigh(access, shown.as_ref())?;
+        }
+        if gate.asks() && !ways.moved() && gate.may_lead_elsewhere(&ways.from) {
+            ways.from.follow(self.backend(), operation).await?;
+            ways.to.follow(self.backend(), operation).await?;
+        }
+        if ways.moved() {
+            for access in intent(ways.from.at(), ways.to.at()).accesses() {
+                let at_source = access.path() == Some(ways.from.at());
+                let shown = if at_source { &from } else { &to };
+                gate.weigh(access, Some(shown))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether something inside could get an answer other than allow.
+    fn looks_inside(&self, parts: &[(Op, &VPath)]) -> bool {
+        let guarded =
+            |(op, path): &(Op, &VPath)| self.policy.protects_beneath(*op, path) > Action::Allow;
+        parts.iter().any(guarded)
+    }
+
+    /// Judges everything in the directory that `route` leads to.
+    async fn look_inside<F>(
+        &self,
+        gate: &mut Gate<'_, B>,
+        route: &Route,
+        intent: F,
+    ) -> Result<Found>
+    where
+        F: Fn(&Entry) -> Option<Intent> + Send,
+    {
+        let top = route.at();
+        let whys = gate.whys();
+        let mut pending = vec![top.clone()];
+        let mut found = 0;
+        while let Some(directory) = pending.pop() {
+            let options = LsOptions::default()
+                .links(Links::Refuse)
+                .limit(TREE_ENTRIES + 1);
+            let listing = match self.backend().ls(&directory, options).await {
+                Ok(listing) => listing,
+                Err(error) if directory == *top && is_link(&error) => return Ok(Found::Link),
+                // What is not there, or no directory, the call itself will say.
+                Err(error) if directory == *top => {
+                    drop(error);
+                    return Ok(Found::Single);
+                }
+                Err(error) => {
+                    return Err(gate.failed(error.as_part_of(gate.operation(), route.given())));
+                }
+            };
+            for entry in listing.entries {
+                if entry.path == *top {
+                    return Ok(Found::Single);
+                }
+                found += 1;
+                if found > TREE_ENTRIES {
+                    return Err(gate.failed(Error::too_large(format!(
+                        "it holds more than the {TREE_ENTRIES} entries that are judged one by one; take its parts one at a time"
+                    ))));
+                }
+                self.weigh_entry(gate, route, &whys, (&entry, intent(&entry)))?;
+                if entry.is_directory() && !entry.link {
+                    pending.push(entry.path);
+                }
+            }
+        }
+        Ok(Found::Entries(found))
+    }
+
+    fn weigh_entry(
+        &self,
+        gate: &mut Gate<'_, B>,
+        route: &Route,
+        top: &[(Op, Why)],
+        (entry, intent): (&Entry, Option<Intent>),
+    ) -> Result<()> {
+        // What listings hide is not named here either.
+        let shown = match self.hides(Op::Ls, &entry.path) {
+            true => route.given().clone(),
+            false => entry.path.rebase(route.at(), route.given())?,
+        };
+        for access in intent.into_iter().flat_map(Intent::accesses) {
+            gate.weigh_inside(access, &shown, top)?;
+        }
+        Ok(())
+    }
+}
+
+fn kind_of(entry: &Entry) -> Kind {
+    match entry.is_directory() && !entry.link {
+        true => Kind::Directory,
+        false => Kind::File,
+    }
+}
+
+/// The two paths of a move or copy.
+struct Ways {
+    from: Route,
+    to: Route,
+}
+
+impl Ways {
+    fn new(from: &VPath, to: &VPath, links: Links) -> Self {
+        Self {
+            from: Route::new(from, links, Tail::Kept),
+            to: Route::new(to, links, Tail::Kept),
+        }
+    }
+
+    fn moved(&self) -> bool {
+        self.from.moved() || self.to.moved()
+    }
+
+    /// The same call for something inside the source. `None` if it would have no
+    /// path at the destination: the call itself fails then.
+    fn inside(&self, entry: &Entry, intent: fn(VPath, VPath) -> Intent) -> Option<Intent> {
+        let to = entry.path.rebase(self.from.at(), self.to.at()).ok()?;
+        let intent = intent(entry.path.clone(), to);
+        Some(intent.kind(kind_of(entry)).bytes(entry.size))
+    }
+
+    async fn ask<B: Backend>(&self, gate: &mut Gate<'_, B>, entries: usize) -> Result<()> {
+        if !gate.asks() {
+            return Ok(());
+        }
+        let (from, to) = (self.from.given().as_str(), self.to.given().as_str());
+        let effect = match gate.operation() {
+            Operation::Copy => Effect::copy(from, to),
+            _ => Effect::rename(from, to),
+        };
+        gate.ask(effect, About::entries(entries)).await
+    }
+
+    async fn detour<B: Backend>(
+        &mut self,
+        backend: &B,
+        operation: Operation,
+        error: Error,
+    ) -> Result<()> {
+        if !is_link(&error) || !self.from.follows() {
+            return Err(match error.path() {
+                Some(path) if path == self.to.at() && self.to.moved() => {
+                    error.as_part_of(operation, self.to.given())
+                }
+                _ if self.moved() => error.as_part_of(operation, self.from.given()),
+                _ => error,
+            });
+        }
+        self.from.count(backend, operation)?;
+        self.from.follow(backend, operation).await?;
+        self.to.follow(backend, operation).await
+    }
+}

@@ -1,0 +1,267 @@
+//! Changing one file: `write`, `edit`, `create_dir`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use backend_core::derived::edit_bytes;
+use backend_core::limits::{EDIT_ATTEMPTS, EDIT_BYTES};
+use backend_core::ops::{
+    Content, ContentHash, CreateDirOptions, EditOptions, EditOutcome, Links, ReadOptions,
+    WriteMode, WriteOptions, WriteOutcome,
+};
+use backend_core::{Backend, Edit, Error, ErrorKind, Operation, Result, VPath};
+use bytes::Bytes;
+use futures::stream::{self, BoxStream, StreamExt as _};
+
+use super::Guarded;
+use super::gate::{About, Gate};
+use super::preview::{changed_meanwhile, small};
+use super::route::{Route, Tail};
+use crate::access::Intent;
+use crate::approval::Effect;
+use crate::{Op, Refusal};
+
+/// Content that can be handed out again if nobody has begun to take it.
+enum Source {
+    Bytes(Bytes),
+    Stream(Arc<Mutex<Option<BoxStream<'static, Result<Bytes>>>>>),
+}
+
+impl Source {
+    fn new(content: Content) -> Self {
+        match content {
+            Content::Bytes(bytes) => Self::Bytes(bytes),
+            Content::Stream(stream) => Self::Stream(Arc::new(Mutex::new(Some(stream)))),
+        }
+    }
+
+    fn bytes(&self) -> Option<u64> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes.len() as u64),
+            Self::Stream(_) => None,
+        }
+    }
+
+    /// Whether it can still be handed out.
+    fn is_whole(&self) -> bool {
+        match self {
+            Self::Bytes(_) => true,
+            Self::Stream(slot) => slot
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .is_some(),
+        }
+    }
+
+    /// The content; as a stream it fails as soon as it passes `limit`.
+    fn content(&self, limit: Option<u64>, shown: &VPath) -> Content {
+        let slot = match self {
+            Self::Bytes(bytes) => return Content::Bytes(bytes.clone()),
+            Self::Stream(slot) => Arc::clone(slot),
+        };
+        let shown = shown.clone();
+        let limit = limit.unwrap_or(u64::MAX);
+        let first = stream::once(async move {
+            let taken = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+            taken.unwrap_or_else(|| stream::empty().boxed())
+        });
+        let mut size = 0;
+        let counted = first.flatten().map(move |piece| {
+            let piece = piece?;
+            size += piece.len() as u64;
+            if size > limit {
+                let path = shown.to_string();
+                return Err(Refusal::TooLarge { path, size, limit }.into());
+            }
+            Ok(piece)
+        });
+        Content::Stream(counted.boxed())
+    }
+}
+
+impl<B: Backend> Guarded<B> {
+    pub(super) async fn write_judged(
+        &self,
+        path: &VPath,
+        content: Content,
+        options: WriteOptions,
+    ) -> Result<WriteOutcome> {
+        let operation = Operation::Write;
+        let source = Source::new(content);
+        let bytes = source.bytes();
+        let mut gate = Gate::new(self, operation, path);
+        let mut route = Route::new(path, options.links, Tail::Followed);
+        if bytes.is_none() && gate.may_lead_elsewhere(&route) {
+            // A stream flows once: the way must be known before it does.
+            gate.pass(&mut route, Intent::write).await?;
+            route.follow(self.backend(), operation).await?;
+        }
+        loop {
+            gate.pass(&mut route, |at| Intent::write(at).bytes(bytes))
+                .await?;
+            let mut now = options.links(Links::Refuse);
+            let asked = gate.asks();
+            if let (WriteMode::Overwrite, Some(hash)) = (now.mode, gate.expects(route.at())) {
+                now.mode = WriteMode::IfUnchanged(hash);
+            }
+            if asked {
+                now.mode = self
+                    .ask_to_write(&mut gate, &route, &source, options)
+                    .await?;
+            }
+            let limit = self.policy.max_file_bytes(route.at());
+            let content = source.content(limit, path);
+            match self.backend().write(route.at(), content, now).await {
+                Ok(outcome) => return Ok(outcome),
+                Err(error) if now.mode != options.mode => {
+                    let error = gate.failed(changed_meanwhile(error));
+                    self.detour(&mut route, operation, error).await?;
+                }
+                Err(error) => self.detour(&mut route, operation, error).await?,
+            }
+            if !source.is_whole() {
+                return Err(gate.failed(Error::new(
+                    ErrorKind::Conflict,
+                    "a link on the way changed while the content was flowing; write it again",
+                )));
+            }
+        }
+    }
+
+    /// Asks, and says when the write may go ahead.
+    async fn ask_to_write(
+        &self,
+        gate: &mut Gate<'_, B>,
+        route: &Route,
+        source: &Source,
+        options: WriteOptions,
+    ) -> Result<WriteMode> {
+        if !self.backend().info().capabilities.writable {
+            // There is nothing to show: the write will fail.
+            gate.ask(Effect::None, About::default()).await?;
+            return Ok(options.mode);
+        }
+        let before = match self.before(route.at()).await {
+            Ok(before) => before,
+            Err(error) if error.kind() == ErrorKind::IsADirectory => {
+                return Err(gate.failed(options.mode.on_directory()));
+            }
+            Err(error) => return Err(error.as_part_of(Operation::Write, route.given())),
+        };
+        before
+            .check(options.mode)
+            .map_err(|error| gate.failed(error))?;
+        let given = route.given();
+        let effect = match source {
+            Source::Bytes(new) => before.written(given, new),
+            Source::Stream(_) => Effect::None,
+        };
+        let holds = before.hash().map(|hash| (route.at().clone(), hash));
+        gate.ask(effect, About { holds, entries: 0 }).await?;
+        Ok(before.bind(options.mode))
+    }
+
+    pub(super) async fn edit_judged(
+        &self,
+        path: &VPath,
+        edits: &[Edit],
+        options: EditOptions,
+    ) -> Result<EditOutcome> {
+        let operation = Operation::Edit;
+        let mut gate = Gate::new(self, operation, path);
+        let mut route = Route::new(path, options.links, Tail::Followed);
+        let mut attempts = EDIT_ATTEMPTS;
+        loop {
+            gate.pass(&mut route, Intent::edit).await?;
+            let mut now = options.links(Links::Refuse);
+            if let (None, Some(hash)) = (now.expected, gate.expects(route.at())) {
+                now = now.expected(hash);
+            }
+            let asked = gate.asks();
+            if !self.backend().info().capabilities.writable {
+                // There is nothing to show: the edit will fail.
+                gate.ask(Effect::None, About::default()).await?;
+            } else if asked || self.policy.max_file_bytes(route.at()).is_some() {
+                match self.try_edit(&mut gate, &route, edits, now).await {
+                    Ok(hash) => now = now.expected(hash),
+                    Err(error) => {
+                        self.detour(&mut route, operation, error).await?;
+                        continue;
+                    }
+                }
+            }
+            match self.backend().edit(route.at(), edits, now).await {
+                Ok(outcome) => return Ok(outcome),
+                Err(error) if now.expected != options.expected => {
+                    let again = error.kind() == ErrorKind::Conflict && attempts > 1;
+                    if asked || !again {
+                        let error = gate.failed(changed_meanwhile(error));
+                        self.detour(&mut route, operation, error).await?;
+                    }
+                    attempts = attempts.saturating_sub(1);
+                }
+                Err(error) => self.detour(&mut route, operation, error).await?,
+            }
+        }
+    }
+
+    /// Does the edit in memory: judges the size of the result, and asks showing
+    /// the change. Returns what the file must still hold.
+    async fn try_edit(
+        &self,
+        gate: &mut Gate<'_, B>,
+        route: &Route,
+        edits: &[Edit],
+        options: EditOptions,
+    ) -> Result<ContentHash> {
+        let given = route.given();
+        let read = ReadOptions::default()
+            .links(Links::Refuse)
+            .max_bytes(EDIT_BYTES);
+        let found = self.backend().read(route.at(), read).await;
+        let edited = match found {
+            Ok(found) => {
+                gate.check_size(Op::Read, route, found.size)?;
+                let edited = edit_bytes(&found.data, edits, &options);
+                edited.map(|(after, _)| (found.data, after))
+            }
+            Err(error) if super::gate::is_link(&error) => return Err(error),
+            Err(error) => Err(error),
+        };
+        let (before, after) = match edited {
+            Ok(edited) => edited,
+            Err(error) => {
+                // Why an edit fails tells what the file holds: not before a yes.
+                if gate.asks_to(Op::Read) {
+                    gate.ask(Effect::None, About::default()).await?;
+                }
+                return Err(gate.failed(error.as_part_of(Operation::Edit, given)));
+            }
+        };
+        gate.check_size(Op::Edit, route, after.len() as u64)?;
+        let hash = ContentHash::of(&before);
+        let effect = match small(&before) && small(&after) {
+            true => Effect::diff(given.as_str(), &before, &after),
+            false => Effect::None,
+        };
+        gate.ask(effect, About::holds(route.at(), hash)).await?;
+        Ok(hash)
+    }
+
+    pub(super) async fn create_dir_judged(
+        &self,
+        path: &VPath,
+        options: CreateDirOptions,
+    ) -> Result<()> {
+        let operation = Operation::CreateDir;
+        let mut gate = Gate::new(self, operation, path);
+        let mut route = Route::new(path, options.links, Tail::Followed);
+        let options = options.links(Links::Refuse);
+        loop {
+            gate.clear(&mut route, Intent::create_dir).await?;
+            match self.backend().create_dir(route.at(), options).await {
+                Ok(()) => return Ok(()),
+                Err(error) => self.detour(&mut route, operation, error).await?,
+            }
+        }
+    }
+}

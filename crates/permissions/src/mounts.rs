@@ -1,0 +1,57 @@
+//! Named mounts with modes, suffixes, sizes and approvals, and scopes derived
+//! from them that can only narrow.
+//!
+//! A [`Mount`] places a host directory at a virtual path and says what may be
+//! done there. [`MountConfig`] is how mounts are written down, [`Mounts`] is the
+//! checked table, and a [`Scope`] is what one agent may use of it. Everything
+//! here is a policy without I/O: [`Mount::host_path`] is data that is never
+//! opened, and never shown to an agent.
+//!
+//! ```
+//! use permissions::mounts::{Derive, MountConfig, Scope};
+//! use permissions::{Action, Kind, Op};
+//!
+//! let config = MountConfig::from_toml(
+//!     r#"
+//!     [[mounts]]
+//!     host_path = "/srv/docs"
+//!     mount_point = "/docs"
+//!     suffixes = [".md"]
+//!
+//!     [[mounts]]
+//!     host_path = "/srv/work"
+//!     mount_point = "/work"
+//!     mode = "rw"
+//!     "#,
+//! )?;
+//! let scope = Scope::new(config.build()?);
+//! let judge = |scope: &Scope, op, path: &str| {
+//!     let path = scope.parse(path).expect("a path");
+//!     scope.judge(op, &path, Kind::File, None).action()
+//! };
+//! assert_eq!(judge(&scope, Op::Read, "/docs/a.md"), Action::Allow);
+//! assert_eq!(judge(&scope, Op::Read, "/docs/a.txt"), Action::Deny);
+//! assert_eq!(judge(&scope, Op::Write, "/docs/a.md"), Action::Deny);
+//! assert_eq!(judge(&scope, Op::Write, "/work/a"), Action::Ask);
+//!
+//! let child = scope.derive(Derive::new().read(["/work/sub"]))?;
+//! assert_eq!(judge(&child, Op::Read, "/work/sub/a"), Action::Allow);
+//! assert_eq!(judge(&child, Op::Read, "/work/a"), Action::Deny);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod config;
+mod derive;
+mod exclude;
+mod judge;
+mod mount;
+mod prefixes;
+mod scope;
+mod spelling;
+mod table;
+
+pub use config::MountConfig;
+pub use derive::{DERIVE_DEPTH, DERIVE_ENTRIES, Derive, DeriveError};
+pub use mount::{Mode, Mount};
+pub use scope::{Resolved, Scope};
+pub use table::{MountError, Mounts};

@@ -1,0 +1,239 @@
+//! [`MountConfig`]: mounts as they are written down.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use backend_core::{Quoted, VPath};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::mount::{Mode, Mount, asks_by_default};
+use super::table::{MountError, Mounts};
+
+/// Mounts as a configuration lists them. It is written in one of three forms:
+///
+/// - `mounts`: a list of [`Mount`]s.
+/// - `root`: one host directory that becomes `/`, to be written unless
+///   `readonly` is set. `suffixes`, `max_file_bytes`, `write_approval` and
+///   `read_approval` stand beside it.
+/// - `paths`: a table of names. `[paths.notes]` with `root`, and as far as they
+///   differ from a mount's defaults `mode`, `suffixes`, `max_file_bytes`,
+///   `write_approval` and `read_approval`, becomes the mount `/notes`.
+///
+/// It is always written out in the first.
+///
+/// ```
+/// use permissions::mounts::MountConfig;
+///
+/// let config = MountConfig::from_json(r#"{"root": "/srv/site", "readonly": true}"#)?;
+/// let mounts = config.build()?;
+/// assert_eq!(mounts.iter().count(), 1);
+///
+/// let error = MountConfig::from_toml("root = '/srv/site'\nreadolny = true").unwrap_err();
+/// assert!(error.to_string().contains("line 2"), "{error}");
+/// # Ok::<(), permissions::mounts::MountError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
+#[non_exhaustive]
+pub struct MountConfig {
+    /// The mounts, in the order written.
+    pub mounts: Vec<Mount>,
+}
+
+impl MountConfig {
+    /// A configuration of these mounts.
+    pub fn new(mounts: Vec<Mount>) -> Self {
+        Self { mounts }
+    }
+
+    /// One host directory as `/`, to be read and written.
+    pub fn single_root(host_path: impl Into<PathBuf>) -> Self {
+        Self::new(vec![Mount::at(host_path, VPath::root()).mode(Mode::Rw)])
+    }
+
+    /// Reads TOML.
+    ///
+    /// # Errors
+    ///
+    /// [`MountError`]; the line is named where one is to blame, and the mounts
+    /// where they do not fit together.
+    pub fn from_toml(text: &str) -> Result<Self, MountError> {
+        let written: Written = toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let before = text.get(..start).unwrap_or_default();
+            let line = before.rsplit('\n').next().unwrap_or_default();
+            MountError::Syntax {
+                format: "TOML",
+                line: before.matches('\n').count() + 1,
+                column: line.chars().count() + 1,
+                message: error.message().trim_end().to_owned(),
+            }
+        })?;
+        written.checked()
+    }
+
+    /// Reads JSON.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_toml`](Self::from_toml).
+    pub fn from_json(text: &str) -> Result<Self, MountError> {
+        let written: Written = serde_json::from_str(text).map_err(|error| {
+            let (line, column) = (error.line(), error.column());
+            let message = error.to_string();
+            let place = format!(" at line {line} column {column}");
+            MountError::Syntax {
+                format: "JSON",
+                line,
+                column,
+                message: message.strip_suffix(&place).unwrap_or(&message).to_owned(),
+            }
+        })?;
+        written.checked()
+    }
+
+    /// Checks that the mounts fit together.
+    ///
+    /// # Errors
+    ///
+    /// As [`Mounts::new`].
+    pub fn build(self) -> Result<Mounts, MountError> {
+        Mounts::new(self.mounts)
+    }
+}
+
+/// Every form, before it is known which it is. Not an untagged enum: its errors
+/// would name neither the line nor the field.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    mounts: Option<Vec<Mount>>,
+    paths: Option<Named>,
+    root: Option<PathBuf>,
+    readonly: Option<bool>,
+    suffixes: Option<Vec<String>>,
+    max_file_bytes: Option<u64>,
+    write_approval: Option<bool>,
+    read_approval: Option<bool>,
+}
+
+impl Written {
+    fn checked(self) -> Result<MountConfig, MountError> {
+        let config = MountConfig::try_from(self)?;
+        config.clone().build()?;
+        Ok(config)
+    }
+
+    /// A field that means something only beside `root`.
+    fn beside_root(&self) -> Option<&'static str> {
+        [
+            ("readonly", self.readonly.is_some()),
+            ("suffixes", self.suffixes.is_some()),
+            ("max_file_bytes", self.max_file_bytes.is_some()),
+            ("write_approval", self.write_approval.is_some()),
+            ("read_approval", self.read_approval.is_some()),
+        ]
+        .into_iter()
+        .find_map(|(name, is_there)| is_there.then_some(name))
+    }
+}
+
+impl TryFrom<Written> for MountConfig {
+    type Error = MountError;
+
+    fn try_from(written: Written) -> Result<Self, MountError> {
+        let form = |text: &str| Err(MountError::Form(text.to_owned()));
+        if let (None, Some(field)) = (&written.root, written.beside_root()) {
+            return form(&format!("'{field}' stands at the top without 'root'"));
+        }
+        let mounts = match (written.mounts, written.root, written.paths) {
+            (Some(mounts), None, None) => mounts,
+            (None, Some(root), None) => {
+                let writable = !written.readonly.unwrap_or(false);
+                vec![Mount {
+                    mode: if writable { Mode::Rw } else { Mode::Ro },
+                    suffixes: written.suffixes,
+                    max_file_bytes: written.max_file_bytes,
+                    write_approval: written.write_approval.unwrap_or_else(asks_by_default),
+                    read_approval: written.read_approval.unwrap_or(false),
+                    ..Mount::at(root, VPath::root())
+                }]
+            }
+            (None, None, Some(Named(mounts))) => mounts,
+            (None, None, None) => return form("there are no mounts"),
+            _ => return form("mounts are written in two forms"),
+        };
+        match mounts.is_empty() {
+            true => Err(MountError::Empty),
+            false => Ok(Self { mounts }),
+        }
+    }
+}
+
+/// What stands beneath a name in `paths`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NamedPath {
+    root: PathBuf,
+    #[serde(default)]
+    mode: Mode,
+    suffixes: Option<Vec<String>>,
+    max_file_bytes: Option<u64>,
+    #[serde(default = "asks_by_default")]
+    write_approval: bool,
+    #[serde(default)]
+    read_approval: bool,
+}
+
+/// `paths`, read entry by entry: a name that is written twice is then found.
+struct Named(Vec<Mount>);
+
+impl<'de> Deserialize<'de> for Named {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Entries;
+
+        impl<'de> Visitor<'de> for Entries {
+            type Value = Named;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table of named paths")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Named, M::Error> {
+                let mut mounts = Vec::new();
+                while let Some(Name(mount_point)) = map.next_key()? {
+                    let path: NamedPath = map.next_value()?;
+                    mounts.push(Mount {
+                        mode: path.mode,
+                        suffixes: path.suffixes,
+                        max_file_bytes: path.max_file_bytes,
+                        write_approval: path.write_approval,
+                        read_approval: path.read_approval,
+                        ..Mount::at(path.root, mount_point)
+                    });
+                }
+                Ok(Named(mounts))
+            }
+        }
+
+        from.deserialize_map(Entries)
+    }
+}
+
+/// A key of `paths`, as the mount point it stands for.
+struct Name(VPath);
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(from)?;
+        let is_plain = !name.contains('\\') && name.trim() == name;
+        match VPath::root().child(&name) {
+            Ok(point) if is_plain => Ok(Self(point)),
+            _ => Err(serde::de::Error::custom(format!(
+                "the path name {} is not one name; use letters without '/' and '\\'",
+                Quoted::new(&name)
+            ))),
+        }
+    }
+}

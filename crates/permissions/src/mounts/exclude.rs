@@ -1,0 +1,232 @@
+//! What searches and listings leave out, as [`Exclude`] rules.
+//!
+//! One layer for each link of a scope, because what any of them hides is hidden,
+//! and for `grep` one for suffixes and one for approvals.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use backend_core::VPath;
+use backend_core::limits::NAME_BYTES;
+use backend_core::search::{Exclude, ExcludeRule};
+
+use super::mount::Mount;
+use super::prefixes::Area;
+use super::scope::Link;
+use super::table::Mounts;
+use crate::Op;
+
+type Layer = Vec<ExcludeRule>;
+
+/// What the operations leave out, made once for each scope.
+#[derive(Debug)]
+pub(super) struct Excludes {
+    ls: Exclude,
+    glob: Exclude,
+    /// What grep leaves out whatever is granted.
+    searched: Exclude,
+    grep: Exclude,
+}
+
+impl Excludes {
+    pub(super) fn new(mounts: &Mounts, links: &[Arc<Link>]) -> Self {
+        let areas = || links.iter().filter_map(|link| link.read.as_ref());
+        let glob = compile(
+            areas()
+                .map(|area| hide_closed(area, &BTreeSet::new()))
+                .collect(),
+        );
+        let searched = glob.and(&compile(vec![by_suffix(mounts)]));
+        Self {
+            ls: compile(areas().map(show_the_way).collect()),
+            grep: searched.and(&compile(vec![by_approval(mounts, |_| false)])),
+            glob,
+            searched,
+        }
+    }
+
+    pub(super) fn of(&self, op: Op) -> &Exclude {
+        match op {
+            Op::Ls => &self.ls,
+            Op::Grep => &self.grep,
+            _ => &self.glob,
+        }
+    }
+
+    pub(super) fn grep_granted(
+        &self,
+        mounts: &Mounts,
+        granted: impl Fn(&Mount) -> bool,
+    ) -> Exclude {
+        self.searched
+            .and(&compile(vec![by_approval(mounts, granted)]))
+    }
+}
+
+/// Patterns are made of checked paths and short suffixes, and so always compile.
+/// If one did not, nothing would be shown.
+fn compile(layers: Vec<Layer>) -> Exclude {
+    Exclude::from_layers(layers)
+        .or_else(|_| Exclude::hide(["**"]))
+        .unwrap_or_default()
+}
+
+/// Hides what `area` does not open. The deepest place decides, and what lies
+/// beneath it follows.
+///
+/// The directories in `way` are shown without their other entries. They are left
+/// out of searches: a walk enters them anyway, and should one be a file, it is
+/// not to be found.
+fn hide_closed(area: &Area, way: &BTreeSet<VPath>) -> Layer {
+    let is_open = |path: &VPath| area.is_open(path);
+    if is_open(&VPath::root()) && area.places().all(|(_, open)| open) {
+        return Layer::new();
+    }
+    let mut rules = Layer::new();
+    for (place, open) in area.places().filter(|(place, _)| !place.is_root()) {
+        let pattern = escaped(place);
+        rules.push(match open || way.contains(place) {
+            true => ExcludeRule::keep(pattern),
+            false => ExcludeRule::hide(pattern),
+        });
+    }
+    let steps = || way.iter().filter(|step| !step.is_root());
+    rules.extend(steps().map(|step| ExcludeRule::keep(escaped(step))));
+    // All exact rules stand in front of these.
+    rules.extend(steps().map(|step| ExcludeRule::hide(format!("{}/*", escaped(step)))));
+    if !is_open(&VPath::root()) {
+        rules.push(ExcludeRule::hide("/*"));
+    }
+    rules
+}
+
+/// As [`hide_closed`], but shows the closed directories that lead to open ones.
+fn show_the_way(area: &Area) -> Layer {
+    let open = area.places().filter(|(_, open)| *open);
+    let way = open
+        .flat_map(|(place, _)| place.ancestors().collect::<Vec<_>>())
+        .filter(|step| !area.is_open(step))
+        .collect();
+    hide_closed(area, &way)
+}
+
+/// Hides files whose suffix their mount does not allow. A directory whose name
+/// does not fit is hidden too, but entered for what may be in it.
+fn by_suffix(mounts: &Mounts) -> Layer {
+    if mounts.iter().all(|mount| mount.suffixes.is_none()) {
+        return Layer::new();
+    }
+    let mut rules = Layer::new();
+    for mount in mounts.iter() {
+        let point = &mount.mount_point;
+        if !point.is_root() {
+            // Should a file stand where a directory is mounted, its name counts.
+            rules.push(match mount.takes_suffix_of(point) {
+                true => ExcludeRule::keep(escaped(point)),
+                false => ExcludeRule::hide(escaped(point)),
+            });
+        }
+        let beneath = |name: &str| match point.is_root() {
+            true => format!("/**/{name}"),
+            false => format!("{}/**/{name}", escaped(point)),
+        };
+        let Some(allowed) = &mount.suffixes else {
+            rules.push(ExcludeRule::keep(beneath("*")));
+            continue;
+        };
+        let patterns = allowed.iter().filter_map(|suffix| any_case(suffix));
+        rules.extend(patterns.map(|suffix| ExcludeRule::keep(beneath(&format!("?*{suffix}")))));
+        if allowed.iter().any(String::is_empty) {
+            // A name that ends with a dot has no suffix, and of the others those
+            // have one that hold a dot behind their first character.
+            rules.push(ExcludeRule::keep(beneath("*.")));
+            rules.push(ExcludeRule::hide(beneath("?*.?*")));
+            rules.push(ExcludeRule::keep(beneath("*")));
+        } else {
+            rules.push(ExcludeRule::hide(beneath("*")));
+        }
+    }
+    rules
+}
+
+/// A pattern for a suffix in any case, if a name can have it.
+fn any_case(suffix: &str) -> Option<String> {
+    let text = suffix.strip_prefix('.')?;
+    if text.is_empty() || text.contains(['.', '/', '\0']) || suffix.len() > NAME_BYTES {
+        return None;
+    }
+    let mut pattern = ".".to_owned();
+    for c in text.chars() {
+        if c.is_ascii_alphabetic() {
+            let (lower, upper) = (c.to_ascii_lowercase(), c.to_ascii_uppercase());
+            pattern.extend(['[', lower, upper, ']']);
+        } else {
+            push_escaped(&mut pattern, c);
+        }
+    }
+    Some(pattern)
+}
+
+/// Hides the mounts that ask before they are read, unless `granted`.
+fn by_approval(mounts: &Mounts, granted: impl Fn(&Mount) -> bool) -> Layer {
+    let is_hidden = |mount: &Mount| mount.read_approval && !granted(mount);
+    if !mounts.iter().any(is_hidden) {
+        return Layer::new();
+    }
+    let rule = |mount: &Mount| {
+        let pattern = match mount.mount_point.is_root() {
+            true => "/*".to_owned(),
+            false => escaped(&mount.mount_point),
+        };
+        match is_hidden(mount) {
+            true => ExcludeRule::hide(pattern),
+            false => ExcludeRule::keep(pattern),
+        }
+    };
+    // The longest mount point comes first, and what lies beneath follows.
+    mounts.iter().map(rule).collect()
+}
+
+/// A pattern that matches `path` alone.
+fn escaped(path: &VPath) -> String {
+    let mut pattern = String::with_capacity(path.as_str().len());
+    for c in path.as_str().chars() {
+        push_escaped(&mut pattern, c);
+    }
+    pattern
+}
+
+fn push_escaped(pattern: &mut String, c: char) {
+    if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\') {
+        pattern.push('\\');
+    }
+    pattern.push(c);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suffix_that_no_name_has_makes_no_pattern() {
+        for suffix in ["", "md", ".", ".tar.gz", ".a/b", ".a\0"] {
+            assert_eq!(any_case(suffix), None, "{suffix:?}");
+        }
+        assert_eq!(any_case(&format!(".{}", "x".repeat(NAME_BYTES))), None);
+        assert_eq!(any_case(".mD3").as_deref(), Some(".[mM][dD]3"));
+        assert_eq!(any_case(".é*").as_deref(), Some(".é\\*"));
+    }
+
+    #[test]
+    fn the_longest_names_make_patterns() {
+        let names = vec!["*".repeat(NAME_BYTES); 14].join("/");
+        let suffix = format!(".{}", "x".repeat(NAME_BYTES - 2));
+        let mount = Mount::new("/h", &format!("/{names}")).unwrap();
+        let mounts = Mounts::new(vec![mount.suffixes([suffix.as_str()])]).unwrap();
+        let grep = crate::mounts::Scope::new(mounts).exclude(Op::Grep);
+        let file = |name: &str| VPath::parse(&format!("/{names}/{name}")).unwrap();
+        assert!(!grep.hides(&file(&format!("a{}", suffix.to_uppercase()))));
+        assert!(grep.hides(&file("a")));
+        assert!(compile(vec![vec![ExcludeRule::hide("[")]]).hides(&file("a")));
+    }
+}

@@ -1,0 +1,207 @@
+//! What the mounts and the scope say about an access.
+
+use backend_core::VPath;
+use backend_core::search::Exclude;
+
+use super::mount::{Mode, Mount};
+use super::scope::Scope;
+use crate::{Action, Kind, Layer, Op, OpClass, Refusal, Verdict, Vote, Why};
+
+impl Scope {
+    /// What the mounts say about an access to a path. `bytes` is the size that
+    /// the file has or is to have, where that is known.
+    ///
+    /// `/` can always be listed and searched: [`exclude`](Self::exclude) leaves
+    /// only what may be seen. A mount, and what holds one, is never deleted or
+    /// moved. Commands are not judged here.
+    ///
+    /// ```
+    /// use permissions::mounts::{MountConfig, Scope};
+    /// use permissions::{Action, Kind, Op};
+    ///
+    /// let scope = Scope::new(MountConfig::single_root("/srv/work").build()?);
+    /// let path = scope.parse("notes.md").expect("a path");
+    /// let verdict = scope.judge(Op::Write, &path, Kind::File, Some(120));
+    /// assert_eq!(verdict.action(), Action::Ask);
+    /// assert_eq!(verdict.to_string(), "mount: ask, the mount '/' asks before anything is changed");
+    /// # Ok::<(), permissions::mounts::MountError>(())
+    /// ```
+    pub fn judge(&self, op: Op, path: &VPath, kind: Kind, bytes: Option<u64>) -> Verdict {
+        if op == Op::Execute {
+            return Vote::neutral(Layer::Mount).into();
+        }
+        if !(is_listing(op) && path.is_root())
+            && let Err((layer, refusal)) = self.check(op, path, kind, bytes)
+        {
+            return Vote::new(layer, Action::Deny, Why::Refused(refusal.into())).into();
+        }
+        let Some(mount) = self.asking(op, path) else {
+            return Vote::neutral(Layer::Mount).into();
+        };
+        let done = match op.class() {
+            OpClass::Write => "changed",
+            OpClass::Read | OpClass::Execute => "read or listed",
+        };
+        let point = &mount.mount_point;
+        let why = format!("the mount '{point}' asks before anything is {done}");
+        Vote::new(Layer::Mount, Action::Ask, Why::Because(why.into())).into()
+    }
+
+    /// Everything but approvals, in the order in which it is told.
+    fn check(
+        &self,
+        op: Op,
+        path: &VPath,
+        kind: Kind,
+        bytes: Option<u64>,
+    ) -> Result<(), (Layer, Refusal)> {
+        let class = op.class();
+        let by_mount = |refusal| (Layer::Mount, refusal);
+        let Some(mount) = self.0.mounts.find(path) else {
+            return Err(by_mount(self.outside(path)));
+        };
+        if class == OpClass::Write && mount.mode == Mode::Ro {
+            return Err(by_mount(self.closed(class, path)));
+        }
+        if !self.is_open(class, path) {
+            return Err((Layer::Scope, self.closed(class, path)));
+        }
+        if removes(op) && self.0.mounts.stands_in(path) {
+            return Err(by_mount(Refusal::mount_root(path.as_str())));
+        }
+        if minds_suffix(op) && kind == Kind::File {
+            self.check_suffix(path).map_err(by_mount)?;
+        }
+        match bytes {
+            Some(bytes) if minds_size(op) => self.check_size(path, bytes).map_err(by_mount),
+            _ => Ok(()),
+        }
+    }
+
+    /// The mount that asks before `op` is done to `path`. A search covers the
+    /// mounts beneath.
+    fn asking(&self, op: Op, path: &VPath) -> Option<&Mount> {
+        let class = op.class();
+        let asks = |place: &VPath| {
+            let mount = self.0.mounts.find(place)?;
+            (mount.asks(class) && self.is_open(class, place)).then_some(mount)
+        };
+        asks(path).or_else(|| match op {
+            Op::Glob | Op::Grep => self.places_beneath(path).find_map(asks),
+            _ => None,
+        })
+    }
+
+    /// Whether a listing or a search at `directory` shows something of a mount
+    /// that asks before it is read. [`judge`](Self::judge) takes it into account.
+    ///
+    /// `glob` and `grep` cover everything beneath. `ls` covers `directory`: of a
+    /// mount in it only the name is shown.
+    pub fn asks_beneath(&self, op: Op, directory: &VPath) -> bool {
+        op.class() == OpClass::Read && self.asking(op, directory).is_some()
+    }
+
+    /// The strongest answer that `op` could get for something at or beneath
+    /// `directory`. It may say more than is true, never less: whoever changes,
+    /// moves or copies a whole directory must look at each entry unless this is
+    /// [`Action::Allow`].
+    pub fn protects_beneath(&self, op: Op, directory: &VPath) -> Action {
+        let class = op.class();
+        if class == OpClass::Execute {
+            return Action::Allow;
+        }
+        if removes(op) && self.0.mounts.stands_in(directory) {
+            return Action::Deny;
+        }
+        let at = |place: &VPath| match self.0.mounts.find(place) {
+            Some(mount) if self.is_open(class, place) => {
+                let is_filtered = (minds_suffix(op) && mount.suffixes.is_some())
+                    || (minds_size(op) && mount.max_file_bytes.is_some());
+                match (is_filtered, mount.asks(class)) {
+                    (true, _) => Action::Deny,
+                    (false, true) => Action::Ask,
+                    (false, false) => Action::Allow,
+                }
+            }
+            _ => Action::Deny,
+        };
+        let beneath = self.places_beneath(directory).map(at).max();
+        beneath.map_or(at(directory), |beneath| beneath.max(at(directory)))
+    }
+
+    /// The most lenient answer that `op` can get for any path.
+    pub fn best(&self, op: Op) -> Action {
+        let class = op.class();
+        let root = VPath::root();
+        if class == OpClass::Execute || (is_listing(op) && self.asking(op, &root).is_none()) {
+            return Action::Allow;
+        }
+        let worst = if is_listing(op) {
+            Action::Ask
+        } else {
+            Action::Deny
+        };
+        let at = |place: &VPath| match self.0.mounts.find(place) {
+            Some(mount) if self.is_open(class, place) => match mount.asks(class) {
+                true => Action::Ask,
+                false => Action::Allow,
+            },
+            _ => worst,
+        };
+        self.places_beneath(&root).map(at).min().unwrap_or(worst)
+    }
+
+    /// What `op` must leave out of its results: `ls`, `glob` or `grep`.
+    ///
+    /// Everything that cannot be read in this scope is left out. `ls` shows the
+    /// directories that lead to what can. `grep` also leaves out files whose
+    /// suffix is not allowed, and what lies in a mount that asks before it is
+    /// read; see [`exclude_granted`](Self::exclude_granted). For any other
+    /// operation it is what `glob` leaves out.
+    pub fn exclude(&self, op: Op) -> Exclude {
+        self.0.excludes.of(op).clone()
+    }
+
+    /// As [`exclude`](Self::exclude), but `grep` searches the mounts that ask and
+    /// for which `granted` says that somebody said yes.
+    pub fn exclude_granted(&self, op: Op, granted: impl Fn(&Mount) -> bool) -> Exclude {
+        match op {
+            Op::Grep => self.0.excludes.grep_granted(&self.0.mounts, granted),
+            _ => self.exclude(op),
+        }
+    }
+
+    /// The places at or beneath `directory` where the answer can change.
+    fn places_beneath(&self, directory: &VPath) -> impl Iterator<Item = &VPath> {
+        let areas = self
+            .0
+            .links
+            .iter()
+            .flat_map(|link| [&link.read, &link.write]);
+        areas
+            .flatten()
+            .flat_map(|area| area.places())
+            .map(|(place, _)| place)
+            .filter(move |place| place.starts_with(directory))
+    }
+}
+
+fn is_listing(op: Op) -> bool {
+    matches!(op, Op::Ls | Op::Glob | Op::Grep)
+}
+
+fn removes(op: Op) -> bool {
+    matches!(op, Op::Delete | Op::Move)
+}
+
+fn minds_suffix(op: Op) -> bool {
+    match op {
+        Op::Read | Op::Write | Op::Edit | Op::Delete | Op::Move | Op::Copy => true,
+        Op::Ls | Op::Glob | Op::Grep | Op::Execute => false,
+    }
+}
+
+/// Deleting a file that is too large is allowed.
+fn minds_size(op: Op) -> bool {
+    minds_suffix(op) && op != Op::Delete
+}

@@ -1,0 +1,251 @@
+//! [`Mount`]: one host directory in the tree, and what may be done there.
+
+use std::path::PathBuf;
+
+use backend_core::VPath;
+use serde::{Deserialize, Serialize};
+
+use super::table;
+use super::table::MountError;
+use crate::OpClass;
+
+/// Whether what lies in a mount may be changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// It may be read only.
+    #[default]
+    Ro,
+    /// It may be read and written.
+    Rw,
+}
+
+/// A host directory, where it stands in the tree, and what may be done there.
+///
+/// ```
+/// use permissions::mounts::{Mode, Mount};
+///
+/// let mount = Mount::new("/srv/notes", "/notes/")?
+///     .mode(Mode::Rw)
+///     .suffixes([".md", ".txt"])
+///     .max_file_bytes(100_000)
+///     .write_approval(false);
+/// assert_eq!(mount.mount_point.as_str(), "/notes");
+/// # Ok::<(), permissions::mounts::MountError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Mount {
+    /// The directory on the host, as written: nothing is expanded, and it need
+    /// not exist.
+    pub host_path: PathBuf,
+    /// Where it stands in the tree. When it is read from text, a backslash is a
+    /// slash, white space around it is dropped, nothing means `/`, and it is
+    /// folded; `..` above the root is an error, because a mount that became `/`
+    /// by a slip would open more than was meant.
+    #[serde(with = "point_text")]
+    pub mount_point: VPath,
+    /// Whether what lies in it may be changed.
+    #[serde(default)]
+    pub mode: Mode,
+    /// Which files may be used, by the last suffix of their name and whatever
+    /// the case of its ASCII letters: `.md`; `""` stands for names without one.
+    /// `None` allows every file, an empty list none. An entry without its dot, or
+    /// with two, fits no file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suffixes: Option<Vec<String>>,
+    /// The largest file that may be read or written, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_file_bytes: Option<u64>,
+    /// Whether somebody is asked before something is changed.
+    #[serde(default = "asks_by_default")]
+    pub write_approval: bool,
+    /// Whether somebody is asked before something is read or listed.
+    #[serde(default)]
+    pub read_approval: bool,
+}
+
+pub(super) fn asks_by_default() -> bool {
+    true
+}
+
+impl Mount {
+    /// `host_path` at `mount_point`: to be read only, every file, of any size;
+    /// reading asks nobody, and writing would ask.
+    ///
+    /// # Errors
+    ///
+    /// [`MountError::Point`] if `mount_point` is no mount point.
+    pub fn new(host_path: impl Into<PathBuf>, mount_point: &str) -> Result<Self, MountError> {
+        Ok(Self::at(host_path, table::point(mount_point)?))
+    }
+
+    pub(super) fn at(host_path: impl Into<PathBuf>, mount_point: VPath) -> Self {
+        Self {
+            host_path: host_path.into(),
+            mount_point,
+            mode: Mode::Ro,
+            suffixes: None,
+            max_file_bytes: None,
+            write_approval: asks_by_default(),
+            read_approval: false,
+        }
+    }
+
+    /// Sets whether what lies in it may be changed.
+    #[must_use]
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Sets which files may be used.
+    #[must_use]
+    pub fn suffixes(mut self, suffixes: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.suffixes = Some(suffixes.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Sets the largest file that may be read or written.
+    #[must_use]
+    pub fn max_file_bytes(mut self, bytes: u64) -> Self {
+        self.max_file_bytes = Some(bytes);
+        self
+    }
+
+    /// Sets whether somebody is asked before something is changed.
+    #[must_use]
+    pub fn write_approval(mut self, asks: bool) -> Self {
+        self.write_approval = asks;
+        self
+    }
+
+    /// Sets whether somebody is asked before something is read or listed.
+    #[must_use]
+    pub fn read_approval(mut self, asks: bool) -> Self {
+        self.read_approval = asks;
+        self
+    }
+
+    /// Whether a file of this name may be used.
+    pub(super) fn takes_suffix_of(&self, path: &VPath) -> bool {
+        let Some(allowed) = &self.suffixes else {
+            return true;
+        };
+        let suffix = suffix(path);
+        allowed
+            .iter()
+            .any(|allowed| allowed.eq_ignore_ascii_case(suffix))
+    }
+
+    /// Whether it asks before operations of `class`.
+    pub(super) fn asks(&self, class: OpClass) -> bool {
+        match class {
+            OpClass::Read => self.read_approval,
+            OpClass::Write => self.write_approval,
+            OpClass::Execute => false,
+        }
+    }
+}
+
+/// The last suffix of a name with its dot, or nothing. A dot in front or at the
+/// end of a name makes no suffix.
+pub(super) fn suffix(path: &VPath) -> &str {
+    let name = path.file_name().unwrap_or_default();
+    match name.rfind('.') {
+        Some(dot) if dot > 0 && dot + 1 < name.len() => name.get(dot..).unwrap_or_default(),
+        _ => "",
+    }
+}
+
+/// A mount point as its text.
+mod point_text {
+    use std::borrow::Cow;
+
+    use backend_core::VPath;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(point: &VPath, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(point.as_str())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<VPath, D::Error> {
+        // Checked here, so that the error names the line.
+        let typed = Cow::<'de, str>::deserialize(from)?;
+        super::table::point(&typed).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mount_points_are_normalised() {
+        for (typed, point) in [
+            ("", "/"),
+            ("  ", "/"),
+            ("/", "/"),
+            ("/.", "/"),
+            ("/docs/", "/docs"),
+            ("//docs", "/docs"),
+            ("\\docs", "/docs"),
+            (" /docs ", "/docs"),
+            ("/a/../b", "/b"),
+            ("/a/./b", "/a/b"),
+        ] {
+            let mount = Mount::new("/h", typed).unwrap();
+            assert_eq!(mount.mount_point.as_str(), point, "{typed:?}");
+        }
+        for (typed, hint) in [
+            ("docs", "write '/docs'"),
+            (".", "does not begin with '/'"),
+            ("~", "does not begin with '/'"),
+            ("/a\0", "NUL"),
+            ("/..", "above the root"),
+            ("/a/../..", "above the root"),
+        ] {
+            let error = Mount::new("/h", typed).unwrap_err().to_string();
+            assert!(error.contains(hint), "{typed:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_suffix_begins_at_the_last_dot_within_a_name() {
+        for (name, expected) in [
+            ("/a.md", ".md"),
+            ("/a.tar.gz", ".gz"),
+            ("/A.MD", ".MD"),
+            ("/x..md", ".md"),
+            ("/..foo", ".foo"),
+            ("/.a.b", ".b"),
+            ("/README", ""),
+            ("/.txt", ""),
+            ("/.bashrc", ""),
+            ("/b.", ""),
+            ("/a.b.", ""),
+            ("/...", ""),
+            ("/x.d/README", ""),
+            ("/", ""),
+            ("/ä.é", ".é"),
+        ] {
+            assert_eq!(suffix(&VPath::parse(name).unwrap()), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn suffixes_are_compared_whole_and_without_case() {
+        let takes = |allowed: &[&str], path: &str| {
+            let mount = Mount::new("/h", "/").unwrap().suffixes(allowed.to_vec());
+            mount.takes_suffix_of(&VPath::parse(path).unwrap())
+        };
+        assert!(takes(&[".md"], "/a.MD") && takes(&[".Md"], "/a.md"));
+        assert!(!takes(&["md"], "/a.md"), "an entry needs its dot");
+        assert!(!takes(&[".tar.gz"], "/a.tar.gz") && takes(&[".gz"], "/a.tar.gz"));
+        assert!(takes(&[""], "/README") && takes(&[""], "/.bashrc") && takes(&[""], "/b."));
+        assert!(!takes(&[""], "/a.md") && !takes(&[".md"], "/README"));
+        assert!(!takes(&[], "/a.md") && !takes(&[], "/README"));
+        assert!(!takes(&[".txt"], "/.txt"));
+    }
+}

@@ -1,0 +1,58 @@
+//! [`Area`]: the part of a tree that one link of a scope lets through.
+
+use std::collections::BTreeMap;
+
+use backend_core::VPath;
+
+/// Places in the tree, each open or closed together with what lies beneath it,
+/// as far as no deeper place says otherwise. What none covers is closed.
+#[derive(Debug, Clone)]
+pub(super) struct Area {
+    /// What it is called in messages, in the order given.
+    pub(super) labels: Vec<VPath>,
+    /// The deepest first.
+    places: Vec<(VPath, bool)>,
+}
+
+impl Area {
+    pub(super) fn new(labels: Vec<VPath>, places: impl IntoIterator<Item = (VPath, bool)>) -> Self {
+        // Of two places that are one, the later counts.
+        let places: BTreeMap<_, _> = places.into_iter().collect();
+        let mut places: Vec<_> = places.into_iter().collect();
+        places.sort_by_key(|(place, _)| std::cmp::Reverse(place.as_str().len()));
+        Self { labels, places }
+    }
+
+    /// What `entries` open. Unless they span nested mounts, what stands beneath
+    /// an entry in a mount of its own stays closed.
+    pub(super) fn of_entries<'a>(
+        entries: Vec<VPath>,
+        points: impl Iterator<Item = &'a VPath>,
+        span_nested: bool,
+    ) -> Self {
+        let mut labels: Vec<VPath> = Vec::new();
+        for entry in entries {
+            if !labels.contains(&entry) {
+                labels.push(entry);
+            }
+        }
+        let is_nested =
+            |point: &&VPath| !span_nested && labels.iter().any(|label| point.starts_with(label));
+        let nested = points.filter(is_nested).map(|point| (point.clone(), false));
+        let open = labels.iter().map(|label| (label.clone(), true));
+        let places: Vec<_> = nested.chain(open).collect();
+        Self::new(labels, places)
+    }
+
+    pub(super) fn is_open(&self, path: &VPath) -> bool {
+        self.places
+            .iter()
+            .find(|(place, _)| path.starts_with(place))
+            .is_some_and(|(_, open)| *open)
+    }
+
+    /// The places, the deepest first. Between them nothing changes.
+    pub(super) fn places(&self) -> impl Iterator<Item = (&VPath, bool)> {
+        self.places.iter().map(|(place, open)| (place, *open))
+    }
+}

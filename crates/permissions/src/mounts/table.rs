@@ -1,0 +1,285 @@
+//! [`Mounts`]: mounts that fit together.
+
+use std::path::{Component, Path};
+use std::sync::Arc;
+
+use backend_core::{PathError, Quoted, VPath};
+
+use super::mount::Mount;
+use super::spelling;
+
+/// Why mounts cannot be used. For whoever writes the configuration: host paths
+/// are named.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MountError {
+    /// The text cannot be read.
+    #[error("the {format} cannot be read at line {line}, column {column}: {message}")]
+    #[non_exhaustive]
+    Syntax {
+        /// `TOML` or `JSON`.
+        format: &'static str,
+        /// The line, counted from 1.
+        line: usize,
+        /// The column, counted from 1.
+        column: usize,
+        /// What is wrong there.
+        message: String,
+    },
+    /// None, or more than one, of the forms is there.
+    #[error("{0}; write exactly one of 'mounts', 'root' and 'paths'")]
+    Form(String),
+    /// There is no mount.
+    #[error("there is no mount; write at least one")]
+    Empty,
+    /// It is no mount point.
+    #[error("the mount point {typed} cannot be used: {problem}")]
+    #[non_exhaustive]
+    Point {
+        /// What was written.
+        typed: Quoted,
+        /// What is wrong with it and what to write instead.
+        problem: String,
+    },
+    /// A host path is empty.
+    #[error("the mount '{0}' has an empty host path; write '.' for the base directory")]
+    NoHost(VPath),
+    /// Two mounts stand at one place.
+    #[error(
+        "two mounts stand at '{point}', for {first} and for {second}; give one of them another mount point"
+    )]
+    #[non_exhaustive]
+    Duplicate {
+        /// The place.
+        point: VPath,
+        /// The one's host path.
+        first: Quoted,
+        /// The other's.
+        second: Quoted,
+    },
+    /// Two mounts show the same host files, so that a path could be reached by
+    /// the rules of either.
+    #[error(
+        "the host paths of two mounts overlap: '{first}' maps to {first_host} and '{second}' maps to {second_host}; give each mount a directory of its own"
+    )]
+    #[non_exhaustive]
+    Overlap {
+        /// The one's mount point.
+        first: VPath,
+        /// The one's host path.
+        first_host: Quoted,
+        /// The other's mount point.
+        second: VPath,
+        /// The other's host path.
+        second_host: Quoted,
+    },
+}
+
+/// The mount point that a text means.
+pub(super) fn point(typed: &str) -> Result<VPath, MountError> {
+    let failed = |problem| MountError::Point {
+        typed: Quoted::new(typed),
+        problem,
+    };
+    match spelling::point(typed) {
+        Some(point) => point.map_err(|error: PathError| failed(error.to_string())),
+        None => {
+            let slash = Quoted::new(&format!("/{}", typed.trim()));
+            Err(failed(format!("it does not begin with '/'; write {slash}")))
+        }
+    }
+}
+
+/// Mounts that fit together: at least one, no two at one place, no two with
+/// overlapping host paths. The most specific comes first. Cloning is cheap.
+///
+/// Mount points may nest; the inner mount then covers its part of the outer one.
+///
+/// Host paths are compared as text, after folding. That two spellings lead to one
+/// directory through a link is for whoever opens them to find out.
+///
+/// ```
+/// use permissions::mounts::{Mount, Mounts};
+///
+/// let mounts = Mounts::new(vec![
+///     Mount::new("/srv/data", "/data")?,
+///     Mount::new("/srv/special", "/data/special")?,
+/// ])?;
+/// let points: Vec<_> = mounts.iter().map(|mount| mount.mount_point.as_str()).collect();
+/// assert_eq!(points, ["/data/special", "/data"]);
+/// assert!(Mounts::new(vec![Mount::new("a", "/x")?, Mount::new("a/b", "/y")?]).is_err());
+/// # Ok::<(), permissions::mounts::MountError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mounts(Arc<[Mount]>);
+
+impl Mounts {
+    /// Checks mounts.
+    ///
+    /// # Errors
+    ///
+    /// [`MountError::Empty`], [`MountError::NoHost`], [`MountError::Duplicate`]
+    /// and [`MountError::Overlap`].
+    pub fn new(mut mounts: Vec<Mount>) -> Result<Self, MountError> {
+        if mounts.is_empty() {
+            return Err(MountError::Empty);
+        }
+        let host = |mount: &Mount| Quoted::new(&mount.host_path.to_string_lossy());
+        if let Some(mount) = mounts.iter().find(|m| m.host_path.as_os_str().is_empty()) {
+            return Err(MountError::NoHost(mount.mount_point.clone()));
+        }
+        let pairs = || {
+            let rest = |at: usize| mounts.iter().skip(at + 1);
+            let pair = move |(at, one)| rest(at).map(move |two| (one, two));
+            mounts.iter().enumerate().flat_map(pair)
+        };
+        if let Some((one, two)) = pairs().find(|(one, two)| one.mount_point == two.mount_point) {
+            return Err(MountError::Duplicate {
+                point: one.mount_point.clone(),
+                first: host(one),
+                second: host(two),
+            });
+        }
+        let overlap = |(one, two): &(&Mount, &Mount)| overlap(&one.host_path, &two.host_path);
+        if let Some((one, two)) = pairs().find(overlap) {
+            return Err(MountError::Overlap {
+                first: one.mount_point.clone(),
+                first_host: host(one),
+                second: two.mount_point.clone(),
+                second_host: host(two),
+            });
+        }
+        mounts.sort_by_key(|mount| std::cmp::Reverse(mount.mount_point.as_str().len()));
+        Ok(Self(mounts.into()))
+    }
+
+    /// The mounts, the one with the longest mount point first.
+    pub fn iter(&self) -> impl Iterator<Item = &Mount> {
+        self.0.iter()
+    }
+
+    /// The mount that `path` lies in.
+    pub fn find(&self, path: &VPath) -> Option<&Mount> {
+        self.iter()
+            .find(|mount| path.starts_with(&mount.mount_point))
+    }
+
+    /// Whether a mount stands at `path` or beneath it.
+    pub(super) fn stands_in(&self, path: &VPath) -> bool {
+        self.iter().any(|mount| mount.mount_point.starts_with(path))
+    }
+}
+
+/// A host path, folded as text.
+#[derive(PartialEq)]
+struct Folded<'a> {
+    /// Whether it begins at the root, or which drive it is on.
+    root: Vec<Component<'a>>,
+    /// How many directories it first climbs.
+    up: usize,
+    names: Vec<Component<'a>>,
+}
+
+fn folded(path: &Path) -> Folded<'_> {
+    let mut folded = Folded {
+        root: Vec::new(),
+        up: 0,
+        names: Vec::new(),
+    };
+    for component in path.components() {
+        match component {
+            Component::Prefix(_) | Component::RootDir => folded.root.push(component),
+            Component::CurDir => {}
+            Component::ParentDir => {
+                if folded.names.pop().is_none() && folded.root.is_empty() {
+                    folded.up += 1;
+                }
+            }
+            Component::Normal(_) => folded.names.push(component),
+        }
+    }
+    folded
+}
+
+/// Whether one is the other or lies above it, as far as the texts tell. Of a
+/// relative and an absolute path they do not.
+fn overlap(one: &Path, two: &Path) -> bool {
+    let (one, two) = (folded(one), folded(two));
+    let covers = |high: &Folded<'_>, low: &Folded<'_>| {
+        high.root == low.root
+            && if high.up == low.up {
+                low.names.starts_with(&high.names)
+            } else {
+                high.up > low.up && high.names.is_empty()
+            }
+    };
+    covers(&one, &two) || covers(&two, &one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_paths_overlap_by_component() {
+        for (one, two) in [
+            ("/a", "/a"),
+            ("/a", "/a/b"),
+            ("/a/b/c", "/a"),
+            ("/", "/a"),
+            ("a", "./a/"),
+            ("a/x/../b", "a/b/c"),
+            ("/a/../..", "/b"),
+            (".", "a"),
+            ("..", "."),
+            ("../..", "../a"),
+            ("../a", "../a/b"),
+        ] {
+            assert!(overlap(Path::new(one), Path::new(two)), "{one} {two}");
+            assert!(overlap(Path::new(two), Path::new(one)), "{two} {one}");
+        }
+        for (one, two) in [
+            ("/a", "/ab"),
+            ("/a", "/A"),
+            ("a", "b"),
+            ("a", "/a"),
+            ("../a", "a"),
+            ("a/..b", "a/c"),
+        ] {
+            assert!(!overlap(Path::new(one), Path::new(two)), "{one} {two}");
+        }
+    }
+
+    #[test]
+    fn mounts_that_do_not_fit_are_named() {
+        let mount = |host: &str, point: &str| Mount::new(host, point).unwrap();
+        let error = |mounts| Mounts::new(mounts).unwrap_err().to_string();
+        assert_eq!(error(vec![]), "there is no mount; write at least one");
+        let twice = error(vec![mount("/a", "/x"), mount("/b", "/y/../x/")]);
+        assert!(twice.contains("'/x', for '/a' and for '/b'"), "{twice}");
+        let nested = error(vec![mount("/a", "/x"), mount("/a/b", "/y")]);
+        assert!(
+            nested.contains("'/x' maps to '/a' and '/y' maps to '/a/b'"),
+            "{nested}"
+        );
+        let empty = error(vec![mount("", "/x")]);
+        assert!(empty.contains("'/x' has an empty host path"), "{empty}");
+    }
+
+    #[test]
+    fn the_longest_point_comes_first_and_equals_keep_their_order() {
+        let mounts = ["/bb", "/", "/aa", "/bb/c"];
+        let mounts = mounts.map(|point| Mount::new(format!("/h/{point}x"), point).unwrap());
+        let mounts = Mounts::new(mounts.to_vec()).unwrap();
+        let points: Vec<_> = mounts.iter().map(|m| m.mount_point.as_str()).collect();
+        assert_eq!(points, ["/bb/c", "/bb", "/aa", "/"]);
+        let find = |path| {
+            let mount = mounts.find(&VPath::parse(path).unwrap());
+            mount.map(|mount| mount.mount_point.as_str())
+        };
+        assert_eq!(find("/bb/c/x"), Some("/bb/c"));
+        assert_eq!(find("/bb/cc"), Some("/bb"));
+        assert_eq!(find("/BB"), Some("/"));
+        assert_eq!(find("/bbb"), Some("/"));
+    }
+}

@@ -1,0 +1,217 @@
+//! The texts, pinned.
+
+use super::*;
+
+fn paths(items: &[&str]) -> Vec<String> {
+    items.iter().map(|item| (*item).to_owned()).collect()
+}
+
+#[test]
+fn own_texts_say_what_is_allowed() {
+    let problem = backend_core::VPath::parse("..").unwrap_err();
+    for (refusal, text) in [
+        (
+            Refusal::rule(Op::Read, "/.env", "Protect sensitive files"),
+            "read of '/.env' is not allowed: Protect sensitive files",
+        ),
+        (
+            Refusal::rule(Op::Execute, "rm -rf /", ""),
+            "execute of 'rm -rf /' is not allowed",
+        ),
+        (
+            Refusal::command_path(Op::Write, "/etc/passwd", ""),
+            "the command names '/etc/passwd', which may not be touched (write)",
+        ),
+        (
+            Refusal::invalid_path("..", problem, paths(&["/data"])),
+            "the path '..' climbs above the root; use fewer '..'; readable: /data",
+        ),
+        (
+            Refusal::outside("/x", paths(&["/a", "/b"])),
+            "'/x' lies outside what can be read; readable: /a, /b",
+        ),
+        (
+            Refusal::outside("/x", Vec::new()),
+            "'/x' lies outside what can be read; readable: none",
+        ),
+        (
+            Refusal::read_only("/x", paths(&["/a"])),
+            "'/x' is read-only; writable: /a",
+        ),
+        (
+            Refusal::mount_root("/data"),
+            "'/data' is a mount or holds one, and so is not deleted or moved; do it to what lies in it",
+        ),
+        (
+            Refusal::suffix("/a.bin", ".bin", paths(&[".md", ""])),
+            "files with the suffix '.bin' are not allowed here ('/a.bin'); allowed: .md, no suffix",
+        ),
+        (
+            Refusal::suffix("/a", "", Vec::new()),
+            "files with no suffix are not allowed here ('/a'); allowed: none",
+        ),
+        (
+            Refusal::too_large("/a", 11, 10),
+            "'/a' has 11 bytes, more than the 10 that are allowed here; use a smaller file",
+        ),
+        (
+            Refusal::declined("write /a", "not today"),
+            "write /a was not approved: not today",
+        ),
+        (
+            Refusal::approval_required("write /a", "nobody is there to ask"),
+            "write /a needs approval, and nobody is there to ask",
+        ),
+    ] {
+        assert_eq!(refusal.to_string(), text);
+        let error = Error::from(refusal.clone());
+        assert_eq!(error.kind(), refusal.kind());
+        assert_eq!(Refusal::of(&error), Some(&refusal));
+    }
+}
+
+#[test]
+fn hostile_and_long_targets_are_escaped_and_cut() {
+    let hostile = format!("/\u{1b}[2J\n{}", "x".repeat(100_000));
+    for refusal in [
+        Refusal::rule(Op::Read, &hostile, ""),
+        Refusal::command_path(Op::Read, &hostile, ""),
+        Refusal::outside(&hostile, vec!["/a".to_owned(); 10_000]),
+        Refusal::read_only(&hostile, Vec::new()),
+        Refusal::mount_root(&hostile),
+        Refusal::suffix(&hostile, &hostile, Vec::new()),
+        Refusal::too_large(&hostile, 2, 1),
+    ] {
+        let text = refusal.to_string();
+        assert!(
+            text.len() < 1_000 && !text.contains(['\u{1b}', '\n']),
+            "{text}"
+        );
+    }
+    let many = Refusal::outside("/x", vec!["/a".to_owned(); 23]).to_string();
+    assert!(many.ends_with(", /a and 3 more"), "{many}");
+}
+
+#[test]
+fn filesystem_texts() {
+    let problem = backend_core::VPath::parse("..").unwrap_err();
+    for (refusal, text) in [
+        (
+            Refusal::outside("/x", paths(&["/a", "/b"])),
+            "Cannot access '/x': path is outside sandbox.\nReadable paths: /a, /b",
+        ),
+        (
+            Refusal::outside("/x", Vec::new()),
+            "Cannot access '/x': path is outside sandbox.\nReadable paths: none",
+        ),
+        (
+            Refusal::invalid_path("..", problem, paths(&["/a"])),
+            "Cannot access '..': path is outside sandbox.\nReadable paths: /a",
+        ),
+        (
+            Refusal::read_only("/x", paths(&["/a"])),
+            "Cannot write to '/x': path is read-only.\nWritable paths: /a",
+        ),
+        (
+            Refusal::read_only("/x", Vec::new()),
+            "Cannot write to '/x': path is read-only.\nWritable paths: none",
+        ),
+        (
+            Refusal::suffix("/a.bin", ".bin", paths(&[".md", ".TXT"])),
+            "Cannot access '/a.bin': suffix '.bin' not allowed.\nAllowed suffixes: .md, .TXT",
+        ),
+        (
+            Refusal::suffix("/a.bin", ".bin", Vec::new()),
+            "Cannot access '/a.bin': suffix '.bin' not allowed.\nAllowed suffixes: any",
+        ),
+        (
+            Refusal::too_large("/a", 1_234_567, 999),
+            "Cannot read '/a': file too large (1,234,567 bytes).\nMaximum allowed: 999 bytes",
+        ),
+        (
+            Refusal::declined("write_file", ""),
+            "Approval denied for write_file: no reason given",
+        ),
+        (
+            Refusal::declined("write_file", "User denied"),
+            "Approval denied for write_file: User denied",
+        ),
+        (
+            Refusal::rule(Op::Write, "/a", ""),
+            "Blocked write: blocked by policy",
+        ),
+    ] {
+        assert_eq!(refusal.filesystem_text(), text);
+    }
+    assert_eq!(
+        Refusal::declined("write /a", "").filesystem_text_for("write_file"),
+        "Approval denied for write_file: no reason given"
+    );
+    assert_eq!(
+        Refusal::rule(Op::Write, "/a", "why").filesystem_text_for("write_file"),
+        "Blocked write_file: why"
+    );
+    for refusal in [
+        Refusal::mount_root("/a"),
+        Refusal::command_path(Op::Read, "/a", ""),
+        Refusal::approval_required("x", "y"),
+    ] {
+        assert_eq!(refusal.filesystem_text(), refusal.to_string());
+    }
+}
+
+#[test]
+fn console_texts() {
+    let described = Refusal::rule(Op::Read, "/.env", "Protect sensitive files");
+    let plain = Refusal::rule(Op::Write, "/a", "");
+    for (refusal, guard, checker) in [
+        (
+            &described,
+            "Permission denied: Protect sensitive files",
+            "Permission denied for read on '/.env': Protect sensitive files",
+        ),
+        (
+            &plain,
+            "Permission denied for write on '/a'",
+            "Permission denied for write on '/a'",
+        ),
+        (
+            &Refusal::declined("write on '/a'", ""),
+            "Permission denied for write on '/a' (approval required)",
+            "Permission denied for write on '/a'",
+        ),
+        (
+            &Refusal::declined("write on '/a'", "no"),
+            "Permission denied for write on '/a': no",
+            "Permission denied for write on '/a': no",
+        ),
+        (
+            &Refusal::approval_required("write on '/a'", "Approval required but no callback"),
+            "Permission required for write on '/a': Approval required but no callback",
+            "Permission required for write on '/a': Approval required but no callback",
+        ),
+    ] {
+        assert_eq!(refusal.console_text(), guard);
+        assert_eq!(refusal.checker_text(), checker);
+    }
+    assert_eq!(
+        Refusal::command_path(Op::Read, "/.env", "x").console_text(),
+        "Permission denied: command references '/.env', which is denied for read"
+    );
+    let outside = Refusal::outside("/x", Vec::new());
+    assert_eq!(outside.console_text(), outside.to_string());
+}
+
+#[test]
+fn thousands_are_grouped_from_the_right() {
+    for (number, text) in [
+        (0, "0"),
+        (999, "999"),
+        (1_000, "1,000"),
+        (12_345, "12,345"),
+        (123_456, "123,456"),
+        (u64::MAX, "18,446,744,073,709,551,615"),
+    ] {
+        assert_eq!(thousands(number), text);
+    }
+}

@@ -1,0 +1,22 @@
+//! Ordered rules per operation: data, presets, loading, and the compiled engine.
+//!
+//! A [`Ruleset`] is plain data: loaded from TOML or JSON, made by a
+//! [`RulesetBuilder`], or taken from a [`Preset`]. [`Ruleset::compile`] makes
+//! [`Rules`] of it, which decide.
+
+mod builder;
+mod compiled;
+mod data;
+mod hidden;
+mod load;
+mod pattern;
+mod preset;
+mod section;
+mod table;
+
+pub use builder::RulesetBuilder;
+pub use compiled::Rules;
+pub use data::{CommandRule, CommandRules, PathRule, PathRules, Ruleset};
+pub use load::{LoadError, SaveError};
+pub use pattern::{CommandPattern, PATTERN_BYTES, PathPattern, PatternError};
+pub use preset::{Preset, SECRETS, SYSTEM, UnknownPreset};

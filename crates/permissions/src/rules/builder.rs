@@ -1,0 +1,202 @@
+//! [`RulesetBuilder`]: a ruleset from a few switches and some rules.
+
+use super::preset::secrets;
+use super::{CommandRule, CommandRules, PathRule, PathRules, PatternError, Ruleset};
+use crate::{Action, Op};
+
+/// Makes a [`Ruleset`] from a few switches and some rules.
+///
+/// A switch chooses between allowing and asking; nothing is denied but secrets
+/// and what rules say. Rules stand in front of the secrets, so that they can make
+/// exceptions. Commands that destroy a system are denied whatever the switches
+/// say.
+///
+/// ```
+/// use permissions::{Action, Op, Ruleset};
+///
+/// let ruleset = Ruleset::builder()
+///     .allow_write(true)
+///     .rule(Op::Read, "**/.env.example", Action::Allow, "holds no secrets")
+///     .rule(Op::Write, "/vendor/**", Action::Deny, "not ours")
+///     .rule(Op::Execute, "git push*", Action::Ask, "leaves the machine")
+///     .build()?;
+/// assert_eq!(ruleset.read.as_ref().map(|read| read.default), Some(Action::Allow));
+/// # Ok::<(), permissions::rules::PatternError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct RulesetBuilder {
+    default: Action,
+    read: bool,
+    write: bool,
+    edit: bool,
+    execute: bool,
+    glob: bool,
+    grep: bool,
+    ls: bool,
+    deny_secrets: bool,
+    opaque: Action,
+    paths: Vec<(Op, PathRule)>,
+    commands: Vec<CommandRule>,
+    error: Option<PatternError>,
+}
+
+impl Default for RulesetBuilder {
+    fn default() -> Self {
+        Self {
+            default: Action::Ask,
+            read: true,
+            write: false,
+            edit: false,
+            execute: false,
+            glob: true,
+            grep: true,
+            ls: true,
+            deny_secrets: true,
+            opaque: Action::Ask,
+            paths: Vec::new(),
+            commands: Vec::new(),
+            error: None,
+        }
+    }
+}
+
+macro_rules! switches {
+    ($($method:ident sets $field:ident: $what:literal, $usually:literal;)+) => {
+        impl RulesetBuilder {
+            $(
+                #[doc = concat!(
+                    "Whether ", $what, " is allowed, else asked about. Unless set, it is ",
+                    $usually, "."
+                )]
+                #[must_use]
+                pub fn $method(mut self, allow: bool) -> Self {
+                    self.$field = allow;
+                    self
+                }
+            )+
+        }
+    };
+}
+
+switches! {
+    allow_read sets read: "reading", "allowed";
+    allow_write sets write: "writing, and so deleting,", "asked about";
+    allow_edit sets edit: "editing", "asked about";
+    allow_execute sets execute: "running commands", "asked about";
+    allow_glob sets glob: "finding files by name", "allowed";
+    allow_grep sets grep: "searching content", "allowed";
+    allow_ls sets ls: "listing directories", "allowed";
+}
+
+impl RulesetBuilder {
+    /// What happens to an operation without a section. Unless set, it is asked
+    /// about.
+    #[must_use]
+    pub fn default_action(mut self, default: Action) -> Self {
+        self.default = default;
+        self
+    }
+
+    /// Whether [`SECRETS`](super::SECRETS) can be neither read nor written nor
+    /// edited. Unless set otherwise, they cannot.
+    #[must_use]
+    pub fn deny_secrets(mut self, deny: bool) -> Self {
+        self.deny_secrets = deny;
+        self
+    }
+
+    /// What happens to code that is handed to an interpreter other than the
+    /// shell. Unless set, it is asked about.
+    #[must_use]
+    pub fn opaque(mut self, action: Action) -> Self {
+        self.opaque = action;
+        self
+    }
+
+    /// Adds a rule behind those that were added before. For [`Op::Execute`] the
+    /// pattern is a [`CommandPattern`](super::CommandPattern), else a
+    /// [`PathPattern`](super::PathPattern). The description may be empty.
+    #[must_use]
+    pub fn rule(self, op: Op, pattern: &str, action: Action, description: &str) -> Self {
+        if op == Op::Execute {
+            let rule = CommandRule::new(pattern, action);
+            return self.with(rule, |this, rule| {
+                this.commands.push(rule.description(description));
+            });
+        }
+        self.with(PathRule::new(pattern, action), |this, rule| {
+            this.paths.push((op, rule.description(description)));
+        })
+    }
+
+    /// Adds a rule that denies reading what `pattern` matches, and leaves its
+    /// names out of listings.
+    #[must_use]
+    pub fn hide(self, pattern: &str, description: &str) -> Self {
+        self.with(PathRule::new(pattern, Action::Deny), |this, rule| {
+            let rule = rule.description(description).hide(true);
+            this.paths.push((Op::Read, rule));
+        })
+    }
+
+    /// The ruleset.
+    ///
+    /// # Errors
+    ///
+    /// [`PatternError`] of the first rule whose pattern is none.
+    pub fn build(self) -> Result<Ruleset, PatternError> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        let section = |allow: bool| {
+            Some(PathRules {
+                default: allow_or_ask(allow),
+                rules: Vec::new(),
+            })
+        };
+        let mut ruleset = Ruleset {
+            default: self.default,
+            read: section(self.read),
+            write: section(self.write),
+            edit: section(self.edit),
+            glob: section(self.glob),
+            grep: section(self.grep),
+            ls: section(self.ls),
+            execute: Some(CommandRules {
+                default: allow_or_ask(self.execute),
+                rules: self.commands,
+                opaque: self.opaque,
+                ..CommandRules::default()
+            }),
+            ..Ruleset::default()
+        };
+        for (op, rule) in self.paths {
+            if let Some(section) = ruleset.section_mut(op) {
+                section.get_or_insert_default().rules.push(rule);
+            }
+        }
+        if self.deny_secrets {
+            for section in [&mut ruleset.read, &mut ruleset.write, &mut ruleset.edit] {
+                section.get_or_insert_default().rules.extend(secrets());
+            }
+        }
+        // Deleting goes on to follow the rules of writing behind its own.
+        if let (Some(delete), Some(write)) = (&mut ruleset.delete, &ruleset.write) {
+            delete.default = write.default;
+            delete.rules.extend_from_slice(&write.rules);
+        }
+        Ok(ruleset)
+    }
+
+    fn with<R>(mut self, rule: Result<R, PatternError>, add: impl FnOnce(&mut Self, R)) -> Self {
+        match rule {
+            Ok(rule) => add(&mut self, rule),
+            Err(error) => self.error = self.error.take().or(Some(error)),
+        }
+        self
+    }
+}
+
+fn allow_or_ask(allow: bool) -> Action {
+    if allow { Action::Allow } else { Action::Ask }
+}

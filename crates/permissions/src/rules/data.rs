@@ -1,0 +1,329 @@
+//! [`Ruleset`]: rules as they are written down.
+
+use backend_core::ops::ContentHash;
+use backend_core::{Quoted, VPath};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::pattern::{CommandPattern, PathPattern, PatternError};
+use super::table::{Checked, tables_only};
+use super::{Rules, RulesetBuilder};
+use crate::{Action, Op};
+
+/// Which paths and commands are allowed, asked about or denied.
+///
+/// ```
+/// use backend_core::VPath;
+/// use permissions::rules::Ruleset;
+/// use permissions::{Action, Op};
+///
+/// let ruleset = Ruleset::from_toml(
+///     r#"
+///     default = "ask"
+///
+///     [read]
+///     default = "allow"
+///
+///     [[read.rules]]
+///     pattern = "**/.ssh/**"
+///     action = "deny"
+///     description = "keys stay private"
+///     "#,
+/// )?;
+/// let rules = ruleset.compile(&VPath::parse("/work")?);
+/// let read = |path| Ok::<_, backend_core::PathError>(rules.judge_text(Op::Read, path)?.action);
+/// assert_eq!(read("src/main.rs")?, Action::Allow);
+/// assert_eq!(read("../root/.ssh/id_ed25519")?, Action::Deny);
+/// assert_eq!(rules.judge_text(Op::Write, "notes.md")?.action, Action::Ask);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A section that is missing means: `delete` follows `write`'s section, `move`
+/// and `copy` have nothing to add to the reads, writes and deletes they are made
+/// of, and any other operation does what [`default`](Self::default) says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields, default)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "each section is named after its operation")]
+pub struct Ruleset {
+    /// What happens to an operation without a section.
+    pub default: Action,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read: Option<PathRules>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "no_hiding"
+    )]
+    pub write: Option<PathRules>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "no_hiding"
+    )]
+    pub edit: Option<PathRules>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "no_hiding"
+    )]
+    pub delete: Option<PathRules>,
+    #[serde(rename = "move")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "no_hiding"
+    )]
+    pub moves: Option<PathRules>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "no_hiding"
+    )]
+    pub copy: Option<PathRules>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "no_hiding"
+    )]
+    pub ls: Option<PathRules>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "no_hiding"
+    )]
+    pub glob: Option<PathRules>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "no_hiding"
+    )]
+    pub grep: Option<PathRules>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execute: Option<CommandRules>,
+}
+
+// A list of values in the order of the fields is not taken for a table.
+tables_only!(Ruleset, PathRules, PathRule, CommandRules, CommandRule);
+
+impl Checked for PathRule {
+    fn check(&self) -> Result<(), &'static str> {
+        if self.hide && self.action != Action::Deny {
+            return Err("'hide' goes with the action 'deny' only; remove it");
+        }
+        Ok(())
+    }
+}
+
+impl Checked for Ruleset {}
+impl Checked for PathRules {}
+impl Checked for CommandRules {}
+impl Checked for CommandRule {}
+
+impl Default for Ruleset {
+    fn default() -> Self {
+        Self {
+            default: Action::Ask,
+            read: None,
+            write: None,
+            edit: None,
+            delete: None,
+            moves: None,
+            copy: None,
+            ls: None,
+            glob: None,
+            grep: None,
+            execute: None,
+        }
+    }
+}
+
+/// The rules of one operation on paths. The first that matches decides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct PathRules {
+    /// What happens where no rule matches.
+    pub default: Action,
+    /// The rules, in order.
+    pub rules: Vec<PathRule>,
+}
+
+impl Default for PathRules {
+    fn default() -> Self {
+        Self {
+            default: Action::Allow,
+            rules: Vec::new(),
+        }
+    }
+}
+
+/// What happens to the paths that a pattern matches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct PathRule {
+    /// Which paths.
+    pub pattern: PathPattern,
+    /// What happens to them.
+    pub action: Action,
+    /// Why, for people and models.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// For a denial of reading: whether the names are left out of listings too.
+    /// Of any other rule this means nothing, and when loaded it is an error.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hide: bool,
+}
+
+/// Reads a section that is not about reading.
+fn no_hiding<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PathRules>, D::Error> {
+    let section = Option::<PathRules>::deserialize(from)?;
+    let hiding = section.iter().flat_map(|section| &section.rules);
+    match hiding.into_iter().find(|rule| rule.hide) {
+        None => Ok(section),
+        Some(rule) => Err(D::Error::custom(format_args!(
+            "the rule {} says 'hide', which only a denial of reading can; remove it",
+            Quoted::new(rule.pattern.as_str())
+        ))),
+    }
+}
+
+impl PathRule {
+    /// A rule without a description that hides no names.
+    ///
+    /// # Errors
+    ///
+    /// [`PatternError`] names the pattern and what is wrong with it.
+    pub fn new(pattern: &str, action: Action) -> Result<Self, PatternError> {
+        Ok(Self {
+            pattern: PathPattern::new(pattern)?,
+            action,
+            description: String::new(),
+            hide: false,
+        })
+    }
+
+    /// The rule with a description.
+    #[must_use]
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.description = description.into();
+        self
+    }
+
+    /// Sets whether a denial of reading leaves the names out of listings too.
+    #[must_use]
+    pub fn hide(mut self, hide: bool) -> Self {
+        self.hide = hide;
+        self
+    }
+}
+
+/// The rules for commands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct CommandRules {
+    /// What happens to a command that no rule matches.
+    pub default: Action,
+    /// The rules, in order.
+    pub rules: Vec<CommandRule>,
+    /// What happens to commands that destroy a system or hand it over, whatever
+    /// the rules say; see [`crate::command`].
+    pub dangerous: Action,
+    /// What happens to code that is handed to an interpreter other than the
+    /// shell, unless a rule allows that interpreter by name.
+    pub opaque: Action,
+}
+
+impl Default for CommandRules {
+    fn default() -> Self {
+        Self {
+            default: Action::Allow,
+            rules: Vec::new(),
+            dangerous: Action::Deny,
+            opaque: Action::Ask,
+        }
+    }
+}
+
+/// What happens to the commands that a pattern matches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct CommandRule {
+    /// Which commands.
+    pub pattern: CommandPattern,
+    /// What happens to them.
+    pub action: Action,
+    /// Why, for people and models.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+}
+
+impl CommandRule {
+    /// A rule without a description.
+    ///
+    /// # Errors
+    ///
+    /// [`PatternError`] names the pattern and what is wrong with it.
+    pub fn new(pattern: &str, action: Action) -> Result<Self, PatternError> {
+        Ok(Self {
+            pattern: CommandPattern::new(pattern)?,
+            action,
+            description: String::new(),
+        })
+    }
+
+    /// The rule with a description.
+    #[must_use]
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.description = description.into();
+        self
+    }
+}
+
+impl Ruleset {
+    /// The section of a path operation, if it has one of its own.
+    pub fn section(&self, op: Op) -> Option<&PathRules> {
+        match op {
+            Op::Read => self.read.as_ref(),
+            Op::Write => self.write.as_ref(),
+            Op::Edit => self.edit.as_ref(),
+            Op::Delete => self.delete.as_ref(),
+            Op::Move => self.moves.as_ref(),
+            Op::Copy => self.copy.as_ref(),
+            Op::Ls => self.ls.as_ref(),
+            Op::Glob => self.glob.as_ref(),
+            Op::Grep => self.grep.as_ref(),
+            Op::Execute => None,
+        }
+    }
+
+    /// The place of a path operation's section; `None` for [`Op::Execute`].
+    pub fn section_mut(&mut self, op: Op) -> Option<&mut Option<PathRules>> {
+        match op {
+            Op::Read => Some(&mut self.read),
+            Op::Write => Some(&mut self.write),
+            Op::Edit => Some(&mut self.edit),
+            Op::Delete => Some(&mut self.delete),
+            Op::Move => Some(&mut self.moves),
+            Op::Copy => Some(&mut self.copy),
+            Op::Ls => Some(&mut self.ls),
+            Op::Glob => Some(&mut self.glob),
+            Op::Grep => Some(&mut self.grep),
+            Op::Execute => None,
+        }
+    }
+
+    /// A builder: a few switches, and rules.
+    pub fn builder() -> RulesetBuilder {
+        RulesetBuilder::default()
+    }
+
+    /// Names the ruleset by its content, in hexadecimal digits: equal rulesets
+    /// have equal names, different ones different names.
+    pub fn id(&self) -> String {
+        // Every field is a plain value, so that writing it cannot fail.
+        let canonical = serde_json::to_vec(self).unwrap_or_else(|_| format!("{self:?}").into());
+        ContentHash::of(&canonical).to_string()
+    }
+
+    /// Makes the engine that decides. Relative patterns of more than one
+    /// component start at `working_dir`, unless they begin with `**`.
+    pub fn compile(&self, working_dir: &VPath) -> Rules {
+        Rules::new(self, working_dir)
+    }
+}

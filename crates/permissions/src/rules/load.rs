@@ -1,0 +1,116 @@
+//! Rulesets as text: TOML and JSON.
+
+use std::fmt;
+
+use backend_core::Quoted;
+
+use super::Ruleset;
+
+/// Why a text is not a ruleset, and where.
+///
+/// Columns count characters from 1 and may lie behind what is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LoadError {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The place in the line.
+    pub column: usize,
+    /// What is wrong; names the key, the word or the pattern.
+    pub message: String,
+    /// The text there.
+    pub near: Quoted,
+}
+
+impl std::error::Error for LoadError {}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            line,
+            column,
+            message,
+            near,
+        } = self;
+        write!(
+            f,
+            "the ruleset is wrong in line {line}, column {column}, near {near}: {message}; correct it there"
+        )
+    }
+}
+
+/// A ruleset could not be written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the ruleset cannot be written: {0}")]
+pub struct SaveError(String);
+
+impl Ruleset {
+    /// Reads a ruleset from TOML. Nothing that is not understood is passed over.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] for what is no TOML, for unknown and doubled keys, words that
+    /// are no action, and patterns that are none.
+    pub fn from_toml(text: &str) -> Result<Self, LoadError> {
+        toml::from_str(text).map_err(|error: toml::de::Error| {
+            let offset = error.span().map_or(0, |span| span.start);
+            LoadError::at_offset(text, offset, error.message())
+        })
+    }
+
+    /// Reads a ruleset from JSON. Nothing that is not understood is passed over.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`], as for [`from_toml`](Self::from_toml).
+    pub fn from_json(text: &str) -> Result<Self, LoadError> {
+        serde_json::from_str(text).map_err(|error| {
+            let (line, column) = (error.line(), error.column());
+            let message = error.to_string();
+            let place = format!(" at line {line} column {column}");
+            let message = message.strip_suffix(&place).unwrap_or(&message);
+            // The column counts bytes and is that of the last one that was read.
+            let lines = text.split_inclusive('\n').take(line.saturating_sub(1));
+            let offset = lines.map(str::len).sum::<usize>() + column.saturating_sub(1);
+            LoadError::at_offset(text, offset, message)
+        })
+    }
+
+    /// The ruleset as TOML, which [`from_toml`](Self::from_toml) reads.
+    ///
+    /// # Errors
+    ///
+    /// [`SaveError`] if it cannot be written, which no ruleset is known to cause.
+    pub fn to_toml(&self) -> Result<String, SaveError> {
+        toml::to_string(self).map_err(|error| SaveError(error.to_string()))
+    }
+
+    /// The ruleset as JSON, which [`from_json`](Self::from_json) reads.
+    ///
+    /// # Errors
+    ///
+    /// [`SaveError`] if it cannot be written, which no ruleset is known to cause.
+    pub fn to_json(&self) -> Result<String, SaveError> {
+        serde_json::to_string_pretty(self).map_err(|error| SaveError(error.to_string()))
+    }
+}
+
+impl LoadError {
+    fn at_offset(text: &str, offset: usize, message: &str) -> Self {
+        let offset = text.floor_char_boundary(offset);
+        let (before, behind) = text.split_at(offset);
+        let start = before.rfind('\n').map_or(0, |end| end + 1);
+        let end = behind.find('\n').map_or(text.len(), |end| offset + end);
+        // Of a line without end only what stands around the place.
+        let shown = text
+            .floor_char_boundary(offset.saturating_sub(60))
+            .max(start);
+        let end = text.floor_char_boundary(offset + 60).min(end);
+        Self {
+            line: before.matches('\n').count() + 1,
+            column: before.get(start..).unwrap_or_default().chars().count() + 1,
+            message: message.replace(|c: char| c.is_control(), " "),
+            near: Quoted::new(text.get(shown..end).unwrap_or_default().trim()),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Patterns that are checked when they are read.
+
+use std::fmt;
+
+use backend_core::search::{Glob, GlobError};
+use backend_core::{Quoted, VPath};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::command::pattern::{Compiled, Form};
+
+/// Longest pattern of a rule, in bytes. Behind the longest working directory it
+/// still is a glob.
+pub const PATTERN_BYTES: usize = 4_000;
+
+/// Why a string is not a pattern.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PatternError {
+    /// It is no glob.
+    #[error(transparent)]
+    Glob(#[from] GlobError),
+    /// It names no command.
+    #[error("the command pattern {0} names no command; write '*' for every command")]
+    Empty(Quoted),
+    /// A quote or an escape of a command pattern has no end.
+    #[error(
+        "the command pattern {0} ends within a quote or an escape; close it or write '\\\\' before it"
+    )]
+    Unclosed(Quoted),
+    /// A home directory is not known here.
+    #[error("the pattern {0} begins with '~', which is not expanded; write the whole path")]
+    Home(Quoted),
+    /// It is longer than [`PATTERN_BYTES`].
+    #[error("the pattern {0} has {1} bytes, more than the {PATTERN_BYTES} it can have; shorten it")]
+    TooLong(Quoted, usize),
+    /// It holds a NUL character.
+    #[error("the pattern {0} holds a NUL character; remove it")]
+    Nul(Quoted),
+}
+
+/// What no pattern may be, whatever it is for.
+fn check(pattern: &str) -> Result<(), PatternError> {
+    if pattern.len() > PATTERN_BYTES {
+        return Err(PatternError::TooLong(Quoted::new(pattern), pattern.len()));
+    }
+    if pattern.contains('\0') {
+        return Err(PatternError::Nul(Quoted::new(pattern)));
+    }
+    Ok(())
+}
+
+/// How a glob that matches every path is spelled.
+pub(super) const EVERYTHING: &str = "/**";
+
+/// A glob over paths, in the dialect of [`Glob`], and read as this:
+///
+/// | Written | Is about |
+/// |---|---|
+/// | `/etc/**` | the tree from the root |
+/// | `*.pem`, `**/.ssh/**` | any depth of the whole tree |
+/// | `src/*.rs` | what lies in the working directory |
+///
+/// A pattern that covers everything beneath a directory covers the directory as
+/// well: `/etc/**` also `/etc`, `**/.ssh/**` also `/root/.ssh`, and `**` and `*`
+/// also `/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathPattern(Glob);
+
+impl PathPattern {
+    /// Checks a pattern.
+    ///
+    /// # Errors
+    ///
+    /// [`PatternError`] names the pattern and what is wrong with it.
+    pub fn new(pattern: &str) -> Result<Self, PatternError> {
+        check(pattern)?;
+        let glob = Glob::new(pattern)?;
+        let is_home = |glob: &Glob| glob.as_str() == "/**/~" || glob.as_str().starts_with("/~/");
+        if pattern.starts_with('~') || glob.from_root(&VPath::root()).iter().any(is_home) {
+            return Err(PatternError::Home(Quoted::new(pattern)));
+        }
+        Ok(Self(glob))
+    }
+
+    /// The pattern as written.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// The glob.
+    pub fn glob(&self) -> &Glob {
+        &self.0
+    }
+
+    /// What it covers: every glob begins with a slash, and [`EVERYTHING`] also
+    /// stands for the root.
+    pub(super) fn covered(&self, working_dir: &VPath) -> Vec<Glob> {
+        let mut globs = self.0.from_root(working_dir);
+        let mut at = 0;
+        // `/a/**/*/**` covers `/a/*`, and so all beneath `/a`, and so `/a`.
+        while let Some(glob) = globs.get(at) {
+            globs.extend(glob.whole_directories());
+            at += 1;
+        }
+        globs
+    }
+}
+
+/// Which simple commands are meant: a program and its arguments.
+///
+/// The words are separated by blanks, and the pattern must match the whole
+/// command as it is after the shell has removed the quotes, without the variables
+/// set in front of it.
+///
+/// - `*` is any text, also across words and slashes. At the end, ` *` also means
+///   no further word, and a `*` glued to a word also means further words: `git *`
+///   matches `git`, and `mkfs*` matches `mkfs.ext4 /dev/sda`.
+/// - `?` is one character of a word.
+/// - `\\` takes the meaning from the next character; quotes do so for what is
+///   between them, blanks too.
+///
+/// A rule that denies or asks sees through the spelling: the directory of the
+/// program, its case, the order and bundling of options; and it matches a command
+/// of which something is computed if it could be meant. A rule that allows matches
+/// the program as it is written only, and a computed word only beneath a `*`.
+///
+/// ```
+/// use permissions::rules::CommandPattern;
+///
+/// let pattern = CommandPattern::new("git log *")?;
+/// assert!(pattern.matches(&["git", "log", "--", "src/lib.rs"]));
+/// assert!(pattern.matches(&["git", "log"]));
+/// assert!(!pattern.matches(&["git", "push"]));
+/// # Ok::<(), permissions::rules::PatternError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandPattern {
+    text: String,
+    compiled: Compiled,
+}
+
+impl CommandPattern {
+    /// Checks a pattern.
+    ///
+    /// # Errors
+    ///
+    /// [`PatternError`] names the pattern and what is wrong with it.
+    pub fn new(pattern: &str) -> Result<Self, PatternError> {
+        check(pattern)?;
+        if pattern.trim().is_empty() {
+            return Err(PatternError::Empty(Quoted::new(pattern)));
+        }
+        let compiled =
+            Compiled::new(pattern).ok_or_else(|| PatternError::Unclosed(Quoted::new(pattern)))?;
+        Ok(Self {
+            text: pattern.to_owned(),
+            compiled,
+        })
+    }
+
+    /// The pattern as written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether a command of exactly these words is meant.
+    pub fn matches(&self, words: &[&str]) -> bool {
+        self.compiled.is_all_of(&Form::literal(words))
+    }
+
+    pub(crate) fn compiled(&self) -> &Compiled {
+        &self.compiled
+    }
+}
+
+macro_rules! as_text {
+    ($type:ty) => {
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = PatternError;
+
+            fn from_str(pattern: &str) -> Result<Self, PatternError> {
+                Self::new(pattern)
+            }
+        }
+
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                // Checked here, so that the error names the line.
+                let pattern = std::borrow::Cow::<'de, str>::deserialize(from)?;
+                Self::new(&pattern).map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+as_text!(PathPattern);
+as_text!(CommandPattern);

@@ -1,0 +1,159 @@
+//! The presets, and the patterns they are made of.
+
+use std::fmt;
+use std::str::FromStr;
+
+use backend_core::Quoted;
+use serde::{Deserialize, Serialize};
+
+use super::{CommandRules, PathRule, PathRules, Ruleset};
+use crate::Action;
+
+/// Where secrets usually are.
+pub const SECRETS: &[&str] = &[
+    "**/.env",
+    "**/.env.*",
+    "**/*.pem",
+    "**/*.key",
+    "**/*.crt",
+    "**/credentials*",
+    "**/secrets*",
+    "**/*secret*",
+    "**/*password*",
+    "**/.aws/**",
+    "**/.ssh/**",
+    "**/.gnupg/**",
+];
+
+/// What belongs to the system.
+pub const SYSTEM: &[&str] = &[
+    "/etc/**", "/var/**", "/usr/**", "/bin/**", "/sbin/**", "/boot/**", "/sys/**", "/proc/**",
+];
+
+/// A ruleset with a name.
+///
+/// | | `Default` | `Permissive` | `Readonly` | `Strict` |
+/// |---|---|---|---|---|
+/// | read | allow, no secrets | allow, no secrets | allow, no secrets | ask, no secrets |
+/// | write, edit | ask, no secrets | allow, no secrets, no system | deny | ask, no secrets |
+/// | execute | ask | allow | deny | ask |
+/// | ls, glob, grep | allow | allow | allow | ask |
+/// | anything else | ask | allow | deny | ask |
+///
+/// Deleting follows write, moving and copying follow what they are made of.
+/// Commands that destroy a system are denied in all of them. Code for another
+/// interpreter than the shell is allowed in `Permissive` and asked about in the
+/// others, where commands run at all.
+///
+/// ```
+/// use permissions::rules::Preset;
+/// let preset: Preset = "readonly".parse()?;
+/// assert_eq!(preset, Preset::Readonly);
+/// assert!(preset.ruleset().to_json()?.contains("**/.ssh/**"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Preset {
+    /// Looking is free, changing and running is asked about.
+    Default,
+    /// Everything is allowed but secrets and the system's files.
+    Permissive,
+    /// Looking is free, nothing else is possible.
+    Readonly,
+    /// Everything is asked about.
+    Strict,
+}
+
+impl Preset {
+    /// Every preset.
+    pub const ALL: [Self; 4] = [
+        Self::Default,
+        Self::Permissive,
+        Self::Readonly,
+        Self::Strict,
+    ];
+
+    /// What it is called.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Permissive => "permissive",
+            Self::Readonly => "readonly",
+            Self::Strict => "strict",
+        }
+    }
+
+    /// The rules.
+    pub fn ruleset(self) -> Ruleset {
+        use Action::{Allow, Ask, Deny};
+        let (default, read, write, execute, look, opaque) = match self {
+            Self::Default => (Ask, Allow, Ask, Ask, Allow, Ask),
+            Self::Permissive => (Allow, Allow, Allow, Allow, Allow, Allow),
+            Self::Readonly => (Deny, Allow, Deny, Deny, Allow, Ask),
+            Self::Strict => (Ask, Ask, Ask, Ask, Ask, Ask),
+        };
+        let changes = match self {
+            Self::Default | Self::Strict => secrets().collect(),
+            Self::Permissive => secrets_and_system().collect(),
+            // All of it is denied already.
+            Self::Readonly => Vec::new(),
+        };
+        let section = |default, rules| Some(PathRules { default, rules });
+        Ruleset {
+            default,
+            read: section(read, secrets().collect()),
+            write: section(write, changes.clone()),
+            edit: section(write, changes),
+            ls: section(look, Vec::new()),
+            glob: section(look, Vec::new()),
+            grep: section(look, Vec::new()),
+            execute: Some(CommandRules {
+                default: execute,
+                opaque,
+                ..CommandRules::default()
+            }),
+            ..Ruleset::default()
+        }
+    }
+}
+
+/// Denies what is secret.
+pub(super) fn secrets() -> impl Iterator<Item = PathRule> {
+    denials(SECRETS, "Protect sensitive files")
+}
+
+fn secrets_and_system() -> impl Iterator<Item = PathRule> {
+    let description = "Protect sensitive and system files";
+    denials(SECRETS, description).chain(denials(SYSTEM, description))
+}
+
+/// The constants above are patterns; a test holds them to it.
+fn denials(patterns: &'static [&str], description: &str) -> impl Iterator<Item = PathRule> {
+    patterns
+        .iter()
+        .filter_map(|pattern| PathRule::new(pattern, Action::Deny).ok())
+        .map(move |rule| rule.description(description))
+}
+
+impl fmt::Display for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The word is no preset.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no preset is called {0}; there are default, permissive, readonly and strict")]
+pub struct UnknownPreset(Quoted);
+
+impl FromStr for Preset {
+    type Err = UnknownPreset;
+
+    fn from_str(name: &str) -> Result<Self, UnknownPreset> {
+        Self::ALL
+            .into_iter()
+            .find(|preset| preset.name() == name)
+            .ok_or_else(|| UnknownPreset(Quoted::new(name)))
+    }
+}

@@ -1,0 +1,169 @@
+//! One section of a ruleset, compiled.
+
+use std::sync::Arc;
+
+use backend_core::VPath;
+use backend_core::search::{Glob, GlobSet};
+
+use super::PathRules;
+use super::pattern::EVERYTHING;
+use crate::verdict::MatchedRule;
+use crate::{Action, Layer, Op, Vote, Why};
+
+/// How a rule comes to speak about a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Its pattern covers the path.
+    Path,
+    /// Its pattern covers a directory above the path, and the rule protects what
+    /// lies in there.
+    Inside,
+}
+
+/// A glob and the rule it comes from.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) glob: Glob,
+    pub(super) reach: Reach,
+    /// The rule's place in its section.
+    pub(super) rule: usize,
+}
+
+/// The globs of `rules`, from the root, in the order of the rules.
+///
+/// A denial or a question also reaches what lies beneath a match. What is
+/// allowed is what the pattern covers and nothing else.
+pub(super) fn parts(rules: &PathRules, working_dir: &VPath) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for (rule, written) in rules.rules.iter().enumerate() {
+        let part = |glob, reach| Part { glob, reach, rule };
+        let covered = written.pattern.covered(working_dir);
+        let mut inside: Vec<_> = covered.iter().map(Glob::beneath).collect();
+        inside.retain(|glob| written.action != Action::Allow && !covered.contains(glob));
+        parts.extend(covered.into_iter().map(|glob| part(glob, Reach::Path)));
+        parts.extend(inside.into_iter().map(|glob| part(glob, Reach::Inside)));
+    }
+    parts
+}
+
+/// The rules of one operation.
+#[derive(Debug)]
+pub(super) struct Section {
+    /// The section that the rules stand in.
+    op: Op,
+    default: Action,
+    set: GlobSet,
+    /// Of each glob of the set, how its rule reaches what it matches, and the
+    /// rule.
+    reached: Vec<(Reach, Arc<MatchedRule>)>,
+    /// The first rule that covers every path.
+    last: Option<Arc<MatchedRule>>,
+    best: Action,
+}
+
+impl Section {
+    /// A section without rules.
+    pub(super) fn empty(op: Op, default: Action) -> Self {
+        Self {
+            op,
+            default,
+            set: GlobSet::new([]),
+            reached: Vec::new(),
+            last: None,
+            best: default,
+        }
+    }
+
+    /// The section `rules` of `op`.
+    pub(super) fn new(op: Op, rules: &PathRules, working_dir: &VPath) -> Self {
+        let mut section = Self::empty(op, rules.default);
+        let matched: Vec<_> = rules
+            .rules
+            .iter()
+            .enumerate()
+            .map(|(index, rule)| {
+                let (pattern, description) = (rule.pattern.as_str(), &*rule.description);
+                Arc::new(MatchedRule::new(
+                    op,
+                    index,
+                    pattern,
+                    rule.action,
+                    description,
+                ))
+            })
+            .collect();
+        let mut globs = Vec::new();
+        for part in parts(rules, working_dir) {
+            let Some(rule) = matched.get(part.rule) else {
+                continue;
+            };
+            if section.last.is_none() && part.glob.as_str() == EVERYTHING {
+                section.last = Some(Arc::clone(rule));
+            }
+            section.reached.push((part.reach, Arc::clone(rule)));
+            globs.push(part.glob);
+        }
+        section.set = GlobSet::new(globs);
+        let end = section.last.as_ref().map(|rule| rule.index);
+        let counted = matched.iter().take(end.map_or(usize::MAX, |end| end + 1));
+        let default = end.is_none().then_some(rules.default);
+        let actions = counted.map(|rule| rule.action).chain(default);
+        section.best = actions.min().unwrap_or(rules.default);
+        section
+    }
+
+    /// What the rules say about `path`.
+    ///
+    /// The first rule that reaches the path decides. The exception is a question
+    /// about a directory above it: a later rule may still deny, but none can
+    /// allow without the question.
+    pub(super) fn judge(&self, path: &VPath) -> Vote {
+        let mut question = None;
+        let mut decisive = None;
+        if path.is_root() {
+            decisive = self.last.as_ref();
+        }
+        let relative = path.as_str().strip_prefix('/').unwrap_or_default();
+        for at in self.set.matches(relative) {
+            match self.reached.get(at) {
+                Some((Reach::Inside, rule)) if rule.action == Action::Ask => {
+                    question.get_or_insert(rule);
+                }
+                found => {
+                    decisive = found.map(|(_, rule)| rule);
+                    break;
+                }
+            }
+        }
+        let action = decisive.map_or(self.default, |rule| rule.action);
+        match question.filter(|_| action < Action::Deny).or(decisive) {
+            Some(rule) => Vote::new(Layer::Rules, rule.action, Why::Rule(Arc::clone(rule))),
+            None => Vote::new(Layer::Rules, self.default, Why::Default(self.op)),
+        }
+    }
+
+    /// The most lenient answer for any path.
+    pub(super) fn best(&self) -> Action {
+        self.best
+    }
+
+    /// The strongest answer that anything beneath `directory` could get.
+    pub(super) fn strongest_beneath(&self, directory: &VPath) -> Action {
+        let root = VPath::root();
+        let mut strongest = Action::Allow;
+        for (glob, (reach, rule)) in self.set.globs().iter().zip(&self.reached) {
+            if strongest == Action::Deny {
+                break;
+            }
+            if !glob.may_match_beneath(&root, directory) {
+                continue;
+            }
+            strongest = strongest.max(rule.action);
+            let goes_on = *reach == Reach::Inside && rule.action == Action::Ask;
+            if !goes_on && glob.matches_all_beneath(&root, directory) {
+                return strongest;
+            }
+        }
+        strongest.max(self.default)
+    }
+}

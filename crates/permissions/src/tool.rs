@@ -1,0 +1,248 @@
+//! The tools a model calls, and the operations they stand for.
+//!
+//! A tool that stands for no operation would be judged by nobody. So the
+//! operations of every [`Tool`] come from one match without a wildcard, and those
+//! of a [`CustomTool`] are a constant: either is checked when it is compiled.
+
+mod settings;
+
+use std::fmt;
+use std::str::FromStr;
+
+use backend_core::Quoted;
+use serde::{Deserialize, Serialize};
+
+pub use settings::{ToolSetting, ToolSettings};
+
+use crate::{Action, Op, Policy};
+
+macro_rules! tools {
+    ($($variant:ident = $name:literal,)*) => {
+        /// A tool that a model calls.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[non_exhaustive]
+        #[allow(missing_docs, reason = "each name is the tool it stands for")]
+        pub enum Tool {
+            $(#[serde(rename = $name)] $variant,)*
+        }
+
+        impl Tool {
+            /// Every tool.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The name by which a model calls it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+tools! {
+    Ls = "ls",
+    ReadFile = "read_file",
+    WriteFile = "write_file",
+    EditFile = "edit_file",
+    HashlineEdit = "hashline_edit",
+    Glob = "glob",
+    Grep = "grep",
+    Execute = "execute",
+    RunInBackground = "run_in_background",
+    ReadOutput = "read_output",
+    WriteInput = "write_input",
+    KillShell = "kill_shell",
+    ListShells = "list_shells",
+    DeleteFile = "delete_file",
+    MoveFile = "move_file",
+    CopyFile = "copy_file",
+    ListFiles = "list_files",
+}
+
+impl Tool {
+    /// What it does. Never empty.
+    pub const fn operations(self) -> &'static [Op] {
+        match self {
+            Self::Ls => &[Op::Ls],
+            Self::ReadFile => &[Op::Read],
+            Self::WriteFile => &[Op::Write],
+            Self::EditFile | Self::HashlineEdit => &[Op::Read, Op::Edit],
+            Self::Glob | Self::ListFiles => &[Op::Glob],
+            Self::Grep => &[Op::Grep, Op::Read],
+            Self::Execute
+            | Self::RunInBackground
+            | Self::ReadOutput
+            | Self::WriteInput
+            | Self::KillShell
+            | Self::ListShells => &[Op::Execute],
+            Self::DeleteFile => &[Op::Delete],
+            Self::MoveFile => &[Op::Read, Op::Delete, Op::Write, Op::Move],
+            Self::CopyFile => &[Op::Read, Op::Write, Op::Copy],
+        }
+    }
+
+    /// Whether using it may need a yes for each call. Looking at shells that
+    /// run already does not: their start was judged.
+    const fn starts_something(self) -> bool {
+        !matches!(self, Self::ReadOutput | Self::ListShells | Self::KillShell)
+    }
+}
+
+const fn each_does_something() -> bool {
+    let mut index = 0;
+    while index < Tool::ALL.len() {
+        if Tool::ALL[index].operations().is_empty() {
+            return false;
+        }
+        index += 1;
+    }
+    true
+}
+
+const _: () = assert!(each_does_something(), "a tool stands for no operation");
+
+impl fmt::Display for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The word is no tool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no tool is called {0}; put the settings of a custom tool under 'custom'")]
+pub struct UnknownTool(Quoted);
+
+impl FromStr for Tool {
+    type Err = UnknownTool;
+
+    fn from_str(name: &str) -> Result<Self, UnknownTool> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|tool| tool.name() == name)
+            .ok_or_else(|| UnknownTool(Quoted::new(name)))
+    }
+}
+
+/// A tool of somebody else's.
+///
+/// ```
+/// use permissions::Op;
+/// use permissions::tool::{CustomTool, operations_of};
+///
+/// struct CountLines;
+/// impl CustomTool for CountLines {
+///     const NAME: &'static str = "count_lines";
+///     const OPERATIONS: &'static [Op] = &[Op::Read];
+/// }
+/// assert_eq!(operations_of::<CountLines>(), [Op::Read]);
+/// ```
+///
+/// One that stands for nothing does not compile:
+///
+/// ```compile_fail,E0080
+/// # use permissions::Op;
+/// # use permissions::tool::{CustomTool, operations_of};
+/// struct Nothing;
+/// impl CustomTool for Nothing {
+///     const NAME: &'static str = "nothing";
+///     const OPERATIONS: &'static [Op] = &[];
+/// }
+/// operations_of::<Nothing>();
+/// ```
+pub trait CustomTool {
+    /// The name by which a model calls it.
+    const NAME: &'static str;
+    /// What it does. Must not be empty.
+    const OPERATIONS: &'static [Op];
+}
+
+/// What a custom tool does.
+pub fn operations_of<T: CustomTool>() -> &'static [Op] {
+    const { assert!(!T::OPERATIONS.is_empty(), "a tool stands for no operation") };
+    T::OPERATIONS
+}
+
+/// Whether a tool is offered to a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Visibility {
+    /// It is not: whatever it is called with is denied.
+    Hidden,
+    /// It is.
+    Offered {
+        /// Whether every call needs a yes.
+        asks: bool,
+    },
+}
+
+/// Whether `tool` is offered under `policy`. `commands` says whether the backend
+/// runs any.
+pub fn visible(tool: Tool, policy: &Policy, commands: bool) -> Visibility {
+    if tool.operations().contains(&Op::Execute) && !commands {
+        return Visibility::Hidden;
+    }
+    let setting = policy.tools().get(tool.name());
+    let shown = offered(tool.operations(), policy, &setting);
+    match shown {
+        Visibility::Offered { .. } if !tool.starts_something() => {
+            let asks = setting.action == Some(Action::Ask) && !setting.pre_approved;
+            Visibility::Offered { asks }
+        }
+        shown => shown,
+    }
+}
+
+/// Whether a custom tool is offered under `policy`.
+pub fn custom_visible<T: CustomTool>(policy: &Policy, commands: bool) -> Visibility {
+    let operations = operations_of::<T>();
+    if operations.contains(&Op::Execute) && !commands {
+        return Visibility::Hidden;
+    }
+    offered(operations, policy, &policy.tools().get(T::NAME))
+}
+
+fn offered(operations: &[Op], policy: &Policy, setting: &ToolSetting) -> Visibility {
+    let best = operations
+        .iter()
+        .map(|op| policy.best(*op))
+        .chain(setting.action)
+        .max()
+        .unwrap_or(Action::Deny);
+    match best {
+        Action::Deny => Visibility::Hidden,
+        action => Visibility::Offered {
+            asks: action == Action::Ask && !setting.pre_approved,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_read_back() {
+        for tool in Tool::ALL {
+            assert_eq!(tool.name().parse(), Ok(*tool));
+            assert_eq!(tool.to_string(), tool.name());
+        }
+        assert_eq!(Tool::ALL.len(), 17);
+        let error = "rm".parse::<Tool>().unwrap_err();
+        assert!(error.to_string().contains("'rm'"), "{error}");
+    }
+
+    #[test]
+    fn without_commands_nothing_runs() {
+        let policy = Policy::allow_all();
+        for tool in Tool::ALL {
+            let runs = tool.operations().contains(&Op::Execute);
+            let hidden = visible(*tool, &policy, false) == Visibility::Hidden;
+            assert_eq!(hidden, runs, "{tool}");
+            assert_eq!(
+                visible(*tool, &policy, true),
+                Visibility::Offered { asks: false }
+            );
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What is set for single tools, whatever the rules say of their operations.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Tool;
+use crate::{Action, Layer, Vote, Why};
+
+/// What is set for one tool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct ToolSetting {
+    /// What every call of it gets at least.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action: Option<Action>,
+    /// Whether what would be asked about is taken as approved. A denial stays
+    /// one.
+    pub pre_approved: bool,
+}
+
+impl ToolSetting {
+    /// What every call gets at least.
+    pub fn action(action: Action) -> Self {
+        Self {
+            action: Some(action),
+            ..Self::default()
+        }
+    }
+
+    /// What would be asked about is taken as approved.
+    pub fn pre_approved() -> Self {
+        Self {
+            action: None,
+            pre_approved: true,
+        }
+    }
+}
+
+/// What is set for single tools. A name under `tools` that is no [`Tool`] is an
+/// error: a misspelt denial must not go unnoticed.
+///
+/// ```
+/// use permissions::tool::ToolSettings;
+/// let json = r#"{ "tools": { "execute": { "action": "ask" } },
+///                 "custom": { "deploy": { "action": "deny" } } }"#;
+/// let settings: ToolSettings = serde_json::from_str(json)?;
+/// assert!(settings.get("execute").action.is_some());
+/// assert!(serde_json::from_str::<ToolSettings>(r#"{"tools":{"excute":{}}}"#).is_err());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct ToolSettings {
+    /// For the tools of this workspace.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<Tool, ToolSetting>,
+    /// For those of others, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub custom: BTreeMap<String, ToolSetting>,
+}
+
+impl ToolSettings {
+    /// The settings with this one for `tool`.
+    #[must_use]
+    pub fn with(mut self, tool: Tool, setting: ToolSetting) -> Self {
+        self.tools.insert(tool, setting);
+        self
+    }
+
+    /// The settings with this one for a custom tool.
+    #[must_use]
+    pub fn with_custom(mut self, name: impl Into<String>, setting: ToolSetting) -> Self {
+        self.custom.insert(name.into(), setting);
+        self
+    }
+
+    /// What is set for the tool of this name. If both tables name it, both
+    /// count: the stronger action, and pre-approved only if both say so.
+    pub fn get(&self, name: &str) -> ToolSetting {
+        let known = name.parse::<Tool>().ok();
+        let known = known.and_then(|tool| self.tools.get(&tool));
+        match (known, self.custom.get(name)) {
+            (Some(one), Some(two)) => ToolSetting {
+                action: one.action.max(two.action),
+                pre_approved: one.pre_approved && two.pre_approved,
+            },
+            (Some(one), None) | (None, Some(one)) => *one,
+            (None, None) => ToolSetting::default(),
+        }
+    }
+}
+
+impl ToolSetting {
+    /// The tool's vote, if something is set.
+    pub(crate) fn vote(self) -> Option<Vote> {
+        let action = self.action?;
+        let why = Why::Because("the tool's setting".into());
+        Some(Vote::new(Layer::Tool, action, why))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_real_bool_approves() {
+        let read = |json: &str| serde_json::from_str::<ToolSettings>(json);
+        assert!(read(r#"{"tools":{"ls":{"pre_approved":true}}}"#).is_ok());
+        for bad in [
+            r#"{"tools":{"ls":{"pre_approved":"no"}}}"#,
+            r#"{"tools":{"ls":{"pre_approved":1}}}"#,
+            r#"{"tools":{"ls":{"approved":true}}}"#,
+            r#"{"tools":{"list":{}}}"#,
+            r#"{"tool":{}}"#,
+            r#"{"tools":{"ls":{"action":"maybe"}}}"#,
+        ] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn two_entries_for_one_name_both_count() {
+        let settings = ToolSettings::default()
+            .with(Tool::Execute, ToolSetting::pre_approved())
+            .with_custom("execute", ToolSetting::action(Action::Deny));
+        let both = settings.get("execute");
+        assert_eq!(both, ToolSetting::action(Action::Deny));
+        let json = serde_json::to_string(&settings).unwrap();
+        assert_eq!(
+            serde_json::from_str::<ToolSettings>(&json).unwrap(),
+            settings
+        );
+    }
+}
