@@ -17,7 +17,7 @@ use std::fs;
 use anyhow::{Context as _, Result};
 
 use crate::bench::report::{Comparison, Figure, Machine, PeerFigure, Run};
-use crate::bench::suite::{Method, Row, SUITES, Suite};
+use crate::bench::suite::{Method, Peer, Row, SUITES, Suite};
 use crate::flags;
 use crate::workspace::Workspace;
 
@@ -80,7 +80,13 @@ fn measure_apart(
     flags: &flags::Bench,
 ) -> Result<Run> {
     let ours = criterion::measure(workspace, suite, rows)?;
-    let peer = (!flags.no_peer).then(|| peer::measure(workspace, suite, rows));
+    let theirs: Vec<_> = rows
+        .iter()
+        .copied()
+        .filter(|row| row.peer != Peer::Nobody)
+        .collect();
+    let peer =
+        (!flags.no_peer && !theirs.is_empty()).then(|| peer::measure(workspace, suite, &theirs));
     if let Some(Err(error)) = &peer {
         eprintln!("error: peer not available: {error:#}");
     }
@@ -102,6 +108,7 @@ fn compare(
             .with_context(|| format!("{} was not measured", row.id))?;
         let peer = match peer {
             None => PeerFigure::NotAsked,
+            _ if row.peer == Peer::Nobody => PeerFigure::NotAsked,
             Some(Err(_)) => PeerFigure::Unavailable,
             Some(Ok(times)) => {
                 let time = times.get(row.id);
@@ -182,8 +189,9 @@ mod tests {
 
     #[test]
     fn suites_and_rows_are_selected_by_name() {
-        let (state, local) = (STATE.rows.len(), LOCAL.rows.len());
-        assert_eq!(selected(None, None), [("state", state), ("local", local)]);
+        let local = LOCAL.rows.len();
+        let all: Vec<_> = SUITES.iter().map(|s| (s.name, s.rows.len())).collect();
+        assert_eq!(selected(None, None), all);
         assert_eq!(selected(Some("local"), None), [("local", local)]);
         assert_eq!(selected(None, Some("state_write")), [("state", 1)]);
         let both = selected(None, Some("local_read_py,state_write"));

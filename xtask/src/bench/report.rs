@@ -87,7 +87,7 @@ impl Comparison {
         Some(match self.row.target? {
             Target::Faster(times) => self.ratio()? >= times,
             Target::Within(times) => self.ratio()? >= 1.0 / times,
-            Target::Below(bytes) => self.ours.median < bytes,
+            Target::Below(most) | Target::Under(most) => self.ours.median < most,
         })
     }
 
@@ -98,8 +98,8 @@ impl Comparison {
             peer,
             target,
         } = self.row;
-        let ours = match peer {
-            Peer::Nobody => megabytes(self.ours.median),
+        let ours = match target {
+            Some(Target::Below(_)) => megabytes(self.ours.median),
             _ => self.ours.time(),
         };
         let theirs = match self.peer {
@@ -112,6 +112,7 @@ impl Comparison {
             Target::Faster(ratio) => times(ratio),
             Target::Within(limit) => times(1.0 / limit),
             Target::Below(bytes) => format!("under {}", megabytes(bytes)),
+            Target::Under(nanos) => format!("under {}", duration(nanos)),
         });
         let is_met = match self.is_met() {
             Some(true) => "yes",

@@ -7,7 +7,7 @@ pub(super) const PEER_PACKAGE: &str = "pydantic-ai-backend";
 pub(super) const PEER_VERSION: &str = "0.2.29";
 
 /// Every suite, in the order of the report.
-pub(super) const SUITES: &[&Suite] = &[&STATE, &LOCAL];
+pub(super) const SUITES: &[&Suite] = &[&STATE, &LOCAL, &PERMISSIONS, &HASHLINE];
 
 /// A benchmark target, and the peers that do the same work.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ pub(super) enum Peer {
     Ripgrep,
     /// A bare `tokio::process`.
     Tokio,
-    /// Nobody: the row is about our memory.
+    /// Nobody: the row is about our own time or memory.
     Nobody,
 }
 
@@ -87,6 +87,8 @@ pub(super) enum Target {
     Within(f64),
     /// We use less memory than this, in bytes.
     Below(f64),
+    /// We take less time than this, in nanoseconds.
+    Under(f64),
 }
 
 /// A row beside the Python package.
@@ -114,6 +116,17 @@ const fn ripgrep(id: &'static str, what: &'static str, within: f64) -> Row {
 /// A row about the memory that a search takes.
 const fn memory(id: &'static str, what: &'static str) -> Row {
     let (peer, target) = (Peer::Nobody, Some(Target::Below(64e6)));
+    Row {
+        id,
+        what,
+        peer,
+        target,
+    }
+}
+
+/// A row about our own time, in nanoseconds.
+const fn alone(id: &'static str, what: &'static str, under: f64) -> Row {
+    let (peer, target) = (Peer::Nobody, Some(Target::Under(under)));
     Row {
         id,
         what,
@@ -224,6 +237,60 @@ pub(super) const LOCAL: Suite = Suite {
         memory(
             "local_memory_many",
             "memory above idle: grep 200k files, 2,000 hits",
+        ),
+    ],
+};
+
+/// Decisions, and what a guard adds to a call.
+pub(super) const PERMISSIONS: Suite = Suite {
+    name: "permissions",
+    title: "Permissions",
+    method: Method::Criterion,
+    package: "permissions",
+    bench: "permissions",
+    peer_script: "peer_permissions.py",
+    rows: &[
+        python(
+            "permissions_rules_20",
+            "decide one access against 20 path rules",
+            Some(Target::Under(500.0)),
+        ),
+        python(
+            "permissions_rules_200",
+            "decide one access against 200 path rules",
+            Some(Target::Under(2_000.0)),
+        ),
+        python(
+            "permissions_command",
+            "decide a command line of two programs and a redirect",
+            None,
+        ),
+        alone(
+            "permissions_guard_read",
+            "what a guard with 20 rules adds to a read of 1 KiB in memory",
+            1_000.0,
+        ),
+    ],
+};
+
+/// Line hashes against those of the Python package.
+pub(super) const HASHLINE: Suite = Suite {
+    name: "hashline",
+    title: "Line hashes",
+    method: Method::Criterion,
+    package: "hashline",
+    bench: "hashline",
+    peer_script: "peer_hashline.py",
+    rows: &[
+        python(
+            "hashline_render",
+            "render this workspace's own sources with line hashes",
+            faster(5.0),
+        ),
+        python(
+            "hashline_edit",
+            "replace one line of 2,000 by its hash",
+            None,
         ),
     ],
 };

@@ -71,7 +71,12 @@ const RULES: &[(&str, Allowed)] = &[
 ];
 
 /// What the tests of any crate may use on top of that.
-const FOR_TESTS: &[&str] = &["backend-core", "backend-state", "backend-testkit"];
+const FOR_TESTS: &[&str] = &[
+    "backend-core",
+    "backend-local",
+    "backend-state",
+    "backend-testkit",
+];
 
 /// Crates from outside that a crate must not need: the core picks no runtime and no transport.
 const FORBIDDEN: &[(&str, &[&str])] = &[(
