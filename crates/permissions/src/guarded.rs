@@ -9,6 +9,7 @@
 //! What a command does once it runs is beyond a guard: its line is judged, and
 //! the rest is for the sandbox to contain.
 
+mod authorize;
 mod backend;
 mod gate;
 mod list;
@@ -32,6 +33,7 @@ use crate::mounts::{Derive, DeriveError};
 use crate::policy::Policy;
 use crate::tool::ToolSetting;
 
+pub use authorize::Considered;
 pub use preview::PREVIEW_BYTES;
 pub use tree::TREE_ENTRIES;
 

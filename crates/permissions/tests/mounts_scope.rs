@@ -120,6 +120,25 @@ fn host_paths_are_data() {
 }
 
 #[test]
+fn a_mount_has_one_spelling() {
+    let scope = scope([rw("/data")]);
+    for typed in ["data:f", "data:/f", "/host/_data/f"] {
+        let path = scope.parse(typed).unwrap();
+        assert!(!scope.can_read(&path) && !scope.can_write(&path), "{typed}");
+    }
+    assert!(scope.can_read(&scope.parse("data/f").unwrap()));
+}
+
+#[test]
+fn suffixes_differ_in_case_as_ascii_does() {
+    let scope = scope([rw("/md").suffixes([".md", ".É"])]);
+    for (name, allowed) in [("a.MD", true), ("a.É", true), ("a.é", false)] {
+        let path = path(&format!("/md/{name}"));
+        assert_eq!(scope.check_suffix(&path).is_ok(), allowed, "{name}");
+    }
+}
+
+#[test]
 fn queries_look_at_mode_scope_and_flags_alone() {
     let asking = mount("/ask").mode(Mode::Rw).read_approval(true);
     let filtered = rw("/md").suffixes([".md"]).max_file_bytes(1);

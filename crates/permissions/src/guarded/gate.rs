@@ -120,6 +120,11 @@ impl<'g, B: Backend> Gate<'g, B> {
         self.operation
     }
 
+    /// What is done from here on.
+    pub(super) fn turn_to(&mut self, operation: Operation) {
+        self.operation = operation;
+    }
+
     /// Forgets what would have been asked: it is judged anew.
     pub(super) fn begin(&mut self) {
         self.asks.clear();
@@ -326,6 +331,24 @@ impl<'g, B: Backend> Gate<'g, B> {
         }
         let asks = std::mem::take(&mut self.asks);
         let question = self.question(&asks, effect, about);
+        self.bring(&asks, question).await?;
+        Ok(())
+    }
+
+    /// The same, with a question in somebody else's words.
+    pub(super) async fn ask_as(
+        &mut self,
+        words: impl FnOnce(Question) -> Question,
+    ) -> Result<Option<Permit>> {
+        if self.asks.is_empty() {
+            return Ok(None);
+        }
+        let asks = std::mem::take(&mut self.asks);
+        let question = words(self.question(&asks, Effect::None, About::default()));
+        self.bring(&asks, question).await.map(Some)
+    }
+
+    async fn bring(&mut self, asks: &[(Access, Verdict)], question: Question) -> Result<Permit> {
         let answer = match &self.guard.shared.desk {
             Some(desk) => desk.authorize(question).await,
             None => Err(Refusal::ApprovalRequired {
@@ -337,12 +360,12 @@ impl<'g, B: Backend> Gate<'g, B> {
             Ok(permit) => (Outcome::Permitted, Some(permit)),
             Err(_) => (Outcome::Refused, None),
         };
-        for (access, verdict) in &asks {
+        for (access, verdict) in asks {
             self.guard.tell(access, verdict, outcome, permit);
         }
         let permit = answer.map_err(|refusal| self.refused(refusal))?;
-        self.permits.push(permit);
-        Ok(())
+        self.permits.push(permit.clone());
+        Ok(permit)
     }
 
     fn question(&self, asks: &[(Access, Verdict)], effect: Effect, about: About) -> Question {

@@ -8,7 +8,9 @@ use backend_core::limits::SHELLS;
 use backend_core::ops::{
     Command, ExecuteOutcome, ResolveOptions, ShellId, ShellInfo, ShellOutput, StopMode,
 };
-use backend_core::{Backend, Error, EventStream, Operation, Result, Sandbox, VPath};
+use backend_core::{
+    Backend, Error, ErrorKind, EventStream, Operation, Quoted, Result, Sandbox, VPath,
+};
 use bytes::Bytes;
 
 use super::Guarded;
@@ -100,8 +102,13 @@ impl<B: Backend> Guarded<B> {
             return Ok((String::new(), text));
         };
         let Some(typed) = self.known(id).await? else {
-            // There is no such shell, and the sandbox says so best.
-            return Ok((String::new(), text));
+            // Not left to the sandbox: the shell may be there by then, and nobody
+            // would have judged what it reads.
+            let id = Quoted::new(id.as_str());
+            return Err(gate.failed(Error::new(
+                ErrorKind::NotFound,
+                format!("there is no background shell {id}; list them to see which there are"),
+            )));
         };
         match Reader::of(&typed.line) {
             Reader::Shell => self.weigh_lines(&mut gate, &typed, input, &text)?,

@@ -1,0 +1,140 @@
+//! Asking once for all that a tool is going to do, before it does anything.
+
+use backend_core::{Backend, Operation, Result};
+
+use super::Guarded;
+use super::gate::Gate;
+use super::route::{Route, Tail};
+use crate::approval::Permit;
+use crate::command::CommandContext;
+use crate::{Access, Op, Question, Target};
+
+/// What a tool is going to do, judged: none of it is denied.
+pub struct Considered<'g, B> {
+    gate: Gate<'g, B>,
+}
+
+impl<B> std::fmt::Debug for Considered<'_, B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Considered").finish_non_exhaustive()
+    }
+}
+
+impl<B: Backend> Guarded<B> {
+    /// Judges all that a tool is going to do. Links are followed: where they lead
+    /// is judged too.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use backend_core::{BackendExt as _, VPath};
+    /// use backend_state::StateBackend;
+    /// use permissions::approval::ApproveAll;
+    /// use permissions::{Access, Guarded, Op, Policy, Preset};
+    ///
+    /// let strict = Preset::Strict.ruleset();
+    /// let guarded = Guarded::builder(StateBackend::new())
+    ///     .policy(Policy::builder().ruleset(&strict, &VPath::root()).build())
+    ///     .approver(ApproveAll)
+    ///     .build();
+    /// let path = VPath::parse("/a")?;
+    /// let both = [Op::Read, Op::Write].map(|op| Access::file(op, path.clone()));
+    /// let considered = guarded.consider(both).await?;
+    /// assert!(considered.asks());
+    /// // One question for both; the view asks no more.
+    /// let permit = considered.authorize(|question| question.description("swap /a")).await?;
+    /// let view = permit.into_iter().fold(guarded, |view, permit| view.with_permit(permit));
+    /// view.write_file("/a", "b").await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The refusal of the first that is denied; what following a link fails with.
+    pub async fn consider(
+        &self,
+        accesses: impl IntoIterator<Item = Access> + Send,
+    ) -> Result<Considered<'_, B>> {
+        let accesses: Vec<Access> = accesses.into_iter().collect();
+        let mut gate = Gate::for_command(self, Operation::Execute);
+        for access in accesses {
+            gate.turn_to(operation(access.op));
+            match &access.target {
+                Target::Command(line) => {
+                    let here = self.backend().working_dir();
+                    let judged = self.policy.judge_command(CommandContext::new(line, &here));
+                    for (part, verdict) in judged.parts {
+                        gate.weigh_as(part, verdict, None)?;
+                    }
+                }
+                Target::Path(_) => self.weigh_path(&mut gate, access).await?,
+            }
+        }
+        Ok(Considered { gate })
+    }
+
+    async fn weigh_path(&self, gate: &mut Gate<'_, B>, access: Access) -> Result<()> {
+        let Some(given) = access.path().cloned() else {
+            return Ok(());
+        };
+        gate.weigh(access.clone(), Some(&given))?;
+        let judged = self.policy.rules().is_some() || self.policy.scope().is_some();
+        if !judged || !self.backend().info().capabilities.links {
+            return Ok(());
+        }
+        let mut route = Route::new(&given, backend_core::ops::Links::Follow, tail(access.op));
+        let followed = route.follow(self.backend(), gate.operation()).await;
+        followed.map_err(|error| gate.failed(error))?;
+        if route.moved() {
+            let there = Access {
+                target: Target::Path(route.at().clone()),
+                ..access
+            };
+            gate.weigh(there, Some(&given))?;
+        }
+        Ok(())
+    }
+}
+
+impl<B: Backend> Considered<'_, B> {
+    /// Whether somebody must be asked.
+    pub fn asks(&self) -> bool {
+        self.gate.asks()
+    }
+
+    /// Asks, in one question, which `words` may still change; `None` if nothing
+    /// must be asked. Give the permit to [`Guarded::with_permit`].
+    ///
+    /// # Errors
+    ///
+    /// `PermissionDenied` if somebody said no, `ApprovalRequired` if nobody could
+    /// be asked.
+    pub async fn authorize(
+        mut self,
+        words: impl FnOnce(Question) -> Question,
+    ) -> Result<Option<Permit>> {
+        self.gate.ask_as(words).await
+    }
+}
+
+/// What is done about a link at the end of the path.
+fn tail(op: Op) -> Tail {
+    match op {
+        Op::Delete | Op::Move | Op::Copy => Tail::Kept,
+        _ => Tail::Followed,
+    }
+}
+
+fn operation(op: Op) -> Operation {
+    match op {
+        Op::Read => Operation::Read,
+        Op::Write => Operation::Write,
+        Op::Edit => Operation::Edit,
+        Op::Delete => Operation::Delete,
+        Op::Move => Operation::Rename,
+        Op::Copy => Operation::Copy,
+        Op::Ls => Operation::Ls,
+        Op::Glob => Operation::Glob,
+        Op::Grep => Operation::Grep,
+        Op::Execute => Operation::Execute,
+    }
+}
