@@ -71,11 +71,12 @@ const RULES: &[(&str, Allowed)] = &[
 ];
 
 /// What the tests of any crate may use on top of that.
-const FOR_TESTS: &[&str] = &[
-    "backend-core",
-    "backend-local",
-    "backend-state",
-    "backend-testkit",
+const FOR_TESTS: &[&str] = &["backend-core", "backend-state", "backend-testkit"];
+
+/// What the tests of a crate that stands on any backend may use as well.
+const FOR_TESTS_OF_WRAPPERS: &[(&str, &str)] = &[
+    ("console-tools", "backend-local"),
+    ("permissions", "backend-local"),
 ];
 
 /// Crates from outside that a crate must not need: the core picks no runtime and no transport.
@@ -104,7 +105,7 @@ fn check_package(package: &Package, members: &[&str]) -> Vec<Finding> {
     };
     let check = |dependency: &Dependency| {
         let message = if members.contains(&dependency.name.as_str()) {
-            check_member(dependency, *allowed)
+            check_member(dependency, name, *allowed)
         } else {
             check_foreign(dependency, name)
         };
@@ -113,13 +114,15 @@ fn check_package(package: &Package, members: &[&str]) -> Vec<Finding> {
     package.dependencies.iter().filter_map(check).collect()
 }
 
-fn check_member(dependency: &Dependency, allowed: Allowed) -> Option<String> {
+fn check_member(dependency: &Dependency, package: &str, allowed: Allowed) -> Option<String> {
     let name = dependency.name.as_str();
     let Allowed::Only(allowed) = allowed else {
         return None;
     };
     let is_for_tests = dependency.kind == Some(DependencyKind::Dev);
-    if allowed.contains(&name) || (is_for_tests && FOR_TESTS.contains(&name)) {
+    let is_known_to_tests =
+        FOR_TESTS.contains(&name) || FOR_TESTS_OF_WRAPPERS.contains(&(package, name));
+    if allowed.contains(&name) || (is_for_tests && is_known_to_tests) {
         return None;
     }
     let allowed = if allowed.is_empty() {
