@@ -19,8 +19,8 @@
 //!     suffixes = [".md"]
 //!
 //!     [[mounts]]
-//!     host_path = "/srv/work"
-//!     mount_point = "/work"
+//!     host_path = "/srv/project"
+//!     mount_point = "/project"
 //!     mode = "rw"
 //!     "#,
 //! )?;
@@ -32,11 +32,11 @@
 //! assert_eq!(judge(&scope, Op::Read, "/docs/a.md"), Action::Allow);
 //! assert_eq!(judge(&scope, Op::Read, "/docs/a.txt"), Action::Deny);
 //! assert_eq!(judge(&scope, Op::Write, "/docs/a.md"), Action::Deny);
-//! assert_eq!(judge(&scope, Op::Write, "/work/a"), Action::Ask);
+//! assert_eq!(judge(&scope, Op::Write, "/project/a"), Action::Ask);
 //!
-//! let child = scope.derive(Derive::new().read(["/work/sub"]))?;
-//! assert_eq!(judge(&child, Op::Read, "/work/sub/a"), Action::Allow);
-//! assert_eq!(judge(&child, Op::Read, "/work/a"), Action::Deny);
+//! let child = scope.derive(Derive::new().read(["/project/sub"]))?;
+//! assert_eq!(judge(&child, Op::Read, "/project/sub/a"), Action::Allow);
+//! assert_eq!(judge(&child, Op::Read, "/project/a"), Action::Deny);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -13,8 +13,8 @@ const LISTED: usize = 20;
 /// ```
 /// use permissions::Refusal;
 ///
-/// let refusal = Refusal::read_only("/docs/a.md", vec!["/work".into()]);
-/// assert_eq!(refusal.to_string(), "'/docs/a.md' is read-only; writable: /work");
+/// let refusal = Refusal::read_only("/docs/a.md", vec!["/project".into()]);
+/// assert_eq!(refusal.to_string(), "'/docs/a.md' is read-only; writable: /project");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

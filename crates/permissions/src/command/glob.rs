@@ -7,10 +7,10 @@
 /// ```
 /// use permissions::command::glob_could_name;
 ///
-/// assert!(glob_could_name("/work/*.pem", "/work/server.pem"));
-/// assert!(glob_could_name("/work/.e*", "/work/.env"));
-/// assert!(!glob_could_name("/work/*", "/work/.env"));
-/// assert!(!glob_could_name("/work/*", "/work/a/b"));
+/// assert!(glob_could_name("/project/*.pem", "/project/server.pem"));
+/// assert!(glob_could_name("/project/.e*", "/project/.env"));
+/// assert!(!glob_could_name("/project/*", "/project/.env"));
+/// assert!(!glob_could_name("/project/*", "/project/a/b"));
 /// ```
 pub fn glob_could_name(glob: &str, sample: &str) -> bool {
     let mut globs = glob.split('/');

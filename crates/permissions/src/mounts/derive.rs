@@ -27,7 +27,7 @@ pub const DERIVE_DEPTH: usize = 64;
 /// ```
 /// use permissions::mounts::{Derive, MountConfig, Scope};
 ///
-/// let scope = Scope::new(MountConfig::single_root("/srv/work").build()?);
+/// let scope = Scope::new(MountConfig::single_root("/srv/project").build()?);
 /// let child = scope.derive(Derive::new().read(["/", "/docs"]).write(["/out"]))?;
 /// let path = |text| scope.parse(text).expect("a path");
 /// assert!(child.can_read(&path("/docs/a")) && !child.can_write(&path("/docs/a")));

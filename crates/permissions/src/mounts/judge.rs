@@ -19,7 +19,7 @@ impl Scope {
     /// use permissions::mounts::{MountConfig, Scope};
     /// use permissions::{Action, Kind, Op};
     ///
-    /// let scope = Scope::new(MountConfig::single_root("/srv/work").build()?);
+    /// let scope = Scope::new(MountConfig::single_root("/srv/project").build()?);
     /// let path = scope.parse("notes.md").expect("a path");
     /// let verdict = scope.judge(Op::Write, &path, Kind::File, Some(120));
     /// assert_eq!(verdict.action(), Action::Ask);

@@ -30,7 +30,7 @@ use crate::{Action, Op};
 ///     description = "keys stay private"
 ///     "#,
 /// )?;
-/// let rules = ruleset.compile(&VPath::parse("/work")?);
+/// let rules = ruleset.compile(&VPath::parse("/project")?);
 /// let read = |path| Ok::<_, backend_core::PathError>(rules.judge_text(Op::Read, path)?.action);
 /// assert_eq!(read("src/main.rs")?, Action::Allow);
 /// assert_eq!(read("../root/.ssh/id_ed25519")?, Action::Deny);

@@ -24,9 +24,9 @@ impl Glob {
     /// use backend_core::VPath;
     /// use backend_core::search::Glob;
     ///
-    /// let globs = Glob::new("{*.pem,./keys//[a-c]*}")?.from_root(&VPath::parse("/work")?);
+    /// let globs = Glob::new("{*.pem,./keys//[a-c]*}")?.from_root(&VPath::parse("/project")?);
     /// let texts: Vec<_> = globs.iter().map(Glob::as_str).collect();
-    /// assert_eq!(texts, ["/**/*.pem", "/work/keys/[a-c]*"]);
+    /// assert_eq!(texts, ["/**/*.pem", "/project/keys/[a-c]*"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
