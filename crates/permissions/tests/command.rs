@@ -33,7 +33,7 @@ fn permissive() -> CommandPolicy {
 }
 
 fn judge(policy: &CommandPolicy, line: &str) -> CommandReport {
-    let directory = VPath::parse("/work/project").unwrap();
+    let directory = VPath::parse("/workspace/project").unwrap();
     policy.judge(CommandContext::new(line, &directory))
 }
 
@@ -214,69 +214,90 @@ fn variables_that_are_set_count() {
 #[test]
 fn paths_and_how_they_are_used() {
     for (line, expected) in [
-        ("cat a /b", &["r:/b", "r:/work/project/a"][..]),
-        ("cat ../.env", &["r:/work/.env"]),
-        ("cat < a > b", &["r:/work/project/a", "w:/work/project/b"]),
-        ("x &> b", &["w:/work/project/b"]),
+        ("cat a /b", &["r:/b", "r:/workspace/project/a"][..]),
+        ("cat ../.env", &["r:/workspace/.env"]),
+        (
+            "cat < a > b",
+            &["r:/workspace/project/a", "w:/workspace/project/b"],
+        ),
+        ("x &> b", &["w:/workspace/project/b"]),
         ("x 2>/dev/null", &["w:/dev/null"]),
-        ("cp a b", &["r:/work/project/a", "w:/work/project/b"]),
-        ("mv a b", &["w:/work/project/a", "w:/work/project/b"]),
-        ("rm -f -- -x", &["w:/work/project/-x"]),
-        ("sed -n 1p a", &["r:/work/project/a"]),
-        ("sed -i s/a/b/ a", &["w:/work/project/a"]),
-        ("grep -r password src", &["r:/work/project/src"]),
+        (
+            "cp a b",
+            &["r:/workspace/project/a", "w:/workspace/project/b"],
+        ),
+        (
+            "mv a b",
+            &["w:/workspace/project/a", "w:/workspace/project/b"],
+        ),
+        ("rm -f -- -x", &["w:/workspace/project/-x"]),
+        ("sed -n 1p a", &["r:/workspace/project/a"]),
+        ("sed -i s/a/b/ a", &["w:/workspace/project/a"]),
+        ("grep -r password src", &["r:/workspace/project/src"]),
         (
             "grep -e password src",
             &[
-                "n:/work/project/src",
-                "r:/work/project/password",
-                "r:/work/project/src",
+                "n:/workspace/project/src",
+                "r:/workspace/project/password",
+                "r:/workspace/project/src",
             ],
         ),
-        ("chmod +x a", &["w:/work/project/a"]),
-        ("dd if=a of=b", &["r:/work/project/a", "w:/work/project/b"]),
-        ("tool --config=/etc/x y", &["n:/etc/x", "n:/work/project/y"]),
+        ("chmod +x a", &["w:/workspace/project/a"]),
+        (
+            "dd if=a of=b",
+            &["r:/workspace/project/a", "w:/workspace/project/b"],
+        ),
+        (
+            "tool --config=/etc/x y",
+            &["n:/etc/x", "n:/workspace/project/y"],
+        ),
         ("X=/etc/x tool", &["n:/etc/x"]),
         ("gcc -I/usr/include", &["n:/usr/include"]),
-        ("curl -d @secret http://x/y", &["r:/work/project/secret"]),
+        (
+            "curl -d @secret http://x/y",
+            &["r:/workspace/project/secret"],
+        ),
         ("curl file:///etc/passwd", &["n:/etc/passwd"]),
         ("echo password 12 http://a/b", &[]),
         (
             "git commit -m 'fix .env handling'",
-            &["n:/work/project/commit"],
+            &["n:/workspace/project/commit"],
         ),
         ("cd /a && cat b", &["r:/a", "r:/a/b"]),
         (
             "cd a; cat b",
             &[
-                "r:/work/project/a",
-                "r:/work/project/a/b",
-                "r:/work/project/b",
+                "r:/workspace/project/a",
+                "r:/workspace/project/a/b",
+                "r:/workspace/project/b",
             ],
         ),
         (
             "(cd /a && cat b); cat c",
-            &["r:/a", "r:/a/b", "r:/work/project/c"],
+            &["r:/a", "r:/a/b", "r:/workspace/project/c"],
         ),
         ("cat ~/.ssh/id", &["n:/~/.ssh/id"]),
         ("echo x > ~/.bashrc", &["w:/~/.bashrc"]),
         ("cat $DIR/.env", &["n:/$/.env"]),
         ("cat $x", &[]),
-        ("cat *.pem", &["n:/work/project[/work/project/*.pem]"]),
+        (
+            "cat *.pem",
+            &["n:/workspace/project[/workspace/project/*.pem]"],
+        ),
         ("cat /etc/pass?d", &["n:/etc[/etc/pass?d]"]),
-        ("cat '*.pem'", &["r:/work/project/*.pem"]),
+        ("cat '*.pem'", &["r:/workspace/project/*.pem"]),
         (
             "cat {a,b}",
             &[
-                "r:/work/project/a",
-                "r:/work/project/b",
-                "r:/work/project/{a,b}",
+                "r:/workspace/project/a",
+                "r:/workspace/project/b",
+                "r:/workspace/project/{a,b}",
             ],
         ),
-        ("./run.sh", &["x:/work/project/run.sh"]),
+        ("./run.sh", &["x:/workspace/project/run.sh"]),
         ("find /a -fprint /b", &["r:/a", "w:/b"]),
         ("xargs cat /a", &["r:/a"]),
-        ("cat a/../../b", &["r:/work/b"]),
+        ("cat a/../../b", &["r:/workspace/b"]),
     ] {
         let mut expected: Vec<String> = expected.iter().map(|path| (*path).to_owned()).collect();
         let mut found = paths(line);

@@ -30,7 +30,7 @@ fn reading(default: Action, rules: &[(&str, Action)]) -> Ruleset {
 }
 
 fn in_work(ruleset: &Ruleset) -> Rules {
-    ruleset.compile(&path("/work"))
+    ruleset.compile(&path("/project"))
 }
 
 fn read(rules: &Rules, text: &str) -> Action {
@@ -52,11 +52,11 @@ fn a_pattern_covers_what_it_should() {
         (
             "/etc/**",
             "/etc /etc/passwd /etc/a/b",
-            "/ /etcetera /x/etc /work/etc",
+            "/ /etcetera /x/etc /project/etc",
         ),
         (
             "**/.ssh/**",
-            "/root/.ssh /root/.ssh/id /.ssh /work/a/.ssh/b/c",
+            "/root/.ssh /root/.ssh/id /.ssh /project/a/.ssh/b/c",
             "/root /root/x.ssh",
         ),
         ("/**", "/ /a /a/b", ""),
@@ -65,20 +65,24 @@ fn a_pattern_covers_what_it_should() {
         ("/a/**/*", "/a /a/b /a/b/c", "/ab"),
         ("{/a/**,/b/*/**}", "/a /a/x /b/c /b/c/d", "/b /c"),
         // One name, or `**` in front: the whole tree. A path: the working directory.
-        (".env", "/.env /work/.env /root/a/.env", "/.env2"),
-        ("**/*.pem", "/k.pem /work/a/k.pem /root/k.pem", "/pem"),
+        (".env", "/.env /project/.env /root/a/.env", "/.env2"),
+        ("**/*.pem", "/k.pem /project/a/k.pem /root/k.pem", "/pem"),
         (
             "{*.key,conf/*.ini}",
-            "/a/x.key /work/conf/a.ini",
-            "/conf/a.ini /work/x/conf/a.ini",
+            "/a/x.key /project/conf/a.ini",
+            "/conf/a.ini /project/x/conf/a.ini",
         ),
         (
             "src/**",
-            "/work/src /work/src/a/b",
-            "/src /src/a /work /work/a/src",
+            "/project/src /project/src/a/b",
+            "/src /src/a /project /project/a/src",
         ),
-        ("./src/*.rs", "/work/src/a.rs", "/work/src/a/b.rs /src/a.rs"),
-        ("/src/*", "/src/a", "/work/src/a"),
+        (
+            "./src/*.rs",
+            "/project/src/a.rs",
+            "/project/src/a/b.rs /src/a.rs",
+        ),
+        ("/src/*", "/src/a", "/project/src/a"),
         // What used to go wrong elsewhere.
         ("/a[!b]c", "/axc", "/a/c /abc"),
         ("/?", "/é", "//"),
@@ -121,8 +125,8 @@ fn denials_and_questions_protect_what_lies_inside() {
             "/etc",
             "/etc/passwd",
             "/etc/a/b",
-            "/work/keys/a",
-            "/work/keys/a/b/c",
+            "/project/keys/a",
+            "/project/keys/a/b/c",
         ] {
             assert_eq!(read(&rules, text), action, "{text}");
         }
@@ -131,7 +135,7 @@ fn denials_and_questions_protect_what_lies_inside() {
             "/a",
             "/a/my-secrets",
             "/x/etc",
-            "/work/keys",
+            "/project/keys",
             "/keys/a",
         ] {
             assert_eq!(read(&rules, text), Allow, "{text}");
@@ -283,14 +287,17 @@ fn of_several_spellings_the_strongest_counts() {
 
 #[test]
 fn a_typed_path_is_folded_first() {
-    let rules = in_work(&reading(Allow, &[("/work/key", Deny), ("/etc/**", Deny)]));
+    let rules = in_work(&reading(
+        Allow,
+        &[("/project/key", Deny), ("/etc/**", Deny)],
+    ));
     let typed = |text: &str| rules.judge_text(Op::Read, text).map(|vote| vote.action);
     for text in [
         "key",
         "./key",
         "x/../key",
-        "/work//key",
-        "../work/key/",
+        "/project//key",
+        "../project/key/",
         "../etc/./passwd",
     ] {
         assert_eq!(typed(text), Ok(Deny), "{text}");

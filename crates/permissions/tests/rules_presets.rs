@@ -16,7 +16,7 @@ fn path(text: &str) -> VPath {
 }
 
 fn in_work(ruleset: &Ruleset) -> Rules {
-    ruleset.compile(&path("/work"))
+    ruleset.compile(&path("/project"))
 }
 
 fn read(rules: &Rules, text: &str) -> Action {
@@ -73,7 +73,7 @@ fn presets_say_what_their_table_says() {
     for (op, answers) in table {
         for (preset, answers) in Preset::ALL.into_iter().zip(answers) {
             let rules = in_work(&preset.ruleset());
-            let targets = ["/work/src/main.rs", "/home/x/.ssh/id", "/etc/hosts"];
+            let targets = ["/project/src/main.rs", "/home/x/.ssh/id", "/etc/hosts"];
             let votes = targets.map(|text| rules.judge(op, &path(text)).action);
             assert_eq!(votes, answers, "{preset} {op}");
         }
@@ -134,16 +134,16 @@ fn every_preset_pattern_is_a_rule() {
 fn secrets_are_protected_whole() {
     let rules = in_work(&Preset::Default.ruleset());
     for text in [
-        "/work/.env",
-        "/work/.env.local",
-        "/work/a/k.pem",
-        "/work/k.key",
-        "/work/k.crt",
-        "/work/credentials.json",
-        "/work/secrets",
-        "/work/secrets/db/prod.txt",
-        "/work/my_secret_notes/a",
-        "/work/password-store/x",
+        "/project/.env",
+        "/project/.env.local",
+        "/project/a/k.pem",
+        "/project/k.key",
+        "/project/k.crt",
+        "/project/credentials.json",
+        "/project/secrets",
+        "/project/secrets/db/prod.txt",
+        "/project/my_secret_notes/a",
+        "/project/password-store/x",
         "/root/.aws",
         "/root/.aws/config",
         "/root/.ssh",
@@ -155,11 +155,11 @@ fn secrets_are_protected_whole() {
         }
     }
     for text in [
-        "/work/env",
-        "/work/.environment",
-        "/work/key",
+        "/project/env",
+        "/project/.environment",
+        "/project/key",
         "/root/.sshd",
-        "/work/a.pemx",
+        "/project/a.pemx",
     ] {
         assert_eq!(read(&rules, text), Allow, "{text}");
     }
@@ -221,10 +221,10 @@ fn the_builder_equals_its_model() {
 fn the_builder_takes_rules() {
     let ruleset = Ruleset::builder()
         .rule(Op::Read, "**/.env.example", Allow, "no secrets")
-        .rule(Op::Delete, "/work/build/**", Allow, "")
-        .rule(Op::Move, "/work/kept/**", Deny, "")
+        .rule(Op::Delete, "/project/build/**", Allow, "")
+        .rule(Op::Move, "/project/kept/**", Deny, "")
         .rule(Op::Execute, "git push*", Ask, "leaves the machine")
-        .hide("/work/private/**", "private")
+        .hide("/project/private/**", "private")
         .build()
         .unwrap();
     let rule = CommandRule::new("git push*", Ask)
@@ -233,21 +233,21 @@ fn the_builder_takes_rules() {
     assert_eq!(ruleset.execute.as_ref().unwrap().rules, [rule]);
     let rules = in_work(&ruleset);
     assert_eq!(
-        read(&rules, "/work/.env.example"),
+        read(&rules, "/project/.env.example"),
         Allow,
         "in front of the secrets"
     );
-    assert_eq!(read(&rules, "/work/.env.other"), Deny);
+    assert_eq!(read(&rules, "/project/.env.other"), Deny);
     for (op, text, action) in [
-        (Op::Delete, "/work/build/x", Allow),
-        (Op::Delete, "/work/.env", Deny),
-        (Op::Delete, "/work/x", Ask),
-        (Op::Move, "/work/kept/x", Deny),
-        (Op::Move, "/work/x", Allow),
+        (Op::Delete, "/project/build/x", Allow),
+        (Op::Delete, "/project/.env", Deny),
+        (Op::Delete, "/project/x", Ask),
+        (Op::Move, "/project/kept/x", Deny),
+        (Op::Move, "/project/x", Allow),
     ] {
         assert_eq!(rules.judge(op, &path(text)).action, action, "{op} {text}");
     }
-    assert!(rules.exclude(Op::Ls).hides(&path("/work/private")));
+    assert!(rules.exclude(Op::Ls).hides(&path("/project/private")));
     let error = Ruleset::builder()
         .rule(Op::Read, "a[", Deny, "")
         .rule(Op::Execute, " ", Deny, "")

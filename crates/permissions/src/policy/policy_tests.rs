@@ -94,11 +94,11 @@ fn equal_layers_have_equal_ids() {
 #[test]
 fn paths_in_a_command_are_judged() {
     let policy = policy(&crate::Preset::Permissive.ruleset());
-    let root = path("/work");
+    let root = path("/project");
     for (line, expected) in [
         ("cat notes.txt", Action::Allow),
         ("cat .env", Action::Deny),
-        ("cat /work/../work/.env", Action::Deny),
+        ("cat /project/../project/.env", Action::Deny),
         ("cat .e*", Action::Deny),
         ("cat *.pem", Action::Deny),
         ("cat */*.key", Action::Deny),
