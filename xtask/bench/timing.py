@@ -36,3 +36,21 @@ def nanos(call, repeat):
     for _ in range(repeat):
         call()
     return (time.perf_counter_ns() - start) / repeat
+
+
+async def measure_async(call):
+    """The same for a call that is awaited."""
+    repeat = max(1, int(SAMPLE_NANOS / max(await nanos_async(call, 1), 1)))
+    gc.collect()
+    gc.disable()
+    try:
+        return statistics.median([await nanos_async(call, repeat) for _ in range(SAMPLES)])
+    finally:
+        gc.enable()
+
+
+async def nanos_async(call, repeat):
+    start = time.perf_counter_ns()
+    for _ in range(repeat):
+        await call()
+    return (time.perf_counter_ns() - start) / repeat

@@ -1,7 +1,7 @@
 //! Installs what the stages of `test-all` need and the machine lacks.
 //!
 //! Tools go to the cache, not to the user's own cargo directory. Only a missing
-//! C compiler, Python and PostgreSQL are installed system-wide, and only by root on Debian.
+//! C compiler, Python, Node and PostgreSQL are installed system-wide, and only by root on Debian.
 
 use anyhow::{Context as _, Result, bail};
 
@@ -22,6 +22,14 @@ const PROVISIONS: &[Provision] = &[
         // The system's own: confined commands may run no other.
         program: "/usr/bin/python3",
         source: Source::Apt(&["python3"]),
+    },
+    Provision {
+        program: "node",
+        source: Source::Apt(&["nodejs"]),
+    },
+    Provision {
+        program: "npm",
+        source: Source::Apt(&["npm"]),
     },
     Provision {
         program: "psql",

@@ -5,6 +5,7 @@
 //! the table with the reason.
 
 mod cargo;
+mod clients;
 mod consumers;
 mod coverage;
 mod examples;
@@ -101,6 +102,13 @@ const STAGES: &[Stage] = &[
         quick: false,
         tools: &[],
         run: root::run,
+    },
+    Stage {
+        name: "clients",
+        what: "MCP clients of others and the program's release build",
+        quick: false,
+        tools: &["/usr/bin/python3", "node", "npm"],
+        run: clients::run,
     },
     Stage {
         name: "coverage",

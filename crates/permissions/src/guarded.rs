@@ -26,6 +26,7 @@ use std::sync::{Arc, Mutex};
 
 use backend_core::ops::{Links, StatOptions};
 use backend_core::{Backend, Error, ErrorKind, Operation, Result};
+use serde_json::Value;
 
 use crate::approval::{Approver, Desk, Grants, Permit};
 use crate::audit::Audit;
@@ -65,6 +66,10 @@ pub struct Guarded<B> {
     permits: Vec<Permit>,
     tool: Option<Arc<str>>,
     setting: ToolSetting,
+    /// What a question says would happen, instead of what is found out.
+    words: Option<Arc<str>>,
+    /// The arguments that a question shows.
+    args: Option<Arc<Value>>,
 }
 
 struct Shared<B> {
@@ -83,6 +88,8 @@ impl<B> Clone for Guarded<B> {
             permits: self.permits.clone(),
             tool: self.tool.clone(),
             setting: self.setting,
+            words: self.words.clone(),
+            args: self.args.clone(),
         }
     }
 }
@@ -163,6 +170,8 @@ impl<B: Backend> GuardedBuilder<B> {
             permits: Vec::new(),
             tool: None,
             setting: ToolSetting::default(),
+            words: None,
+            args: None,
         }
     }
 }
@@ -205,6 +214,25 @@ impl<B: Backend> Guarded<B> {
         let mut view = self.clone();
         view.setting = self.policy.tools().get(&name);
         view.tool = Some(name);
+        view
+    }
+
+    /// A view whose questions say in these words, in one line, what would happen.
+    /// What exactly happens, they show as ever. A refusal repeats the words to
+    /// the model.
+    #[must_use]
+    pub fn with_words(&self, words: impl Into<Arc<str>>) -> Self {
+        let mut view = self.clone();
+        view.words = Some(words.into());
+        view
+    }
+
+    /// A view whose questions show the arguments of a call, for approvers that
+    /// decide by them.
+    #[must_use]
+    pub fn with_args(&self, args: Arc<Value>) -> Self {
+        let mut view = self.clone();
+        view.args = Some(args);
         view
     }
 

@@ -113,3 +113,20 @@ async fn typing_is_one_question() {
     assert_eq!(person.taken().len(), 1);
     backend.stop(StopMode::Keep).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_view_asks_in_its_own_words_and_shows_as_much() {
+    let person = Person::yes();
+    let guarded = guard(StateBackend::new(), policy(ASK), &person);
+    let view = guarded.with_words("keep a note");
+    view.write_file("/a", "1").await.unwrap();
+    guarded.write_file("/b", "1").await.unwrap();
+    let asked = person.taken();
+    assert_eq!(asked[0].description, "keep a note");
+    assert!(asked[0].to_string().contains("+1"), "{}", asked[0]);
+    assert_eq!(asked[1].description, "Write 1 chars to /b");
+    let person = Person::no();
+    let guarded = guard(StateBackend::new(), policy(ASK), &person).with_words("keep a note");
+    let refused = guarded.write_file("/a", "1").await.unwrap_err();
+    assert!(refused.to_string().contains("keep a note"), "{refused}");
+}

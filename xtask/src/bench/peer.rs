@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 
 use crate::bench::Times;
-use crate::bench::suite::{PEER_PACKAGE, PEER_VERSION, Peer, Row, Suite};
+use crate::bench::suite::{PEER_NEEDS, PEER_PACKAGE, PEER_VERSION, Peer, Row, Suite};
 use crate::process;
 use crate::workspace::Workspace;
 
@@ -28,7 +28,7 @@ pub(super) fn interpreter(workspace: &Workspace) -> Result<String> {
 
 /// The script that is the Python side of `suite`.
 pub(super) fn script(workspace: &Workspace, suite: &Suite) -> PathBuf {
-    workspace.root().join("xtask/bench").join(suite.peer_script)
+    workspace.root().join(suite.peer_script)
 }
 
 /// Installs the peer into the cache if it is missing.
@@ -36,7 +36,7 @@ pub(super) fn install(workspace: &Workspace) -> Result<()> {
     let installed = process::succeeds(
         workspace
             .command(python(workspace))?
-            .args(["-c", &probe(PEER_PACKAGE, PEER_VERSION)]),
+            .args(["-c", &probe(&[(PEER_PACKAGE, PEER_VERSION), PEER_NEEDS])]),
     );
     if installed {
         return Ok(());
@@ -53,13 +53,20 @@ fn install_anew(workspace: &Workspace) -> Result<()> {
     let mut pip = workspace.command(python(workspace))?;
     process::run(
         pip.args(["-m", "pip", "install", "--quiet"])
-            .arg(format!("{PEER_PACKAGE}=={PEER_VERSION}")),
+            .arg(format!("{PEER_PACKAGE}=={PEER_VERSION}"))
+            .arg(format!("{}=={}", PEER_NEEDS.0, PEER_NEEDS.1)),
     )
 }
 
-/// A Python program that succeeds if the package is there in that version.
-fn probe(package: &str, version: &str) -> String {
-    format!("import importlib.metadata as m; assert m.version({package:?}) == {version:?}")
+/// A Python program that succeeds if the packages are there in those versions.
+fn probe(packages: &[(&str, &str)]) -> String {
+    let is_there =
+        |(package, version): &(&str, &str)| format!("m.version({package:?}) == {version:?}");
+    let all: Vec<_> = packages.iter().map(is_there).collect();
+    format!(
+        "import importlib.metadata as m; assert {}",
+        all.join(" and ")
+    )
 }
 
 /// The interpreter of the peer's own environment.
@@ -73,7 +80,7 @@ mod tests {
 
     #[test]
     fn probe_is_python() {
-        let expected = r#"import importlib.metadata as m; assert m.version("p") == "1.2""#;
-        assert_eq!(probe("p", "1.2"), expected);
+        let expected = r#"import importlib.metadata as m; assert m.version("p") == "1.2" and m.version("q") == "3""#;
+        assert_eq!(probe(&[("p", "1.2"), ("q", "3")]), expected);
     }
 }

@@ -14,7 +14,7 @@ use crate::{process, table};
 const HEAD: &str = "# Benchmarks\n\n\
     Written by `cargo xtask bench`; do not edit.\n\n\
     Times are medians.\n\
-    The ratio is the peer's time divided by ours, so more is better for us.\n\
+    The ratio is the peer's time, or memory, divided by ours, so more is better for us.\n\
     What is asked is the least ratio we accept: 0.91x lets us take 1.1 times as long.\n";
 
 /// What begins a section of the page.
@@ -85,7 +85,7 @@ impl Comparison {
     /// Whether the target is met; `None` without a target or without a peer.
     pub(super) fn is_met(&self) -> Option<bool> {
         Some(match self.row.target? {
-            Target::Faster(times) => self.ratio()? >= times,
+            Target::Faster(times) | Target::Lighter(times) => self.ratio()? >= times,
             Target::Within(times) => self.ratio()? >= 1.0 / times,
             Target::Below(most) | Target::Under(most) => self.ours.median < most,
         })
@@ -98,18 +98,20 @@ impl Comparison {
             peer,
             target,
         } = self.row;
-        let ours = match target {
-            Some(Target::Below(_)) => megabytes(self.ours.median),
-            _ => self.ours.time(),
+        let is_memory = matches!(target, Some(Target::Below(_) | Target::Lighter(_)));
+        let figure = |figure: Figure| match is_memory {
+            true => megabytes(figure.median),
+            false => figure.time(),
         };
+        let ours = figure(self.ours);
         let theirs = match self.peer {
-            PeerFigure::Is(figure) => figure.time(),
+            PeerFigure::Is(theirs) => figure(theirs),
             PeerFigure::NotAsked if *peer == Peer::Nobody => String::new(),
             PeerFigure::NotAsked => "not measured".to_owned(),
             PeerFigure::Unavailable => "not available".to_owned(),
         };
         let asked = target.map(|target| match target {
-            Target::Faster(ratio) => times(ratio),
+            Target::Faster(ratio) | Target::Lighter(ratio) => times(ratio),
             Target::Within(limit) => times(1.0 / limit),
             Target::Below(bytes) => format!("under {}", megabytes(bytes)),
             Target::Under(nanos) => format!("under {}", duration(nanos)),
@@ -228,10 +230,14 @@ pub(super) fn section(suite: &Suite, machine: &Machine, run: &Run) -> String {
         _ => "We are measured first, then the peer.\n".to_owned(),
     };
     let script = suite.peer_script;
+    let name = match script.ends_with(".py") {
+        true => "the peer's script",
+        false => "the benchmark",
+    };
     let _ = write!(
         text,
         "\n{how}\
-         The workloads are described in [the peer's script](../xtask/bench/{script}).\n\n{}",
+         The workloads are described in [{name}](../{script}).\n\n{}",
         results(run)
     );
     text

@@ -6,8 +6,15 @@ use crate::provision::RIPGREP_VERSION;
 pub(super) const PEER_PACKAGE: &str = "pydantic-ai-backend";
 pub(super) const PEER_VERSION: &str = "0.2.29";
 
+/// What the peer's console tools need besides, in the version that is measured.
+pub(super) const PEER_NEEDS: (&str, &str) = ("pydantic-ai-slim", "2.66.0");
+
+/// The file system server of the protocol's authors, and its version on npm.
+pub(super) const NPM_PACKAGE: &str = "@modelcontextprotocol/server-filesystem";
+pub(super) const NPM_VERSION: &str = "2026.8.31";
+
 /// Every suite, in the order of the report.
-pub(super) const SUITES: &[&Suite] = &[&STATE, &LOCAL, &PERMISSIONS, &HASHLINE];
+pub(super) const SUITES: &[&Suite] = &[&STATE, &LOCAL, &PERMISSIONS, &HASHLINE, &TOOLS, &MCP];
 
 /// A benchmark target, and the peers that do the same work.
 #[derive(Debug)]
@@ -20,7 +27,7 @@ pub(super) struct Suite {
     pub(super) package: &'static str,
     /// The name of the `[[bench]]` target.
     pub(super) bench: &'static str,
-    /// The script in `xtask/bench/` that is the Python peer.
+    /// The script that is the Python peer, or else says what is done.
     pub(super) peer_script: &'static str,
     pub(super) rows: &'static [Row],
 }
@@ -52,6 +59,8 @@ pub(super) enum Peer {
     Ripgrep,
     /// A bare `tokio::process`.
     Tokio,
+    /// A server on Node.
+    Npm,
     /// Nobody: the row is about our own time or memory.
     Nobody,
 }
@@ -63,6 +72,7 @@ impl Peer {
             Self::Python => format!("{PEER_PACKAGE} {PEER_VERSION}"),
             Self::Ripgrep => format!("ripgrep {RIPGREP_VERSION}"),
             Self::Tokio => "a bare tokio::process".to_owned(),
+            Self::Npm => format!("{NPM_PACKAGE} {NPM_VERSION}"),
             Self::Nobody => String::new(),
         }
     }
@@ -73,6 +83,7 @@ impl Peer {
             Self::Python => "python",
             Self::Ripgrep => "rg",
             Self::Tokio => "tokio",
+            Self::Npm => "npm",
             Self::Nobody => "",
         }
     }
@@ -87,6 +98,8 @@ pub(super) enum Target {
     Within(f64),
     /// We use less memory than this, in bytes.
     Below(f64),
+    /// The peer uses at least this many times as much memory as we do.
+    Lighter(f64),
     /// We take less time than this, in nanoseconds.
     Under(f64),
 }
@@ -146,7 +159,7 @@ pub(super) const STATE: Suite = Suite {
     method: Method::Criterion,
     package: "backend-state",
     bench: "state",
-    peer_script: "peer_state.py",
+    peer_script: "xtask/bench/peer_state.py",
     rows: &[
         python("state_write", "write 1 KiB into a store of 20k files", None),
         python(
@@ -190,7 +203,7 @@ pub(super) const LOCAL: Suite = Suite {
     method: Method::Interleaved,
     package: "backend-local",
     bench: "local",
-    peer_script: "peer_local.py",
+    peer_script: "xtask/bench/peer_local.py",
     rows: &[
         ripgrep("local_grep_main_rg", "grep `fn main`", 1.1),
         ripgrep("local_grep_todo_rg", "grep `TODO\\|FIXME`", 1.1),
@@ -248,7 +261,7 @@ pub(super) const PERMISSIONS: Suite = Suite {
     method: Method::Criterion,
     package: "permissions",
     bench: "permissions",
-    peer_script: "peer_permissions.py",
+    peer_script: "xtask/bench/peer_permissions.py",
     rows: &[
         python(
             "permissions_rules_20",
@@ -280,7 +293,7 @@ pub(super) const HASHLINE: Suite = Suite {
     method: Method::Criterion,
     package: "hashline",
     bench: "hashline",
-    peer_script: "peer_hashline.py",
+    peer_script: "xtask/bench/peer_hashline.py",
     rows: &[
         python(
             "hashline_render",
@@ -291,6 +304,96 @@ pub(super) const HASHLINE: Suite = Suite {
             "hashline_edit",
             "replace one line of 2,000 by its hash",
             None,
+        ),
+    ],
+};
+
+/// The tools that a model calls against those of the Python package.
+pub(super) const TOOLS: Suite = Suite {
+    name: "tools",
+    title: "Tools for a model",
+    method: Method::Criterion,
+    package: "console-tools",
+    bench: "dispatch",
+    peer_script: "xtask/bench/peer_tools.py",
+    rows: &[
+        alone(
+            "tools_dispatch",
+            "what a call of `read_file` with 20 rules adds to a read of 1 KiB in memory",
+            20_000.0,
+        ),
+        python(
+            "tools_read",
+            "`read_file` of 1 KiB, from JSON to the reply",
+            faster(5.0),
+        ),
+        python("tools_read_2000", "`read_file` of 2,000 lines", faster(1.0)),
+        python("tools_ls", "`ls` of 20 files", faster(5.0)),
+        python(
+            "tools_edit",
+            "`edit_file`: one replacement in 2,000 lines",
+            faster(1.0),
+        ),
+        // Missed so far: the schemas of all tools are made anew for each toolset.
+        python(
+            "tools_definitions",
+            "build a toolset and all its definitions",
+            Some(Target::Under(1_000_000.0)),
+        ),
+        python(
+            "tools_definitions_again",
+            "ask for the definitions again",
+            Some(Target::Under(20_000.0)),
+        ),
+        alone(
+            "tools_terminal",
+            "what a terminal shows of 1 MiB of coloured output and progress bars",
+            20_000_000.0,
+        ),
+    ],
+};
+
+/// A row beside the server on Node.
+const fn npm(id: &'static str, what: &'static str, target: Target) -> Row {
+    let (peer, target) = (Peer::Npm, Some(target));
+    Row {
+        id,
+        what,
+        peer,
+        target,
+    }
+}
+
+/// The program as an MCP server against the file system server of the protocol's authors.
+pub(super) const MCP: Suite = Suite {
+    name: "mcp",
+    title: "An MCP server over stdio",
+    method: Method::Interleaved,
+    package: "agentbox",
+    bench: "mcp",
+    peer_script: "crates/agentbox/benches/mcp.rs",
+    rows: &[
+        npm("mcp_read", "read a file of 50 lines", Target::Faster(3.0)),
+        npm("mcp_write", "write 1 KiB over a file", Target::Faster(3.0)),
+        npm(
+            "mcp_edit",
+            "replace one line of a file of 50",
+            Target::Faster(3.0),
+        ),
+        npm(
+            "mcp_search",
+            "find 1,000 of 2,000 files by name (ours: the first 100, and how many)",
+            Target::Faster(3.0),
+        ),
+        npm(
+            "mcp_start",
+            "from the start of the process to the list of tools",
+            Target::Faster(5.0),
+        ),
+        npm(
+            "mcp_memory",
+            "most memory while doing 100 calls of each kind",
+            Target::Lighter(5.0),
         ),
     ],
 };
@@ -324,7 +427,7 @@ mod tests {
                 Peer::Python => "_py",
                 Peer::Ripgrep => "_rg",
                 Peer::Tokio => "_tokio",
-                Peer::Nobody => continue,
+                Peer::Npm | Peer::Nobody => continue,
             };
             assert!(row.id.ends_with(ending), "{}", row.id);
         }

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use crate::bench::corpus::{BigFile, Corpus, Extent};
 use crate::bench::peer;
 use crate::bench::report::{Comparison, Figure, PeerFigure, Run};
-use crate::bench::suite::{Peer, Row, Suite};
+use crate::bench::suite::{NPM_PACKAGE, NPM_VERSION, Peer, Row, Suite};
 use crate::flags;
 use crate::process;
 use crate::provision;
@@ -38,7 +38,11 @@ pub(super) fn measure(
     }
     let mut is_peer_missing = false;
     if !flags.no_peer {
-        for args in [python(workspace, suite, rows), ripgrep(workspace, rows)] {
+        for args in [
+            python(workspace, suite, rows),
+            ripgrep(workspace, rows),
+            npm(workspace, rows),
+        ] {
             match args {
                 Ok(args) => _ = command.args(args),
                 Err(error) => {
@@ -150,6 +154,30 @@ fn ripgrep(workspace: &Workspace, rows: &[&Row]) -> Result<Vec<OsString>> {
     }
     provision::run(workspace, &["rg"])?;
     Ok(path_arg("--rg", &workspace.tools().join("bin/rg")))
+}
+
+/// Installs the server into the cache if it is missing.
+fn npm(workspace: &Workspace, rows: &[&Row]) -> Result<Vec<OsString>> {
+    if rows.iter().all(|row| row.peer != Peer::Npm) {
+        return Ok(Vec::new());
+    }
+    let directory = workspace.cache(&format!("bench-npm-{NPM_VERSION}"));
+    let script = directory
+        .join("node_modules")
+        .join(NPM_PACKAGE)
+        .join("dist/index.js");
+    if !script.is_file() {
+        provision::run(workspace, &["node", "npm"])?;
+        fs::create_dir_all(&directory)?;
+        let mut install = workspace.command("npm")?;
+        install.args(["install", "--no-audit", "--no-fund", "--prefix"]);
+        process::run(
+            install
+                .arg(&directory)
+                .arg(format!("{NPM_PACKAGE}@{NPM_VERSION}")),
+        )?;
+    }
+    Ok(path_arg("--node", &script))
 }
 
 fn run(command: &mut std::process::Command) -> Result<Vec<Line>> {

@@ -40,7 +40,15 @@ const RULES: &[(&str, Allowed)] = &[
     ("backend-testkit", Allowed::Only(&["backend-core"])),
     (
         "console-mcp",
+        Allowed::Only(&["backend-core", "console-tools", "permissions"]),
+    ),
+    (
+        "console-rig",
         Allowed::Only(&["backend-core", "console-tools"]),
+    ),
+    (
+        "console-testkit",
+        Allowed::Only(&["backend-core", "console-tools", "permissions"]),
     ),
     (
         "console-tools",
@@ -75,7 +83,10 @@ const FOR_TESTS: &[&str] = &["backend-core", "backend-state", "backend-testkit"]
 
 /// What the tests of a crate that stands on any backend may use as well.
 const FOR_TESTS_OF_WRAPPERS: &[(&str, &str)] = &[
+    ("console-mcp", "backend-local"),
+    ("console-testkit", "backend-local"),
     ("console-tools", "backend-local"),
+    ("console-tools", "console-testkit"),
     ("permissions", "backend-local"),
 ];
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use backend_core::ops::{ContentHash, StatOptions};
 use backend_core::{Backend, Error, ErrorKind, Operation, Quoted, Result, VPath};
+use serde_json::Value;
 
 use super::Guarded;
 use super::route::Route;
@@ -376,13 +377,17 @@ impl<'g, B: Backend> Gate<'g, B> {
             .collect();
         // A refusal repeats the description to the model, so that it says nothing
         // about where links lead. The reasons do.
-        let description = match (&effect, self.given) {
-            (Effect::None, Some(given)) => format!("{} {given}", self.operation),
-            (Effect::None, None) => self.operation.to_string(),
-            (effect, _) => effect.description(),
+        let description = match (&self.guard.words, &effect, self.given) {
+            (Some(words), _, _) => words.to_string(),
+            (None, Effect::None, Some(given)) => format!("{} {given}", self.operation),
+            (None, Effect::None, None) => self.operation.to_string(),
+            (None, effect, _) => effect.description(),
         };
         let mut question = Question::new(Arc::clone(&shared.session), asked);
         question.tool = self.guard.tool.clone();
+        if let Some(args) = &self.guard.args {
+            question = question.args(Value::clone(args));
+        }
         question = question.effect(effect).description(description);
         if about.entries > 0 {
             question = question.reason(format!("{} entries go with it", about.entries));

@@ -1,0 +1,255 @@
+//! `agentbox mcp` beside the official file system server, both over stdio.
+//!
+//! `cargo xtask bench mcp` installs the peer, runs this, and reads the lines of
+//! JSON that it prints: one for each row. Calls are made by turns. Both servers
+//! get the same requests on files of their own, and answer in plain text; ours
+//! adds structured data and judges every call by a policy.
+//!
+//! | row | ours | the peer's |
+//! |---|---|---|
+//! | `mcp_read` | `read_file`, 50 lines | `read_text_file` |
+//! | `mcp_write` | `write_file`, 1 KiB over a file | `write_file` |
+//! | `mcp_edit` | `edit_file`, one line of 50 | `edit_file` |
+//! | `mcp_search` | `glob` for 1,000 of 2,000 files | `search_files` |
+//! | `mcp_start` | from the start of the process to the list of tools | the same |
+//! | `mcp_memory` | the most memory that the process held after all of that | the same |
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark that cannot run should stop, and it prints what it found"
+)]
+
+#[path = "../../backend-local/benches/support/measure.rs"]
+mod measure;
+#[path = "mcp/server.rs"]
+mod server;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::measure::{Effort, Sample};
+use crate::server::Server;
+
+/// Directories of the tree that is searched, and files of each kind in one.
+const DIRECTORIES: usize = 50;
+const FILES: usize = 20;
+
+/// How often a call is made in one turn; the last time counts. A side that has
+/// just waited for the other would else be timed while its caches are cold.
+const CALLS: usize = 5;
+
+fn main() {
+    let mut rows = Vec::new();
+    let mut scratch = PathBuf::new();
+    let mut peer = None;
+    let mut effort = Effort::default();
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut value = || words.next().unwrap_or_default();
+        match word.as_str() {
+            "--rows" => rows = value().split(',').map(str::to_owned).collect(),
+            "--scratch" => scratch = value().into(),
+            "--node" => peer = Some(PathBuf::from(value())),
+            "--quick" => effort = Effort::QUICK,
+            _ => {}
+        }
+    }
+    if rows.is_empty() {
+        println!("nothing to measure; run `cargo xtask bench mcp`");
+        return;
+    }
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let busy = runtime.block_on(measure::busy());
+    println!("{}", json!({ "id": "busy", "busy": busy }));
+    let ours = Side::ours(&scratch.join("ours"));
+    let theirs = peer.map(|script| Side::theirs(&script, &scratch.join("theirs")));
+    for id in &rows {
+        eprintln!("measuring {id}");
+        println!("{}", measure_row(id, effort, &ours, theirs.as_ref()));
+    }
+}
+
+/// One of the two servers, on a directory of its own.
+struct Side {
+    program: PathBuf,
+    arguments: Vec<String>,
+    directory: PathBuf,
+    is_ours: bool,
+}
+
+impl Side {
+    fn ours(directory: &Path) -> Self {
+        fill(directory);
+        let backend = format!("local:{}", directory.display());
+        Self {
+            program: env!("CARGO_BIN_EXE_agentbox").into(),
+            arguments: vec!["mcp".into(), "--backend".into(), backend],
+            directory: directory.to_owned(),
+            is_ours: true,
+        }
+    }
+
+    fn theirs(script: &Path, directory: &Path) -> Self {
+        fill(directory);
+        Self {
+            program: "node".into(),
+            arguments: vec![
+                script.display().to_string(),
+                directory.display().to_string(),
+            ],
+            directory: directory.to_owned(),
+            is_ours: false,
+        }
+    }
+
+    fn start(&self) -> Server {
+        Server::start(&self.program, &self.arguments)
+    }
+
+    fn path(&self, name: &str) -> String {
+        match self.is_ours {
+            true => name.to_owned(),
+            false => self.directory.join(name).display().to_string(),
+        }
+    }
+
+    /// The tool and the arguments of one call of a row.
+    fn call(&self, id: &str, number: usize) -> (&'static str, Value) {
+        let (old, new) = edited(number);
+        match (id, self.is_ours) {
+            ("mcp_read", true) => ("read_file", json!({ "path": "read.txt" })),
+            ("mcp_read", false) => ("read_text_file", json!({ "path": self.path("read.txt") })),
+            ("mcp_write", _) => (
+                "write_file",
+                json!({ "path": self.path("write.txt"), "content": "x".repeat(1_024) }),
+            ),
+            ("mcp_edit", true) => (
+                "edit_file",
+                json!({ "path": "edit.txt", "old_string": old, "new_string": new }),
+            ),
+            ("mcp_edit", false) => (
+                "edit_file",
+                json!({ "path": self.path("edit.txt"), "edits": [{ "oldText": old, "newText": new }] }),
+            ),
+            ("mcp_search", true) => ("glob", json!({ "pattern": "**/*.rs" })),
+            ("mcp_search", false) => (
+                "search_files",
+                json!({ "path": self.path(""), "pattern": "**/*.rs" }),
+            ),
+            _ => panic!("there is no row {id}"),
+        }
+    }
+
+    /// From the start of the process to the list of its tools.
+    fn turn_start(&self) -> Sample {
+        let start = Instant::now();
+        let mut server = self.start();
+        let tools = server.tools();
+        Sample::since(start).with_size(tools)
+    }
+}
+
+/// One row's line of the output.
+fn measure_row(id: &str, effort: Effort, ours: &Side, theirs: Option<&Side>) -> Value {
+    match id {
+        "mcp_start" => match theirs {
+            Some(theirs) => {
+                measure::by_turns(effort, |_| ours.turn_start(), |_| theirs.turn_start())
+                    .to_json(id)
+            }
+            None => json!({ "id": id, "ours": measure::alone(effort, |_| ours.turn_start()) }),
+        },
+        "mcp_memory" => json!({
+            "id": id,
+            "ours": memory(ours),
+            "peer": theirs.map(memory),
+        }),
+        _ => {
+            let mut our_server = ours.start();
+            let our_call = |round| turn(ours, &mut our_server, id, round);
+            let Some(theirs) = theirs else {
+                return json!({ "id": id, "ours": measure::alone(effort, our_call) });
+            };
+            let mut their_server = theirs.start();
+            let their_call = |round| turn(theirs, &mut their_server, id, round);
+            measure::by_turns(effort, our_call, their_call).to_json(id)
+        }
+    }
+}
+
+fn turn(side: &Side, server: &mut Server, id: &str, round: usize) -> Sample {
+    let mut last = None;
+    for call in 0..CALLS {
+        // An odd number of calls per turn, so that edits undo each other in order.
+        let (tool, arguments) = side.call(id, round * CALLS + call);
+        let request = server.request(
+            "tools/call",
+            json!({ "name": tool, "arguments": arguments }),
+        );
+        let start = Instant::now();
+        let answer = server.ask(&request);
+        let sample = Sample::since(start);
+        last = Some(sample.with_size(checked(id, &answer)));
+    }
+    last.unwrap()
+}
+
+/// How much an answer says was done; a failure ends the benchmark.
+fn checked(id: &str, answer: &Value) -> usize {
+    let result = &answer["result"];
+    assert_ne!(result["isError"], json!(true), "{id}: {answer}");
+    let text = result["content"][0]["text"].as_str();
+    let text = text.unwrap_or_else(|| panic!("{id}: {answer}"));
+    match id {
+        "mcp_search" => text.lines().filter(|line| line.ends_with(".rs")).count(),
+        _ => usize::from(!text.is_empty()),
+    }
+}
+
+/// The most memory that a server held while it did a hundred calls of each kind.
+fn memory(side: &Side) -> Value {
+    let mut server = side.start();
+    for round in 0..20 {
+        for id in ["mcp_read", "mcp_write", "mcp_edit", "mcp_search"] {
+            turn(side, &mut server, id, round);
+        }
+    }
+    let bytes = server.peak_bytes();
+    json!({ "best": bytes, "median": bytes, "p90": bytes, "size": 1 })
+}
+
+/// Fills a directory with what the rows work on.
+fn fill(directory: &Path) {
+    for number in 0..DIRECTORIES {
+        let inner = directory.join(format!("tree/part-{number:02}"));
+        std::fs::create_dir_all(&inner).unwrap();
+        for file in 0..FILES {
+            std::fs::write(inner.join(format!("{file}.rs")), "fn main() {}\n").unwrap();
+            std::fs::write(inner.join(format!("{file}.md")), "# Notes\n").unwrap();
+        }
+    }
+    let lines: String = (0..49)
+        .map(|number| {
+            format!("    let value_{number:02} = compute(input, {number}, &mut state)?;\n")
+        })
+        .collect();
+    let text = format!("{}\n{lines}", edited(0).0);
+    std::fs::write(directory.join("read.txt"), &text).unwrap();
+    std::fs::write(directory.join("edit.txt"), &text).unwrap();
+}
+
+/// What an edit replaces, and by what. Each undoes the one before.
+fn edited(number: usize) -> (&'static str, &'static str) {
+    let lines = (
+        "    let edited = first(input, &mut state)?;",
+        "    let edited = other(input, &mut state)?;",
+    );
+    match number % 2 {
+        0 => lines,
+        _ => (lines.1, lines.0),
+    }
+}

@@ -1,0 +1,99 @@
+//! An MCP server at the other end of two pipes.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+/// A server that was started and greeted. It is ended when this is dropped.
+pub(crate) struct Server {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    last: u64,
+}
+
+impl Server {
+    pub(crate) fn start(program: &Path, arguments: &[String]) -> Self {
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start {}: {error}", program.display()));
+        let input = child.stdin.take().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut server = Self {
+            child,
+            input,
+            output,
+            last: 0,
+        };
+        let hello = server.request(
+            "initialize",
+            json!({
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": { "name": "bench", "version": "1" },
+            }),
+        );
+        server.ask(&hello);
+        server
+            .send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string());
+        server
+    }
+
+    /// How many tools it has.
+    pub(crate) fn tools(&mut self) -> usize {
+        let request = self.request("tools/list", json!({}));
+        let answer = self.ask(&request);
+        answer["result"]["tools"].as_array().map_or(0, Vec::len)
+    }
+
+    /// The text of the next request.
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> String {
+        self.last += 1;
+        json!({ "jsonrpc": "2.0", "id": self.last, "method": method, "params": params }).to_string()
+    }
+
+    /// Sends a request and awaits its answer; notifications in between do not count.
+    pub(crate) fn ask(&mut self, request: &str) -> Value {
+        self.send(request);
+        loop {
+            let mut line = String::new();
+            let read = self.output.read_line(&mut line).unwrap();
+            assert_ne!(read, 0, "the server has gone; it was asked {request}");
+            let answer: Value = serde_json::from_str(&line).unwrap();
+            if answer["id"] == json!(self.last) {
+                return answer;
+            }
+        }
+    }
+
+    fn send(&mut self, line: &str) {
+        self.input.write_all(line.as_bytes()).unwrap();
+        self.input.write_all(b"\n").unwrap();
+        self.input.flush().unwrap();
+    }
+
+    /// The most memory that the process has held.
+    pub(crate) fn peak_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("VmHWM:"))
+            .unwrap();
+        let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+        kib * 1_024
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

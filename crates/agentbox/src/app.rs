@@ -1,0 +1,75 @@
+//! What every command starts from: the configuration, the rules, a backend.
+
+use std::sync::Arc;
+
+use backend_core::ops::StopMode;
+use backend_core::{Backend, VPath};
+use console_tools::{Toolset, ToolsetBuilder};
+use permissions::Policy;
+
+use crate::backend::Wanted;
+use crate::cli::Global;
+use crate::config::Config;
+use crate::exit::Failure;
+use crate::log;
+use crate::rules::Rules;
+
+/// The program, configured.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) config: Config,
+    pub(crate) rules: Option<Rules>,
+    pub(crate) wanted: Wanted,
+}
+
+impl App {
+    /// Reads what is configured, and starts the log.
+    pub(crate) fn new(global: &Global) -> Result<Self, Failure> {
+        let config = Config::load(global.layer(), global.config.clone(), std::env::vars_os())?;
+        log::start(config.log.as_deref())?;
+        let rules = config.permissions.as_ref().map(Rules::configured);
+        let rules = rules.transpose()?;
+        let spec = config.backend.as_deref();
+        let wanted = Wanted::new(spec, |kind| config.backends.get(kind).cloned())?;
+        Ok(Self {
+            config,
+            rules,
+            wanted,
+        })
+    }
+
+    /// Opens the backend.
+    pub(crate) async fn open(&self) -> Result<Arc<dyn Backend>, Failure> {
+        self.wanted.open().await
+    }
+
+    /// The tools on a backend. Without rules everything inside it is allowed.
+    pub(crate) fn toolset(&self, backend: &Arc<dyn Backend>) -> ToolsetBuilder {
+        let builder = Toolset::builder(Arc::clone(backend))
+            .options(self.config.options.clone())
+            .tool_settings(self.config.tools.clone());
+        match &self.rules {
+            Some(rules) => builder.ruleset(rules.ruleset.clone()),
+            None => builder,
+        }
+    }
+
+    /// What is allowed in a working directory.
+    pub(crate) fn policy(&self, working_dir: &VPath) -> Policy {
+        match &self.rules {
+            Some(rules) => Policy::builder()
+                .ruleset(&rules.ruleset, working_dir)
+                .build(),
+            None => Policy::allow_all(),
+        }
+    }
+}
+
+/// Ends every command of a backend and waits until they are gone.
+pub(crate) async fn stop(backend: &dyn Backend) {
+    if let Some(sandbox) = backend.as_sandbox()
+        && let Err(error) = sandbox.stop(StopMode::Keep).await
+    {
+        tracing::warn!(%error, "the sandbox could not be stopped");
+    }
+}

@@ -1,0 +1,53 @@
+//! Questions at the terminal, for commands that are not the console.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, IsTerminal as _};
+
+use permissions::approval::{Answer, ApproverError, Interactive};
+
+use crate::output;
+
+/// Where the answer is read: standard input may hold something else.
+const TERMINAL: &str = "/dev/tty";
+
+/// Asks on the terminal. Without one nothing that must be asked is allowed.
+pub(crate) fn terminal() -> Interactive {
+    Interactive::blocking(|question| {
+        let terminal = match std::io::stderr().is_terminal() {
+            true => File::open(TERMINAL).ok(),
+            false => None,
+        };
+        let terminal = terminal.ok_or_else(|| {
+            ApproverError::new("there is no terminal to ask on; allow it in the rules")
+        })?;
+        // The question's text is safe to print.
+        output::note(&format!("{question}\nallow it? [y/N]"));
+        let mut line = String::new();
+        let read = BufReader::new(terminal).read_line(&mut line);
+        match read {
+            Ok(_) if yes(&line) => Ok(Answer::yes()),
+            Ok(_) => Ok(Answer::no()),
+            Err(error) => Err(ApproverError::new(format!(
+                "the terminal cannot be read: {error}; try again"
+            ))),
+        }
+    })
+}
+
+/// Nothing but a clear yes is one.
+fn yes(line: &str) -> bool {
+    matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::yes;
+
+    #[test]
+    fn only_a_yes_is_one() {
+        assert!(yes("y\n") && yes(" YES \n"));
+        for no in ["", "\n", "n\n", "yeah\n", "yn\n"] {
+            assert!(!yes(no), "{no}");
+        }
+    }
+}

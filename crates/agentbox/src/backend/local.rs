@@ -1,0 +1,196 @@
+//! `local:DIR`: a directory of this machine, with commands.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use backend_core::Backend;
+use backend_local::{Commands, Confinement, Environment, Landlock, Limits, LocalBackend};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use serde::Deserialize;
+
+use super::{Argument, Kind, Wanted};
+use crate::exit::Failure;
+
+pub(super) const KIND: Kind = Kind {
+    name: "local",
+    usage: "local:DIR",
+    argument: Argument::Directory,
+    keys: &[
+        "commands",
+        "confinement",
+        "cpu_seconds",
+        "environment",
+        "file_bytes",
+        "memory_bytes",
+        "network",
+        "processes",
+        "read",
+        "read_only",
+        "shell",
+        "variables",
+        "write",
+    ],
+    open,
+};
+
+/// The table `[local]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Settings {
+    /// Whether commands run.
+    commands: bool,
+    /// Whether nothing can be changed.
+    read_only: bool,
+    /// The shell that runs commands.
+    shell: Option<String>,
+    /// What commands may reach.
+    confinement: Reach,
+    /// Confined commands may use the network.
+    network: bool,
+    /// Confined commands may also read these.
+    read: Vec<String>,
+    /// Confined commands may also change these.
+    write: Vec<String>,
+    /// Which variables commands inherit.
+    environment: Inherited,
+    /// Variables that commands inherit although they look secret, or although the
+    /// environment is minimal.
+    variables: Vec<String>,
+    cpu_seconds: Option<u64>,
+    file_bytes: Option<u64>,
+    memory_bytes: Option<u64>,
+    processes: Option<u64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            commands: true,
+            read_only: false,
+            shell: None,
+            confinement: Reach::Off,
+            network: false,
+            read: Vec::new(),
+            write: Vec::new(),
+            environment: Inherited::Inherit,
+            variables: Vec::new(),
+            cpu_seconds: None,
+            file_bytes: None,
+            memory_bytes: None,
+            processes: None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Reach {
+    Off,
+    Landlock,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Inherited {
+    Inherit,
+    Minimal,
+}
+
+impl Settings {
+    fn commands(&self) -> Result<Commands, Failure> {
+        let mut environment = match self.environment {
+            Inherited::Inherit => Environment::inherit(),
+            Inherited::Minimal => Environment::empty(),
+        };
+        for name in &self.variables {
+            environment = environment.allow(name);
+        }
+        let mut limits = Limits::default();
+        if let Some(seconds) = self.cpu_seconds {
+            limits = limits.cpu_seconds(seconds);
+        }
+        if let Some(bytes) = self.file_bytes {
+            limits = limits.file_bytes(bytes);
+        }
+        if let Some(bytes) = self.memory_bytes {
+            limits = limits.memory_bytes(bytes);
+        }
+        if let Some(processes) = self.processes {
+            limits = limits.processes(processes);
+        }
+        let mut commands = Commands::new()
+            .environment(environment)
+            .limits(limits)
+            .confinement(self.confinement()?);
+        if let Some(shell) = &self.shell {
+            commands = commands.shell(shell);
+        }
+        Ok(commands)
+    }
+
+    fn confinement(&self) -> Result<Confinement, Failure> {
+        if self.confinement == Reach::Off {
+            let meant = self.network || !self.read.is_empty() || !self.write.is_empty();
+            return match meant {
+                // Somebody believes that the rest is out of reach.
+                true => Err(Failure::usage(
+                    "[local] has network, read or write, which count for confined commands only; \
+                     set confinement = \"landlock\" or remove them",
+                )),
+                false => Ok(Confinement::Off),
+            };
+        }
+        let mut landlock = Landlock::new().network(self.network);
+        for path in &self.read {
+            landlock = landlock.read(path);
+        }
+        for path in &self.write {
+            landlock = landlock.write(path);
+        }
+        Ok(Confinement::Landlock(landlock))
+    }
+}
+
+fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Arc<dyn Backend>, Failure>> {
+    async move {
+        let settings: Settings = wanted.settings()?;
+        let directory = wanted.directory()?.unwrap_or(Path::new("."));
+        let backend = LocalBackend::builder(directory)
+            .read_only(settings.read_only)
+            .enable_execute(settings.commands)
+            .commands(settings.commands()?)
+            .open()?;
+        Ok(Arc::new(backend) as Arc<dyn Backend>)
+    }
+    .boxed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_read_and_no_other() {
+        let table = r#"
+            commands = true
+            confinement = "landlock"
+            cpu_seconds = 1
+            environment = "minimal"
+            file_bytes = 1
+            memory_bytes = 1
+            network = true
+            processes = 1
+            read = ["/usr"]
+            read_only = true
+            shell = "/bin/sh"
+            variables = ["A"]
+            write = []
+        "#;
+        let settings: Settings = toml::from_str(table).unwrap();
+        assert!(settings.commands().is_ok());
+        let table: toml::Table = toml::from_str(table).unwrap();
+        assert!(table.keys().eq(KIND.keys), "{table}");
+        assert!(toml::from_str::<Settings>("confined = true").is_err());
+    }
+}

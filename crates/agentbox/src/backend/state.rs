@@ -1,0 +1,66 @@
+//! `state[:FILE]`: files in memory, kept in one JSON document if it is named.
+
+mod document;
+mod saved;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use backend_core::Backend;
+use backend_state::{FILE_BYTES, StateBackend, TOTAL_BYTES};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use serde::Deserialize;
+
+use self::document::Document;
+use self::saved::Saved;
+use super::{Argument, Kind, Wanted};
+use crate::exit::Failure;
+
+pub(super) const KIND: Kind = Kind {
+    name: "state",
+    usage: "state[:FILE]",
+    argument: Argument::File,
+    keys: &["max_file_bytes", "max_total_bytes"],
+    open,
+};
+
+/// The table `[state]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Settings {
+    max_file_bytes: u64,
+    max_total_bytes: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            max_file_bytes: FILE_BYTES,
+            max_total_bytes: TOTAL_BYTES,
+        }
+    }
+}
+
+fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Arc<dyn Backend>, Failure>> {
+    async move {
+        let settings: Settings = wanted.settings()?;
+        let builder = StateBackend::builder()
+            .max_file_bytes(settings.max_file_bytes)
+            .max_total_bytes(settings.max_total_bytes);
+        let backend: Arc<dyn Backend> = match wanted.argument.as_deref() {
+            None => Arc::new(builder.build()),
+            Some("") => {
+                return Err(Failure::usage(
+                    "state: names no file; write state:FILE, or state for memory alone",
+                ));
+            }
+            Some(path) => {
+                let (document, snapshot) = Document::open(Path::new(path))?;
+                Arc::new(Saved::new(builder.snapshot(snapshot).build(), document))
+            }
+        };
+        Ok(backend)
+    }
+    .boxed()
+}

@@ -1,0 +1,108 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser, Subcommand};
+use toml::{Table, Value};
+
+use crate::backend;
+use crate::commands::{call, check, completions, doctor, man, mcp, mcp_config, run, tools, tour};
+
+const MORE: &str = "\
+Every option can also be set by a variable (AGENTBOX_BACKEND for --backend) or in \
+the config file, ~/.config/agentbox/config.toml unless --config names another. A flag \
+outranks a variable, a variable the file.
+
+Exit codes: 0 success, 1 other arguments can succeed, 2 refused, 3 the machine or the \
+backend cannot do it, 64 wrong usage, 130 ended by Ctrl-C.";
+
+/// Files and commands for AI agents, from a terminal or any MCP client.
+///
+/// Without a command: a console in which a person uses the tools that a model would.
+#[derive(Debug, Parser)]
+#[command(name = "agentbox", version, after_help = MORE)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Common options")]
+pub(crate) struct Global {
+    #[arg(long, global = true, value_name = "BACKEND", help = backend::help())]
+    backend: Option<String>,
+    /// What is allowed: default, permissive, readonly, strict, or a file with
+    /// rules; without it everything inside the backend.
+    #[arg(long, global = true, value_name = "PRESET|FILE")]
+    permissions: Option<String>,
+    /// How files are edited.
+    #[arg(long, global = true, value_name = "FORMAT", value_parser = PossibleValuesParser::new(["str_replace", "hashline"]))]
+    edit_format: Option<String>,
+    /// Which tools there are, and how much their descriptions say.
+    #[arg(long, global = true, value_name = "PROFILE", value_parser = PossibleValuesParser::new(["coding", "lean", "filesystem"]))]
+    profile: Option<String>,
+    /// What is logged to standard error: off, error, warn, info, debug, trace, or a
+    /// filter such as warn,backend_local=debug.
+    #[arg(long, global = true, value_name = "LEVEL|FILTER")]
+    log: Option<String>,
+    /// The config file.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+impl Global {
+    /// The flags as a layer of the configuration.
+    pub(crate) fn layer(&self) -> Table {
+        let flags = [
+            ("backend", &self.backend),
+            ("permissions", &self.permissions),
+            ("edit_format", &self.edit_format),
+            ("profile", &self.profile),
+            ("log", &self.log),
+        ];
+        let given = flags.into_iter().filter_map(|(key, value)| {
+            let value = value.as_ref()?;
+            Some((key.to_owned(), Value::from(value.as_str())))
+        });
+        given.collect()
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serves the tools to an MCP client.
+    Mcp(mcp::Args),
+    /// Prints what an MCP client's configuration needs.
+    McpConfig(mcp_config::Args),
+    /// Calls one tool, for scripts.
+    Call(call::Args),
+    /// Lists the tools.
+    Tools(tools::Args),
+    /// Runs a command in the sandbox, with live output.
+    Run(run::Args),
+    /// Explains what rules say about an operation; exit code 0 allow, 1 deny, 2 ask.
+    Check(check::Args),
+    /// Tells what this machine can host and what is missing.
+    Doctor(doctor::Args),
+    /// Shows what the tools do, in two minutes.
+    Tour(tour::Args),
+    /// Prints completions for a shell.
+    Completions(completions::Args),
+    /// Prints the manual page, or writes all of them to a directory.
+    Man(man::Args),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,49 @@
+//! The subcommands, one file each.
+
+pub(crate) mod call;
+pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod man;
+pub(crate) mod mcp;
+pub(crate) mod mcp_config;
+pub(crate) mod run;
+pub(crate) mod tools;
+pub(crate) mod tour;
+
+use std::process::ExitCode;
+
+use crate::app::{self, App};
+use crate::cli::{Cli, Command};
+use crate::console;
+use crate::exit::{self, Failure};
+
+/// Does what the command line says.
+pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
+    let Cli { global, command } = cli;
+    match command {
+        None => console(App::new(&global)?).await,
+        Some(Command::Mcp(args)) => mcp::run(App::new(&global)?, args).await,
+        Some(Command::McpConfig(args)) => mcp_config::run(&App::new(&global)?, &args),
+        Some(Command::Call(args)) => call::run(&App::new(&global)?, args).await,
+        Some(Command::Tools(args)) => tools::run(&App::new(&global)?, &args).await,
+        Some(Command::Run(args)) => run::run(&App::new(&global)?, args).await,
+        Some(Command::Check(args)) => check::run(&args),
+        Some(Command::Doctor(args)) => doctor::run(&global, &args).await,
+        Some(Command::Tour(args)) => tour::run(&args).await,
+        Some(Command::Completions(args)) => completions::run(&args),
+        Some(Command::Man(args)) => man::run(&args),
+    }
+}
+
+/// The console, which watches for Ctrl-C itself, and says itself where the files
+/// are.
+async fn console(mut app: App) -> Result<ExitCode, Failure> {
+    app.wanted.quiet = true;
+    let backend = app.open().await?;
+    let session = console::Session::new(app.toolset(&backend));
+    let code = console::run(session.backend(app.wanted.spec())).await;
+    app::stop(backend.as_ref()).await;
+    // What was typed may be to blame.
+    code.map_err(|error| Failure::from(error).code(exit::FIXABLE))
+}

@@ -1,0 +1,150 @@
+//! `agentbox call TOOL JSON`: one call, for scripts.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use backend_core::Backend;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use console_tools::{Block, Class, Reply};
+use serde_json::{Value, json};
+
+use crate::app::{self, App};
+use crate::approval;
+use crate::exit::{self, Failure};
+use crate::output;
+use crate::signals::Interrupts;
+
+/// Options of `call`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The tool's name; `agentbox tools` lists them.
+    tool: String,
+    /// Its arguments as JSON; - reads standard input, @FILE a file.
+    #[arg(value_name = "JSON|-|@FILE", default_value = "{}")]
+    arguments: String,
+    /// Prints text, blocks, structured data and the kind of failure as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
+    let interrupts = Interrupts::watch()?;
+    let limit = app.config.options.limits.argument_bytes;
+    let source = args.arguments.clone();
+    let arguments = tokio::task::spawn_blocking(move || arguments(&source, limit));
+    let arguments = match interrupts.unless(arguments).await {
+        Ok(read) => read.map_err(anyhow::Error::from)??,
+        Err(code) => return Ok(ExitCode::from(code)),
+    };
+    let backend = match interrupts.unless(app.open()).await {
+        Ok(opened) => opened?,
+        Err(code) => return Ok(ExitCode::from(code)),
+    };
+    let toolset = app.toolset(&backend).approver(approval::terminal()).build();
+    let chat = toolset?.conversation("call");
+    let call = chat.call(&args.tool, arguments.as_str());
+    let reply = interrupts.unless(call).await;
+    if reply.is_ok() {
+        warn_of_shells(&backend).await;
+    }
+    app::stop(backend.as_ref()).await;
+    match reply {
+        Ok(reply) => {
+            show(&reply, args.json)?;
+            Ok(ExitCode::from(exit::of_reply(reply.failure)))
+        }
+        Err(code) => Ok(ExitCode::from(code)),
+    }
+}
+
+/// The JSON that somebody gave.
+fn arguments(source: &str, limit: usize) -> Result<String, Failure> {
+    let most = (limit as u64).saturating_add(1);
+    let read = |from: &mut dyn Read, name: &str| {
+        let mut text = String::new();
+        let read = from.take(most).read_to_string(&mut text);
+        read.map_err(|error| {
+            Failure::usage(format!(
+                "the arguments in {name} cannot be read: {error}; give JSON"
+            ))
+        })?;
+        Ok(text)
+    };
+    match source.strip_prefix('@') {
+        None if source == "-" => read(&mut std::io::stdin().lock(), "standard input"),
+        None => Ok(source.to_owned()),
+        Some(name) => {
+            let file = std::fs::File::open(Path::new(name));
+            let mut file = file.map_err(|error| {
+                Failure::usage(format!(
+                    "the file {name} cannot be read: {error}; name another"
+                ))
+            })?;
+            read(&mut file, name)
+        }
+    }
+}
+
+/// A shell that was started here ends here.
+async fn warn_of_shells(backend: &Arc<dyn Backend>) {
+    let Some(sandbox) = backend.as_sandbox() else {
+        return;
+    };
+    let shells = sandbox.shell_list().await.unwrap_or_default();
+    if !shells.is_empty() {
+        output::note(
+            "agentbox: background shells end with this call; use the console or mcp for some that stay",
+        );
+    }
+}
+
+fn show(reply: &Reply, json: bool) -> Result<(), Failure> {
+    if json {
+        return output::print_json(&as_json(reply));
+    }
+    if !reply.is_success() {
+        output::note(&output::harmless(&reply.text));
+        return Ok(());
+    }
+    output::print_foreign(&reply.text)?;
+    if !reply.blocks.is_empty() {
+        let many = reply.blocks.len();
+        output::note(&format!(
+            "agentbox: {many} images or documents are not shown; use --json"
+        ));
+    }
+    Ok(())
+}
+
+fn as_json(reply: &Reply) -> Value {
+    let blocks = reply.blocks.iter().filter_map(|block| match block {
+        Block::Image { media_type, data } => Some(json!({
+            "type": "image", "media_type": media_type, "data": STANDARD.encode(data),
+        })),
+        Block::Document {
+            media_type,
+            data,
+            name,
+        } => Some(json!({
+            "type": "document", "media_type": media_type, "name": name, "data": STANDARD.encode(data),
+        })),
+        _ => None,
+    });
+    json!({
+        "text": reply.text,
+        "blocks": blocks.collect::<Vec<Value>>(),
+        "structured": reply.structured,
+        "failure": reply.failure.map(word),
+    })
+}
+
+fn word(class: Class) -> &'static str {
+    match class {
+        Class::Fixable => "fixable",
+        Class::Refused => "refused",
+        _ => "environment",
+    }
+}

@@ -1,0 +1,221 @@
+//! `agentbox check PRESET|FILE OPERATION TARGET`: explains a decision.
+
+mod place;
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use backend_core::VPath;
+use permissions::access::Intent;
+use permissions::approval::{Asked, Question};
+use permissions::command::CommandContext;
+use permissions::{Access, Action, Op, Policy, Target, Verdict, Vote, Why};
+use serde_json::{Value, json};
+
+use crate::exit::{self, Failure};
+use crate::output;
+use crate::rules::{Rules, Source};
+
+/// Options of `check`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The rules: default, permissive, readonly, strict, or a file.
+    #[arg(value_name = "PRESET|FILE")]
+    rules: String,
+    /// read, write, edit, delete, move, copy, ls, glob, grep or execute.
+    operation: Op,
+    /// The path as an agent sees it, or the command line.
+    target: String,
+    /// Where to, for move and copy.
+    #[arg(value_name = "TO")]
+    to: Option<String>,
+    /// Prints the decision and every vote as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// One thing that the operation does, and what is said about it.
+#[derive(Debug)]
+struct Part {
+    access: Access,
+    verdict: Verdict,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let rules = Rules::named(&args.rules)?;
+    let policy = Policy::builder()
+        .ruleset(&rules.ruleset, &VPath::root())
+        .build();
+    let (parts, commands) = parts(&policy, args)?;
+    let decision = parts.iter().map(|part| part.verdict.action()).max();
+    let decision = decision.unwrap_or(Action::Deny);
+    if args.json {
+        output::print_json(&as_json(args, &rules, &parts, &commands, decision))?;
+    } else {
+        output::print(&as_text(args, &rules, &parts, &commands, decision))?;
+    }
+    Ok(ExitCode::from(match decision {
+        Action::Allow => exit::SUCCESS,
+        Action::Deny => 1,
+        Action::Ask => 2,
+    }))
+}
+
+/// What the operation does, judged, and the commands that a line would run.
+fn parts(policy: &Policy, args: &Args) -> Result<(Vec<Part>, Vec<String>), Failure> {
+    let path = |text: &str| {
+        let path = VPath::root().join(text);
+        path.map_err(|error| Failure::usage(error.to_string()))
+    };
+    let two = matches!(args.operation, Op::Move | Op::Copy);
+    if args.to.is_some() != two {
+        return Err(Failure::usage(match two {
+            true => format!("{} needs a second path; say where to", args.operation),
+            false => format!(
+                "{} has one target; quote it if it has spaces",
+                args.operation
+            ),
+        }));
+    }
+    if args.operation == Op::Execute {
+        let root = VPath::root();
+        let judged = policy.judge_command(CommandContext::new(&args.target, &root));
+        let parts = judged.parts.into_iter();
+        let parts = parts.map(|(access, verdict)| Part { access, verdict });
+        return Ok((parts.collect(), judged.commands));
+    }
+    let target = path(&args.target)?;
+    let to = args
+        .to
+        .as_deref()
+        .map(path)
+        .transpose()?
+        .unwrap_or_default();
+    let intent = match args.operation {
+        Op::Read => Intent::read(target),
+        Op::Write => Intent::write(target),
+        Op::Edit => Intent::edit(target),
+        Op::Delete => Intent::delete(target),
+        Op::Move => Intent::rename(target, to),
+        Op::Copy => Intent::copy(target, to),
+        Op::Ls => Intent::ls(target),
+        Op::Glob => Intent::glob(target),
+        Op::Grep => Intent::grep(target),
+        Op::Execute => Intent::execute(args.target.as_str()),
+    };
+    let judge = |access: Access| {
+        let verdict = match access.path() {
+            Some(path) => policy.judge(access.op, path, access.kind, access.bytes),
+            None => policy.judge(access.op, &VPath::root(), access.kind, None),
+        };
+        Part { access, verdict }
+    };
+    Ok((intent.accesses().map(judge).collect(), Vec::new()))
+}
+
+/// What somebody would be asked.
+fn question(parts: &[Part], decision: Action) -> Option<String> {
+    if decision != Action::Ask {
+        return None;
+    }
+    let asking = |part: &&Part| part.verdict.action() == Action::Ask;
+    let asked = parts.iter().filter(asking);
+    let asked = asked.map(|part| Asked::new(part.access.op, part.access.target.clone()));
+    let mut question = Question::new("check", asked.collect());
+    for part in parts.iter().filter(asking) {
+        let (access, why) = (&part.access, part.verdict.decisive());
+        question = question.reason(format!("{access}: {why}"));
+    }
+    Some(question.to_string())
+}
+
+fn as_text(
+    args: &Args,
+    rules: &Rules,
+    parts: &[Part],
+    commands: &[String],
+    decision: Action,
+) -> String {
+    let bold = anstyle::Style::new().bold();
+    let target = output::harmless(&args.target);
+    let mut text = format!("{bold}{decision}{bold:#}  {} {target}\n", args.operation);
+    if commands.len() > 1 {
+        let _ = writeln!(text, "it would run:");
+        for command in commands {
+            let _ = writeln!(text, "  {}", output::harmless(command));
+        }
+    }
+    for part in parts {
+        let access = part.access.to_string();
+        for vote in part.verdict.votes() {
+            let _ = write!(text, "  {}: {vote}", output::harmless(&access));
+            if let Some(place) = place::of(vote, rules) {
+                let _ = write!(text, " [{place}]");
+            }
+            text.push('\n');
+        }
+    }
+    if let Some(question) = question(parts, decision) {
+        let _ = writeln!(text, "somebody would be asked:");
+        for line in question.lines() {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    text
+}
+
+fn as_json(
+    args: &Args,
+    rules: &Rules,
+    parts: &[Part],
+    commands: &[String],
+    decision: Action,
+) -> Value {
+    let votes = parts.iter().flat_map(|part| {
+        let votes = part.verdict.votes();
+        votes.map(|vote| vote_json(&part.access, vote, rules))
+    });
+    json!({
+        "rules": source_json(&rules.source),
+        "operation": args.operation.as_str(),
+        "target": args.target,
+        "to": args.to,
+        "decision": decision.as_str(),
+        "commands": commands,
+        "votes": votes.collect::<Vec<Value>>(),
+        "question": question(parts, decision),
+    })
+}
+
+fn source_json(source: &Source) -> Value {
+    match source {
+        Source::Preset(preset) => json!({"preset": preset.name()}),
+        Source::File(path, _) => json!({"file": path}),
+        Source::Config => Value::Null,
+    }
+}
+
+fn vote_json(access: &Access, vote: &Vote, rules: &Rules) -> Value {
+    let rule = match &vote.why {
+        Why::Rule(rule) => json!({
+            "section": rule.op.as_str(),
+            "number": rule.index + 1,
+            "pattern": rule.pattern,
+            "description": rule.description,
+        }),
+        _ => Value::Null,
+    };
+    let target = match &access.target {
+        Target::Path(path) => path.as_str(),
+        Target::Command(line) => line,
+    };
+    json!({
+        "operation": access.op.as_str(),
+        "target": target,
+        "layer": vote.layer.to_string(),
+        "action": vote.action.as_str(),
+        "why": vote.to_string(),
+        "rule": rule,
+        "line": place::line(vote, rules),
+    })
+}

@@ -1,0 +1,155 @@
+//! What the kernel and the disk can do. Everything is tried rather than looked up.
+
+use std::path::Path;
+
+use backend_core::ops::Command;
+use backend_core::{Backend as _, BackendExt as _, Containment, Sandbox as _};
+use backend_local::{Commands, Confinement, Landlock, Limits, LocalBackend};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
+use rustix::process::PidfdFlags;
+
+use super::Finding;
+use crate::backend::WORKSPACE;
+use crate::signals;
+
+pub(super) async fn findings() -> Vec<Finding> {
+    let place = match tempfile::tempdir() {
+        Ok(place) => place,
+        Err(error) => {
+            let finding = Finding::new("temporary files", "trying things out").needed();
+            let fix = "make room there, or set TMPDIR to a directory that can be written";
+            return vec![finding.missing(error.to_string(), fix)];
+        }
+    };
+    let place = place.path();
+    signals::temporary(place);
+    vec![
+        workspace(),
+        files(place).await,
+        commands(place).await,
+        openat2(),
+        pidfd(),
+        confinement(place).await,
+        limits(place).await,
+    ]
+}
+
+/// Whether the default directory can be used.
+fn workspace() -> Finding {
+    let finding = Finding::new("workspace", "the directory that is used by default").needed();
+    let (path, is_there) = match Path::new(WORKSPACE).is_dir() {
+        true => (WORKSPACE, true),
+        false => (".", false),
+    };
+    let writable = rustix::fs::accessat(
+        CWD,
+        path,
+        rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK,
+        AtFlags::EACCESS,
+    );
+    match (writable, is_there) {
+        (Ok(()), true) => finding.ok(format!("{WORKSPACE} is there and can be written")),
+        (Ok(()), false) => finding.ok(format!("{WORKSPACE} will be created here")),
+        (Err(error), _) => finding.missing(
+            format!("{path} cannot be written: {error}"),
+            "go to a directory of your own, or use --backend local:DIR",
+        ),
+    }
+}
+
+async fn files(place: &Path) -> Finding {
+    let finding = Finding::new("files", "reading, writing and searching a directory").needed();
+    let tried = async {
+        let backend = LocalBackend::builder(place).open()?;
+        backend.write_file("file", "text").await?;
+        backend.read_string("file").await
+    };
+    match tried.await {
+        Ok(_) => finding.ok("works"),
+        Err(error) => finding.missing(error.chain().to_string(), "make room, or set TMPDIR"),
+    }
+}
+
+async fn commands(place: &Path) -> Finding {
+    let finding = Finding::new("commands", "running commands that leave nothing behind").needed();
+    match attempt(place, Commands::new()).await {
+        Ok(Containment::Supervised) => finding.ok("works, under a supervisor"),
+        Ok(other) => finding.missing(
+            format!("commands run, but without a supervisor ({other:?})"),
+            "mount /proc, and let this program start itself again",
+        ),
+        Err(error) => finding.missing(error, "install /bin/sh, and mount /proc"),
+    }
+}
+
+fn openat2() -> Finding {
+    let finding = Finding::new("openat2", "fast paths that cannot leave the directory");
+    let opened = rustix::fs::openat2(
+        CWD,
+        ".",
+        OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+        ResolveFlags::BENEATH,
+    );
+    match opened {
+        Ok(_) => finding.ok("works"),
+        Err(error) => finding.missing(
+            format!("{error}; paths are followed step by step instead, as safely"),
+            "Linux 5.6 or newer, and a seccomp profile that passes openat2",
+        ),
+    }
+}
+
+fn pidfd() -> Finding {
+    let finding = Finding::new("pidfd", "ending exactly the right processes");
+    match rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()) {
+        Ok(_) => finding.ok("works"),
+        Err(error) => finding.missing(
+            format!("{error}; processes are told apart by number and start time instead"),
+            "Linux 5.3 or newer, and a seccomp profile that passes pidfd_open",
+        ),
+    }
+}
+
+async fn confinement(place: &Path) -> Finding {
+    let finding = Finding::new(
+        "landlock",
+        "commands that cannot leave the directory either",
+    );
+    let confined = Commands::new().confinement(Confinement::Landlock(Landlock::new()));
+    match attempt(place, confined).await {
+        Ok(_) => finding.ok("works; switch it on with confinement = \"landlock\" under [local]"),
+        Err(error) => finding.missing(
+            error,
+            "Linux 6.12 or newer with landlock among its lsm=, and in a container a seccomp \
+             profile that passes landlock_*; or run agentbox in a container of its own",
+        ),
+    }
+}
+
+async fn limits(place: &Path) -> Finding {
+    let finding = Finding::new("limits", "commands that cannot use everything up");
+    let limited = Commands::new().limits(Limits::default().processes(64).cpu_seconds(60));
+    match attempt(place, limited).await {
+        Ok(_) => finding.ok("works; set processes, memory_bytes and others under [local]"),
+        Err(error) => finding.missing(
+            error,
+            "a user that is not root, or a cgroup with the pids controller that may be written",
+        ),
+    }
+}
+
+/// Runs `true`.
+async fn attempt(place: &Path, commands: Commands) -> Result<Containment, String> {
+    let builder = LocalBackend::builder(place).enable_execute(true);
+    let backend = builder.commands(commands).open();
+    let backend = backend.map_err(|error| error.chain().to_string())?;
+    let done = backend.execute(Command::new("true")).await;
+    let containment = backend.info().containment;
+    let _ = backend.stop(backend_core::ops::StopMode::Purge).await;
+    match done {
+        Ok(done) if done.status.success() => Ok(containment),
+        Ok(done) => Err(format!("`true` failed: {}", done.status)),
+        Err(error) => Err(error.chain().to_string()),
+    }
+}

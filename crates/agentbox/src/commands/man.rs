@@ -1,0 +1,44 @@
+//! `agentbox man [DIR]`.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::CommandFactory as _;
+use clap_mangen::Man;
+
+use crate::cli::Cli;
+use crate::exit::Failure;
+use crate::output;
+
+/// Options of `man`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Where every command's page is written, such as ~/.local/share/man/man1.
+    directory: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    match &args.directory {
+        Some(directory) => write(directory).map_err(|error| {
+            Failure::environment(format!(
+                "the pages cannot be written to {}: {error}; give another directory",
+                directory.display()
+            ))
+        })?,
+        None => {
+            let mut page = Vec::new();
+            let rendered = Man::new(Cli::command()).render(&mut page);
+            rendered.map_err(anyhow::Error::from)?;
+            output::print(&String::from_utf8_lossy(&page))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(directory: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(directory)?;
+    // One page for each command of ours, none for the help about them.
+    let command = Cli::command().disable_help_subcommand(true);
+    clap_mangen::generate_to(command, directory)
+}

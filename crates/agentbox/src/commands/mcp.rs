@@ -1,0 +1,176 @@
+//! `agentbox mcp`: the tools for an MCP client.
+
+use std::io::IsTerminal as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use backend_core::{Backend, Error, ErrorKind};
+use console_mcp::{Connect, HttpSettings, ServeError, Settings, serve_http, serve_stdio};
+use console_tools::Toolset;
+
+use crate::app::{self, App};
+use crate::config::read_text;
+use crate::exit::Failure;
+use crate::output;
+use crate::signals::Interrupts;
+
+/// Options of `mcp`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Serves streamable HTTP at this address, such as 127.0.0.1:8000, instead of
+    /// standard input and output.
+    #[arg(long, value_name = "ADDRESS")]
+    http: Option<SocketAddr>,
+    /// The file with the token that every HTTP request must carry.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// A web origin that may send requests; can be given more than once.
+    #[arg(long = "origin", value_name = "ORIGIN")]
+    origins: Vec<String>,
+}
+
+/// Makes a backend of its own for every client.
+#[derive(Debug)]
+struct Clients {
+    app: App,
+    /// The first is opened before anybody asks: what is wrong is said at once.
+    first: Mutex<Option<Toolset>>,
+    opened: Mutex<Vec<std::sync::Weak<dyn Backend>>>,
+}
+
+impl Clients {
+    async fn open(&self) -> Result<Toolset, Failure> {
+        let backend = self.app.open().await?;
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.retain(|backend| backend.strong_count() > 0);
+        opened.push(Arc::downgrade(&backend));
+        drop(opened);
+        Ok(self.app.toolset(&backend).build()?)
+    }
+
+    /// Ends the commands of whoever is still there.
+    async fn stop(&self) {
+        let opened =
+            std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner));
+        let opened = opened.iter().filter_map(std::sync::Weak::upgrade);
+        let stops = opened.map(|backend| async move { app::stop(backend.as_ref()).await });
+        futures::future::join_all(stops).await;
+    }
+}
+
+#[async_trait]
+impl Connect for Clients {
+    async fn connect(&self) -> backend_core::Result<Toolset> {
+        let first = self
+            .first
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        match first {
+            Some(toolset) => Ok(toolset),
+            None => self.open().await.map_err(|failure| {
+                let kind = match failure.is_usage() {
+                    true => ErrorKind::Config,
+                    false => ErrorKind::Unavailable,
+                };
+                Error::new(kind, failure.to_string())
+            }),
+        }
+    }
+}
+
+pub(crate) async fn run(app: App, args: Args) -> Result<ExitCode, Failure> {
+    let interrupts = Interrupts::watch()?;
+    let http = http(&app, args)?;
+    let clients = Arc::new(Clients {
+        app,
+        first: Mutex::default(),
+        opened: Mutex::default(),
+    });
+    let first = match interrupts.unless(clients.open()).await {
+        Ok(opened) => opened?,
+        Err(_) => return Ok(ExitCode::SUCCESS),
+    };
+    *clients.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(first);
+    if http.is_none() && std::io::stdin().is_terminal() {
+        output::note(
+            "agentbox: waiting for an MCP client on standard input; a person uses `agentbox`, \
+             and a client's configuration is printed by `agentbox mcp-config CLIENT`",
+        );
+    }
+    let connect = Arc::clone(&clients) as Arc<dyn Connect>;
+    let mut settings = Settings::default();
+    settings.host_root = clients.app.wanted.host_root();
+    let served = match http {
+        None => interrupts
+            .unless(serve_stdio(connect, settings))
+            .await
+            .unwrap_or(Ok(())),
+        Some(http) => serve(connect, settings, http, &interrupts).await,
+    };
+    clients.stop().await;
+    match served {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) => Err(Failure::environment(format!("the server ended: {error}"))),
+    }
+}
+
+async fn serve(
+    connect: Arc<dyn Connect>,
+    settings: Settings,
+    http: HttpSettings,
+    interrupts: &Interrupts,
+) -> Result<(), ServeError> {
+    let ended = interrupts.clone();
+    let shutdown = async move {
+        ended.wait().await;
+    };
+    let ready = |address: SocketAddr| {
+        output::note(&format!(
+            "agentbox: listening on http://{address}/mcp; end with Ctrl-C"
+        ));
+    };
+    serve_http(connect, settings, http, ready, shutdown).await
+}
+
+/// What is asked for HTTP, if it is.
+fn http(app: &App, args: Args) -> Result<Option<HttpSettings>, Failure> {
+    let config = &app.config.mcp;
+    let Some(address) = args.http.or(config.http) else {
+        return match args.token_file.is_some() || !args.origins.is_empty() {
+            true => Err(Failure::usage(
+                "--token-file and --origin are for HTTP; give --http ADDRESS as well",
+            )),
+            false => Ok(None),
+        };
+    };
+    let mut http = HttpSettings::new(address);
+    let file = args.token_file.as_ref().or(config.token_file.as_ref());
+    http.token = file.map(|file| token(file)).transpose()?;
+    if http.token.is_none() && !address.ip().is_loopback() {
+        return Err(Failure::usage(format!(
+            "{address} can be reached from other machines; give --token-file FILE, or listen on 127.0.0.1"
+        )));
+    }
+    http.origins = match args.origins.is_empty() {
+        true => config.origins.clone(),
+        false => args.origins,
+    };
+    Ok(Some(http))
+}
+
+fn token(file: &Path) -> Result<String, Failure> {
+    let text = read_text(file, "token file")?;
+    let token = text.trim();
+    let sound = token.len() >= 16 && token.bytes().all(|byte| byte.is_ascii_graphic());
+    match sound {
+        true => Ok(token.to_owned()),
+        false => Err(Failure::usage(format!(
+            "{} holds no token; write one line of at least 16 letters and digits to it",
+            file.display()
+        ))),
+    }
+}

@@ -1,0 +1,172 @@
+//! `agentbox run -- CMD`: a command in the sandbox, with live output.
+
+use std::io::ErrorKind;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use backend_core::ops::{Command, CommandStatus, Event};
+use backend_core::{Backend, EventStream};
+use futures::StreamExt as _;
+use permissions::Guarded;
+use tokio::io::{AsyncWriteExt as _, Stderr, Stdout};
+
+use crate::app::{self, App};
+use crate::approval;
+use crate::exit::{self, Failure};
+use crate::output;
+use crate::signals::Interrupts;
+
+/// A reader that has gone ends the command, as it would anywhere.
+const SIGPIPE: i32 = 13;
+
+/// Options of `run`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Seconds that the command may run; then it ends with code 124.
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<f64>,
+    /// The program and its arguments; for pipes and the like, sh -c 'LINE'. Its
+    /// standard input is empty.
+    #[arg(required = true, last = true, value_name = "CMD")]
+    command: Vec<String>,
+}
+
+pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
+    let interrupts = Interrupts::watch()?;
+    let timeout = timeout(args.timeout.or(app.config.run.timeout))?;
+    let own = |failure: Failure| match failure.is_usage() {
+        true => failure,
+        false => failure.code(exit::NOT_RUN),
+    };
+    let backend = match interrupts.unless(app.open()).await {
+        Ok(opened) => opened.map_err(own)?,
+        Err(code) => return Ok(ExitCode::from(code)),
+    };
+    // Output goes by as it comes: how much it is does not matter.
+    let command = Command::new(line(&args.command))
+        .timeout(timeout)
+        .hard_output_bytes(u64::MAX);
+    let guarded = Guarded::builder(Arc::clone(&backend))
+        .policy(app.policy(&backend.working_dir()))
+        .approver(approval::terminal())
+        .build();
+    let ran = interrupts.unless(follow(&guarded, command)).await;
+    app::stop(backend.as_ref()).await;
+    match ran {
+        Ok(code) => Ok(ExitCode::from(code.map_err(own)?)),
+        Err(code) => Ok(ExitCode::from(code)),
+    }
+}
+
+fn timeout(seconds: Option<f64>) -> Result<Option<Duration>, Failure> {
+    let Some(seconds) = seconds else {
+        return Ok(None);
+    };
+    let time = Duration::try_from_secs_f64(seconds).ok();
+    let time = time.filter(|time| !time.is_zero());
+    time.map(Some).ok_or_else(|| {
+        Failure::usage(format!(
+            "{seconds} is no time; give seconds, or leave --timeout out"
+        ))
+    })
+}
+
+/// The arguments as a command line that means exactly them.
+fn line(arguments: &[String]) -> String {
+    let quoted: Vec<String> = arguments.iter().map(|word| quoted(word)).collect();
+    quoted.join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:@%+".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+/// Runs it and passes on what it prints.
+async fn follow(backend: &dyn Backend, command: Command) -> Result<u8, Failure> {
+    let sandbox = backend.as_sandbox().ok_or_else(|| {
+        Failure::environment("this backend runs no commands; use --backend local:DIR")
+    })?;
+    let events = sandbox.stream(command).await?;
+    pass_on(events).await
+}
+
+async fn pass_on(mut events: EventStream) -> Result<u8, Failure> {
+    let (mut out, mut err) = (tokio::io::stdout(), tokio::io::stderr());
+    while let Some(event) = events.next().await {
+        let written = match event? {
+            Event::Stdout(bytes) => to_stdout(&mut out, &bytes).await,
+            Event::Stderr(bytes) => to_stderr(&mut err, &bytes).await,
+            Event::Ended(outcome) => return Ok(code(outcome.status)),
+            _ => Ok(()),
+        };
+        match written {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                return Ok(exit::signalled(SIGPIPE));
+            }
+            Err(error) => {
+                return Err(Failure::environment(format!(
+                    "the command's output cannot be written: {error}; make room or write elsewhere"
+                )));
+            }
+        }
+    }
+    Err(Failure::environment(
+        "the command ended and nobody told how; try again",
+    ))
+}
+
+async fn to_stdout(out: &mut Stdout, bytes: &[u8]) -> std::io::Result<()> {
+    out.write_all(bytes).await?;
+    out.flush().await
+}
+
+async fn to_stderr(err: &mut Stderr, bytes: &[u8]) -> std::io::Result<()> {
+    err.write_all(bytes).await?;
+    err.flush().await
+}
+
+fn code(status: CommandStatus) -> u8 {
+    match status {
+        CommandStatus::Exited(code) => u8::try_from(code).unwrap_or(u8::MAX),
+        CommandStatus::Signalled(signal) => exit::signalled(signal),
+        CommandStatus::TimedOut => {
+            output::note("agentbox: the command's time ran out");
+            exit::TIMED_OUT
+        }
+        status => {
+            output::note(&format!(
+                "agentbox: the command did not end by itself: {status}"
+            ));
+            exit::NOT_RUN
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_stay_what_they_are() {
+        let words = ["echo", "a b", "$HOME", "it's", "", "--x=1"].map(str::to_owned);
+        assert_eq!(line(&words), r"echo 'a b' '$HOME' 'it'\''s' '' '--x=1'");
+    }
+
+    #[test]
+    fn times_are_positive() {
+        assert_eq!(timeout(None).unwrap(), None);
+        assert_eq!(
+            timeout(Some(0.5)).unwrap(),
+            Some(Duration::from_millis(500))
+        );
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300] {
+            assert!(timeout(Some(bad)).unwrap_err().is_usage());
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! `agentbox tools`: what a model would be offered.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use console_tools::Definitions;
+
+use crate::app::App;
+use crate::exit::Failure;
+use crate::output;
+
+/// Options of `tools`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Prints descriptions and schemas as JSON.
+    #[arg(long)]
+    json: bool,
+    /// In whose shape the JSON is; implies --json.
+    #[arg(long, value_enum)]
+    shape: Option<Shape>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Shape {
+    /// The tools of an MCP server.
+    Mcp,
+    /// The tools of OpenAI's chat completions.
+    Openai,
+    /// The tools of OpenAI's responses.
+    OpenaiResponses,
+    /// The tools of Anthropic's messages.
+    Anthropic,
+}
+
+pub(crate) async fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
+    let backend = app.open().await?;
+    let definitions = app.toolset(&backend).build()?.definitions();
+    if args.json || args.shape.is_some() {
+        let shaped = match args.shape.unwrap_or(Shape::Mcp) {
+            Shape::Mcp => definitions.mcp(),
+            Shape::Openai => definitions.openai(),
+            Shape::OpenaiResponses => definitions.openai_responses(),
+            Shape::Anthropic => definitions.anthropic(),
+        };
+        output::print_json(&shaped)?;
+    } else {
+        output::print(&listed(&definitions))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn listed(definitions: &Definitions) -> String {
+    let width = definitions.iter().map(|tool| tool.name.len()).max();
+    let width = width.unwrap_or_default();
+    let bold = anstyle::Style::new().bold();
+    let mut text = String::new();
+    for tool in definitions.iter() {
+        let name = &tool.name;
+        let first = first_sentence(&tool.description);
+        let asks = if tool.asks { " (asks)" } else { "" };
+        let _ = writeln!(text, "{bold}{name:width$}{bold:#}  {first}{asks}");
+    }
+    text
+}
+
+fn first_sentence(description: &str) -> &str {
+    let line = description.lines().next().unwrap_or_default();
+    let first = line.split_once(". ").map_or(line, |(first, _)| first);
+    first.trim_end_matches('.')
+}

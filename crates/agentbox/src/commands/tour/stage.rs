@@ -1,0 +1,117 @@
+//! Where the tour takes place: what is said, what is called, what is answered.
+
+use std::fmt::Write as _;
+use std::io::{BufRead as _, IsTerminal as _};
+use std::sync::Arc;
+
+use anstyle::{AnsiColor, Style};
+use backend_local::LocalBackend;
+use console_tools::{Chat, EditFormat, Options, Reply, Toolset};
+use permissions::Preset;
+use permissions::approval::{Answer, Interactive};
+use serde_json::Value;
+
+use crate::exit::Failure;
+use crate::output;
+
+/// Most lines of a reply that are shown.
+const SHOWN_LINES: usize = 16;
+
+/// The stage.
+#[derive(Debug)]
+pub(super) struct Stage {
+    backend: LocalBackend,
+    /// Whether somebody is there to press Enter.
+    waits: bool,
+    steps: usize,
+}
+
+impl Stage {
+    pub(super) fn new(backend: LocalBackend, waits: bool) -> Self {
+        let terminals = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+        Self {
+            backend,
+            waits: waits && terminals,
+            steps: 0,
+        }
+    }
+
+    /// Tools that ask nobody.
+    pub(super) fn free(&self, edit_format: EditFormat) -> Result<Chat, Failure> {
+        let mut options = Options::default();
+        options.require_execute_approval = false;
+        options.edit_format = edit_format;
+        let toolset = Toolset::builder(Arc::new(self.backend.clone())).options(options);
+        Ok(toolset.build()?.conversation("tour"))
+    }
+
+    /// Tools that ask before they change something. The tour answers.
+    pub(super) fn asking(&self) -> Result<Chat, Failure> {
+        let person = Interactive::new(async |question| {
+            let style = AnsiColor::Yellow.on_default();
+            let mut text = String::new();
+            for line in question.to_string().lines() {
+                let _ = writeln!(text, "    {style}? {line}{style:#}");
+            }
+            let _ = writeln!(text, "    {style}? (the tour answers yes){style:#}");
+            let _ = output::print(&text);
+            Ok(Answer::yes())
+        });
+        let toolset = Toolset::builder(Arc::new(self.backend.clone()))
+            .ruleset(Preset::Default.ruleset())
+            .approver(person);
+        Ok(toolset.build()?.conversation("tour"))
+    }
+
+    /// Begins the next step.
+    pub(super) async fn step(&mut self, title: &str, text: &str) -> Result<(), Failure> {
+        if self.steps > 0 {
+            self.pause().await?;
+        }
+        self.steps += 1;
+        let (bold, number) = (Style::new().bold(), self.steps);
+        output::print(&format!("\n{bold}{number}. {title}{bold:#}\n{text}\n"))
+    }
+
+    /// Calls a tool and shows both sides.
+    pub(super) async fn call(
+        &self,
+        chat: &Chat,
+        tool: &str,
+        arguments: Value,
+    ) -> Result<Reply, Failure> {
+        let call = AnsiColor::Cyan.on_default();
+        output::print(&format!("\n  {call}> {tool} {arguments}{call:#}\n"))?;
+        let reply = chat.call(tool, arguments).await;
+        let style = match reply.is_success() {
+            true => Style::new(),
+            false => AnsiColor::Red.on_default(),
+        };
+        let mut text = String::new();
+        let lines: Vec<&str> = reply.text.lines().collect();
+        for line in lines.iter().take(SHOWN_LINES) {
+            let _ = writeln!(text, "    {style}{}{style:#}", output::harmless(line));
+        }
+        if lines.len() > SHOWN_LINES {
+            let _ = writeln!(text, "    [{} more lines]", lines.len() - SHOWN_LINES);
+        }
+        output::print(&text)?;
+        Ok(reply)
+    }
+
+    /// Waits for Enter, if somebody is there.
+    async fn pause(&self) -> Result<(), Failure> {
+        if !self.waits {
+            return Ok(());
+        }
+        let dim = Style::new().dimmed();
+        output::print(&format!("\n{dim}[Enter]{dim:#}\n"))?;
+        let read = tokio::task::spawn_blocking(|| {
+            let mut line = String::new();
+            std::io::stdin().lock().read_line(&mut line)
+        });
+        // Whoever cannot press Enter gets the rest at once.
+        let _ = read.await;
+        Ok(())
+    }
+}

@@ -1,0 +1,157 @@
+//! What is configured: flags over variables over a file over defaults.
+//!
+//! All four are tables with the same keys. Nothing that is not known is passed
+//! over: a misspelt `permissions` would allow everything.
+
+mod keys;
+mod layers;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use console_tools::Options;
+use permissions::tool::ToolSettings;
+use serde::Deserialize;
+use toml::{Table, Value};
+
+pub(crate) use self::layers::{place, read_text};
+use crate::backend::KINDS;
+use crate::exit::Failure;
+
+/// Everything that can be configured.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Config {
+    pub(crate) backend: Option<String>,
+    /// A preset's name, a file's path, or rules written out.
+    pub(crate) permissions: Option<Value>,
+    pub(crate) log: Option<String>,
+    pub(crate) options: Options,
+    /// What is set for single tools.
+    #[serde(default)]
+    pub(crate) tools: ToolSettings,
+    #[serde(default)]
+    pub(crate) run: Run,
+    #[serde(default)]
+    pub(crate) mcp: Mcp,
+    /// What is set for each kind of backend, by its name.
+    #[serde(skip)]
+    pub(crate) backends: BTreeMap<&'static str, Table>,
+    /// The file that was read.
+    #[serde(skip)]
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// Options of `agentbox run`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Run {
+    /// Seconds that a command may run.
+    pub(crate) timeout: Option<f64>,
+}
+
+/// Options of `agentbox mcp`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Mcp {
+    /// Where to listen, instead of standard input.
+    pub(crate) http: Option<SocketAddr>,
+    /// The file with the bearer token.
+    pub(crate) token_file: Option<PathBuf>,
+    /// Web origins that may send requests.
+    pub(crate) origins: Vec<String>,
+}
+
+impl Config {
+    /// Puts the layers together.
+    pub(crate) fn load(
+        flags: Table,
+        file: Option<PathBuf>,
+        variables: impl Iterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, Failure> {
+        let variables: Vec<_> = variables.collect();
+        let known = keys::known();
+        let mut environment = layers::environment(&variables, &known)?;
+        let named = environment.remove("config");
+        let named = file.or_else(|| named.as_ref().and_then(Value::as_str).map(PathBuf::from));
+        let file = match named {
+            Some(file) => Some(file),
+            None => usual_place(&variables).filter(|file| file.is_file()),
+        };
+        let mut table = defaults()?;
+        let mut config = read(table.clone(), "the defaults")?;
+        if let Some(file) = &file {
+            let whose = format!("the config file {}", file.display());
+            layers::merge(&mut table, layers::file(file, &known)?);
+            config = read(table.clone(), &whose)?;
+        }
+        if !environment.is_empty() {
+            layers::merge(&mut table, environment);
+            config = read(table.clone(), "the environment (AGENTBOX_*)")?;
+        }
+        if !flags.is_empty() {
+            layers::merge(&mut table, layers::aliased(flags, "the command line")?);
+            config = read(table, "the command line")?;
+        }
+        config.file = file;
+        Ok(config)
+    }
+}
+
+/// The program's defaults. They are the library's, but a person who starts a
+/// program has decided to let the model work: commands do not ask, and files can
+/// be moved and looked at.
+fn defaults() -> Result<Table, Failure> {
+    let mut options = Options::default();
+    options.require_execute_approval = false;
+    options.include_file_operations = true;
+    options.image_support = true;
+    options.document_support = true;
+    let options = Table::try_from(options);
+    let options = options.map_err(|error| Failure::environment(error.to_string()))?;
+    Ok(Table::from_iter([("options".to_owned(), options.into())]))
+}
+
+fn read(mut table: Table, whose: &str) -> Result<Config, Failure> {
+    let mut backends = BTreeMap::new();
+    for kind in KINDS {
+        match table.remove(kind.name) {
+            None => {}
+            Some(Value::Table(settings)) => drop(backends.insert(kind.name, settings)),
+            Some(_) => {
+                return Err(Failure::usage(format!(
+                    "{whose} gives {:?} something that is no table; write [{}]",
+                    kind.name, kind.name
+                )));
+            }
+        }
+    }
+    let mut config: Config = table.try_into().map_err(|error: toml::de::Error| {
+        let what = error.to_string();
+        let what: Vec<&str> = what.lines().map(str::trim).collect();
+        Failure::usage(format!(
+            "{whose} is wrong: {}; correct it there",
+            what.join(" ").trim()
+        ))
+    })?;
+    config.backends = backends;
+    Ok(config)
+}
+
+/// Where the config file usually is.
+fn usual_place(variables: &[(OsString, OsString)]) -> Option<PathBuf> {
+    let variable = |wanted: &str| {
+        let mut found = variables.iter().filter(|(name, _)| name == wanted);
+        let (_, value) = found.next()?;
+        let path = Path::new(value);
+        path.is_absolute().then(|| path.to_path_buf())
+    };
+    let directory = variable("XDG_CONFIG_HOME").or_else(|| Some(variable("HOME")?.join(".config")));
+    Some(directory?.join("agentbox").join("config.toml"))
+}
+
+#[cfg(test)]
+#[path = "config/config_tests.rs"]
+mod tests;

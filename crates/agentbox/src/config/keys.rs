@@ -1,0 +1,147 @@
+//! The names of everything that can be configured.
+
+use console_tools::Options;
+use toml::{Table, Value};
+
+use crate::backend::KINDS;
+
+/// What is not an option of the toolset.
+const OWN: &[&str] = &[
+    "backend",
+    "config",
+    "log",
+    "mcp.http",
+    "mcp.origins",
+    "mcp.token_file",
+    "permissions",
+    "run.timeout",
+    "tools",
+];
+
+/// Short names of options that have a flag, and what they stand for.
+pub(super) const ALIASES: &[(&str, &str)] =
+    &[("edit_format", "edit_format"), ("profile", "profile")];
+
+/// Tables whose keys are anybody's.
+const FREE: &[&str] = &["options.descriptions", "permissions", "tools"];
+
+/// Variables that begin like ours and are somebody else's: the mark of a command
+/// and the place of a supervisor.
+const FOREIGN: &[&str] = &["AGENTBOX_COMMAND", "AGENTBOX_SUPERVISOR"];
+
+const PREFIX: &str = "AGENTBOX_";
+
+/// Every key, with dots.
+#[derive(Debug)]
+pub(super) struct Known(Vec<String>);
+
+pub(super) fn known() -> Known {
+    let mut keys: Vec<String> = OWN.iter().map(|key| (*key).to_owned()).collect();
+    keys.extend(ALIASES.iter().map(|(key, _)| (*key).to_owned()));
+    for kind in KINDS {
+        keys.extend(kind.keys.iter().map(|key| format!("{}.{key}", kind.name)));
+    }
+    if let Ok(options) = Table::try_from(Options::default()) {
+        add("options", &options, &mut keys);
+    }
+    keys.sort();
+    Known(keys)
+}
+
+fn add(above: &str, table: &Table, keys: &mut Vec<String>) {
+    for (key, value) in table {
+        let key = format!("{above}.{key}");
+        match value {
+            Value::Table(inner) if !FREE.contains(&key.as_str()) => add(&key, inner, keys),
+            _ => keys.push(key),
+        }
+    }
+}
+
+impl Known {
+    /// The first key of a file that there is not.
+    pub(super) fn unknown(&self, table: &Table) -> Option<String> {
+        self.unknown_beneath("", table)
+    }
+
+    fn unknown_beneath(&self, above: &str, table: &Table) -> Option<String> {
+        for (key, value) in table {
+            let key = match above.is_empty() {
+                true => key.clone(),
+                false => format!("{above}.{key}"),
+            };
+            let beneath = format!("{key}.");
+            let found = match value {
+                Value::Table(inner) if self.0.iter().any(|known| known.starts_with(&beneath)) => {
+                    self.unknown_beneath(&key, inner)
+                }
+                _ if self.0.contains(&key) && key != "config" => None,
+                // Something that should be a table: what reads it says so.
+                _ if self.0.iter().any(|known| known.starts_with(&beneath)) => None,
+                _ => Some(key),
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
+    /// The key that a variable sets: `None` for a variable that is not ours.
+    pub(super) fn of_variable(&self, name: &str) -> Option<Result<&str, String>> {
+        if !name.starts_with(PREFIX) || FOREIGN.contains(&name) {
+            return None;
+        }
+        let found = self.0.iter().find(|key| variable(key) == name);
+        Some(match found {
+            Some(key) => Ok(key),
+            None => Err(format!(
+                "no option has the variable {name}{}; unset it or correct its name",
+                meant(name, self.0.iter().map(|key| variable(key)))
+            )),
+        })
+    }
+
+    /// `, did you mean X?` for a key that there is not.
+    pub(super) fn meant(&self, key: &str) -> String {
+        meant(key, self.0.iter().cloned())
+    }
+}
+
+fn variable(key: &str) -> String {
+    format!("{PREFIX}{}", key.replace('.', "_").to_ascii_uppercase())
+}
+
+/// The most similar name, if it is similar at all.
+fn meant(name: &str, known: impl Iterator<Item = String>) -> String {
+    // A key may also stand in the wrong table.
+    let likeness = |known: &str| {
+        let last = |key: &str| key.rsplit('.').next().map(str::to_owned);
+        let whole = strsim::jaro_winkler(name, known);
+        match (last(name), last(known)) {
+            (Some(one), Some(two)) => whole.max(strsim::jaro_winkler(&one, &two) - 0.01),
+            _ => whole,
+        }
+    };
+    let scored = known.map(|known| (likeness(&known), known));
+    let best = scored.max_by(|one, two| one.0.total_cmp(&two.0));
+    match best {
+        Some((score, best)) if score > 0.8 => format!(", did you mean {best}?"),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_has_a_variable_of_its_own() {
+        let Known(keys) = known();
+        let mut variables: Vec<String> = keys.iter().map(|key| variable(key)).collect();
+        variables.sort();
+        variables.dedup();
+        assert_eq!(variables.len(), keys.len());
+        assert!(keys.len() > 50, "the options are among them");
+    }
+}

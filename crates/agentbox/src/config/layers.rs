@@ -1,0 +1,170 @@
+//! The layers: where values come from, and how they lie over each other.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use permissions::Preset;
+use toml::{Table, Value};
+
+use super::keys::{ALIASES, Known};
+use crate::backend;
+use crate::exit::Failure;
+
+/// Largest config file that is read.
+const FILE_BYTES: u64 = 1024 * 1024;
+
+/// Lays `over` over `table`: tables are merged, anything else is replaced.
+pub(super) fn merge(table: &mut Table, over: Table) {
+    for (key, value) in over {
+        match (table.get_mut(&key), value) {
+            (Some(Value::Table(below)), Value::Table(over)) => merge(below, over),
+            (_, value) => drop(table.insert(key, value)),
+        }
+    }
+}
+
+/// The config file.
+pub(super) fn file(path: &Path, known: &Known) -> Result<Table, Failure> {
+    let shown = path.display();
+    let text = read_text(path, "config file")?;
+    let table: Table = toml::from_str(&text).map_err(|error: toml::de::Error| {
+        let start = error.span().map_or(0, |span| span.start);
+        let before = text.get(..start).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        Failure::usage(format!(
+            "{shown}:{line}: {}; correct it there",
+            error.message()
+        ))
+    })?;
+    if let Some(key) = known.unknown(&table) {
+        let meant = known.meant(&key);
+        return Err(Failure::usage(format!(
+            "{shown}: there is no option {key}{meant}; remove it or correct its name"
+        )));
+    }
+    let mut table = aliased(table, &shown.to_string())?;
+    let here = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    if let Some(directory) = here.parent() {
+        rebase(&mut table, directory)?;
+    }
+    Ok(table)
+}
+
+/// A text file of bounded size.
+pub(crate) fn read_text(path: &Path, what: &str) -> Result<String, Failure> {
+    use std::io::Read as _;
+    let shown = path.display();
+    let cannot = |error: std::io::Error| {
+        Failure::usage(format!(
+            "the {what} {shown} cannot be read: {error}; give another"
+        ))
+    };
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(cannot)?;
+    file.take(FILE_BYTES + 1)
+        .read_to_string(&mut text)
+        .map_err(cannot)?;
+    match text.len() as u64 > FILE_BYTES {
+        true => Err(Failure::usage(format!(
+            "the {what} {shown} has more than {FILE_BYTES} bytes; give another"
+        ))),
+        false => Ok(text),
+    }
+}
+
+/// Relative paths in a file start where the file is.
+fn rebase(table: &mut Table, directory: &Path) -> Result<(), Failure> {
+    if let Some(Value::String(spec)) = table.get_mut("backend") {
+        *spec = backend::absolute(spec, directory)?;
+    }
+    if let Some(Value::String(rules)) = table.get_mut("permissions")
+        && rules.parse::<Preset>().is_err()
+    {
+        *rules = place(rules, directory).to_string_lossy().into_owned();
+    }
+    let mcp = table.get_mut("mcp").and_then(Value::as_table_mut);
+    if let Some(Value::String(token)) = mcp.and_then(|mcp| mcp.get_mut("token_file")) {
+        *token = place(token, directory).to_string_lossy().into_owned();
+    }
+    Ok(())
+}
+
+/// The path that somebody wrote, beneath a directory if it is relative. Shells do
+/// not expand `~` behind a colon, and nobody does in a file.
+pub(crate) fn place(path: &str, directory: &Path) -> PathBuf {
+    #[expect(clippy::disallowed_methods, reason = "this is the program")]
+    let home = || std::env::var_os("HOME").map(PathBuf::from);
+    let beneath = match path {
+        "~" => Some(""),
+        path => path.strip_prefix("~/"),
+    };
+    match beneath.zip(home()) {
+        Some((beneath, home)) => home.join(beneath),
+        None => directory.join(path),
+    }
+}
+
+/// The variables that are ours. Quotes around a text can be left out.
+pub(super) fn environment(
+    variables: &[(OsString, OsString)],
+    known: &Known,
+) -> Result<Table, Failure> {
+    let mut table = Table::new();
+    for (name, value) in variables {
+        let Some(name) = name.to_str() else { continue };
+        let Some(key) = known.of_variable(name) else {
+            continue;
+        };
+        let key = key.map_err(Failure::usage)?;
+        let value = value.to_str().filter(|value| !value.trim().is_empty());
+        let value = value.ok_or_else(|| {
+            Failure::usage(format!(
+                "{name} is empty or no text; unset it or give a value"
+            ))
+        })?;
+        put(&mut table, key, scalar(value));
+    }
+    aliased(table, "the environment (AGENTBOX_*)")
+}
+
+/// A number, a truth value or a list if it reads as one, else the text.
+fn scalar(text: &str) -> Value {
+    let read = toml::from_str::<Table>(&format!("value = {text}"));
+    let read = read.ok().filter(|table| table.len() == 1);
+    match read.and_then(|mut table| table.remove("value")) {
+        Some(Value::Datetime(_)) | None => Value::from(text),
+        Some(value) => value,
+    }
+}
+
+fn put(table: &mut Table, key: &str, value: Value) {
+    match key.split_once('.') {
+        None => drop(table.insert(key.to_owned(), value)),
+        Some((first, rest)) => {
+            let inner = table
+                .entry(first)
+                .or_insert_with(|| Value::Table(Table::new()));
+            if let Value::Table(inner) = inner {
+                put(inner, rest, value);
+            }
+        }
+    }
+}
+
+/// Puts what has a short name where it belongs.
+pub(super) fn aliased(mut table: Table, whose: &str) -> Result<Table, Failure> {
+    for (short, key) in ALIASES {
+        let Some(value) = table.remove(*short) else {
+            continue;
+        };
+        let key = format!("options.{key}");
+        let there = table.get("options").and_then(|options| options.get(short));
+        if there.is_some() {
+            return Err(Failure::usage(format!(
+                "{whose} sets {short} and {key}, which are one; remove one of them"
+            )));
+        }
+        put(&mut table, &key, value);
+    }
+    Ok(table)
+}

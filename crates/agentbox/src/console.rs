@@ -1,0 +1,353 @@
+//! The interactive console: a person uses the tools that a model would.
+
+mod ask;
+mod complete;
+mod help;
+mod language;
+mod reader;
+mod safe;
+mod schema;
+mod show;
+mod signals;
+mod words;
+
+use std::io::{self, IsTerminal as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use console_tools::{Chat, Definitions, ToolsetBuilder};
+use permissions::approval::Strict;
+use serde_json::Value;
+
+use language::{Request, Stop};
+use reader::{Input, Reader};
+use show::{Live, Screen, Style};
+use signals::{INTERRUPTED, Signal, Signals};
+
+/// What the console works with. The console sets the approver itself.
+#[derive(Debug)]
+pub(crate) struct Session {
+    builder: ToolsetBuilder,
+    backend: Option<String>,
+    history: Option<PathBuf>,
+}
+
+impl Session {
+    pub(crate) fn new(builder: ToolsetBuilder) -> Self {
+        Self {
+            builder,
+            backend: None,
+            history: default_history(),
+        }
+    }
+
+    /// Says where the files are, such as `local:DIR`; the prompt shows what stands
+    /// before the colon.
+    #[must_use]
+    pub(crate) fn backend(mut self, name: impl Into<String>) -> Self {
+        self.backend = Some(safe::text(&name.into()));
+        self
+    }
+
+    /// Keeps what was typed in this file, or nowhere. Without it, in the user's
+    /// directory for the state of programs.
+    #[must_use]
+    #[allow(dead_code, reason = "the configuration may not name a file")]
+    pub(crate) fn history(mut self, file: Option<PathBuf>) -> Self {
+        self.history = file;
+        self
+    }
+
+    fn prompt(&self) -> String {
+        let name = self.backend.as_deref().unwrap_or("agentbox");
+        let kind = name.split(':').next().unwrap_or(name);
+        format!("{kind}> ")
+    }
+}
+
+/// A variable of the environment that is not empty.
+#[allow(clippy::disallowed_methods, reason = "this is the program")]
+fn variable(name: &str) -> Option<std::ffi::OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+fn default_history() -> Option<PathBuf> {
+    let state = variable("XDG_STATE_HOME").map(PathBuf::from);
+    let home = || Some(PathBuf::from(variable("HOME")?).join(".local/state"));
+    let state = state.filter(|path| path.is_absolute()).or_else(home)?;
+    Some(state.join("agentbox/history"))
+}
+
+/// Talks until the person leaves. Without a terminal, does what the standard input
+/// says; the exit code then tells whether all of it worked.
+///
+/// # Errors
+///
+/// If the tools cannot be built, or the terminal or the backend cannot be used.
+pub(crate) async fn run(session: Session) -> anyhow::Result<ExitCode> {
+    let terminal = signals::Terminal::now();
+    let result = talk(session, terminal.clone()).await;
+    terminal.restore();
+    match result {
+        // Whoever read what we print has read enough.
+        Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
+        result => result,
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+async fn talk(session: Session, state: signals::Terminal) -> anyhow::Result<ExitCode> {
+    let terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let dumb = variable("TERM").is_none_or(|term| term == "dumb");
+    let screen = Screen {
+        terminal,
+        colour: terminal && !dumb && variable("NO_COLOR").is_none(),
+    };
+    let prompt = session.prompt();
+    let builder = match terminal {
+        true => session.builder.approver(ask::Person::new(screen)),
+        false => session.builder.approver(ask::Nobody),
+    };
+    let chat = builder.build()?.conversation("console");
+    let unasked = chat.approver(Strict);
+    if terminal {
+        screen.print(&greeting(session.backend.as_deref(), screen))?;
+    }
+    let typed = terminal.then(|| reader::Terminal {
+        prompt,
+        colour: screen.colour,
+        history: session.history,
+        chat: unasked.clone(),
+    });
+    let reader = Reader::start(typed).context("no thread can be started to read input")?;
+    let console = Console {
+        screen,
+        chat,
+        unasked,
+        signals: Signals::listen(state).context("signals cannot be heard")?,
+        failed: false,
+    };
+    console.serve(reader).await
+}
+
+fn greeting(backend: Option<&str>, screen: Screen) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let name = screen.paint(Style::Bold, &format!("agentbox {version}"));
+    let place = backend.map(|backend| format!("Files: {backend}\n"));
+    let place = place.unwrap_or_default();
+    format!(
+        "{name}: the tools of an AI agent, in your hands\n{place}Type help; Tab completes; Ctrl-D leaves.\n"
+    )
+}
+
+/// A conversation of a person with the tools.
+struct Console {
+    screen: Screen,
+    chat: Chat,
+    /// Another conversation, in which what would have to be asked is refused.
+    unasked: Chat,
+    signals: Signals,
+    /// Whether anything did not work.
+    failed: bool,
+}
+
+/// What comes next.
+enum Next {
+    Go,
+    /// The rest of what was typed at once is not wanted any more.
+    Stop,
+    Leave(ExitCode),
+}
+
+impl Console {
+    async fn serve(mut self, mut reader: Reader) -> anyhow::Result<ExitCode> {
+        loop {
+            let tools = self.chat.definitions().await?;
+            let input = tokio::select! {
+                input = reader.next(&tools) => input,
+                signal = self.signals.next() => match (signal, self.screen.terminal) {
+                    (Signal::Interrupt, true) => {
+                        self.screen.print("\nCtrl-C again leaves.")?;
+                        continue;
+                    }
+                    (Signal::Interrupt, false) => return Ok(INTERRUPTED.into()),
+                    (Signal::Leave(code), _) => return Ok(code.into()),
+                },
+            };
+            match input {
+                Input::Text(text) => {
+                    self.signals.calm();
+                    if let Next::Leave(code) = self.obey(&text, &tools).await? {
+                        return Ok(code);
+                    }
+                }
+                Input::Interrupted { empty } => match (self.signals.typed(), empty) {
+                    (true, true) => return Ok(INTERRUPTED.into()),
+                    (false, true) => self.screen.print("Ctrl-C again leaves.")?,
+                    (_, false) => {}
+                },
+                Input::End => return Ok(self.code()),
+                Input::Failed(why) => anyhow::bail!(why),
+            }
+        }
+    }
+
+    /// What is told to a script. A person has seen it all.
+    fn code(&self) -> ExitCode {
+        match self.failed && !self.screen.terminal {
+            true => ExitCode::FAILURE,
+            false => ExitCode::SUCCESS,
+        }
+    }
+
+    /// Does all that a text says, up to the first thing that means nothing.
+    async fn obey(&mut self, text: &str, tools: &Definitions) -> anyhow::Result<Next> {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (request, used) = match language::parse(rest, tools) {
+                Ok(parsed) => parsed,
+                Err(stop) => {
+                    self.failed = true;
+                    self.screen.complain(&complaint(stop))?;
+                    return Ok(Next::Go);
+                }
+            };
+            rest = rest.get(used..).unwrap_or_default();
+            match request {
+                Request::Nothing => {}
+                Request::Help(about) => self.help(about.as_deref(), tools)?,
+                Request::Tools => self.screen.print(&help::list(tools, self.screen))?,
+                Request::Quit => return Ok(Next::Leave(self.code())),
+                Request::Call { tool, arguments } => {
+                    match self.call(&tool, arguments, tools).await? {
+                        Next::Go => {}
+                        next => return Ok(next),
+                    }
+                }
+            }
+        }
+        Ok(Next::Go)
+    }
+
+    fn help(&mut self, about: Option<&str>, tools: &Definitions) -> io::Result<()> {
+        let text = match about {
+            None => Some(help::all(tools, self.screen)),
+            Some(name) => help::tool(name, tools, self.screen),
+        };
+        match (text, about) {
+            (Some(text), _) => self.screen.print(&text),
+            (None, about) => {
+                self.failed = true;
+                let name = about.unwrap_or_default();
+                let text = format!("there is no tool '{name}'; type tools to see those there are");
+                self.screen.complain(&text)
+            }
+        }
+    }
+
+    async fn call(
+        &mut self,
+        tool: &str,
+        arguments: Value,
+        tools: &Definitions,
+    ) -> anyhow::Result<Next> {
+        let live = Live::new(self.screen, self.signals.armed());
+        let (chat, unasked, screen) = (&self.chat, &self.unasked, self.screen);
+        let observer = Arc::<Live>::clone(&live);
+        let calling = async {
+            let preview = preview(unasked, tool, &arguments, tools).await;
+            let reply = match screen.terminal {
+                true => chat.call_followed(tool, arguments, observer).await,
+                false => chat.call(tool, arguments).await,
+            };
+            (reply, preview)
+        };
+        let called = tokio::select! {
+            called = calling => Ok(called),
+            signal = self.signals.next() => Err(signal),
+        };
+        match called {
+            Ok((reply, preview)) => {
+                self.failed |= show::failed(&reply);
+                let diff = preview.as_ref().and_then(|preview| preview.of(&reply));
+                self.screen.reply(&reply, &live, diff)?;
+                Ok(Next::Go)
+            }
+            Err(Signal::Interrupt) => {
+                self.failed = true;
+                live.finish()?;
+                self.screen.complain("\ncancelled")?;
+                match self.screen.terminal {
+                    true => Ok(Next::Stop),
+                    false => Ok(Next::Leave(INTERRUPTED.into())),
+                }
+            }
+            Err(Signal::Leave(code)) => Ok(Next::Leave(code.into())),
+        }
+    }
+}
+
+fn complaint(stop: Stop) -> String {
+    use words::Until;
+    match stop {
+        Stop::Wrong(why) => why,
+        Stop::Incomplete(Until::Char(c)) => {
+            format!("the command ends before its closing {c}; add it")
+        }
+        Stop::Incomplete(Until::Line(tag)) => {
+            format!("the text ends before the line {tag}; add it")
+        }
+        Stop::Incomplete(Until::Any) => {
+            "the command ends with a backslash; add what follows, or leave it out".to_owned()
+        }
+    }
+}
+
+/// What an edit would change.
+struct Preview {
+    diff: String,
+    place: Value,
+}
+
+impl Preview {
+    /// The diff, if this is what was changed.
+    fn of(&self, reply: &console_tools::Reply) -> Option<&str> {
+        let same = reply.is_success() && place(reply) == self.place;
+        same.then_some(&*self.diff)
+    }
+}
+
+/// How much was changed, and where.
+fn place(reply: &console_tools::Reply) -> Value {
+    let field = |name: &str| {
+        reply
+            .structured
+            .as_ref()
+            .and_then(|data| data.get(name).cloned())
+    };
+    Value::from_iter([field("replacements"), field("first_line")].map(Option::unwrap_or_default))
+}
+
+/// Tries an edit, since a tool knows the diff only of files that were read before.
+async fn preview(
+    unasked: &Chat,
+    tool: &str,
+    arguments: &Value,
+    tools: &Definitions,
+) -> Option<Preview> {
+    let schema = &tools.get(tool)?.input_schema;
+    schema.pointer("/properties/dry_run")?;
+    let mut arguments = arguments.clone();
+    let fields = arguments.as_object_mut()?;
+    fields.insert("dry_run".to_owned(), Value::Bool(true));
+    let reply = unasked.call(tool, arguments).await;
+    let diff = show::string(&reply, "diff")?.to_owned();
+    let place = place(&reply);
+    reply.is_success().then_some(Preview { diff, place })
+}

@@ -1,0 +1,264 @@
+//! Asks the person at the terminal.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use async_trait::async_trait;
+use permissions::approval::{Answer, Approver, ApproverError, Effect, Question, Remember};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::termios::{QueueSelector, tcflush};
+use tokio::sync::{Semaphore, oneshot};
+
+use super::safe;
+use super::show::{Screen, Style};
+
+/// Most bytes of an answer.
+const ANSWER: usize = 4096;
+
+/// Most things that are listed in a line.
+const LISTED: usize = 8;
+
+/// Most characters of each.
+const LINE: usize = 300;
+
+/// The person at the terminal.
+#[derive(Debug)]
+pub(crate) struct Person {
+    screen: Screen,
+    /// One question at a time.
+    turn: Semaphore,
+}
+
+impl Person {
+    pub(crate) fn new(screen: Screen) -> Self {
+        Self {
+            screen,
+            turn: Semaphore::new(1),
+        }
+    }
+
+    async fn put(&self, question: &Question) -> io::Result<Answer> {
+        self.screen.print(&shown(question, self.screen))?;
+        // What was typed before the question was there is no answer to it.
+        tcflush(io::stdin(), QueueSelector::IFlush)?;
+        loop {
+            self.screen.prompt("Allow it? [y]es, [n]o, [a]lways: ")?;
+            let line = line().await?;
+            if line.is_empty() {
+                self.screen.print("\n")?;
+                return Ok(Answer::no());
+            }
+            if let Some(answer) = read(&line) {
+                return Ok(answer);
+            }
+            self.screen.print(
+                "y allows this once, n refuses (a word after it says why), a allows all such \
+                 operations until you leave.",
+            )?;
+        }
+    }
+}
+
+/// The next line, which the terminal gives as a whole. Dropping this takes
+/// nothing of what is typed later.
+async fn line() -> io::Result<String> {
+    // Its other end tells the thread that nobody waits any more.
+    let (withdrawn, _waiting) = io::pipe()?;
+    let (give, line) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("question".to_owned());
+    thread.spawn(move || {
+        // Nobody listens to the answer to a question that was withdrawn.
+        let _ = give.send(read_line(&withdrawn, io::stdin()));
+    })?;
+    line.await
+        .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+}
+
+/// Reads a line, unless the other end of `withdrawn` is closed before.
+fn read_line(withdrawn: &io::PipeReader, terminal: impl AsFd) -> io::Result<String> {
+    let mut both = [
+        PollFd::new(withdrawn, PollFlags::empty()),
+        PollFd::new(&terminal, PollFlags::IN),
+    ];
+    loop {
+        match poll(&mut both, None) {
+            Err(rustix::io::Errno::INTR) => continue,
+            polled => drop(polled?),
+        }
+        let [gone, typed] = both.each_ref().map(|one| !one.revents().is_empty());
+        if gone {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        if typed {
+            let mut bytes = [0; ANSWER];
+            let count = rustix::io::read(&terminal, &mut bytes)?;
+            let line = bytes.get(..count).unwrap_or_default();
+            return Ok(String::from_utf8_lossy(line).into_owned());
+        }
+    }
+}
+
+/// What a line answers.
+fn read(line: &str) -> Option<Answer> {
+    let line = line.trim();
+    let (word, note) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    match (word.to_ascii_lowercase().as_str(), note.trim()) {
+        ("y" | "yes", "") => Some(Answer::yes()),
+        ("a" | "always", "") => Some(Answer::yes().remember(Remember::Session)),
+        ("n" | "no", "") => Some(Answer::no()),
+        ("n" | "no", note) => Some(Answer::no().note(note)),
+        _ => None,
+    }
+}
+
+/// A question as it is printed. The first line and the effect are safe and say
+/// all; what only repeats them is left out.
+fn shown(question: &Question, screen: Screen) -> String {
+    let all = question.to_string();
+    let first = all.lines().next().unwrap_or_default();
+    let mut text = screen.paint(Style::Bold, first);
+    let mut add = |line: &str| {
+        text.push('\n');
+        text.push_str(line);
+    };
+    let asked: Vec<String> = question.asked.iter().map(ToString::to_string).collect();
+    if asked.len() > 1 {
+        add(&screen.paint(Style::Dim, &listed("asks", asked.iter().map(|one| &**one))));
+    }
+    if !question.reasons.is_empty() {
+        let reasons = question.reasons.iter().map(|reason| {
+            let about = asked.iter().find_map(|asked| reason.strip_prefix(&**asked));
+            let why = about.and_then(|rest| rest.strip_prefix(": "));
+            why.unwrap_or(reason)
+        });
+        add(&screen.paint(Style::Dim, &listed("because", reasons)));
+    }
+    let effect = question.effect.to_string();
+    match &question.effect {
+        Effect::Diff { .. } | Effect::Write { .. } => add(&screen.diff(&effect)),
+        // A short command stands in the first line.
+        Effect::Command(_) if first.ends_with(effect.trim_start_matches("$ ")) => {}
+        _ if effect.is_empty() => {}
+        _ => add(&safe::text(&effect)),
+    }
+    text
+}
+
+/// The first of some texts, in one line.
+fn listed<'t>(what: &str, texts: impl ExactSizeIterator<Item = &'t str>) -> String {
+    let more = texts.len().saturating_sub(LISTED);
+    let short = |text: &str| {
+        let text = safe::text(text).replace('\n', "␊");
+        match text.char_indices().nth(LINE) {
+            Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+            None => text,
+        }
+    };
+    let mut shown: Vec<String> = texts.take(LISTED).map(short).collect();
+    if more > 0 {
+        shown.push(format!("{more} more"));
+    }
+    format!("{what}: {}", shown.join("; "))
+}
+
+#[async_trait]
+impl Approver for Person {
+    async fn ask(&self, question: &Question) -> Result<Answer, ApproverError> {
+        let turn = self.turn.acquire().await;
+        let _turn = turn.map_err(|_| ApproverError::new("the console is closed"))?;
+        let answer = self.put(question).await;
+        answer.map_err(|error| {
+            ApproverError::new(format!("the terminal cannot be used: {error}; try again"))
+        })
+    }
+}
+
+/// Nobody is there to be asked.
+#[derive(Debug)]
+pub(crate) struct Nobody;
+
+#[async_trait]
+impl Approver for Nobody {
+    async fn ask(&self, _: &Question) -> Result<Answer, ApproverError> {
+        Err(ApproverError::new(
+            "nobody can be asked because this is no terminal; run agentbox in one, or allow it \
+             in the permissions",
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read as _, Write as _};
+
+    use permissions::approval::Asked;
+    use permissions::{Op, Target};
+
+    #[test]
+    fn answers() {
+        assert_eq!(read("y\n"), Some(Answer::yes()));
+        assert_eq!(read(" YES \n"), Some(Answer::yes()));
+        assert_eq!(read("n\n"), Some(Answer::no()));
+        assert_eq!(read("no  not now\n"), Some(Answer::no().note("not now")));
+        assert_eq!(read("a\n"), Some(Answer::yes().remember(Remember::Session)));
+        for unclear in ["\n", "yn\n", "y maybe\n", "ja\n", "1\n"] {
+            assert_eq!(read(unclear), None, "{unclear:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_typed_after_a_question_is_not_taken() {
+        let (mut typed, mut keys) = io::pipe().unwrap();
+        let (withdrawn, waiting) = io::pipe().unwrap();
+        keys.write_all(b"y\n").unwrap();
+        assert_eq!(read_line(&withdrawn, &typed).unwrap(), "y\n");
+        keys.write_all(b"more").unwrap();
+        drop((waiting, keys));
+        read_line(&withdrawn, &typed).unwrap_err();
+        let mut left = String::new();
+        typed.read_to_string(&mut left).unwrap();
+        assert_eq!(left, "more");
+    }
+
+    #[test]
+    fn questions_have_coloured_diffs() {
+        let question = Question::new("s", Vec::new())
+            .effect(Effect::diff("/a", b"one\n", b"two\n"))
+            .reason("it asks");
+        let screen = Screen {
+            terminal: true,
+            colour: true,
+        };
+        let text = shown(&question, screen);
+        assert!(text.starts_with("\x1b[1mEdit /a"), "{text:?}");
+        assert!(text.contains("\x1b[2mbecause: it asks\x1b[0m"), "{text:?}");
+        assert!(
+            text.ends_with("\x1b[31m-one\x1b[0m\n\x1b[32m+two\x1b[0m"),
+            "{text:?}"
+        );
+    }
+    #[test]
+    fn questions_say_everything_once() {
+        let screen = Screen {
+            terminal: true,
+            colour: false,
+        };
+        let ask = |line: &str| {
+            let asked = Asked::new(Op::Execute, Target::Command(line.into()));
+            let reason = format!("{asked}: a rule");
+            let question = Question::new("s", vec![asked]).effect(Effect::command(line));
+            shown(&question.reason(reason), screen)
+        };
+        assert_eq!(ask("ls -la"), "Run ls -la\nbecause: a rule");
+        // What the first line cannot hold follows.
+        let text = ask("echo a\nrm -r b");
+        assert!(text.ends_with("\n$ echo a\n> rm -r b"), "{text}");
+        let long = format!("echo {}; rm b", "x".repeat(5_000));
+        assert!(ask(&long).ends_with(&format!("$ {long}")));
+        let hostile = ask("echo \x1b[2J");
+        assert!(!hostile.contains('\x1b'), "{hostile:?}");
+        let all = listed("asks", vec!["a"; 20].into_iter());
+        assert_eq!(all, "asks: a; a; a; a; a; a; a; a; 12 more");
+    }
+}

@@ -1,0 +1,140 @@
+//! What the console says about itself and its tools.
+
+use console_tools::Definitions;
+
+use super::language::{self, SHORT};
+use super::safe;
+use super::schema::{self, Field};
+use super::show::{Screen, Style};
+
+const HOW: &str = "\
+Type a tool's name and its fields:
+  read src/main.rs --offset 10    fields in order, or by name: --field value, field=value
+  edit a.txt 'old text' new       quotes as in a shell; --replace-all sets a flag
+  write a.txt <<EOF               text on lines of its own, up to the line EOF
+  run --timeout 60 cargo test     the rest of the line is the command; so is !cargo test
+  glob {\"pattern\": \"*.rs\"}        JSON, as a model writes it
+help TOOL tells a tool's fields, tools lists the tools. Tab completes, the arrow keys bring
+earlier lines back.
+Ctrl-C cancels, twice leaves; Ctrl-D and quit leave.
+";
+
+/// The short names of a tool.
+fn short(tool: &str, tools: &Definitions) -> String {
+    let mut names: Vec<&str> = SHORT.iter().map(|(short, _)| *short).collect();
+    names.retain(|short| *short != tool && language::full_name(short, tools) == tool);
+    names.join(", ")
+}
+
+/// The tools, a line each.
+pub(crate) fn list(tools: &Definitions, screen: Screen) -> String {
+    let widest = tools.iter().map(|tool| tool.name.len()).max().unwrap_or(0);
+    let line = |tool: &console_tools::Definition| {
+        let name = format!("{:widest$}", tool.name);
+        let short = format!("{:7}", short(&tool.name, tools));
+        let asks = if tool.asks { " (asks)" } else { "" };
+        let about = safe::text(first_sentence(&tool.description));
+        let name = screen.paint(Style::Bold, &name);
+        format!("  {name}  {short} {about}{asks}\n")
+    };
+    match tools.is_empty() {
+        true => "No tool is offered here.\n".to_owned(),
+        false => tools.iter().map(line).collect(),
+    }
+}
+
+/// How the console is used.
+pub(crate) fn all(all: &Definitions, screen: Screen) -> String {
+    format!("{HOW}\n{}", list(all, screen))
+}
+
+/// What a tool is for, and its fields; `None` if there is no such tool.
+pub(crate) fn tool(name: &str, tools: &Definitions, screen: Screen) -> Option<String> {
+    let definition = tools.get(language::full_name(name, tools))?;
+    let fields = schema::fields(definition);
+    let mut usage = definition.name.clone();
+    for field in fields.iter().filter(|field| field.is_positional()) {
+        usage.push(' ');
+        usage.push_str(&field.usage());
+    }
+    let mut text = screen.paint(Style::Bold, &usage);
+    let short = short(&definition.name, tools);
+    if !short.is_empty() {
+        text.push_str(&screen.paint(Style::Dim, &format!("   ({short})")));
+    }
+    text.push('\n');
+    for field in &fields {
+        text.push_str(&about(field, screen));
+    }
+    text.push('\n');
+    text.push_str(&safe::text(definition.description.trim_end()));
+    text.push('\n');
+    Some(text)
+}
+
+fn about(field: &Field, screen: Screen) -> String {
+    let mut kind = match field.choices.is_empty() {
+        true => field.kind.name(),
+        false => field.choices.join(" | "),
+    };
+    if field.required {
+        kind.push_str(", required");
+    }
+    // Most descriptions tell the default in words.
+    if let Some(default) = &field.default
+        && !field.description.contains("Default:")
+    {
+        kind.push_str(&format!(", default {default}"));
+    }
+    let name = screen.paint(Style::Cyan, &format!("--{}", field.name.replace('_', "-")));
+    let kind = screen.paint(Style::Dim, &safe::text(&kind));
+    let description = safe::text(&field.description.replace('\n', " "));
+    format!("  {name}  {kind}\n      {description}\n")
+}
+
+/// The first sentence of a description, on one line.
+fn first_sentence(text: &str) -> &str {
+    let line = text.trim_start().lines().next().unwrap_or_default();
+    match line.find(". ") {
+        Some(end) => line.get(..=end).unwrap_or(line),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::language::tests::tools;
+    use super::*;
+
+    const PLAIN: Screen = Screen {
+        terminal: false,
+        colour: false,
+    };
+
+    #[test]
+    fn every_tool_and_field_is_explained() {
+        let tools = tools();
+        let overview = all(&tools, PLAIN);
+        for definition in tools.iter() {
+            assert!(
+                overview.contains(&format!("  {} ", definition.name)),
+                "{overview}"
+            );
+            let text = tool(&definition.name, &tools, PLAIN).unwrap();
+            for field in schema::fields(definition) {
+                assert!(
+                    text.contains(&format!("--{}", field.name.replace('_', "-"))),
+                    "{text}"
+                );
+                assert!(!field.description.is_empty(), "{text}");
+            }
+        }
+        let text = tool("read", &tools, PLAIN).unwrap();
+        assert!(
+            text.starts_with("read_file PATH [OFFSET] [LIMIT]   (read, cat)\n"),
+            "{text}"
+        );
+        assert!(text.contains("--path  text, required"), "{text}");
+        assert_eq!(tool("nothing", &tools, PLAIN), None);
+    }
+}

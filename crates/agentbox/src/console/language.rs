@@ -1,0 +1,385 @@
+//! What a person types, as a call of a tool.
+//!
+//! ```text
+//! read src/main.rs --offset 10      fields in the order of the schema, or by name
+//! edit a.txt old new --replace-all  a flag is a field that is true
+//! write a.txt <<EOF                 text on lines of its own
+//! run --timeout 5 cargo test        the rest of the line is the command; so is !cargo test
+//! glob {"pattern": "*.rs"}          as a model would
+//! ```
+
+use console_tools::Definitions;
+use serde_json::{Map, Value};
+
+use super::schema::{self, Field, Kind};
+use super::words::{self, Until, Word};
+
+/// Short names, and the tools that they stand for: the first that is offered.
+pub(crate) const SHORT: &[(&str, &[&str])] = &[
+    ("ls", &["ls", "list_files"]),
+    ("read", &["read_file"]),
+    ("cat", &["read_file"]),
+    ("write", &["write_file"]),
+    ("edit", &["edit_file", "hashline_edit"]),
+    ("glob", &["glob", "list_files"]),
+    ("rm", &["delete_file"]),
+    ("mv", &["move_file"]),
+    ("cp", &["copy_file"]),
+    ("run", &["execute"]),
+    ("bg", &["run_in_background"]),
+    ("out", &["read_output"]),
+    ("in", &["write_input"]),
+    ("kill", &["kill_shell"]),
+    ("shells", &["list_shells"]),
+];
+
+/// What the console does itself.
+pub(crate) const OWN: &[&str] = &["help", "tools", "quit"];
+
+/// What a person wants.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Request {
+    Nothing,
+    Help(Option<String>),
+    Tools,
+    Quit,
+    Call { tool: String, arguments: Value },
+}
+
+/// Why there is no request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// More lines are needed.
+    Incomplete(Until),
+    /// It means nothing; what to do about it.
+    Wrong(String),
+}
+
+/// The full name of a tool.
+pub(crate) fn full_name<'n>(name: &'n str, tools: &Definitions) -> &'n str {
+    if tools.get(name).is_some() {
+        return name;
+    }
+    let Some((_, full)) = SHORT.iter().find(|(short, _)| *short == name) else {
+        return name;
+    };
+    let offered = full.iter().find(|full| tools.get(full).is_some());
+    offered.or(full.first()).copied().unwrap_or(name)
+}
+
+/// Reads the first request of `input`, and tells how many bytes it takes.
+///
+/// # Errors
+///
+/// [`Stop`], which says what is missing or wrong.
+pub(crate) fn parse(input: &str, tools: &Definitions) -> Result<(Request, usize), Stop> {
+    let start = input.len() - input.trim_start().len();
+    let text = input.get(start..).unwrap_or_default();
+    if text.is_empty() {
+        return Ok((Request::Nothing, input.len()));
+    }
+    if text.starts_with('#') {
+        let line = text.find('\n').map_or(text.len(), |end| end + 1);
+        return Ok((Request::Nothing, start + line));
+    }
+    let (name, after) = match text.strip_prefix('!') {
+        Some(_) => ("run", start + 1),
+        None => {
+            let end = text.find(char::is_whitespace).unwrap_or(text.len());
+            (text.get(..end).unwrap_or_default(), start + end)
+        }
+    };
+    let tool = full_name(name, tools);
+    let Some(definition) = tools.get(tool) else {
+        let words = complete(words::split(input, after))?;
+        return Ok((own(name, tool, &words.all)?, words.used));
+    };
+    let fields = schema::fields(definition);
+    let verbatim = schema::takes_command(&fields);
+    let rest = input.get(after..).unwrap_or_default();
+    let (arguments, used) = if text.starts_with('!') {
+        let words = complete(words::split(input, after))?;
+        let arguments = command(input, &words, 0, &fields, Map::new())?;
+        (arguments, words.used)
+    } else if rest.trim_start().starts_with('{') && !verbatim_json(rest, verbatim) {
+        let (arguments, used) = json(rest)?;
+        (arguments, after + used)
+    } else {
+        let words = complete(words::split(input, after))?;
+        let mut given = Given::new(tool, &fields, verbatim);
+        let at = given.take(&words.all)?;
+        let arguments = match verbatim {
+            true => command(input, &words, at, &fields, given.values)?,
+            false => Value::Object(given.values),
+        };
+        (arguments, words.used)
+    };
+    let tool = tool.to_owned();
+    Ok((Request::Call { tool, arguments }, used))
+}
+
+/// A command may begin with a brace of the shell: `{ ls; }`.
+fn verbatim_json(rest: &str, verbatim: bool) -> bool {
+    let inside = rest.trim_start().strip_prefix('{').unwrap_or_default();
+    verbatim && !inside.trim_start().starts_with(['"', '}'])
+}
+
+fn complete(words: words::Words) -> Result<words::Words, Stop> {
+    match words.open {
+        Some(until) => Err(Stop::Incomplete(until)),
+        None => Ok(words),
+    }
+}
+
+/// What the console does itself. A name that nobody knows is passed on: the
+/// tools explain it best.
+fn own(name: &str, tool: &str, words: &[Word]) -> Result<Request, Stop> {
+    let request = match (name, words) {
+        ("help" | "?", [about]) => return Ok(Request::Help(Some(about.text.clone()))),
+        ("help" | "?", _) => Request::Help(None),
+        ("tools", _) => Request::Tools,
+        ("quit" | "exit", _) => Request::Quit,
+        _ => {
+            return Ok(Request::Call {
+                tool: tool.to_owned(),
+                arguments: Value::Object(Map::new()),
+            });
+        }
+    };
+    match words.first() {
+        Some(word) => Err(Stop::Wrong(format!(
+            "{name} does not know what '{}' is; type {name} alone",
+            word.text
+        ))),
+        None => Ok(request),
+    }
+}
+
+/// Reads a JSON object, and tells how many bytes it takes.
+fn json(rest: &str) -> Result<(Value, usize), Stop> {
+    let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+    let value = match stream.next() {
+        Some(Ok(value)) => value,
+        Some(Err(error)) if !error.is_eof() => {
+            return Err(Stop::Wrong(format!(
+                "the arguments are not valid JSON: {error}; correct them, or give fields by name"
+            )));
+        }
+        _ => return Err(Stop::Incomplete(Until::Char('}'))),
+    };
+    let end = stream.byte_offset();
+    let after = rest.get(end..).unwrap_or_default();
+    let line = after.split_inclusive('\n').next().unwrap_or_default();
+    match line.trim().is_empty() {
+        true => Ok((value, end + line.len())),
+        false => Err(Stop::Wrong(format!(
+            "'{}' follows the arguments; give one JSON object and nothing else",
+            line.trim()
+        ))),
+    }
+}
+
+/// The arguments of a tool that runs commands: the line from the word `at` on,
+/// as it was typed.
+fn command(
+    input: &str,
+    words: &words::Words,
+    at: usize,
+    fields: &[Field],
+    mut values: Map<String, Value>,
+) -> Result<Value, Stop> {
+    let rest = words.all.get(at..).unwrap_or_default();
+    let (Some(first), Some(field)) = (rest.first(), fields.first()) else {
+        return Ok(Value::Object(values));
+    };
+    if values.contains_key(&field.name) {
+        return Err(given_twice(&field.name));
+    }
+    let line = match rest {
+        // Quoted as a whole: no program has such a name.
+        [one] if one.plain == 0 && one.tag.is_none() && one.text.contains(char::is_whitespace) => {
+            one.text.as_str()
+        }
+        _ => input.get(first.start..words.used).unwrap_or_default(),
+    };
+    values.insert(field.name.clone(), Value::from(line.trim_end()));
+    Ok(Value::Object(values))
+}
+
+/// The fields that were given so far.
+pub(crate) struct Given<'f> {
+    tool: &'f str,
+    fields: &'f [Field],
+    /// Only options in front of the first other word are fields.
+    only_options: bool,
+    pub(crate) values: Map<String, Value>,
+}
+
+impl<'f> Given<'f> {
+    pub(crate) fn new(tool: &'f str, fields: &'f [Field], only_options: bool) -> Self {
+        Self {
+            tool,
+            fields,
+            only_options,
+            values: Map::new(),
+        }
+    }
+
+    /// Takes words, and tells how many.
+    pub(crate) fn take(&mut self, words: &[Word]) -> Result<usize, Stop> {
+        let mut options = true;
+        let mut left = words.iter().enumerate();
+        while let Some((at, word)) = left.next() {
+            let option = word
+                .text
+                .strip_prefix("--")
+                .filter(|_| options && word.plain >= 2);
+            match option {
+                Some("") => options = false,
+                Some(option) => {
+                    let (name, value) = match option.split_once('=') {
+                        Some((name, value)) => (name, Some(value.to_owned())),
+                        None => (option, None),
+                    };
+                    let (field, flag) = self.named(name)?;
+                    let value = match (value, flag) {
+                        (Some(value), Some(true) | None) => value,
+                        (Some(_), Some(false)) => return Err(self.unknown(name)),
+                        (None, Some(flag)) => flag.to_string(),
+                        (None, None) => match left.next() {
+                            Some((_, next)) => next.text.clone(),
+                            None => {
+                                return Err(Stop::Wrong(format!(
+                                    "--{name} has no value; write --{name} VALUE"
+                                )));
+                            }
+                        },
+                    };
+                    self.set(field, &value)?;
+                }
+                None if self.only_options => return Ok(at),
+                None => match self.assigned(word) {
+                    Some((field, value)) => self.set(field, value)?,
+                    None => {
+                        let field = self.next_field().ok_or_else(|| self.too_many(word))?;
+                        self.set(field, &word.text)?;
+                    }
+                },
+            }
+            if self.only_options && !options {
+                return Ok(at + 1);
+            }
+        }
+        Ok(words.len())
+    }
+
+    /// The field of an option, and what it is set to if it is a flag.
+    pub(crate) fn named(&self, name: &str) -> Result<(&'f Field, Option<bool>), Stop> {
+        let name = name.replace('-', "_");
+        let find = |name: &str| self.fields.iter().find(|field| field.name == name);
+        if let Some(field) = find(&name) {
+            let flag = (field.kind == Kind::Flag).then_some(true);
+            return Ok((field, flag));
+        }
+        let field = name.strip_prefix("no_").and_then(find);
+        match field.filter(|field| field.kind == Kind::Flag) {
+            Some(field) => Ok((field, Some(false))),
+            None => Err(self.unknown(&name)),
+        }
+    }
+
+    /// `field=value`, if there is such a field and its name is not quoted.
+    pub(crate) fn assigned<'w>(&self, word: &'w Word) -> Option<(&'f Field, &'w str)> {
+        let (name, value) = word.text.split_once('=')?;
+        let field = self.fields.iter().find(|field| field.name == name)?;
+        (word.plain > name.len()).then_some((field, value))
+    }
+
+    /// The field of the next word that names none.
+    pub(crate) fn next_field(&self) -> Option<&'f Field> {
+        self.fields.iter().find(|field| self.lacks(field))
+    }
+
+    /// Whether a field was not given, and could be without its name.
+    pub(crate) fn lacks(&self, field: &Field) -> bool {
+        field.is_positional() && !self.values.contains_key(&field.name)
+    }
+
+    fn set(&mut self, field: &Field, text: &str) -> Result<(), Stop> {
+        let value = value(field, text)?;
+        match (self.values.get_mut(&field.name), value) {
+            (None, value) => drop(self.values.insert(field.name.clone(), value)),
+            (Some(Value::Array(all)), Value::Array(more)) => all.extend(more),
+            _ => return Err(given_twice(&field.name)),
+        }
+        Ok(())
+    }
+
+    fn unknown(&self, name: &str) -> Stop {
+        let names: Vec<&str> = self.fields.iter().map(|field| &*field.name).collect();
+        let names = match names.is_empty() {
+            true => "none".to_owned(),
+            false => names.join(", "),
+        };
+        let tool = self.tool;
+        Stop::Wrong(format!(
+            "{tool} has no field '{name}'; its fields are {names}"
+        ))
+    }
+
+    fn too_many(&self, word: &Word) -> Stop {
+        let word = words::quote(&word.text);
+        let tool = self.tool;
+        Stop::Wrong(format!(
+            "{tool} has no field left for {word}; quote text with spaces, or see 'help {tool}'"
+        ))
+    }
+}
+
+fn given_twice(name: &str) -> Stop {
+    Stop::Wrong(format!("{name} is given twice; give it once"))
+}
+
+/// What a text is for a field.
+fn value(field: &Field, text: &str) -> Result<Value, Stop> {
+    let wrong = |what: &str| {
+        let name = &field.name;
+        Stop::Wrong(format!("{name} must be {what}, not '{text}'"))
+    };
+    if field.nullable && text == "null" {
+        return Ok(Value::Null);
+    }
+    of_kind(&field.kind, text).ok_or_else(|| {
+        wrong(match field.kind {
+            Kind::Integer => "a whole number",
+            Kind::Number => "a number",
+            Kind::Flag => "true or false",
+            _ => "JSON",
+        })
+    })
+}
+
+fn of_kind(kind: &Kind, text: &str) -> Option<Value> {
+    match kind {
+        Kind::Text => Some(Value::from(text)),
+        Kind::Integer => text.parse::<i64>().ok().map(Value::from),
+        Kind::Number => {
+            let number: f64 = text.parse().ok()?;
+            serde_json::Number::from_f64(number).map(Value::Number)
+        }
+        Kind::Flag => text.parse::<bool>().ok().map(Value::from),
+        Kind::List(of) => match text.trim_start().starts_with('[') {
+            true => serde_json::from_str(text).ok(),
+            false => of_kind(of, text).map(|one| Value::Array(vec![one])),
+        },
+        Kind::Json => match serde_json::from_str(text) {
+            Ok(value) => Some(value),
+            Err(_) if text.trim_start().starts_with(['{', '[', '"']) => None,
+            Err(_) => Some(Value::from(text)),
+        },
+    }
+}
+
+#[cfg(test)]
+#[path = "language_tests.rs"]
+pub(crate) mod tests;

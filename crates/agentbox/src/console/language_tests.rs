@@ -1,0 +1,277 @@
+//! Tests of the input language.
+
+use std::sync::{Arc, OnceLock};
+
+use backend_state::StateBackend;
+use console_tools::{Options, Toolset};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+/// Every tool, whether or not the backend could do it.
+pub(crate) fn tools() -> Definitions {
+    static TOOLS: OnceLock<Definitions> = OnceLock::new();
+    TOOLS.get_or_init(make).clone()
+}
+
+fn make() -> Definitions {
+    #[derive(Debug)]
+    struct Nowhere;
+    #[async_trait::async_trait]
+    impl console_tools::Resolver for Nowhere {
+        async fn resolve(
+            &self,
+            _: &console_tools::Caller,
+        ) -> backend_core::Result<Arc<dyn backend_core::Backend>> {
+            Ok(Arc::new(StateBackend::new()))
+        }
+    }
+    let mut options = Options::default();
+    options.include_file_operations = true;
+    let toolset = Toolset::resolving(Arc::new(Nowhere)).options(options);
+    toolset.build().unwrap().definitions()
+}
+
+fn call(input: &str) -> (String, Value) {
+    match parse(input, &tools()) {
+        Ok((Request::Call { tool, arguments }, used)) => {
+            assert_eq!(used, input.len(), "{input:?}");
+            (tool, arguments)
+        }
+        other => panic!("{input:?}: {other:?}"),
+    }
+}
+
+fn wrong(input: &str) -> String {
+    match parse(input, &tools()) {
+        Err(Stop::Wrong(why)) => why,
+        other => panic!("{input:?}: {other:?}"),
+    }
+}
+
+#[track_caller]
+fn is(input: &str, tool: &str, arguments: Value) {
+    assert_eq!(call(input), (tool.to_owned(), arguments), "{input:?}");
+}
+
+#[test]
+fn fields_in_order_and_by_name() {
+    is("read a.txt", "read_file", json!({"path": "a.txt"}));
+    is(
+        "read_file a.txt 3 5\n",
+        "read_file",
+        json!({"path": "a.txt", "offset": 3, "limit": 5}),
+    );
+    is(
+        "read --offset 10 a.txt",
+        "read_file",
+        json!({"offset": 10, "path": "a.txt"}),
+    );
+    is(
+        "read offset=10 path=a.txt 4",
+        "read_file",
+        json!({"offset": 10, "path": "a.txt", "limit": 4}),
+    );
+    is("read --path=a=b", "read_file", json!({"path": "a=b"}));
+    is(
+        "write a.txt 'content=x'",
+        "write_file",
+        json!({"path": "a.txt", "content": "content=x"}),
+    );
+    is(
+        "write a.txt b=c",
+        "write_file",
+        json!({"path": "a.txt", "content": "b=c"}),
+    );
+    is(
+        "write -- --a --b",
+        "write_file",
+        json!({"path": "--a", "content": "--b"}),
+    );
+    is("ls", "ls", json!({}));
+    is("shells", "list_shells", json!({}));
+}
+
+#[test]
+fn flags_choices_and_lists() {
+    is(
+        "edit f a b --replace-all",
+        "edit_file",
+        json!({"path": "f", "old_string": "a", "new_string": "b", "replace_all": true}),
+    );
+    is(
+        "grep x --no-ignore-hidden --output-mode content --literal=false",
+        "grep",
+        json!({"pattern": "x", "ignore_hidden": false, "output_mode": "content", "literal": false}),
+    );
+    is(
+        r#"edit f --edits '[{"old_string": "a", "new_string": "b"}]'"#,
+        "edit_file",
+        json!({"path": "f", "edits": [{"old_string": "a", "new_string": "b"}]}),
+    );
+}
+
+#[test]
+fn commands_are_the_rest_of_the_line() {
+    is(
+        "!ls -la 'a b' | wc",
+        "execute",
+        json!({"command": "ls -la 'a b' | wc"}),
+    );
+    is(
+        "run FOO=1 make --timeout 3",
+        "execute",
+        json!({"command": "FOO=1 make --timeout 3"}),
+    );
+    is(
+        "run --timeout 5 --directory src -- --x",
+        "execute",
+        json!({"timeout": 5, "directory": "src", "command": "--x"}),
+    );
+    is(
+        "run --timeout null sleep 5",
+        "execute",
+        json!({"timeout": null, "command": "sleep 5"}),
+    );
+    is("run 'ls -la'", "execute", json!({"command": "ls -la"}));
+    is("run { ls; }", "execute", json!({"command": "{ ls; }"}));
+    is(
+        "run {\"command\": \"ls\"}",
+        "execute",
+        json!({"command": "ls"}),
+    );
+    is(
+        "bg sleep 5",
+        "run_in_background",
+        json!({"command": "sleep 5"}),
+    );
+    is(
+        "!cat <<X\n'\nX\n",
+        "execute",
+        json!({"command": "cat <<X\n'\nX"}),
+    );
+    is(
+        "run --command 'ls -l'",
+        "execute",
+        json!({"command": "ls -l"}),
+    );
+}
+
+#[test]
+fn text_on_lines() {
+    is(
+        "write a <<EOF\none\ntwo\nEOF\n",
+        "write_file",
+        json!({"path": "a", "content": "one\ntwo\n"}),
+    );
+    is(
+        "edit a <<A <<B\nx\nA\ny\nB",
+        "edit_file",
+        json!({"path": "a", "old_string": "x\n", "new_string": "y\n"}),
+    );
+    let open = |input: &str| match parse(input, &tools()) {
+        Err(Stop::Incomplete(until)) => until,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(open("write a <<EOF\none\n"), Until::Line("EOF".into()));
+    assert_eq!(open("write a 'one\n"), Until::Char('\''));
+    assert_eq!(open("write {\"path\": \"a\",\n"), Until::Char('}'));
+}
+
+#[test]
+fn errors_name_the_field() {
+    assert_eq!(
+        wrong("read a --offset ten"),
+        "offset must be a whole number, not 'ten'"
+    );
+    assert_eq!(
+        wrong("read a --ofset 1"),
+        "read_file has no field 'ofset'; its fields are path, offset, limit"
+    );
+    assert_eq!(
+        wrong("read a --limit"),
+        "--limit has no value; write --limit VALUE"
+    );
+    assert_eq!(wrong("read a path=b"), "path is given twice; give it once");
+    assert!(wrong("write a hello world").contains("no field left for world"));
+    assert_eq!(
+        wrong("glob x --hidden=maybe"),
+        "hidden must be true or false, not 'maybe'"
+    );
+    assert!(wrong("glob {\"pattern\": }").contains("not valid JSON"));
+    assert!(wrong("glob {} x").contains("'x' follows"));
+    assert!(wrong("run --timeout 5 --directory").contains("--directory has no value"));
+    assert_eq!(
+        wrong("run --command ls ls"),
+        "command is given twice; give it once"
+    );
+}
+
+#[test]
+fn what_the_console_does_itself() {
+    let request = |input: &str| parse(input, &tools()).unwrap().0;
+    assert_eq!(request(""), Request::Nothing);
+    assert_eq!(request(" \n # a word\n"), Request::Nothing);
+    assert_eq!(request("help"), Request::Help(None));
+    assert_eq!(request("help grep"), Request::Help(Some("grep".into())));
+    assert_eq!(request("tools"), Request::Tools);
+    assert_eq!(request("exit"), Request::Quit);
+    // The tools explain what there is not.
+    is("reed a", "reed", json!({}));
+}
+
+#[test]
+fn several_lines_at_once() {
+    let input = "write a <<X\n1\nX\n# then\nls\n";
+    let (first, used) = parse(input, &tools()).unwrap();
+    assert!(matches!(first, Request::Call { tool, .. } if tool == "write_file"));
+    let (second, more) = parse(&input[used..], &tools()).unwrap();
+    assert_eq!(second, Request::Nothing);
+    assert_eq!(&input[used + more..], "ls\n");
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(any::<String>(), inner, 0..4)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_line_is_read_or_refused(line in "(read|write|edit|run|bg|!|grep|glob|help|x)?[ a-z='\"\\\\<\n{}\\[\\]:0-9-]{0,40}|.{0,30}") {
+        if let Ok((_, used)) = parse(&line, &tools()) {
+            prop_assert!(used <= line.len() && line.is_char_boundary(used));
+            prop_assert!(used > 0 || line.is_empty());
+        }
+    }
+
+    #[test]
+    fn json_stays_what_it_is(
+        fields in prop::collection::btree_map(any::<String>(), any_json(), 0..4),
+        pretty in any::<bool>(),
+    ) {
+        let arguments = Value::Object(fields.into_iter().collect());
+        let text = match pretty {
+            true => serde_json::to_string_pretty(&arguments).unwrap(),
+            false => arguments.to_string(),
+        };
+        is(&format!("grep {text}"), "grep", arguments);
+    }
+
+    #[test]
+    fn any_text_can_be_given(path in any::<String>(), content in any::<String>()) {
+        let line = format!("write {} --content {}", words::quote(&path), words::quote(&content));
+        is(&line, "write_file", json!({"path": path, "content": content}));
+    }
+}

@@ -1,0 +1,237 @@
+//! Reads lines on a terminal: with history, completion and several lines.
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc as blocking;
+use std::time::Duration;
+
+use console_tools::{Chat, Definitions};
+use rustyline::completion::{Completer, Pair};
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::{Hint, Hinter};
+use rustyline::history::DefaultHistory;
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{
+    Cmd, ConditionalEventHandler, Config, Context, Editor, Event, EventContext, EventHandler,
+    Helper, KeyEvent, RepeatCount,
+};
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+use super::{Input, Terminal};
+use crate::console::complete::{self, Entry};
+use crate::console::language::{self, Stop};
+
+/// Most lines that are kept.
+const HISTORY: usize = 1_000;
+
+/// How long a key waits for a directory to be listed.
+const LISTING: Duration = Duration::from_secs(2);
+
+/// Reads one line for each that is asked for.
+pub(super) fn serve(
+    terminal: Terminal,
+    runtime: Handle,
+    asked: &blocking::Receiver<Definitions>,
+    give: &mpsc::Sender<Input>,
+) {
+    let empty = Arc::new(AtomicBool::new(true));
+    let mut editor = match editor(&terminal, &empty) {
+        Ok(editor) => editor,
+        Err(error) => {
+            let failed = Input::Failed(format!("the terminal cannot be used: {error}"));
+            // Nobody listens: the program ends.
+            let _ = give.blocking_send(failed);
+            return;
+        }
+    };
+    let prompt = (terminal.prompt.clone(), styled(&terminal));
+    while let Ok(tools) = asked.recv() {
+        editor.set_helper(Some(Help {
+            tools,
+            chat: terminal.chat.clone(),
+            runtime: runtime.clone(),
+            colour: terminal.colour,
+        }));
+        let input = match editor.readline(&prompt) {
+            Ok(line) => {
+                remember(&mut editor, &line, terminal.history.as_deref());
+                Input::Text(line)
+            }
+            Err(ReadlineError::Interrupted) => Input::Interrupted {
+                empty: empty.load(Ordering::Relaxed),
+            },
+            Err(ReadlineError::Eof) => Input::End,
+            // The window has another size.
+            Err(ReadlineError::Signal(_)) => Input::Text(String::new()),
+            Err(error) => Input::Failed(format!("the terminal cannot be read: {error}")),
+        };
+        if give.blocking_send(input).is_err() {
+            return;
+        }
+    }
+}
+
+fn styled(terminal: &Terminal) -> String {
+    match terminal.colour {
+        true => format!("\x1b[1;36m{}\x1b[0m", terminal.prompt),
+        false => terminal.prompt.clone(),
+    }
+}
+
+type Lines = Editor<Help, DefaultHistory>;
+
+fn editor(terminal: &Terminal, empty: &Arc<AtomicBool>) -> rustyline::Result<Lines> {
+    let config = Config::builder()
+        .max_history_size(HISTORY)?
+        .history_ignore_dups(true)?
+        .history_ignore_space(true)
+        .completion_type(rustyline::CompletionType::List)
+        .completion_show_all_if_ambiguous(true)
+        .bracketed_paste(true)
+        .build();
+    let mut editor = Editor::with_config(config)?;
+    let handler = Box::new(Interrupt(Arc::clone(empty)));
+    editor.bind_sequence(KeyEvent::ctrl('C'), EventHandler::Conditional(handler));
+    if let Some(path) = &terminal.history {
+        // Without a file there are no earlier lines.
+        let _ = editor.load_history(path);
+    }
+    Ok(editor)
+}
+
+/// Keeps a line, also for later runs. A history that cannot be written is no
+/// reason to disturb anybody.
+fn remember(editor: &mut Lines, line: &str, history: Option<&Path>) {
+    if line.trim().is_empty() || !matches!(editor.add_history_entry(line), Ok(true)) {
+        return;
+    }
+    if let Some(path) = history {
+        if let Some(directory) = path.parent() {
+            let _ = std::fs::create_dir_all(directory);
+        }
+        let _ = editor.append_history(path);
+    }
+}
+
+/// Tells whether anything was typed when Ctrl-C came.
+struct Interrupt(Arc<AtomicBool>);
+
+impl ConditionalEventHandler for Interrupt {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, at: &EventContext<'_>) -> Option<Cmd> {
+        self.0.store(at.line().is_empty(), Ordering::Relaxed);
+        Some(Cmd::Interrupt)
+    }
+}
+
+/// What the editor asks us.
+struct Help {
+    tools: Definitions,
+    chat: Chat,
+    runtime: Handle,
+    colour: bool,
+}
+
+impl Help {
+    /// What is in a directory, as far as anybody may know without asking.
+    fn list(&self, directory: &str) -> Vec<Entry> {
+        let path = if directory.is_empty() { "." } else { directory };
+        let name = language::full_name("ls", &self.tools);
+        let arguments = match name {
+            "ls" => json!({"path": path}),
+            _ => json!({"path": path, "pattern": "*"}),
+        };
+        let call = self.chat.call(name, arguments);
+        let call = async { tokio::time::timeout(LISTING, call).await };
+        match self.runtime.block_on(call) {
+            Ok(reply) => entries(&reply.structured.unwrap_or_default()),
+            Err(_) => Vec::new(),
+        }
+    }
+}
+
+/// What a listing names.
+fn entries(listing: &Value) -> Vec<Entry> {
+    let array = |name: &str| listing.get(name).and_then(Value::as_array);
+    let entry = |entry: &Value| {
+        Some(Entry {
+            name: entry.get("name")?.as_str()?.to_owned(),
+            directory: entry.get("kind")?.as_str()? == "directory",
+        })
+    };
+    let file = |path: &Value| {
+        Some(Entry {
+            name: path.as_str()?.rsplit('/').next()?.to_owned(),
+            directory: false,
+        })
+    };
+    let entries = array("entries").into_iter().flatten().filter_map(entry);
+    let files = array("files").into_iter().flatten().filter_map(file);
+    entries.chain(files).collect()
+}
+
+impl Completer for Help {
+    type Candidate = Pair;
+
+    fn complete(
+        &self,
+        line: &str,
+        at: usize,
+        _: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let line = line.get(..at).unwrap_or_default();
+        let list = |directory: &str| self.list(directory);
+        let (start, found) = complete::complete(line, &self.tools, list);
+        let pair = |one: complete::Candidate| Pair {
+            display: one.shown,
+            replacement: one.text,
+        };
+        Ok((start, found.into_iter().map(pair).collect()))
+    }
+}
+
+impl Validator for Help {
+    fn validate(&self, at: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        Ok(match language::parse(at.input(), &self.tools) {
+            Err(Stop::Incomplete(_)) => ValidationResult::Incomplete,
+            _ => ValidationResult::Valid(None),
+        })
+    }
+}
+
+/// The fields to come: shown, but never typed.
+struct Usage(String);
+
+impl Hint for Usage {
+    fn display(&self) -> &str {
+        &self.0
+    }
+
+    fn completion(&self) -> Option<&str> {
+        None
+    }
+}
+
+impl Hinter for Help {
+    type Hint = Usage;
+
+    fn hint(&self, line: &str, at: usize, _: &Context<'_>) -> Option<Usage> {
+        // Without colours it could not be told from what was typed.
+        if !self.colour || at < line.len() {
+            return None;
+        }
+        complete::hint(line, &self.tools).map(Usage)
+    }
+}
+
+impl Highlighter for Help {
+    fn highlight_hint<'h>(&self, hint: &'h str) -> Cow<'h, str> {
+        Cow::Owned(format!("\x1b[2m{hint}\x1b[0m"))
+    }
+}
+
+impl Helper for Help {}

@@ -1,0 +1,260 @@
+//! Makes foreign text harmless for a terminal: it can have colours, and nothing
+//! else that is not seen.
+
+/// Longest sequence that sets colours.
+const SEQUENCE: usize = 64;
+
+/// Sets everything back.
+pub(crate) const RESET: &str = "\x1b[0m";
+
+/// `text` with every control character but line ends and tabs made visible.
+pub(crate) fn text(text: &str) -> String {
+    let line = |c: char| match c {
+        '\n' => c,
+        c => visible(c),
+    };
+    text.replace("\r\n", "\n").chars().map(line).collect()
+}
+
+/// Whether a text has nothing in it that would have to be made visible.
+pub(crate) fn is_plain(text: &str) -> bool {
+    text.chars().all(|c| c != '\t' && visible(c) == c)
+}
+
+/// How a character is shown: one that controls something by its picture.
+fn visible(c: char) -> char {
+    match c {
+        '\t' => c,
+        '\0'..='\x1f' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
+        '\x7f' => '\u{2421}',
+        // The second set of controls, and what turns the direction of writing.
+        '\u{80}'..='\u{9f}'
+        | '\u{061c}'
+        | '\u{200e}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+        _ => c,
+    }
+}
+
+/// Takes the output of a command piece by piece and gives what may be shown of
+/// it. How it is cut into pieces does not matter.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    colour: bool,
+    state: State,
+    /// A character that is half there.
+    half: Vec<u8>,
+    /// A carriage return that nothing has followed yet.
+    returned: bool,
+    /// Whether the last thing shown was a line end, or nothing was.
+    pub(crate) at_start: bool,
+    /// Whether a colour may still be set.
+    coloured: bool,
+}
+
+#[derive(Debug, PartialEq)]
+enum State {
+    Text,
+    /// After the escape character.
+    Escape,
+    /// After the escape character and a character that says that one follows.
+    Short,
+    /// `ESC [` and what followed it.
+    Sequence(String),
+    /// A sequence that sets no colour.
+    Other,
+    /// A title or the like, up to its end or the end of the line; whether the last
+    /// character was the escape character.
+    Title(bool),
+}
+
+impl Filter {
+    pub(crate) fn new(colour: bool) -> Self {
+        Self {
+            colour,
+            state: State::Text,
+            half: Vec::new(),
+            returned: false,
+            at_start: true,
+            coloured: false,
+        }
+    }
+
+    /// What may be shown of the next piece.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> String {
+        let mut out = String::with_capacity(bytes.len());
+        self.half.extend_from_slice(bytes);
+        let bytes = std::mem::take(&mut self.half);
+        let mut rest = bytes.as_slice();
+        while !rest.is_empty() {
+            let (valid, invalid) = match str::from_utf8(rest) {
+                Ok(all) => (all, None),
+                Err(error) => {
+                    let valid = rest.get(..error.valid_up_to()).unwrap_or_default();
+                    (
+                        str::from_utf8(valid).unwrap_or_default(),
+                        Some(error.error_len()),
+                    )
+                }
+            };
+            valid.chars().for_each(|c| self.take(c, &mut out));
+            rest = rest.get(valid.len()..).unwrap_or_default();
+            match invalid {
+                None => break,
+                Some(Some(length)) => {
+                    self.take('\u{fffd}', &mut out);
+                    rest = rest.get(length..).unwrap_or_default();
+                }
+                Some(None) => {
+                    self.half = rest.to_vec();
+                    break;
+                }
+            }
+        }
+        out
+    }
+
+    /// What is to be shown when nothing more comes: the line ends, and the
+    /// colours too.
+    pub(crate) fn finish(&mut self) -> String {
+        let mut out = String::new();
+        self.state = State::Text;
+        if !std::mem::take(&mut self.half).is_empty() {
+            self.take('\u{fffd}', &mut out);
+        }
+        if std::mem::take(&mut self.coloured) {
+            out.push_str(RESET);
+        }
+        if !self.at_start {
+            out.push('\n');
+        }
+        (self.at_start, self.returned) = (true, false);
+        out
+    }
+
+    fn take(&mut self, c: char, out: &mut String) {
+        match (&mut self.state, c) {
+            (State::Text, '\x1b') => self.state = State::Escape,
+            (State::Text, c) => self.show(c, out),
+            (State::Escape, '[') => self.state = State::Sequence(String::new()),
+            (State::Escape, ']' | 'P' | 'X' | '^' | '_') => self.state = State::Title(false),
+            (State::Escape, ' '..='/') => self.state = State::Short,
+            (State::Escape | State::Short, '\x1b') => self.state = State::Escape,
+            (State::Escape | State::Short, '0'..='~') => self.state = State::Text,
+            (State::Sequence(_) | State::Other, '\x1b') => self.state = State::Escape,
+            (State::Sequence(so_far), '0'..='9' | ';' | ':') if so_far.len() < SEQUENCE => {
+                so_far.push(c);
+            }
+            (State::Sequence(so_far), 'm') => {
+                if self.colour {
+                    self.coloured = true;
+                    out.push_str("\x1b[");
+                    out.push_str(so_far);
+                    out.push('m');
+                }
+                self.state = State::Text;
+            }
+            // Something else than a colour: it goes, whatever it is.
+            (State::Sequence(_) | State::Other, ' '..='?') => self.state = State::Other,
+            (State::Sequence(_) | State::Other, '@'..='~') => self.state = State::Text,
+            (State::Title(_), '\x07') => self.state = State::Text,
+            (State::Title(escaped), '\x1b') => *escaped = true,
+            (State::Title(true), '\\') => self.state = State::Text,
+            (State::Title(escaped), c) if c != '\n' && c != '\r' => *escaped = false,
+            // No sequence goes on like this: it ends, and this is shown.
+            (_, c) => {
+                self.state = State::Text;
+                self.show(c, out);
+            }
+        }
+    }
+
+    fn show(&mut self, c: char, out: &mut String) {
+        match c {
+            '\r' => self.returned = true,
+            '\n' => {
+                self.returned = false;
+                self.at_start = true;
+                out.push(c);
+            }
+            '\x07' | '\x0e' | '\x0f' => {}
+            c => {
+                if std::mem::take(&mut self.returned) && !self.at_start {
+                    // What draws its line anew gets an empty one.
+                    out.push_str("\r\x1b[2K");
+                }
+                self.at_start = false;
+                out.push(visible(c));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn shown(pieces: &[&[u8]]) -> String {
+        let mut filter = Filter::new(true);
+        pieces.iter().map(|piece| filter.push(piece)).collect()
+    }
+
+    #[test]
+    fn colours_pass_and_nothing_else() {
+        assert_eq!(shown(&[b"\x1b[1;31mred\x1b[0m"]), "\x1b[1;31mred\x1b[0m");
+        assert_eq!(shown(&[b"\x1b[2J\x1b[H\x1b[?25l\x1b[6n\x1bc\x1b(0a"]), "a");
+        assert_eq!(shown(&[b"\x1b]0;title\x07a\x1b]52;c;eA==\x1b\\b"]), "ab");
+        assert_eq!(shown(&[b"\x1b]0;never closed\nb"]), "\nb");
+        assert_eq!(shown(&[b"\x1b[>4;1mx\x1b[?1m"]), "x");
+        assert_eq!(shown(&[b"a\x08\x00\x07\x7f"]), "a␈␀␡");
+        assert_eq!(
+            shown(&["\u{9b}2J\u{202e}x".as_bytes()]),
+            "\u{fffd}2J\u{fffd}x"
+        );
+        let mut plain = Filter::new(false);
+        assert_eq!(plain.push(b"\x1b[31mred\x1b[0m"), "red");
+    }
+
+    #[test]
+    fn a_line_can_be_drawn_anew() {
+        assert_eq!(shown(&[b"10%\r", b"20%\r\n", b"x"]), "10%\r\x1b[2K20%\nx");
+    }
+
+    #[test]
+    fn the_end_sets_everything_back() {
+        let mut filter = Filter::new(true);
+        filter.push(b"\x1b[31mred");
+        assert_eq!(filter.finish(), "\x1b[0m\n");
+        assert_eq!(filter.finish(), "");
+    }
+
+    #[test]
+    fn text_has_no_controls() {
+        assert_eq!(text("a\r\nb\t\x1b[31m\u{85}"), "a\nb\t␛[31m\u{fffd}");
+        assert!(is_plain("ä b") && !is_plain("\x1b") && !is_plain("a\nb") && !is_plain("\u{202e}"));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_is_harmless(pieces in prop::collection::vec(prop::collection::vec(
+            prop_oneof![any::<u8>(), prop::sample::select(b"\x1b[]m;0?\r\n\x07\\".to_vec())], 0..12), 0..6)) {
+            let mut filter = Filter::new(true);
+            let mut cut: String = pieces.iter().map(|piece| filter.push(piece)).collect();
+            cut.push_str(&filter.finish());
+            let mut filter = Filter::new(true);
+            let mut whole = filter.push(&pieces.concat());
+            whole.push_str(&filter.finish());
+            prop_assert_eq!(&cut, &whole);
+            // Take out what is allowed; no control may be left.
+            let mut left = whole.replace("\r\x1b[2K", "");
+            while let Some(at) = left.find("\x1b[") {
+                let end = left[at..].find('m').unwrap();
+                prop_assert!(left[at + 2..at + end].chars().all(|c| "0123456789;:".contains(c)));
+                left.replace_range(at..=at + end, "");
+            }
+            prop_assert!(left.chars().all(|c| c == '\n' || c == '\t' || !c.is_control()), "{left:?}");
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Shows replies: in colours on a terminal, plainly elsewhere.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use console_tools::{Block, Observer, Reply};
+use serde_json::Value;
+
+use super::safe::{self, Filter, RESET};
+
+/// How something looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    Bold,
+    Dim,
+    Red,
+    Green,
+    Yellow,
+    Cyan,
+}
+
+impl Style {
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Bold => "\x1b[1m",
+            Self::Dim => "\x1b[2m",
+            Self::Red => "\x1b[31m",
+            Self::Green => "\x1b[32m",
+            Self::Yellow => "\x1b[33m",
+            Self::Cyan => "\x1b[36m",
+        }
+    }
+}
+
+/// Where replies are shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Screen {
+    /// Whether a person sees it.
+    pub(crate) terminal: bool,
+    pub(crate) colour: bool,
+}
+
+impl Screen {
+    /// `text` in a style; each line by itself, so that no line end is coloured.
+    pub(crate) fn paint(self, style: Style, text: &str) -> String {
+        if !self.colour {
+            return text.to_owned();
+        }
+        let line = |line: &str| match line.is_empty() {
+            true => String::new(),
+            false => format!("{}{line}{RESET}", style.code()),
+        };
+        let lines: Vec<String> = text.split('\n').map(line).collect();
+        lines.join("\n")
+    }
+
+    /// Writes text to the standard output, and a line end if there is none.
+    pub(crate) fn print(self, text: &str) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        if !text.is_empty() && !text.ends_with('\n') {
+            out.write_all(b"\n")?;
+        }
+        out.flush()
+    }
+
+    /// Writes text and stays on its line.
+    pub(crate) fn prompt(self, text: &str) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(self.paint(Style::Bold, text).as_bytes())?;
+        out.flush()
+    }
+
+    /// Says what is wrong: in red, and where there is no terminal on the standard
+    /// error, so that it can be told from what was asked for.
+    pub(crate) fn complain(self, text: &str) -> io::Result<()> {
+        let text = safe::text(text.trim_end());
+        if self.terminal {
+            return self.print(&self.paint(Style::Red, &text));
+        }
+        writeln!(io::stderr().lock(), "{text}")
+    }
+
+    /// A diff with its lines in colours.
+    pub(crate) fn diff(self, diff: &str) -> String {
+        let line = |line: &str| {
+            let style = match line.as_bytes() {
+                [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => Style::Bold,
+                [b'+', ..] => Style::Green,
+                [b'-', ..] => Style::Red,
+                [b'@', b'@', ..] => Style::Cyan,
+                _ => return line.to_owned(),
+            };
+            self.paint(style, line)
+        };
+        let safe = safe::text(diff.trim_end_matches('\n'));
+        let lines: Vec<String> = safe.split('\n').map(line).collect();
+        lines.join("\n")
+    }
+
+    /// Shows a reply. `live` is what showed it in part already, `diff` what is
+    /// known to have changed.
+    pub(crate) fn reply(self, reply: &Reply, live: &Live, diff: Option<&str>) -> io::Result<()> {
+        let seen = live.finish()?;
+        if !reply.is_success() {
+            return self.complain(&reply.text);
+        }
+        let mut out = self.text(reply, seen);
+        let own = string(reply, "diff");
+        if let Some(diff) = own.or(diff).filter(|diff| !reply.text.contains(diff)) {
+            out = format!("{}\n{}", out.trim_end_matches('\n'), self.diff(diff));
+        }
+        for block in &reply.blocks {
+            if !out.is_empty() && !out.ends_with('\n') {
+                out.push('\n');
+            }
+            out.push_str(&self.paint(Style::Cyan, &picture(block, reply)));
+        }
+        self.print(&out)
+    }
+
+    /// The text of a reply, without what was seen already.
+    fn text(self, reply: &Reply, seen: bool) -> String {
+        let output = string(reply, "output").filter(|output| seen && !output.is_empty());
+        if let Some(output) = output {
+            let note = reply.text.replacen(output, "", 1);
+            let note = note.trim().trim_end_matches("Output so far:");
+            let note = safe::text(note.trim_end_matches([':', ' ', '\n']));
+            return self.paint(Style::Yellow, &note);
+        }
+        match string(reply, "diff") {
+            // A dry run has the diff in its text.
+            Some(diff) if !diff.is_empty() && reply.text.contains(diff) => {
+                let (before, after) = reply.text.split_once(diff).unwrap_or_default();
+                let (before, after) = (safe::text(before), safe::text(after));
+                format!("{before}{}\n{after}", self.diff(diff))
+            }
+            _ => match failed(reply) {
+                true => self.paint(Style::Yellow, &safe::text(&reply.text)),
+                false => safe::text(&reply.text),
+            },
+        }
+    }
+}
+
+/// A text in the data of a reply.
+pub(crate) fn string<'r>(reply: &'r Reply, name: &str) -> Option<&'r str> {
+    reply.structured.as_ref()?.get(name)?.as_str()
+}
+
+/// Whether a reply tells of something that did not work. A command that failed
+/// is a good answer to a model, but not to a script.
+pub(crate) fn failed(reply: &Reply) -> bool {
+    let field = |name: &str| reply.structured.as_ref().and_then(|data| data.get(name));
+    let is_true = |name: &str| field(name).and_then(Value::as_bool) == Some(true);
+    let code = field("exit_code").and_then(Value::as_i64);
+    !reply.is_success()
+        || code.is_some_and(|code| code != 0)
+        || field("signal").is_some_and(|signal| !signal.is_null())
+        || is_true("timed_out")
+        || is_true("output_limited")
+}
+
+/// One line for what cannot be shown as text.
+fn picture(block: &Block, reply: &Reply) -> String {
+    let mut line = match block {
+        Block::Image { media_type, data } => {
+            let mut line = format!("[picture: {media_type}, {}", size(data.len()));
+            let number = |name: &str| reply.structured.as_ref()?.get(name)?.as_u64();
+            if let (Some(width), Some(height)) = (number("width"), number("height")) {
+                // Writing to a string does not fail.
+                let _ = write!(line, ", {width}x{height}");
+            }
+            line
+        }
+        Block::Document {
+            media_type,
+            data,
+            name,
+        } => format!("[document {name}: {media_type}, {}", size(data.len())),
+        _ => "[something that cannot be shown here".to_owned(),
+    };
+    line.push(']');
+    safe::text(&line).replace('\n', "␊")
+}
+
+fn size(bytes: usize) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{} kB", bytes / 1_000),
+        _ => format!("{} MB", bytes / 1_000_000),
+    }
+}
+
+/// Shows what a command prints while it runs.
+#[derive(Debug)]
+pub(crate) struct Live {
+    state: Mutex<State>,
+    /// Set when nobody wants to see more. Who prints without end would otherwise
+    /// not be stopped before the terminal has shown all that came so far.
+    enough: Arc<AtomicBool>,
+}
+
+#[derive(Debug)]
+struct State {
+    filter: Filter,
+    seen: bool,
+    /// Nobody reads any more.
+    broken: Option<io::ErrorKind>,
+}
+
+impl Live {
+    pub(crate) fn new(screen: Screen, enough: Arc<AtomicBool>) -> Arc<Self> {
+        let state = State {
+            filter: Filter::new(screen.colour),
+            seen: false,
+            broken: None,
+        };
+        Arc::new(Self {
+            state: Mutex::new(state),
+            enough,
+        })
+    }
+
+    /// Ends the last line, and tells whether anything was shown.
+    pub(crate) fn finish(&self) -> io::Result<bool> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = state.filter.finish();
+        write(&mut state, &end);
+        match state.broken {
+            Some(kind) => Err(kind.into()),
+            None => Ok(state.seen),
+        }
+    }
+}
+
+fn write(state: &mut State, text: &str) {
+    if state.broken.is_some() {
+        return;
+    }
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    state.broken = written.err().map(|error| error.kind());
+}
+
+impl Observer for Live {
+    fn output(&self, bytes: &[u8]) {
+        if self.enough.load(Ordering::Acquire) {
+            return;
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = state.filter.push(bytes);
+        state.seen = true;
+        write(&mut state, &text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const COLOURED: Screen = Screen {
+        terminal: true,
+        colour: true,
+    };
+    const PLAIN: Screen = Screen {
+        terminal: false,
+        colour: false,
+    };
+
+    #[test]
+    fn diffs_have_colours() {
+        let diff = "--- a\n+++ a\n@@ -1 +1 @@\n-old\x1b[2J\n+new\n same\n";
+        assert_eq!(
+            COLOURED.diff(diff),
+            "\x1b[1m--- a\x1b[0m\n\x1b[1m+++ a\x1b[0m\n\x1b[36m@@ -1 +1 @@\x1b[0m\n\
+             \x1b[31m-old␛[2J\x1b[0m\n\x1b[32m+new\x1b[0m\n same"
+        );
+        assert_eq!(PLAIN.diff("-a\n+b\n"), "-a\n+b");
+    }
+
+    #[test]
+    fn what_was_seen_is_not_shown_again() {
+        let reply = Reply::text("Command failed (exit code 3):\nhello\n")
+            .structured(json!({"output": "hello\n", "exit_code": 3}));
+        assert_eq!(PLAIN.text(&reply, true), "Command failed (exit code 3)");
+        assert_eq!(PLAIN.text(&reply, false), reply.text);
+        assert!(failed(&reply));
+        let reply = Reply::text("hello\n").structured(json!({"output": "hello\n", "exit_code": 0}));
+        assert_eq!(PLAIN.text(&reply, true), "");
+        assert!(!failed(&reply));
+    }
+
+    #[test]
+    fn pictures_are_one_line() {
+        let block = Block::Document {
+            media_type: "application/pdf".into(),
+            data: vec![0; 20_000].into(),
+            name: "a\nb.pdf".into(),
+        };
+        let line = picture(&block, &Reply::text(""));
+        assert_eq!(line, "[document a␊b.pdf: application/pdf, 20 kB]");
+        let block = Block::Image {
+            media_type: "image/png".into(),
+            data: vec![0; 70].into(),
+        };
+        let reply = Reply::text("").structured(json!({"width": 2, "height": 3}));
+        assert_eq!(
+            picture(&block, &reply),
+            "[picture: image/png, 70 bytes, 2x3]"
+        );
+    }
+}

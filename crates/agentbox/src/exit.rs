@@ -1,0 +1,133 @@
+//! How the program ends: exit codes, and errors that name the fix.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use backend_core::ErrorKind;
+use console_tools::{BuildError, Class};
+use permissions::Refusal;
+
+/// Everything went well.
+pub(crate) const SUCCESS: u8 = 0;
+/// Other arguments can succeed.
+pub(crate) const FIXABLE: u8 = 1;
+/// A policy or a person said no.
+pub(crate) const REFUSED: u8 = 2;
+/// The place behind the tools cannot do it, or not now.
+pub(crate) const ENVIRONMENT: u8 = 3;
+/// The command line, a file or a variable is wrong; as in `sysexits.h`.
+pub(crate) const USAGE: u8 = 64;
+/// `run`: the command's time ran out; as with `timeout`.
+pub(crate) const TIMED_OUT: u8 = 124;
+/// `run`: there was no command to end; as with `timeout`.
+pub(crate) const NOT_RUN: u8 = 125;
+
+/// The code of a program that a signal ended, as shells have it.
+pub(crate) fn signalled(signal: i32) -> u8 {
+    u8::try_from(signal).map_or(u8::MAX, |signal| 128_u8.saturating_add(signal))
+}
+
+/// The code of a tool's reply.
+pub(crate) fn of_reply(failure: Option<Class>) -> u8 {
+    match failure {
+        None => SUCCESS,
+        Some(Class::Fixable) => FIXABLE,
+        Some(Class::Refused) => REFUSED,
+        Some(_) => ENVIRONMENT,
+    }
+}
+
+/// Why the program did not do what it was asked. The message ends with the fix.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    pub(crate) fn new(code: u8, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+        }
+    }
+
+    /// The command line, a file or a variable is wrong.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(USAGE, message)
+    }
+
+    /// This machine cannot do it, or not now.
+    pub(crate) fn environment(message: impl Into<String>) -> Self {
+        Self::new(ENVIRONMENT, message)
+    }
+
+    /// The same failure with another code.
+    pub(crate) fn code(mut self, code: u8) -> Self {
+        self.code = code;
+        self
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.code)
+    }
+
+    /// Whether the command line, a file or a variable is to blame.
+    pub(crate) fn is_usage(&self) -> bool {
+        self.code == USAGE
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<backend_core::Error> for Failure {
+    fn from(error: backend_core::Error) -> Self {
+        let code = match error.kind() {
+            ErrorKind::Config | ErrorKind::InvalidInput | ErrorKind::InvalidPath => USAGE,
+            ErrorKind::PermissionDenied | ErrorKind::ApprovalRequired => REFUSED,
+            _ => ENVIRONMENT,
+        };
+        let message = match Refusal::of(&error) {
+            Some(refusal) => refusal.to_string(),
+            None => error.chain().to_string(),
+        };
+        Self::new(code, message)
+    }
+}
+
+impl From<BuildError> for Failure {
+    fn from(error: BuildError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::environment(format!("{error:#}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_of_signals_are_those_of_shells() {
+        assert_eq!(signalled(2), 130);
+        assert_eq!(signalled(9), 137);
+        assert_eq!(signalled(1_000), 255);
+    }
+
+    #[test]
+    fn what_is_configured_wrong_is_usage() {
+        let failure = Failure::from(backend_core::Error::new(ErrorKind::Config, "x"));
+        assert!(failure.is_usage());
+        assert!(!Failure::from(backend_core::Error::not_found()).is_usage());
+    }
+}

@@ -1,0 +1,63 @@
+//! `--log`: what happens inside, on standard error.
+
+use std::io::IsTerminal as _;
+
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::exit::Failure;
+
+/// What is told unless somebody asks for more. Refusals are in the replies.
+const DEFAULT: &str = "warn,permissions=error";
+
+/// Starts to tell. `filter` is a level, or levels by module:
+/// `warn,backend_local=debug`.
+pub(crate) fn start(filter: Option<&str>) -> Result<(), Failure> {
+    let text = filter.unwrap_or(DEFAULT);
+    let filter = read(text).ok_or_else(|| {
+        Failure::usage(format!(
+            "{text:?} is no level and no filter for a log; use off, error, warn, info, debug or trace, \
+             or something like warn,backend_local=debug"
+        ))
+    })?;
+    // Whoever reads the log in a file wants no colours in it.
+    let colours = std::io::stderr().is_terminal()
+        && anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(colours);
+    let log = tracing_subscriber::registry().with(lines).with(filter);
+    // Whoever has a log already keeps it.
+    let _ = log.try_init();
+    Ok(())
+}
+
+/// A word alone must be a level: as the name of a module it would be a mistake.
+fn read(text: &str) -> Option<Targets> {
+    let alone = |part: &&str| !part.contains('=');
+    let mut words = text.split(',').filter(alone);
+    let level = |word: &str| !word.is_empty() && word.parse::<LevelFilter>().is_ok();
+    let levels = words.all(|word| level(word.trim()));
+    text.parse().ok().filter(|_| levels)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+
+    #[test]
+    fn levels_and_filters() {
+        for good in [
+            "off",
+            "info",
+            "warn,backend_local=debug",
+            "console_tools=trace",
+        ] {
+            assert!(read(good).is_some(), "{good}");
+        }
+        for bad in ["", "bananas", "backend_local=loud", "warn,backend_local"] {
+            assert!(read(bad).is_none(), "{bad}");
+        }
+    }
+}

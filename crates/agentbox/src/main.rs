@@ -1,0 +1,61 @@
+//! `agentbox`: files and commands for AI agents, from a terminal or any MCP client.
+
+mod app;
+mod approval;
+mod backend;
+mod cli;
+mod commands;
+mod config;
+mod console;
+mod exit;
+mod log;
+mod output;
+mod rules;
+mod signals;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser as _;
+use clap::error::ErrorKind;
+
+use crate::cli::Cli;
+use crate::exit::Failure;
+
+/// How long work that cannot be cancelled may take to end, such as a file that is
+/// being replaced.
+const LAST_WORK: Duration = Duration::from_millis(300);
+
+fn main() -> ExitCode {
+    // This program supervises the commands it runs: they end with it, whatever
+    // happens to it.
+    backend_local::supervisor::run_if_asked();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            let fine = matches!(
+                error.kind(),
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+            );
+            return ExitCode::from(if fine { exit::SUCCESS } else { exit::USAGE });
+        }
+    };
+    run(cli).unwrap_or_else(|failure| {
+        output::error(&failure);
+        failure.exit_code()
+    })
+}
+
+fn run(cli: Cli) -> Result<ExitCode, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| {
+            Failure::environment(format!("no threads can be started: {error}; end others"))
+        })?;
+    let result = runtime.block_on(commands::run(cli));
+    // Somebody may still be reading standard input, for ever.
+    runtime.shutdown_timeout(LAST_WORK);
+    result
+}

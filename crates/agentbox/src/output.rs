@@ -1,0 +1,100 @@
+//! What the program prints: results on standard output, everything else on
+//! standard error.
+
+use std::borrow::Cow;
+use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+
+use serde::Serialize;
+
+use crate::exit::Failure;
+
+/// Prints to standard output, with colours only where they belong. A reader that
+/// has gone is no failure.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    written(write(text))
+}
+
+fn write(text: &str) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    if !text.ends_with('\n') && !text.is_empty() {
+        out.write_all(b"\n")?;
+    }
+    out.flush()
+}
+
+/// Prints what a file or a command may have put in: a terminal gets no control
+/// codes, a pipe gets the text as it is.
+pub(crate) fn print_foreign(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    let text = match out.is_terminal() {
+        true => harmless(text),
+        false => Cow::Borrowed(text),
+    };
+    let end: &[u8] = match text.ends_with('\n') || text.is_empty() {
+        true => b"",
+        false => b"\n",
+    };
+    let done = out.write_all(text.as_bytes());
+    written(
+        done.and_then(|()| out.write_all(end))
+            .and_then(|()| out.flush()),
+    )
+}
+
+/// Prints data as JSON.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value);
+    let text = text.map_err(|error| Failure::environment(format!("no JSON: {error}")))?;
+    let mut out = io::stdout().lock();
+    written(writeln!(out, "{text}").and_then(|()| out.flush()))
+}
+
+/// Tells something on standard error. Nobody may be there to read it.
+pub(crate) fn note(text: &str) {
+    let mut out = anstream::stderr().lock();
+    let _ = writeln!(out, "{text}");
+}
+
+pub(crate) fn error(failure: &Failure) {
+    let style = anstyle::AnsiColor::Red.on_default().bold();
+    note(&format!(
+        "{style}error:{style:#} {}",
+        harmless(&failure.to_string())
+    ));
+}
+
+fn written(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::environment(format!(
+            "standard output cannot be written: {error}; make room or write elsewhere"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Text that cannot move a cursor, hide anything or turn its direction.
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+    let bad = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t')
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    match text.contains(bad) {
+        true => Cow::Owned(text.replace(bad, "\u{fffd}")),
+        false => Cow::Borrowed(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::harmless;
+
+    #[test]
+    fn control_codes_do_not_reach_a_terminal() {
+        assert_eq!(harmless("a\tb\nc"), "a\tb\nc");
+        assert_eq!(
+            harmless("\u{1b}[2Jx\r\u{202e}"),
+            "\u{fffd}[2Jx\u{fffd}\u{fffd}"
+        );
+    }
+}

@@ -1,0 +1,116 @@
+//! Ctrl-C: once cancels what runs, twice always ends the program.
+//!
+//! The signals are watched by a thread of their own, which no call can keep from
+//! ending the program. Commands end with it: their supervisor sees it go.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::exit::{self, Failure};
+
+/// Directories that are removed if the program has to end at once.
+static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Tells when somebody wants the program to end.
+#[derive(Debug, Clone)]
+pub(crate) struct Interrupts(watch::Receiver<Option<u8>>);
+
+impl Interrupts {
+    /// Watches from now on.
+    pub(crate) fn watch() -> Result<Self, Failure> {
+        let cannot = |error: std::io::Error| {
+            Failure::environment(format!("signals cannot be watched: {error}; try again"))
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(cannot)?;
+        let entered = runtime.enter();
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
+        // Whoever was started with `nohup` stays when the terminal goes.
+        let mut hangup = match ignored(SignalKind::hangup()) {
+            true => None,
+            false => Some(signal(SignalKind::hangup()).map_err(cannot)?),
+        };
+        drop(entered);
+        let (tell, told) = watch::channel(None);
+        let watch = async move {
+            loop {
+                let signal = tokio::select! {
+                    _ = interrupt.recv() => SignalKind::interrupt(),
+                    _ = terminate.recv() => SignalKind::terminate(),
+                    Some(_) = next(&mut hangup) => SignalKind::hangup(),
+                };
+                let code = exit::signalled(signal.as_raw_value());
+                if tell.borrow().is_some() {
+                    remove_temporary();
+                    std::process::exit(i32::from(code));
+                }
+                tell.send_replace(Some(code));
+            }
+        };
+        std::thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || runtime.block_on(watch))
+            .map_err(cannot)?;
+        Ok(Self(told))
+    }
+
+    /// Waits for the first signal. Returns the code to end with.
+    pub(crate) async fn wait(&self) -> u8 {
+        let mut told = self.0.clone();
+        let code = told.wait_for(Option::is_some).await.map(|code| *code);
+        match code {
+            Ok(code) => code.unwrap_or_default(),
+            // The watching thread never ends.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Waits for `work`, or drops it at the first signal.
+    pub(crate) async fn unless<T>(&self, work: impl Future<Output = T>) -> Result<T, u8> {
+        tokio::select! {
+            biased;
+            code = self.wait() => Err(code),
+            done = work => Ok(done),
+        }
+    }
+}
+
+/// The next of a signal, if it is listened to.
+async fn next(listener: &mut Option<Signal>) -> Option<()> {
+    match listener {
+        Some(listener) => listener.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether whoever started this program wants a signal to be ignored.
+fn ignored(signal: SignalKind) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let bit = u32::try_from(signal.as_raw_value() - 1).unwrap_or_default();
+    mask.unwrap_or_default()
+        .checked_shr(bit)
+        .unwrap_or_default()
+        & 1
+        == 1
+}
+
+/// Removes a directory also if the program has to end at once.
+pub(crate) fn temporary(directory: &Path) {
+    let mut all = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
+    all.push(directory.to_path_buf());
+}
+
+fn remove_temporary() {
+    let all = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
+    for directory in &*all {
+        let _ = std::fs::remove_dir_all(directory);
+    }
+}

@@ -1,0 +1,32 @@
+//! The program as its users see it: arguments in, output and exit codes out.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot set up has failed"
+)]
+
+#[path = "cli/call.rs"]
+mod call;
+#[path = "cli/check.rs"]
+mod check;
+#[path = "cli/configured.rs"]
+mod configured;
+#[path = "cli/help.rs"]
+mod help;
+#[path = "cli/machine.rs"]
+mod machine;
+#[path = "cli/mcp.rs"]
+mod mcp;
+#[path = "cli/run.rs"]
+mod run;
+#[path = "cli/signals.rs"]
+mod signals;
+#[path = "cli/state.rs"]
+mod state;
+#[path = "cli/support.rs"]
+mod support;
+#[path = "cli/terminal.rs"]
+mod terminal;
+#[path = "cli/tour.rs"]
+mod tour;

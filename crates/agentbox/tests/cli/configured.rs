@@ -1,0 +1,154 @@
+//! The config file, variables and flags.
+
+use crate::support::Place;
+
+/// How many tools there are: a profile of 7, one of 15.
+fn tools(place: &Place, arguments: &[&str], variables: &[(&str, &str)]) -> usize {
+    let all = [&["tools", "--json", "--backend", "state"], arguments].concat();
+    let ended = place.run_with(&all, variables).code(0);
+    ended.json().as_array().unwrap().len()
+}
+
+#[test]
+fn a_flag_beats_a_variable_beats_the_file() {
+    let place = Place::new();
+    let (usual, few) = (tools(&place, &[], &[]), 7);
+    assert_ne!(usual, few);
+    let config = "home/.config/agentbox/config.toml";
+    place.file(config, "profile = \"filesystem\"\n");
+    assert_eq!(tools(&place, &[], &[]), few);
+    let variable = [("AGENTBOX_PROFILE", "coding")];
+    assert_eq!(tools(&place, &[], &variable), usual);
+    assert_eq!(tools(&place, &["--profile", "filesystem"], &variable), few);
+    // Another file instead of the usual one.
+    place.file("other.toml", "[options]\ninclude_file_operations = false\n");
+    let fewer = usual - 3;
+    assert_eq!(tools(&place, &["--config", "other.toml"], &[]), fewer);
+    assert_eq!(
+        tools(&place, &[], &[("AGENTBOX_CONFIG", "other.toml")]),
+        fewer
+    );
+    let variable = [("AGENTBOX_OPTIONS_INCLUDE_FILE_OPERATIONS", "true")];
+    assert_eq!(tools(&place, &["--config", "other.toml"], &variable), usual);
+}
+
+#[test]
+fn what_is_not_known_is_64_with_the_nearest() {
+    let place = Place::new();
+    place.file("config.toml", "permision = \"readonly\"\n");
+    let wrong = place.run(&["--config", "config.toml", "tools"]).code(64);
+    wrong.complains("did you mean permissions?");
+    let wrong = place.run_with(&["tools"], &[("AGENTBOX_PERMISSION", "readonly")]);
+    wrong
+        .code(64)
+        .complains("did you mean AGENTBOX_PERMISSIONS?");
+    place
+        .run(&["--config", "missing.toml", "tools"])
+        .code(64)
+        .complains("missing.toml");
+    assert_eq!(
+        crate::support::names(&place.path("")),
+        ["config.toml", "home"]
+    );
+}
+
+#[test]
+fn backends_that_there_are_not_are_64() {
+    let place = Place::new();
+    for spec in ["docker:python:3.12", "composite:a.toml", "k8s", ""] {
+        let wrong = place.run(&["--backend", spec, "tools"]).code(64);
+        wrong.complains("local:DIR and state[:FILE]");
+    }
+    place
+        .run(&["--backend", "home", "tools"])
+        .code(64)
+        .complains("local:home");
+    place
+        .run(&["--backend", "local:", "tools"])
+        .code(64)
+        .complains("local:DIR");
+    place
+        .run(&["--backend", "state:", "tools"])
+        .code(64)
+        .complains("state:FILE");
+}
+
+#[test]
+fn paths_in_the_file_start_where_it_is() {
+    let place = Place::new();
+    let rules = "[read]\n[[read.rules]]\npattern = \"a\"\naction = \"deny\"\n";
+    place.file("sub/rules.toml", rules);
+    place.file("sub/project/a", "secret");
+    place.file("sub/project/b", "public");
+    let config = "backend = \"local:work\"\npermissions = \"rules.toml\"\n";
+    place.file("sub/config.toml", config);
+    let call = |path: &str| {
+        let arguments = format!(r#"{{"path":"{path}"}}"#);
+        place.run(&[
+            "--config",
+            "sub/config.toml",
+            "call",
+            "read_file",
+            &arguments,
+        ])
+    };
+    call("a").code(2);
+    assert!(call("b").code(0).out.contains("public"));
+}
+
+#[test]
+fn a_tilde_is_the_home() {
+    let place = Place::new();
+    place.file("home/project/a", "");
+    let list = place
+        .run(&["--backend", "local:~/project", "call", "ls"])
+        .code(0);
+    assert!(list.out.contains('a'), "{}", list.out);
+}
+
+#[test]
+fn settings_of_the_backend_count() {
+    let place = Place::new();
+    place.file(
+        "config.toml",
+        "[local]\nread_only = true\ncommands = false\n",
+    );
+    let tools = place.run(&["--config", "config.toml", "tools"]).code(0).out;
+    assert!(
+        !tools.contains("execute") && !tools.contains("write_file"),
+        "{tools}"
+    );
+    place.file("config.toml", "[local]\nnetwork = true\n");
+    let wrong = place.run(&["--config", "config.toml", "--backend", "local:.", "tools"]);
+    wrong.code(64).complains("confinement");
+    place.file("config.toml", "[local]\nprocesses = \"many\"\n");
+    let wrong = place.run(&["--config", "config.toml", "--backend", "local:.", "tools"]);
+    wrong.code(64).complains("[local]");
+}
+
+#[test]
+fn commands_do_not_ask_unless_it_is_said() {
+    let place = Place::new();
+    let run = ["call", "execute", r#"{"command":"true"}"#];
+    place.run(&run).code(0);
+    let variable = [("AGENTBOX_OPTIONS_REQUIRE_EXECUTE_APPROVAL", "true")];
+    place.run_with(&run, &variable).code(2);
+    place.file("config.toml", "[tools.tools.execute]\naction = \"deny\"\n");
+    place
+        .run(&[&["--config", "config.toml"][..], &run].concat())
+        .code(2);
+}
+
+#[test]
+fn the_log_goes_to_standard_error() {
+    let place = Place::new();
+    let ended = place
+        .run(&["--log", "debug", "call", "ls", "--json"])
+        .code(0);
+    ended.json();
+    assert!(ended.err.contains("DEBUG"), "{}", ended.err);
+    let quiet = place
+        .run(&["--log", "console_tools=debug", "call", "ls"])
+        .code(0);
+    assert!(quiet.err.contains("console_tools"), "{}", quiet.err);
+}

@@ -1,0 +1,256 @@
+//! `mcp` and `mcp-config`.
+
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::support::{Place, names};
+
+#[test]
+fn snippets_work_from_anywhere() {
+    let place = Place::new();
+    let rules = place.file("rules.toml", "default = \"allow\"\n");
+    let here = place.path("").canonicalize().unwrap();
+    let arguments = |flags: &[&str]| {
+        let all = [&["mcp-config", "claude-desktop"], flags].concat();
+        let ended = place.run(&all).code(0);
+        assert!(ended.err.contains("# "), "{}", ended.err);
+        let server = ended.json()["mcpServers"]["agentbox"].clone();
+        assert_eq!(server["command"], env!("CARGO_BIN_EXE_agentbox"));
+        let word = |word: &Value| word.as_str().unwrap().to_owned();
+        let words = server["args"].as_array().unwrap().iter();
+        words.map(word).collect::<Vec<String>>()
+    };
+    let workspace = format!("local:{}", here.join("agentbox-workspace").display());
+    assert_eq!(arguments(&[]), ["mcp", "--backend", &workspace]);
+    let flags = [
+        "--permissions",
+        "rules.toml",
+        "--edit-format",
+        "hashline",
+        "--backend",
+        "state",
+    ];
+    let rules = rules.canonicalize().unwrap();
+    let wanted = [
+        "mcp",
+        "--backend",
+        "state",
+        "--permissions",
+        rules.to_str().unwrap(),
+        "--edit-format",
+        "hashline",
+    ];
+    assert_eq!(arguments(&flags), wanted);
+    // It is there when the client needs it.
+    assert_eq!(names(&here), ["agentbox-workspace", "home", "rules.toml"]);
+    let missing = &["mcp-config", "zed", "--backend", "local:missing"];
+    place.run(missing).code(3).complains("mkdir");
+    place.file("config.toml", "profile = \"lean\"\n");
+    let config = here.join("config.toml");
+    let wanted = [
+        "mcp",
+        "--backend",
+        "state",
+        "--profile",
+        "lean",
+        "--config",
+        config.to_str().unwrap(),
+    ];
+    assert_eq!(
+        arguments(&["--backend", "state", "--config", "config.toml"]),
+        wanted
+    );
+}
+
+#[test]
+fn every_client_gets_something() {
+    let place = Place::new();
+    for (client, shown) in [
+        ("claude-code", "mcpServers"),
+        ("codex", "[mcp_servers.agentbox]"),
+        ("continue", "mcpServers:"),
+        ("cursor", "mcpServers"),
+        ("gemini", "mcpServers"),
+        ("python", "StdioServerParameters("),
+        ("vscode", "\"servers\""),
+        ("windsurf", "mcpServers"),
+        ("zed", "context_servers"),
+    ] {
+        let ended = place.run(&["mcp-config", client]).code(0);
+        assert!(ended.out.contains(shown), "{client}: {}", ended.out);
+        assert!(
+            ended.out.contains(env!("CARGO_BIN_EXE_agentbox")),
+            "{client}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_served_is_said_before_anybody_connects() {
+    let place = Place::new();
+    place
+        .run(&["mcp", "--token-file", "token"])
+        .code(64)
+        .complains("--http");
+    let open = &["mcp", "--http", "0.0.0.0:0"];
+    place.run(open).code(64).complains("--token-file");
+    place.file("token", "short\n");
+    let short = &["mcp", "--http", "127.0.0.1:0", "--token-file", "token"];
+    place.run(short).code(64).complains("16");
+    place
+        .run(&["mcp", "--backend", "local:none"])
+        .code(3)
+        .complains("mkdir");
+    place
+        .run(&["mcp", "--permissions", "none.toml"])
+        .code(64)
+        .complains("none.toml");
+}
+
+/// A client that speaks no more than it must.
+struct Client {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: Lines<BufReader<ChildStdout>>,
+    last: u64,
+}
+
+impl Client {
+    fn start(place: &Place, flags: &[&str]) -> Self {
+        let mut command = place.command(&[&["mcp"], flags].concat());
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let mut client = Self {
+            input: child.stdin.take(),
+            output: BufReader::new(child.stdout.take().unwrap()).lines(),
+            child,
+            last: 0,
+        };
+        let hello = json!({
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": {"name": "test", "version": "0"},
+        });
+        let server = client.asks("initialize", hello);
+        assert_eq!(server["serverInfo"]["name"], "agentbox");
+        client.says(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        client
+    }
+
+    fn says(&mut self, message: Value) {
+        writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    /// The result of a request. Whatever else comes is passed over.
+    fn asks(&mut self, method: &str, params: Value) -> Value {
+        self.last += 1;
+        let id = self.last;
+        self.says(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        loop {
+            let line = self.output.next().expect("the server is gone").unwrap();
+            let message: Value = serde_json::from_str(&line).expect("nothing but JSON");
+            if message["id"] == id {
+                return message["result"].clone();
+            }
+        }
+    }
+
+    fn calls(&mut self, tool: &str, arguments: Value) -> Value {
+        self.asks("tools/call", json!({"name": tool, "arguments": arguments}))
+    }
+}
+
+#[test]
+fn a_client_gets_the_tools_that_were_asked_for() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("work")).unwrap();
+    let flags = ["--backend", "local:work", "--edit-format", "hashline"];
+    let mut client = Client::start(&place, &flags);
+    let tools = client.asks("tools/list", json!({}))["tools"].take();
+    let tool = |name: &str| {
+        tools
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|tool| tool["name"] == name)
+    };
+    assert!(tool("hashline_edit") && tool("execute") && tool("move_file"));
+    assert!(!tool("edit_file"));
+    let done = client.calls("write_file", json!({"path": "a", "content": "one"}));
+    assert_ne!(done["isError"], true, "{done}");
+    assert_eq!(place.read("work/a"), "one");
+    // Commands ask nobody unless rules say so.
+    let done = client.calls("execute", json!({"command": "cat a"}));
+    assert!(
+        done["content"][0]["text"].as_str().unwrap().contains("one"),
+        "{done}"
+    );
+    // A client that goes ends the server.
+    drop(client.input.take());
+    assert!(client.child.wait().unwrap().success());
+}
+
+#[test]
+fn rules_count_for_a_client() {
+    let place = Place::new();
+    let mut client = Client::start(&place, &["--backend", "state", "--permissions", "readonly"]);
+    let tools = client.asks("tools/list", json!({}))["tools"].take();
+    assert_eq!(tools.as_array().unwrap().len(), 4, "{tools}");
+    let refused = client.calls("write_file", json!({"path": "a", "content": ""}));
+    assert_ne!(refused["isError"], false, "{refused}");
+    drop(client.input.take());
+    assert!(client.child.wait().unwrap().success());
+}
+
+#[test]
+fn a_signal_ends_the_server_and_its_commands() {
+    let place = Place::new();
+    let mut client = Client::start(&place, &["--backend", "local:."]);
+    let started = client.calls("run_in_background", json!({"command": "sleep 1000"}));
+    let pid = started["structuredContent"]["pid"].as_i64();
+    let pid = pid.unwrap_or_else(|| panic!("{started}"));
+    let server = Pid::from_child(&client.child);
+    kill_process(server, Signal::TERM).unwrap();
+    assert!(client.child.wait().unwrap().success());
+    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
+}
+
+#[test]
+fn http_is_served_until_a_signal() {
+    let place = Place::new();
+    place.file("token", "0123456789abcdef\n");
+    let serve = [
+        "mcp",
+        "--backend",
+        "state",
+        "--http",
+        "127.0.0.1:0",
+        "--token-file",
+        "token",
+    ];
+    let mut child = place.start(&serve);
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = said.next().unwrap().unwrap();
+    let address = line.split("http://").nth(1).unwrap();
+    let address = address.split("/mcp").next().unwrap();
+    let ask = |headers: &str| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"0"}}}"#;
+        let length = body.len();
+        write!(
+            stream,
+            "POST /mcp HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
+        )
+        .unwrap();
+        let mut status = String::new();
+        BufReader::new(stream).read_line(&mut status).unwrap();
+        status
+    };
+    assert!(ask("").contains("401"));
+    assert!(ask("Authorization: Bearer 0123456789abcdef\r\n").contains("200"));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert!(child.wait().unwrap().success());
+}

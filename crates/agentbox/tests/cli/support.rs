@@ -1,0 +1,127 @@
+//! A directory of its own for each test, and the program in it.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A directory in which the program runs, with a home in which nothing is.
+pub(crate) struct Place {
+    directory: TempDir,
+}
+
+/// How the program ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ended {
+    pub(crate) fn new(output: Output) -> Self {
+        Self {
+            code: output.status.code().expect("ended by a signal"),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn code(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{}\n{}", self.out, self.err);
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out).expect("standard output holds nothing but JSON")
+    }
+
+    /// One line that says what is wrong and what to do.
+    #[track_caller]
+    pub(crate) fn complains(&self, about: &str) {
+        assert!(self.err.starts_with("error: "), "{}", self.err);
+        assert!(self.err.contains(about), "{}", self.err);
+        assert_eq!(self.err.lines().count(), 1, "{}", self.err);
+        assert_eq!(self.out, "");
+    }
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let directory = TempDir::with_prefix("agentbox-test-").unwrap();
+        std::fs::create_dir(directory.path().join("home")).unwrap();
+        Self { directory }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// The program, with nothing of this test's environment but `PATH`.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the program and its commands need to find others"
+    )]
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_agentbox"));
+        command
+            .args(arguments)
+            .current_dir(self.directory.path())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", self.path("home"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
+        Ended::new(self.command(arguments).output().unwrap())
+    }
+
+    pub(crate) fn run_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Ended {
+        let mut command = self.command(arguments);
+        command.envs(variables.iter().copied());
+        Ended::new(command.output().unwrap())
+    }
+
+    pub(crate) fn run_input(&self, arguments: &[&str], input: &str) -> Ended {
+        let mut command = self.command(arguments);
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(input.as_bytes()).unwrap();
+        drop(stdin);
+        Ended::new(child.wait_with_output().unwrap())
+    }
+
+    pub(crate) fn start(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).spawn().unwrap()
+    }
+}
+
+/// What stands in a directory, in order.
+pub(crate) fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let name = |entry: std::io::Result<std::fs::DirEntry>| {
+        entry.unwrap().file_name().into_string().unwrap()
+    };
+    let mut names: Vec<String> = entries.map(name).collect();
+    names.sort();
+    names
+}

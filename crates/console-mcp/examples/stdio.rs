@@ -1,0 +1,88 @@
+//! A small MCP server: the files of a directory, and commands in it.
+//!
+//! ```text
+//! stdio DIRECTORY [--ask] [--http ADDRESS] [--token TOKEN]
+//! stdio --state
+//! ```
+//!
+//! With `--ask`, writing and commands are asked about. With `--http`, it listens
+//! and says where on standard error.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use backend_core::{Backend, Error};
+use backend_local::LocalBackend;
+use backend_state::StateBackend;
+use console_mcp::{Connect, HttpSettings, Settings, serve_http, serve_stdio};
+use console_tools::{Options, Toolset};
+
+#[derive(Debug)]
+struct Place {
+    /// Files in memory if there is none.
+    directory: Option<PathBuf>,
+    asks: bool,
+}
+
+#[async_trait]
+impl Connect for Place {
+    async fn connect(&self) -> backend_core::Result<Toolset> {
+        let backend: Arc<dyn Backend> = match &self.directory {
+            Some(directory) => Arc::new(
+                LocalBackend::builder(directory)
+                    .enable_execute(true)
+                    .open()?,
+            ),
+            None => Arc::new(StateBackend::new()),
+        };
+        let mut options = Options::default();
+        options.image_support = true;
+        options.document_support = true;
+        options.include_file_operations = true;
+        options.require_execute_approval = self.asks;
+        options.require_write_approval = self.asks;
+        let toolset = Toolset::builder(backend).options(options).build();
+        toolset.map_err(|error| Error::internal(error.to_string()))
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // This program is its own supervisor of commands.
+    backend_local::supervisor::run_if_asked();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    let served = runtime.block_on(serve());
+    // Standard input may be blocked in a thread that nobody can wake.
+    runtime.shutdown_background();
+    served
+}
+
+async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+    let (mut directory, mut asks, mut http, mut token) = (None, false, None, None);
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--state" => directory = None,
+            "--ask" => asks = true,
+            "--http" => http = words.next(),
+            "--token" => token = words.next(),
+            _ => directory = Some(PathBuf::from(word)),
+        }
+    }
+    let mut settings = Settings::default();
+    settings.host_root = directory.clone();
+    let place = Arc::new(Place { directory, asks });
+    let Some(address) = http else {
+        return Ok(serve_stdio(place, settings).await?);
+    };
+    let mut http = HttpSettings::new(address.parse()?);
+    http.token = token;
+    let ready = |address| {
+        let _ = writeln!(std::io::stderr(), "http://{address}/mcp");
+    };
+    Ok(serve_http(place, settings, http, ready, std::future::pending()).await?)
+}

@@ -1,0 +1,172 @@
+//! [`ClientApprover`]: the client's user as the one who answers.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use permissions::approval::ApproverError;
+use permissions::{Answer, Approver, Op, Question, Remember};
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationSchema, EnumSchema, ServerRequest,
+};
+use rmcp::service::{Peer, PeerRequestOptions, RequestHandle};
+use tokio::time::timeout;
+
+use crate::turn::Turn;
+
+/// The field of the form.
+const DECISION: &str = "decision";
+
+const ONCE: &str = "allow once";
+const SAME: &str = "allow this for the session";
+const ALL: &str = "allow everything of this kind for the session";
+const DENY: &str = "deny";
+
+/// Asks the client's user.
+#[derive(Debug)]
+pub(crate) struct ClientApprover {
+    pub(crate) peer: Peer<RoleServer>,
+    pub(crate) patience: Duration,
+}
+
+/// Whether a client can show a form.
+fn shows_forms(peer: &Peer<RoleServer>) -> bool {
+    let info = peer.peer_info();
+    let able = info
+        .as_ref()
+        .and_then(|info| info.capabilities.elicitation.as_ref());
+    // Whoever names neither mode knows forms only.
+    able.is_some_and(|able| able.form.is_some() || able.url.is_none())
+}
+
+#[async_trait]
+impl Approver for ClientApprover {
+    async fn ask(&self, question: &Question) -> Result<Answer, ApproverError> {
+        if !shows_forms(&self.peer) {
+            return Err(ApproverError::new(
+                "this client cannot ask its user; allow it in the server's permissions, \
+                 or use a client that supports elicitation",
+            ));
+        }
+        let request = ServerRequest::ElicitRequest(ElicitRequest::new(form(question)?));
+        let sent = self
+            .peer
+            .send_request_with_option(request, PeerRequestOptions::no_options())
+            .await;
+        let Ok(handle) = sent else {
+            return Err(ApproverError::new(
+                "the client could not be asked; ask again",
+            ));
+        };
+        let mut waiting = Waiting(Some(handle));
+        let answered = match &mut waiting.0 {
+            Some(handle) => Turn::step_aside(timeout(self.patience, &mut handle.rx)).await,
+            None => return Err(ApproverError::new("nobody was asked; ask again")),
+        };
+        let Ok(answered) = answered else {
+            let after = self.patience;
+            let text = format!("nobody answered within {after:?}; ask again");
+            return Err(ApproverError::new(text));
+        };
+        waiting.0 = None;
+        match answered {
+            Ok(Ok(ClientResult::ElicitResult(result))) => Ok(answer(&result)),
+            Ok(Ok(_)) => Err(ApproverError::new(
+                "the client's answer makes no sense; ask again",
+            )),
+            Ok(Err(error)) => Err(ApproverError::new(format!(
+                "the client did not ask its user ({error}); ask again"
+            ))),
+            Err(_) => Err(ApproverError::new("the client is gone; connect again")),
+        }
+    }
+}
+
+/// A question that is withdrawn when nobody waits for the answer any more.
+struct Waiting(Option<RequestHandle<RoleServer>>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let Some(handle) = self.0.take() else {
+            return;
+        };
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                let reason = "nobody waits for the answer any more".to_owned();
+                let _ = handle.cancel(Some(reason)).await;
+            });
+        }
+    }
+}
+
+/// The form that the user sees.
+fn form(question: &Question) -> Result<ElicitRequestParams, ApproverError> {
+    let choices = [ONCE, SAME, ALL, DENY].map(str::to_owned).to_vec();
+    let choice = EnumSchema::builder(choices).build();
+    let schema = ElicitationSchema::builder()
+        .required_enum_schema(DECISION, choice)
+        .build()
+        .map_err(|_| ApproverError::new("the question could not be written; report it"))?;
+    let mut kinds: Vec<&str> = question
+        .asked
+        .iter()
+        .map(|asked| Op::as_str(asked.op))
+        .collect();
+    kinds.dedup();
+    let kinds = match kinds.is_empty() {
+        true => String::new(),
+        false => format!("\n(everything of this kind: {})", kinds.join(", ")),
+    };
+    Ok(ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: format!("{question}{kinds}"),
+        requested_schema: schema,
+    })
+}
+
+/// What the user meant. What is not understood is a no.
+fn answer(result: &ElicitResult) -> Answer {
+    if !matches!(result.action, ElicitationAction::Accept) {
+        return Answer::no();
+    }
+    let decision = result
+        .content
+        .as_ref()
+        .and_then(|content| content.get(DECISION));
+    match decision.and_then(|decision| decision.as_str()) {
+        Some(ONCE) => Answer::yes(),
+        Some(SAME) => Answer::yes().remember(Remember::Path),
+        Some(ALL) => Answer::yes().remember(Remember::Session),
+        Some(DENY) => Answer::no(),
+        _ => Answer::no().note("the client's answer names no decision"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_a_clear_yes_is_one() {
+        let accept = |content| ElicitResult::new(ElicitationAction::Accept).with_content(content);
+        let said = |word: &str| answer(&accept(json!({"decision": word})));
+        assert_eq!(said(ONCE), Answer::yes());
+        assert_eq!(said(SAME).remember, Remember::Path);
+        assert_eq!(said(ALL).remember, Remember::Session);
+        for result in [
+            accept(json!({"decision": DENY})),
+            accept(json!({"decision": "Allow once"})),
+            accept(json!({"decision": true})),
+            accept(json!({})),
+            accept(json!("allow once")),
+            ElicitResult::new(ElicitationAction::Accept),
+            ElicitResult::new(ElicitationAction::Decline).with_content(json!({"decision": ONCE})),
+            ElicitResult::new(ElicitationAction::Cancel),
+        ] {
+            assert!(!answer(&result).approved, "{result:?}");
+        }
+    }
+}

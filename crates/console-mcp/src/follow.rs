@@ -1,0 +1,237 @@
+//! [`Follow`]: what a command prints, told to the client while it runs.
+//!
+//! What was printed waits in a buffer of fixed size, and one message at a time
+//! is on its way: a client that reads slowly misses the middle, and neither
+//! memory grows nor does the command wait.
+
+#![expect(
+    deprecated,
+    reason = "logging is how every client of today gets live output"
+)]
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use console_tools::Observer;
+use console_tools::terminal::Renderer;
+use rmcp::RoleServer;
+use rmcp::model::{
+    LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken,
+};
+use rmcp::service::Peer;
+use serde_json::Value;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep, timeout};
+
+/// Most bytes that wait to be told.
+const WAITING_BYTES: usize = 64 * 1024;
+
+/// Least time between two messages. A command that is done sooner is told by its
+/// reply alone.
+const EVERY: Duration = Duration::from_millis(150);
+
+/// When a silent command shows that it still runs.
+const ALIVE: Duration = Duration::from_secs(5);
+
+/// How long a reply waits for the message before it.
+const LAST: Duration = Duration::from_millis(200);
+
+/// Longest line in a progress message.
+const LINE_CHARS: usize = 200;
+
+/// Tells a client what a command prints.
+pub(crate) struct Follow {
+    peer: Peer<RoleServer>,
+    token: Option<ProgressToken>,
+    /// Whether output is logged.
+    logs: bool,
+    tool: String,
+    screen: Arc<Waiting>,
+}
+
+/// What was printed and not told yet.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    printed: Mutex<Printed>,
+    more: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Printed {
+    bytes: Vec<u8>,
+    /// How many are missing in the middle.
+    dropped: usize,
+}
+
+impl Printed {
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        let over = self.bytes.len().saturating_sub(WAITING_BYTES);
+        if over > 0 {
+            let half = WAITING_BYTES / 2;
+            self.bytes.drain(half..half + over);
+            self.dropped += over;
+        }
+    }
+
+    /// What is to be shown, without what a terminal would not.
+    fn shown(self, renderer: &mut Renderer) -> String {
+        let half = WAITING_BYTES / 2;
+        let (head, tail) = match self.dropped {
+            0 => (self.bytes.as_slice(), &[][..]),
+            _ => self
+                .bytes
+                .split_at_checked(half)
+                .unwrap_or((&self.bytes, &[])),
+        };
+        renderer.push(head);
+        if self.dropped > 0 {
+            renderer.push(format!("\n[... {} bytes are not shown ...]\n", self.dropped).as_bytes());
+            renderer.push(tail);
+        }
+        renderer.drain()
+    }
+}
+
+impl Waiting {
+    fn take(&self) -> Printed {
+        std::mem::take(&mut *self.printed.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Observer for Waiting {
+    fn output(&self, bytes: &[u8]) {
+        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        printed.push(bytes);
+        drop(printed);
+        self.more.notify_one();
+    }
+}
+
+impl Follow {
+    /// `None` if nobody wants to know.
+    pub(crate) fn new(
+        peer: Peer<RoleServer>,
+        token: Option<ProgressToken>,
+        logs: bool,
+        tool: &str,
+    ) -> Option<Self> {
+        if token.is_none() && !logs {
+            return None;
+        }
+        Some(Self {
+            peer,
+            token,
+            logs,
+            tool: tool.to_owned(),
+            screen: Arc::default(),
+        })
+    }
+
+    /// Who follows the call.
+    pub(crate) fn observer(&self) -> Arc<Waiting> {
+        Arc::clone(&self.screen)
+    }
+
+    /// Tells the client until the call is done.
+    pub(crate) async fn during<T>(&self, call: impl Future<Output = T>) -> T {
+        let (busy, mut idle) = watch::channel(false);
+        let mut call = std::pin::pin!(call);
+        let mut told = std::pin::pin!(self.tell(&busy));
+        let done = tokio::select! {
+            biased;
+            done = &mut call => done,
+            () = &mut told => call.await,
+        };
+        // No message about the call may come after its reply.
+        if *idle.borrow() {
+            let _ = timeout(LAST, async {
+                tokio::select! {
+                    () = told => {}
+                    _ = idle.wait_for(|busy| !busy) => {}
+                }
+            })
+            .await;
+        }
+        done
+    }
+
+    /// Goes on until the client is gone.
+    async fn tell(&self, busy: &watch::Sender<bool>) {
+        let begun = Instant::now();
+        let mut renderer = Renderer::new();
+        sleep(EVERY).await;
+        loop {
+            let _ = timeout(ALIVE, self.screen.more.notified()).await;
+            let text = self.screen.take().shown(&mut renderer);
+            busy.send_replace(true);
+            let told = self.send(begun.elapsed(), text).await;
+            busy.send_replace(false);
+            if told.is_none() {
+                return;
+            }
+            sleep(EVERY).await;
+        }
+    }
+
+    async fn send(&self, after: Duration, text: String) -> Option<()> {
+        if let Some(token) = &self.token {
+            let mut progress = ProgressNotificationParam::new(token.clone(), after.as_secs_f64());
+            progress.message = Some(match last_line(&text) {
+                Some(line) => line,
+                None => format!("{} has been running for {} s", self.tool, after.as_secs()),
+            });
+            self.peer.notify_progress(progress).await.ok()?;
+        }
+        if self.logs && !text.is_empty() {
+            let message =
+                LoggingMessageNotificationParam::new(LoggingLevel::Info, Value::from(text))
+                    .with_logger(self.tool.clone());
+            self.peer.notify_logging_message(message).await.ok()?;
+        }
+        Some(())
+    }
+}
+
+/// The last line that says anything, cut.
+fn last_line(text: &str) -> Option<String> {
+    let line = text
+        .lines()
+        .rev()
+        .map(str::trim)
+        .find(|line| !line.is_empty())?;
+    Some(line.chars().take(LINE_CHARS).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_is_bounded_and_loses_its_middle() {
+        let mut printed = Printed::default();
+        printed.push(b"first\n");
+        for _ in 0..1_000 {
+            printed.push(&[b'x'; 1_000]);
+            assert!(printed.bytes.len() <= WAITING_BYTES);
+        }
+        printed.push(b"\nlast");
+        assert_eq!(printed.dropped + printed.bytes.len(), 1_000_011);
+        let dropped = printed.dropped;
+        let shown = printed.shown(&mut Renderer::new());
+        assert!(shown.starts_with("first\nxxx"), "{}", shown.len());
+        assert!(shown.contains(&format!("[... {dropped} bytes are not shown ...]")));
+        assert!(shown.ends_with("x\nlast"));
+        assert_eq!(last_line(&shown).as_deref(), Some("last"));
+    }
+
+    #[test]
+    fn last_lines() {
+        assert_eq!(last_line("a\n b \n\n").as_deref(), Some("b"));
+        assert_eq!(last_line(" \n"), None);
+        assert_eq!(
+            last_line(&"ü".repeat(500)).unwrap().chars().count(),
+            LINE_CHARS
+        );
+    }
+}

@@ -1,0 +1,138 @@
+//! [`Origins`]: which web pages may send requests, and what browsers are told.
+
+use axum::http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN,
+    VARY,
+};
+use axum::http::{HeaderMap, HeaderValue, Method};
+
+/// The web pages that may send requests: those of this machine, and these.
+pub(super) struct Origins(Vec<String>);
+
+/// Where a request comes from.
+pub(super) enum From {
+    /// No web page.
+    Nobody,
+    /// A page that may.
+    Page(HeaderValue),
+    /// A page that may not.
+    Stranger,
+}
+
+impl Origins {
+    pub(super) fn new(origins: &[String]) -> Self {
+        Self(origins.iter().map(|origin| plain(origin)).collect())
+    }
+
+    pub(super) fn judge(&self, headers: &HeaderMap) -> From {
+        let mut given = headers.get_all(ORIGIN).iter();
+        match (given.next(), given.next()) {
+            (None, _) => From::Nobody,
+            (Some(origin), None) if origin.to_str().is_ok_and(|text| self.has(text)) => {
+                From::Page(origin.clone())
+            }
+            _ => From::Stranger,
+        }
+    }
+
+    fn has(&self, origin: &str) -> bool {
+        let origin = plain(origin);
+        is_here(&origin) || self.0.contains(&origin)
+    }
+}
+
+/// An origin as it is compared: lower case, without the port that its scheme has
+/// anyway.
+fn plain(origin: &str) -> String {
+    let origin = origin.trim().trim_end_matches('/').to_ascii_lowercase();
+    let port = match origin.split_once("://") {
+        Some(("http", _)) => ":80",
+        Some(("https", _)) => ":443",
+        _ => return origin,
+    };
+    origin.strip_suffix(port).unwrap_or(&origin).to_owned()
+}
+
+/// Whether an origin is a page of this machine, on any port.
+fn is_here(origin: &str) -> bool {
+    let Some((scheme, rest)) = origin.split_once("://") else {
+        return false;
+    };
+    let host = match rest.rsplit_once(':') {
+        Some((host, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => host,
+        _ => rest,
+    };
+    ["http", "https"].contains(&scheme) && ["localhost", "127.0.0.1", "[::1]"].contains(&host)
+}
+
+/// Whether a browser asks if it may send a request. It has no token then.
+pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
+    method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+/// Tells a browser that a page may read the answer.
+pub(super) fn admit(headers: &mut HeaderMap, page: HeaderValue) {
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, page);
+    headers.append(VARY, HeaderValue::from_static("origin"));
+    let exposed = HeaderValue::from_static("mcp-session-id, mcp-protocol-version");
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+}
+
+/// Tells a browser what a page may send.
+pub(super) fn invite(headers: &mut HeaderMap) {
+    for (name, value) in [
+        (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE"),
+        (
+            ACCESS_CONTROL_ALLOW_HEADERS,
+            "authorization, content-type, last-event-id, mcp-protocol-version, mcp-session-id",
+        ),
+        (ACCESS_CONTROL_MAX_AGE, "600"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_are_compared_whole() {
+        let given = ["https://good.example:443/", "http://other.example:8080"];
+        let origins = Origins::new(&given.map(str::to_owned));
+        for good in [
+            "https://good.example",
+            "https://GOOD.example:443",
+            "http://other.example:8080",
+            "http://localhost",
+            "http://localhost:1",
+            "https://127.0.0.1:65535",
+            "http://[::1]",
+            "http://[::1]:80",
+        ] {
+            assert!(origins.has(good), "{good}");
+        }
+        for bad in [
+            "",
+            "null",
+            "http://good.example",
+            "https://good.example:8443",
+            "https://good.example.evil.example",
+            "https://evil.example",
+            "http://other.example",
+            "http://localhost.evil.example",
+            "http://localhost@evil.example",
+            "http://localhost:80@evil.example",
+            "http://evil.example:80#localhost",
+            "http://127.0.0.1.evil.example:80",
+            "file://localhost",
+            "localhost",
+            "://localhost",
+            "http://localhost:",
+            "http://[::1",
+        ] {
+            assert!(!origins.has(bad), "{bad}");
+        }
+    }
+}

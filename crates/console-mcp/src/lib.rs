@@ -1,0 +1,93 @@
+#![doc = include_str!("../README.md")]
+
+mod ask;
+mod call;
+mod follow;
+mod http;
+mod line;
+mod lines;
+mod resources;
+mod roots;
+mod server;
+mod session;
+mod settings;
+mod stdio;
+mod turn;
+mod uri;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use backend_core::Result;
+use console_tools::Toolset;
+use rmcp::ServiceExt as _;
+use rmcp::service::ServerInitializeError;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+pub use http::serve_http;
+pub use settings::{HttpSettings, ServeError, Settings};
+
+use line::{Line, Watched};
+use lines::Lines;
+use server::Server;
+
+/// Makes the tools for one connection: a backend of its own for each client.
+#[async_trait]
+pub trait Connect: std::fmt::Debug + Send + Sync + 'static {
+    /// The tools of a new connection.
+    ///
+    /// # Errors
+    ///
+    /// Whatever stands in the way; the client is told.
+    async fn connect(&self) -> Result<Toolset>;
+}
+
+/// Serves one client on standard input and output until it goes. Nothing else
+/// may be written to standard output meanwhile.
+///
+/// # Errors
+///
+/// [`ServeError`] if the transport fails, and if there are no tools.
+pub async fn serve_stdio(
+    connect: Arc<dyn Connect>,
+    settings: Settings,
+) -> std::result::Result<(), ServeError> {
+    let (input, output) = stdio::streams();
+    serve_pipes(connect, settings, input, output).await
+}
+
+/// Serves one client that writes lines to `input` and reads lines from `output`
+/// until it goes: what [`serve_stdio`] does on other pipes. What the client had
+/// begun is ended before this returns.
+///
+/// # Errors
+///
+/// [`ServeError`] if the transport fails, and if there are no tools.
+pub async fn serve_pipes(
+    connect: Arc<dyn Connect>,
+    settings: Settings,
+    input: impl AsyncRead + Send + Unpin + 'static,
+    output: impl AsyncWrite + Send + Unpin + 'static,
+) -> std::result::Result<(), ServeError> {
+    let line = Arc::new(Line::default());
+    let lines = Lines::new(input, output, settings.frame_bytes);
+    let transport = Watched::pipe(lines, Arc::clone(&line), settings.linger);
+    let served = Server::new(connect, Arc::new(settings))
+        .serve(transport)
+        .await;
+    let ended = match served {
+        Ok(running) => running.waiting().await.map(|_| ()).map_err(|error| {
+            ServeError::Transport(format!("the server failed: {error}; report it"))
+        }),
+        // A client that goes before it has begun is no failure of ours.
+        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
+            Ok(())
+        }
+        Err(ServerInitializeError::InitializeFailed(error)) => {
+            Err(ServeError::Connect(error.message.into_owned()))
+        }
+        Err(error) => Err(ServeError::Transport(error.to_string())),
+    };
+    line.end().await;
+    ended
+}

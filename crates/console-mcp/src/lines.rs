@@ -1,0 +1,239 @@
+//! [`Lines`]: one JSON message a line, of bounded length.
+//!
+//! A message that is too long or no JSON is answered with a typed error, and the
+//! next one is read.
+
+use std::io;
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use rmcp::RoleServer;
+use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::sync::Mutex;
+
+/// How much is read at once.
+const READ_BYTES: usize = 64 * 1024;
+
+/// A buffer that grew further than this is given back.
+const KEPT_BYTES: usize = 256 * 1024;
+
+/// One JSON message a line.
+pub(crate) struct Lines<R, W> {
+    input: BufReader<R>,
+    /// The line so far. Here since `receive` may be dropped at any time.
+    line: Vec<u8>,
+    limit: usize,
+    /// What is left of a line that is too long is passed over.
+    skipping: bool,
+    output: Arc<Mutex<Option<W>>>,
+    /// An answer of our own that is on its way.
+    reply: Option<BoxFuture<'static, ()>>,
+}
+
+/// What a line is.
+enum Read {
+    Whole,
+    TooLong,
+    End,
+}
+
+impl<R, W> Lines<R, W>
+where
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    pub(crate) fn new(input: R, output: W, limit: usize) -> Self {
+        Self {
+            input: BufReader::with_capacity(READ_BYTES, input),
+            line: Vec::new(),
+            limit,
+            skipping: false,
+            output: Arc::new(Mutex::new(Some(output))),
+            reply: None,
+        }
+    }
+
+    /// Reads on until a line is whole. Nothing is lost if this is dropped: there
+    /// is no await between taking bytes and keeping them.
+    async fn read_line(&mut self) -> Read {
+        loop {
+            let Ok(found) = self.input.fill_buf().await else {
+                return Read::End;
+            };
+            if found.is_empty() {
+                // The last line may have no end.
+                return match self.line.is_empty() || self.skipping {
+                    true => Read::End,
+                    false => Read::Whole,
+                };
+            }
+            let end = found.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(found.len(), |end| end + 1);
+            let kept = end.unwrap_or(found.len());
+            let fits = self.line.len().saturating_add(kept) <= self.limit;
+            if !self.skipping && fits {
+                self.line.extend(found.iter().take(kept));
+            }
+            self.input.consume(taken);
+            match (self.skipping, fits, end.is_some()) {
+                (true, _, true) => self.skipping = false,
+                (true, _, false) => {}
+                (false, false, ended) => {
+                    self.skipping = !ended;
+                    return Read::TooLong;
+                }
+                (false, true, true) => return Read::Whole,
+                (false, true, false) => {}
+            }
+        }
+    }
+
+    /// Writes an error of our own before anything else is read.
+    fn complain(&mut self, complaint: Complaint) {
+        let Complaint { code, text, id } = complaint;
+        let message = ServerJsonRpcMessage::error(ErrorData::new(code, text, None), id);
+        let sent = write(Arc::clone(&self.output), message).map(|_| ());
+        self.reply = Some(sent.boxed());
+    }
+
+    fn clear(&mut self) {
+        if self.line.capacity() > KEPT_BYTES {
+            self.line = Vec::new();
+        }
+        self.line.clear();
+    }
+}
+
+/// What is wrong with a line, and the id of what it is about where that could be
+/// read.
+struct Complaint {
+    code: ErrorCode,
+    text: String,
+    id: Option<RequestId>,
+}
+
+/// What a line holds: a message, something to answer, or nothing.
+fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Complaint> {
+    let line = line
+        .strip_prefix(b"\xEF\xBB\xBF")
+        .unwrap_or(line)
+        .trim_ascii();
+    if line.is_empty() {
+        return Ok(None);
+    }
+    match serde_json::from_slice(line) {
+        Ok(message) => Ok(Some(message)),
+        Err(error) => match serde_json::from_slice::<Value>(line) {
+            Ok(value) => misshapen(&value),
+            Err(_) => {
+                let text = format!("this is no JSON: {error}; send one message a line");
+                Err(Complaint {
+                    code: ErrorCode::PARSE_ERROR,
+                    text,
+                    id: None,
+                })
+            }
+        },
+    }
+}
+
+/// What to do about JSON that is no message.
+fn misshapen(value: &Value) -> Result<Option<ClientJsonRpcMessage>, Complaint> {
+    let id = match value.get("id") {
+        Some(Value::String(id)) => Some(RequestId::String(id.as_str().into())),
+        Some(Value::Number(id)) => id.as_i64().map(RequestId::Number),
+        _ => None,
+    };
+    let method = value.get("method");
+    // Nobody waits for the answer to a notification.
+    if id.is_none() && value.get("id").is_none() && method.is_some_and(Value::is_string) {
+        return Ok(None);
+    }
+    let text = match value {
+        Value::Array(_) => "batches are not supported; send one message a line",
+        _ => "this is no JSON-RPC 2.0 message; it needs jsonrpc, method and, for a request, an id",
+    };
+    Err(Complaint {
+        code: ErrorCode::INVALID_REQUEST,
+        text: text.to_owned(),
+        id,
+    })
+}
+
+async fn write<W>(output: Arc<Mutex<Option<W>>>, message: ServerJsonRpcMessage) -> io::Result<()>
+where
+    W: AsyncWrite + Send + Unpin,
+{
+    let mut line = serde_json::to_vec(&message)?;
+    if let ServerJsonRpcMessage::Error(error) = &message
+        && error.id.is_none()
+    {
+        // JSON-RPC wants a null where the id is not known.
+        let whole = json!({"jsonrpc": "2.0", "id": null, "error": error.error});
+        line = serde_json::to_vec(&whole)?;
+    }
+    line.push(b'\n');
+    let mut output = output.lock().await;
+    let Some(output) = output.as_mut() else {
+        return Err(io::ErrorKind::NotConnected.into());
+    };
+    output.write_all(&line).await?;
+    output.flush().await
+}
+
+impl<R, W> Transport<RoleServer> for Lines<R, W>
+where
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        write(Arc::clone(&self.output), item)
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            if let Some(reply) = &mut self.reply {
+                reply.await;
+                self.reply = None;
+            }
+            match self.read_line().await {
+                Read::End => return None,
+                Read::TooLong => {
+                    self.clear();
+                    let text = format!(
+                        "this message has more than {} bytes; send less at a time",
+                        self.limit
+                    );
+                    self.complain(Complaint {
+                        code: ErrorCode::INVALID_REQUEST,
+                        text,
+                        id: None,
+                    });
+                }
+                Read::Whole => {
+                    let parsed = parse(&self.line);
+                    self.clear();
+                    match parsed {
+                        Ok(Some(message)) => return Some(message),
+                        Ok(None) => {}
+                        Err(complaint) => self.complain(complaint),
+                    }
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        drop(self.output.lock().await.take());
+        Ok(())
+    }
+}

@@ -1,0 +1,242 @@
+//! A client's roots: host directories that narrow what may be reached, never
+//! widen it.
+
+use std::path::{Component, Path, PathBuf};
+
+use backend_core::VPath;
+use permissions::mounts::{Derive, Mode, Mount, MountConfig, Scope};
+use permissions::tool::{Tool, ToolSetting};
+use permissions::{Action, Policy};
+
+use crate::uri;
+
+/// Most roots that are looked at.
+const ROOTS: usize = 256;
+
+/// The tools that are not there when roots narrow: nothing holds a command to
+/// directories.
+const TAKEN: [Tool; 3] = [Tool::Execute, Tool::RunInBackground, Tool::WriteInput];
+
+/// What a model is told that calls one of them.
+pub(crate) const NO_COMMANDS: &str = "Error: the client's roots are a part of the directory that \
+    this server was started on, and commands cannot be held to a part; use the file tools, or \
+    start the server on the client's directory";
+
+/// Whether narrowing takes away the tool of this name.
+pub(crate) fn takes_away(name: &str) -> bool {
+    TAKEN.iter().any(|tool| tool.name() == name)
+}
+
+/// What a client's roots leave of a backend.
+#[derive(Debug)]
+pub(crate) enum Left {
+    /// Everything.
+    All,
+    /// What lies beneath these.
+    Part(Vec<VPath>),
+    /// Nothing, and what the model is told.
+    Nothing(String),
+}
+
+/// What the backend calls `host_root`: itself where it shows host paths, `/`
+/// otherwise. `working_dir` is that of the backend.
+pub(crate) fn top_of(working_dir: &VPath, host_root: &Path) -> VPath {
+    match Path::new(working_dir.as_str()) {
+        here if here == host_root || here == real(host_root) => working_dir.clone(),
+        _ => VPath::root(),
+    }
+}
+
+/// What is left of the backend whose `top` is the host directory `host_root`.
+/// Looks at the host's file system.
+pub(crate) fn left(roots: &[String], host_root: &Path, top: &VPath) -> Left {
+    // A client without a folder has nothing to say.
+    if roots.is_empty() {
+        return Left::All;
+    }
+    let host_root = real(host_root);
+    let mut inside = Vec::new();
+    for root in roots.iter().take(ROOTS) {
+        let Some(path) = uri::path(root) else {
+            tracing::warn!(
+                root,
+                "a root of the client is no file: URI of this machine; ignored"
+            );
+            continue;
+        };
+        let path = real(Path::new(&path));
+        if host_root.starts_with(&path) {
+            return Left::All;
+        }
+        match path
+            .strip_prefix(&host_root)
+            .ok()
+            .and_then(|below| within(top, below))
+        {
+            Some(path) => inside.push(path),
+            None => tracing::warn!(
+                root,
+                "a root of the client lies outside the backend; ignored"
+            ),
+        }
+    }
+    inside.sort_unstable();
+    // A root beneath another root says nothing more.
+    inside.dedup_by(|later, earlier| later.starts_with(earlier));
+    match inside.is_empty() {
+        true => Left::Nothing(
+            "Error: none of the client's roots lies in the directory that this server was \
+             started on, so nothing may be used; open that directory in the client, or start \
+             the server on the client's directory"
+                .to_owned(),
+        ),
+        false => Left::Part(inside),
+    }
+}
+
+/// A path without links, as far as it exists.
+fn real(path: &Path) -> PathBuf {
+    for top in path.ancestors() {
+        if let Ok(found) = std::fs::canonicalize(top) {
+            let rest = path.strip_prefix(top).unwrap_or(Path::new(""));
+            return folded(&found.join(rest));
+        }
+    }
+    folded(path)
+}
+
+/// A path without `.` and `..`.
+fn folded(path: &Path) -> PathBuf {
+    let mut folded = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                folded.pop();
+            }
+            Component::CurDir => {}
+            part => folded.push(part),
+        }
+    }
+    folded
+}
+
+fn within(top: &VPath, below: &Path) -> Option<VPath> {
+    let mut path = top.clone();
+    for part in below.components() {
+        path = path.child(part.as_os_str().to_str()?).ok()?;
+    }
+    Some(path)
+}
+
+/// The policy narrowed to `roots`, without commands.
+pub(crate) fn narrowed(policy: &Policy, roots: &[VPath]) -> Option<Policy> {
+    let whole = match policy.scope() {
+        Some(scope) => scope.clone(),
+        None => {
+            let everything = Mount::new("/", "/")
+                .ok()?
+                .mode(Mode::Rw)
+                .write_approval(false);
+            Scope::new(MountConfig::new(vec![everything]).build().ok()?)
+        }
+    };
+    let names = |can: &dyn Fn(&VPath) -> bool| {
+        let open = roots.iter().filter(|root| can(root));
+        open.map(|root| root.as_str().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let derive = Derive::new()
+        .read(names(&|root| whole.can_read(root)))
+        .write(names(&|root| whole.can_write(root)))
+        .span_nested();
+    let scope = whole.derive(derive).ok()?;
+    let mut tools = policy.tools().clone();
+    for tool in TAKEN {
+        let setting = tools.tools.entry(tool).or_default();
+        *setting = ToolSetting::action(Action::Deny);
+    }
+    let mut builder = Policy::builder().scope(scope).tools(tools);
+    if let Some(rules) = policy.rules() {
+        builder = builder.rules(rules.clone());
+    }
+    Some(builder.build())
+}
+
+#[cfg(test)]
+mod tests {
+    use permissions::{Kind, Op};
+
+    use super::*;
+
+    fn uris(paths: &[&Path]) -> Vec<String> {
+        paths
+            .iter()
+            .map(|path| format!("file://{}", path.display()))
+            .collect()
+    }
+
+    #[test]
+    fn roots_are_mapped_and_never_widen() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        std::os::unix::fs::symlink(root.join("a"), root.join("link")).unwrap();
+        let part = |roots: &[&Path]| match left(&uris(roots), root, &VPath::root()) {
+            Left::All => vec!["all".to_owned()],
+            Left::Part(paths) => paths.iter().map(|path| path.as_str().to_owned()).collect(),
+            Left::Nothing(_) => Vec::new(),
+        };
+        assert_eq!(part(&[]), ["all"]);
+        assert_eq!(part(&[root]), ["all"]);
+        assert_eq!(part(&[Path::new("/")]), ["all"]);
+        assert_eq!(part(&[&root.join("a")]), ["/a"]);
+        assert_eq!(part(&[&root.join("link")]), ["/a"]);
+        assert_eq!(
+            part(&[&root.join("a/b"), &root.join("a"), &root.join("c")]),
+            ["/a", "/c"]
+        );
+        assert_eq!(part(&[&root.join("a/../c")]), ["/c"]);
+        assert_eq!(part(&[&root.join("../elsewhere")]), [""; 0]);
+        assert_eq!(part(&[Path::new("/nowhere"), &root.join("a")]), ["/a"]);
+        let strange = ["https://example.com/".to_owned(), "nonsense".to_owned()];
+        assert!(matches!(
+            left(&strange, root, &VPath::root()),
+            Left::Nothing(_)
+        ));
+        let top = VPath::parse("/host/dir").unwrap();
+        let Left::Part(paths) = left(&uris(&[&root.join("a")]), root, &top) else {
+            panic!("not a part");
+        };
+        assert_eq!(paths[0].as_str(), "/host/dir/a");
+    }
+
+    #[test]
+    fn the_top_is_what_the_backend_calls_its_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let host = directory.path().canonicalize().unwrap();
+        let shown = VPath::parse(host.to_str().unwrap()).unwrap();
+        // A backend that shows host paths works in its directory.
+        assert_eq!(top_of(&shown, directory.path()), shown);
+        assert_eq!(top_of(&VPath::root(), directory.path()), VPath::root());
+        assert_eq!(top_of(&VPath::root(), Path::new("/")), VPath::root());
+    }
+
+    #[test]
+    fn narrowing_takes_away_and_asks_nobody() {
+        let path = |text| VPath::parse(text).unwrap();
+        let policy = narrowed(&Policy::allow_all(), &[path("/a")]).unwrap();
+        let judge = |op, at| policy.judge(op, &path(at), Kind::File, None).action();
+        for op in [Op::Read, Op::Write, Op::Edit, Op::Delete] {
+            assert_eq!(judge(op, "/a/x"), Action::Allow, "{op}");
+            assert_eq!(judge(op, "/b"), Action::Deny, "{op}");
+            assert_eq!(judge(op, "/ab"), Action::Deny, "{op}");
+        }
+        assert_eq!(policy.tools().get("execute").action, Some(Action::Deny));
+        // What the policy denies stays denied.
+        let rules = permissions::Preset::Readonly.ruleset();
+        let readonly = Policy::builder().ruleset(&rules, &VPath::root()).build();
+        let policy = narrowed(&readonly, &[path("/a")]).unwrap();
+        let verdict = policy.judge(Op::Write, &path("/a/x"), Kind::File, None);
+        assert_eq!(verdict.action(), Action::Deny);
+    }
+}

@@ -1,0 +1,322 @@
+//! [`Server`]: the toolset as an MCP server, for one client.
+
+#![expect(
+    deprecated,
+    reason = "logging and roots are what every client of today has"
+)]
+
+use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use console_tools::Reply;
+use futures::FutureExt as _;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, Implementation, InitializeRequestParams, InitializeResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams,
+};
+use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use crate::ask::ClientApprover;
+use crate::follow::Follow;
+use crate::line::Line;
+use crate::session::{Place, Session};
+use crate::turn::Turn;
+use crate::{Connect, Settings, call, resources, roots};
+
+/// The newest protocol in which a client has a session. What comes after it has
+/// none, and a backend of its own for each client needs one.
+const NEWEST: ProtocolVersion = ProtocolVersion::LATEST_WITH_INITIALIZE;
+
+/// The toolset as an MCP server, for one client.
+#[derive(Debug)]
+pub(crate) struct Server {
+    connect: Arc<dyn Connect>,
+    settings: Arc<Settings>,
+    session: OnceLock<Session>,
+    calls: Arc<Semaphore>,
+    /// The least level that is logged.
+    level: AtomicU8,
+}
+
+impl Server {
+    pub(crate) fn new(connect: Arc<dyn Connect>, settings: Arc<Settings>) -> Self {
+        Self {
+            calls: Arc::new(Semaphore::new(settings.concurrent_calls.clamp(1, 4_096))),
+            connect,
+            settings,
+            session: OnceLock::new(),
+            level: AtomicU8::new(LoggingLevel::Info as u8),
+        }
+    }
+
+    fn session(&self) -> Result<&Session, ErrorData> {
+        self.session.get().ok_or_else(|| {
+            ErrorData::invalid_request("there is no session; send initialize first", None)
+        })
+    }
+
+    /// Where the client may work; an error in the words of the protocol.
+    async fn place(&self) -> Result<Arc<Place>, ErrorData> {
+        let place = self.session()?.place().await;
+        place.map_err(|text| ErrorData::invalid_request(text, None))
+    }
+
+    async fn begin(
+        &self,
+        request: &InitializeRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<String, ErrorData> {
+        if self.session.get().is_some() {
+            let text = "the session has begun already; open another connection";
+            return Err(ErrorData::invalid_request(text, None));
+        }
+        let line = line_of(context);
+        let failed =
+            |error: backend_core::Error| ErrorData::internal_error(error.to_string(), None);
+        let toolset = self.connect.connect().await.map_err(failed)?;
+        let mut chat = toolset.conversation("mcp");
+        if self.settings.ask_client {
+            chat = chat.approver(ClientApprover {
+                peer: context.peer.clone(),
+                patience: self.settings.answer_timeout,
+            });
+        }
+        let instructions = chat.prompt().await.map_err(failed)?;
+        let host_root = match request.capabilities.roots {
+            Some(_) => self.settings.host_root.clone(),
+            None => None,
+        };
+        let session = Session::new(chat, context.peer.clone(), line, host_root);
+        if self.session.set(session).is_err() {
+            let text = "the session has begun already; open another connection";
+            return Err(ErrorData::invalid_request(text, None));
+        }
+        Ok(instructions)
+    }
+
+    async fn call(
+        &self,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, ErrorData> {
+        let session = self.session()?;
+        let place = match session.place().await {
+            Ok(place) => place,
+            Err(text) => return Ok(refused(text)),
+        };
+        if let Some(why) = &place.closed {
+            return Ok(refused(why.clone()));
+        }
+        let name = request.name;
+        if place.narrowed && roots::takes_away(&name) {
+            return Ok(refused(roots::NO_COMMANDS.to_owned()));
+        }
+        let arguments = Value::Object(request.arguments.unwrap_or_default());
+        let path = arguments
+            .get("path")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        let follow = Follow::new(
+            context.peer.clone(),
+            context.meta.get_progress_token(),
+            self.logs(LoggingLevel::Info),
+            &name,
+        );
+        let reply: Reply = match &follow {
+            None => place.chat.call(&name, arguments).await,
+            Some(follow) => {
+                let observer = follow.observer();
+                let call = place.chat.call_followed(&name, arguments, observer);
+                follow.during(call).await
+            }
+        };
+        let mut tools = place.tools.iter();
+        let tool = tools.find(|tool| tool.name == name);
+        let promised = tool.is_some_and(|tool| tool.output_schema.is_some());
+        Ok(call::result(reply, path.as_deref(), promised))
+    }
+
+    /// Does what may take much time or memory: so much of it at once.
+    async fn in_turn<T>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        work: impl Future<Output = Result<T, ErrorData>>,
+    ) -> Result<T, ErrorData> {
+        while_wanted(context, async {
+            let (done, place) = Turn::take(&self.calls, work).await;
+            line_of(context).until_answered(&context.id, place);
+            done
+        })
+        .await
+    }
+
+    fn logs(&self, level: LoggingLevel) -> bool {
+        level as u8 >= self.level.load(Ordering::Relaxed)
+    }
+}
+
+fn refused(text: String) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(text)])
+}
+
+/// The connection that a request came on.
+fn line_of(context: &RequestContext<RoleServer>) -> Arc<Line> {
+    context
+        .extensions
+        .get::<Arc<Line>>()
+        .cloned()
+        .unwrap_or_default()
+}
+
+/// Does something until the client gives it up or is gone.
+async fn while_wanted<T>(
+    context: &RequestContext<RoleServer>,
+    work: impl Future<Output = Result<T, ErrorData>>,
+) -> Result<T, ErrorData> {
+    let line = line_of(context);
+    // A request that nobody answers would wait for ever.
+    let work = AssertUnwindSafe(work).catch_unwind().map(|done| {
+        done.unwrap_or_else(|_| {
+            let text = "the server failed in a way that nobody foresaw; do it in another way";
+            Err(ErrorData::internal_error(text, None))
+        })
+    });
+    tokio::select! {
+        biased;
+        () = context.ct.cancelled() => Err(ErrorData::invalid_request("cancelled", None)),
+        () = line.gone() => Err(ErrorData::invalid_request("the client is gone", None)),
+        done = work => done,
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_resources()
+            .enable_logging()
+            .build();
+        let name = Implementation::new(self.settings.name.clone(), self.settings.version.clone());
+        ServerConfig::new(capabilities)
+            .with_server_info(name)
+            .with_protocol_version(NEWEST)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(ProtocolVersion::known_up_to(&NEWEST))
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let info = self.negotiate_initialize(&request)?;
+        let instructions = while_wanted(&context, self.begin(&request, &context)).await?;
+        Ok(info.with_instructions(instructions))
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let place = while_wanted(&context, self.place()).await?;
+        Ok(ListToolsResult::with_all_items(place.tools.clone()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let result = self.in_turn(&context, self.call(request, &context)).await?;
+        Ok(result.into())
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        self.in_turn(&context, async {
+            let place = self.place().await?;
+            resources::list(&place, cursor.as_deref()).await
+        })
+        .await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(
+            resources::templates(),
+        ))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.in_turn(&context, async {
+            let place = self.place().await?;
+            let read = resources::read(&place, &request.uri, self.settings.resource_bytes);
+            Ok(read.await?.into())
+        })
+        .await
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.level.store(request.level as u8, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn on_roots_list_changed(&self, _context: NotificationContext<RoleServer>) {
+        if let Some(session) = self.session.get() {
+            session.moved();
+        }
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        // What is known and could not be read as what it is has bad parameters.
+        const KNOWN: [&str; 7] = [
+            "initialize",
+            "tools/call",
+            "tools/list",
+            "resources/list",
+            "resources/read",
+            "resources/templates/list",
+            "logging/setLevel",
+        ];
+        let method = request.method;
+        Err(match KNOWN.contains(&method.as_str()) {
+            true => {
+                let text = format!("the parameters of {method} are wrong; see the protocol");
+                ErrorData::invalid_params(text, None)
+            }
+            false => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None),
+        })
+    }
+}

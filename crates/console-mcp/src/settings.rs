@@ -1,0 +1,166 @@
+//! [`Settings`], [`HttpSettings`], and why a server ends.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Why a server ended.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The transport failed.
+    #[error("{0}")]
+    Transport(String),
+    /// There were no tools for the client.
+    #[error("{0}")]
+    Connect(String),
+    /// What was asked for is not safe or makes no sense.
+    #[error("{0}")]
+    Config(String),
+}
+
+/// How a server presents itself, and how much it takes.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Settings {
+    /// The name that clients show.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The host directory that holds the backend's files, where there is one. Only
+    /// then do the client's roots mean something: they are host directories.
+    pub host_root: Option<PathBuf>,
+    /// Whether the client is asked for approvals. If not, the toolset's own
+    /// approver is.
+    pub ask_client: bool,
+    /// How long somebody may think about a question.
+    pub answer_timeout: Duration,
+    /// How many calls of one client run at the same time; others wait. Those that
+    /// wait for an answer do not count.
+    pub concurrent_calls: usize,
+    /// Longest message.
+    pub frame_bytes: usize,
+    /// Largest file that is served as a resource.
+    pub resource_bytes: u64,
+    /// How long calls may still run when the client has closed its end of a pipe.
+    pub linger: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            name: "agentbox".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            host_root: None,
+            ask_client: true,
+            answer_timeout: Duration::from_secs(600),
+            concurrent_calls: 64,
+            frame_bytes: 16 * 1024 * 1024,
+            resource_bytes: 8 * 1024 * 1024,
+            linger: Duration::from_secs(1),
+        }
+    }
+}
+
+/// Where and for whom an HTTP server listens.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct HttpSettings {
+    /// The address; port 0 picks a free one.
+    pub listen: SocketAddr,
+    /// The bearer token that every request must have.
+    pub token: Option<String>,
+    /// Web origins that may send requests, besides none and those of this
+    /// machine.
+    pub origins: Vec<String>,
+    /// Names in the `Host` header, besides those of this machine. If there are
+    /// none and `listen` is no loopback address, any name is good: the token
+    /// protects.
+    pub hosts: Vec<String>,
+    /// Most clients at the same time.
+    pub sessions: usize,
+    /// How long a client may be silent before it is forgotten. One that listens, or
+    /// whose calls run, is not silent.
+    pub idle: Duration,
+    /// How long calls go on when nobody listens to them any more.
+    pub linger: Duration,
+}
+
+impl std::fmt::Debug for HttpSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let token = self.token.as_ref().map(|_| "(secret)");
+        f.debug_struct("HttpSettings")
+            .field("listen", &self.listen)
+            .field("token", &token)
+            .field("origins", &self.origins)
+            .field("hosts", &self.hosts)
+            .field("sessions", &self.sessions)
+            .field("idle", &self.idle)
+            .field("linger", &self.linger)
+            .finish()
+    }
+}
+
+impl HttpSettings {
+    /// A server on this address.
+    pub fn new(listen: SocketAddr) -> Self {
+        Self {
+            listen,
+            token: None,
+            origins: Vec::new(),
+            hosts: Vec::new(),
+            sessions: 64,
+            idle: Duration::from_secs(30 * 60),
+            linger: Duration::from_secs(30),
+        }
+    }
+
+    /// Whether this is safe to do.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError::Config`], which names the fix.
+    pub fn check(&self) -> Result<(), ServeError> {
+        let problem = match &self.token {
+            None if !self.listen.ip().is_loopback() => format!(
+                "{} can be reached from other machines and there is no token; \
+                 set one, or listen on 127.0.0.1",
+                self.listen
+            ),
+            Some(token) if token.trim().is_empty() => {
+                "the token is empty; give one, for example the output of 'openssl rand -hex 32'"
+                    .to_owned()
+            }
+            Some(token) if !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
+                "the token has characters that no header can have; use letters and digits"
+                    .to_owned()
+            }
+            _ if self.sessions == 0 => "no client could connect; allow at least one".to_owned(),
+            _ => return Ok(()),
+        };
+        Err(ServeError::Config(problem))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_can_reach_needs_a_token() {
+        let mut http = HttpSettings::new(([0, 0, 0, 0], 0).into());
+        let error = http.check().unwrap_err().to_string();
+        assert!(error.contains("set one, or listen on 127.0.0.1"), "{error}");
+        http.token = Some(" ".to_owned());
+        assert!(http.check().is_err());
+        http.token = Some("geheim\n".to_owned());
+        assert!(http.check().is_err());
+        http.token = Some("secret".to_owned());
+        assert!(http.check().is_ok());
+        assert!(!format!("{http:?}").contains("\"secret\""));
+        for listen in ["127.0.0.1:0", "[::1]:0", "127.9.9.9:1"] {
+            let http = HttpSettings::new(listen.parse().unwrap());
+            assert!(http.check().is_ok(), "{listen}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! `file:` URIs and paths.
+
+use backend_core::VPath;
+
+/// The URI of a file of the backend.
+pub(crate) fn of(path: &VPath) -> String {
+    let mut uri = String::from("file://");
+    for byte in path.as_str().bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
+                uri.push(char::from(byte));
+            }
+            byte => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri
+}
+
+/// The absolute path that a `file:` URI of this machine names. Nothing is folded.
+pub(crate) fn path(uri: &str) -> Option<String> {
+    let scheme = uri.get(..5)?;
+    if !scheme.eq_ignore_ascii_case("file:") {
+        return None;
+    }
+    let rest = uri.get(5..)?;
+    let path = match rest.strip_prefix("//") {
+        None => rest,
+        Some(rest) => {
+            let slash = rest.find('/')?;
+            let (host, path) = rest.split_at(slash);
+            if !host.is_empty() && !host.eq_ignore_ascii_case("localhost") {
+                return None;
+            }
+            path
+        }
+    };
+    if !path.starts_with('/') || path.contains(['?', '#']) {
+        return None;
+    }
+    decode(path)
+}
+
+fn decode(text: &str) -> Option<String> {
+    let mut bytes = text.bytes();
+    let mut decoded = Vec::with_capacity(text.len());
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            decoded.push(byte);
+            continue;
+        }
+        let high = char::from(bytes.next()?).to_digit(16)?;
+        let low = char::from(bytes.next()?).to_digit(16)?;
+        decoded.push(u8::try_from(high * 16 + low).ok()?);
+    }
+    String::from_utf8(decoded).ok()
+}
+
+/// What the name of a file says about what it holds, where it says anything.
+pub(crate) fn media_type(name: &str) -> Option<&'static str> {
+    let (_, suffix) = name.rsplit_once('.')?;
+    Some(match suffix.to_ascii_lowercase().as_str() {
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "svg" => "image/svg+xml",
+        "pdf" => "application/pdf",
+        "json" => "application/json",
+        "md" => "text/markdown",
+        "html" | "htm" => "text/html",
+        "css" => "text/css",
+        "csv" => "text/csv",
+        "js" | "mjs" => "text/javascript",
+        "txt" | "log" | "rs" | "py" | "toml" | "yaml" | "yml" | "sh" | "c" | "h" | "cpp" | "go"
+        | "java" | "ts" | "tsx" | "jsx" => "text/plain",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_and_back() {
+        for name in ["/", "/a", "/a b/ü.txt", "/100%", "/a#b?c", "/[x]", "/a%41"] {
+            let vpath = VPath::parse(name).unwrap();
+            assert_eq!(path(&of(&vpath)).as_deref(), Some(name), "{name}");
+        }
+        assert_eq!(of(&VPath::parse("/a b").unwrap()), "file:///a%20b");
+    }
+
+    #[test]
+    fn what_is_no_file_here_is_none() {
+        assert_eq!(path("file://localhost/a").as_deref(), Some("/a"));
+        assert_eq!(path("FILE:///a%2Fb").as_deref(), Some("/a/b"));
+        assert_eq!(path("file:/a").as_deref(), Some("/a"));
+        for uri in [
+            "",
+            "file:",
+            "file://",
+            "file:a",
+            "http:///a",
+            "file://other/a",
+            "file:///a?b",
+            "file:///a#b",
+            "file:///%zz",
+            "file:///%4",
+            "file:///%ff",
+            "filé:///a",
+            "/a",
+        ] {
+            assert_eq!(path(uri), None, "{uri}");
+        }
+    }
+}

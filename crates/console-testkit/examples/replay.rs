@@ -1,0 +1,186 @@
+//! Plays the conversation through a client that somebody else wrote, and
+//! compares: `cargo run -p console-testkit --example replay -- COMMAND...`.
+//!
+//! The command is started with two more arguments: a directory to work in,
+//! filled with the script's files, and a directory that holds, for each
+//! conversation, a config file for `agentbox` named after it. It reads a line of
+//! JSON for each call, and answers with one:
+//!
+//! ```text
+//! {"conversation": "coder", "tool": "ls", "arguments": {}, "answer": "yes" | "no" | null}
+//! {"text": "...", "is_error": false, "blocks": [{"media_type": "...", "base64": "..."}],
+//!  "structured": {...} | null, "questions": 0}
+//! ```
+#![allow(clippy::print_stdout, reason = "it tells what differs")]
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use backend_local::LocalBackend;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use console_testkit::{Call, Client, Outcome, Place, Script, Seen, Transcript, YesNo, play};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+type Error = Box<dyn std::error::Error>;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<ExitCode, Error> {
+    let directory = tempfile::tempdir()?;
+    let root = directory.path().canonicalize()?.join("workspace");
+    let configs = directory.path().join("configs");
+    std::fs::create_dir(&root)?;
+    std::fs::create_dir(&configs)?;
+    let script = Script::bundled()?;
+    script.seed(&LocalBackend::builder(&root).open()?).await?;
+    write_configs(&script, &configs)?;
+
+    let bridge = Bridge::start(std::env::args().skip(1), &root, &configs)?;
+    let mut place = Place::default().directory(root.to_string_lossy());
+    place.commands = true;
+    let played = play(&bridge, &script, &place).await;
+    bridge.end()?;
+
+    let expected = Transcript::expected().for_place(&script, &place);
+    if let Some(difference) = played.difference(&expected) {
+        println!("{difference}");
+        return Ok(ExitCode::FAILURE);
+    }
+    let left = std::fs::read_dir(&root)?.count();
+    println!(
+        "{} steps, as expected; {left} files left",
+        played.entries.len()
+    );
+    Ok(match left {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    })
+}
+
+/// What each conversation is set up with, as the program's config files have it.
+fn write_configs(script: &Script, directory: &Path) -> Result<(), Error> {
+    for setup in &script.conversations {
+        let mut config = toml::Table::try_from(&setup.capability)?;
+        // Who is asked is up to the client.
+        config.remove("approver");
+        let file = directory.join(format!("{}.toml", setup.name));
+        std::fs::write(file, toml::to_string(&config)?)?;
+    }
+    Ok(())
+}
+
+/// A client in another process.
+struct Bridge(Mutex<Process>);
+
+struct Process {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Bridge {
+    fn start(
+        mut command: impl Iterator<Item = String>,
+        root: &Path,
+        configs: &Path,
+    ) -> Result<Self, Error> {
+        let program = command.next().ok_or("name the command of a client")?;
+        let mut child = Command::new(&program)
+            .args(command)
+            .args([root, configs])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("cannot start {program}: {error}"))?;
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        Ok(Self(Mutex::new(Process {
+            child,
+            input: input.ok_or("the client has no input")?,
+            output: BufReader::new(output.ok_or("the client has no output")?),
+        })))
+    }
+
+    /// Says that nothing more comes, and awaits the end.
+    fn end(self) -> Result<(), Error> {
+        let process = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let Process {
+            mut child, input, ..
+        } = process;
+        drop(input);
+        let status = child.wait()?;
+        match status.success() {
+            true => Ok(()),
+            false => Err(format!("the client ended with {status}").into()),
+        }
+    }
+}
+
+/// What a client answers.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answered {
+    text: String,
+    is_error: bool,
+    blocks: Vec<Encoded>,
+    structured: Option<Value>,
+    questions: usize,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Encoded {
+    media_type: String,
+    base64: String,
+}
+
+#[async_trait]
+impl Client for Bridge {
+    async fn call(&self, call: Call<'_>) -> Outcome {
+        let answer = call.answer.map(|answer| match answer {
+            YesNo::Yes => "yes",
+            YesNo::No => "no",
+        });
+        let line = json!({
+            "conversation": call.conversation,
+            "tool": call.tool,
+            "arguments": call.arguments,
+            "answer": answer,
+        });
+        let mut process = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match process.ask(&line) {
+            Ok(outcome) => outcome,
+            Err(error) => Outcome {
+                text: format!("the client failed: {error}"),
+                is_error: true,
+                ..Outcome::default()
+            },
+        }
+    }
+}
+
+impl Process {
+    fn ask(&mut self, line: &Value) -> Result<Outcome, Error> {
+        writeln!(self.input, "{line}")?;
+        self.input.flush()?;
+        let mut answer = String::new();
+        if self.output.read_line(&mut answer)? == 0 {
+            return Err("it has gone".into());
+        }
+        let answered: Answered = serde_json::from_str(&answer)?;
+        let blocks = answered.blocks.into_iter().map(|block| {
+            let data = STANDARD.decode(block.base64)?;
+            Ok(Seen::new(block.media_type, &data))
+        });
+        Ok(Outcome {
+            text: answered.text,
+            is_error: answered.is_error,
+            blocks: blocks.collect::<Result<_, Error>>()?,
+            structured: answered.structured.filter(|value| !value.is_null()),
+            questions: answered.questions,
+        })
+    }
+}

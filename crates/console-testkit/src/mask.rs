@@ -1,0 +1,303 @@
+//! [`Mask`]: what may differ from run to run is given a name.
+//!
+//! These are all the rules. Nothing else is changed.
+//!
+//! 1. The id of a background shell is `<shell N>`, numbered in the order in which
+//!    shells were started. An id is learnt from the field `shell_id` of a reply's
+//!    data, and replaced where it stands as a whole word. Each conversation has
+//!    ids of its own: two may stand on two servers that count alike.
+//! 2. A process id is `<pid>`: the digits in `(pid 123)`, and a number in the field
+//!    `pid` of a reply's data.
+//! 3. A port of the loopback interface is `<port N>`, numbered in the order in which
+//!    ports were told: the digits after `127.0.0.1:`.
+//! 4. The working directory is `/`: as the backend names it, and as commands see
+//!    it, where it stands at the beginning of a path.
+//!
+//! The names of shells and ports mean the same in the arguments of later calls, so
+//! that a wrong id shows.
+
+use serde_json::Value;
+
+/// What is before the digits of a port.
+const LOOPBACK: &str = "127.0.0.1:";
+
+/// What is before the digits of a process id.
+const PID: &str = "(pid ";
+
+/// What was given a name so far.
+#[derive(Debug, Clone, Default)]
+pub struct Mask {
+    /// How the working directory is spelt, the longest first.
+    directories: Vec<String>,
+    /// In which conversation calls are made now.
+    conversation: String,
+    /// The conversation and the id of each shell.
+    shells: Vec<(String, String)>,
+    ports: Vec<String>,
+}
+
+impl Mask {
+    /// Nothing has a name yet. `directories` are the spellings of the working
+    /// directory.
+    pub fn new(directories: impl IntoIterator<Item = String>) -> Self {
+        let trimmed = directories
+            .into_iter()
+            .map(|path| path.trim_end_matches('/').to_owned());
+        // The root is spelt as it is masked.
+        let mut directories: Vec<String> = trimmed.filter(|path| !path.is_empty()).collect();
+        directories.sort_by_key(|path| std::cmp::Reverse(path.len()));
+        Self {
+            directories,
+            ..Self::default()
+        }
+    }
+
+    /// What follows belongs to this conversation.
+    pub fn enter(&mut self, conversation: &str) {
+        conversation.clone_into(&mut self.conversation);
+    }
+
+    /// Learns from a reply's data which shell was started.
+    pub fn learn(&mut self, structured: &Value) {
+        if let Some(Value::String(id)) = structured.get("shell_id")
+            && !self.shells().any(|(_, known)| known == id)
+        {
+            self.shells.push((self.conversation.clone(), id.clone()));
+        }
+    }
+
+    /// The name and the id of each shell of this conversation.
+    fn shells(&self) -> impl Iterator<Item = (String, &str)> {
+        let all = self.shells.iter().enumerate();
+        all.filter(|(_, (whose, _))| *whose == self.conversation)
+            .map(|(index, (_, id))| (format!("<shell {}>", index + 1), id.as_str()))
+    }
+
+    /// A text with names instead.
+    pub fn text(&mut self, text: &str) -> String {
+        let mut text = self.ports(&pids(text));
+        for directory in &self.directories {
+            text = replace(&text, directory, is_path, |rest| {
+                // The slash that follows says it already.
+                if rest.starts_with('/') { "" } else { "/" }.to_owned()
+            });
+        }
+        for (name, id) in self.shells() {
+            text = replace(&text, id, is_word, |_| name.clone());
+        }
+        text
+    }
+
+    /// Data with names instead.
+    pub fn value(&mut self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.text(text)),
+            Value::Array(values) => values.iter().map(|value| self.value(value)).collect(),
+            Value::Object(fields) => {
+                let masked = fields.iter().map(|(key, value)| match (&**key, value) {
+                    ("pid", Value::Number(_)) => (key.clone(), Value::from("<pid>")),
+                    _ => (key.clone(), self.value(value)),
+                });
+                Value::Object(masked.collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// Data with what the names stand for.
+    ///
+    /// # Errors
+    ///
+    /// A name that stands for nothing yet. A shell would take its brackets for
+    /// redirections, so it must not get that far.
+    pub fn unmask(&self, value: &Value) -> Result<Value, String> {
+        match value {
+            Value::String(text) => self.unmask_text(text).map(Value::String),
+            Value::Array(values) => {
+                let real = values.iter().map(|value| self.unmask(value));
+                real.collect::<Result<_, _>>().map(Value::Array)
+            }
+            Value::Object(fields) => {
+                let fields = fields.iter();
+                let real = fields.map(|(key, value)| Ok((key.clone(), self.unmask(value)?)));
+                real.collect::<Result<_, _>>().map(Value::Object)
+            }
+            other => Ok(other.clone()),
+        }
+    }
+
+    fn unmask_text(&self, text: &str) -> Result<String, String> {
+        let mut text = text.to_owned();
+        for (name, id) in self.shells() {
+            text = text.replace(&name, id);
+        }
+        for (index, port) in self.ports.iter().enumerate() {
+            text = text.replace(&format!("<port {}>", index + 1), port);
+        }
+        for kind in ["shell", "port"] {
+            let begin = format!("<{kind} ");
+            for left in text.split(&begin).skip(1) {
+                match digits(left) {
+                    (number, rest) if !number.is_empty() && rest.starts_with('>') => {
+                        return Err(format!("{begin}{number}>"));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(text)
+    }
+
+    fn ports(&mut self, text: &str) -> String {
+        let mut out = String::new();
+        let mut pieces = text.split(LOOPBACK);
+        out.push_str(pieces.next().unwrap_or_default());
+        for piece in pieces {
+            out.push_str(LOOPBACK);
+            let (port, rest) = digits(piece);
+            if !port.is_empty() {
+                let known = self.ports.iter().position(|known| known == port);
+                let index = known.unwrap_or_else(|| {
+                    self.ports.push(port.to_owned());
+                    self.ports.len() - 1
+                });
+                out.push_str(&format!("<port {}>", index + 1));
+            }
+            out.push_str(rest);
+        }
+        out
+    }
+}
+
+fn pids(text: &str) -> String {
+    let mut out = String::new();
+    let mut pieces = text.split(PID);
+    out.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        out.push_str(PID);
+        match digits(piece) {
+            (pid, rest) if !pid.is_empty() && rest.starts_with(')') => {
+                out.push_str("<pid>");
+                out.push_str(rest);
+            }
+            _ => out.push_str(piece),
+        }
+    }
+    out
+}
+
+/// The digits that a text begins with, and the rest.
+fn digits(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_ascii_digit());
+    text.split_at(end.unwrap_or(text.len()))
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Whether a path may go on with this character.
+fn is_path(c: char) -> bool {
+    is_word(c) || matches!(c, '/' | '.' | '-')
+}
+
+/// Replaces `what` where it is not part of something longer, with what `name`
+/// makes of the text that follows.
+fn replace(
+    text: &str,
+    what: &str,
+    belongs: fn(char) -> bool,
+    name: impl Fn(&str) -> String,
+) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(what) {
+        out.push_str(before);
+        let inside = out.chars().next_back().is_some_and(belongs);
+        let goes_on = after.starts_with(|c: char| belongs(c) && c != '/');
+        if inside || goes_on {
+            out.push_str(what);
+        } else {
+            out.push_str(&name(after));
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn mask() -> Mask {
+        let mut mask = Mask::new([
+            "/".to_owned(),
+            "/workspace".to_owned(),
+            "/tmp/x/".to_owned(),
+        ]);
+        mask.learn(&json!({"shell_id": "bg_7"}));
+        mask.learn(&json!({"shell_id": "bg_1"}));
+        mask.learn(&json!({"shell_id": "bg_7"}));
+        mask
+    }
+
+    #[test]
+    fn shells_are_numbered_as_they_appear() {
+        assert_eq!(
+            mask().text("read_output('bg_1'), bg_7 bg_71 xbg_1 bg_1_ [bg_7]"),
+            "read_output('<shell 2>'), <shell 1> bg_71 xbg_1 bg_1_ [<shell 1>]"
+        );
+        assert_eq!(Mask::default().text("bg_1"), "bg_1", "nobody started it");
+    }
+
+    #[test]
+    fn only_the_process_id_of_a_shell_is_masked() {
+        let mut mask = mask();
+        assert_eq!(
+            mask.text("(pid 12). (pid x) (pid 12 (pid 3)"),
+            "(pid <pid>). (pid x) (pid 12 (pid <pid>)"
+        );
+        assert_eq!(
+            mask.value(&json!({"pid": 5, "bytes": 5, "list": [{"pid": null}]})),
+            json!({"pid": "<pid>", "bytes": 5, "list": [{"pid": null}]})
+        );
+    }
+
+    #[test]
+    fn ports_are_numbered_as_they_appear() {
+        let mut mask = mask();
+        assert_eq!(
+            mask.text("127.0.0.1:80 127.0.0.1:8080/ 127.0.0.1: 127.0.0.1:80"),
+            "127.0.0.1:<port 1> 127.0.0.1:<port 2>/ 127.0.0.1: 127.0.0.1:<port 1>"
+        );
+        let names = json!({"a": ["http://127.0.0.1:<port 2>/", "<shell 2>", "<shell x>", 1]});
+        let real = json!({"a": ["http://127.0.0.1:8080/", "bg_1", "<shell x>", 1]});
+        assert_eq!(mask.unmask(&names), Ok(real));
+        for unknown in ["<port 3>", "<shell 3>"] {
+            let names = json!({"a": [format!("x {unknown} y")]});
+            assert_eq!(mask.unmask(&names), Err(unknown.to_owned()));
+        }
+    }
+
+    #[test]
+    fn the_working_directory_is_the_root() {
+        let mut mask = mask();
+        for (text, masked) in [
+            ("/workspace/a", "/a"),
+            ("'/workspace'", "'/'"),
+            ("/workspace", "/"),
+            ("/workspaces/a", "/workspaces/a"),
+            ("/a/workspace/b", "/a/workspace/b"),
+            ("./workspace", "./workspace"),
+            ("\"/tmp/x/y\"", "\"/y\""),
+            ("/tmp/x.y", "/tmp/x.y"),
+        ] {
+            assert_eq!(mask.text(text), masked);
+        }
+        let root = Mask::new(["/".to_owned()]).text("/a//b");
+        assert_eq!(root, "/a//b");
+    }
+}

@@ -1,0 +1,76 @@
+//! [`play`]: goes through a script and writes down what happened.
+
+use backend_core::Backend;
+use serde_json::Value;
+
+use crate::{Call, Client, Entry, Mask, Need, Outcome, Script, Step, Transcript};
+
+/// What is known of the place that a script is played in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Place {
+    /// Whether commands run there.
+    pub commands: bool,
+    /// How its working directory is spelt.
+    pub directories: Vec<String>,
+}
+
+impl Place {
+    /// What a backend says of itself.
+    pub fn of(backend: &dyn Backend) -> Self {
+        Self {
+            commands: backend.info().capabilities.commands,
+            directories: vec![backend.working_dir().as_str().to_owned()],
+        }
+    }
+
+    /// The same, where commands see another working directory than the tools.
+    #[must_use]
+    pub fn directory(mut self, path: impl Into<String>) -> Self {
+        self.directories.push(path.into());
+        self
+    }
+
+    /// Whether a step can be played here.
+    pub fn suits(&self, step: &Step) -> bool {
+        step.needs.iter().all(|need| match need {
+            Need::Commands => self.commands,
+        })
+    }
+}
+
+/// Plays every step that suits the place, one after the other. A step that names a
+/// shell or a port that nobody told is not called, and says so.
+pub async fn play(client: &dyn Client, script: &Script, place: &Place) -> Transcript {
+    let mut mask = Mask::new(place.directories.iter().cloned());
+    let mut entries = Vec::new();
+    for (index, step) in script.steps.iter().enumerate() {
+        if !place.suits(step) {
+            continue;
+        }
+        mask.enter(&step.conversation);
+        let mut outcome = match mask.unmask(&Value::Object(step.arguments.clone())) {
+            Ok(arguments) => {
+                let call = Call {
+                    conversation: &step.conversation,
+                    tool: &step.tool,
+                    arguments,
+                    answer: step.answer,
+                };
+                client.call(call).await
+            }
+            Err(name) => Outcome {
+                text: format!("not called: nothing is known as {name}"),
+                is_error: true,
+                ..Outcome::default()
+            },
+        };
+        if let Some(data) = &outcome.structured {
+            mask.learn(data);
+        }
+        outcome.text = mask.text(&outcome.text);
+        outcome.structured = outcome.structured.map(|data| mask.value(&data));
+        entries.push(Entry::new(index + 1, step, &outcome));
+    }
+    Transcript { entries }
+}

@@ -1,0 +1,91 @@
+//! The arguments of the seven tools of the `filesystem` profile.
+//!
+//! Numbers are signed so that a negative one gets the message that this profile
+//! has for it.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Characters that `read_file` returns unless it is told otherwise.
+pub(crate) const MAX_READ_CHARS: i64 = 20_000;
+
+fn max_read_chars() -> i64 {
+    MAX_READ_CHARS
+}
+
+fn root() -> String {
+    "/".to_owned()
+}
+
+fn everything() -> String {
+    "**/*".to_owned()
+}
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReadFile {
+    /// The file, as /mount/path.
+    pub(crate) path: String,
+    /// Most characters to return.
+    #[serde(default = "max_read_chars")]
+    pub(crate) max_chars: i64,
+    /// How many characters to skip.
+    #[serde(default)]
+    pub(crate) offset: i64,
+}
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WriteFile {
+    /// The file, as /mount/path.
+    pub(crate) path: String,
+    /// All that the file is to hold.
+    pub(crate) content: String,
+}
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EditFile {
+    /// The file, as /mount/path.
+    pub(crate) path: String,
+    /// The text to replace, exactly as in the file. It must occur only once.
+    pub(crate) old_text: String,
+    /// The text to put in its place.
+    pub(crate) new_text: String,
+}
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListFiles {
+    /// The directory, as /mount/path; / is every mount.
+    #[serde(default = "root")]
+    pub(crate) path: String,
+    /// A glob relative to path: *, ?, [abc], [!abc], and ** for any directories.
+    #[serde(default = "everything")]
+    pub(crate) pattern: String,
+}
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DeleteFile {
+    /// The file, as /mount/path.
+    pub(crate) path: String,
+}
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MoveFile {
+    /// The file to move, as /mount/path.
+    pub(crate) source: String,
+    /// Where it is to stand, as /mount/path. Nothing may stand there.
+    pub(crate) destination: String,
+}
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CopyFile {
+    /// The file to copy, as /mount/path.
+    pub(crate) source: String,
+    /// Where the copy is to stand, as /mount/path. Nothing may stand there.
+    pub(crate) destination: String,
+}

@@ -1,0 +1,197 @@
+//! [`Arguments`]: what a model passed, read with suspicion.
+
+mod explain;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::ToolError;
+
+/// How deep arguments may be nested, as the JSON parser has it.
+const DEPTH: usize = 128;
+
+/// What a model passed to a tool.
+#[derive(Debug, Clone)]
+pub enum Arguments<'a> {
+    /// As the model wrote it, not parsed yet. Nothing, or `null`, is taken for
+    /// an empty object.
+    Raw(&'a str),
+    /// Parsed already.
+    Value(Value),
+}
+
+impl<'a> From<&'a str> for Arguments<'a> {
+    fn from(raw: &'a str) -> Self {
+        Self::Raw(raw)
+    }
+}
+
+impl<'a> From<&'a String> for Arguments<'a> {
+    fn from(raw: &'a String) -> Self {
+        Self::Raw(raw)
+    }
+}
+
+impl From<Value> for Arguments<'_> {
+    fn from(value: Value) -> Self {
+        Self::Value(value)
+    }
+}
+
+/// Reads arguments of at most `limit` bytes; the result is an object.
+pub(crate) fn read(arguments: Arguments<'_>, limit: usize) -> Result<Value, ToolError> {
+    let value = match arguments {
+        Arguments::Raw(raw) => {
+            if raw.len() > limit {
+                return Err(too_large(raw.len(), limit));
+            }
+            parse(raw)?
+        }
+        Arguments::Value(value) => {
+            let (bytes, depth) = measure(&value);
+            if bytes > limit || depth > DEPTH {
+                dismantle(value);
+                return Err(match bytes > limit {
+                    true => too_large(bytes, limit),
+                    false => ToolError::fixable(format!(
+                        "the arguments are nested more than {DEPTH} deep; pass a flat object"
+                    )),
+                });
+            }
+            value
+        }
+    };
+    match value {
+        Value::Object(_) => Ok(value),
+        Value::Null => Ok(Value::Object(Map::new())),
+        other => Err(ToolError::fixable(format!(
+            "the arguments must be a JSON object, not {}; pass {{\"name\": value, ...}}",
+            explain::shown(&other)
+        ))),
+    }
+}
+
+fn too_large(bytes: usize, limit: usize) -> ToolError {
+    ToolError::fixable(format!(
+        "the arguments have {bytes} bytes, more than the {limit} that a call may have; \
+         split the work into several calls"
+    ))
+}
+
+fn parse(raw: &str) -> Result<Value, ToolError> {
+    if raw.trim().is_empty() {
+        return Ok(Value::Null);
+    }
+    let mut json = serde_json::Deserializer::from_str(raw);
+    let parsed: Result<Value, _> = serde_path_to_error::deserialize(&mut json);
+    let parsed = parsed.map_err(|error| {
+        let place = error.path().to_string();
+        (place, error.into_inner())
+    });
+    let parsed = parsed.and_then(|value| match json.end() {
+        Ok(()) => Ok(value),
+        Err(error) => Err((".".to_owned(), error)),
+    });
+    parsed.map_err(|(place, error)| {
+        let place = match place.as_str() {
+            "." | "?" => String::new(),
+            place => format!(" in {}", backend_core::Quoted::new(place)),
+        };
+        ToolError::fixable(format!(
+            "the arguments are not valid JSON{place}: {error}; pass one JSON object, \
+             with '\\' and control characters in strings escaped and '\\u' escapes in pairs"
+        ))
+    })
+}
+
+/// How many bytes a value has, about, and how deep it is. It does not recurse,
+/// so that no depth harms it.
+pub(crate) fn measure(value: &Value) -> (usize, usize) {
+    let mut open = vec![(value, 1)];
+    let (mut bytes, mut deepest) = (0, 0);
+    while let Some((value, depth)) = open.pop() {
+        deepest = deepest.max(depth);
+        match value {
+            Value::String(text) => bytes += text.len() + 2,
+            Value::Array(items) => {
+                bytes += 2 + items.len();
+                open.extend(items.iter().map(|item| (item, depth + 1)));
+            }
+            Value::Object(fields) => {
+                bytes += 2 + fields.keys().map(|key| key.len() + 4).sum::<usize>();
+                open.extend(fields.values().map(|field| (field, depth + 1)));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => bytes += 4,
+        }
+    }
+    (bytes, deepest)
+}
+
+/// Drops a value without recursing.
+fn dismantle(value: Value) {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Array(items) => open.extend(items),
+            Value::Object(fields) => open.extend(fields.into_iter().map(|(_, field)| field)),
+            _ => {}
+        }
+    }
+}
+
+/// The arguments as the tool knows them. `schema` is that of `T`.
+pub(crate) fn typed<T: DeserializeOwned>(
+    tool: &str,
+    arguments: &Value,
+    schema: &Value,
+) -> Result<T, ToolError> {
+    let typed = serde_path_to_error::deserialize(arguments);
+    let error = match typed {
+        Ok(typed) => {
+            check(tool, arguments, schema)?;
+            return Ok(typed);
+        }
+        Err(error) => error,
+    };
+    let mut problems = explain::problems(schema, arguments, explain::Strict::Yes);
+    if problems.is_empty() {
+        let place = error.path().to_string();
+        let message = error.into_inner();
+        problems.push(match place.as_str() {
+            "." => message.to_string(),
+            place => {
+                let (place, message) = (backend_core::Quoted::new(place), message.to_string());
+                match message.strip_prefix("invalid value: integer `") {
+                    // The rest names a type of Rust.
+                    Some(number) => {
+                        let number = number.split('`').next().unwrap_or_default();
+                        format!("{place} must be a smaller integer, not {number}")
+                    }
+                    None => format!("{place}: {message}"),
+                }
+            }
+        });
+    }
+    Err(wrong(tool, &problems))
+}
+
+/// Checks types and bounds, which the schema knows better than the type. Fields
+/// that it does not name are let pass: they may be other names for known ones.
+pub(crate) fn check(tool: &str, arguments: &Value, schema: &Value) -> Result<(), ToolError> {
+    let problems = explain::problems(schema, arguments, explain::Strict::No);
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(wrong(tool, &problems)),
+    }
+}
+
+fn wrong(tool: &str, problems: &[String]) -> ToolError {
+    ToolError::fixable(format!(
+        "wrong arguments for {tool}: {}; nothing was done, call it again with that corrected",
+        problems.join("; ")
+    ))
+}
+
+#[cfg(test)]
+#[path = "arguments/arguments_tests.rs"]
+mod tests;

@@ -1,0 +1,310 @@
+//! `execute`.
+
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use backend_core::limits::OUTPUT_HARD_BYTES;
+use backend_core::ops::{Command, CommandStatus, Event, ShellId, ShellInfo, ShellState};
+use backend_core::{Error, Sandbox};
+use futures::StreamExt as _;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::ending::{counted, exit_code, signal};
+use super::own::Awaited;
+use super::{RUNS, command, goes_on, sandbox};
+use crate::args::commands::ExecuteArgs;
+use crate::spill::{Collector, Shown};
+use crate::structured::{schema_of, to_value};
+use crate::tool::{Annotations, Builtin};
+use crate::{Class, Context, Reply, ToolError, ToolResult};
+
+/// Longest time in seconds that a call may ask for: a day.
+pub(super) const MAX_SECONDS: u64 = 86_400;
+
+/// How long one look at a command without a time limit waits.
+const LOOK: Duration = Duration::from_secs(3_600);
+
+/// Runs a command to its end.
+#[derive(Debug)]
+pub(crate) struct ExecuteTool;
+
+/// What became of a command.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct Executed {
+    /// What the reply shows of both output streams.
+    output: String,
+    /// Its exit code, if it ended by itself.
+    exit_code: Option<i32>,
+    /// The signal that ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<i32>,
+    /// Whether its time ran out.
+    timed_out: bool,
+    /// Whether it was ended for printing too much.
+    output_limited: bool,
+    /// The background shell it went on as when its time ran out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shell_id: Option<String>,
+    /// Processes that it left running and that were ended.
+    leftovers: u32,
+    /// Whether a part of the output is not shown.
+    truncated: bool,
+    /// The file that has all of the output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_file: Option<String>,
+}
+
+/// How a call's command came to its end, or the call did.
+enum Ending {
+    Ended {
+        status: CommandStatus,
+        leftovers: u32,
+    },
+    /// It goes on as this shell.
+    GoesOn(ShellId),
+}
+
+#[async_trait]
+impl Builtin for ExecuteTool {
+    type Args = ExecuteArgs;
+    const NAME: &'static str = "execute";
+    const ANNOTATIONS: Annotations = RUNS;
+
+    fn output_schema() -> Option<Value> {
+        schema_of::<Executed>()
+    }
+
+    async fn run(context: &Context, args: ExecuteArgs) -> ToolResult {
+        let sandbox = sandbox(context)?;
+        let timeout = timeout(context, args.timeout)?;
+        let command = command(context, args.command, args.directory.as_deref())?;
+        let limits = &context.options.limits;
+        let mut output = Collector::new(limits);
+        let ran = if goes_on(&context.options) {
+            run_as_shell(context, sandbox, command, timeout, &mut output).await
+        } else {
+            run(context, sandbox, command.timeout(timeout), &mut output).await
+        };
+        let shown = output.finish(limits, &context.conversation.spills);
+        match ran {
+            Ok(ending) => Ok(reply(context, &ending, shown, timeout)),
+            Err(error) => Err(lost(error, &shown)),
+        }
+    }
+}
+
+/// The time that a call may take.
+fn timeout(context: &Context, given: Option<Option<i64>>) -> Result<Option<Duration>, ToolError> {
+    let seconds = match given {
+        Some(None) => return Ok(None),
+        None => context.options.limits.execute_seconds.clamp(1, MAX_SECONDS),
+        Some(Some(seconds)) => u64::try_from(seconds)
+            .ok()
+            .filter(|seconds| (1..=MAX_SECONDS).contains(seconds))
+            .ok_or_else(|| {
+                ToolError::fixable(format!(
+                    "timeout must be from 1 to {MAX_SECONDS} seconds, or null for none, not {seconds}"
+                ))
+            })?,
+    };
+    Ok(Some(Duration::from_secs(seconds)))
+}
+
+/// Runs a command until it ends or is ended.
+async fn run(
+    context: &Context,
+    sandbox: &dyn Sandbox,
+    command: Command,
+    output: &mut Collector,
+) -> Result<Ending, Error> {
+    let mut events = sandbox.stream(command).await?;
+    while let Some(event) = events.next().await {
+        match event? {
+            Event::Stdout(bytes) | Event::Stderr(bytes) => {
+                show(context, &bytes);
+                output.push(&bytes);
+            }
+            Event::Ended(outcome) => {
+                return Ok(Ending::Ended {
+                    status: outcome.status,
+                    leftovers: outcome.leftovers,
+                });
+            }
+            _ => {}
+        }
+    }
+    Err(Error::internal(
+        "the command's output ended without saying how the command did",
+    ))
+}
+
+/// Tells whoever follows the call what was printed.
+fn show(context: &Context, bytes: &[u8]) {
+    if let Some(observer) = &context.observer
+        && !bytes.is_empty()
+    {
+        observer.output(bytes);
+    }
+}
+
+/// Runs a command as a background shell, which it stays when its time runs out. A
+/// call that is given up ends it. Following it is part of what was asked when it
+/// was started.
+async fn run_as_shell(
+    context: &Context,
+    sandbox: &dyn Sandbox,
+    command: Command,
+    timeout: Option<Duration>,
+    output: &mut Collector,
+) -> Result<Ending, Error> {
+    let deadline = timeout.map(|timeout| Instant::now() + timeout);
+    let ShellInfo { id, .. } = sandbox.shell_start(command).await?;
+    let awaited = Awaited::new(context, sandbox.id(), id.clone());
+    let followed = context.quiet.as_sandbox().unwrap_or(sandbox);
+    // As for any command, there is no input. One that has ended needs to hear
+    // nothing.
+    let _ = followed.shell_write(&id, None).await;
+    loop {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let new = followed.shell_read(&id, left.unwrap_or(LOOK)).await?;
+        if new.dropped > 0 {
+            let note = format!("\n[... {} bytes were lost ...]\n", new.dropped);
+            output.push(note.as_bytes());
+        }
+        for bytes in [&new.stdout, &new.stderr] {
+            show(context, bytes);
+            output.push(bytes);
+        }
+        if let ShellState::Ended(status) = new.state {
+            awaited.ended();
+            return Ok(Ending::Ended {
+                status,
+                leftovers: 0,
+            });
+        }
+        if left.is_some_and(|left| left.is_zero()) {
+            // What comes next may begin in the middle of a character.
+            let screens = &context.conversation.screens;
+            screens.follow(&sandbox.id(), &id, output.release());
+            let own = &context.conversation.shells;
+            own.tidy(context, &sandbox.id()).await;
+            awaited.goes_on();
+            return Ok(Ending::GoesOn(id));
+        }
+    }
+}
+
+/// A command whose sandbox failed, with what it had printed.
+fn lost(error: Error, shown: &Shown) -> ToolError {
+    let error = ToolError::from(error);
+    if shown.text.is_empty() {
+        return error;
+    }
+    let message = format!("{error}\nBefore that the command printed:\n{}", shown.text);
+    match error.class() {
+        Class::Fixable => ToolError::fixable(message),
+        Class::Refused => ToolError::refused(message),
+        _ => ToolError::environment(message),
+    }
+}
+
+fn reply(context: &Context, ending: &Ending, shown: Shown, timeout: Option<Duration>) -> Reply {
+    let background = context.options.include_background;
+    let mut executed = Executed {
+        truncated: shown.truncated,
+        output_file: shown.output_file,
+        ..Executed::default()
+    };
+    let seconds = counted(timeout.map_or(0, |timeout| timeout.as_secs()), "second");
+    let printed = if shown.text.is_empty() {
+        "(no output)"
+    } else {
+        &shown.text
+    };
+    let mut text = match ending {
+        Ending::GoesOn(id) => {
+            executed.timed_out = true;
+            executed.shell_id = Some(id.to_string());
+            format!(
+                "Command still runs after {seconds} and goes on as background shell {id}.\n\
+                 Use read_output('{id}') to follow its output and kill_shell('{id}') to stop it.\n\
+                 Output so far:\n{printed}"
+            )
+        }
+        Ending::Ended { status, leftovers } => {
+            executed.exit_code = exit_code(*status);
+            executed.signal = signal(*status);
+            executed.leftovers = *leftovers;
+            match status {
+                CommandStatus::Exited(0) => printed.to_owned(),
+                CommandStatus::Exited(code) => {
+                    format!("Command failed (exit code {code}):\n{printed}")
+                }
+                CommandStatus::Signalled(signal) => {
+                    format!("Command was ended by signal {signal}:\n{printed}")
+                }
+                CommandStatus::TimedOut => {
+                    executed.timed_out = true;
+                    let or = match background {
+                        true => ", or use run_in_background",
+                        false => "",
+                    };
+                    format!(
+                        "Command timed out after {seconds} and was ended; give it a longer \
+                         timeout{or}. Output so far:\n{printed}"
+                    )
+                }
+                CommandStatus::OutputLimited => {
+                    executed.output_limited = true;
+                    format!(
+                        "Command was ended because it printed more than {OUTPUT_HARD_BYTES} bytes; \
+                         write its output to a file:\n{printed}"
+                    )
+                }
+                status => format!("Command ended: {status}\n{printed}"),
+            }
+        }
+    };
+    if executed.leftovers > 0 {
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let left = match executed.leftovers {
+            1 => "a process that it left running was ended".to_owned(),
+            count => format!("{count} processes that it left running were ended"),
+        };
+        let instead = match background {
+            true => "use run_in_background for what should go on",
+            false => "let a command wait for what it starts",
+        };
+        text.push_str(&format!("({left}; {instead})"));
+    }
+    executed.output = shown.text;
+    Reply::text(text).structured(to_value(&executed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_lost_command_printed_is_told() {
+        let shown = Shown {
+            text: "half of it".into(),
+            ..Shown::default()
+        };
+        let error = lost(Error::unavailable("the sandbox is gone; start it"), &shown);
+        assert_eq!(error.class(), Class::Environment);
+        assert_eq!(
+            error.to_string(),
+            "the sandbox is gone; start it\nBefore that the command printed:\nhalf of it"
+        );
+        let error = lost(Error::invalid_input("no"), &Shown::default());
+        assert_eq!(
+            (error.class(), error.to_string()),
+            (Class::Fixable, "no".into())
+        );
+    }
+}

@@ -1,0 +1,97 @@
+//! Where the output of each background shell stands: a look may end in the middle
+//! of a character or of an escape sequence.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use backend_core::ops::{ShellId, ShellOutput, ShellState};
+
+use crate::terminal::Renderer;
+
+/// Most shells that are followed at once; the one followed longest goes first, and
+/// loses at most half a character.
+const FOLLOWED: usize = 2 * backend_core::limits::SHELLS;
+
+/// The terminals of a conversation's background shells.
+#[derive(Debug, Default)]
+pub(crate) struct Screens(Mutex<Vec<Followed>>);
+
+#[derive(Debug)]
+struct Followed {
+    sandbox: String,
+    shell: ShellId,
+    renderer: Renderer,
+}
+
+impl Screens {
+    fn lock(&self) -> MutexGuard<'_, Vec<Followed>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a terminal shows of a shell's new output.
+    pub(super) fn show(&self, sandbox: &str, shell: &ShellId, output: &ShellOutput) -> String {
+        let known = {
+            let mut all = self.lock();
+            let mut followed = all.iter();
+            let at = followed.position(|one| one.shell == *shell && one.sandbox == sandbox);
+            at.map(|at| all.remove(at).renderer)
+        };
+        let mut renderer = known.unwrap_or_default();
+        renderer.push(&output.stdout);
+        renderer.push(&output.stderr);
+        if output.state != ShellState::Running {
+            return renderer.finish();
+        }
+        let shown = renderer.drain();
+        self.follow(sandbox, shell, renderer);
+        shown
+    }
+
+    /// Goes on with a shell where `renderer` stands.
+    pub(super) fn follow(&self, sandbox: &str, shell: &ShellId, renderer: Renderer) {
+        let mut all = self.lock();
+        if all.len() >= FOLLOWED {
+            all.remove(0);
+        }
+        all.push(Followed {
+            sandbox: sandbox.to_owned(),
+            shell: shell.clone(),
+            renderer,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backend_core::ops::CommandStatus;
+
+    fn output(bytes: &'static [u8]) -> ShellOutput {
+        let mut output = ShellOutput::new(ShellState::Running);
+        output.stdout = bytes.into();
+        output
+    }
+
+    #[test]
+    fn each_shell_has_a_screen_of_its_own() {
+        let screens = Screens::default();
+        let (one, two) = (ShellId::new("bg_1"), ShellId::new("bg_2"));
+        assert_eq!(screens.show("a", &one, &output(b"x\xc3")), "x");
+        assert_eq!(screens.show("a", &two, &output(b"\xa9")), "\u{fffd}");
+        assert_eq!(screens.show("b", &one, &output(b"\xa9")), "\u{fffd}");
+        assert_eq!(screens.show("a", &one, &output(b"\xa9")), "é");
+    }
+
+    #[test]
+    fn an_ended_shell_is_forgotten() {
+        let screens = Screens::default();
+        let id = ShellId::new("bg_1");
+        let mut last = output(b"x\xc3");
+        last.state = ShellState::Ended(CommandStatus::Exited(0));
+        assert_eq!(screens.show("a", &id, &last), "x\u{fffd}");
+        assert!(screens.0.lock().unwrap().is_empty());
+        for number in 0..3 * FOLLOWED {
+            screens.show("a", &ShellId::new(number.to_string()), &output(b"x"));
+        }
+        assert_eq!(screens.0.lock().unwrap().len(), FOLLOWED);
+    }
+}

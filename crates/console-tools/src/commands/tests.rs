@@ -1,0 +1,365 @@
+//! The command tools on a local directory.
+
+mod shells;
+
+use std::sync::Arc;
+
+use backend_core::{Backend, BackendExt as _};
+use backend_local::LocalBackend;
+use backend_state::StateBackend;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::*;
+use crate::tool::Builtin;
+use crate::{Class, Conversation, Options, Overlay, Reply};
+
+/// Longer than anything here takes; a wait that lasts this long has failed.
+const PATIENCE: u64 = 60;
+
+struct Place {
+    directory: TempDir,
+    backend: Arc<dyn Backend>,
+    conversation: Arc<Conversation>,
+    options: Options,
+}
+
+impl Place {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let local = LocalBackend::builder(directory.path()).enable_execute(true);
+        let local = Arc::new(local.open().unwrap());
+        let conversation = Arc::new(Conversation::new());
+        let backend = Arc::new(Overlay::new(local, &conversation));
+        Self {
+            directory,
+            backend,
+            conversation,
+            options: Options::default(),
+        }
+    }
+
+    fn on(backend: Arc<dyn Backend>) -> Self {
+        Self {
+            backend,
+            ..Self::new()
+        }
+    }
+
+    async fn try_call<T: Builtin>(&self, args: Value) -> Result<Reply, ToolError> {
+        let args = serde_json::from_value(args).unwrap();
+        let (backend, conversation) = (Arc::clone(&self.backend), Arc::clone(&self.conversation));
+        let context = Context::new(backend, Arc::new(self.options.clone()), conversation);
+        T::run(&context, args).await
+    }
+
+    async fn call<T: Builtin>(&self, args: Value) -> Reply {
+        let reply = self.try_call::<T>(args).await.unwrap();
+        assert!(reply.is_success());
+        reply
+    }
+
+    async fn text<T: Builtin>(&self, args: Value) -> String {
+        self.call::<T>(args).await.text
+    }
+
+    async fn error<T: Builtin>(&self, args: Value) -> (Class, String) {
+        let error = self.try_call::<T>(args).await.unwrap_err();
+        (error.class(), error.to_string())
+    }
+
+    /// A FIFO that a command can wait on.
+    async fn fifo(&self, name: &str) {
+        let line = format!("mkfifo {name}");
+        assert_eq!(
+            self.text::<ExecuteTool>(json!({"command": line})).await,
+            "(no output)"
+        );
+    }
+
+    /// Looks until a shell has printed `wanted`, and returns everything.
+    async fn follow(&self, id: &str, wanted: &str) -> String {
+        let mut all = String::new();
+        while !all.contains(wanted) {
+            let args = json!({"shell_id": id, "wait_seconds": PATIENCE});
+            let reply = self.call::<ReadOutputTool>(args).await;
+            all.push_str(&reply.text);
+            all.push('\n');
+            let running = reply.structured.unwrap()["running"] == json!(true);
+            assert!(running || all.contains(wanted), "it ended after {all}");
+        }
+        all
+    }
+}
+
+#[tokio::test]
+async fn success_is_the_output_alone() {
+    let place = Place::new();
+    let reply = place
+        .call::<ExecuteTool>(json!({"command": "echo out; echo err >&2; printf end"}))
+        .await;
+    assert_eq!(reply.text, "out\nerr\nend");
+    assert_eq!(
+        reply.structured.unwrap(),
+        json!({
+            "output": "out\nerr\nend",
+            "exit_code": 0,
+            "timed_out": false,
+            "output_limited": false,
+            "leftovers": 0,
+            "truncated": false,
+        })
+    );
+    assert_eq!(
+        place.text::<ExecuteTool>(json!({"command": "true"})).await,
+        "(no output)"
+    );
+    // Input is at its end.
+    assert_eq!(
+        place
+            .text::<ExecuteTool>(json!({"command": "cat; echo end"}))
+            .await,
+        "end\n"
+    );
+}
+
+#[tokio::test]
+async fn a_failed_command_is_a_result() {
+    let place = Place::new();
+    let reply = place
+        .call::<ExecuteTool>(json!({"command": "echo why; exit 3"}))
+        .await;
+    assert_eq!(reply.text, "Command failed (exit code 3):\nwhy\n");
+    assert_eq!(reply.structured.unwrap()["exit_code"], json!(3));
+    let reply = place
+        .call::<ExecuteTool>(json!({"command": "kill -9 $$"}))
+        .await;
+    assert_eq!(reply.text, "Command was ended by signal 9:\n(no output)");
+    let structured = reply.structured.unwrap();
+    assert_eq!(
+        (&structured["signal"], &structured["exit_code"]),
+        (&json!(9), &Value::Null)
+    );
+}
+
+#[tokio::test]
+async fn what_was_printed_before_the_timeout_is_told() {
+    let place = Place::new();
+    place.fifo("never").await;
+    let reply = place
+        .call::<ExecuteTool>(json!({"command": "echo begun; cat never", "timeout": 1}))
+        .await;
+    assert_eq!(
+        reply.text,
+        "Command timed out after 1 second and was ended; give it a longer timeout, or use \
+         run_in_background. Output so far:\nbegun\n"
+    );
+    let structured = reply.structured.unwrap();
+    assert_eq!(
+        (&structured["timed_out"], &structured["exit_code"]),
+        (&json!(true), &Value::Null)
+    );
+    // The limit that holds where the call says nothing comes from the options.
+    let mut place = place;
+    place.options.limits.execute_seconds = 1;
+    let text = place
+        .text::<ExecuteTool>(json!({"command": "cat never"}))
+        .await;
+    assert!(
+        text.starts_with("Command timed out after 1 second"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_wrong_timeout_names_its_field() {
+    let place = Place::new();
+    for seconds in [0, -1, 86_401, i64::MAX, i64::MIN] {
+        let args = json!({"command": "true", "timeout": seconds});
+        let (class, text) = place.error::<ExecuteTool>(args).await;
+        assert_eq!(class, Class::Fixable);
+        assert_eq!(
+            text,
+            format!("timeout must be from 1 to 86400 seconds, or null for none, not {seconds}")
+        );
+    }
+    let text = place
+        .text::<ExecuteTool>(json!({"command": "echo", "timeout": null}))
+        .await;
+    assert_eq!(text, "\n");
+    let (_, text) = place.error::<ExecuteTool>(json!({"command": " \n"})).await;
+    assert_eq!(text, "command is empty; say what to run");
+    let (_, text) = place.error::<ExecuteTool>(json!({"command": "a\0b"})).await;
+    assert!(text.contains("NUL"), "{text}");
+}
+
+#[tokio::test]
+async fn a_command_runs_where_it_is_told() {
+    let place = Place::new();
+    place.backend.write_file("sub/file.txt", "x").await.unwrap();
+    let text = place
+        .text::<ExecuteTool>(json!({"command": "ls", "directory": "sub"}))
+        .await;
+    assert_eq!(text, "file.txt\n");
+    let args = json!({"command": "ls", "directory": "nowhere"});
+    let (class, text) = place.error::<ExecuteTool>(args).await;
+    assert_eq!(class, Class::Fixable);
+    assert!(text.contains("nowhere"), "{text}");
+    let (class, _) = place
+        .error::<ExecuteTool>(json!({"command": "ls", "directory": "../.."}))
+        .await;
+    assert_eq!(class, Class::Fixable);
+}
+
+#[tokio::test]
+async fn output_is_shown_as_a_terminal_shows_it() {
+    let place = Place::new();
+    let args = json!({"command": r"printf '\033[31mred\033[0m\n 1%%\r100%%\n\377'"});
+    let text = place.text::<ExecuteTool>(args).await;
+    assert_eq!(text, "red\n100%\n\u{fffd}");
+}
+
+#[tokio::test]
+async fn long_output_can_be_read_and_searched_afterwards() {
+    let mut place = Place::new();
+    place.options.limits.output_bytes = 100;
+    let reply = place
+        .call::<ExecuteTool>(json!({"command": "seq 1 5000"}))
+        .await;
+    assert!(reply.text.starts_with("1\n2\n3\n"), "{}", reply.text);
+    assert!(reply.text.ends_with("\n4999\n5000\n"), "{}", reply.text);
+    assert!(reply.text.contains("lines (2"), "{}", reply.text);
+    let structured = reply.structured.unwrap();
+    assert_eq!(structured["truncated"], json!(true));
+    let file = structured["output_file"].as_str().unwrap();
+    assert!(reply.text.contains(file));
+    let whole = place.backend.read_string(file).await.unwrap();
+    assert_eq!(whole.lines().count(), 5_000);
+    let grep =
+        json!({"pattern": "^42.$", "path": file, "output_mode": "content", "max_results": 1});
+    let found = place.text::<crate::search::GrepTool>(grep).await;
+    assert_eq!(
+        found,
+        format!("Matches for '^42.$':\n{file}\n  420: 420\n  ... and 9 more matches")
+    );
+    let listed = place
+        .text::<crate::search::LsTool>(json!({"path": crate::OUTPUTS}))
+        .await;
+    assert_eq!(
+        listed,
+        format!(
+            "Contents of {}:\n  1.txt ({} bytes)",
+            crate::OUTPUTS,
+            whole.len()
+        )
+    );
+    let globbed = place
+        .text::<crate::search::GlobTool>(json!({"pattern": "*", "path": crate::OUTPUTS}))
+        .await;
+    assert!(globbed.ends_with(file), "{globbed}");
+    // The next conversation does not see it.
+    let next = Overlay::new(Arc::clone(&place.backend), &Conversation::new());
+    assert!(next.read_string(file).await.is_err());
+}
+
+#[tokio::test]
+async fn a_dropped_output_says_so() {
+    let mut place = Place::new();
+    place.options.limits.output_bytes = 10;
+    place.options.limits.spill_total_bytes = 10_000;
+    for _ in 0..3 {
+        place
+            .text::<ExecuteTool>(json!({"command": "seq 1 1000"}))
+            .await;
+    }
+    let dropped = place
+        .backend
+        .read_string("/.agentbox/outputs/1.txt")
+        .await
+        .unwrap_err();
+    assert!(
+        dropped.message().contains("dropped to make room"),
+        "{dropped}"
+    );
+    assert!(
+        place
+            .backend
+            .read_string("/.agentbox/outputs/3.txt")
+            .await
+            .is_ok()
+    );
+}
+
+#[tokio::test]
+async fn what_a_command_leaves_running_is_told() {
+    let place = Place::new();
+    place.fifo("never").await;
+    let reply = place
+        .call::<ExecuteTool>(json!({"command": "cat never & echo started"}))
+        .await;
+    assert_eq!(
+        reply.text,
+        "started\n(a process that it left running was ended; use run_in_background for what \
+         should go on)"
+    );
+    assert_eq!(reply.structured.unwrap()["leftovers"], json!(1));
+}
+
+#[tokio::test]
+async fn a_command_whose_time_runs_out_can_go_on() {
+    let mut place = Place::new();
+    place.options.timeout_to_background = true;
+    place.fifo("gate").await;
+    // Half a character, then the gate.
+    let line = r"printf 'begun \303'; read go < gate; printf '\251\n'; exit 4";
+    let reply = place
+        .call::<ExecuteTool>(json!({"command": line, "timeout": 1}))
+        .await;
+    let structured = reply.structured.unwrap();
+    let id = structured["shell_id"].as_str().unwrap();
+    assert_eq!(
+        reply.text,
+        format!(
+            "Command still runs after 1 second and goes on as background shell {id}.\nUse \
+             read_output('{id}') to follow its output and kill_shell('{id}') to stop it.\nOutput \
+             so far:\nbegun "
+        )
+    );
+    assert_eq!(
+        (&structured["timed_out"], &structured["exit_code"]),
+        (&json!(true), &Value::Null)
+    );
+    // One that ends in time is an ordinary result, with its input at the end.
+    let text = place
+        .text::<ExecuteTool>(json!({"command": "cat; echo go > gate; exit 2"}))
+        .await;
+    assert_eq!(text, "Command failed (exit code 2):\n(no output)");
+    let all = place.follow(id, "exited (code 4)").await;
+    assert!(all.contains('é'), "{all}");
+}
+
+#[tokio::test]
+async fn a_backend_without_commands_says_so() {
+    let off = Place::new();
+    let off = LocalBackend::builder(off.directory.path()).open().unwrap();
+    let backends: [Arc<dyn Backend>; 2] = [Arc::new(StateBackend::new()), Arc::new(off)];
+    for backend in backends {
+        let place = Place::on(backend);
+        let (class, text) = place.error::<ExecuteTool>(json!({"command": "true"})).await;
+        assert_eq!(
+            (class, &text[..]),
+            (
+                Class::Environment,
+                "Backend does not support command execution"
+            )
+        );
+        let (class, text) = place.error::<ListShellsTool>(json!({})).await;
+        assert_eq!(
+            (class, &text[..]),
+            (
+                Class::Environment,
+                "Backend does not support background processes"
+            )
+        );
+    }
+}

@@ -1,0 +1,239 @@
+//! What changed between two texts, as a short unified diff.
+//!
+//! Invariants: the time is bounded by the texts' length plus a constant, and the
+//! diff is never longer than the caller allows, whatever the texts are.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use similar::{Algorithm, DiffOp, capture_diff, group_diff_ops};
+
+/// Unchanged lines shown around a change.
+const CONTEXT: usize = 2;
+
+/// Most lines between the first and the last change, of both texts together,
+/// that are compared line by line. More are shown as replaced.
+const COMPARED_LINES: usize = 3_000;
+
+/// Most bytes shown of a line.
+const LINE_BYTES: usize = 300;
+
+/// What changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Diff {
+    /// Hunks with `@@` headers and lines that begin with a blank, `-` or `+`.
+    pub(crate) text: String,
+    /// How many lines are gone.
+    pub(crate) removed: usize,
+    /// How many lines are new.
+    pub(crate) added: usize,
+}
+
+/// Compares two texts line by line; the diff has at most `max_bytes`, give or
+/// take a note that it was cut.
+pub(crate) fn diff(old: &str, new: &str, max_bytes: usize) -> Diff {
+    let old: Vec<&str> = old.split_inclusive('\n').collect();
+    let new: Vec<&str> = new.split_inclusive('\n').collect();
+    let ops = compare(&old, &new);
+    let mut out = Hunks {
+        old: &old,
+        new: &new,
+        text: String::new(),
+        max_bytes,
+        left_out: 0,
+    };
+    let (mut removed, mut added) = (0, 0);
+    for op in &ops {
+        if !matches!(op, DiffOp::Equal { .. }) {
+            removed += op.old_range().len();
+            added += op.new_range().len();
+        }
+    }
+    for hunk in group_diff_ops(ops, CONTEXT) {
+        out.hunk(&hunk);
+    }
+    Diff {
+        text: out.finish(),
+        removed,
+        added,
+    }
+}
+
+/// The changes, compared only between the first line that differs and the last.
+fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    let same = |(old, new): &(&&str, &&str)| old == new;
+    let before = old.iter().zip(new).take_while(same).count();
+    let rest = old.iter().skip(before).rev();
+    let after = rest
+        .zip(new.iter().skip(before).rev())
+        .take_while(same)
+        .count();
+    let old_end = old.len() - after;
+    let new_end = new.len() - after;
+    let equal = |old_index, new_index, len| DiffOp::Equal {
+        old_index,
+        new_index,
+        len,
+    };
+    let mut ops = vec![equal(0, 0, before)];
+    if old_end + new_end - 2 * before <= COMPARED_LINES {
+        let (old_middle, new_middle) = (before..old_end, before..new_end);
+        ops.extend(capture_diff(
+            Algorithm::Myers,
+            old,
+            old_middle,
+            new,
+            new_middle,
+        ));
+    } else {
+        ops.push(DiffOp::Replace {
+            old_index: before,
+            old_len: old_end - before,
+            new_index: before,
+            new_len: new_end - before,
+        });
+    }
+    ops.push(equal(old_end, new_end, after));
+    ops.retain(|op| !op.old_range().is_empty() || !op.new_range().is_empty());
+    ops
+}
+
+/// Writes hunks as long as there is room.
+struct Hunks<'a> {
+    old: &'a [&'a str],
+    new: &'a [&'a str],
+    text: String,
+    max_bytes: usize,
+    /// Lines for which there was no room.
+    left_out: usize,
+}
+
+impl Hunks<'_> {
+    fn hunk(&mut self, ops: &[DiffOp]) {
+        let (Some(first), Some(last)) = (ops.first(), ops.last()) else {
+            return;
+        };
+        if self.left_out == 0 {
+            let old = first.old_range().start..last.old_range().end;
+            let new = first.new_range().start..last.new_range().end;
+            let _ = writeln!(self.text, "@@ -{} +{} @@", range(&old), range(&new));
+        }
+        for op in ops {
+            let (old, new) = (self.old, self.new);
+            if let DiffOp::Equal { .. } = op {
+                self.lines(' ', old, op.old_range());
+            } else {
+                self.lines('-', old, op.old_range());
+                self.lines('+', new, op.new_range());
+            }
+        }
+    }
+
+    fn lines(&mut self, sign: char, lines: &[&str], range: Range<usize>) {
+        let lines = lines.get(range).unwrap_or_default();
+        for (at, line) in lines.iter().enumerate() {
+            if self.text.len() >= self.max_bytes {
+                self.left_out += lines.len() - at;
+                return;
+            }
+            let body = line.strip_suffix('\n').unwrap_or(line);
+            let shown = &body[..body.floor_char_boundary(LINE_BYTES)];
+            self.text.push(sign);
+            self.text
+                .push_str(shown.strip_suffix('\r').unwrap_or(shown));
+            if shown.len() < body.len() {
+                let _ = write!(self.text, " [... {} more bytes]", body.len() - shown.len());
+            }
+            self.text.push('\n');
+            if body.len() == line.len() {
+                self.text.push_str("\\ No newline at end of file\n");
+            }
+        }
+    }
+
+    fn finish(mut self) -> String {
+        if self.left_out > 0 {
+            let _ = writeln!(self.text, "... ({} more lines of the diff)", self.left_out);
+        }
+        self.text.truncate(self.text.trim_end_matches('\n').len());
+        self.text
+    }
+}
+
+/// A range of lines as a hunk's header gives it: an empty one begins at the line
+/// before it.
+fn range(lines: &Range<usize>) -> String {
+    match lines.len() {
+        0 => format!("{},0", lines.start),
+        1 => format!("{}", lines.start + 1),
+        len => format!("{},{len}", lines.start + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(old: &str, new: &str) -> String {
+        diff(old, new, 10_000).text
+    }
+
+    #[test]
+    fn hunks_have_line_numbers_of_both_texts() {
+        let old = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+        let new = "1\n2\n3\nfour\n5\n6\n7\n8\n9\n10\n";
+        assert_eq!(
+            of(old, new),
+            "@@ -2,5 +2,5 @@\n 2\n 3\n-4\n+four\n 5\n 6\n@@ -8,2 +8,3 @@\n 8\n 9\n+10"
+        );
+        assert_eq!(of("", "a\n"), "@@ -0,0 +1 @@\n+a");
+        assert_eq!(of("a\n", ""), "@@ -1 +0,0 @@\n-a");
+        assert_eq!(of("a\n", "a\n"), "");
+    }
+
+    #[test]
+    fn a_missing_final_newline_is_a_change() {
+        assert_eq!(
+            of("a\n", "a"),
+            "@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file"
+        );
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut_and_says_so() {
+        let old = "x".repeat(1_000);
+        let text = of(&old, "");
+        assert!(text.contains("[... 700 more bytes]"), "{text}");
+        let new = "line\n".repeat(100_000);
+        let cut = diff("", &new, 1_000);
+        assert!(cut.text.len() < 1_100, "{}", cut.text.len());
+        assert!(
+            cut.text.ends_with(" more lines of the diff)"),
+            "{}",
+            cut.text
+        );
+        assert_eq!((cut.removed, cut.added), (0, 100_000));
+    }
+
+    #[test]
+    fn texts_without_anything_in_common_take_no_longer() {
+        let old: String = (0..200_000).map(|n| format!("a{n}\n")).collect();
+        let new: String = (0..200_000).map(|n| format!("b{n}\n")).collect();
+        let cut = diff(&old, &new, 500);
+        assert_eq!((cut.removed, cut.added), (200_000, 200_000));
+    }
+
+    proptest! {
+        #[test]
+        fn the_counts_add_up(old in "[ab\n]{0,60}", new in "[ab\n\r]{0,60}") {
+            let found = diff(&old, &new, usize::MAX);
+            let lines = |text: &str| text.split_inclusive('\n').count();
+            prop_assert_eq!(lines(&old) + found.added, lines(&new) + found.removed);
+            prop_assert_eq!(found.text.is_empty(), old == new);
+            let signed = |sign| found.text.lines().filter(|line| line.starts_with(sign)).count();
+            prop_assert_eq!(signed('-'), found.removed);
+            prop_assert_eq!(signed('+'), found.added);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Refuses to change a file that is not what the conversation last saw.
+
+use backend_core::Error;
+use backend_core::ops::{ContentHash, EditOptions, ReadOptions, StatOptions};
+use bytes::Bytes;
+use permissions::Access;
+use permissions::access::Intent;
+
+use super::Target;
+use super::diff::diff;
+use crate::tool::Preview;
+use crate::tracker::{HASHED_BYTES, Seen, Stamp, count_lines};
+use crate::{Context, ToolError};
+
+/// Most bytes of a diff that says what changed.
+const CHANGE_BYTES: usize = 4 * 1024;
+
+/// What the conversation knows of a file that it is about to change. The caller
+/// holds the file's lock.
+///
+/// A file known by its hash is compared by the backend, at the moment of the
+/// change: see [`expected`]. One known by size and time is compared here, and
+/// what happens between here and the change goes unnoticed.
+pub(super) async fn known(context: &Context, file: &Target) -> Result<Option<Seen>, ToolError> {
+    let Some(seen) = context.conversation.tracker.seen(&file.path) else {
+        return Ok(None);
+    };
+    if let Stamp::Stat { .. } = seen.stamp {
+        let found = context.quiet.stat(&file.path, StatOptions::default());
+        let entry = Error::none_if_missing(found.await).map_err(|error| file.explain(error))?;
+        if entry.is_some_and(|entry| Stamp::of_entry(&entry) != seen.stamp) {
+            return Err(changed(context, file, &seen).await);
+        }
+    }
+    Ok(Some(seen))
+}
+
+/// The same for a change that needs the file to have been read, if the options
+/// say so.
+pub(super) async fn known_or_unread(
+    context: &Context,
+    file: &Target,
+) -> Result<Option<Seen>, ToolError> {
+    let seen = known(context, file).await?;
+    if seen.is_none() && context.options.require_read_before_edit {
+        return Err(unread(file));
+    }
+    Ok(seen)
+}
+
+/// What a file that was never read is refused with, if the options say so.
+pub(super) fn unread(file: &Target) -> ToolError {
+    let shown = &file.shown;
+    ToolError::fixable(format!(
+        "'{shown}' has not been read yet; read it with read_file first, then change it"
+    ))
+}
+
+/// What an edit does, or a dry run of one.
+pub(super) fn edit_accesses(file: &Target, dry_run: bool) -> Vec<Access> {
+    let path = file.path.clone();
+    match dry_run {
+        true => Intent::read(path).accesses().collect(),
+        false => Intent::edit(path).accesses().collect(),
+    }
+}
+
+/// What somebody is shown of an edit, or of a dry run of one. `edited` makes the
+/// text after it, if it can be made.
+pub(super) async fn edit_preview(
+    bare: &Context,
+    file: &Target,
+    dry_run: bool,
+    edited: impl FnOnce(&Bytes) -> Option<Bytes> + Send,
+) -> Preview {
+    let seen = bare.conversation.tracker.seen(&file.path);
+    if seen.is_none() && bare.options.require_read_before_edit {
+        // It is refused before anything is touched.
+        return Preview::default().instead([]);
+    }
+    if dry_run {
+        return Preview::reading(&file.path);
+    }
+    let edited = |before: &Bytes| {
+        compare(file, seen.as_ref(), before).ok()?;
+        edited(before)
+    };
+    Preview::editing(bare, &file.path, edited).await
+}
+
+/// How to edit a file so that a change by somebody else is noticed.
+pub(super) fn expected(seen: Option<&Seen>) -> EditOptions {
+    match seen.and_then(Seen::hash) {
+        Some(hash) => EditOptions::default().expected(hash),
+        None => EditOptions::default(),
+    }
+}
+
+/// Refuses bytes that are not those that were seen.
+pub(super) fn compare(file: &Target, seen: Option<&Seen>, now: &Bytes) -> Result<(), ToolError> {
+    match seen {
+        Some(seen) if seen.hash().is_some_and(|hash| hash != ContentHash::of(now)) => {
+            Err(refusal(file, Some(seen), Some(now)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What to say of a file that is not what was seen: what changed, if that can be
+/// found out.
+pub(super) async fn changed(context: &Context, file: &Target, seen: &Seen) -> ToolError {
+    let options = ReadOptions::default().max_bytes(HASHED_BYTES);
+    let now = context.quiet.read(&file.path, options).await;
+    let now = now.ok().map(|bytes| bytes.data);
+    refusal(file, Some(seen), now.as_ref())
+}
+
+/// What to say of a file that somebody else was changing at the same moment.
+pub(super) fn raced(file: &Target) -> ToolError {
+    refusal(file, None, None)
+}
+
+fn refusal(file: &Target, seen: Option<&Seen>, now: Option<&Bytes>) -> ToolError {
+    let shown = &file.shown;
+    let hash = now.map(|now| ContentHash::of(now));
+    let Some(seen) = seen.filter(|seen| hash.is_none() || seen.hash() != hash) else {
+        return ToolError::fixable(format!(
+            "'{shown}' was being changed by somebody else at the same moment, and nothing was \
+             written; try again"
+        ));
+    };
+    let mut text = format!(
+        "'{shown}' changed since you last read it. Read it again before editing so your change \
+         applies to the current contents."
+    );
+    if let Some(what) = now.and_then(|now| what_changed(seen, now)) {
+        text.push_str(" What changed:\n");
+        text.push_str(&what);
+    }
+    ToolError::fixable(text)
+}
+
+/// A diff if both texts are at hand, else how long the file was and is.
+fn what_changed(seen: &Seen, now: &Bytes) -> Option<String> {
+    if let (Some(before), Ok(after)) = (seen.text(), str::from_utf8(now)) {
+        return Some(diff(before, after, CHANGE_BYTES).text);
+    }
+    let lines = count_lines(now);
+    let before = match (seen.lines, seen.stamp) {
+        (Some(before), _) => format!("it had {before} line(s)"),
+        (None, Stamp::Stat { size, .. }) => format!("it had {size} bytes"),
+        (None, Stamp::Hash(_)) => return Some(format!("it has {lines} line(s) now")),
+    };
+    Some(format!(
+        "{before}, it has {lines} line(s) and {} bytes now",
+        now.len()
+    ))
+}

@@ -1,0 +1,194 @@
+//! The only place that uses the crate `hashline`.
+
+use std::fmt::Write as _;
+
+use backend_core::limits::EDITS;
+use hashline::{
+    ApplyOptions, Edit, EditError, EditFields, Format, Stale, TagWidth, View, ViewError,
+    ViewOptions,
+};
+
+use super::text::{Budget, Shown};
+use crate::args::files::LineEdit;
+use crate::tracker::count_lines;
+
+/// Most bytes of the lines that a refusal shows, as far as
+/// [`LEAST_LINE_BYTES`] allows.
+const REFUSAL_BYTES: usize = 4_000;
+
+/// Lines that a refusal may show for one edit: five around either end.
+const LINES_SHOWN: usize = 10;
+
+/// What a refusal shows of a long line at least.
+const LEAST_LINE_BYTES: usize = 60;
+
+/// Most lines that a refusal lists as wrong.
+const MISMATCHES: usize = 20;
+
+/// Shows lines as `N:HH|line`; an offset past the end is an error with the number
+/// of lines.
+pub(super) fn render(text: &str, offset: u64, limit: usize, budget: Budget) -> Result<Shown, u64> {
+    let options = ViewOptions::default()
+        .offset(usize::try_from(offset).unwrap_or(usize::MAX))
+        .limit(limit)
+        .max_bytes(budget.bytes)
+        .format(format(text, budget.line_bytes));
+    let view = View::new(text, options).map_err(|error| match error {
+        ViewError::PastEnd { lines, .. } => lines as u64,
+        _ => 0,
+    })?;
+    let (shown, count) = budget.join(view.lines().map(|line| {
+        let length = line.text.len();
+        (line, length)
+    }));
+    let kept = usize::try_from(count).unwrap_or(usize::MAX);
+    let cut = view.lines().take(kept).filter(|line| line.cut_bytes > 0);
+    let total = view.total_lines() as u64;
+    let end = offset + count;
+    Ok(Shown {
+        text: shown,
+        lines: count,
+        cut: cut.count() as u64,
+        total: Some(total),
+        next: (end < total).then_some(end),
+    })
+}
+
+/// A long text gets longer tags: in it, chance would keep the tag of some line
+/// that has changed.
+fn format(text: &str, line_bytes: usize) -> Format {
+    let lines = usize::try_from(count_lines(text.as_bytes())).unwrap_or(usize::MAX);
+    Format::default()
+        .tag_width(TagWidth::recommended(lines))
+        .max_line_bytes(line_bytes)
+}
+
+/// A text that was edited by line.
+#[derive(Debug)]
+pub(super) struct Applied {
+    pub(super) text: String,
+    /// What was done, in words.
+    pub(super) summary: String,
+    /// How many lines each edit wrote or, if it wrote none, deleted.
+    pub(super) lines: Vec<u64>,
+    /// The first line that changed, counted from 1.
+    pub(super) first_line: Option<u64>,
+}
+
+/// Makes all edits or none. An error says what to do, and names the fields;
+/// `listed` says whether the edits were given as a list.
+pub(super) fn apply(text: &str, edits: &[LineEdit], listed: bool) -> Result<Applied, String> {
+    if edits.len() > EDITS {
+        let count = edits.len();
+        return Err(format!(
+            "{count} edits are more than the {EDITS} of one call; split them"
+        ));
+    }
+    let mut parsed = Vec::with_capacity(edits.len());
+    for (index, edit) in edits.iter().enumerate() {
+        let edit = parse(edit).map_err(|error| match listed {
+            true => format!("edits[{index}]: {error}"),
+            false => error,
+        })?;
+        parsed.push(edit);
+    }
+    let lines_shown = LINES_SHOWN.saturating_mul(edits.len()).max(1);
+    let line_bytes = (REFUSAL_BYTES / lines_shown).max(LEAST_LINE_BYTES);
+    let options = ApplyOptions::default().format(format(text, line_bytes));
+    let applied = hashline::apply(text, &parsed, options);
+    let applied = applied.map_err(|error| explained(&error, listed))?;
+    let changed = applied.changed.iter();
+    Ok(Applied {
+        lines: changed
+            .clone()
+            .map(|changed| match changed.new.len() {
+                0 => changed.old.len() as u64,
+                new => new as u64,
+            })
+            .collect(),
+        first_line: changed.map(|changed| changed.new.start as u64).min(),
+        text: applied.text,
+        summary: applied.summary,
+    })
+}
+
+/// Why edits are refused, in the words of the tool's fields.
+fn explained(error: &EditError, listed: bool) -> String {
+    let name = |edit: usize| match listed {
+        true => format!("edits[{edit}]: "),
+        false => String::new(),
+    };
+    match error {
+        EditError::Stale(stale) => stale_text(stale, &name),
+        EditError::EndBeforeStart {
+            edit, start, end, ..
+        } => format!(
+            "{}end_line is {end}, before start_line {start}; give the first line as start_line \
+             and the last as end_line",
+            name(*edit)
+        ),
+        EditError::NothingToInsert { edit, .. } => format!(
+            "{}new_content is empty, there is nothing to insert; give the lines, a blank line is \
+             \"\\n\"",
+            name(*edit)
+        ),
+        EditError::Overlap { first, second, .. } => format!(
+            "edits[{}] and edits[{}] change the same lines; make one edit of them",
+            first.edit, second.edit
+        ),
+        other => other.to_string(),
+    }
+}
+
+/// Every line that is not what an edit says, and what stands there now.
+fn stale_text(stale: &Stale, name: &dyn Fn(usize) -> String) -> String {
+    let mut text = "nothing was edited, lines are not what the hashes say:".to_owned();
+    for wrong in stale.mismatches.iter().take(MISMATCHES) {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\n- {}line {}: ", name(wrong.edit), wrong.line);
+        let _ = match (wrong.expected, wrong.found) {
+            (_, None) => write!(text, "there are only {} line(s)", stale.lines),
+            (Some(given), Some(found)) if given != found => {
+                write!(text, "the hash given is {given}, the line's is {found}")
+            }
+            _ => write!(
+                text,
+                "the hash is right, but the line is not the text given"
+            ),
+        };
+        if let Some(line) = wrong.moved_to {
+            let _ = write!(text, "; what was meant may be line {line} now");
+        }
+    }
+    let left_out = stale.mismatches.len().saturating_sub(MISMATCHES);
+    if left_out > 0 {
+        let _ = write!(text, "\n- and {left_out} more");
+    }
+    let current = &stale.current;
+    let _ = write!(
+        text,
+        "\nThe lines that stand there now:\n{current}\nEdit again with these numbers and hashes, \
+         or read the file again."
+    );
+    text
+}
+
+fn parse(edit: &LineEdit) -> Result<Edit, String> {
+    let line = |field: &str, number: i64, least: i64| {
+        super::at_least(field, number, least)
+            .map_err(|error| error.to_string())
+            .map(|number| usize::try_from(number).unwrap_or(usize::MAX))
+    };
+    let fields = EditFields {
+        start_line: line("start_line", edit.start_line, 0)?,
+        start_hash: &edit.start_hash,
+        new_content: &edit.new_content,
+        end_line: edit
+            .end_line
+            .map(|number| line("end_line", number, 1))
+            .transpose()?,
+        end_hash: edit.end_hash.as_deref(),
+        insert_after: edit.insert_after,
+    };
+    Edit::try_from(fields).map_err(|error| error.to_string())
+}

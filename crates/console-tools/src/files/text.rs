@@ -1,0 +1,123 @@
+//! How lines are shown: numbered, within a budget, and with how to get the rest.
+
+use std::fmt::{Display, Write as _};
+
+use backend_core::text::TextWindow;
+
+/// Most bytes of a line that a hint shows.
+const HINT_LINE_BYTES: usize = 500;
+
+/// Room left for the notes after the lines.
+const NOTE_BYTES: usize = 400;
+
+/// What a line needs at most besides its text: number, tag, marker, line end.
+const LINE_EXTRA_BYTES: usize = 80;
+
+/// Lines as text, and where they end.
+#[derive(Debug, Default)]
+pub(super) struct Shown {
+    pub(super) text: String,
+    /// How many lines there are in `text`.
+    pub(super) lines: u64,
+    /// How many of them were cut.
+    pub(super) cut: u64,
+    /// How many lines the file has, where they were counted.
+    pub(super) total: Option<u64>,
+    /// The offset at which to read on, if more lines follow.
+    pub(super) next: Option<u64>,
+}
+
+/// How much may be shown.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Budget {
+    /// Bytes of all lines.
+    pub(super) bytes: usize,
+    /// Bytes of one line.
+    pub(super) line_bytes: usize,
+}
+
+impl Budget {
+    pub(super) fn of(limits: &crate::Limits) -> Self {
+        let bytes = limits.reply_bytes.saturating_sub(NOTE_BYTES).max(1);
+        Self {
+            bytes,
+            line_bytes: limits.line_bytes.min(bytes),
+        }
+    }
+
+    /// Joins `lines`, each with its length, as long as there is room for them;
+    /// the first always has.
+    pub(super) fn join<L: Display>(self, lines: impl Iterator<Item = (L, usize)>) -> (String, u64) {
+        let mut text = String::new();
+        let mut count = 0;
+        for (line, length) in lines {
+            if count > 0 {
+                if text.len() + length + LINE_EXTRA_BYTES > self.bytes {
+                    break;
+                }
+                text.push('\n');
+            }
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{line}");
+            count += 1;
+        }
+        (text, count)
+    }
+}
+
+/// A window with line numbers in front, six wide and followed by a tab.
+pub(super) fn numbered(window: &TextWindow, budget: Budget) -> Shown {
+    let lines = window
+        .lines()
+        .map(|line| (format!("{:>6}\t{line}", line.number), line.text.len()));
+    let (text, count) = budget.join(lines);
+    let kept = usize::try_from(count).unwrap_or(usize::MAX);
+    let cut = window.lines().take(kept).filter(|line| line.cut_bytes > 0);
+    let cut = cut.count() as u64;
+    let end = window.first_line() - 1 + count;
+    let more = window.more() || kept < window.line_count();
+    Shown {
+        text,
+        lines: count,
+        cut,
+        total: window.total_lines(),
+        next: more.then_some(end),
+    }
+}
+
+/// Appends a line as read_file shows it, cut if it is long.
+pub(super) fn push_line(out: &mut String, number: u64, line: &str) {
+    let shown = line
+        .get(..line.floor_char_boundary(HINT_LINE_BYTES))
+        .unwrap_or(line);
+    // Writing to a string cannot fail.
+    let _ = write!(out, "{number:>6}\t{shown}");
+    if shown.len() < line.len() {
+        let _ = write!(out, " [... {} more bytes]", line.len() - shown.len());
+    }
+}
+
+impl Shown {
+    /// The text with notes on what it leaves out and how to get that.
+    pub(super) fn with_notes(self, budget: Budget) -> String {
+        let mut out = self.text;
+        if let Some(next) = self.next {
+            let _ = match self.total {
+                Some(total) => write!(
+                    out,
+                    "\n\n... ({} more lines; read on with offset={next})",
+                    total.saturating_sub(next)
+                ),
+                None => write!(out, "\n\n... (more lines; read on with offset={next})"),
+            };
+        }
+        if self.cut > 0 {
+            let _ = write!(
+                out,
+                "\n\n... ({} line(s) cut after {} bytes; find text in the rest with `grep`)",
+                self.cut, budget.line_bytes
+            );
+        }
+        out
+    }
+}

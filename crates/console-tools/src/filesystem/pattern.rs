@@ -1,0 +1,219 @@
+//! Patterns as Python's `pathlib` reads them, for the workspace's own dialect.
+//!
+//! Three things differ: a pattern of one component stands for that directory and
+//! not for any depth, there are no braces, and a `[` that is not closed is a `[`.
+
+/// Everything beneath a directory.
+const ALL: &str = "**/*";
+
+/// The pattern that a model means: with slashes, without white space around it,
+/// and relative.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub(super) fn check(typed: &str) -> Result<String, &'static str> {
+    let text = typed.replace('\\', "/");
+    let text = text.trim();
+    if text.contains('\0') {
+        return Err("pattern must not contain null bytes");
+    }
+    if text.starts_with(['/', '~']) {
+        return Err("pattern must be relative (must not start with '/' or '~')");
+    }
+    if text.chars().nth(1) == Some(':') {
+        return Err("pattern must not be a Windows drive path");
+    }
+    if text.split('/').any(|name| name == "..") {
+        return Err("pattern must not contain '..' path segments");
+    }
+    match text {
+        "" => Ok(ALL.to_owned()),
+        text => Ok(text.to_owned()),
+    }
+}
+
+/// A pattern from the root that matches what `pattern` matches beneath each of
+/// `directories`, which may be the only one.
+pub(super) fn beneath<'a>(directories: impl IntoIterator<Item = &'a str>, pattern: &str) -> String {
+    let pattern = translate(pattern);
+    let one = |directory: &str| {
+        let directory = literal(directory.trim_end_matches('/'));
+        format!("{directory}/{pattern}")
+    };
+    let all: Vec<_> = directories.into_iter().map(one).collect();
+    match all.as_slice() {
+        [only] => only.clone(),
+        all => format!("{{{}}}", all.join(",")),
+    }
+}
+
+/// Whether `pattern` matches every file.
+pub(super) fn is_all(pattern: &str) -> bool {
+    matches!(pattern, ALL | "**")
+}
+
+fn is_special(c: char) -> bool {
+    matches!(
+        c,
+        '*' | '?' | '[' | ']' | '{' | '}' | ',' | '\\' | '!' | '^'
+    )
+}
+
+/// A text that matches itself.
+fn literal(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        push_literal(&mut out, c);
+    }
+    out
+}
+
+fn push_literal(out: &mut String, c: char) {
+    if is_special(c) {
+        out.push('\\');
+    }
+    out.push(c);
+}
+
+fn translate(pattern: &str) -> String {
+    let mut out = String::with_capacity(pattern.len());
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        rest = rest.get(c.len_utf8()..).unwrap_or_default();
+        match c {
+            '*' | '?' => out.push(c),
+            '[' => match class(rest) {
+                Some((members, after)) => {
+                    push_class(&mut out, members);
+                    rest = after;
+                }
+                None => push_literal(&mut out, c),
+            },
+            c => push_literal(&mut out, c),
+        }
+    }
+    out
+}
+
+/// What stands between the `[` in front of `rest` and its `]`, and what follows.
+/// The first member may be a `]`; none is a `/`.
+fn class(rest: &str) -> Option<(&str, &str)> {
+    let negated = usize::from(rest.starts_with('!'));
+    let first = rest.get(negated..)?.chars().next()?;
+    let skip = negated + first.len_utf8();
+    let end = skip + rest.get(skip..)?.find(']')?;
+    let members = rest.get(..end)?;
+    (first != '/' && !members.contains('/')).then_some((members, rest.get(end + 1..)?))
+}
+
+fn push_class(out: &mut String, members: &str) {
+    out.push('[');
+    let members = match members.strip_prefix('!') {
+        Some(members) => {
+            out.push('!');
+            members
+        }
+        None => members,
+    };
+    members.chars().for_each(|c| push_literal(out, c));
+    out.push(']');
+}
+
+#[cfg(test)]
+mod tests {
+    use backend_core::VPath;
+    use backend_core::search::Glob;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn matches(directory: &str, pattern: &str, path: &str) -> bool {
+        let glob = Glob::new(&beneath([directory], pattern)).unwrap();
+        glob.matches(&VPath::root(), &VPath::parse(path).unwrap())
+    }
+
+    #[test]
+    fn patterns_mean_what_pathlib_means() {
+        for (directory, pattern, yes, no) in [
+            ("/d", "*.md", "/d/a.md", "/d/sub/a.md"),
+            ("/d", "**/*", "/d/.x/y", "/e/y"),
+            ("/d", "**", "/d/x/y", "/e/y"),
+            ("/d", "sub/?.md", "/d/sub/é.md", "/d/sub/ab.md"),
+            ("/", "*.md", "/a.md", "/d/a.md"),
+            ("/d", "[ab].md", "/d/a.md", "/d/c.md"),
+            ("/d", "[!ab].md", "/d/c.md", "/d/a.md"),
+            ("/d", "[]a].md", "/d/].md", "/d/b.md"),
+            ("/d", "[!]].md", "/d/a.md", "/d/].md"),
+            ("/d", "[^a]", "/d/^", "/d/b"),
+            ("/d", "[a-c]", "/d/b", "/d/-"),
+            ("/d", "[a", "/d/[a", "/d/a"),
+            ("/d", "[a/b]", "/d/[a/b]", "/d/a"),
+            ("/d", "{a,b}", "/d/{a,b}", "/d/a"),
+            ("/d", "a,b", "/d/a,b", "/d/a"),
+            ("/d", "a!^]", "/d/a!^]", "/d/a"),
+            ("/{x,y}*[z]\\", "*", "/{x,y}*[z]\\/a", "/x/a"),
+        ] {
+            assert!(matches(directory, pattern, yes), "{pattern} {yes}");
+            assert!(!matches(directory, pattern, no), "{pattern} {no}");
+        }
+    }
+
+    #[test]
+    fn several_directories_are_one_pattern() {
+        let glob = Glob::new(&beneath(["/a,b", "/c{d}", "/"], "*.md")).unwrap();
+        let found = |path: &str| glob.matches(&VPath::root(), &VPath::parse(path).unwrap());
+        assert!(found("/a,b/x.md") && found("/c{d}/x.md") && found("/x.md"));
+        assert!(!found("/a,b/s/x.md") && !found("/e/x.md") && !found("/a/x.md"));
+    }
+
+    #[test]
+    fn what_is_typed_is_tidied_or_refused() {
+        for (typed, meant) in [
+            ("", "**/*"),
+            ("  ", "**/*"),
+            (" *.md ", "*.md"),
+            ("a\\*.md", "a/*.md"),
+            ("a..b/...", "a..b/..."),
+        ] {
+            assert_eq!(check(typed).as_deref(), Ok(meant), "{typed:?}");
+        }
+        for (typed, told) in [
+            ("a\0", "pattern must not contain null bytes"),
+            (
+                "/x",
+                "pattern must be relative (must not start with '/' or '~')",
+            ),
+            (
+                " ~x",
+                "pattern must be relative (must not start with '/' or '~')",
+            ),
+            (
+                "\\x",
+                "pattern must be relative (must not start with '/' or '~')",
+            ),
+            ("C:/x", "pattern must not be a Windows drive path"),
+            ("a/../b", "pattern must not contain '..' path segments"),
+            ("..\\b", "pattern must not contain '..' path segments"),
+        ] {
+            assert_eq!(check(typed), Err(told), "{typed:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_directory_matches_only_itself(name in "[a*?\\[\\]{},!^\\\\-]{1,8}", other in "[a-c]{1,4}") {
+            let glob = Glob::new(&beneath([format!("/{name}").as_str()], "f")).unwrap();
+            let at = |name: &str| VPath::root().child(name).unwrap().child("f").unwrap();
+            prop_assert!(glob.matches(&VPath::root(), &at(&name)));
+            prop_assert_eq!(glob.matches(&VPath::root(), &at(&other)), name == other);
+        }
+
+        #[test]
+        fn no_pattern_panics(typed in any::<String>()) {
+            if let Ok(pattern) = check(&typed) {
+                let _ = Glob::new(&beneath(["/d", "/e"], &pattern));
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! `read_file`: a window of characters.
+
+use async_trait::async_trait;
+use backend_core::ops::ReadOptions;
+use backend_core::{Error, ErrorKind};
+use permissions::access::Intent;
+use permissions::approval::Effect;
+use permissions::{Access, Refusal};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::failure;
+use super::place::Place;
+use super::window::{CharWindow, Found, NotText};
+use crate::args::filesystem as args;
+use crate::tool::{Annotations, Builtin, Preview};
+use crate::{Context, Reply, ToolError, ToolResult};
+
+/// Bytes that are asked for at a time.
+const PIECE_BYTES: u64 = 256 * 1024;
+
+/// Largest file whose characters are counted.
+const COUNTED_BYTES: u64 = 256 * 1024 * 1024;
+
+/// Bytes of the reply that are not content.
+const FRAME_BYTES: usize = 160;
+
+/// What `read_file` answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+struct ReadResult {
+    /// The characters asked for.
+    content: String,
+    /// Whether more follow.
+    truncated: bool,
+    /// How many characters the file has.
+    total_chars: u64,
+    /// How many were skipped, as asked for.
+    offset: u64,
+    /// How many characters content has.
+    chars_read: u64,
+}
+
+pub(crate) struct ReadFile;
+
+#[async_trait]
+impl Builtin for ReadFile {
+    type Args = args::ReadFile;
+    const NAME: &'static str = "read_file";
+    const ANNOTATIONS: Annotations = Annotations {
+        read_only: true,
+        destructive: false,
+        idempotent: true,
+        open_world: false,
+    };
+
+    fn output_schema() -> Option<Value> {
+        Some(crate::definition::schema_of_data::<ReadResult>())
+    }
+
+    // A file is read in pieces.
+    const ONE_STEP: bool = true;
+
+    fn accesses(context: &Context, args: &Self::Args) -> Result<Vec<Access>, ToolError> {
+        natural("offset", args.offset)?;
+        natural("max_chars", args.max_chars)?;
+        let place = Place::new(context, &args.path)?;
+        Ok(Intent::read(place.path).accesses().collect())
+    }
+
+    fn words(args: &Self::Args) -> String {
+        format!("Read from {}", args.path)
+    }
+
+    async fn preview(_: &Context, args: &Self::Args) -> Preview {
+        Preview::showing(Effect::read(&*args.path))
+    }
+
+    fn refused(context: &Context, args: &Self::Args, error: Error) -> ToolError {
+        match Place::new(context, &args.path) {
+            Ok(place) => explain(&place, error),
+            Err(other) => other,
+        }
+    }
+
+    async fn run(context: &Context, args: Self::Args) -> ToolResult {
+        let offset = natural("offset", args.offset)?;
+        let max_chars = natural("max_chars", args.max_chars)?;
+        let place = Place::new(context, &args.path)?;
+        let budget = context.options.limits.reply_bytes;
+        let window = CharWindow::new(offset, max_chars, budget.saturating_sub(FRAME_BYTES));
+        let found = read(context, &place, window).await?;
+        let result = ReadResult {
+            truncated: offset.saturating_add(found.chars_read) < found.total_chars,
+            content: found.content,
+            total_chars: found.total_chars,
+            offset,
+            chars_read: found.chars_read,
+        };
+        json(&result)
+    }
+}
+
+/// A reply that is the value as JSON, as text and as data.
+pub(super) fn json(value: &impl Serialize) -> ToolResult {
+    let cannot = |error| ToolError::environment(format!("the reply cannot be written: {error}"));
+    let text = serde_json::to_string(value).map_err(cannot)?;
+    let value = serde_json::to_value(value).map_err(cannot)?;
+    Ok(Reply::text(text).structured(value))
+}
+
+fn natural(field: &str, number: i64) -> Result<u64, ToolError> {
+    u64::try_from(number)
+        .map_err(|_| ToolError::fixable(format!("{field} must be >= 0, got {number}")))
+}
+
+async fn read(
+    context: &Context,
+    place: &Place,
+    mut window: CharWindow,
+) -> Result<Found, ToolError> {
+    let binary = |NotText| ToolError::fixable(not_text(&place.shown, "read"));
+    let mut size = None;
+    let mut start = 0;
+    loop {
+        let options = ReadOptions::default()
+            .range(start..start + PIECE_BYTES)
+            .max_bytes(PIECE_BYTES);
+        let piece = match context.backend.read(&place.path, options).await {
+            Ok(piece) => piece,
+            Err(error) if start > 0 && error.kind() == ErrorKind::InvalidInput => {
+                return Err(changed(place));
+            }
+            Err(error) => return Err(explain(place, error)),
+        };
+        if piece.size > COUNTED_BYTES {
+            let refusal = Refusal::too_large(&place.shown, piece.size, COUNTED_BYTES);
+            return Err(ToolError::fixable(refusal.filesystem_text()));
+        }
+        if *size.get_or_insert(piece.size) != piece.size {
+            return Err(changed(place));
+        }
+        window.push(&piece.data).map_err(binary)?;
+        start += piece.data.len() as u64;
+        if start >= piece.size {
+            return window.finish().map_err(binary);
+        }
+        if piece.data.is_empty() {
+            return Err(changed(place));
+        }
+    }
+}
+
+fn changed(place: &Place) -> ToolError {
+    let shown = &place.shown;
+    ToolError::fixable(format!(
+        "Cannot read '{shown}': the file changed while it was read; read it again"
+    ))
+}
+
+/// What is said of a file that holds no text.
+pub(super) fn not_text(shown: &str, verb: &str) -> String {
+    format!(
+        "Cannot {verb} '{shown}': file appears to be binary or not UTF-8 encoded.\n\
+         This tool only {verb}s text files. For binary files, pass them as attachments."
+    )
+}
+
+/// What is said of a file that cannot be read.
+pub(super) fn explain(place: &Place, error: Error) -> ToolError {
+    if let Some(refused) = place.refusal(ReadFile::NAME, &error) {
+        return refused;
+    }
+    let shown = &place.shown;
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => {
+            ToolError::fixable(format!("File not found: {shown}"))
+        }
+        // A range from the beginning is always good: what else is wrong is that
+        // there is no regular file.
+        ErrorKind::IsADirectory | ErrorKind::InvalidInput => {
+            ToolError::fixable(format!("Not a file: {shown}"))
+        }
+        _ => other("read", place, error),
+    }
+}
+
+/// What is said of any other failure, without what only the host may know.
+pub(super) fn other(verb: &str, place: &Place, error: Error) -> ToolError {
+    let message = format!("Cannot {verb} '{}': {}", place.shown, error.message());
+    failure(ToolError::from(error).class(), message)
+}

@@ -1,0 +1,134 @@
+//! What mounts and people refuse, in the words of that library, pinned.
+
+use permissions::{Op, Refusal};
+use serde_json::{Value, json};
+
+use super::support::{declining, failed, fixable, mounted, ok};
+use super::{CopyFile, DeleteFile, EditFile, ListFiles, MoveFile, ReadFile, WriteFile};
+use crate::Class;
+use crate::tool::Builtin;
+
+fn refused<T: Builtin>(arguments: Value) -> String {
+    failed::<T>(&mounted(), arguments, Class::Refused)
+}
+
+fn from_to(source: &str, destination: &str) -> Value {
+    json!({"source": source, "destination": destination})
+}
+
+#[test]
+fn outside_names_what_can_be_read_and_echoes_the_spelling() {
+    let told = refused::<ReadFile>(json!({"path": " secret\\s.md"}));
+    assert_eq!(
+        told,
+        "Cannot access ' secret\\s.md': path is outside sandbox.\nReadable paths: /docs, /space"
+    );
+    let told = refused::<CopyFile>(from_to("secret//s.md", "/space/s.md"));
+    assert_eq!(
+        told,
+        "Cannot access 'secret//s.md': path is outside sandbox.\nReadable paths: /docs, /space"
+    );
+    let told = refused::<WriteFile>(json!({"path": "x", "content": ""}));
+    assert_eq!(
+        told,
+        "Cannot access 'x': path is outside sandbox.\nReadable paths: /docs, /space"
+    );
+}
+
+#[test]
+fn what_is_no_path_is_outside() {
+    for path in ["~/x", "C:\\x", "/docs/../../etc", "a\0"] {
+        let told = fixable::<ReadFile>(&mounted(), json!({ "path": path }));
+        let shown = path.replace('\0', "\\0");
+        assert_eq!(
+            told,
+            format!(
+                "Cannot access '{shown}': path is outside sandbox.\nReadable paths: /docs, /space"
+            )
+        );
+    }
+}
+
+#[test]
+fn read_only_names_what_can_be_written() {
+    let text =
+        |path: &str| format!("Cannot write to '{path}': path is read-only.\nWritable paths: /space");
+    let path = "docs/./a.md";
+    assert_eq!(
+        refused::<WriteFile>(json!({"path": path, "content": ""})),
+        text(path)
+    );
+    assert_eq!(
+        refused::<EditFile>(json!({"path": path, "old_text": "about", "new_text": "b"})),
+        text(path)
+    );
+    assert_eq!(refused::<DeleteFile>(json!({ "path": path })), text(path));
+    assert_eq!(
+        refused::<MoveFile>(from_to("/docs/a.md", "/space/a.md")),
+        text("/docs/a.md")
+    );
+    assert_eq!(
+        refused::<CopyFile>(from_to("/space/b.md", "docs//b.md")),
+        text("docs//b.md")
+    );
+}
+
+#[test]
+fn suffixes_and_sizes() {
+    assert_eq!(
+        refused::<ReadFile>(json!({"path": "docs/a.bin"})),
+        "Cannot access 'docs/a.bin': suffix '.bin' not allowed.\nAllowed suffixes: .md, .txt"
+    );
+    assert_eq!(
+        fixable::<ReadFile>(&mounted(), json!({"path": "docs/big.md"})),
+        "Cannot read 'docs/big.md': file too large (2,001 bytes).\nMaximum allowed: 2,000 bytes"
+    );
+}
+
+#[test]
+fn a_no_is_told_with_its_note() {
+    let said = |refusal: Refusal| {
+        let context = declining(Some(refusal));
+        let told = failed::<ReadFile>(&context, json!({"path": "/docs/a.md"}), Class::Refused);
+        // It is asked once, and once only.
+        ok::<ReadFile>(&context, json!({"path": "/docs/a.md"}));
+        told
+    };
+    assert_eq!(
+        said(Refusal::declined("read /docs/a.md", "not today")),
+        "Approval denied for read_file: not today"
+    );
+    assert_eq!(
+        said(Refusal::declined("read /docs/a.md", "")),
+        "Approval denied for read_file: no reason given"
+    );
+    assert_eq!(
+        said(Refusal::rule(
+            Op::Read,
+            "/docs/a.md",
+            "Protect sensitive files"
+        )),
+        "Blocked read_file: Protect sensitive files"
+    );
+    assert_eq!(
+        said(Refusal::rule(Op::Read, "/docs/a.md", "")),
+        "Blocked read_file: blocked by policy"
+    );
+}
+
+#[test]
+fn what_is_allowed_works_behind_mounts() {
+    let context = mounted();
+    ok::<WriteFile>(&context, json!({"path": "work/n.md", "content": "one two"}));
+    ok::<EditFile>(
+        &context,
+        json!({"path": "work/n.md", "old_text": "two", "new_text": "2"}),
+    );
+    ok::<CopyFile>(&context, from_to("docs/a.md", "work/a.md"));
+    ok::<MoveFile>(&context, from_to("work/n.md", "work/m.md"));
+    ok::<DeleteFile>(&context, json!({"path": "work/b.md"}));
+    assert_eq!(
+        ok::<ListFiles>(&context, json!({"path": "/space"})),
+        r#"["/space/.hidden","/space/a.md","/space/m.md"]"#
+    );
+}

@@ -1,0 +1,161 @@
+//! What the tests share: a context, a call, and mounts over files in memory.
+
+use std::sync::{Arc, Mutex};
+
+use backend_core::ops::{
+    Content, CreateDirOptions, DeleteOptions, Entry, FileBytes, Listing, LsOptions, ReadOptions,
+    StatOptions, WriteOptions, WriteOutcome,
+};
+use backend_core::{Backend, BackendExt as _, BackendInfo, Error, Result, VPath};
+use backend_state::StateBackend;
+use futures::executor::block_on;
+use permissions::mounts::{MountConfig, Scope};
+use permissions::{Kind, Op, Refusal, Why};
+use serde_json::Value;
+
+use crate::tool::Builtin;
+use crate::{Class, Context, Conversation, Options, Profile, Reply};
+
+/// A context over `backend` with the default options.
+pub(super) fn context(backend: impl Backend) -> Context {
+    let options = Arc::new(Options::default());
+    Context::new(Arc::new(backend), options, Arc::new(Conversation::new()))
+}
+
+/// Files in memory.
+pub(super) fn files(files: &[(&str, &[u8])]) -> Context {
+    let state = StateBackend::new();
+    for (path, content) in files {
+        block_on(state.write_file(path, *content)).unwrap();
+    }
+    context(state)
+}
+
+/// Calls a tool as a model does: with JSON.
+pub(super) fn call<T: Builtin>(context: &Context, arguments: Value) -> Reply {
+    let arguments = serde_json::from_value(arguments).expect("arguments of the right shape");
+    Reply::in_words_of(Profile::Filesystem, block_on(T::run(context, arguments)))
+}
+
+/// The text of a success.
+pub(super) fn ok<T: Builtin>(context: &Context, arguments: Value) -> String {
+    let reply = call::<T>(context, arguments);
+    assert_eq!(reply.failure, None, "{}", reply.text);
+    reply.text
+}
+
+/// The text of a failure that the model can mend.
+pub(super) fn fixable<T: Builtin>(context: &Context, arguments: Value) -> String {
+    failed::<T>(context, arguments, Class::Fixable)
+}
+
+/// The text of a failure of `class`.
+pub(super) fn failed<T: Builtin>(context: &Context, arguments: Value, class: Class) -> String {
+    let reply = call::<T>(context, arguments);
+    assert_eq!(reply.failure, Some(class), "{}", reply.text);
+    reply.text
+}
+
+/// What a file holds.
+pub(super) fn content(context: &Context, path: &str) -> String {
+    block_on(context.backend.read_string(path)).unwrap()
+}
+
+/// Files in memory behind mounts: enough of a guard to see its refusals. What
+/// it is told to decline is declined once.
+#[derive(Debug)]
+pub(super) struct Mounted {
+    files: StateBackend,
+    scope: Scope,
+    declined: Mutex<Option<Refusal>>,
+}
+
+impl Mounted {
+    fn check(&self, op: Op, path: &VPath, bytes: Option<u64>) -> Result<()> {
+        if let Some(refusal) = self.declined.lock().unwrap().take() {
+            return Err(refusal.into());
+        }
+        let verdict = self.scope.judge(op, path, Kind::File, bytes);
+        match &verdict.decisive().why {
+            Why::Refused(refusal) => Err(Error::from((**refusal).clone())),
+            _ => Ok(()),
+        }
+    }
+}
+
+backend_core::derived_backend! {
+    impl Backend for Mounted {
+        fn info(&self) -> BackendInfo {
+            self.files.info()
+        }
+        async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
+            self.check(Op::Ls, path, None)?;
+            self.files.stat(path, options).await
+        }
+        async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
+            // Glob is derived from it.
+            let exclude = self.scope.exclude(Op::Glob);
+            self.files.ls(path, options.exclude(exclude)).await
+        }
+        async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
+            self.check(Op::Read, path, None)?;
+            let read = self.files.read(path, options).await?;
+            self.scope.check_size(path, read.size)?;
+            Ok(read)
+        }
+        async fn write(&self, path: &VPath, content: Content, options: WriteOptions) -> Result<WriteOutcome> {
+            let content = content.collect(1 << 20).await?;
+            self.check(Op::Write, path, Some(content.len() as u64))?;
+            self.files.write(path, content.into(), options).await
+        }
+        async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
+            self.files.create_dir(path, options).await
+        }
+        async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
+            self.check(Op::Delete, path, None)?;
+            self.files.delete(path, options).await
+        }
+    }
+}
+
+/// `/docs`, of which only small `.md` files can be read, and `/space`.
+pub(super) fn mounted() -> Context {
+    declining(None)
+}
+
+/// The same, which begins by declining something.
+pub(super) fn declining(refusal: Option<Refusal>) -> Context {
+    let config = r#"
+        [[mounts]]
+        host_path = "/srv/docs"
+        mount_point = "/docs"
+        suffixes = [".md", ".txt"]
+        max_file_bytes = 2000
+
+        [[mounts]]
+        host_path = "/srv/space"
+        mount_point = "/space"
+        mode = "rw"
+        write_approval = false
+    "#;
+    let scope = Scope::new(MountConfig::from_toml(config).unwrap().build().unwrap());
+    let files = StateBackend::new();
+    let big = "x".repeat(2001);
+    for (path, content) in [
+        ("/docs/a.md", "about\n"),
+        ("/docs/sub/c.md", "c\n"),
+        ("/docs/big.md", &big),
+        ("/docs/a.bin", "\n"),
+        ("/space/b.md", "before\n"),
+        ("/space/.hidden", "\n"),
+        ("/secret/s.md", "s\n"),
+    ] {
+        block_on(files.write_file(path, content)).unwrap();
+    }
+    let guard = Mounted {
+        files,
+        scope: scope.clone(),
+        declined: Mutex::new(refusal),
+    };
+    context(guard).scope(Some(scope))
+}

@@ -1,0 +1,41 @@
+#![doc = include_str!("../README.md")]
+
+mod args;
+mod arguments;
+mod capability;
+mod commands;
+mod context;
+mod conversation;
+mod custom;
+mod definition;
+mod files;
+mod filesystem;
+mod media;
+mod observer;
+mod options;
+mod prompt;
+mod reply;
+mod resolver;
+mod search;
+mod spill;
+mod structured;
+mod table;
+pub mod terminal;
+mod texts;
+mod tool;
+mod toolset;
+mod tracker;
+
+pub use arguments::Arguments;
+pub use capability::{Capability, CapabilityError, Offer, Permissions};
+pub use context::Context;
+pub use conversation::Conversation;
+pub use custom::CustomTool;
+pub use definition::{Definitions, schema_for};
+pub use observer::Observer;
+pub use options::{EditFormat, Limits, Options, Profile};
+pub use reply::{Block, Class, Reply, ToolError, ToolResult};
+pub use resolver::{Caller, Resolver};
+pub use spill::{OUTPUTS, Overlay};
+pub use tool::{Annotations, Definition, ToolHandler};
+pub use toolset::{BuildError, Chat, Toolset, ToolsetBuilder};

@@ -1,0 +1,185 @@
+//! Makes a picture smaller, off the caller's thread and within bounds.
+//!
+//! Pictures come from files that anybody may have written. So one is worked on
+//! at a time, on a thread of its own: what it may allocate is bounded, a decoder
+//! that panics takes nothing with it, and a long one holds up no other call.
+
+use std::io::Cursor;
+
+use bytes::Bytes;
+use futures::channel::oneshot;
+use futures::lock::{Mutex, MutexGuard};
+use image::codecs::gif::GifDecoder;
+use image::codecs::jpeg::JpegEncoder;
+use image::codecs::png::PngDecoder;
+use image::codecs::webp::WebPDecoder;
+use image::imageops::FilterType;
+use image::metadata::Orientation;
+use image::{AnimationDecoder as _, DynamicImage, ImageDecoder, ImageReader, ImageResult, Limits};
+
+use super::ImageKind;
+
+/// Most bytes of pixels that a picture may decode to.
+const DECODED_BYTES: u64 = 256 * 1024 * 1024;
+
+/// Longest edge of a picture that is decoded at all.
+const DECODED_EDGE: u32 = 32_768;
+
+/// Largest file of an animation that is shown as it is, however many pixels it
+/// has: making it smaller would leave one frame of it.
+const ANIMATION_BYTES: usize = 5 * 1024 * 1024;
+
+/// Quality of a JPEG that was made smaller, of 100.
+const JPEG_QUALITY: u8 = 85;
+
+/// One picture is worked on at a time, in the whole process.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// A picture that is fit to be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Picture {
+    /// Its file, in the format it had.
+    pub(crate) data: Bytes,
+    /// Width and height; `None` if it does not decode.
+    pub(crate) size: Option<(u32, u32)>,
+    /// Width and height before it was made smaller.
+    pub(crate) original: Option<(u32, u32)>,
+}
+
+impl Picture {
+    fn unchanged(data: Bytes, size: Option<(u32, u32)>) -> Self {
+        Self {
+            data,
+            size,
+            original: None,
+        }
+    }
+}
+
+/// Why a picture cannot be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScaleError {
+    /// It has more pixels than are decoded.
+    Pixels(u32, u32),
+    /// It is a large animation with too many pixels.
+    Animation(u32, u32),
+    /// The system has no thread for it.
+    NoThread,
+}
+
+/// Makes a picture smaller whose longest edge is over `max_edge`. One that does
+/// not decode stays as it is.
+pub(crate) async fn scale(
+    data: Bytes,
+    kind: ImageKind,
+    max_edge: u32,
+) -> Result<Picture, ScaleError> {
+    let turn = TURN.lock().await;
+    let (answer, scaled) = oneshot::channel();
+    let work = data.clone();
+    std::thread::Builder::new()
+        .name("picture".to_owned())
+        .spawn(move || {
+            // The turn ends with the work, also if nobody awaits it any more.
+            let _turn: MutexGuard<'static, ()> = turn;
+            let _ = answer.send(scale_here(work, kind, max_edge));
+        })
+        .map_err(|_| ScaleError::NoThread)?;
+    // No answer means that the decoder panicked.
+    scaled
+        .await
+        .unwrap_or_else(|_| Ok(Picture::unchanged(data, None)))
+}
+
+/// The same on this thread.
+pub(super) fn scale_here(
+    data: Bytes,
+    kind: ImageKind,
+    max_edge: u32,
+) -> Result<Picture, ScaleError> {
+    let Ok((width, height)) = dimensions(&data, kind) else {
+        return Ok(Picture::unchanged(data, None));
+    };
+    let size = Some((width, height));
+    if width.max(height) <= max_edge {
+        return Ok(Picture::unchanged(data, size));
+    }
+    let pixels = u64::from(width) * u64::from(height);
+    if width.max(height) > DECODED_EDGE || pixels > DECODED_BYTES / 4 {
+        return Err(ScaleError::Pixels(width, height));
+    }
+    if is_animated(&data, kind) {
+        return if data.len() <= ANIMATION_BYTES {
+            Ok(Picture::unchanged(data, size))
+        } else {
+            Err(ScaleError::Animation(width, height))
+        };
+    }
+    match shrink(&data, kind, max_edge.max(1)) {
+        Ok((smaller, shown)) => Ok(Picture {
+            data: smaller.into(),
+            size: Some(shown),
+            original: size,
+        }),
+        Err(_) => Ok(Picture::unchanged(data, size)),
+    }
+}
+
+fn reader(data: &[u8], kind: ImageKind) -> ImageReader<Cursor<&[u8]>> {
+    ImageReader::with_format(Cursor::new(data), kind.format())
+}
+
+fn limits() -> Limits {
+    let mut limits = Limits::default();
+    limits.max_image_width = Some(DECODED_EDGE);
+    limits.max_image_height = Some(DECODED_EDGE);
+    limits.max_alloc = Some(DECODED_BYTES);
+    limits
+}
+
+/// Width and height as the file's header gives them.
+fn dimensions(data: &[u8], kind: ImageKind) -> ImageResult<(u32, u32)> {
+    reader(data, kind).into_dimensions()
+}
+
+/// Whether the file has more than one frame. One that cannot be told is not.
+fn is_animated(data: &[u8], kind: ImageKind) -> bool {
+    let cursor = Cursor::new(data);
+    match kind {
+        ImageKind::Jpeg => false,
+        ImageKind::Png => PngDecoder::with_limits(cursor, limits())
+            .and_then(|decoder| decoder.is_apng())
+            .unwrap_or(false),
+        ImageKind::WebP => WebPDecoder::new(cursor).is_ok_and(|decoder| decoder.has_animation()),
+        ImageKind::Gif => GifDecoder::new(cursor).is_ok_and(|mut decoder| {
+            decoder.set_limits(limits()).is_ok() && decoder.into_frames().take(2).count() > 1
+        }),
+    }
+}
+
+/// Decodes, resizes with the aspect kept, and encodes in the same format.
+fn shrink(data: &[u8], kind: ImageKind, max_edge: u32) -> ImageResult<(Vec<u8>, (u32, u32))> {
+    let mut reader = reader(data, kind);
+    reader.limits(limits());
+    let mut decoder = reader.into_decoder()?;
+    let mut limits = limits();
+    limits.reserve(decoder.total_bytes())?;
+    decoder.set_limits(limits)?;
+    // The turned picture is what a viewer shows; the note that says so is lost.
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    let mut picture = DynamicImage::from_decoder(decoder)?;
+    picture = picture.resize(max_edge, max_edge, FilterType::CatmullRom);
+    picture.apply_orientation(orientation);
+    let mut out = Cursor::new(Vec::new());
+    match kind {
+        ImageKind::Jpeg => {
+            let encoder = JpegEncoder::new_with_quality(&mut out, JPEG_QUALITY);
+            match &picture {
+                DynamicImage::ImageLuma8(_) => picture.write_with_encoder(encoder)?,
+                _ => DynamicImage::from(picture.to_rgb8()).write_with_encoder(encoder)?,
+            }
+        }
+        _ => picture.write_to(&mut out, kind.format())?,
+    }
+    Ok((out.into_inner(), (picture.width(), picture.height())))
+}

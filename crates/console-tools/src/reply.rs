@@ -1,0 +1,281 @@
+//! [`Reply`]: what a tool answers to a model.
+
+use std::borrow::Cow;
+
+use backend_core::{Error, ErrorKind, Quoted};
+use bytes::Bytes;
+use permissions::Refusal;
+use serde_json::Value;
+
+use crate::Profile;
+use crate::arguments::measure;
+
+/// What a tool answers. Always a value: nothing that a model does ends a run.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Reply {
+    /// What the model reads. Within the tool's budget.
+    pub text: String,
+    /// What it sees besides.
+    pub blocks: Vec<Block>,
+    /// The same as data, for programs.
+    pub structured: Option<Value>,
+    /// What kind of failure this is; `None` for a success.
+    pub failure: Option<Class>,
+}
+
+impl Reply {
+    /// A success.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            blocks: Vec::new(),
+            structured: None,
+            failure: None,
+        }
+    }
+
+    /// The same with data for programs.
+    #[must_use]
+    pub fn structured(mut self, value: Value) -> Self {
+        self.structured = Some(value);
+        self
+    }
+
+    /// The same with something to see.
+    #[must_use]
+    pub fn block(mut self, block: Block) -> Self {
+        self.blocks.push(block);
+        self
+    }
+
+    /// The same with at most about `limit` bytes of text and as many of data. The
+    /// tools keep to budgets of their own; this is for those that do not.
+    #[must_use]
+    pub(crate) fn within(mut self, limit: usize) -> Self {
+        let whole = self.text.len();
+        if whole > limit {
+            self.text.truncate(self.text.floor_char_boundary(limit));
+            let shown = self.text.len();
+            self.text.push_str(&format!(
+                "\n[cut: {shown} of {whole} bytes are shown; ask for less at a time]"
+            ));
+        }
+        let data = self.structured.as_ref().map(measure);
+        if data.is_some_and(|(bytes, _)| bytes > limit) {
+            self.structured = None;
+        }
+        self
+    }
+
+    /// What a tool of this profile answers.
+    pub(crate) fn in_words_of(profile: Profile, result: ToolResult) -> Self {
+        result.unwrap_or_else(|error| Self::failed(profile, error))
+    }
+
+    /// A failure. Its text begins with a mark, but for a profile whose texts are
+    /// those of another library, which has none.
+    fn failed(profile: Profile, error: ToolError) -> Self {
+        let mark = match profile {
+            Profile::Coding | Profile::Lean => "Error: ",
+            Profile::Filesystem => "",
+        };
+        Self {
+            failure: Some(error.class),
+            ..Self::text(format!("{mark}{}", error.message))
+        }
+    }
+
+    /// Whether it is an answer to what was asked.
+    pub fn is_success(&self) -> bool {
+        self.failure.is_none()
+    }
+}
+
+/// Something a model sees that is not text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Block {
+    /// A picture.
+    Image {
+        /// `image/png`, `image/jpeg`, `image/gif` or `image/webp`.
+        media_type: Cow<'static, str>,
+        /// Its bytes.
+        data: Bytes,
+    },
+    /// A document.
+    Document {
+        /// `application/pdf`.
+        media_type: Cow<'static, str>,
+        /// Its bytes.
+        data: Bytes,
+        /// The file's name.
+        name: String,
+    },
+}
+
+/// What can be done about a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Class {
+    /// Other arguments can succeed: the model should try again.
+    Fixable,
+    /// A policy or a person said no: trying again is pointless.
+    Refused,
+    /// The place behind the tools cannot do it, or not now.
+    Environment,
+}
+
+/// Why a tool did not do what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ToolError {
+    class: Class,
+    message: String,
+}
+
+/// What a tool returns.
+pub type ToolResult = Result<Reply, ToolError>;
+
+impl ToolError {
+    /// A failure that other arguments can mend.
+    pub fn fixable(message: impl Into<String>) -> Self {
+        Self {
+            class: Class::Fixable,
+            message: message.into(),
+        }
+    }
+
+    /// A failure that nobody mends by asking again.
+    pub fn refused(message: impl Into<String>) -> Self {
+        Self {
+            class: Class::Refused,
+            ..Self::fixable(message)
+        }
+    }
+
+    /// A failure of the place behind the tools.
+    pub fn environment(message: impl Into<String>) -> Self {
+        Self {
+            class: Class::Environment,
+            ..Self::fixable(message)
+        }
+    }
+
+    /// What a backend answered to a tool, in the words that a profile's tools use.
+    pub(crate) fn in_words_of(profile: Profile, tool: &str, error: Error) -> Self {
+        let text = match profile {
+            Profile::Filesystem => {
+                Refusal::of(&error).map(|refusal| refusal.filesystem_text_for(tool))
+            }
+            Profile::Coding | Profile::Lean => None,
+        };
+        let mut own = Self::from(error);
+        if let Some(text) = text {
+            own.message = text;
+        }
+        own
+    }
+
+    /// What can be done about it.
+    pub fn class(&self) -> Class {
+        self.class
+    }
+}
+
+impl From<Error> for ToolError {
+    fn from(error: Error) -> Self {
+        let class = match error.kind() {
+            ErrorKind::PermissionDenied | ErrorKind::ApprovalRequired => Class::Refused,
+            ErrorKind::NotFound
+            | ErrorKind::AlreadyExists
+            | ErrorKind::IsADirectory
+            | ErrorKind::NotADirectory
+            | ErrorKind::IsALink
+            | ErrorKind::InvalidPath
+            | ErrorKind::InvalidInput
+            | ErrorKind::TooLarge
+            | ErrorKind::NotText
+            | ErrorKind::Conflict => Class::Fixable,
+            _ => Class::Environment,
+        };
+        Self {
+            class,
+            message: said(&error),
+        }
+    }
+}
+
+/// What a model is told of an error: the same on every backend, so without the
+/// backend's name. A refusal names its target itself.
+fn said(error: &Error) -> String {
+    let message = error.message();
+    match (error.operation(), error.path()) {
+        (Some(operation), Some(path)) if Refusal::of(error).is_none() => {
+            format!("{operation} {}: {message}", Quoted::new(path.as_str()))
+        }
+        _ => message.to_owned(),
+    }
+}
+
+impl From<backend_core::PathError> for ToolError {
+    fn from(error: backend_core::PathError) -> Self {
+        Self::fixable(error.to_string())
+    }
+}
+
+impl From<ToolError> for Reply {
+    fn from(error: ToolError) -> Self {
+        Self::failed(Profile::default(), error)
+    }
+}
+
+impl From<ToolResult> for Reply {
+    fn from(result: ToolResult) -> Self {
+        result.unwrap_or_else(Self::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_resort_cuts_between_characters() {
+        let reply = Reply::text("ää").structured(Value::from("x".repeat(9)));
+        let cut = reply.clone().within(3);
+        assert_eq!(
+            cut.text,
+            "ä\n[cut: 2 of 4 bytes are shown; ask for less at a time]"
+        );
+        assert_eq!(cut.structured, None);
+        assert_eq!(reply.clone().within(11), reply);
+    }
+
+    #[test]
+    fn no_error_names_the_backend() {
+        let path = backend_core::VPath::root();
+        let error = Error::not_found().at(backend_core::Operation::Read, &path);
+        let error = ToolError::from(error.on("state")).to_string();
+        assert!(error.starts_with("read '/': "), "{error}");
+        let refusal = Error::from(Refusal::rule(permissions::Op::Read, "/x", "private"));
+        let refusal = refusal.at(backend_core::Operation::Read, &path).on("state");
+        assert_eq!(
+            ToolError::from(refusal).to_string(),
+            "read of '/x' is not allowed: private"
+        );
+    }
+
+    #[test]
+    fn every_kind_of_error_has_a_class() {
+        for (kind, class) in [
+            (ErrorKind::NotFound, Class::Fixable),
+            (ErrorKind::PermissionDenied, Class::Refused),
+            (ErrorKind::ApprovalRequired, Class::Refused),
+            (ErrorKind::Unavailable, Class::Environment),
+            (ErrorKind::Internal, Class::Environment),
+        ] {
+            assert_eq!(ToolError::from(Error::new(kind, "x")).class(), class);
+        }
+    }
+}

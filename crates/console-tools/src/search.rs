@@ -1,0 +1,149 @@
+//! The tools that list and find.
+
+mod glob;
+mod grep;
+mod ls;
+mod matched;
+mod skipped;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use glob::GlobTool;
+pub(crate) use grep::GrepTool;
+pub(crate) use ls::LsTool;
+
+use backend_core::{Error, ErrorKind, VPath};
+
+use crate::terminal::visible;
+use crate::tool::Annotations;
+use crate::{Context, ToolError};
+
+/// What all of these tools are: they only look.
+const LOOKS: Annotations = Annotations {
+    read_only: true,
+    destructive: false,
+    idempotent: true,
+    open_world: false,
+};
+
+/// Room left in a reply for what follows a list.
+const CLOSING_BYTES: usize = 1_000;
+
+/// Most bytes of a message about a pattern.
+const MESSAGE_BYTES: usize = 1_000;
+
+/// Where a search starts, and how the paths it finds are shown: as the model
+/// spelled its own, from the working directory or from the root. Either can be
+/// handed to any tool.
+struct Place<'a> {
+    /// As the model typed it.
+    typed: &'a str,
+    path: VPath,
+    working_dir: Option<VPath>,
+}
+
+impl<'a> Place<'a> {
+    fn new(context: &Context, typed: &'a str) -> Result<Self, ToolError> {
+        let path = context.path(typed);
+        let path = path.map_err(|error| ToolError::fixable(format!("path: {error}")))?;
+        let relative = !typed.starts_with('/');
+        let working_dir = relative.then(|| context.backend.working_dir());
+        Ok(Self {
+            typed: if typed.is_empty() { "." } else { typed },
+            path,
+            working_dir,
+        })
+    }
+
+    /// How a found path is shown.
+    fn shown<'p>(&self, path: &'p VPath) -> &'p str {
+        let from_here = self
+            .working_dir
+            .as_ref()
+            .and_then(|dir| path.strip_prefix(dir));
+        match from_here {
+            Some("") => ".",
+            Some(path) => path,
+            None => path.as_str(),
+        }
+    }
+}
+
+/// Lines of a reply, as many as it may have.
+struct Lines {
+    text: String,
+    limit: usize,
+}
+
+impl Lines {
+    fn new(context: &Context, first: &str) -> Self {
+        let limit = context.options.limits.reply_bytes;
+        Self {
+            text: first.to_owned(),
+            limit: limit.saturating_sub(CLOSING_BYTES),
+        }
+    }
+
+    /// Adds a line that shows `text`, unless the reply is full. Control characters
+    /// in it show as pictures, so that a name cannot make a line of its own.
+    fn add(&mut self, indent: &str, text: &str) -> bool {
+        if self.text.len() + indent.len() + text.len() + 1 > self.limit {
+            return false;
+        }
+        self.text.push('\n');
+        self.text.push_str(indent);
+        self.text.extend(text.chars().map(visible));
+        true
+    }
+}
+
+/// What a model typed, in a message: on one line, and not all of it if it is long.
+fn on_one_line(typed: &str) -> String {
+    const CHARS: usize = 200;
+    let mut shown: String = typed.chars().take(CHARS).map(visible).collect();
+    if typed.chars().nth(CHARS).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// What the model is told of a search that failed. Input that is wrong is the
+/// pattern's fault: everything else was checked before.
+fn about_pattern(field: &str, error: Error) -> ToolError {
+    if error.kind() != ErrorKind::InvalidInput {
+        return error.into();
+    }
+    let message = error.message();
+    let message = match message.rfind("error: ") {
+        // A long expression is not told again, only what is wrong with it.
+        Some(at) if message.len() > MESSAGE_BYTES => message.get(at..).unwrap_or_default(),
+        _ => message,
+    };
+    let end = message.floor_char_boundary(MESSAGE_BYTES);
+    let shown = message.get(..end).unwrap_or_default();
+    // The backend does not know what the fields are called.
+    for (asked, set) in [
+        ("ask for a literal search", "set literal"),
+        ("ask for a multi-line search", "set multi_line"),
+    ] {
+        if let Some(shown) = shown.strip_suffix(asked) {
+            return ToolError::fixable(format!("{field}: {shown}{set}"));
+        }
+    }
+    ToolError::fixable(format!("{field}: {shown}"))
+}
+
+/// A count that came as JSON.
+fn within(
+    field: &str,
+    value: i64,
+    range: std::ops::RangeInclusive<usize>,
+) -> Result<usize, ToolError> {
+    let count = usize::try_from(value)
+        .ok()
+        .filter(|count| range.contains(count));
+    count.ok_or_else(|| {
+        let (from, to) = range.into_inner();
+        ToolError::fixable(format!("{field} must be from {from} to {to}, not {value}"))
+    })
+}

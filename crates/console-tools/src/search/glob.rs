@@ -1,0 +1,98 @@
+//! `glob`.
+
+use async_trait::async_trait;
+use backend_core::limits::GLOB_FILES;
+use backend_core::ops::{GlobOrder, GlobQuery};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{LOOKS, Lines, Place, about_pattern, on_one_line, skipped};
+use crate::args::search::{GlobArgs, Order};
+use crate::structured::{schema_of, to_value};
+use crate::tool::{Annotations, Builtin};
+use crate::{Context, Reply, ToolResult};
+
+/// Finds files by name.
+#[derive(Debug)]
+pub(crate) struct GlobTool;
+
+/// What `glob` found.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct Globbed {
+    /// The files shown; from the working directory or absolute, as the searched
+    /// path was given.
+    files: Vec<String>,
+    /// How many were found.
+    total: usize,
+    /// Whether some are not shown.
+    truncated: bool,
+    /// Whether there may be more than `total`.
+    total_is_minimum: bool,
+}
+
+#[async_trait]
+impl Builtin for GlobTool {
+    type Args = GlobArgs;
+    const NAME: &'static str = "glob";
+    const ANNOTATIONS: Annotations = LOOKS;
+
+    fn output_schema() -> Option<Value> {
+        schema_of::<Globbed>()
+    }
+
+    fn words(args: &GlobArgs) -> String {
+        let (path, pattern) = (on_one_line(&args.path), on_one_line(&args.pattern));
+        format!("List file paths in {path} matching {pattern}")
+    }
+
+    async fn run(context: &Context, args: GlobArgs) -> ToolResult {
+        let place = Place::new(context, &args.path)?;
+        let order = match args.order {
+            Order::Path => GlobOrder::Path,
+            Order::Newest => GlobOrder::NewestFirst,
+        };
+        let shown = context.options.limits.glob_files.max(1);
+        // More than is shown, to say how many there are.
+        let query = GlobQuery::new(place.path.clone(), args.pattern.as_str())
+            .order(order)
+            .limit(GLOB_FILES.max(shown))
+            .hidden(args.hidden)
+            .ignored(args.ignored);
+        let found = context.backend.glob(query).await;
+        let found = found.map_err(|error| about_pattern("pattern", error))?;
+        let pattern = on_one_line(&args.pattern);
+        if found.files.is_empty() {
+            let skipped = skipped::note(&found.skipped, "hidden=true");
+            let place = on_one_line(place.typed);
+            let text = format!("No files matching '{pattern}' in {place}{skipped}");
+            return Ok(Reply::text(text).structured(to_value(&Globbed::default())));
+        }
+        let total = found.files.len();
+        let plus = if found.truncated { "+" } else { "" };
+        let first = format!("Found {total}{plus} file(s) matching '{pattern}':");
+        let mut lines = Lines::new(context, &first);
+        let mut files = Vec::new();
+        for entry in found.files.iter().take(shown) {
+            let path = place.shown(&entry.path);
+            if !lines.add("  ", path) {
+                break;
+            }
+            files.push(path.to_owned());
+        }
+        let more = total - files.len();
+        if more > 0 {
+            let text = format!(
+                "\n  ... and {more}{plus} more; narrow the pattern or the path to see them"
+            );
+            lines.text.push_str(&text);
+        }
+        let globbed = Globbed {
+            files,
+            total,
+            truncated: more > 0 || found.truncated,
+            total_is_minimum: found.truncated,
+        };
+        Ok(Reply::text(lines.text).structured(to_value(&globbed)))
+    }
+}

@@ -1,0 +1,337 @@
+//! `grep`.
+
+use async_trait::async_trait;
+use backend_core::Error;
+use backend_core::limits::{GREP_CONTEXT_LINES, GREP_MATCHES};
+use backend_core::ops::{Case, FileMatches, GrepQuery, GrepResult, LineKind};
+use backend_core::search::Glob;
+use permissions::Access;
+use permissions::access::Intent;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::matched::Cutter;
+use super::{LOOKS, Lines, Place, about_pattern, on_one_line, skipped, within};
+use crate::args::search::{CaseRule, GrepArgs, OutputMode};
+use crate::structured::{schema_of, to_value};
+use crate::tool::{Annotations, Builtin};
+use crate::{Context, Reply, ToolError, ToolResult};
+
+/// Finds lines by content.
+#[derive(Debug)]
+pub(crate) struct GrepTool;
+
+/// Most results that a call may ask for.
+const MAX_RESULTS: usize = 1_000;
+
+/// Matching lines that are looked at where only files or their number count.
+const COUNTED_MATCHES: usize = 200_000;
+
+/// Bytes of a line in which the match is looked for in order to show it.
+const SHOWN_LINE_BYTES: usize = 64 * 1024;
+
+/// Bytes of lines that one reply is made from.
+const CONTENT_BYTES: usize = 8 * 1024 * 1024;
+
+/// What `grep` found.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct Grepped {
+    /// The files shown, in order.
+    files: Vec<GreppedFile>,
+    /// How many lines match, as far as was counted.
+    matches: usize,
+    /// Whether something is not shown.
+    truncated: bool,
+    /// Whether there may be more than `matches`.
+    matches_is_minimum: bool,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct GreppedFile {
+    /// From the working directory or absolute, as the searched path was given.
+    path: String,
+    /// How many of its lines match, as far as was counted.
+    matches: usize,
+    /// The lines, with `output_mode` `content`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    lines: Vec<GreppedLine>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct GreppedLine {
+    /// Counted from 1.
+    number: u64,
+    /// The line, or a part of it around the match.
+    text: String,
+    /// Whether it matches; otherwise it is context.
+    matches: bool,
+}
+
+#[async_trait]
+impl Builtin for GrepTool {
+    type Args = GrepArgs;
+    const NAME: &'static str = "grep";
+    const ANNOTATIONS: Annotations = LOOKS;
+
+    fn output_schema() -> Option<Value> {
+        schema_of::<Grepped>()
+    }
+
+    // To count, a search may be made again.
+    const ONE_STEP: bool = true;
+
+    fn accesses(context: &Context, args: &GrepArgs) -> Result<Vec<Access>, ToolError> {
+        let place = Place::new(context, args.path.as_deref().unwrap_or("."))?;
+        Ok(Intent::grep(place.path).accesses().collect())
+    }
+
+    fn words(args: &GrepArgs) -> String {
+        let path = on_one_line(args.path.as_deref().unwrap_or("."));
+        format!("Search {path} for {}", on_one_line(&args.pattern))
+    }
+
+    async fn run(context: &Context, args: GrepArgs) -> ToolResult {
+        let typed = args.path.as_deref().unwrap_or(".");
+        let place = Place::new(context, typed)?;
+        let shown = match args.max_results {
+            Some(value) => within("max_results", value, 1..=MAX_RESULTS)?,
+            None => context.options.limits.grep_results.max(1),
+        };
+        let query = query(context, &args, &place)?;
+        let search = Search {
+            context,
+            place,
+            pattern: on_one_line(&args.pattern),
+            shown,
+        };
+        match args.output_mode {
+            OutputMode::FilesWithMatches => search.files(query).await,
+            OutputMode::Content => search.content(query).await,
+            OutputMode::Count => search.count(query).await,
+        }
+    }
+}
+
+/// The query that the arguments ask for, without its maximum.
+fn query(context: &Context, args: &GrepArgs, place: &Place<'_>) -> Result<GrepQuery, ToolError> {
+    let around = |field: &str, value: Option<i64>| {
+        let value = value.map(|value| within(field, value, 0..=GREP_CONTEXT_LINES));
+        value.transpose()
+    };
+    let both = around("context", args.context)?;
+    let before = around("before", args.before)?.or(both).unwrap_or(0);
+    let after = around("after", args.after)?.or(both).unwrap_or(0);
+    let case = match args.case {
+        CaseRule::Sensitive => Case::Sensitive,
+        CaseRule::Insensitive => Case::Insensitive,
+        CaseRule::Smart => Case::Smart,
+    };
+    let ignore_hidden = args.ignore_hidden;
+    let ignore_hidden = ignore_hidden.unwrap_or(context.options.default_ignore_hidden);
+    let mut query = GrepQuery::new(place.path.clone(), args.pattern.as_str())
+        .case(case)
+        .literal(args.literal)
+        .multi_line(args.multi_line)
+        .context(before, after)
+        .hidden(!ignore_hidden)
+        .ignored(args.ignored);
+    query.files.clone_from(&args.glob_pattern);
+    Ok(query)
+}
+
+/// What the model is told of a search that failed: of a bad pattern, which of the
+/// two it is.
+fn failed(query: &GrepQuery, error: Error) -> ToolError {
+    let files = query.files.as_deref().map(Glob::new);
+    let bad_files = files.is_some_and(|glob| match glob {
+        Ok(glob) => glob.check_start(&query.path).is_err(),
+        Err(_) => true,
+    });
+    let field = if bad_files { "glob_pattern" } else { "pattern" };
+    about_pattern(field, error)
+}
+
+/// One call of the tool.
+struct Search<'a> {
+    context: &'a Context,
+    place: Place<'a>,
+    pattern: String,
+    /// Most results to show.
+    shown: usize,
+}
+
+impl Search<'_> {
+    /// Searches for what matters if lines are only counted.
+    async fn counted(&self, query: &GrepQuery, most: usize) -> Result<GrepResult, ToolError> {
+        let query = query
+            .clone()
+            .context(0, 0)
+            .max_matches(most)
+            .max_line_bytes(1);
+        let found = self.context.backend.grep(query.clone()).await;
+        found.map_err(|error| failed(&query, error))
+    }
+
+    fn nothing(&self, found: &GrepResult) -> Reply {
+        let skipped = skipped::note(&found.skipped, "ignore_hidden=false");
+        let text = format!("No matches for '{}'{skipped}", self.pattern);
+        Reply::text(text).structured(to_value(&Grepped::default()))
+    }
+
+    fn file(&self, file: &FileMatches) -> GreppedFile {
+        GreppedFile {
+            path: self.place.shown(file.path()).to_owned(),
+            matches: file.matches(),
+            lines: Vec::new(),
+        }
+    }
+
+    async fn files(&self, query: GrepQuery) -> ToolResult {
+        let mut found = self.counted(&query, GREP_MATCHES).await?;
+        if found.truncated && found.files.len() <= self.shown {
+            // A few files hold so many matches that the others did not show.
+            found = self.counted(&query, COUNTED_MATCHES).await?;
+        }
+        if found.files.is_empty() {
+            return Ok(self.nothing(&found));
+        }
+        let mut lines = Lines::new(
+            self.context,
+            &format!("Files containing '{}':", self.pattern),
+        );
+        let mut files = Vec::new();
+        for file in found.files.iter().take(self.shown) {
+            if !lines.add("  ", self.place.shown(file.path())) {
+                break;
+            }
+            files.push(self.file(file));
+        }
+        let more = found.files.len() - files.len();
+        let closing = match (more, found.truncated) {
+            (0, false) => String::new(),
+            (0, true) => format!(
+                "\n  ... the search ended after {} matches; narrow the pattern or the path to see other files",
+                found.matches
+            ),
+            (more, truncated) => {
+                let plus = if truncated { "+" } else { "" };
+                format!("\n  ... and {more}{plus} more files")
+            }
+        };
+        lines.text.push_str(&closing);
+        let grepped = Grepped {
+            files,
+            matches: found.matches,
+            truncated: more > 0 || found.truncated,
+            matches_is_minimum: found.truncated,
+        };
+        Ok(Reply::text(lines.text).structured(to_value(&grepped)))
+    }
+
+    async fn count(&self, query: GrepQuery) -> ToolResult {
+        let found = self.counted(&query, COUNTED_MATCHES).await?;
+        if found.files.is_empty() {
+            return Ok(self.nothing(&found));
+        }
+        let plus = if found.truncated { "+" } else { "" };
+        let text = format!(
+            "Found {}{plus} match(es) for '{}' in {}{plus} file(s)",
+            found.matches,
+            self.pattern,
+            found.files.len()
+        );
+        let files = found.files.iter().take(self.shown);
+        let grepped = Grepped {
+            files: files.map(|file| self.file(file)).collect(),
+            matches: found.matches,
+            truncated: found.truncated || found.files.len() > self.shown,
+            matches_is_minimum: found.truncated,
+        };
+        Ok(Reply::text(text).structured(to_value(&grepped)))
+    }
+
+    async fn content(&self, query: GrepQuery) -> ToolResult {
+        let lines = query
+            .clone()
+            .max_matches(self.shown)
+            .max_line_bytes(SHOWN_LINE_BYTES)
+            .max_bytes(CONTENT_BYTES);
+        let found = self.context.backend.grep(lines).await;
+        let found = found.map_err(|error| failed(&query, error))?;
+        if found.files.is_empty() {
+            return Ok(self.nothing(&found));
+        }
+        let mut text = Lines::new(self.context, &format!("Matches for '{}':", self.pattern));
+        let mut cutter = Cutter::new(&query, self.context.options.limits.grep_line_chars);
+        let with_context = query.before + query.after > 0;
+        let mut files = Vec::new();
+        for file in &found.files {
+            let mut shown = self.file(file);
+            shown.matches = 0;
+            let full = !self.add_file(&mut text, &mut cutter, file, with_context, &mut shown);
+            if !shown.lines.is_empty() {
+                files.push(shown);
+            }
+            if full {
+                break;
+            }
+        }
+        let shown: usize = files.iter().map(|file| file.matches).sum();
+        let (total, is_minimum) = if found.truncated {
+            let counted = self.counted(&query, GREP_MATCHES).await?;
+            (counted.matches.max(shown), counted.truncated)
+        } else {
+            (found.matches, false)
+        };
+        let more = total - shown;
+        if more > 0 || is_minimum {
+            let plus = if is_minimum { "+" } else { "" };
+            let closing = format!("\n  ... and {more}{plus} more matches");
+            text.text.push_str(&closing);
+        }
+        let grepped = Grepped {
+            files,
+            matches: total,
+            truncated: more > 0 || is_minimum,
+            matches_is_minimum: is_minimum,
+        };
+        Ok(Reply::text(text.text).structured(to_value(&grepped)))
+    }
+
+    /// Adds a file's lines, with `--` where some between them are missing. Returns
+    /// whether the reply had room for all of them.
+    fn add_file(
+        &self,
+        text: &mut Lines,
+        cutter: &mut Cutter<'_>,
+        file: &FileMatches,
+        with_context: bool,
+        shown: &mut GreppedFile,
+    ) -> bool {
+        if !text.add("", &shown.path) {
+            return false;
+        }
+        let mut last = None;
+        for line in file.lines() {
+            let gap = last.is_some_and(|last| line.number > last + 1);
+            if gap && with_context && !text.add("  ", "--") {
+                return false;
+            }
+            last = Some(line.number);
+            let matches = line.kind == LineKind::Match;
+            let mark = if matches { ':' } else { '-' };
+            let cut = cutter.show(&line);
+            if !text.add("  ", &format!("{}{mark} {cut}", line.number)) {
+                return false;
+            }
+            shown.matches += usize::from(matches);
+            shown.lines.push(GreppedLine {
+                number: line.number,
+                text: cut,
+                matches,
+            });
+        }
+        true
+    }
+}

@@ -1,0 +1,131 @@
+//! `ls`.
+
+use async_trait::async_trait;
+use backend_core::ops::{Entry, FileKind, LsOptions};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{LOOKS, Lines, Place, on_one_line};
+use crate::args::search::LsArgs;
+use crate::structured::{schema_of, to_value};
+use crate::tool::{Annotations, Builtin};
+use crate::{Context, Reply, ToolResult};
+
+/// Lists a directory.
+#[derive(Debug)]
+pub(crate) struct LsTool;
+
+/// What `ls` found.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Listed {
+    /// The entries shown, directories first.
+    entries: Vec<ListedEntry>,
+    /// How many entries there are.
+    total: usize,
+    /// Whether some are not shown.
+    truncated: bool,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ListedEntry {
+    /// Its name in the directory.
+    name: String,
+    /// `file`, `directory`, `link` (leads nowhere) or `other`.
+    kind: &'static str,
+    /// Bytes, of a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    /// Whether it is a symbolic link.
+    link: bool,
+}
+
+#[async_trait]
+impl Builtin for LsTool {
+    type Args = LsArgs;
+    const NAME: &'static str = "ls";
+    const ANNOTATIONS: Annotations = LOOKS;
+
+    fn output_schema() -> Option<Value> {
+        schema_of::<Listed>()
+    }
+
+    fn words(args: &LsArgs) -> String {
+        format!("List {}", on_one_line(&args.path))
+    }
+
+    async fn run(context: &Context, args: LsArgs) -> ToolResult {
+        let place = Place::new(context, &args.path)?;
+        let limit = context.options.limits.ls_entries.max(1);
+        let options = LsOptions::default().limit(limit);
+        let listing = context.backend.ls(&place.path, options).await?;
+        let typed = on_one_line(place.typed);
+        if listing.entries.is_empty() {
+            let mut text = format!("Directory '{typed}' is empty");
+            if listing.skipped.not_utf8 > 0 {
+                let count = listing.skipped.not_utf8;
+                text.push_str(&format!(", but for {count} names that are not UTF-8"));
+            }
+            let listed = Listed {
+                entries: Vec::new(),
+                total: 0,
+                truncated: false,
+            };
+            return Ok(Reply::text(text).structured(to_value(&listed)));
+        }
+        let mut lines = Lines::new(context, &format!("Contents of {typed}:"));
+        let mut entries = Vec::new();
+        for entry in &listing.entries {
+            if !lines.add("  ", &line(entry)) {
+                break;
+            }
+            entries.push(ListedEntry {
+                name: entry.name().to_owned(),
+                kind: kind(entry),
+                size: entry.size,
+                link: entry.link,
+            });
+        }
+        let more = listing.total.saturating_sub(entries.len());
+        if more > 0 {
+            lines.text.push_str(&format!(
+                "\n  ... and {more} more; use glob with a pattern to find them"
+            ));
+        }
+        if listing.skipped.not_utf8 > 0 {
+            let count = listing.skipped.not_utf8;
+            lines.text.push_str(&format!(
+                "\n  ({count} names that are not UTF-8 are not shown)"
+            ));
+        }
+        let listed = Listed {
+            entries,
+            total: listing.total,
+            truncated: more > 0,
+        };
+        Ok(Reply::text(lines.text).structured(to_value(&listed)))
+    }
+}
+
+fn kind(entry: &Entry) -> &'static str {
+    match entry.kind {
+        FileKind::File => "file",
+        FileKind::Directory => "directory",
+        FileKind::Link => "link",
+        _ => "other",
+    }
+}
+
+fn line(entry: &Entry) -> String {
+    let name = entry.name();
+    let link = if entry.link { ", link" } else { "" };
+    match (entry.kind, entry.size) {
+        (FileKind::Directory, _) if entry.link => format!("{name}/ (link)"),
+        (FileKind::Directory, _) => format!("{name}/"),
+        (FileKind::File, Some(size)) => format!("{name} ({size} bytes{link})"),
+        (FileKind::File, None) if entry.link => format!("{name} (link)"),
+        (FileKind::File, None) => name.to_owned(),
+        (FileKind::Link, _) => format!("{name} (link that leads nowhere)"),
+        _ => format!("{name} (not a regular file)"),
+    }
+}

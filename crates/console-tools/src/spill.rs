@@ -1,0 +1,213 @@
+//! Outputs that were too long for a reply, kept to be read and searched.
+//!
+//! They live in memory under a directory of their own that no backend has, so
+//! that a model reads and greps them with the tools it knows, on any backend.
+//! They go with the conversation.
+
+mod output;
+mod overlay;
+mod shelf;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use backend_core::{Error, ErrorKind, Result, VPath};
+use bytes::Bytes;
+
+use crate::Limits;
+
+pub(crate) use output::{Collector, Shown};
+pub use overlay::Overlay;
+
+/// Where kept outputs are.
+pub const OUTPUTS: &str = "/.agentbox/outputs";
+
+/// What every name ends with.
+const SUFFIX: &str = ".txt";
+
+/// Outputs that were too long for a reply.
+#[derive(Debug, Default)]
+pub(crate) struct Spills(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// The number of the last one.
+    last: u64,
+    /// By number, the oldest first.
+    outputs: BTreeMap<u64, Bytes>,
+    bytes: usize,
+}
+
+/// What stands at a path of the directory.
+#[derive(Debug)]
+enum Found {
+    /// The directory itself.
+    Directory,
+    /// An output.
+    Output(Bytes),
+}
+
+impl Spills {
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        // Never left half-changed: a panic elsewhere says nothing about it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps an output and says where; the oldest make room. `None` if it would
+    /// not fit alone.
+    pub(crate) fn keep(&self, text: String, limits: &Limits) -> Option<VPath> {
+        if text.len() > limits.spill_total_bytes {
+            return None;
+        }
+        let mut kept = self.lock();
+        let number = kept.last + 1;
+        let path = output_path(number)?;
+        kept.last = number;
+        kept.bytes += text.len();
+        kept.outputs.insert(number, text.into());
+        while kept.bytes > limits.spill_total_bytes {
+            let Some((_, oldest)) = kept.outputs.pop_first() else {
+                break;
+            };
+            kept.bytes -= oldest.len();
+        }
+        Some(path)
+    }
+
+    /// Drops all of them.
+    pub(crate) fn clear(&self) {
+        let mut kept = self.lock();
+        kept.outputs.clear();
+        kept.bytes = 0;
+    }
+
+    /// The outputs that are still there, the oldest first.
+    fn list(&self) -> Vec<(VPath, u64)> {
+        let kept = self.lock();
+        let outputs = kept.outputs.iter();
+        outputs
+            .filter_map(|(number, text)| Some((output_path(*number)?, text.len() as u64)))
+            .collect()
+    }
+
+    fn find(&self, path: &VPath) -> Result<Found> {
+        let name = match inside(path) {
+            Some("") => return Ok(Found::Directory),
+            Some(name) => name,
+            None => return Err(Error::not_found()),
+        };
+        let (name, beneath) = name.split_once('/').unwrap_or((name, ""));
+        let number = name.strip_suffix(SUFFIX).and_then(|digits| {
+            let number: u64 = digits.parse().ok()?;
+            // One spelling for each.
+            (number.to_string() == digits).then_some(number)
+        });
+        let number = number.ok_or_else(Error::not_found)?;
+        let kept = self.lock();
+        match kept.outputs.get(&number) {
+            Some(_) if !beneath.is_empty() => Err(Error::not_a_directory()),
+            Some(text) => Ok(Found::Output(text.clone())),
+            None if (1..=kept.last).contains(&number) => Err(Error::new(
+                ErrorKind::NotFound,
+                "this output was dropped to make room for newer ones; run the command again",
+            )),
+            None => Err(Error::not_found()),
+        }
+    }
+}
+
+fn output_path(number: u64) -> Option<VPath> {
+    VPath::parse(&format!("{OUTPUTS}/{number}{SUFFIX}")).ok()
+}
+
+/// Whether a path is that of kept outputs.
+pub(crate) fn is_kept(path: &VPath) -> bool {
+    inside(path).is_some()
+}
+
+/// What of a path lies beneath the directory: `""` for itself, `None` for a path
+/// elsewhere.
+fn inside(path: &VPath) -> Option<&str> {
+    match path.as_str().strip_prefix(OUTPUTS)? {
+        "" => Some(""),
+        beneath => beneath.strip_prefix('/'),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(total: usize) -> Limits {
+        Limits {
+            spill_total_bytes: total,
+            ..Limits::default()
+        }
+    }
+
+    fn found(spills: &Spills, path: &str) -> std::result::Result<String, Error> {
+        match spills.find(&VPath::parse(path).unwrap())? {
+            Found::Directory => Ok("directory".into()),
+            Found::Output(text) => Ok(String::from_utf8(text.into()).unwrap()),
+        }
+    }
+
+    #[test]
+    fn the_oldest_make_room_and_are_missed_by_name() {
+        let spills = Spills::default();
+        for text in ["first", "second", "third"] {
+            spills.keep(text.into(), &limits(11)).unwrap();
+        }
+        assert_eq!(
+            found(&spills, "/.agentbox/outputs/2.txt").unwrap(),
+            "second"
+        );
+        assert_eq!(found(&spills, "/.agentbox/outputs/3.txt").unwrap(), "third");
+        let dropped = found(&spills, "/.agentbox/outputs/1.txt").unwrap_err();
+        assert!(dropped.is_not_found());
+        assert!(dropped.message().contains("dropped"), "{dropped}");
+        assert_eq!(spills.list().len(), 2);
+        assert_eq!(spills.lock().bytes, 11);
+        // What never fits takes nobody's place.
+        assert_eq!(spills.keep("x".repeat(12), &limits(11)), None);
+        assert_eq!(spills.list().len(), 2);
+    }
+
+    #[test]
+    fn only_names_that_were_given_are_found() {
+        let spills = Spills::default();
+        spills.keep("text".into(), &limits(100)).unwrap();
+        assert_eq!(found(&spills, "/.agentbox/outputs").unwrap(), "directory");
+        for name in [
+            "0.txt",
+            "2.txt",
+            "01.txt",
+            "+1.txt",
+            "1",
+            "1.txt.txt",
+            "x",
+            "9999999999999999999999.txt",
+        ] {
+            let missing = found(&spills, &format!("/.agentbox/outputs/{name}")).unwrap_err();
+            assert!(missing.is_not_found(), "{name}");
+            assert!(!missing.message().contains("dropped"), "{name}");
+        }
+        let beneath = found(&spills, "/.agentbox/outputs/1.txt/x").unwrap_err();
+        assert_eq!(beneath.kind(), ErrorKind::NotADirectory);
+    }
+
+    #[test]
+    fn a_name_that_only_begins_alike_is_elsewhere() {
+        let inside = |path| inside(&VPath::parse(path).unwrap()).map(str::to_owned);
+        assert_eq!(inside("/.agentbox/outputs"), Some(String::new()));
+        assert_eq!(inside("/.agentbox/outputs/a/b"), Some("a/b".into()));
+        for path in [
+            "/.agentbox/outputs2",
+            "/.agentbox",
+            "/",
+            "/x/.agentbox/outputs",
+        ] {
+            assert_eq!(inside(path), None, "{path}");
+        }
+    }
+}

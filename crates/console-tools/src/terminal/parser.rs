@@ -1,0 +1,181 @@
+//! Tells text, control characters and escape sequences apart, in constant memory.
+
+use super::screen::Screen;
+
+const ESCAPE: u8 = 0x1b;
+
+/// Where in the output the next byte stands.
+#[derive(Debug, Default, Clone, Copy)]
+enum State {
+    /// In text.
+    #[default]
+    Text,
+    /// After an escape character.
+    Escape,
+    /// In an escape sequence that has more to it, such as the choice of a
+    /// character set.
+    Longer,
+    /// In a control sequence.
+    Sequence(Sequence),
+    /// In a title, a link or a picture. Only some may end with a bell.
+    String { bell_ends: bool },
+}
+
+/// What is known of a control sequence.
+#[derive(Debug, Default, Clone, Copy)]
+struct Sequence {
+    numbers: [u16; 2],
+    /// Which number is being read; there may be more than are kept.
+    index: usize,
+    /// It is of a kind that is dropped.
+    other: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Parser {
+    state: State,
+    /// The beginning of a character: fewer bytes than it has.
+    half: Vec<u8>,
+}
+
+impl Parser {
+    pub(super) fn advance(&mut self, mut bytes: &[u8], screen: &mut Screen) {
+        while let Some((&byte, rest)) = bytes.split_first() {
+            if matches!(self.state, State::Text) {
+                let end = bytes.iter().position(|byte| *byte == ESCAPE);
+                let (text, after) = bytes.split_at(end.unwrap_or(bytes.len()));
+                self.text(text, screen);
+                bytes = after;
+                if let [_, rest @ ..] = after {
+                    self.end_half(screen);
+                    self.state = State::Escape;
+                    bytes = rest;
+                }
+                continue;
+            }
+            match byte {
+                ESCAPE => self.state = State::Escape,
+                // Cancels whatever it stands in.
+                0x18 | 0x1a => self.state = State::Text,
+                _ => self.step(byte, screen),
+            }
+            bytes = rest;
+        }
+    }
+
+    /// Nothing more comes.
+    pub(super) fn finish(&mut self, screen: &mut Screen) {
+        self.end_half(screen);
+        self.state = State::Text;
+    }
+
+    /// Takes a byte of something that is not text.
+    fn step(&mut self, byte: u8, screen: &mut Screen) {
+        match (self.state, byte) {
+            (State::String { .. }, b'\n') => {
+                self.state = State::Text;
+                screen.control(byte);
+            }
+            (State::String { bell_ends: true }, 0x07) => self.state = State::Text,
+            (State::String { .. }, _) => {}
+            // Control characters count at once, also in the middle of a sequence.
+            (_, ..0x20) => screen.control(byte),
+            (_, 0x7f) => {}
+            // No sequence holds such a byte: this is text again.
+            (_, 0x80..) => {
+                self.state = State::Text;
+                self.text(&[byte], screen);
+            }
+            (State::Escape, b'[') => self.state = State::Sequence(Sequence::default()),
+            (State::Escape, b']') => self.state = State::String { bell_ends: true },
+            (State::Escape, b'P' | b'X' | b'^' | b'_') => {
+                self.state = State::String { bell_ends: false };
+            }
+            (State::Escape | State::Longer, 0x20..=0x2f) => self.state = State::Longer,
+            (State::Escape, _) => {
+                self.state = State::Text;
+                screen.escape(byte);
+            }
+            (State::Sequence(mut sequence), ..0x40) => {
+                sequence.parameter(byte);
+                self.state = State::Sequence(sequence);
+            }
+            (State::Sequence(sequence), _) => {
+                self.state = State::Text;
+                if !sequence.other {
+                    screen.sequence(byte, sequence.numbers);
+                }
+            }
+            (State::Longer | State::Text, _) => self.state = State::Text,
+        }
+    }
+
+    /// Takes text without an escape character.
+    fn text(&mut self, mut bytes: &[u8], screen: &mut Screen) {
+        while let ([_, ..], [next, rest @ ..]) = (&self.half[..], bytes) {
+            self.half.push(*next);
+            match str::from_utf8(&self.half) {
+                Ok(text) => print(text, screen),
+                Err(error) if error.error_len().is_none() => {
+                    bytes = rest;
+                    continue;
+                }
+                // What came now begins something new.
+                Err(_) => {
+                    screen.print('\u{fffd}');
+                    self.half.clear();
+                    break;
+                }
+            }
+            self.half.clear();
+            bytes = rest;
+        }
+        while !bytes.is_empty() {
+            let error = match str::from_utf8(bytes) {
+                Ok(text) => return print(text, screen),
+                Err(error) => error,
+            };
+            let (valid, invalid) = bytes.split_at(error.valid_up_to());
+            print(str::from_utf8(valid).unwrap_or_default(), screen);
+            let Some(length) = error.error_len() else {
+                self.half.extend_from_slice(invalid);
+                return;
+            };
+            screen.print('\u{fffd}');
+            bytes = invalid.get(length..).unwrap_or_default();
+        }
+    }
+
+    /// Half a character is all there is of it.
+    fn end_half(&mut self, screen: &mut Screen) {
+        if !self.half.is_empty() {
+            self.half.clear();
+            screen.print('\u{fffd}');
+        }
+    }
+}
+
+impl Sequence {
+    /// Takes a byte in front of the one that says what to do.
+    fn parameter(&mut self, byte: u8) {
+        match byte {
+            b'0'..=b'9' => {
+                if let Some(number) = self.numbers.get_mut(self.index) {
+                    let digit = u16::from(byte - b'0');
+                    *number = number.saturating_mul(10).saturating_add(digit);
+                }
+            }
+            b';' | b':' => self.index = self.index.saturating_add(1),
+            _ => self.other = true,
+        }
+    }
+}
+
+fn print(text: &str, screen: &mut Screen) {
+    for c in text.chars() {
+        match c {
+            '\0'..='\x1f' => screen.control(c as u8),
+            _ => screen.print(c),
+        }
+    }
+}

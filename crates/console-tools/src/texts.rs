@@ -1,0 +1,176 @@
+//! What a model is told about each tool.
+//!
+//! A description is sent with every request, so each word costs. The lean profile
+//! says what a tool does and what is surprising about it; the coding profile adds
+//! what comes back and how to work well.
+
+mod console;
+mod filesystem;
+
+use permissions::tool::Tool;
+use serde_json::Value;
+
+use crate::{Definition, EditFormat, Options, Profile, commands};
+
+/// What there is to say about a tool. Numbers stand in braces and are put in.
+#[derive(Debug, Clone, Copy, Default)]
+struct Text {
+    /// What it does.
+    summary: &'static str,
+    /// What is surprising about it.
+    usage: &'static str,
+    /// How to work well with it.
+    coding: &'static str,
+    /// What comes back.
+    returns: &'static str,
+}
+
+/// Describes a tool and its arguments, by the profile and options in use.
+pub(crate) fn describe(definition: &mut Definition, tool: Tool, options: &Options) {
+    definition.description = description(tool, options);
+    fill(&mut definition.input_schema, options);
+}
+
+/// The description of a tool, by the profile and options in use.
+pub(crate) fn description(tool: Tool, options: &Options) -> String {
+    let text = match options.profile {
+        Profile::Coding | Profile::Lean => console::text(tool, options.edit_format),
+        Profile::Filesystem => filesystem::text(tool),
+    };
+    let coding = options.profile == Profile::Coding;
+    let mut parts = vec![text.summary, text.usage];
+    if tool == Tool::Execute && options.include_background {
+        parts.push("For what keeps running use run_in_background.");
+    }
+    parts.extend(seen(tool, options));
+    if coding {
+        parts.extend([text.returns, text.coding]);
+    }
+    parts.retain(|part| !part.is_empty());
+    filled(&parts.join(" "), options)
+}
+
+/// Puts the options' numbers into the descriptions of a schema's fields. The
+/// type bounds how deep this goes.
+fn fill(schema: &mut Value, options: &Options) {
+    let Some(parts) = schema.as_object_mut() else {
+        return;
+    };
+    for (name, part) in parts {
+        match (name.as_str(), part) {
+            ("description", Value::String(text)) => *text = filled(text, options),
+            ("properties", Value::Object(fields)) => {
+                fields.values_mut().for_each(|field| fill(field, options));
+            }
+            ("items", items) => fill(items, options),
+            _ => {}
+        }
+    }
+}
+
+/// What `read_file` shows besides text.
+fn seen(tool: Tool, options: &Options) -> Option<&'static str> {
+    let reads = tool == Tool::ReadFile && options.profile != Profile::Filesystem;
+    match (reads, options.image_support, options.document_support) {
+        (true, true, true) => Some("Pictures and PDF files are shown as such."),
+        (true, true, false) => Some("Pictures are shown as such."),
+        (true, false, true) => Some("PDF files are shown as such."),
+        _ => None,
+    }
+}
+
+fn filled(text: &str, options: &Options) -> String {
+    let limits = &options.limits;
+    let by_hash = options.edit_format == EditFormat::Hashline;
+    let ends = match commands::goes_on(options) {
+        true => "goes on as a background shell",
+        false => "is ended",
+    };
+    let edit = if by_hash {
+        "hashline_edit"
+    } else {
+        "edit_file"
+    };
+    text.replace("{edit}", edit)
+        .replace("{ends}", ends)
+        .replace(
+            "{ignore_hidden}",
+            &options.default_ignore_hidden.to_string(),
+        )
+        .replace("{read_lines}", &limits.read_lines.to_string())
+        .replace("{glob_files}", &limits.glob_files.to_string())
+        .replace("{grep_results}", &limits.grep_results.to_string())
+        .replace("{grep_line_chars}", &limits.grep_line_chars.to_string())
+        .replace("{execute_seconds}", &limits.execute_seconds.to_string())
+        .replace("{output_bytes}", &limits.output_bytes.to_string())
+        .replace("{ls_entries}", &limits.ls_entries.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(profile: Profile) -> usize {
+        let options = Options {
+            profile,
+            include_file_operations: true,
+            ..Options::default()
+        };
+        let wanted = |tool: &&Tool| crate::toolset::wanted(**tool, &options);
+        let all = Tool::ALL.iter().filter(wanted);
+        all.map(|tool| description(*tool, &options).split_whitespace().count())
+            .sum()
+    }
+
+    #[test]
+    fn every_tool_has_a_text_and_no_brace_is_left() {
+        for profile in [Profile::Coding, Profile::Lean, Profile::Filesystem] {
+            for edit_format in [EditFormat::StrReplace, EditFormat::Hashline] {
+                let options = Options {
+                    profile,
+                    edit_format,
+                    image_support: true,
+                    timeout_to_background: true,
+                    ..Options::default()
+                };
+                for tool in Tool::ALL {
+                    if !crate::toolset::wanted(*tool, &options) {
+                        continue;
+                    }
+                    let text = description(*tool, &options);
+                    assert!(text.ends_with('.'), "{tool}: {text}");
+                    assert!(!text.contains(['{', '}']), "{tool}: {text}");
+                    assert!(!text.contains("  "), "{tool}: {text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_lean_profile_is_lean() {
+        let (coding, lean) = (words(Profile::Coding), words(Profile::Lean));
+        assert!(lean * 3 < coding * 2, "{lean} of {coding} words");
+        assert!(coding < 900, "{coding} words");
+        assert!(words(Profile::Filesystem) < 250);
+    }
+
+    #[test]
+    fn options_show() {
+        let mut options = Options::default();
+        let read = |options: &Options| description(Tool::ReadFile, options);
+        assert!(!read(&options).contains("Pictures"));
+        options.image_support = true;
+        assert!(read(&options).contains("Pictures are shown"));
+        options.edit_format = EditFormat::Hashline;
+        assert!(read(&options).contains("number:hash|"));
+        options.limits.execute_seconds = 7;
+        let execute = |options: &Options| description(Tool::Execute, options);
+        assert!(execute(&options).contains("is ended after 7 seconds"));
+        options.timeout_to_background = true;
+        assert!(execute(&options).contains("goes on as a background shell after 7 seconds"));
+        // Nobody could follow it there.
+        options.include_background = false;
+        assert!(execute(&options).contains("is ended after 7 seconds"));
+        assert!(!execute(&options).contains("background"));
+    }
+}

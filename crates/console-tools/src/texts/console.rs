@@ -1,0 +1,155 @@
+//! The texts of the console tools.
+
+use permissions::tool::Tool;
+
+use super::Text;
+use crate::EditFormat;
+
+pub(super) fn text(tool: Tool, format: EditFormat) -> Text {
+    match tool {
+        Tool::ReadFile if format == EditFormat::Hashline => READ_BY_HASH,
+        Tool::Ls | Tool::ReadFile | Tool::Glob | Tool::Grep => looking(tool),
+        Tool::WriteFile
+        | Tool::EditFile
+        | Tool::HashlineEdit
+        | Tool::DeleteFile
+        | Tool::MoveFile
+        | Tool::CopyFile => changing(tool),
+        _ => running(tool),
+    }
+}
+
+fn looking(tool: Tool) -> Text {
+    match tool {
+        Tool::Ls => Text {
+            summary: "Lists a directory.",
+            usage: "Not recursive; use glob for that.",
+            coding: "Look before you guess a path.",
+            returns: "Returns directories first, with a slash, then files with their sizes; \
+                      hidden entries too, at most {ls_entries}.",
+        },
+        Tool::ReadFile => Text {
+            summary: "Reads a text file, at most {read_lines} lines at a time.",
+            usage: "offset counts lines from 0, the numbers shown count from 1. \
+                    Leave the numbers out when you quote a line in an edit.",
+            coding: "Read a file before you edit it, and read it again after a formatter ran. \
+                     Read several files in one turn if you need them all.",
+            returns: "Returns numbered lines and, if there are more, how to get them. \
+                      A reply that starts with 'Error:' says what to change.",
+        },
+        Tool::Glob => Text {
+            summary: "Finds files by name.",
+            usage: "A pattern without a slash matches at any depth. Hidden and ignored files \
+                    are left out.",
+            coding: "Prefer it to find.",
+            returns: "Returns paths, sorted; at most {glob_files}, and how many more there are.",
+        },
+        Tool::Grep => Text {
+            summary: "Searches the contents of files for a regular expression.",
+            usage: "Returns the paths of the files; with output_mode content the lines and \
+                    their numbers, with count only how many.",
+            coding: "Prefer it to grep or rg in a shell; it works without one. \
+                     Narrow a search with path and glob_pattern before you read the results.",
+            returns: "At most {grep_results} results, lines cut at {grep_line_chars} \
+                      characters, and how many more there are.",
+        },
+        _ => Text::default(),
+    }
+}
+
+const READ_BY_HASH: Text = Text {
+    summary: "Reads a text file, at most {read_lines} lines at a time.",
+    usage: "Each line is shown as number:hash|text; hashline_edit wants number and hash. \
+            offset counts lines from 0, the numbers shown count from 1.",
+    coding: "Read a file before you edit it, and read it again after a formatter ran.",
+    returns: "Returns the lines and, if there are more, how to get them. \
+              A reply that starts with 'Error:' says what to change.",
+};
+
+fn changing(tool: Tool) -> Text {
+    match tool {
+        Tool::WriteFile => Text {
+            summary: "Writes a whole file, over what was there.",
+            usage: "Parent directories are made. To change part of a file use {edit}.",
+            coding: "Do not make files that nobody asked for, least of all README or summary \
+                     files. Never write passwords or keys. The file counts as read afterwards.",
+            returns: "",
+        },
+        Tool::EditFile => Text {
+            summary: "Replaces exact text in a file.",
+            usage: "old_string must match exactly, with all white space, and occur only once \
+                    unless replace_all is set; add lines around it until it is unique. \
+                    Several edits in one call apply all or none.",
+            coding: "Read the file first. If it changed since, the edit is refused: read it again.",
+            returns: "A failed match answers with the nearest lines.",
+        },
+        Tool::HashlineEdit => Text {
+            summary: "Replaces, inserts or deletes lines of a file, named by number and hash.",
+            usage: "Take start_line and start_hash from read_file; with end_line and end_hash a \
+                    range is meant.",
+            coding: "Numbers shift after an edit: work from the bottom up, or put all edits of a \
+                     file into one call.",
+            returns: "If a hash does not fit, the lines that stand there now are shown.",
+        },
+        Tool::DeleteFile => Text {
+            summary: "Deletes a file, or a directory if recursive is set.",
+            usage: "It cannot be brought back.",
+            ..Text::default()
+        },
+        Tool::MoveFile => Text {
+            summary: "Moves or renames a file or directory.",
+            usage: "What stands at the destination is kept, and the move fails, unless overwrite \
+                    is set.",
+            ..Text::default()
+        },
+        Tool::CopyFile => Text {
+            summary: "Copies a file, or a directory if recursive is set.",
+            usage: "What stands at the destination is kept, and the copy fails, unless overwrite \
+                    is set.",
+            ..Text::default()
+        },
+        _ => Text::default(),
+    }
+}
+
+fn running(tool: Tool) -> Text {
+    match tool {
+        Tool::Execute => Text {
+            summary: "Runs a shell command and waits for it.",
+            usage: "It has no input, and {ends} after {execute_seconds} seconds unless timeout \
+                    says otherwise. Each call is a new shell: chain with && what belongs together.",
+            coding: "Use the file tools to read, write and search. Quote paths with spaces. Read \
+                     the whole output before you act; reproduce a failure before you mend it; \
+                     after three failed tries do something else. See what is installed before you \
+                     use it. In git make new commits, stage files by name, commit only when asked \
+                     to, and run commands that destroy only when they were named.",
+            returns: "Returns the output; of more than {output_bytes} bytes the beginning and the \
+                      end, and a file to read or grep with the whole. A failed command says its \
+                      exit code.",
+        },
+        Tool::RunInBackground => Text {
+            summary: "Starts a command that keeps running, such as a server.",
+            usage: "Follow it with read_output, end it with kill_shell.",
+            coding: "End what you started when you are done.",
+            returns: "Returns the shell's id.",
+        },
+        Tool::ReadOutput => Text {
+            summary: "Returns what a background shell printed since the last time, and \
+                      whether it still runs.",
+            ..Text::default()
+        },
+        Tool::WriteInput => Text {
+            summary: "Writes text to the standard input of a background shell.",
+            ..Text::default()
+        },
+        Tool::KillShell => Text {
+            summary: "Ends a background shell and everything it started.",
+            ..Text::default()
+        },
+        Tool::ListShells => Text {
+            summary: "Lists the background shells and whether they run.",
+            ..Text::default()
+        },
+        _ => Text::default(),
+    }
+}

@@ -1,0 +1,39 @@
+//! The texts of the file system profile.
+
+use permissions::tool::Tool;
+
+use super::Text;
+
+pub(super) fn text(tool: Tool) -> Text {
+    let (summary, usage) = match tool {
+        Tool::ReadFile => (
+            "Reads a text file.",
+            "At most max_chars characters from the character offset on; truncated says whether \
+             there are more.",
+        ),
+        Tool::WriteFile => (
+            "Writes a text file, over what was there.",
+            "Parent directories are made.",
+        ),
+        Tool::EditFile => (
+            "Replaces text in a file.",
+            "old_text must match exactly and occur only once.",
+        ),
+        Tool::DeleteFile => ("Deletes a file.", "It cannot be brought back."),
+        Tool::MoveFile => (
+            "Moves or renames a file.",
+            "The destination must not exist.",
+        ),
+        Tool::CopyFile => ("Copies a file.", "The destination must not exist."),
+        Tool::ListFiles => (
+            "Lists files beneath a directory that match a pattern.",
+            "Patterns are such as '**/*.md'.",
+        ),
+        _ => ("", ""),
+    };
+    Text {
+        summary,
+        usage,
+        ..Text::default()
+    }
+}

@@ -1,0 +1,130 @@
+//! Every tool of this crate, by name.
+
+use permissions::tool::Tool;
+
+use super::entry::Entry;
+use crate::tool::Builtin;
+use crate::{EditFormat, Options, Profile, commands, files, filesystem, search};
+
+/// The tools of this crate that these options ask for, in the order in which a
+/// model is told of them.
+pub(super) fn entries(options: &Options) -> Vec<Entry> {
+    let all = match options.profile {
+        Profile::Coding | Profile::Lean => CONSOLE,
+        Profile::Filesystem => FILESYSTEM,
+    };
+    let is_wanted = |(name, _): &&(&str, Make)| {
+        let tool = name.parse::<Tool>();
+        tool.is_ok_and(|tool| wanted(tool, options))
+    };
+    let made = all.iter().filter(is_wanted).filter_map(|(_, make)| make());
+    made.collect()
+}
+
+/// Makes an entry; `None` if its name is no tool's.
+type Make = fn() -> Option<Entry>;
+
+const fn tool<T: Builtin>() -> (&'static str, Make) {
+    (T::NAME, Entry::builtin::<T>)
+}
+
+const CONSOLE: &[(&str, Make)] = &[
+    tool::<search::LsTool>(),
+    tool::<files::ReadFile>(),
+    tool::<files::WriteFile>(),
+    tool::<files::EditFile>(),
+    tool::<files::HashlineEdit>(),
+    tool::<search::GlobTool>(),
+    tool::<search::GrepTool>(),
+    tool::<files::DeleteFile>(),
+    tool::<files::MoveFile>(),
+    tool::<files::CopyFile>(),
+    tool::<commands::ExecuteTool>(),
+    tool::<commands::RunInBackgroundTool>(),
+    tool::<commands::ReadOutputTool>(),
+    tool::<commands::WriteInputTool>(),
+    tool::<commands::KillShellTool>(),
+    tool::<commands::ListShellsTool>(),
+];
+
+const FILESYSTEM: &[(&str, Make)] = &[
+    tool::<filesystem::ReadFile>(),
+    tool::<filesystem::WriteFile>(),
+    tool::<filesystem::ListFiles>(),
+    tool::<filesystem::EditFile>(),
+    tool::<filesystem::DeleteFile>(),
+    tool::<filesystem::MoveFile>(),
+    tool::<filesystem::CopyFile>(),
+];
+
+/// The names that a profile knows, whether or not the options ask for them.
+pub(super) fn names(profile: Profile) -> impl Iterator<Item = &'static str> {
+    let known = move |tool: &&Tool| match profile {
+        Profile::Coding | Profile::Lean => **tool != Tool::ListFiles,
+        Profile::Filesystem => in_filesystem(**tool),
+    };
+    Tool::ALL.iter().filter(known).map(|tool| tool.name())
+}
+
+const fn in_filesystem(tool: Tool) -> bool {
+    matches!(
+        tool,
+        Tool::ReadFile
+            | Tool::WriteFile
+            | Tool::EditFile
+            | Tool::DeleteFile
+            | Tool::MoveFile
+            | Tool::CopyFile
+            | Tool::ListFiles
+    )
+}
+
+/// Whether the options ask for a tool.
+pub(crate) fn wanted(tool: Tool, options: &Options) -> bool {
+    if options.profile == Profile::Filesystem {
+        return in_filesystem(tool);
+    }
+    match tool {
+        Tool::EditFile => options.edit_format == EditFormat::StrReplace,
+        Tool::HashlineEdit => options.edit_format == EditFormat::Hashline,
+        Tool::Execute => options.include_execute,
+        Tool::RunInBackground
+        | Tool::ReadOutput
+        | Tool::WriteInput
+        | Tool::KillShell
+        | Tool::ListShells => options.include_background,
+        Tool::DeleteFile | Tool::MoveFile | Tool::CopyFile => options.include_file_operations,
+        Tool::ListFiles => false,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_of_the_table_is_known() {
+        for (name, make) in CONSOLE.iter().chain(FILESYSTEM) {
+            assert!(make().is_some(), "{name} is no tool's name");
+        }
+    }
+
+    #[test]
+    fn a_name_is_offered_once() {
+        for profile in [Profile::Coding, Profile::Lean, Profile::Filesystem] {
+            let options = Options {
+                profile,
+                include_file_operations: true,
+                ..Options::default()
+            };
+            let entries = entries(&options);
+            let mut names: Vec<_> = entries.iter().map(|entry| &entry.name).collect();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), entries.len(), "{profile:?}");
+            let known: Vec<_> = super::names(profile).collect();
+            assert!(names.iter().all(|name| known.contains(&&***name)));
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! One call: whatever comes in, a [`Reply`] goes out.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+
+use backend_core::Quoted;
+use futures::FutureExt as _;
+use tracing::Instrument as _;
+
+use super::chat::Chat;
+use super::door::Door;
+use super::ground::Tools;
+use crate::{Arguments, Class, Observer, Reply, ToolError, ToolResult, arguments};
+
+/// The target of the `tracing` events.
+const TARGET: &str = "console_tools";
+
+/// Longest name that is compared with those of the tools.
+const NAME_BYTES: usize = 64;
+
+impl Chat {
+    /// Calls a tool. Whatever happens is in the reply: nothing that a model, a
+    /// tool or a backend does ends a run. To cancel a call, drop it.
+    ///
+    /// `arguments` is the JSON that the model wrote, or a [`serde_json::Value`].
+    pub async fn call<'a>(&self, name: &str, arguments: impl Into<Arguments<'a>>) -> Reply {
+        self.followed(name, arguments.into(), None).await
+    }
+
+    /// The same while somebody follows: what a command prints is shown as it
+    /// comes.
+    pub async fn call_followed<'a>(
+        &self,
+        name: &str,
+        arguments: impl Into<Arguments<'a>>,
+        observer: Arc<dyn Observer>,
+    ) -> Reply {
+        self.followed(name, arguments.into(), Some(observer)).await
+    }
+
+    async fn followed(
+        &self,
+        name: &str,
+        arguments: Arguments<'_>,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> Reply {
+        let shown = beginning(name);
+        let session = &*self.caller().session;
+        let span = tracing::debug_span!(target: TARGET, "tool_call", tool = ?shown, session);
+        let started = Instant::now();
+        let result = AssertUnwindSafe(self.try_call(name, arguments, observer))
+            .catch_unwind()
+            .instrument(span.clone())
+            .await;
+        let result = match result {
+            Ok(result) => result,
+            Err(_) => {
+                tracing::error!(target: TARGET, tool = ?shown, session, "the tool panicked");
+                let text = format!(
+                    "{} failed in a way that nobody foresaw; do it in another way",
+                    Quoted::new(shown)
+                );
+                Err(ToolError::environment(text))
+            }
+        };
+        let options = self.options();
+        let reply = Reply::in_words_of(options.profile, result).within(options.limits.reply_bytes);
+        span.in_scope(|| {
+            let elapsed = started.elapsed();
+            tracing::debug!(target: TARGET, outcome = outcome(&reply), ?elapsed, "called");
+        });
+        reply
+    }
+
+    async fn try_call(
+        &self,
+        name: &str,
+        arguments: Arguments<'_>,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> ToolResult {
+        let arguments = arguments::read(arguments, self.options().limits.argument_bytes)?;
+        let ground = self.ground().await?;
+        let inner = &self.toolset().0;
+        let found = inner.index.get(name).copied();
+        let offered = found.filter(|index| ground.tools.offers(*index));
+        let Some(entry) = offered.and_then(|index| inner.entries.get(index)) else {
+            return Err(match found {
+                Some(_) => not_offered(name, &ground.tools),
+                None => unknown(name, &ground.tools),
+            });
+        };
+        let door = Door::new(self, &ground, entry, observer);
+        entry.callable.call(&door, arguments).await
+    }
+}
+
+/// As much of a name as counts.
+fn beginning(name: &str) -> &str {
+    let end = name.floor_char_boundary(NAME_BYTES);
+    name.get(..end).unwrap_or_default()
+}
+
+fn outcome(reply: &Reply) -> &'static str {
+    match reply.failure {
+        None => "success",
+        Some(Class::Fixable) => "fixable",
+        Some(Class::Refused) => "refused",
+        Some(Class::Environment) => "environment",
+    }
+}
+
+fn not_offered(name: &str, tools: &Tools) -> ToolError {
+    let name = Quoted::new(name);
+    ToolError::refused(format!("{name} is not offered here; {}", the_tools(tools)))
+}
+
+fn unknown(name: &str, tools: &Tools) -> ToolError {
+    let nearest = nearest(name, tools);
+    let meant = match nearest.as_slice() {
+        [] => String::new(),
+        nearest => format!(", did you mean {}?", nearest.join(" or ")),
+    };
+    let name = Quoted::new(name);
+    ToolError::fixable(format!(
+        "there is no tool {name}{meant}; {}",
+        the_tools(tools)
+    ))
+}
+
+fn the_tools(tools: &Tools) -> String {
+    let names: Vec<&str> = tools.definitions.iter().map(|tool| &*tool.name).collect();
+    match names.is_empty() {
+        true => "no tool is, answer without one".to_owned(),
+        false => format!("call one of {}", names.join(", ")),
+    }
+}
+
+/// The tools whose names are most like `name`, at most three.
+fn nearest<'t>(name: &str, tools: &'t Tools) -> Vec<&'t str> {
+    let name = beginning(name).to_ascii_lowercase();
+    // The nearest name by letters would be write_file, which loses the rest.
+    let twin = match name.as_str() {
+        "edit_file" => "hashline_edit",
+        "hashline_edit" => "edit_file",
+        _ => "",
+    };
+    if let Some(twin) = tools.definitions.get(twin) {
+        return vec![&twin.name];
+    }
+    let mut near: Vec<(usize, &str)> = tools
+        .definitions
+        .iter()
+        .map(|tool| (distance(name.as_bytes(), tool.name.as_bytes()), &*tool.name))
+        .filter(|(distance, known)| *distance <= (known.len() / 3).max(2))
+        .collect();
+    near.sort_unstable();
+    near.into_iter().take(3).map(|(_, name)| name).collect()
+}
+
+/// How many letters must be put in, taken out or replaced.
+fn distance(one: &[u8], two: &[u8]) -> usize {
+    let mut row: Vec<usize> = (0..=two.len()).collect();
+    for (above, left) in one.iter().enumerate() {
+        let mut diagonal = above;
+        let mut last = above + 1;
+        for (cell, top) in row.iter_mut().skip(1).zip(two) {
+            let replaced = diagonal + usize::from(left != top);
+            diagonal = *cell;
+            last = replaced.min(diagonal + 1).min(last + 1);
+            *cell = last;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = above + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::distance;
+
+    #[test]
+    fn distances() {
+        for (one, two, far) in [
+            ("", "", 0),
+            ("", "ls", 2),
+            ("ls", "", 2),
+            ("reed_file", "read_file", 1),
+            ("grep", "grpe", 2),
+            ("kitten", "sitting", 3),
+        ] {
+            assert_eq!(distance(one.as_bytes(), two.as_bytes()), far, "{one} {two}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! An endpoint on loopback that says what a script says: for the example without
+//! a network, and for its test.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use super::{Endpoint, Error};
+
+/// One answer: its status, headers of its own, and the pieces of its body. Each
+/// piece goes out as a chunk of its own, and so arrives as one.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    pub status: &'static str,
+    pub headers: &'static str,
+    pub pieces: Vec<Vec<u8>>,
+    /// The last piece waits for this.
+    pub gate: Option<Arc<Notify>>,
+    pub end: End,
+}
+
+/// How an answer ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// As it should.
+    Whole,
+    /// The connection breaks after the pieces.
+    Broken,
+    /// The connection stays open, and nothing more comes.
+    Open,
+}
+
+impl Turn {
+    /// A body, cut into pieces of `step` bytes without regard to anything.
+    pub fn body(status: &'static str, body: &str, step: usize) -> Self {
+        let pieces = body.as_bytes().chunks(step).map(<[u8]>::to_vec);
+        Self {
+            status,
+            headers: "",
+            pieces: pieces.collect(),
+            gate: None,
+            end: End::Whole,
+        }
+    }
+
+    /// Events, cut alike.
+    pub fn events(events: &[Value], step: usize) -> Self {
+        let mut body = String::from(": a comment\n\n");
+        for event in events {
+            body.push_str(&format!("data: {event}\r\n\r\n"));
+        }
+        body.push_str("data: [DONE]\n\n");
+        Self::body("200 OK", &body, step)
+    }
+}
+
+/// What a model says piece by piece.
+pub fn delta(delta: Value, finish_reason: Option<&str>) -> Value {
+    json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]})
+}
+
+/// The beginning of a call, or more of its arguments.
+pub fn call(index: u64, begin: Option<(&str, &str)>, arguments: &str) -> Value {
+    let mut call = json!({"index": index, "function": {"arguments": arguments}});
+    if let Some((id, name)) = begin {
+        call["id"] = json!(id);
+        call["type"] = json!("function");
+        call["function"]["name"] = json!(name);
+    }
+    delta(json!({"tool_calls": [call]}), None)
+}
+
+/// Two files are written and one that is missing is read, all at once; then one
+/// is edited, at the second attempt.
+pub fn demo() -> Vec<Turn> {
+    let calls = [
+        delta(json!({"role": "assistant", "content": "I write "}), None),
+        delta(json!({"content": "zw\u{f6}lf \u{1f600} files.\n"}), None),
+        call(0, Some(("call_a", "write_file")), ""),
+        call(0, None, "{\"path\": \"notes/gr\u{fc}n.md\", \"con"),
+        call(1, Some(("call_b", "write_file")), "{\"path\": \"b.txt\","),
+        call(0, None, "tent\": \"\u{20ac} 5\\n\"}"),
+        call(1, None, " \"content\": \"one caf\\u00e9\\ntwo\\n\"}"),
+        call(2, Some(("call_c", "read_file")), "{\"path\": \"missing\"}"),
+        delta(json!({}), Some("tool_calls")),
+        json!({"choices": [], "usage": {"total_tokens": 7}}),
+    ];
+    let edit = |id: &str, old: &str| {
+        let arguments = json!({"path": "b.txt", "old_string": old, "new_string": "one tea"});
+        let calls = [
+            call(0, Some((id, "edit_file")), &arguments.to_string()),
+            delta(json!({}), Some("tool_calls")),
+        ];
+        Turn::events(&calls, 64)
+    };
+    let done = [
+        delta(json!({"content": "Done."}), None),
+        delta(json!({}), Some("stop")),
+    ];
+    vec![
+        Turn::events(&calls, 7),
+        edit("call_d", "one cafe"),
+        edit("call_e", "one caf\u{e9}"),
+        Turn::events(&done, 1000),
+    ]
+}
+
+/// The endpoint. It is gone when it is dropped.
+#[derive(Debug)]
+pub struct Server {
+    address: std::net::SocketAddr,
+    requests: Arc<Mutex<Vec<Value>>>,
+    task: JoinHandle<()>,
+}
+
+impl Server {
+    pub async fn start(turns: Vec<Turn>) -> Result<Self, Error> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&requests);
+        let task = tokio::spawn(async move {
+            for turn in turns {
+                let Ok((mut stream, _)) = listener.accept().await else {
+                    return;
+                };
+                let Ok(request) = read_request(&mut stream).await else {
+                    continue;
+                };
+                seen.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(request);
+                // A client that has heard enough may hang up.
+                let _ = answer(&mut stream, &turn).await;
+            }
+        });
+        Ok(Self {
+            address,
+            requests,
+            task,
+        })
+    }
+
+    pub fn endpoint(&self) -> Endpoint {
+        Endpoint {
+            base_url: format!("http://{}/v1/", self.address),
+            model: "scripted".to_owned(),
+            key: Some("no-secret".to_owned()),
+        }
+    }
+
+    /// What was asked so far: the first line, the key and the body of each.
+    pub fn requests(&self) -> Vec<Value> {
+        let requests = self.requests.lock();
+        requests.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn answer(stream: &mut TcpStream, turn: &Turn) -> Result<(), Error> {
+    let head = format!(
+        "HTTP/1.1 {}\r\n{}content-type: text/event-stream\r\n\
+         transfer-encoding: chunked\r\nconnection: close\r\n\r\n",
+        turn.status, turn.headers
+    );
+    stream.write_all(head.as_bytes()).await?;
+    for (at, piece) in turn.pieces.iter().enumerate() {
+        if let (Some(gate), true) = (&turn.gate, at + 1 == turn.pieces.len()) {
+            gate.notified().await;
+        }
+        let size = format!("{:x}\r\n", piece.len());
+        stream.write_all(size.as_bytes()).await?;
+        stream.write_all(piece).await?;
+        stream.write_all(b"\r\n").await?;
+    }
+    match turn.end {
+        End::Whole => stream.write_all(b"0\r\n\r\n").await?,
+        End::Broken => {}
+        End::Open => {
+            // Until the other side goes.
+            let mut rest = Vec::new();
+            stream.read_to_end(&mut rest).await?;
+        }
+    }
+    stream.shutdown().await?;
+    Ok(())
+}
+
+async fn read_request(stream: &mut TcpStream) -> Result<Value, Error> {
+    let mut bytes = Vec::new();
+    let head = loop {
+        if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            break String::from_utf8_lossy(&bytes[..at]).into_owned();
+        }
+        if stream.read_buf(&mut bytes).await? == 0 {
+            return Err("no request".into());
+        }
+    };
+    let header = |name: &str| {
+        head.lines().find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            key.eq_ignore_ascii_case(name)
+                .then(|| value.trim().to_owned())
+        })
+    };
+    let length: usize = header("content-length").unwrap_or_default().parse()?;
+    let mut body = bytes.split_off(head.len() + 4);
+    while body.len() < length && stream.read_buf(&mut body).await? > 0 {}
+    Ok(json!({
+        "line": head.lines().next(),
+        "key": header("authorization"),
+        "body": serde_json::from_slice::<Value>(&body)?,
+    }))
+}

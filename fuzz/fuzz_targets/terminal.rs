@@ -1,0 +1,22 @@
+//! Any output: what is shown is text, shows as itself, and does not depend on how
+//! the output was cut into pieces.
+#![no_main]
+
+use console_tools::terminal::{Renderer, render};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: (&[u8], u8)| {
+    let (output, piece) = input;
+    let whole = render(output);
+    assert!(!whole.contains(|c: char| c.is_control() && c != '\n' && c != '\t'));
+    assert_eq!(render(whole.as_bytes()), whole);
+
+    let mut renderer = Renderer::new();
+    let mut shown = String::new();
+    for piece in output.chunks(usize::from(piece).max(1)) {
+        renderer.push(piece);
+        shown.push_str(&renderer.take_done());
+    }
+    shown.push_str(&renderer.finish());
+    assert_eq!(shown, whole);
+});

@@ -1,0 +1,324 @@
+//! Stage `clients`: the program as people get it, used by clients that nobody here wrote.
+//!
+//! The official Python and TypeScript SDKs of MCP are installed into the cache, as
+//! is the conformance suite of the protocol. They meet the release build.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::process;
+use crate::test_all::{Ctx, Outcome};
+
+/// The conformance suite on npm, and the version of Node that it needs.
+const CONFORMANCE: [&str; 2] = ["@modelcontextprotocol/conformance@0.1.16", "node@22.23.3"];
+
+/// A client that takes longer hangs.
+const TIME_LIMIT: Duration = Duration::from_secs(300);
+
+/// Something that is tried.
+type Trial = fn(&Clients<'_>) -> Result<()>;
+
+/// What is tried, by the name that is shown if it fails.
+const TRIALS: &[(&str, Trial)] = &[
+    ("the console, piped", |clients| clients.console()),
+    ("README's snippet", |clients| clients.readme()),
+    ("Python SDK", |clients| clients.session(clients.python())),
+    ("TypeScript SDK", |clients| clients.session(clients.node())),
+    ("conversation, Python SDK", |clients| {
+        clients.replay(clients.python())
+    }),
+    ("conversation, TypeScript SDK", |clients| {
+        clients.replay(clients.node())
+    }),
+    ("conformance suite", |clients| clients.conformance()),
+];
+
+pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
+    let clients = Clients::prepare(ctx)?;
+    let mut failed = Vec::new();
+    for (name, trial) in TRIALS {
+        println!("--- {name}");
+        if let Err(error) = trial(&clients) {
+            eprintln!("error: {name}: {error:#}");
+            failed.push(*name);
+        }
+    }
+    let note = format!("{} trials", TRIALS.len());
+    Ok(Outcome::unless_failed(&failed, note))
+}
+
+/// What the clients need.
+struct Clients<'c> {
+    ctx: &'c Ctx,
+    /// The program, in release.
+    agentbox: PathBuf,
+    /// Programs that only tests use.
+    examples: PathBuf,
+    venv: PathBuf,
+    npm: PathBuf,
+}
+
+/// An interpreter, the script it plays the conversation with, and where it starts.
+struct Sdk {
+    program: PathBuf,
+    extension: &'static str,
+    directory: PathBuf,
+}
+
+impl<'c> Clients<'c> {
+    fn prepare(ctx: &'c Ctx) -> Result<Self> {
+        let workspace = &ctx.workspace;
+        let scripts = workspace.root().join("crates/console-mcp/tests/clients");
+        let venv = venv(ctx, &scripts.join("requirements.txt"))?;
+        let npm = npm(ctx, &scripts.join("package.json"))?;
+        process::run(&mut workspace.cargo(["build", "--release", "--package", "agentbox"])?)?;
+        let mut examples = workspace.cargo(["build", "--examples"])?;
+        examples.args(["--package", "console-mcp", "--package", "console-testkit"]);
+        process::run(&mut examples)?;
+        let target = workspace.metadata()?.target_directory;
+        Ok(Self {
+            ctx,
+            agentbox: target.join("release/agentbox"),
+            examples: target.join("debug/examples"),
+            venv,
+            npm,
+        })
+    }
+
+    fn python(&self) -> Sdk {
+        Sdk {
+            program: self.venv.join("bin/python"),
+            extension: "py",
+            directory: self.npm.clone(),
+        }
+    }
+
+    fn node(&self) -> Sdk {
+        Sdk {
+            program: "node".into(),
+            extension: "mjs",
+            directory: self.npm.clone(),
+        }
+    }
+
+    fn script(&self, of: &str, name: &str) -> PathBuf {
+        let crates = self.ctx.workspace.root().join("crates");
+        crates.join(of).join("tests/clients").join(name)
+    }
+
+    fn command(&self, program: impl AsRef<Path>) -> Result<Command> {
+        let mut command = self.ctx.workspace.command(program.as_ref())?;
+        command.current_dir(&self.npm);
+        Ok(command)
+    }
+
+    /// What a newcomer types first, with input from a pipe.
+    fn console(&self) -> Result<()> {
+        let directory = Scratch::new(&self.ctx.workspace.cache("clients"))?;
+        let manifest = self.ctx.workspace.root().join("Cargo.toml");
+        let mut run = self.ctx.workspace.cargo(["run", "--quiet", "--release"])?;
+        run.args(["--package", "agentbox", "--manifest-path"]);
+        run.arg(manifest).current_dir(&directory.0);
+        run.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut console = run.spawn().context("cannot start cargo")?;
+        let input = "write a.txt \"hello\nworld\"\nread a.txt\nrun echo it runs\n";
+        let mut stdin = console.stdin.take().context("no input")?;
+        stdin.write_all(input.as_bytes())?;
+        drop(stdin);
+        let ended = console.wait_with_output()?;
+        let text = String::from_utf8_lossy(&ended.stdout);
+        print!("{text}");
+        ensure!(ended.status.success(), "it ended with {}", ended.status);
+        for expected in ["2\tworld", "it runs"] {
+            ensure!(text.contains(expected), "it did not say {expected:?}");
+        }
+        let file = directory.0.join("agentbox-workspace/a.txt");
+        let written = fs::read_to_string(&file)
+            .with_context(|| format!("{} was not written", file.display()))?;
+        ensure!(written == "hello\nworld", "it wrote {written:?}");
+        Ok(())
+    }
+
+    /// The snippet that README gives to users of the Python SDK and others.
+    fn readme(&self) -> Result<()> {
+        let mut command = self.command(self.python().program)?;
+        command.arg(self.script("agentbox", "readme.py"));
+        command.arg(self.ctx.workspace.root().join("README.md"));
+        process::run_limited(command.arg(&self.agentbox), TIME_LIMIT)
+    }
+
+    /// Tools, pictures, cancellation, questions, roots, resources; over pipes and HTTP.
+    fn session(&self, sdk: Sdk) -> Result<()> {
+        let script = format!("client.{}", sdk.extension);
+        let agentbox = self.agentbox.display();
+        let http = self.examples.join("stdio");
+        let mut command = self.command(sdk.program)?;
+        command.current_dir(sdk.directory);
+        command.arg(self.script("console-mcp", &script));
+        command.args([
+            "--server",
+            &format!("{agentbox} mcp --backend local:{{dir}}"),
+        ]);
+        let asking = format!("{agentbox} mcp --backend local:{{dir}} --permissions default");
+        command.args(["--asking", &asking]);
+        let http = format!("{} {{dir}} --http 127.0.0.1:0", http.display());
+        process::run_limited(command.args(["--http", &http]), TIME_LIMIT)
+    }
+
+    /// The scripted conversation, compared byte by byte.
+    fn replay(&self, sdk: Sdk) -> Result<()> {
+        let script = format!("replay.{}", sdk.extension);
+        let mut command = self.command(self.examples.join("replay"))?;
+        command.current_dir(sdk.directory).arg(sdk.program);
+        command.arg(self.script("agentbox", &script));
+        process::run_limited(command.arg(&self.agentbox), TIME_LIMIT)
+    }
+
+    /// The conformance suite, against a server with the tools that it wants to see.
+    fn conformance(&self) -> Result<()> {
+        let server = Listening::start(self.command(self.examples.join("conformance"))?)?;
+        let programs = self.npm.join("node_modules/.bin");
+        let mut command = self.command(programs.join("node"))?;
+        command.arg(programs.join("conformance"));
+        command.args(["server", "--url", &server.url, "--suite", "all"]);
+        command.arg("--expected-failures");
+        command.arg(self.script("console-mcp", "conformance.yml"));
+        process::run_limited(&mut command, TIME_LIMIT)
+    }
+}
+
+/// A Python environment with what `requirements` names, made once.
+fn venv(ctx: &Ctx, requirements: &Path) -> Result<PathBuf> {
+    let wanted = fs::read_to_string(requirements)?;
+    let directory = ctx.workspace.cache("clients-venv");
+    install_once(&directory, &wanted, || {
+        let mut venv = ctx.workspace.command("python3")?;
+        process::run(venv.args(["-m", "venv", "--clear"]).arg(&directory))?;
+        let mut pip = ctx.workspace.command(directory.join("bin/python"))?;
+        pip.args(["-m", "pip", "install", "--quiet", "--requirement"]);
+        process::run(pip.arg(requirements))
+    })?;
+    Ok(directory)
+}
+
+/// A directory with what `package` names and the conformance suite, made once.
+fn npm(ctx: &Ctx, package: &Path) -> Result<PathBuf> {
+    let wanted = format!(
+        "{}{}\n",
+        fs::read_to_string(package)?,
+        CONFORMANCE.join(" ")
+    );
+    let directory = ctx.workspace.cache("clients-npm");
+    install_once(&directory, &wanted, || {
+        if directory.exists() {
+            fs::remove_dir_all(&directory)?;
+        }
+        fs::create_dir_all(&directory)?;
+        fs::copy(package, directory.join("package.json"))?;
+        let mut install = ctx.workspace.command("npm")?;
+        install.current_dir(&directory);
+        install.args(["install", "--no-audit", "--no-fund", "--save-exact"]);
+        process::run(install.args(CONFORMANCE))
+    })?;
+    Ok(directory)
+}
+
+/// Runs `install` unless a note in `directory` says that `wanted` is there.
+fn install_once(
+    directory: &Path,
+    wanted: &str,
+    install: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    let note = directory.join("installed.txt");
+    if fs::read_to_string(&note).is_ok_and(|there| there == wanted) {
+        return Ok(());
+    }
+    install().with_context(|| format!("cannot fill {}", directory.display()))?;
+    fs::write(note, wanted)?;
+    Ok(())
+}
+
+/// A server that says where it listens; ended when dropped.
+struct Listening {
+    child: std::process::Child,
+    url: String,
+}
+
+impl Listening {
+    fn start(mut command: Command) -> Result<Self> {
+        use std::io::{BufRead as _, BufReader};
+
+        command.arg("127.0.0.1:0").stderr(Stdio::piped());
+        let mut child = command.spawn().context("cannot start the server")?;
+        let stderr = child.stderr.take().context("the server has no output")?;
+        let mut started = Self {
+            child,
+            url: String::new(),
+        };
+        for line in BufReader::new(stderr).lines() {
+            let line = line?;
+            if line.starts_with("http") {
+                started.url = line;
+                return Ok(started);
+            }
+        }
+        bail!("the server ended before it listened")
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An empty directory; removed when dropped.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(directory: &Path) -> Result<Self> {
+        if directory.exists() {
+            fs::remove_dir_all(directory)?;
+        }
+        fs::create_dir_all(directory)?;
+        Ok(Self(directory.to_owned()))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            eprintln!("error: cannot remove {}: {error}", self.0.display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_is_not_installed_again() {
+        let directory = std::env::temp_dir().join(format!("agentbox-once-{}", std::process::id()));
+        let scratch = Scratch::new(&directory).unwrap();
+        let mut times = 0;
+        for wanted in ["a", "a", "b"] {
+            let install = || {
+                times += 1;
+                Ok(())
+            };
+            install_once(&scratch.0, wanted, install).unwrap();
+        }
+        assert_eq!(times, 2);
+        let failed = install_once(&scratch.0, "c", || bail!("no network"));
+        assert!(failed.is_err());
+        install_once(&scratch.0, "b", || bail!("it is there")).unwrap();
+    }
+}
