@@ -80,7 +80,7 @@ fn paths_in_the_file_start_where_it_is() {
     place.file("sub/rules.toml", rules);
     place.file("sub/project/a", "secret");
     place.file("sub/project/b", "public");
-    let config = "backend = \"local:work\"\npermissions = \"rules.toml\"\n";
+    let config = "backend = \"local:project\"\npermissions = \"rules.toml\"\n";
     place.file("sub/config.toml", config);
     let call = |path: &str| {
         let arguments = format!(r#"{{"path":"{path}"}}"#);
