@@ -19,7 +19,7 @@ use std::time::Duration;
 use clap::Parser as _;
 use clap::error::ErrorKind;
 
-use crate::cli::Cli;
+use crate::cli::{Cli, Command};
 use crate::exit::Failure;
 
 /// How long work that cannot be cancelled may take to end, such as a file that is
@@ -48,14 +48,23 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<ExitCode, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| {
-            Failure::environment(format!("no threads can be started: {error}; end others"))
-        })?;
+    let runtime = threads(&cli).enable_all().build().map_err(|error| {
+        Failure::environment(format!("no threads can be started: {error}; end others"))
+    })?;
     let result = runtime.block_on(commands::run(cli));
     // Somebody may still be reading standard input, for ever.
     runtime.shutdown_timeout(LAST_WORK);
     result
+}
+
+/// One client over pipes is served on one thread: to hand each message from one to
+/// another costs more than to answer it. Files and commands have threads of their
+/// own.
+fn threads(cli: &Cli) -> tokio::runtime::Builder {
+    match &cli.command {
+        Some(Command::Mcp(args)) if args.is_on_pipes() => {
+            tokio::runtime::Builder::new_current_thread()
+        }
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    }
 }

@@ -47,7 +47,11 @@ pub(crate) fn description(tool: Tool, options: &Options) -> String {
         parts.extend([text.returns, text.coding]);
     }
     parts.retain(|part| !part.is_empty());
-    filled(&parts.join(" "), options)
+    let text = parts.join(" ");
+    match text.contains('{') {
+        true => filled(&text, options),
+        false => text,
+    }
 }
 
 /// Puts the options' numbers into the descriptions of a schema's fields. The
@@ -58,7 +62,9 @@ fn fill(schema: &mut Value, options: &Options) {
     };
     for (name, part) in parts {
         match (name.as_str(), part) {
-            ("description", Value::String(text)) => *text = filled(text, options),
+            ("description", Value::String(text)) if text.contains('{') => {
+                *text = filled(text, options);
+            }
             ("properties", Value::Object(fields)) => {
                 fields.values_mut().for_each(|field| fill(field, options));
             }

@@ -157,7 +157,10 @@ async fn what_was_asked_is_what_happens() {
     assert_eq!(now, "1\r\n2\r\n");
     chat.call("edit_file", edit("work/empty.md", "", "full"))
         .await;
-    assert_eq!(backend.read_string("/space/empty.md").await.unwrap(), "full");
+    assert_eq!(
+        backend.read_string("/space/empty.md").await.unwrap(),
+        "full"
+    );
     person.taken();
     chat.call(
         "write_file",

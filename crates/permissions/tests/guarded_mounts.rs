@@ -72,7 +72,10 @@ async fn sizes_hold_for_every_way_in_and_out() {
     let tail = ReadOptions::default().range(0..2);
     for error in [
         guarded.read_bytes("/space/large.txt").await.map(drop),
-        guarded.read(&path("/space/large.txt"), tail).await.map(drop),
+        guarded
+            .read(&path("/space/large.txt"), tail)
+            .await
+            .map(drop),
         guarded
             .read_text(&path("/space/large.txt"), Default::default())
             .await

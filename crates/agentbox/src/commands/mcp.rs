@@ -32,6 +32,13 @@ pub(crate) struct Args {
     origins: Vec<String>,
 }
 
+impl Args {
+    /// Whether nothing says that it listens, as far as the command line tells.
+    pub(crate) fn is_on_pipes(&self) -> bool {
+        self.http.is_none()
+    }
+}
+
 /// Makes a backend of its own for every client.
 #[derive(Debug)]
 struct Clients {

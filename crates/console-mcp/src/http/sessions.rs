@@ -148,18 +148,24 @@ impl Sessions {
         visit
     }
 
-    /// Ends a session that is idle.
+    /// Ends a session that is idle, and forgets one that has ended.
     fn watch(&self, id: &SessionId, visit: &Arc<Visit>) {
         let (visit, id) = (Arc::clone(visit), Arc::clone(id));
         let (local, idle) = (Arc::clone(&self.local), self.idle);
+        let visits = Arc::clone(&self.visits);
         tokio::spawn(async move {
-            tokio::select! {
-                () = visit.line.gone() => return,
-                () = visit.is_idle(idle) => {}
+            let is_silent = tokio::select! {
+                () = visit.line.gone() => false,
+                () = visit.is_idle(idle) => true,
+            };
+            if is_silent {
+                tracing::info!(session = %id, "the client was silent for long; the session ends");
+                visit.line.cut();
+                let _ = local.close_session(&id).await;
             }
-            tracing::info!(session = %id, "the client was silent for long; the session ends");
-            visit.line.cut();
-            let _ = local.close_session(&id).await;
+            // However it ended, nothing of it stays.
+            let mut visits = visits.lock().unwrap_or_else(PoisonError::into_inner);
+            visits.remove(&id);
         });
     }
 

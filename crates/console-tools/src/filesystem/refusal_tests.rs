@@ -51,8 +51,9 @@ fn what_is_no_path_is_outside() {
 
 #[test]
 fn read_only_names_what_can_be_written() {
-    let text =
-        |path: &str| format!("Cannot write to '{path}': path is read-only.\nWritable paths: /space");
+    let text = |path: &str| {
+        format!("Cannot write to '{path}': path is read-only.\nWritable paths: /space")
+    };
     let path = "docs/./a.md";
     assert_eq!(
         refused::<WriteFile>(json!({"path": path, "content": ""})),
