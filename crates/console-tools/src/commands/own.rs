@@ -83,6 +83,10 @@ impl OwnShells {
         listed
     }
 
+    fn pop(&self) -> Option<Own> {
+        self.lock().pop()
+    }
+
     fn take(&self, sandbox: &str, shell: &ShellId) -> Option<Own> {
         let mut all = self.lock();
         let at = all.iter().position(|own| own.is(sandbox, shell))?;
@@ -95,8 +99,8 @@ impl OwnShells {
         let mut ran = 0;
         let mut left = Vec::new();
         let mut failed = Ok(());
-        let all = std::mem::take(&mut *self.lock());
-        for own in all {
+        // One by one: if nobody waits any more, the rest stay known.
+        while let Some(own) = self.pop() {
             match own.end().await {
                 Ok(still) => ran += usize::from(still),
                 Err(error) => {

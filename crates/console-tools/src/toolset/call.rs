@@ -119,7 +119,7 @@ fn unknown(name: &str, tools: &Tools) -> ToolError {
     let nearest = nearest(name, tools);
     let meant = match nearest.as_slice() {
         [] => String::new(),
-        nearest => format!(", did you mean {}?", nearest.join(" or ")),
+        nearest => format!(" (did you mean {}?)", nearest.join(" or ")),
     };
     let name = Quoted::new(name);
     ToolError::fixable(format!(
