@@ -87,7 +87,7 @@ impl Workspace {
     }
 }
 
-/// `$AGENTBOX_CACHE`, else `$XDG_CACHE_HOME/agentbox`, else `~/.cache/agentbox`.
+/// `$XTASK_CACHE`, else `$XDG_CACHE_HOME/agentbox`, else `~/.cache/agentbox`.
 ///
 /// A relative path is taken from the current directory, because children run elsewhere.
 fn cache_dir(var: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf> {
@@ -96,10 +96,10 @@ fn cache_dir(var: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf> {
             .filter(|value| !value.is_empty())
             .map(PathBuf::from)
     };
-    let dir = var("AGENTBOX_CACHE")
+    let dir = var("XTASK_CACHE")
         .or_else(|| var("XDG_CACHE_HOME").map(|dir| dir.join("agentbox")))
         .or_else(|| var("HOME").map(|dir| dir.join(".cache/agentbox")))
-        .context("no cache directory: set AGENTBOX_CACHE")?;
+        .context("no cache directory: set XTASK_CACHE")?;
     std::path::absolute(dir).context("the cache directory has no absolute path")
 }
 
@@ -119,7 +119,7 @@ mod tests {
     fn most_specific_cache_variable_wins() {
         let home = ("HOME", "/h");
         let xdg = ("XDG_CACHE_HOME", "/x");
-        let own = ("AGENTBOX_CACHE", "/own");
+        let own = ("XTASK_CACHE", "/own");
         assert_eq!(cache_for(&[home, xdg, own]), Some("/own".into()));
         assert_eq!(cache_for(&[home, xdg]), Some("/x/agentbox".into()));
         assert_eq!(cache_for(&[home]), Some("/h/.cache/agentbox".into()));
@@ -128,13 +128,13 @@ mod tests {
 
     #[test]
     fn empty_variable_counts_as_unset() {
-        let vars = [("AGENTBOX_CACHE", ""), ("HOME", "/h")];
+        let vars = [("XTASK_CACHE", ""), ("HOME", "/h")];
         assert_eq!(cache_for(&vars), Some("/h/.cache/agentbox".into()));
     }
 
     #[test]
     fn relative_cache_becomes_absolute() {
-        let dir = cache_for(&[("AGENTBOX_CACHE", "cache")]).unwrap();
+        let dir = cache_for(&[("XTASK_CACHE", "cache")]).unwrap();
         assert!(dir.is_absolute() && dir.ends_with("cache"));
     }
 }

@@ -15,7 +15,9 @@ fn command(home: &TempDir) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_agentbox"));
     command
         .current_dir(home.path())
+        .env_clear()
         .env("HOME", home.path())
+        .env("PATH", "/usr/bin:/bin")
         // Without it nothing is asked.
         .env("AGENTBOX_OPTIONS_REQUIRE_EXECUTE_APPROVAL", "true")
         .stdin(Stdio::piped())

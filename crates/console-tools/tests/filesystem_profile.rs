@@ -30,15 +30,15 @@ fn calls() -> Vec<(&'static str, Value, &'static str, String)> {
     vec![
         (
             "read_file",
-            json!({"path": "work//b.md"}),
-            "Read from work//b.md",
+            json!({"path": "user//b.md"}),
+            "Read from user//b.md",
             whole.to_string(),
         ),
         (
             "write_file",
-            json!({"path": "work/n.md", "content": "né\n"}),
-            "Write 3 chars to work/n.md",
-            "Written 3 characters to work/n.md".to_owned(),
+            json!({"path": "user/n.md", "content": "né\n"}),
+            "Write 3 chars to user/n.md",
+            "Written 3 characters to user/n.md".to_owned(),
         ),
         (
             "list_files",
@@ -49,61 +49,61 @@ fn calls() -> Vec<(&'static str, Value, &'static str, String)> {
                 "/docs/a.md",
                 "/docs/big.md",
                 "/free/f.md",
-                "/space/b.md",
-                "/space/crlf.md",
-                "/space/empty.md",
-                "/space/long.txt",
-                "/space/sub/c.md",
+                "/user/b.md",
+                "/user/crlf.md",
+                "/user/empty.md",
+                "/user/long.txt",
+                "/user/sub/c.md",
             ])
             .to_string(),
         ),
         (
             "list_files",
-            json!({"path": "work", "pattern": "*.md"}),
-            "List file paths in work matching *.md",
-            r#"["/space/b.md","/space/crlf.md","/space/empty.md"]"#.to_owned(),
+            json!({"path": "user", "pattern": "*.md"}),
+            "List file paths in user matching *.md",
+            r#"["/user/b.md","/user/crlf.md","/user/empty.md"]"#.to_owned(),
         ),
         (
             "edit_file",
-            edit("work/b.md", "one two", "1 2"),
-            "Edit work/b.md: replace 7 chars with 3 chars",
-            "Edited work/b.md: replaced 7 chars with 3 chars".to_owned(),
+            edit("user/b.md", "one two", "1 2"),
+            "Edit user/b.md: replace 7 chars with 3 chars",
+            "Edited user/b.md: replaced 7 chars with 3 chars".to_owned(),
         ),
         (
             "edit_file",
-            edit("work/crlf.md", "one\ntwo", "1\n2"),
-            "Edit work/crlf.md: replace 7 chars with 3 chars",
-            "Edited work/crlf.md: replaced 7 chars with 3 chars".to_owned(),
+            edit("user/crlf.md", "one\ntwo", "1\n2"),
+            "Edit user/crlf.md: replace 7 chars with 3 chars",
+            "Edited user/crlf.md: replaced 7 chars with 3 chars".to_owned(),
         ),
         (
             "edit_file",
-            edit("work/empty.md", "", "full"),
-            "Edit work/empty.md: replace 0 chars with 4 chars",
-            "Edited work/empty.md: replaced 0 chars with 4 chars".to_owned(),
+            edit("user/empty.md", "", "full"),
+            "Edit user/empty.md: replace 0 chars with 4 chars",
+            "Edited user/empty.md: replaced 0 chars with 4 chars".to_owned(),
         ),
         (
             "delete_file",
-            json!({"path": "work/b.md"}),
-            "Delete work/b.md",
-            "Deleted work/b.md".to_owned(),
+            json!({"path": "user/b.md"}),
+            "Delete user/b.md",
+            "Deleted user/b.md".to_owned(),
         ),
         (
             "move_file",
-            from_to("work/b.md", "work/new/m.md"),
-            "Move work/b.md to work/new/m.md",
-            "Moved work/b.md to work/new/m.md".to_owned(),
+            from_to("user/b.md", "user/new/m.md"),
+            "Move user/b.md to user/new/m.md",
+            "Moved user/b.md to user/new/m.md".to_owned(),
         ),
         (
             "copy_file",
-            from_to("docs/a.md", "work/a.md"),
-            "Copy docs/a.md to work/a.md",
-            "Copied docs/a.md to work/a.md".to_owned(),
+            from_to("docs/a.md", "user/a.md"),
+            "Copy docs/a.md to user/a.md",
+            "Copied docs/a.md to user/a.md".to_owned(),
         ),
         (
             "copy_file",
-            from_to("work/b.md", "free/b.md"),
-            "Copy work/b.md to free/b.md",
-            "Copied work/b.md to free/b.md".to_owned(),
+            from_to("user/b.md", "free/b.md"),
+            "Copy user/b.md to free/b.md",
+            "Copied user/b.md to free/b.md".to_owned(),
         ),
     ]
 }
@@ -149,22 +149,19 @@ async fn what_was_asked_is_what_happens() {
     let backend = store().await;
     let person = Person::new(true);
     let chat = chat(&backend, &person);
-    chat.call("edit_file", edit("work/crlf.md", "one\ntwo", "1\n2"))
+    chat.call("edit_file", edit("user/crlf.md", "one\ntwo", "1\n2"))
         .await;
     let asked = person.taken();
     assert!(matches!(&asked[0].effect, Effect::Diff { text, .. } if text.contains("+1")));
-    let now = backend.read_string("/space/crlf.md").await.unwrap();
+    let now = backend.read_string("/user/crlf.md").await.unwrap();
     assert_eq!(now, "1\r\n2\r\n");
-    chat.call("edit_file", edit("work/empty.md", "", "full"))
+    chat.call("edit_file", edit("user/empty.md", "", "full"))
         .await;
-    assert_eq!(
-        backend.read_string("/space/empty.md").await.unwrap(),
-        "full"
-    );
+    assert_eq!(backend.read_string("/user/empty.md").await.unwrap(), "full");
     person.taken();
     chat.call(
         "write_file",
-        json!({"path": "work/b.md", "content": "new\n"}),
+        json!({"path": "user/b.md", "content": "new\n"}),
     )
     .await;
     let asked = person.taken();
@@ -173,10 +170,10 @@ async fn what_was_asked_is_what_happens() {
         "{}",
         asked[0]
     );
-    chat.call("move_file", from_to("work/b.md", "work/m.md"))
+    chat.call("move_file", from_to("user/b.md", "user/m.md"))
         .await;
-    assert_eq!(backend.read_string("/space/m.md").await.unwrap(), "new\n");
-    assert!(backend.read_string("/space/b.md").await.is_err());
+    assert_eq!(backend.read_string("/user/m.md").await.unwrap(), "new\n");
+    assert!(backend.read_string("/user/b.md").await.is_err());
 }
 
 #[tokio::test]
@@ -225,7 +222,7 @@ async fn a_window_of_a_file_is_an_object() {
     );
     // Longer than a piece that is asked for at a time.
     let reply = chat
-        .call("read_file", json!({"path": "work/long.txt"}))
+        .call("read_file", json!({"path": "user/long.txt"}))
         .await;
     let data = reply.structured.unwrap();
     assert_eq!(serde_json::from_str::<Value>(&reply.text).unwrap(), data);
@@ -234,7 +231,7 @@ async fn a_window_of_a_file_is_an_object() {
         (&data["total_chars"], &data["chars_read"], &data["offset"]),
         (&json!(280_000), &json!(20_000), &json!(0))
     );
-    let args = json!({"path": "work/long.txt", "offset": 279_995, "max_chars": 99});
+    let args = json!({"path": "user/long.txt", "offset": 279_995, "max_chars": 99});
     let data = chat.call("read_file", args).await.structured.unwrap();
     assert_eq!(
         data,

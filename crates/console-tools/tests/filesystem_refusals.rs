@@ -55,7 +55,7 @@ async fn what_is_outside_is_refused_in_these_words() {
     let case = |tool, arguments, path: &str| {
         let told = format!(
             "Cannot access '{path}': path is outside sandbox.\n\
-             Readable paths: /docs, /space, /free"
+             Readable paths: /docs, /user, /free"
         );
         (tool, arguments, told)
     };
@@ -67,10 +67,10 @@ async fn what_is_outside_is_refused_in_these_words() {
         case("delete_file", path("secret/s.md"), "secret/s.md"),
         case(
             "move_file",
-            from_to("secret/s.md", "work/s.md"),
+            from_to("secret/s.md", "user/s.md"),
             "secret/s.md",
         ),
-        case("copy_file", from_to("work/b.md", "/b.md"), "/b.md"),
+        case("copy_file", from_to("user/b.md", "/b.md"), "/b.md"),
         case("list_files", path("secret"), "secret"),
     ];
     check(cases, 0).await;
@@ -80,7 +80,7 @@ async fn what_is_outside_is_refused_in_these_words() {
 async fn what_is_read_only_is_refused_in_these_words() {
     let case = |tool, arguments, path: &str| {
         let told =
-            format!("Cannot write to '{path}': path is read-only.\nWritable paths: /space, /free");
+            format!("Cannot write to '{path}': path is read-only.\nWritable paths: /user, /free");
         (tool, arguments, told)
     };
     let cases = vec![
@@ -91,9 +91,9 @@ async fn what_is_read_only_is_refused_in_these_words() {
             "docs/./a.md",
         ),
         case("delete_file", path("docs/a.md"), "docs/a.md"),
-        case("move_file", from_to("docs/a.md", "work/a.md"), "docs/a.md"),
-        case("move_file", from_to("work/b.md", "docs/b.md"), "docs/b.md"),
-        case("copy_file", from_to("work/b.md", "docs/b.md"), "docs/b.md"),
+        case("move_file", from_to("docs/a.md", "user/a.md"), "docs/a.md"),
+        case("move_file", from_to("user/b.md", "docs/b.md"), "docs/b.md"),
+        case("copy_file", from_to("user/b.md", "docs/b.md"), "docs/b.md"),
     ];
     check(cases, 0).await;
 }
@@ -114,26 +114,26 @@ async fn suffixes_and_sizes_are_refused_in_these_words() {
     let (big, much) = ("docs/big.md", "x".repeat(300_001));
     let cases = vec![
         suffix("read_file", path("docs/a.bin")),
-        suffix("copy_file", from_to("docs/a.bin", "work/a.bin")),
+        suffix("copy_file", from_to("docs/a.bin", "user/a.bin")),
         large("read_file", path(big), big, "2,001", "2,000"),
         large(
             "copy_file",
-            from_to(big, "work/big.md"),
+            from_to(big, "user/big.md"),
             big,
             "2,001",
             "2,000",
         ),
         large(
             "write_file",
-            write("work/n.md", &much),
-            "work/n.md",
+            write("user/n.md", &much),
+            "user/n.md",
             "300,001",
             "300,000",
         ),
         large(
             "edit_file",
-            edit("work/b.md", "one", &much),
-            "work/b.md",
+            edit("user/b.md", "one", &much),
+            "user/b.md",
             "300,010",
             "300,000",
         ),
@@ -144,44 +144,44 @@ async fn suffixes_and_sizes_are_refused_in_these_words() {
 #[tokio::test]
 async fn what_cannot_be_done_is_told_in_these_words() {
     let case = |tool, arguments, told: &str| (tool, arguments, told.to_owned());
-    let missing = "File not found: work/no.md";
-    let no_source = "Source file not found: work/no.md";
+    let missing = "File not found: user/no.md";
+    let no_source = "Source file not found: user/no.md";
     let cases = vec![
-        case("read_file", path("work/no.md"), missing),
-        case("read_file", path("work/sub"), "Not a file: work/sub"),
-        case("edit_file", edit("work/no.md", "a", "b"), missing),
+        case("read_file", path("user/no.md"), missing),
+        case("read_file", path("user/sub"), "Not a file: user/sub"),
+        case("edit_file", edit("user/no.md", "a", "b"), missing),
         case(
             "edit_file",
-            edit("work/b.md", "QQQQ", "b"),
-            "Cannot edit 'work/b.md': text not found in file.\nSearched for: 'QQQQ'",
+            edit("user/b.md", "QQQQ", "b"),
+            "Cannot edit 'user/b.md': text not found in file.\nSearched for: 'QQQQ'",
         ),
         case(
             "edit_file",
-            edit("work/b.md", "two", "b"),
-            "Cannot edit 'work/b.md': text found 2 times (must be unique).\nSearched for: 'two'",
+            edit("user/b.md", "two", "b"),
+            "Cannot edit 'user/b.md': text found 2 times (must be unique).\nSearched for: 'two'",
         ),
-        case("delete_file", path("work/no.md"), missing),
+        case("delete_file", path("user/no.md"), missing),
         case(
             "delete_file",
-            path("work/sub"),
-            "Cannot delete directory with delete_file: work/sub",
+            path("user/sub"),
+            "Cannot delete directory with delete_file: user/sub",
         ),
-        case("move_file", from_to("work/no.md", "work/m.md"), no_source),
+        case("move_file", from_to("user/no.md", "user/m.md"), no_source),
         case(
             "move_file",
-            from_to("work/sub", "work/m"),
-            "Cannot move directory: work/sub",
+            from_to("user/sub", "user/m"),
+            "Cannot move directory: user/sub",
         ),
         case(
             "move_file",
-            from_to("work/b.md", "work/sub/c.md"),
-            "Destination already exists: work/sub/c.md",
+            from_to("user/b.md", "user/sub/c.md"),
+            "Destination already exists: user/sub/c.md",
         ),
-        case("copy_file", from_to("work/no.md", "work/m.md"), no_source),
+        case("copy_file", from_to("user/no.md", "user/m.md"), no_source),
         case(
             "copy_file",
-            from_to("work/sub", "work/m"),
-            "Cannot copy directory: work/sub",
+            from_to("user/sub", "user/m"),
+            "Cannot copy directory: user/sub",
         ),
     ];
     check(cases, 1).await;
@@ -191,8 +191,8 @@ async fn what_cannot_be_done_is_told_in_these_words() {
 async fn what_makes_no_sense_is_told_in_these_words() {
     let case = |tool, arguments, told: &str| (tool, arguments, told.to_owned());
     let window =
-        |offset: i64, max: i64| json!({"path": "work/b.md", "offset": offset, "max_chars": max});
-    let list = |pattern: &str| json!({"path": "work", "pattern": pattern});
+        |offset: i64, max: i64| json!({"path": "user/b.md", "offset": offset, "max_chars": max});
+    let list = |pattern: &str| json!({"path": "user", "pattern": pattern});
     let cases = vec![
         case("read_file", window(-1, -5), "offset must be >= 0, got -1"),
         case("read_file", window(0, -5), "max_chars must be >= 0, got -5"),
@@ -249,7 +249,7 @@ async fn a_rule_blocks_in_these_words() {
         ),
         (
             "copy_file",
-            from_to("free/f.md", "work/f.md"),
+            from_to("free/f.md", "user/f.md"),
             "Blocked copy_file: Protect sensitive files",
         ),
     ] {
@@ -270,8 +270,8 @@ async fn no_failure_has_a_mark() {
         ("read_file", json!({"path": 7})),
         ("read_file", json!({})),
         ("read_file", json!([])),
-        ("read_file", json!({"path": "work/no.md"})),
-        ("write_file", json!({"path": "work/n.md", "content": ""})),
+        ("read_file", json!({"path": "user/no.md"})),
+        ("write_file", json!({"path": "user/n.md", "content": ""})),
     ] {
         let reply = chat.call(tool, arguments).await;
         assert!(!reply.is_success(), "{tool}: {}", reply.text);

@@ -24,7 +24,7 @@ fn found(result: &GrepResult) -> Vec<String> {
     files.map(|file| file.path().to_string()).collect()
 }
 
-/// `/space` takes small text files, `/big` anything, `/docs` is for reading,
+/// `/user` takes small text files, `/big` anything, `/docs` is for reading,
 /// `/shy` asks before it is read.
 fn scope() -> Scope {
     let mount = |point: &str| {
@@ -32,7 +32,7 @@ fn scope() -> Scope {
         Mount::new(host, point).unwrap().write_approval(false)
     };
     let mounts = vec![
-        mount("/space")
+        mount("/user")
             .mode(Mode::Rw)
             .max_file_bytes(10)
             .suffixes([".txt"]),
@@ -46,8 +46,8 @@ fn scope() -> Scope {
 async fn mounted(person: &Person) -> (StateBackend, Guarded<StateBackend>) {
     let backend = StateBackend::new();
     for (path, content) in [
-        ("/space/small.txt", "small"),
-        ("/space/large.txt", "more than ten bytes"),
+        ("/user/small.txt", "small"),
+        ("/user/large.txt", "more than ten bytes"),
         ("/big/large.txt", "more than ten bytes"),
         ("/big/small.txt", "small"),
         ("/docs/guide.txt", "small"),
@@ -71,31 +71,28 @@ async fn sizes_hold_for_every_way_in_and_out() {
     let options = WriteOptions::default;
     let tail = ReadOptions::default().range(0..2);
     for error in [
-        guarded.read_bytes("/space/large.txt").await.map(drop),
+        guarded.read_bytes("/user/large.txt").await.map(drop),
+        guarded.read(&path("/user/large.txt"), tail).await.map(drop),
         guarded
-            .read(&path("/space/large.txt"), tail)
+            .read_text(&path("/user/large.txt"), Default::default())
             .await
             .map(drop),
         guarded
-            .read_text(&path("/space/large.txt"), Default::default())
+            .write_file("/user/new.txt", "12345678901")
             .await
             .map(drop),
         guarded
-            .write_file("/space/new.txt", "12345678901")
+            .write(&path("/user/new.txt"), pieces(), options())
             .await
             .map(drop),
         guarded
-            .write(&path("/space/new.txt"), pieces(), options())
+            .replace_text("/user/small.txt", "small", "12345678901")
             .await
             .map(drop),
-        guarded
-            .replace_text("/space/small.txt", "small", "12345678901")
-            .await
-            .map(drop),
-        guarded.copy_to("/big/large.txt", "/space/new.txt").await,
-        guarded.move_to("/big/large.txt", "/space/new.txt").await,
-        guarded.copy_to("/space/large.txt", "/big/new.txt").await,
-        guarded.move_to("/space/large.txt", "/big/new.txt").await,
+        guarded.copy_to("/big/large.txt", "/user/new.txt").await,
+        guarded.move_to("/big/large.txt", "/user/new.txt").await,
+        guarded.copy_to("/user/large.txt", "/big/new.txt").await,
+        guarded.move_to("/user/large.txt", "/big/new.txt").await,
     ] {
         let error = error.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
@@ -104,34 +101,34 @@ async fn sizes_hold_for_every_way_in_and_out() {
             Some(Refusal::TooLarge { limit: 10, .. })
         ));
     }
-    assert!(!backend.exists("/space/new.txt").await.unwrap());
+    assert!(!backend.exists("/user/new.txt").await.unwrap());
     assert_eq!(
-        backend.read_string("/space/small.txt").await.unwrap(),
+        backend.read_string("/user/small.txt").await.unwrap(),
         "small"
     );
     guarded
-        .write_file("/space/new.txt", "1234567890")
+        .write_file("/user/new.txt", "1234567890")
         .await
         .unwrap();
     guarded
-        .replace_text("/space/new.txt", "1", "x")
+        .replace_text("/user/new.txt", "1", "x")
         .await
         .unwrap();
     guarded
-        .copy_to("/big/small.txt", "/space/copied.txt")
+        .copy_to("/big/small.txt", "/user/copied.txt")
         .await
         .unwrap();
-    guarded.delete_file("/space/large.txt").await.unwrap();
+    guarded.delete_file("/user/large.txt").await.unwrap();
 }
 
 #[tokio::test]
 async fn suffixes_hold_for_every_way_in() {
     let (backend, guarded) = mounted(&Person::no()).await;
     for error in [
-        guarded.write_file("/space/run.sh", "x").await.map(drop),
-        guarded.copy_to("/big/small.txt", "/space/run.sh").await,
-        guarded.move_to("/big/small.txt", "/space/run.sh").await,
-        guarded.move_to("/space/small.txt", "/space/small.sh").await,
+        guarded.write_file("/user/run.sh", "x").await.map(drop),
+        guarded.copy_to("/big/small.txt", "/user/run.sh").await,
+        guarded.move_to("/big/small.txt", "/user/run.sh").await,
+        guarded.move_to("/user/small.txt", "/user/small.sh").await,
     ] {
         let error = error.unwrap_err();
         assert!(
@@ -141,7 +138,7 @@ async fn suffixes_hold_for_every_way_in() {
     }
     let directory = backend_core::ops::CreateDirOptions::default();
     guarded
-        .create_dir(&path("/space/dir.sh"), directory)
+        .create_dir(&path("/user/dir.sh"), directory)
         .await
         .unwrap();
     backend
@@ -149,7 +146,7 @@ async fn suffixes_hold_for_every_way_in() {
         .await
         .unwrap();
     let moved = guarded
-        .move_to("/big/tree", "/space/tree")
+        .move_to("/big/tree", "/user/tree")
         .await
         .unwrap_err();
     assert!(
@@ -169,7 +166,7 @@ async fn a_search_shows_only_what_may_be_read() {
     let (_, guarded) = mounted(&Person::yes()).await;
     let names = guarded.list_dir("/").await.unwrap().entries;
     let names: Vec<_> = names.iter().map(|entry| entry.name()).collect();
-    assert_eq!(names, ["big", "docs", "shy", "work"]);
+    assert_eq!(names, ["big", "docs", "shy", "user"]);
     assert!(guarded.describe("/").await.is_ok() && guarded.describe("/big").await.is_ok());
     let all = guarded.search_text(".").await.unwrap();
     let expected = [
@@ -177,12 +174,12 @@ async fn a_search_shows_only_what_may_be_read() {
         "/big/small.txt",
         "/docs/guide.txt",
         "/shy/private.txt",
-        "/space/small.txt",
+        "/user/small.txt",
     ];
     assert_eq!(found(&all), expected, "all but the one that is too large");
     assert_eq!(all.matches, 5);
     let error = guarded
-        .grep(GrepQuery::new(path("/space/large.txt"), "."))
+        .grep(GrepQuery::new(path("/user/large.txt"), "."))
         .await;
     assert_eq!(error.unwrap_err().kind(), ErrorKind::TooLarge);
 }
@@ -194,7 +191,7 @@ async fn a_derived_view_only_narrows() {
     assert!(child.read_bytes("/docs/guide.txt").await.is_ok());
     let error = child.read_bytes("/big/small.txt").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied);
-    assert!(!error.to_string().contains("/space"), "{error}");
+    assert!(!error.to_string().contains("/user"), "{error}");
     let error = child
         .derive(Derive::new().read(["/big"]))
         .await

@@ -78,6 +78,7 @@ fn a_terminal_that_goes_ends_it_unless_it_was_told_to_stay() {
         let mut shell = Command::new("sh");
         shell.args(["-c", &line, env!("CARGO_BIN_EXE_agentbox")]);
         shell.args(run).current_dir(place.path(""));
+        shell.env_clear().env("PATH", "/usr/bin:/bin");
         shell.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = shell.spawn().unwrap();
         let (_, _handle, out) = started(&mut child);

@@ -77,11 +77,11 @@ fn the_root_stands_for_every_mount() {
     // What lies in no mount does not exist.
     assert_eq!(
         ok::<ListFiles>(&context, json!({})),
-        r#"["/docs/a.bin","/docs/a.md","/docs/big.md","/docs/sub/c.md","/space/.hidden","/space/b.md"]"#
+        r#"["/docs/a.bin","/docs/a.md","/docs/big.md","/docs/sub/c.md","/user/.hidden","/user/b.md"]"#
     );
     assert_eq!(
         ok::<ListFiles>(&context, json!({"path": " / ", "pattern": "*.md"})),
-        r#"["/docs/a.md","/docs/big.md","/space/b.md"]"#
+        r#"["/docs/a.md","/docs/big.md","/user/b.md"]"#
     );
     assert_eq!(
         ok::<ListFiles>(&context, json!({"path": "docs", "pattern": "sub/*"})),

@@ -21,17 +21,17 @@ fn outside_names_what_can_be_read_and_echoes_the_spelling() {
     let told = refused::<ReadFile>(json!({"path": " secret\\s.md"}));
     assert_eq!(
         told,
-        "Cannot access ' secret\\s.md': path is outside sandbox.\nReadable paths: /docs, /space"
+        "Cannot access ' secret\\s.md': path is outside sandbox.\nReadable paths: /docs, /user"
     );
-    let told = refused::<CopyFile>(from_to("secret//s.md", "/space/s.md"));
+    let told = refused::<CopyFile>(from_to("secret//s.md", "/user/s.md"));
     assert_eq!(
         told,
-        "Cannot access 'secret//s.md': path is outside sandbox.\nReadable paths: /docs, /space"
+        "Cannot access 'secret//s.md': path is outside sandbox.\nReadable paths: /docs, /user"
     );
     let told = refused::<WriteFile>(json!({"path": "x", "content": ""}));
     assert_eq!(
         told,
-        "Cannot access 'x': path is outside sandbox.\nReadable paths: /docs, /space"
+        "Cannot access 'x': path is outside sandbox.\nReadable paths: /docs, /user"
     );
 }
 
@@ -43,7 +43,7 @@ fn what_is_no_path_is_outside() {
         assert_eq!(
             told,
             format!(
-                "Cannot access '{shown}': path is outside sandbox.\nReadable paths: /docs, /space"
+                "Cannot access '{shown}': path is outside sandbox.\nReadable paths: /docs, /user"
             )
         );
     }
@@ -51,9 +51,8 @@ fn what_is_no_path_is_outside() {
 
 #[test]
 fn read_only_names_what_can_be_written() {
-    let text = |path: &str| {
-        format!("Cannot write to '{path}': path is read-only.\nWritable paths: /space")
-    };
+    let text =
+        |path: &str| format!("Cannot write to '{path}': path is read-only.\nWritable paths: /user");
     let path = "docs/./a.md";
     assert_eq!(
         refused::<WriteFile>(json!({"path": path, "content": ""})),
@@ -65,11 +64,11 @@ fn read_only_names_what_can_be_written() {
     );
     assert_eq!(refused::<DeleteFile>(json!({ "path": path })), text(path));
     assert_eq!(
-        refused::<MoveFile>(from_to("/docs/a.md", "/space/a.md")),
+        refused::<MoveFile>(from_to("/docs/a.md", "/user/a.md")),
         text("/docs/a.md")
     );
     assert_eq!(
-        refused::<CopyFile>(from_to("/space/b.md", "docs//b.md")),
+        refused::<CopyFile>(from_to("/user/b.md", "docs//b.md")),
         text("docs//b.md")
     );
 }
@@ -120,16 +119,16 @@ fn a_no_is_told_with_its_note() {
 #[test]
 fn what_is_allowed_works_behind_mounts() {
     let context = mounted();
-    ok::<WriteFile>(&context, json!({"path": "work/n.md", "content": "one two"}));
+    ok::<WriteFile>(&context, json!({"path": "user/n.md", "content": "one two"}));
     ok::<EditFile>(
         &context,
-        json!({"path": "work/n.md", "old_text": "two", "new_text": "2"}),
+        json!({"path": "user/n.md", "old_text": "two", "new_text": "2"}),
     );
-    ok::<CopyFile>(&context, from_to("docs/a.md", "work/a.md"));
-    ok::<MoveFile>(&context, from_to("work/n.md", "work/m.md"));
-    ok::<DeleteFile>(&context, json!({"path": "work/b.md"}));
+    ok::<CopyFile>(&context, from_to("docs/a.md", "user/a.md"));
+    ok::<MoveFile>(&context, from_to("user/n.md", "user/m.md"));
+    ok::<DeleteFile>(&context, json!({"path": "user/b.md"}));
     assert_eq!(
-        ok::<ListFiles>(&context, json!({"path": "/space"})),
-        r#"["/space/.hidden","/space/a.md","/space/m.md"]"#
+        ok::<ListFiles>(&context, json!({"path": "/user"})),
+        r#"["/user/.hidden","/user/a.md","/user/m.md"]"#
     );
 }

@@ -118,7 +118,7 @@ backend_core::derived_backend! {
     }
 }
 
-/// `/docs`, of which only small `.md` files can be read, and `/space`.
+/// `/docs`, of which only small `.md` files can be read, and `/user`.
 pub(super) fn mounted() -> Context {
     declining(None)
 }
@@ -133,8 +133,8 @@ pub(super) fn declining(refusal: Option<Refusal>) -> Context {
         max_file_bytes = 2000
 
         [[mounts]]
-        host_path = "/srv/space"
-        mount_point = "/space"
+        host_path = "/srv/user"
+        mount_point = "/user"
         mode = "rw"
         write_approval = false
     "#;
@@ -146,8 +146,8 @@ pub(super) fn declining(refusal: Option<Refusal>) -> Context {
         ("/docs/sub/c.md", "c\n"),
         ("/docs/big.md", &big),
         ("/docs/a.bin", "\n"),
-        ("/space/b.md", "before\n"),
-        ("/space/.hidden", "\n"),
+        ("/user/b.md", "before\n"),
+        ("/user/.hidden", "\n"),
         ("/secret/s.md", "s\n"),
     ] {
         block_on(files.write_file(path, content)).unwrap();

@@ -19,8 +19,8 @@ suffixes = [".md", ".txt"]
 max_file_bytes = 2000
 
 [[mounts]]
-host_path = "/srv/space"
-mount_point = "/space"
+host_path = "/srv/user"
+mount_point = "/user"
 mode = "rw"
 max_file_bytes = 300000
 read_approval = true
@@ -38,11 +38,11 @@ pub(crate) async fn store() -> StateBackend {
         ("/docs/a.md", "about\n"),
         ("/docs/big.md", &*"x".repeat(2001)),
         ("/docs/a.bin", "\n"),
-        ("/space/b.md", "one two two\n"),
-        ("/space/crlf.md", "one\r\ntwo\r\n"),
-        ("/space/empty.md", ""),
-        ("/space/long.txt", &*"0123456789".repeat(28_000)),
-        ("/space/sub/c.md", "c\n"),
+        ("/user/b.md", "one two two\n"),
+        ("/user/crlf.md", "one\r\ntwo\r\n"),
+        ("/user/empty.md", ""),
+        ("/user/long.txt", &*"0123456789".repeat(28_000)),
+        ("/user/sub/c.md", "c\n"),
         ("/free/f.md", "free\n"),
         ("/secret/s.md", "s\n"),
     ] {
