@@ -110,7 +110,7 @@ fn object(schema: &Value, fillings: &mut dyn Iterator<Item = Filling<'_>>) -> Va
 fn check(reply: &Reply) {
     assert!(reply.text.len() <= REPLY_BYTES + NOTICE_BYTES);
     assert!(!reply.text.contains("nobody foresaw"));
-    assert!(reply.is_success() || reply.text.starts_with("Error: "));
+    assert!(reply.is_success() || !reply.text.is_empty());
 }
 
 fuzz_target!(|input: (u8, &str, Vec<Call<'_>>)| {

@@ -17,9 +17,8 @@ use crate::{process, table};
 
 /// Crates whose behaviour does not depend on the machine, so that tests can reach every line.
 ///
-/// `permissions` and `console-tools` are not among them: some of their lines are reached only by
-/// tests on a real directory or with real commands, which are called `local_…` and are not traced.
-/// They are shown without a floor.
+/// `permissions` is not among them: some of its lines are reached only by tests on a real
+/// directory, which are called `local_…` and are not traced. It is shown without a floor.
 const PURE_CRATES: &[&str] = &["backend-core", "backend-state", "hashline"];
 
 /// The least share of lines that the tests of a pure crate reach.
@@ -28,9 +27,18 @@ const PURE_MIN_PERCENT: f64 = 95.0;
 /// A property test is silent for long, and being traced slows it down.
 const TEST_TIMEOUT_SECONDS: &str = "600";
 
-/// Packages that are not measured: `xtask` is no part of the product, and the
-/// processes that `backend-local` starts and kills must not be traced.
-const NOT_TRACED: &[&str] = &["backend-local", "xtask"];
+/// Packages that are not measured: `examples` and `xtask` are no part of the product, and
+/// the processes that the others start and kill must not be traced.
+const NOT_TRACED: &[&str] = &[
+    "agentbox",
+    "backend-local",
+    "console-mcp",
+    "console-rig",
+    "console-testkit",
+    "console-tools",
+    "examples",
+    "xtask",
+];
 
 /// Tests that repeat what others reach anyway, and take minutes while traced, or
 /// start processes.
@@ -38,8 +46,6 @@ const NOT_TRACED_TESTS: &[&str] = &[
     "each_defect_fails_exactly_the_cases_it_should",
     "a_million_files_work",
     "a_swapped_link_changes_nothing",
-    // The tools that run commands, on a real directory.
-    "commands::tests::",
     "local_",
 ];
 
