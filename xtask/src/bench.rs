@@ -17,7 +17,7 @@ use std::fs;
 use anyhow::{Context as _, Result};
 
 use crate::bench::report::{Comparison, Figure, Machine, PeerFigure, Run};
-use crate::bench::suite::{Method, Peer, Row, SUITES, Suite};
+use crate::bench::suite::{DOCKER, Method, Peer, Row, SUITES, Suite};
 use crate::flags;
 use crate::workspace::Workspace;
 
@@ -32,6 +32,11 @@ pub(crate) fn run(flags: &flags::Bench) -> Result<bool> {
     let workspace = Workspace::discover()?;
     let mut is_right = true;
     for (suite, rows) in select(flags)? {
+        let is_named = flags.suites.is_some() || flags.only.is_some();
+        if suite.name == DOCKER.name && !is_named && !turns::daemon_answers(&workspace)? {
+            println!("the suite docker is left out: no Docker daemon answers");
+            continue;
+        }
         let run = match suite.method {
             Method::Criterion => measure_apart(&workspace, suite, &rows, flags),
             Method::Interleaved => turns::measure(&workspace, suite, &rows, flags),

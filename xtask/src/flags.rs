@@ -1,6 +1,7 @@
 //! The command line: subcommands, their switches and the list type they share.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 xflags::xflags! {
@@ -27,6 +28,14 @@ xflags::xflags! {
         cmd tidy {
             /// Rewrite the Markdown code blocks that differ from their source file.
             optional --fix
+        }
+
+        /// Build the program that is carried into sandboxes, static and small.
+        cmd agent {
+            /// Build it for this target of rustc; this machine's unless given.
+            optional --target target: String
+            /// Copy it to this directory.
+            optional --output directory: PathBuf
         }
 
         /// Measure against the peers and write docs/benchmarks.md.
@@ -126,6 +135,16 @@ mod tests {
     }
 
     #[test]
+    fn agent_takes_a_target_and_a_place() {
+        let flags = parse(&["agent", "--target", "t", "--output", "out"]).unwrap();
+        let XtaskCmd::Agent(flags) = flags.subcommand else {
+            panic!("not agent: {flags:?}");
+        };
+        assert_eq!(flags.target.as_deref(), Some("t"));
+        assert_eq!(flags.output, Some(PathBuf::from("out")));
+    }
+
+    #[test]
     fn bench_takes_suites_by_name() {
         let flags = parse(&["bench", "state,local", "--quick"]).unwrap();
         let XtaskCmd::Bench(flags) = flags.subcommand else {
@@ -145,7 +164,7 @@ mod tests {
 
     #[test]
     fn help_names_every_command() {
-        for command in ["xtask test-all", "xtask tidy", "xtask bench"] {
+        for command in ["xtask test-all", "xtask tidy", "xtask agent", "xtask bench"] {
             assert!(Xtask::help().contains(command), "{command}");
         }
     }

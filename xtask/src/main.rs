@@ -10,6 +10,7 @@
     reason = "a command-line tool prints, reads its environment and polls child processes"
 )]
 
+mod agent;
 mod bench;
 mod flags;
 mod metadata;
@@ -46,6 +47,7 @@ fn run(flags: Xtask) -> Result<bool> {
         }
         XtaskCmd::TestAll(flags) => test_all::run(&flags),
         XtaskCmd::Tidy(flags) => tidy::run(&flags),
+        XtaskCmd::Agent(flags) => agent::run(&flags),
         XtaskCmd::Bench(flags) => bench::run(&flags),
     }
 }

@@ -1,7 +1,8 @@
 //! Installs what the stages of `test-all` need and the machine lacks.
 //!
 //! Tools go to the cache, not to the user's own cargo directory. Only a missing
-//! C compiler, Python, Node and PostgreSQL are installed system-wide, and only by root on Debian.
+//! C compiler, Python, Node, PostgreSQL and Docker are installed system-wide, and only by root on
+//! Debian.
 
 use anyhow::{Context as _, Result, bail};
 
@@ -38,6 +39,22 @@ const PROVISIONS: &[Provision] = &[
     Provision {
         program: "pg_createcluster",
         source: Source::Apt(&["postgresql"]),
+    },
+    Provision {
+        program: "docker",
+        source: Source::Apt(&["docker.io"]),
+    },
+    Provision {
+        program: "dockerd",
+        source: Source::Apt(&["docker.io"]),
+    },
+    Provision {
+        program: "debootstrap",
+        source: Source::Apt(&["debootstrap"]),
+    },
+    Provision {
+        program: "busybox",
+        source: Source::Apt(&["busybox-static"]),
     },
     Provision {
         program: "cargo-clippy",

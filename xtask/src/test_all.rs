@@ -4,10 +4,12 @@
 //! does not stop the next, and none passes in silence: what was not run is in
 //! the table with the reason.
 
+mod agent;
 mod cargo;
 mod clients;
 mod consumers;
 mod coverage;
+mod docker;
 mod examples;
 mod fuzz;
 mod plan;
@@ -31,6 +33,7 @@ const STAGES: &[Stage] = &[
         what: "sources are formatted",
         quick: true,
         tools: &[],
+        extras: &[],
         run: cargo::fmt,
     },
     Stage {
@@ -38,6 +41,7 @@ const STAGES: &[Stage] = &[
         what: "no lint warns",
         quick: true,
         tools: &[],
+        extras: &[],
         run: cargo::clippy,
     },
     Stage {
@@ -45,6 +49,7 @@ const STAGES: &[Stage] = &[
         what: "the project's own rules hold",
         quick: true,
         tools: &[],
+        extras: &[],
         run: |ctx| tidy_stage(&ctx.workspace),
     },
     Stage {
@@ -52,6 +57,7 @@ const STAGES: &[Stage] = &[
         what: "unit and integration tests",
         quick: true,
         tools: &[],
+        extras: &[],
         run: cargo::test,
     },
     Stage {
@@ -59,6 +65,7 @@ const STAGES: &[Stage] = &[
         what: "code in the documentation",
         quick: true,
         tools: &[],
+        extras: &[],
         run: cargo::doctest,
     },
     Stage {
@@ -66,6 +73,7 @@ const STAGES: &[Stage] = &[
         what: "rustdoc without warnings",
         quick: false,
         tools: &[],
+        extras: &[],
         run: cargo::doc,
     },
     Stage {
@@ -73,6 +81,7 @@ const STAGES: &[Stage] = &[
         what: "every example runs",
         quick: false,
         tools: &[],
+        extras: &[],
         run: examples::run,
     },
     Stage {
@@ -80,6 +89,7 @@ const STAGES: &[Stage] = &[
         what: "each published crate builds alone",
         quick: false,
         tools: &[],
+        extras: &[],
         run: consumers::run,
     },
     Stage {
@@ -87,6 +97,7 @@ const STAGES: &[Stage] = &[
         what: "licences, bans and sources of dependencies",
         quick: false,
         tools: &["cargo-deny"],
+        extras: &[],
         run: cargo::deny,
     },
     Stage {
@@ -94,6 +105,7 @@ const STAGES: &[Stage] = &[
         what: "a real PostgreSQL keeps our documents",
         quick: false,
         tools: &["psql", "pg_createcluster"],
+        extras: &[],
         run: postgres::run,
     },
     Stage {
@@ -101,13 +113,31 @@ const STAGES: &[Stage] = &[
         what: "full disks, other file systems, files of others",
         quick: false,
         tools: &[],
+        extras: &[],
         run: root::run,
     },
     Stage {
+        name: "agent",
+        what: "the program for sandboxes, static and small",
+        quick: false,
+        tools: &[],
+        extras: &[],
+        run: agent::run,
+    },
+    Stage {
+        name: "docker",
+        what: "sandboxes in containers of a real daemon",
+        quick: false,
+        tools: &["docker"],
+        extras: &["dockerd", "debootstrap", "busybox"],
+        run: docker::run,
+    },
+    Stage {
         name: "clients",
-        what: "MCP clients of others and the program's release build",
+        what: "MCP clients of others use the program",
         quick: false,
         tools: &["/usr/bin/python3", "node", "npm"],
+        extras: &[],
         run: clients::run,
     },
     Stage {
@@ -115,6 +145,7 @@ const STAGES: &[Stage] = &[
         what: "line coverage of each crate",
         quick: false,
         tools: &["cargo-tarpaulin"],
+        extras: &[],
         run: coverage::run,
     },
     Stage {
@@ -122,6 +153,7 @@ const STAGES: &[Stage] = &[
         what: "a short run of each fuzz target",
         quick: false,
         tools: &["c++", "cargo-fuzz"],
+        extras: &[],
         run: fuzz::run,
     },
 ];
@@ -137,6 +169,8 @@ struct Stage {
     quick: bool,
     /// Programs without which it is skipped; those that `provision` knows can be installed.
     tools: &'static [&'static str],
+    /// Programs that `provision` installs for it too, though it may do without.
+    extras: &'static [&'static str],
     run: fn(&Ctx) -> Result<Outcome>,
 }
 
@@ -258,6 +292,7 @@ mod tests {
             what: "y",
             quick: false,
             tools: &["no-such-program-here"],
+            extras: &[],
             run: |_| bail!("must not run"),
         };
         let ctx = Ctx {
@@ -276,7 +311,7 @@ mod tests {
                 "{}",
                 stage.name
             );
-            for tool in stage.tools {
+            for tool in stage.tools.iter().chain(stage.extras) {
                 assert!(provision::knows(tool), "{tool}");
             }
         }

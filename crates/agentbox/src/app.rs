@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use backend_core::ops::StopMode;
-use backend_core::{Backend, VPath};
+use backend_core::VPath;
 use console_tools::{Toolset, ToolsetBuilder};
 use permissions::Policy;
 
-use crate::backend::Wanted;
+use crate::backend::{Opened, Wanted};
 use crate::cli::Global;
 use crate::config::Config;
 use crate::exit::Failure;
@@ -30,7 +29,7 @@ impl App {
         let rules = config.permissions.as_ref().map(Rules::configured);
         let rules = rules.transpose()?;
         let spec = config.backend.as_deref();
-        let wanted = Wanted::new(spec, |kind| config.backends.get(kind).cloned())?;
+        let wanted = Wanted::new(spec, &config.backends)?;
         Ok(Self {
             config,
             rules,
@@ -39,15 +38,18 @@ impl App {
     }
 
     /// Opens the backend.
-    pub(crate) async fn open(&self) -> Result<Arc<dyn Backend>, Failure> {
+    pub(crate) async fn open(&self) -> Result<Opened, Failure> {
         self.wanted.open().await
     }
 
     /// The tools on a backend. Without rules everything inside it is allowed.
-    pub(crate) fn toolset(&self, backend: &Arc<dyn Backend>) -> ToolsetBuilder {
-        let builder = Toolset::builder(Arc::clone(backend))
+    pub(crate) fn toolset(&self, opened: &Opened) -> ToolsetBuilder {
+        let mut builder = Toolset::builder(Arc::clone(&opened.backend))
             .options(self.config.options.clone())
             .tool_settings(self.config.tools.clone());
+        if let Some(mounts) = &opened.mounts {
+            builder = builder.mounts(mounts.clone());
+        }
         match &self.rules {
             Some(rules) => builder.ruleset(rules.ruleset.clone()),
             None => builder,
@@ -62,14 +64,5 @@ impl App {
                 .build(),
             None => Policy::allow_all(),
         }
-    }
-}
-
-/// Ends every command of a backend and waits until they are gone.
-pub(crate) async fn stop(backend: &dyn Backend) {
-    if let Some(sandbox) = backend.as_sandbox()
-        && let Err(error) = sandbox.stop(StopMode::Keep).await
-    {
-        tracing::warn!(%error, "the sandbox could not be stopped");
     }
 }

@@ -2,23 +2,38 @@
 //!
 //! One more is one more file and one more line in [`KINDS`].
 
+mod composite;
+mod docker;
 mod local;
+mod mounts;
+mod opened;
 mod state;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use backend_core::{Backend, Quoted};
+use backend_core::Quoted;
 use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
-use toml::Table;
+use toml::{Table, Value};
 
+pub(crate) use self::docker::Docker;
+pub(crate) use self::opened::{Ends, Opened};
 use crate::config::place;
 use crate::exit::Failure;
 use crate::output;
 
 /// Every kind of backend.
-pub(crate) const KINDS: &[Kind] = &[local::KIND, state::KIND];
+pub(crate) const KINDS: &[Kind] = &[
+    local::KIND,
+    state::KIND,
+    docker::KIND,
+    composite::KIND,
+    mounts::KIND,
+];
+
+/// Backends made of backends made of backends: at some depth it is a mistake.
+const DEPTH: usize = 8;
 
 /// Where files are if nobody says: a directory under the current one.
 pub(crate) const WORKSPACE: &str = "agentbox-workspace";
@@ -34,6 +49,8 @@ pub(crate) struct Kind {
     pub(crate) argument: Argument,
     /// The keys of its table.
     pub(crate) keys: &'static [&'static str],
+    /// Those whose values are paths, or begin with one and a colon.
+    pub(crate) paths: &'static [&'static str],
     /// Opens it.
     pub(crate) open: Open,
 }
@@ -45,9 +62,26 @@ pub(crate) enum Argument {
     Directory,
     /// A file of this machine.
     File,
+    /// Nothing of this machine.
+    Name,
 }
 
-type Open = for<'a> fn(&'a Wanted) -> BoxFuture<'a, Result<Arc<dyn Backend>, Failure>>;
+/// When what takes long is done: an image is built.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Prepare {
+    /// Before the backend is opened.
+    #[default]
+    Wait,
+    /// Meanwhile; the first call waits for it.
+    Background,
+    /// When it is needed.
+    No,
+}
+
+/// The tables of all kinds, by their names.
+pub(crate) type Tables = BTreeMap<&'static str, Table>;
+
+type Open = for<'a> fn(&'a Wanted) -> BoxFuture<'a, Result<Opened, Failure>>;
 
 /// A backend that somebody asked for.
 #[derive(Debug, Clone)]
@@ -59,30 +93,66 @@ pub(crate) struct Wanted {
     pub(crate) implied: bool,
     /// Whether nobody is told of that.
     pub(crate) quiet: bool,
-    settings: Table,
+    /// Whether what takes long is done before it is opened.
+    pub(crate) prepare: Prepare,
+    /// How many backends it is a part of.
+    depth: usize,
+    tables: Tables,
 }
 
 impl Wanted {
     /// Reads `NAME[:ARGUMENT]`; `None` is the default.
-    pub(crate) fn new(
-        spec: Option<&str>,
-        settings: impl Fn(&str) -> Option<Table>,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn new(spec: Option<&str>, tables: &Tables) -> Result<Self, Failure> {
         let implied = spec.is_none();
         let workspace = format!("local:{WORKSPACE}");
         let spec = spec.unwrap_or(&workspace);
         let here = std::env::current_dir().map_err(|error| {
             Failure::environment(format!("there is no current directory: {error}; go to one"))
         })?;
-        let spec = absolute(spec, &here)?;
-        let (kind, argument) = split(&spec);
-        let kind = kind.ok_or_else(|| unknown(&spec))?;
+        let mut wanted = Self::from_spec(&absolute(spec, &here)?, tables.clone())?;
+        wanted.implied = implied;
+        Ok(wanted)
+    }
+
+    fn from_spec(spec: &str, tables: Tables) -> Result<Self, Failure> {
+        let (kind, argument) = split(spec);
+        let kind = kind.ok_or_else(|| unknown(spec))?;
         Ok(Self {
             kind,
             argument: argument.map(str::to_owned),
-            implied,
+            implied: false,
             quiet: false,
-            settings: settings(kind.name).unwrap_or_default(),
+            prepare: Prepare::default(),
+            depth: 0,
+            tables,
+        })
+    }
+
+    /// A part of this one, named in a file of `directory`, with settings of its
+    /// own over those of its kind.
+    fn part(&self, spec: &str, directory: &Path, over: &Table) -> Result<Self, Failure> {
+        let mut part = Self::from_spec(&absolute(spec, directory)?, self.tables.clone())?;
+        part.depth = self.depth + 1;
+        part.prepare = self.prepare;
+        if part.depth > DEPTH {
+            return Err(Failure::usage(format!(
+                "{} is {DEPTH} backends deep in others; see that no file names itself",
+                Quoted::new(spec)
+            )));
+        }
+        let mut over = over.clone();
+        rebase(&mut over, part.kind, directory);
+        let table = part.tables.entry(part.kind.name).or_default();
+        table.extend(over);
+        Ok(part)
+    }
+
+    /// The file that stands behind the colon.
+    fn file(&self) -> Result<&Path, Failure> {
+        let file = self.argument.as_deref().filter(|file| !file.is_empty());
+        file.map(Path::new).ok_or_else(|| {
+            let (name, usage) = (self.kind.name, self.kind.usage);
+            Failure::usage(format!("{name} needs a file; write {usage}"))
         })
     }
 
@@ -99,7 +169,7 @@ impl Wanted {
         let directory = self.argument.as_deref().map(Path::new)?;
         match self.kind.argument {
             Argument::Directory => directory.canonicalize().ok(),
-            Argument::File => None,
+            Argument::File | Argument::Name => None,
         }
     }
 
@@ -140,23 +210,26 @@ impl Wanted {
     }
 
     /// Opens it.
-    pub(crate) async fn open(&self) -> Result<Arc<dyn Backend>, Failure> {
+    pub(crate) async fn open(&self) -> Result<Opened, Failure> {
         (self.kind.open)(self).await
     }
 
     /// What its table in the config file says.
     fn settings<T: DeserializeOwned>(&self) -> Result<T, Failure> {
-        let settings = self.settings.clone().try_into();
-        settings.map_err(|error: toml::de::Error| {
-            let what: Vec<String> = error.to_string().lines().map(str::to_owned).collect();
-            Failure::usage(format!(
-                "the settings of {} are wrong: {}; correct them in [{}] of the config file",
-                self.kind.name,
-                what.join(" ").trim(),
-                self.kind.name
-            ))
-        })
+        read_settings(self.kind.name, &self.tables)
     }
+}
+
+/// What the table of a kind says.
+fn read_settings<T: DeserializeOwned>(name: &str, tables: &Tables) -> Result<T, Failure> {
+    let settings = tables.get(name).cloned().unwrap_or_default().try_into();
+    settings.map_err(|error: toml::de::Error| {
+        let what: Vec<String> = error.to_string().lines().map(str::to_owned).collect();
+        Failure::usage(format!(
+            "the settings of {name} are wrong: {}; correct them in [{name}] of the config file",
+            what.join(" ").trim(),
+        ))
+    })
 }
 
 /// The same wish with an absolute path. What is no wish stays as it is.
@@ -177,6 +250,41 @@ pub(crate) fn absolute(spec: &str, directory: &Path) -> Result<String, Failure> 
             })?;
             Ok(format!("{}:{path}", kind.name))
         }
+        Argument::Name => Ok(spec.to_owned()),
+    }
+}
+
+/// Relative paths in the table of a kind start at `directory`.
+pub(crate) fn rebase(table: &mut Table, kind: &Kind, directory: &Path) {
+    for key in kind.paths {
+        match table.get_mut(*key) {
+            Some(Value::String(path)) => rebase_path(path, directory),
+            Some(Value::Array(paths)) => {
+                for path in paths {
+                    if let Value::String(path) = path {
+                        rebase_path(path, directory);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What is no path is the name of a volume, which has no slash.
+fn rebase_path(path: &mut String, directory: &Path) {
+    let (source, rest) = match path.split_once(':') {
+        Some((source, rest)) => (source, Some(rest)),
+        None => (path.as_str(), None),
+    };
+    let is_path = rest.is_none() || source.contains('/') || matches!(source, "." | ".." | "~");
+    if is_path && !source.is_empty() {
+        let source = place(source, directory);
+        let source = source.to_string_lossy();
+        *path = match rest {
+            Some(rest) => format!("{source}:{rest}"),
+            None => source.into_owned(),
+        };
     }
 }
 
@@ -184,14 +292,15 @@ pub(crate) fn absolute(spec: &str, directory: &Path) -> Result<String, Failure> 
 pub(crate) fn help() -> String {
     format!(
         "Where the files are: {}; without it the directory {WORKSPACE}, which is created",
-        usages(" or ")
+        usages("or")
     )
 }
 
 /// How backends are asked for.
-fn usages(between: &str) -> String {
-    let all: Vec<&str> = KINDS.iter().map(|kind| kind.usage).collect();
-    all.join(between)
+fn usages(before_last: &str) -> String {
+    let mut all: Vec<&str> = KINDS.iter().map(|kind| kind.usage).collect();
+    let last = all.pop().unwrap_or_default();
+    format!("{} {before_last} {last}", all.join(", "))
 }
 
 fn split(spec: &str) -> (Option<&'static Kind>, Option<&str>) {
@@ -203,7 +312,7 @@ fn split(spec: &str) -> (Option<&'static Kind>, Option<&str>) {
 }
 
 fn unknown(spec: &str) -> Failure {
-    let there_are = usages(" and ");
+    let there_are = usages("and");
     let name = spec.split(':').next().unwrap_or(spec);
     let advice = match Path::new(spec).is_dir() {
         true => format!("; for the directory write local:{spec}"),
@@ -220,7 +329,7 @@ mod tests {
     use super::*;
 
     fn wanted(spec: &str) -> Result<Wanted, Failure> {
-        Wanted::new(Some(spec), |_| None)
+        Wanted::new(Some(spec), &Tables::new())
     }
 
     #[test]
@@ -231,15 +340,35 @@ mod tests {
         assert_eq!(local.spec(), "local:/tmp/a:b");
         let relative = wanted("local:a").unwrap();
         assert!(Path::new(&relative.argument.unwrap()).is_absolute());
-        let default = Wanted::new(None, |_| None).unwrap();
+        let image = wanted("docker:python:3.12").unwrap();
+        assert_eq!(image.spec(), "docker:python:3.12");
+        let default = Wanted::new(None, &Tables::new()).unwrap();
         assert!(default.implied && default.spec().ends_with(WORKSPACE));
     }
 
     #[test]
+    fn paths_of_tables_start_where_the_file_is() {
+        let mut table: Table = toml::from_str(
+            r#"ca_bundle = "ca.pem"
+               volumes = ["data:/data", "./src:/src:ro", "/abs:/abs"]
+               image = "a/b""#,
+        )
+        .unwrap();
+        rebase(&mut table, &docker::KIND, Path::new("/etc"));
+        assert_eq!(table["ca_bundle"].as_str(), Some("/etc/ca.pem"));
+        let volumes = table["volumes"].to_string();
+        assert_eq!(
+            volumes,
+            r#"["data:/data", "/etc/./src:/src:ro", "/abs:/abs"]"#
+        );
+        assert_eq!(table["image"].as_str(), Some("a/b"));
+    }
+
+    #[test]
     fn what_there_is_not_is_an_error_that_says_what_there_is() {
-        for spec in ["docker:python", "composite:a.toml", "", "Local:/"] {
+        for spec in ["k8s:pod", "", "Local:/"] {
             let error = wanted(spec).unwrap_err().to_string();
-            assert!(error.contains("local:DIR and state[:FILE]"), "{error}");
+            assert!(error.contains("local:DIR, state[:FILE], docker"), "{error}");
         }
         let error = wanted("/").unwrap_err().to_string();
         assert!(error.contains("write local:/"), "{error}");

@@ -7,7 +7,9 @@ use clap::{Args, Parser, Subcommand};
 use toml::{Table, Value};
 
 use crate::backend;
-use crate::commands::{call, check, completions, doctor, man, mcp, mcp_config, run, tools, tour};
+use crate::commands::{
+    call, check, completions, doctor, man, mcp, mcp_config, run, runtimes, sandboxes, tools, tour,
+};
 
 const MORE: &str = "\
 Every option can also be set by a variable (AGENTBOX_BACKEND for --backend) or in \
@@ -88,6 +90,10 @@ pub(crate) enum Command {
     Check(check::Args),
     /// Tells what this machine can host and what is missing.
     Doctor(doctor::Args),
+    /// Lists, shows and builds what containers can be made of.
+    Runtimes(runtimes::Args),
+    /// Lists containers that there are, and removes those that nobody owns any more.
+    Sandboxes(sandboxes::Args),
     /// Shows what the tools do, in two minutes.
     Tour(tour::Args),
     /// Prints completions for a shell.

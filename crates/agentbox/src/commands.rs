@@ -8,12 +8,14 @@ pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod mcp_config;
 pub(crate) mod run;
+pub(crate) mod runtimes;
+pub(crate) mod sandboxes;
 pub(crate) mod tools;
 pub(crate) mod tour;
 
 use std::process::ExitCode;
 
-use crate::app::{self, App};
+use crate::app::App;
 use crate::cli::{Cli, Command};
 use crate::console;
 use crate::exit::{self, Failure};
@@ -26,10 +28,12 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Some(Command::Mcp(args)) => mcp::run(App::new(&global)?, args).await,
         Some(Command::McpConfig(args)) => mcp_config::run(&App::new(&global)?, &args),
         Some(Command::Call(args)) => call::run(&App::new(&global)?, args).await,
-        Some(Command::Tools(args)) => tools::run(&App::new(&global)?, &args).await,
+        Some(Command::Tools(args)) => tools::run(App::new(&global)?, &args).await,
         Some(Command::Run(args)) => run::run(&App::new(&global)?, args).await,
         Some(Command::Check(args)) => check::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&global, &args).await,
+        Some(Command::Runtimes(args)) => runtimes::run(&App::new(&global)?, args).await,
+        Some(Command::Sandboxes(args)) => sandboxes::run(&App::new(&global)?, args).await,
         Some(Command::Tour(args)) => tour::run(&args).await,
         Some(Command::Completions(args)) => completions::run(&args),
         Some(Command::Man(args)) => man::run(&args),
@@ -40,10 +44,10 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
 /// are.
 async fn console(mut app: App) -> Result<ExitCode, Failure> {
     app.wanted.quiet = true;
-    let backend = app.open().await?;
-    let session = console::Session::new(app.toolset(&backend));
+    let opened = app.open().await?;
+    let session = console::Session::new(app.toolset(&opened));
     let code = console::run(session.backend(app.wanted.spec())).await;
-    app::stop(backend.as_ref()).await;
+    opened.stop().await;
     // What was typed may be to blame.
     code.map_err(|error| Failure::from(error).code(exit::FIXABLE))
 }

@@ -6,7 +6,6 @@
 mod keys;
 mod layers;
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 pub(crate) use self::layers::{place, read_text};
-use crate::backend::KINDS;
+use crate::backend::{KINDS, Tables};
 use crate::exit::Failure;
 
 /// Everything that can be configured.
@@ -38,7 +37,7 @@ pub(crate) struct Config {
     pub(crate) mcp: Mcp,
     /// What is set for each kind of backend, by its name.
     #[serde(skip)]
-    pub(crate) backends: BTreeMap<&'static str, Table>,
+    pub(crate) backends: Tables,
     /// The file that was read.
     #[serde(skip)]
     pub(crate) file: Option<PathBuf>,
@@ -115,7 +114,7 @@ fn defaults() -> Result<Table, Failure> {
 }
 
 fn read(mut table: Table, whose: &str) -> Result<Config, Failure> {
-    let mut backends = BTreeMap::new();
+    let mut backends = Tables::new();
     for kind in KINDS {
         match table.remove(kind.name) {
             None => {}

@@ -10,6 +10,7 @@ mod console;
 mod exit;
 mod log;
 mod output;
+mod progress;
 mod rules;
 mod signals;
 

@@ -12,6 +12,8 @@ mod call;
 mod check;
 #[path = "cli/configured.rs"]
 mod configured;
+#[path = "cli/containers.rs"]
+mod containers;
 #[path = "cli/help.rs"]
 mod help;
 #[path = "cli/machine.rs"]
@@ -30,3 +32,5 @@ mod support;
 mod terminal;
 #[path = "cli/tour.rs"]
 mod tour;
+#[path = "cli/trees.rs"]
+mod trees;

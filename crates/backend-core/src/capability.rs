@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 /// A backend's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct BackendInfo {
     /// A short name for messages and logs: `state`, `local`, `docker`.
@@ -38,6 +39,7 @@ impl BackendInfo {
 /// capability is missing, the operations that need it answer `Unsupported` or
 /// cannot be observed at all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Capabilities {
     /// Files can be written, edited, moved and deleted.
@@ -101,6 +103,7 @@ impl Capabilities {
 
 /// What ends the processes a command leaves behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Containment {
     /// There are no commands.

@@ -5,6 +5,9 @@
 //! once, by whoever knows it. `Display` never repeats the source: print
 //! [`Error::chain`] for the whole story.
 
+#[cfg(feature = "serde")]
+mod serial;
+
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
@@ -18,6 +21,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong, in the terms a caller acts on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// Nothing stands at the path.
@@ -65,6 +69,7 @@ pub enum ErrorKind {
 
 /// What was being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 #[allow(
     missing_docs,
@@ -264,6 +269,22 @@ impl Error {
         self
     }
 
+    /// Hands on the error of a backend behind this one: from now on it is
+    /// `backend` that failed, at `path` as its callers know it.
+    #[must_use]
+    pub fn relayed(mut self, backend: impl Into<Cow<'static, str>>, path: &VPath) -> Self {
+        self.0.backend = Some(backend.into());
+        self.0.path = Some(path.clone());
+        self
+    }
+
+    /// Says in front of the message which part of the backend it is about.
+    #[must_use]
+    pub fn about(mut self, part: impl fmt::Display) -> Self {
+        self.0.message = Cow::Owned(format!("{part}: {}", self.0.message));
+        self
+    }
+
     /// Keeps what caused this error. It shows in [`chain`](Self::chain), not in
     /// `Display`.
     #[must_use]
@@ -453,6 +474,14 @@ mod tests {
         let error = Error::not_found().at(Operation::Read, &VPath::root());
         let error = error.as_part_of(Operation::Edit, &path);
         assert!(error.to_string().starts_with("edit '/a': "), "{error}");
+    }
+
+    #[test]
+    fn a_relayed_error_speaks_for_the_wrapper() {
+        let inner = Error::unavailable("gone").at(Operation::Read, &VPath::root());
+        let path = VPath::parse("/a").unwrap();
+        let error = inner.on("inner").about("part").relayed("outer", &path);
+        assert_eq!(error.to_string(), "outer: read '/a': part: gone");
     }
 
     #[test]

@@ -23,6 +23,13 @@ pub const TEMPORARY_PREFIX: &str = ".agentbox-tmp-";
 /// Bytes of foreign text that a message repeats.
 pub const QUOTED_BYTES: usize = 200;
 
+/// Bytes of an error's message, and of each of its sources, that cross to another
+/// process.
+pub const ERROR_BYTES: usize = 8 * 1024;
+
+/// Sources of an error that cross to another process.
+pub const ERROR_SOURCES: usize = 4;
+
 /// Most bytes one `read` returns unless the caller asks for more.
 pub const READ_BYTES: u64 = 64 * 1024 * 1024;
 

@@ -34,6 +34,7 @@ pub use write::{
 /// judge where it leads, and act on exactly that place, again with `Refuse`: so
 /// what was judged is what is used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Links {
     /// Follow links that stay inside the backend's name space.
     #[default]

@@ -5,6 +5,9 @@
 //! to compare byte by byte. Folding is lexical: nothing is expanded, decoded or
 //! looked up. What a path *leads to* is a question for the backend that owns it.
 
+#[cfg(feature = "serde")]
+mod serial;
+
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;

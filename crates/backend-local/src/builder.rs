@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use backend_core::Result;
+use backend_core::{Result, VPath};
 
 use crate::backend::LocalBackend;
 use crate::exec::Commands;
@@ -40,6 +40,7 @@ pub struct Builder {
     pub(crate) root: PathBuf,
     pub(crate) create_root: bool,
     pub(crate) names: NameSpace,
+    pub(crate) working_dir: Option<VPath>,
     pub(crate) resolution: Resolution,
     pub(crate) read_only: bool,
     pub(crate) max_file_bytes: u64,
@@ -55,6 +56,7 @@ impl Builder {
             root,
             create_root: false,
             names: NameSpace::default(),
+            working_dir: None,
             resolution: Resolution::default(),
             read_only: false,
             max_file_bytes: u64::MAX,
@@ -65,8 +67,8 @@ impl Builder {
         }
     }
 
-    /// Creates the root (and the allowed directories) if missing. Off by
-    /// default: a mistyped root is an error.
+    /// Creates the root (and the allowed directories, and the working directory)
+    /// if missing. Off by default: a mistyped root is an error.
     pub fn create_root(mut self, create_root: bool) -> Self {
         self.create_root = create_root;
         self
@@ -75,6 +77,14 @@ impl Builder {
     /// Sets how paths relate to those of the host.
     pub fn names(mut self, names: NameSpace) -> Self {
         self.names = names;
+        self
+    }
+
+    /// Sets where relative paths and commands start, with virtual names: `/` by
+    /// default. It need not exist yet; until it does, what starts there is
+    /// `NotFound`. Commands find whatever directory stands there when they start.
+    pub fn working_dir(mut self, working_dir: VPath) -> Self {
+        self.working_dir = Some(working_dir);
         self
     }
 

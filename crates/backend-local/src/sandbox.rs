@@ -42,15 +42,24 @@ impl LocalBackend {
         let space = &self.inner.space;
         let path = command.directory.clone();
         let path = path.unwrap_or_else(|| space.working_dir());
+        if let Some(directory) = space.open_directory_cached(&path) {
+            return Ok((runner, self.keep(runner, command, directory)));
+        }
         let inner = Arc::clone(&self.inner);
         let wanted = path.clone();
         let opened = engine::blocking(move || inner.space.open_directory(&wanted, Links::Follow));
         let directory = opened.await.map_err(|error| error.at(operation, &path))?;
+        Ok((runner, self.keep(runner, command, directory)))
+    }
+
+    /// Keeps the working directory open for later commands, unless it lies beneath
+    /// the root, where others may replace it.
+    fn keep(&self, runner: &Runner, command: &Command, directory: OwnedFd) -> Arc<OwnedFd> {
         let directory = Arc::new(directory);
-        if command.directory.is_none() {
+        if command.directory.is_none() && !self.inner.space.home_is_inside() {
             let _ = runner.working.set(Arc::clone(&directory));
         }
-        Ok((runner, directory))
+        directory
     }
 }
 

@@ -122,15 +122,66 @@ mod needs_root {
         }
     }
 
+    impl Mounted {
+        fn at(path: &Path) -> Self {
+            let mut mount = std::process::Command::new("mount");
+            mount.args(["-t", "tmpfs", "tmpfs"]).arg(path);
+            assert!(mount.status().unwrap().success());
+            Self(path.to_owned())
+        }
+    }
+
+    /// A working directory that is a file system of its own, as a container's
+    /// volume is, answers like any other, also after its path leads elsewhere.
+    #[tokio::test]
+    #[ignore = "needs root: cargo xtask test-all --only root"]
+    async fn works_in_a_directory_that_is_mounted() {
+        let (_keep, root) = directory();
+        let place = root.join("a/work");
+        fs::create_dir_all(&place).unwrap();
+        fs::write(root.join("outside"), "outside").unwrap();
+        let mut mounted = Mounted::at(&place);
+        let backend = LocalBackend::builder(&root).working_dir(at("/a/work"));
+        let backend = backend.open().unwrap();
+        backend.write_file("d/file", "content").await.unwrap();
+        for link in ["../../outside", "d/file"] {
+            let name = link.replace('/', "-");
+            std::os::unix::fs::symlink(link, place.join(&name)).unwrap();
+            let expected = link.rsplit('/').next().unwrap().replace("file", "content");
+            assert_eq!(backend.read_string(&name).await.unwrap(), expected);
+            let refuse = ReadOptions::default().links(Links::Refuse);
+            let refused = backend
+                .read(&at("/a/work").child(&name).unwrap(), refuse)
+                .await;
+            assert_eq!(kind(refused), ErrorKind::IsALink);
+        }
+        assert_eq!(
+            backend.read_string("/a/work/d/file").await.unwrap(),
+            "content"
+        );
+        let here = backend.describe("").await.unwrap();
+        assert_eq!(here.kind, FileKind::Directory);
+        assert_eq!(
+            kind(backend.read_string("d/none").await),
+            ErrorKind::NotFound
+        );
+        fs::rename(root.join("a"), root.join("b")).unwrap();
+        mounted.0 = root.join("b/work");
+        fs::create_dir_all(place.join("d")).unwrap();
+        fs::write(place.join("d/file"), "other").unwrap();
+        assert_eq!(backend.read_string("d/file").await.unwrap(), "other");
+        assert_eq!(
+            backend.read_string("/b/work/d/file").await.unwrap(),
+            "content"
+        );
+    }
+
     #[tokio::test]
     #[ignore = "needs root: cargo xtask test-all --only root"]
     async fn moves_from_one_file_system_to_another() {
         let (_keep, root) = directory();
         let other = tempfile::tempdir().unwrap();
-        let mut mount = std::process::Command::new("mount");
-        mount.args(["-t", "tmpfs", "tmpfs"]).arg(other.path());
-        assert!(mount.status().unwrap().success());
-        let _mounted = Mounted(other.path().to_owned());
+        let _mounted = Mounted::at(other.path());
         let device = |path: &Path| fs::metadata(path).unwrap().dev();
         assert_ne!(device(&root), device(other.path()));
         let allowed = vec![other.path().to_owned()];

@@ -1,8 +1,8 @@
 //! Plays the conversation through a client that somebody else wrote, and
-//! compares: `cargo run -p console-testkit --example replay -- COMMAND...`.
+//! compares: `cargo run -p console-testkit --example replay -- [--docker IMAGE] COMMAND...`.
 //!
-//! The command is started with two more arguments: a directory to work in,
-//! filled with the script's files, and a directory that holds, for each
+//! The command is started with two more arguments: a backend as `agentbox` names
+//! it, filled with the script's files, and a directory that holds, for each
 //! conversation, a config file for `agentbox` named after it. It reads a line of
 //! JSON for each call, and answers with one:
 //!
@@ -11,6 +11,9 @@
 //! {"text": "...", "is_error": false, "blocks": [{"media_type": "...", "base64": "..."}],
 //!  "structured": {...} | null, "questions": 0}
 //! ```
+//!
+//! With `--docker`, each conversation has a container of that image, and all of
+//! them have the directory with the files as their working directory.
 #![allow(clippy::print_stdout, reason = "it tells what differs")]
 
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -37,10 +40,27 @@ async fn main() -> Result<ExitCode, Error> {
     std::fs::create_dir(&configs)?;
     let script = Script::bundled()?;
     script.seed(&LocalBackend::builder(&root).open()?).await?;
-    write_configs(&script, &configs)?;
 
-    let bridge = Bridge::start(std::env::args().skip(1), &root, &configs)?;
-    let mut place = Place::default().directory(root.to_string_lossy());
+    let mut command = std::env::args().skip(1).peekable();
+    let image = match command.next_if(|word| word == "--docker") {
+        Some(_) => Some(command.next().ok_or("name an image")?),
+        None => None,
+    };
+    let (backend, settings, inside) = match &image {
+        Some(image) => (
+            format!("docker:{image}"),
+            Some(mounted(&root)?),
+            INSIDE.into(),
+        ),
+        None => (
+            format!("local:{}", root.display()),
+            None,
+            root.to_string_lossy(),
+        ),
+    };
+    write_configs(&script, &configs, settings)?;
+    let bridge = Bridge::start(command, &backend, &configs)?;
+    let mut place = Place::default().directory(inside);
     place.commands = true;
     let played = play(&bridge, &script, &place).await;
     bridge.end()?;
@@ -61,12 +81,35 @@ async fn main() -> Result<ExitCode, Error> {
     })
 }
 
+/// What the directory is called in containers.
+const INSIDE: &str = "/workspace";
+
+/// The settings of containers that work in a directory of this machine, as its owner.
+fn mounted(root: &Path) -> Result<toml::Table, Error> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let owner = root.metadata()?;
+    let user = format!("{}:{}", owner.uid(), owner.gid());
+    let volumes = [format!("{}:{INSIDE}", root.display())];
+    let mut docker = toml::Table::new();
+    docker.insert("user".to_owned(), user.into());
+    docker.insert("volumes".to_owned(), volumes.to_vec().into());
+    Ok(docker)
+}
+
 /// What each conversation is set up with, as the program's config files have it.
-fn write_configs(script: &Script, directory: &Path) -> Result<(), Error> {
+fn write_configs(
+    script: &Script,
+    directory: &Path,
+    docker: Option<toml::Table>,
+) -> Result<(), Error> {
     for setup in &script.conversations {
         let mut config = toml::Table::try_from(&setup.capability)?;
         // Who is asked is up to the client.
         config.remove("approver");
+        if let Some(docker) = &docker {
+            config.insert("docker".to_owned(), docker.clone().into());
+        }
         let file = directory.join(format!("{}.toml", setup.name));
         std::fs::write(file, toml::to_string(&config)?)?;
     }
@@ -85,13 +128,14 @@ struct Process {
 impl Bridge {
     fn start(
         mut command: impl Iterator<Item = String>,
-        root: &Path,
+        backend: &str,
         configs: &Path,
     ) -> Result<Self, Error> {
         let program = command.next().ok_or("name the command of a client")?;
         let mut child = Command::new(&program)
             .args(command)
-            .args([root, configs])
+            .arg(backend)
+            .arg(configs)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

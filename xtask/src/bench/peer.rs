@@ -33,11 +33,8 @@ pub(super) fn script(workspace: &Workspace, suite: &Suite) -> PathBuf {
 
 /// Installs the peer into the cache if it is missing.
 pub(super) fn install(workspace: &Workspace) -> Result<()> {
-    let installed = process::succeeds(
-        workspace
-            .command(python(workspace))?
-            .args(["-c", &probe(&[(PEER_PACKAGE, PEER_VERSION), PEER_NEEDS])]),
-    );
+    let mut probed = workspace.command(python(workspace))?;
+    let installed = process::succeeds(probed.args(["-c", &probe(&packages())]));
     if installed {
         return Ok(());
     }
@@ -52,10 +49,20 @@ fn install_anew(workspace: &Workspace) -> Result<()> {
     )?;
     let mut pip = workspace.command(python(workspace))?;
     process::run(
-        pip.args(["-m", "pip", "install", "--quiet"])
-            .arg(format!("{PEER_PACKAGE}=={PEER_VERSION}"))
-            .arg(format!("{}=={}", PEER_NEEDS.0, PEER_NEEDS.1)),
+        pip.args(["-m", "pip", "install", "--quiet"]).args(
+            packages()
+                .iter()
+                .map(|(name, version)| format!("{name}=={version}")),
+        ),
     )
+}
+
+/// Everything that is installed, and in which version.
+fn packages() -> Vec<(&'static str, &'static str)> {
+    let peer = (PEER_PACKAGE, PEER_VERSION);
+    std::iter::once(peer)
+        .chain(PEER_NEEDS.iter().copied())
+        .collect()
 }
 
 /// A Python program that succeeds if the packages are there in those versions.

@@ -6,15 +6,28 @@ use crate::provision::RIPGREP_VERSION;
 pub(super) const PEER_PACKAGE: &str = "pydantic-ai-backend";
 pub(super) const PEER_VERSION: &str = "0.2.29";
 
-/// What the peer's console tools need besides, in the version that is measured.
-pub(super) const PEER_NEEDS: (&str, &str) = ("pydantic-ai-slim", "2.66.0");
+/// What the peer's console tools and its containers need besides, in the versions
+/// that are measured.
+pub(super) const PEER_NEEDS: &[(&str, &str)] =
+    &[("docker", "7.1.0"), ("pydantic-ai-slim", "2.66.0")];
 
 /// The file system server of the protocol's authors, and its version on npm.
 pub(super) const NPM_PACKAGE: &str = "@modelcontextprotocol/server-filesystem";
 pub(super) const NPM_VERSION: &str = "2026.8.31";
 
+/// The image whose containers are measured: Debian with Python.
+pub(super) const DOCKER_IMAGE: &str = "agentbox-test/python:1";
+
 /// Every suite, in the order of the report.
-pub(super) const SUITES: &[&Suite] = &[&STATE, &LOCAL, &PERMISSIONS, &HASHLINE, &TOOLS, &MCP];
+pub(super) const SUITES: &[&Suite] = &[
+    &STATE,
+    &LOCAL,
+    &DOCKER,
+    &PERMISSIONS,
+    &HASHLINE,
+    &TOOLS,
+    &MCP,
+];
 
 /// A benchmark target, and the peers that do the same work.
 #[derive(Debug)]
@@ -61,6 +74,12 @@ pub(super) enum Peer {
     Tokio,
     /// A server on Node.
     Npm,
+    /// One exec through the Docker API for each call.
+    Exec,
+    /// The program `docker`.
+    Cli,
+    /// Our backend for a local directory.
+    Local,
     /// Nobody: the row is about our own time or memory.
     Nobody,
 }
@@ -73,6 +92,9 @@ impl Peer {
             Self::Ripgrep => format!("ripgrep {RIPGREP_VERSION}"),
             Self::Tokio => "a bare tokio::process".to_owned(),
             Self::Npm => format!("{NPM_PACKAGE} {NPM_VERSION}"),
+            Self::Exec => "the Docker API by bollard".to_owned(),
+            Self::Cli => "the program docker".to_owned(),
+            Self::Local => "backend-local on the host".to_owned(),
             Self::Nobody => String::new(),
         }
     }
@@ -84,6 +106,9 @@ impl Peer {
             Self::Ripgrep => "rg",
             Self::Tokio => "tokio",
             Self::Npm => "npm",
+            Self::Exec => "exec",
+            Self::Cli => "cli",
+            Self::Local => "local",
             Self::Nobody => "",
         }
     }
@@ -250,6 +275,71 @@ pub(super) const LOCAL: Suite = Suite {
         memory(
             "local_memory_many",
             "memory above idle: grep 200k files, 2,000 hits",
+        ),
+    ],
+};
+
+/// A row about containers.
+const fn docker(id: &'static str, what: &'static str, peer: Peer, target: Target) -> Row {
+    Row {
+        id,
+        what,
+        peer,
+        target: Some(target),
+    }
+}
+
+/// Containers with our agent in them against everybody's ways into a container.
+pub(super) const DOCKER: Suite = Suite {
+    name: "docker",
+    title: "A Docker container",
+    method: Method::Interleaved,
+    package: "backend-docker",
+    bench: "docker",
+    peer_script: "xtask/bench/peer_docker.py",
+    rows: &[
+        docker(
+            "docker_read_exec",
+            "read 1 KiB",
+            Peer::Exec,
+            Target::Faster(100.0),
+        ),
+        docker(
+            "docker_read_py",
+            "read 1 KiB",
+            Peer::Python,
+            Target::Faster(100.0),
+        ),
+        docker(
+            "docker_write_exec",
+            "write 1 KiB over a file",
+            Peer::Exec,
+            Target::Faster(100.0),
+        ),
+        docker(
+            "docker_write_py",
+            "write 1 KiB over a file",
+            Peer::Python,
+            Target::Faster(100.0),
+        ),
+        alone("docker_read_1mib", "read 1 MiB", 10e6),
+        docker(
+            "docker_execute_cli",
+            "run `true` in a shell",
+            Peer::Cli,
+            Target::Faster(10.0),
+        ),
+        docker(
+            "docker_grep_local",
+            "grep `fn main` in 10k files",
+            Peer::Local,
+            Target::Within(1.5),
+        ),
+        docker(
+            "docker_start_exec",
+            "from nothing to the end of the first command (exec: create, start, exec)",
+            Peer::Exec,
+            Target::Within(1.15),
         ),
     ],
 };
@@ -422,11 +512,14 @@ mod tests {
 
     #[test]
     fn an_interleaved_row_names_its_peer() {
-        for row in LOCAL.rows {
+        for row in LOCAL.rows.iter().chain(DOCKER.rows) {
             let ending = match row.peer {
                 Peer::Python => "_py",
                 Peer::Ripgrep => "_rg",
                 Peer::Tokio => "_tokio",
+                Peer::Exec => "_exec",
+                Peer::Cli => "_cli",
+                Peer::Local => "_local",
                 Peer::Npm | Peer::Nobody => continue,
             };
             assert!(row.id.ends_with(ending), "{}", row.id);

@@ -8,13 +8,14 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
+use crate::agent;
 use crate::bench::corpus::{BigFile, Corpus, Extent};
 use crate::bench::peer;
 use crate::bench::report::{Comparison, Figure, PeerFigure, Run};
-use crate::bench::suite::{NPM_PACKAGE, NPM_VERSION, Peer, Row, Suite};
+use crate::bench::suite::{DOCKER, DOCKER_IMAGE, NPM_PACKAGE, NPM_VERSION, Peer, Row, Suite};
 use crate::flags;
 use crate::process;
 use crate::provision;
@@ -31,6 +32,7 @@ pub(super) fn measure(
     let mut command = workspace.cargo(["bench", "--package", suite.package])?;
     command.args(["--bench", suite.bench, "--"]);
     command.args(files.args());
+    command.args(docker(workspace, suite)?);
     let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
     command.args(["--rows", &ids.join(",")]);
     if flags.quick {
@@ -154,6 +156,28 @@ fn ripgrep(workspace: &Workspace, rows: &[&Row]) -> Result<Vec<OsString>> {
     }
     provision::run(workspace, &["rg"])?;
     Ok(path_arg("--rg", &workspace.tools().join("bin/rg")))
+}
+
+/// Whether a Docker daemon answers.
+pub(super) fn daemon_answers(workspace: &Workspace) -> Result<bool> {
+    let mut docker = workspace.command("docker")?;
+    Ok(process::succeeds(docker.arg("version")))
+}
+
+/// The agent, and an image that has what the peers need in it.
+fn docker(workspace: &Workspace, suite: &Suite) -> Result<Vec<OsString>> {
+    if suite.name != DOCKER.name {
+        return Ok(Vec::new());
+    }
+    ensure!(
+        daemon_answers(workspace)?,
+        "no Docker daemon answers; start one, and set DOCKER_HOST if it is not at its usual place"
+    );
+    let image = env::var_os("TEST_IMAGE_PYTHON").unwrap_or_else(|| DOCKER_IMAGE.into());
+    let agent = agent::build(workspace, None)?;
+    let mut args = path_arg("--agent", &agent.path);
+    args.extend(["--image".into(), image]);
+    Ok(args)
 }
 
 /// Installs the server into the cache if it is missing.

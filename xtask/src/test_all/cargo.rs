@@ -9,19 +9,29 @@ use anyhow::Result;
 use crate::process;
 use crate::test_all::{Ctx, Outcome};
 
+/// A subcommand on all packages with all features.
+///
+/// Cargo unifies features over the packages that are selected: whoever selects others has their
+/// dependencies built again.
+pub(super) fn cargo(ctx: &Ctx, subcommand: &str, args: &[&str]) -> Result<Command> {
+    let mut command = ctx.workspace.cargo([subcommand])?;
+    command.args(["--workspace", "--all-features"]).args(args);
+    Ok(command)
+}
+
 pub(super) fn fmt(ctx: &Ctx) -> Result<Outcome> {
-    run(ctx, &["fmt", "--all", "--check"])
+    process::run(&mut ctx.workspace.cargo(["fmt", "--all", "--check"])?)?;
+    Ok(Outcome::Passed(String::new()))
 }
 
 pub(super) fn clippy(ctx: &Ctx) -> Result<Outcome> {
-    let args = ["clippy", "--workspace", "--all-targets", "--all-features"];
-    run(ctx, &[&args[..], &["--", "-D", "warnings"]].concat())
+    let args = ["--all-targets", "--", "-D", "warnings"];
+    process::run(&mut cargo(ctx, "clippy", &args)?)?;
+    Ok(Outcome::Passed(String::new()))
 }
 
 pub(super) fn doc(ctx: &Ctx) -> Result<Outcome> {
-    let mut command = ctx
-        .workspace
-        .cargo(["doc", "--workspace", "--no-deps", "--all-features"])?;
+    let mut command = cargo(ctx, "doc", &["--no-deps"])?;
     process::run(command.env("RUSTDOCFLAGS", "-D warnings"))?;
     Ok(Outcome::Passed(String::new()))
 }
@@ -45,16 +55,8 @@ pub(super) const PROPERTY_SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
 /// All tests but those in documentation; `--slow` adds a pass over the ignored ones, and has
 /// property tests try new cases.
 pub(super) fn test(ctx: &Ctx) -> Result<Outcome> {
-    const ARGS: [&str; 7] = [
-        "test",
-        "--workspace",
-        "--all-features",
-        "--no-fail-fast",
-        "--lib",
-        "--bins",
-        "--tests",
-    ];
-    let mut command = ctx.workspace.cargo(ARGS)?;
+    const ARGS: [&str; 4] = ["--no-fail-fast", "--lib", "--bins", "--tests"];
+    let mut command = cargo(ctx, "test", &ARGS)?;
     if !ctx.slow {
         command.env(PROPERTY_SEED.0, PROPERTY_SEED.1);
         return Ok(run_tests(&mut command)?.outcome());
@@ -69,19 +71,8 @@ pub(super) fn test(ctx: &Ctx) -> Result<Outcome> {
 }
 
 pub(super) fn doctest(ctx: &Ctx) -> Result<Outcome> {
-    let args = [
-        "test",
-        "--workspace",
-        "--all-features",
-        "--no-fail-fast",
-        "--doc",
-    ];
-    Ok(run_tests(&mut ctx.workspace.cargo(args)?)?.outcome())
-}
-
-fn run(ctx: &Ctx, args: &[&str]) -> Result<Outcome> {
-    process::run(&mut ctx.workspace.cargo(args)?)?;
-    Ok(Outcome::Passed(String::new()))
+    let mut command = cargo(ctx, "test", &["--no-fail-fast", "--doc"])?;
+    Ok(run_tests(&mut command)?.outcome())
 }
 
 pub(super) fn run_tests(command: &mut Command) -> Result<TestRun> {

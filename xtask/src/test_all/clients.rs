@@ -1,7 +1,7 @@
 //! Stage `clients`: the program as people get it, used by clients that nobody here wrote.
 //!
 //! The official Python and TypeScript SDKs of MCP are installed into the cache, as
-//! is the conformance suite of the protocol. They meet the release build.
+//! is the conformance suite of the protocol. With `--slow` they meet the release build.
 
 use std::fs;
 use std::io::Write as _;
@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::process;
+use crate::test_all::cargo::cargo;
 use crate::test_all::{Ctx, Outcome};
 
 /// The conformance suite on npm, and the version of Node that it needs.
@@ -30,11 +31,12 @@ const TRIALS: &[(&str, Trial)] = &[
     ("Python SDK", |clients| clients.session(clients.python())),
     ("TypeScript SDK", |clients| clients.session(clients.node())),
     ("conversation, Python SDK", |clients| {
-        clients.replay(clients.python())
+        clients.replay(clients.python(), None)
     }),
     ("conversation, TypeScript SDK", |clients| {
-        clients.replay(clients.node())
+        clients.replay(clients.node(), None)
     }),
+    ("three mounts, Python SDK", |clients| clients.mounts()),
     ("conformance suite", |clients| clients.conformance()),
 ];
 
@@ -55,7 +57,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
 /// What the clients need.
 struct Clients<'c> {
     ctx: &'c Ctx,
-    /// The program, in release.
+    /// The program.
     agentbox: PathBuf,
     /// Programs that only tests use.
     examples: PathBuf,
@@ -76,14 +78,24 @@ impl<'c> Clients<'c> {
         let scripts = workspace.root().join("crates/console-mcp/tests/clients");
         let venv = venv(ctx, &scripts.join("requirements.txt"))?;
         let npm = npm(ctx, &scripts.join("package.json"))?;
-        process::run(&mut workspace.cargo(["build", "--release", "--package", "agentbox"])?)?;
-        let mut examples = workspace.cargo(["build", "--examples"])?;
-        examples.args(["--package", "console-mcp", "--package", "console-testkit"]);
-        process::run(&mut examples)?;
+        // Alone, as a newcomer builds it: without the features that others switch on.
+        let mut alone = workspace.cargo(["check", "--package", "agentbox", "--target-dir"])?;
+        process::run(alone.arg(workspace.cache("consumers-target")))?;
+        process::run(&mut cargo(ctx, "build", &["--bins", "--examples"])?)?;
         let target = workspace.metadata()?.target_directory;
+        let profile = if ctx.slow {
+            process::run(&mut cargo(
+                ctx,
+                "build",
+                &["--release", "--bin", "agentbox"],
+            )?)?;
+            "release"
+        } else {
+            "debug"
+        };
         Ok(Self {
             ctx,
-            agentbox: target.join("release/agentbox"),
+            agentbox: target.join(profile).join("agentbox"),
             examples: target.join("debug/examples"),
             venv,
             npm,
@@ -120,12 +132,10 @@ impl<'c> Clients<'c> {
     /// What a newcomer types first, with input from a pipe.
     fn console(&self) -> Result<()> {
         let directory = Scratch::new(&self.ctx.workspace.cache("clients"))?;
-        let manifest = self.ctx.workspace.root().join("Cargo.toml");
-        let mut run = self.ctx.workspace.cargo(["run", "--quiet", "--release"])?;
-        run.args(["--package", "agentbox", "--manifest-path"]);
-        run.arg(manifest).current_dir(&directory.0);
+        let mut run = self.ctx.workspace.command(&self.agentbox)?;
+        run.current_dir(&directory.0);
         run.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut console = run.spawn().context("cannot start cargo")?;
+        let mut console = run.spawn().context("cannot start agentbox")?;
         let input = "write a.txt \"hello\nworld\"\nread a.txt\nrun echo it runs\n";
         let mut stdin = console.stdin.take().context("no input")?;
         stdin.write_all(input.as_bytes())?;
@@ -152,6 +162,13 @@ impl<'c> Clients<'c> {
         process::run_limited(command.arg(&self.agentbox), TIME_LIMIT)
     }
 
+    /// Directories to read, to write to and to ask for.
+    fn mounts(&self) -> Result<()> {
+        let mut command = self.command(self.python().program)?;
+        command.arg(self.script("agentbox", "mounts.py"));
+        process::run_limited(command.arg(&self.agentbox), TIME_LIMIT)
+    }
+
     /// Tools, pictures, cancellation, questions, roots, resources; over pipes and HTTP.
     fn session(&self, sdk: Sdk) -> Result<()> {
         let script = format!("client.{}", sdk.extension);
@@ -171,9 +188,12 @@ impl<'c> Clients<'c> {
     }
 
     /// The scripted conversation, compared byte by byte.
-    fn replay(&self, sdk: Sdk) -> Result<()> {
+    fn replay(&self, sdk: Sdk, image: Option<&str>) -> Result<()> {
         let script = format!("replay.{}", sdk.extension);
         let mut command = self.command(self.examples.join("replay"))?;
+        if let Some(image) = image {
+            command.args(["--docker", image]);
+        }
         command.current_dir(sdk.directory).arg(sdk.program);
         command.arg(self.script("agentbox", &script));
         process::run_limited(command.arg(&self.agentbox), TIME_LIMIT)

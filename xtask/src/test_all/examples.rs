@@ -1,10 +1,12 @@
 //! Stage `examples`: each example is run, because one that only compiles may still be wrong.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
 use crate::process;
+use crate::test_all::cargo::cargo;
 use crate::test_all::{Ctx, Outcome};
 
 /// The package whose examples are meant.
@@ -24,29 +26,24 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     if names.is_empty() {
         return Ok(Outcome::Skipped("there are no examples".to_owned()));
     }
-    process::run(
-        &mut ctx
-            .workspace
-            .cargo(["build", "--package", PACKAGE, "--examples"])?,
-    )?;
+    process::run(&mut cargo(ctx, "build", &["--examples"])?)?;
+    let programs = metadata.target_directory.join("debug/examples");
     let failed: Vec<_> = names
         .iter()
         .copied()
-        .filter(|name| !passes(ctx, name))
+        .filter(|name| !passes(ctx, &programs.join(name)))
         .collect();
     let note = format!("{} run", names.len());
     Ok(Outcome::unless_failed(&failed, note))
 }
 
-fn passes(ctx: &Ctx, name: &str) -> bool {
-    // `cargo run` becomes the example on Unix, so the limit ends the example itself.
-    let args = ["run", "--quiet", "--package", PACKAGE, "--example", name];
+fn passes(ctx: &Ctx, program: &Path) -> bool {
     let result = ctx
         .workspace
-        .cargo(args)
+        .command(program)
         .and_then(|mut command| process::run_limited(&mut command, TIME_LIMIT));
     if let Err(error) = &result {
-        eprintln!("error: example {name}: {error:#}");
+        eprintln!("error: {}: {error:#}", program.display());
     }
     result.is_ok()
 }

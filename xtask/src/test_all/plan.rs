@@ -49,7 +49,7 @@ impl Plan {
     pub(super) fn tools(&self) -> Vec<&'static str> {
         self.stages
             .iter()
-            .flat_map(|stage| stage.tools)
+            .flat_map(|stage| stage.tools.iter().chain(stage.extras))
             .copied()
             .collect()
     }
@@ -78,6 +78,7 @@ mod tests {
             what: "",
             quick,
             tools,
+            extras: &[],
             run: |_| Ok(Outcome::Passed(String::new())),
         }
     }

@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 
 use crate::process;
-use crate::test_all::cargo::run_tests;
+use crate::test_all::cargo::{cargo, run_tests};
 use crate::test_all::{Ctx, Outcome};
 use crate::workspace::Workspace;
 
@@ -25,15 +25,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
         return Ok(Outcome::Skipped(format!("no server in {SERVERS}")));
     };
     let server = Server::start(&ctx.workspace, programs)?;
-    let mut command = ctx.workspace.cargo([
-        "test",
-        "--package",
-        "backend-state",
-        "--test",
-        "jsonb",
-        "--",
-        "--ignored",
-    ])?;
+    let mut command = cargo(ctx, "test", &["--test", "jsonb", "--", "--ignored"])?;
     command.env("PGHOST", &server.directory);
     command.envs([
         ("PGUSER", "postgres"),

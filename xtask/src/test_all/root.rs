@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 
 use anyhow::Result;
 
-use crate::test_all::cargo::run_tests;
+use crate::test_all::cargo::{cargo, run_tests};
 use crate::test_all::{Ctx, Outcome};
 
 pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
@@ -13,7 +13,6 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     if fs::metadata("/proc/self")?.uid() != 0 {
         return Ok(Outcome::Skipped("only root may mount".to_owned()));
     }
-    let args = ["test", "--package", "backend-local", "--tests"];
-    let mut command = ctx.workspace.cargo(args)?;
-    Ok(run_tests(command.args(["--", "--ignored", "needs_root"]))?.outcome())
+    let mut command = cargo(ctx, "test", &["--tests", "--", "--ignored", "needs_root"])?;
+    Ok(run_tests(&mut command)?.outcome())
 }

@@ -68,7 +68,7 @@ const RULES: &[(&str, Allowed)] = &[
     ("permissions", Allowed::Only(&["backend-core"])),
     (
         "sandbox-agent",
-        Allowed::Only(&["backend-local", "sandbox-wire"]),
+        Allowed::Only(&["backend-core", "backend-local", "sandbox-wire"]),
     ),
     ("sandbox-wire", Allowed::Only(&["backend-core"])),
     (
@@ -83,11 +83,16 @@ const FOR_TESTS: &[&str] = &["backend-core", "backend-state", "backend-testkit"]
 
 /// What the tests of a crate that stands on any backend may use as well.
 const FOR_TESTS_OF_WRAPPERS: &[(&str, &str)] = &[
+    ("backend-composite", "backend-local"),
+    ("backend-docker", "backend-local"),
+    ("backend-docker", "console-testkit"),
+    ("backend-sync", "backend-local"),
     ("console-mcp", "backend-local"),
     ("console-testkit", "backend-local"),
     ("console-tools", "backend-local"),
     ("console-tools", "console-testkit"),
     ("permissions", "backend-local"),
+    ("sandbox-wire", "backend-local"),
 ];
 
 /// Crates from outside that a crate must not need: the core picks no runtime and no transport.

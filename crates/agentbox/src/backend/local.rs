@@ -3,13 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use backend_core::Backend;
 use backend_local::{Commands, Confinement, Environment, Landlock, Limits, LocalBackend};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde::Deserialize;
 
-use super::{Argument, Kind, Wanted};
+use super::{Argument, Kind, Opened, Wanted};
 use crate::exit::Failure;
 
 pub(super) const KIND: Kind = Kind {
@@ -31,6 +30,7 @@ pub(super) const KIND: Kind = Kind {
         "variables",
         "write",
     ],
+    paths: &[],
     open,
 };
 
@@ -152,7 +152,7 @@ impl Settings {
     }
 }
 
-fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Arc<dyn Backend>, Failure>> {
+fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
     async move {
         let settings: Settings = wanted.settings()?;
         let directory = wanted.directory()?.unwrap_or(Path::new("."));
@@ -161,7 +161,7 @@ fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Arc<dyn Backend>, Failure>> {
             .enable_execute(settings.commands)
             .commands(settings.commands()?)
             .open()?;
-        Ok(Arc::new(backend) as Arc<dyn Backend>)
+        Ok(Opened::new(Arc::new(backend)))
     }
     .boxed()
 }

@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use self::document::Document;
 use self::saved::Saved;
-use super::{Argument, Kind, Wanted};
+use super::{Argument, Kind, Opened, Wanted};
 use crate::exit::Failure;
 
 pub(super) const KIND: Kind = Kind {
@@ -22,6 +22,7 @@ pub(super) const KIND: Kind = Kind {
     usage: "state[:FILE]",
     argument: Argument::File,
     keys: &["max_file_bytes", "max_total_bytes"],
+    paths: &[],
     open,
 };
 
@@ -42,7 +43,7 @@ impl Default for Settings {
     }
 }
 
-fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Arc<dyn Backend>, Failure>> {
+fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
     async move {
         let settings: Settings = wanted.settings()?;
         let builder = StateBackend::builder()
@@ -60,7 +61,7 @@ fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Arc<dyn Backend>, Failure>> {
                 Arc::new(Saved::new(builder.snapshot(snapshot).build(), document))
             }
         };
-        Ok(backend)
+        Ok(Opened::new(backend))
     }
     .boxed()
 }

@@ -3,7 +3,6 @@
 use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use backend_core::Backend;
 use base64::Engine as _;
@@ -11,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use console_tools::{Block, Class, Reply};
 use serde_json::{Value, json};
 
-use crate::app::{self, App};
+use crate::app::App;
 use crate::approval;
 use crate::exit::{self, Failure};
 use crate::output;
@@ -39,18 +38,18 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
         Ok(read) => read.map_err(anyhow::Error::from)??,
         Err(code) => return Ok(ExitCode::from(code)),
     };
-    let backend = match interrupts.unless(app.open()).await {
+    let opened = match interrupts.unless(app.open()).await {
         Ok(opened) => opened?,
         Err(code) => return Ok(ExitCode::from(code)),
     };
-    let toolset = app.toolset(&backend).approver(approval::terminal()).build();
+    let toolset = app.toolset(&opened).approver(approval::terminal()).build();
     let chat = toolset?.conversation("call");
     let call = chat.call(&args.tool, arguments.as_str());
     let reply = interrupts.unless(call).await;
     if reply.is_ok() {
-        warn_of_shells(&backend).await;
+        warn_of_shells(opened.backend.as_ref()).await;
     }
-    app::stop(backend.as_ref()).await;
+    opened.stop().await;
     match reply {
         Ok(reply) => {
             show(&reply, args.json)?;
@@ -89,7 +88,7 @@ fn arguments(source: &str, limit: usize) -> Result<String, Failure> {
 }
 
 /// A shell that was started here ends here.
-async fn warn_of_shells(backend: &Arc<dyn Backend>) {
+async fn warn_of_shells(backend: &dyn Backend) {
     let Some(sandbox) = backend.as_sandbox() else {
         return;
     };

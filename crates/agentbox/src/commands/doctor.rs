@@ -1,5 +1,6 @@
 //! `agentbox doctor`: what this machine can host, and what is missing.
 
+mod containers;
 mod machine;
 mod services;
 
@@ -33,6 +34,8 @@ struct Finding {
     /// Whether the default backend needs it.
     needed: bool,
     ok: bool,
+    /// Whether it is there, and not as it should be.
+    doubtful: bool,
     /// What is there.
     found: String,
     /// What to do about what is not.
@@ -46,6 +49,7 @@ impl Finding {
             purpose,
             needed: false,
             ok: false,
+            doubtful: false,
             found: String::new(),
             fix: None,
         }
@@ -63,6 +67,11 @@ impl Finding {
         self
     }
 
+    fn doubtful(mut self, found: impl Into<String>, fix: impl Into<String>) -> Self {
+        self.doubtful = true;
+        self.missing(found, fix)
+    }
+
     fn missing(mut self, found: impl Into<String>, fix: impl Into<String>) -> Self {
         self.found = found.into();
         self.fix = Some(fix.into());
@@ -73,9 +82,12 @@ impl Finding {
 pub(crate) async fn run(global: &Global, args: &Args) -> Result<ExitCode, Failure> {
     let interrupts = Interrupts::watch()?;
     let look = async {
-        let mut findings = vec![configuration(global)];
+        let (app, configuration) = configuration(global);
+        let mut findings = vec![configuration];
         findings.extend(machine::findings().await);
-        findings.extend(services::findings().await);
+        let tables = app.map(|app| app.config.backends).unwrap_or_default();
+        findings.extend(containers::findings(&tables).await);
+        findings.extend(services::findings());
         findings
     };
     let findings = match interrupts.unless(look).await {
@@ -94,14 +106,20 @@ pub(crate) async fn run(global: &Global, args: &Args) -> Result<ExitCode, Failur
     }))
 }
 
-fn configuration(global: &Global) -> Finding {
+fn configuration(global: &Global) -> (Option<App>, Finding) {
     let finding = Finding::new("configuration", "flags, variables and the config file").needed();
     match App::new(global) {
-        Ok(app) => finding.ok(match &app.config.file {
-            Some(file) => format!("read from {}", file.display()),
-            None => "there is no config file; the defaults are used".to_owned(),
-        }),
-        Err(failure) => finding.missing(failure.to_string(), "correct it as it says"),
+        Ok(app) => {
+            let found = match &app.config.file {
+                Some(file) => format!("read from {}", file.display()),
+                None => "there is no config file; the defaults are used".to_owned(),
+            };
+            (Some(app), finding.ok(found))
+        }
+        Err(failure) => {
+            let finding = finding.missing(failure.to_string(), "correct it as it says");
+            (None, finding)
+        }
     }
 }
 
@@ -114,6 +132,7 @@ fn as_text(findings: &[Finding], works: bool) -> String {
         let (word, colour) = match (finding.ok, finding.needed) {
             (true, _) => ("ok     ", Green),
             (false, true) => ("MISSING", Red),
+            (false, false) if finding.doubtful => ("doubt  ", Yellow),
             (false, false) => ("missing", Yellow),
         };
         let style = colour.on_default();

@@ -7,11 +7,12 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use backend_core::{Backend, Error, ErrorKind};
+use backend_core::{Error, ErrorKind};
 use console_mcp::{Connect, HttpSettings, ServeError, Settings, serve_http, serve_stdio};
 use console_tools::Toolset;
 
-use crate::app::{self, App};
+use crate::app::App;
+use crate::backend::{Ends, Prepare};
 use crate::config::read_text;
 use crate::exit::Failure;
 use crate::output;
@@ -45,26 +46,24 @@ struct Clients {
     app: App,
     /// The first is opened before anybody asks: what is wrong is said at once.
     first: Mutex<Option<Toolset>>,
-    opened: Mutex<Vec<std::sync::Weak<dyn Backend>>>,
+    opened: Mutex<Vec<Ends>>,
 }
 
 impl Clients {
     async fn open(&self) -> Result<Toolset, Failure> {
-        let backend = self.app.open().await?;
+        let mut new = self.app.open().await?;
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        opened.retain(|backend| backend.strong_count() > 0);
-        opened.push(Arc::downgrade(&backend));
+        opened.retain(Ends::is_left);
+        opened.push(new.take_ends());
         drop(opened);
-        Ok(self.app.toolset(&backend).build()?)
+        Ok(self.app.toolset(&new).build()?)
     }
 
     /// Ends the commands of whoever is still there.
     async fn stop(&self) {
         let opened =
             std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner));
-        let opened = opened.iter().filter_map(std::sync::Weak::upgrade);
-        let stops = opened.map(|backend| async move { app::stop(backend.as_ref()).await });
-        futures::future::join_all(stops).await;
+        futures::future::join_all(opened.iter().map(Ends::stop)).await;
     }
 }
 
@@ -89,9 +88,11 @@ impl Connect for Clients {
     }
 }
 
-pub(crate) async fn run(app: App, args: Args) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(mut app: App, args: Args) -> Result<ExitCode, Failure> {
     let interrupts = Interrupts::watch()?;
     let http = http(&app, args)?;
+    // A client does not wait minutes for its first answer.
+    app.wanted.prepare = Prepare::Background;
     let clients = Arc::new(Clients {
         app,
         first: Mutex::default(),

@@ -11,7 +11,7 @@ use futures::StreamExt as _;
 use permissions::Guarded;
 use tokio::io::{AsyncWriteExt as _, Stderr, Stdout};
 
-use crate::app::{self, App};
+use crate::app::App;
 use crate::approval;
 use crate::exit::{self, Failure};
 use crate::output;
@@ -39,7 +39,7 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
         true => failure,
         false => failure.code(exit::NOT_RUN),
     };
-    let backend = match interrupts.unless(app.open()).await {
+    let opened = match interrupts.unless(app.open()).await {
         Ok(opened) => opened.map_err(own)?,
         Err(code) => return Ok(ExitCode::from(code)),
     };
@@ -47,12 +47,14 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
     let command = Command::new(line(&args.command))
         .timeout(timeout)
         .hard_output_bytes(u64::MAX);
-    let guarded = Guarded::builder(Arc::clone(&backend))
-        .policy(app.policy(&backend.working_dir()))
+    let backend = Arc::clone(&opened.backend);
+    let policy = app.policy(&backend.working_dir());
+    let guarded = Guarded::builder(backend)
+        .policy(policy)
         .approver(approval::terminal())
         .build();
     let ran = interrupts.unless(follow(&guarded, command)).await;
-    app::stop(backend.as_ref()).await;
+    opened.stop().await;
     match ran {
         Ok(code) => Ok(ExitCode::from(code.map_err(own)?)),
         Err(code) => Ok(ExitCode::from(code)),

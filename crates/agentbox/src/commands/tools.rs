@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use console_tools::Definitions;
 
 use crate::app::App;
+use crate::backend::Prepare;
 use crate::exit::Failure;
 use crate::output;
 
@@ -33,9 +34,11 @@ enum Shape {
     Anthropic,
 }
 
-pub(crate) async fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
-    let backend = app.open().await?;
-    let definitions = app.toolset(&backend).build()?.definitions();
+pub(crate) async fn run(mut app: App, args: &Args) -> Result<ExitCode, Failure> {
+    // Nothing is called.
+    app.wanted.prepare = Prepare::No;
+    let opened = app.open().await?;
+    let definitions = app.toolset(&opened).build()?.definitions();
     if args.json || args.shape.is_some() {
         let shaped = match args.shape.unwrap_or(Shape::Mcp) {
             Shape::Mcp => definitions.mcp(),

@@ -4,11 +4,12 @@ mod stage;
 mod steps;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use backend_local::LocalBackend;
 
 use self::stage::Stage;
-use crate::app;
+use crate::backend::Opened;
 use crate::exit::Failure;
 use crate::signals::{self, Interrupts};
 
@@ -37,7 +38,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         .open()?;
     let mut stage = Stage::new(backend.clone(), !args.no_pause);
     let shown = interrupts.unless(steps::all(&mut stage)).await;
-    app::stop(&backend).await;
+    Opened::new(Arc::new(backend)).stop().await;
     place.close().map_err(cannot)?;
     match shown {
         Ok(shown) => shown.map(|()| ExitCode::SUCCESS),

@@ -82,6 +82,11 @@ fn rebase(table: &mut Table, directory: &Path) -> Result<(), Failure> {
     {
         *rules = place(rules, directory).to_string_lossy().into_owned();
     }
+    for kind in backend::KINDS {
+        if let Some(Value::Table(settings)) = table.get_mut(kind.name) {
+            backend::rebase(settings, kind, directory);
+        }
+    }
     let mcp = table.get_mut("mcp").and_then(Value::as_table_mut);
     if let Some(Value::String(token)) = mcp.and_then(|mcp| mcp.get_mut("token_file")) {
         *token = place(token, directory).to_string_lossy().into_owned();

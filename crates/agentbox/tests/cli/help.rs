@@ -2,7 +2,7 @@
 
 use crate::support::{Place, names};
 
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 12] = [
     "mcp",
     "mcp-config",
     "call",
@@ -10,6 +10,8 @@ const COMMANDS: [&str; 10] = [
     "run",
     "check",
     "doctor",
+    "runtimes",
+    "sandboxes",
     "tour",
     "completions",
     "man",

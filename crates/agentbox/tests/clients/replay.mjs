@@ -1,6 +1,6 @@
 // Carries the calls of the scripted conversation through the official TypeScript SDK.
 //
-//     replay.mjs AGENTBOX WORKSPACE CONFIGS
+//     replay.mjs AGENTBOX BACKEND CONFIGS
 //
 // What comes in and goes out is said in crates/console-testkit/examples/replay.rs.
 
@@ -17,7 +17,7 @@ const { Client } = await load("client/index.js");
 const { StdioClientTransport } = await load("client/stdio.js");
 const { ElicitRequestSchema } = await load("types.js");
 
-const [agentbox, workspace, configs] = process.argv.slice(2);
+const [agentbox, backend, configs] = process.argv.slice(2);
 
 // Says what the step says, and counts how often it was asked.
 const person = { answer: null, questions: 0 };
@@ -30,8 +30,10 @@ for (const file of readdirSync(configs)) {
     const decision = person.answer === "yes" ? "allow once" : "deny";
     return { action: "accept", content: { decision } };
   });
-  const args = ["mcp", "--config", join(configs, file), "--backend", `local:${workspace}`];
-  await client.connect(new StdioClientTransport({ command: agentbox, args, stderr: "inherit" }));
+  const args = ["mcp", "--config", join(configs, file), "--backend", backend];
+  // A daemon is found by a variable that the SDK does not pass on by itself.
+  const env = { ...process.env };
+  await client.connect(new StdioClientTransport({ command: agentbox, args, env, stderr: "inherit" }));
   clients.set(basename(file, ".toml"), client);
 }
 

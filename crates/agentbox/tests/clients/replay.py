@@ -1,6 +1,6 @@
 """Carries the calls of the scripted conversation through the official Python SDK.
 
-    replay.py AGENTBOX WORKSPACE CONFIGS
+    replay.py AGENTBOX BACKEND CONFIGS
 
 What comes in and goes out is said in crates/console-testkit/examples/replay.rs.
 """
@@ -8,6 +8,7 @@ What comes in and goes out is said in crates/console-testkit/examples/replay.rs.
 import asyncio
 import contextlib
 import json
+import os
 import pathlib
 import sys
 
@@ -37,13 +38,14 @@ def block(content):
 
 
 async def main():
-    agentbox, workspace, configs = sys.argv[1:4]
+    agentbox, backend, configs = sys.argv[1:4]
     person = Person()
     async with contextlib.AsyncExitStack() as stack:
         clients = {}
         for config in pathlib.Path(configs).glob("*.toml"):
-            flags = ["mcp", "--config", str(config), "--backend", f"local:{workspace}"]
-            server = StdioServerParameters(command=agentbox, args=flags)
+            flags = ["mcp", "--config", str(config), "--backend", backend]
+            # A daemon is found by a variable that the SDK does not pass on by itself.
+            server = StdioServerParameters(command=agentbox, args=flags, env=dict(os.environ))
             client = Client(server, elicitation_callback=person.elicited)
             clients[config.stem] = await stack.enter_async_context(client)
         while line := await asyncio.to_thread(sys.stdin.readline):

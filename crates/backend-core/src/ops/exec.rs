@@ -12,6 +12,7 @@ use crate::path::VPath;
 
 /// How a command's two output streams are collected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Streams {
     /// Each on its own. The order between them is not known.
     #[default]
@@ -30,6 +31,7 @@ pub enum Streams {
 /// assert!(Command::new("true").timeout(Duration::ZERO).check().is_err());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Command {
     /// The command line.
@@ -150,6 +152,7 @@ impl Command {
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum CommandStatus {
     /// By itself, with this code. A code other than zero is a result, not an
@@ -184,6 +187,7 @@ impl fmt::Display for CommandStatus {
 
 /// What a command printed: all of it, or its beginning and its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Output {
     /// The beginning.
@@ -287,6 +291,7 @@ impl OutputBuffer {
 
 /// What became of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ExecuteOutcome {
     /// How it ended.
@@ -317,6 +322,7 @@ impl ExecuteOutcome {
 
 /// One thing that happened while a command ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Event {
     /// It printed.
@@ -330,6 +336,7 @@ pub enum Event {
 
 /// Names a background shell within its sandbox, such as `bg_1`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ShellId(String);
 
 impl ShellId {
@@ -352,6 +359,7 @@ impl fmt::Display for ShellId {
 
 /// Whether a background shell still runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum ShellState {
     /// It does.
@@ -362,6 +370,7 @@ pub enum ShellState {
 
 /// A background shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ShellInfo {
     /// Its id.
@@ -388,6 +397,7 @@ impl ShellInfo {
 
 /// What a background shell printed since the last look.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ShellOutput {
     /// New standard output.
@@ -414,6 +424,7 @@ impl ShellOutput {
 
 /// What stopping a sandbox leaves.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum StopMode {
     /// Its files stay and it can be started again.
     #[default]

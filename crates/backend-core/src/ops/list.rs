@@ -1,5 +1,8 @@
 //! What `stat`, `ls` and the searches say about the things they find.
 
+#[cfg(feature = "serde")]
+mod serial;
+
 use std::time::SystemTime;
 
 use crate::error::{Error, Result};
@@ -10,6 +13,7 @@ use crate::search::Exclude;
 
 /// What stands at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum FileKind {
     /// A regular file.
@@ -28,6 +32,7 @@ pub enum FileKind {
 /// A link that leads somewhere is reported with the kind, size and time of what
 /// it leads to and [`link`](Self::link) set.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Entry {
     /// Where it is. Can be handed back to any operation as it is.
@@ -40,6 +45,7 @@ pub struct Entry {
     pub size: Option<u64>,
     /// Time of the last change to the content; only of regular files, and only
     /// where the backend knows it. Never invented.
+    #[cfg_attr(feature = "serde", serde(with = "serial"))]
     pub modified: Option<SystemTime>,
     /// Permission bits, where the backend has them.
     pub mode: Option<u32>,
@@ -118,6 +124,7 @@ impl Entry {
 
 /// How to `stat`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct StatOptions {
     /// What to do about symbolic links on the way.
@@ -135,6 +142,7 @@ impl StatOptions {
 
 /// How to `ls`.
 #[derive(Debug, Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct LsOptions {
     /// What to do about symbolic links on the way to the directory.
@@ -204,6 +212,7 @@ impl LsOptions {
 
 /// What `ls` found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Listing {
     /// Directories first, then by name in byte order; at most
@@ -228,6 +237,7 @@ impl Listing {
 /// search ends early at its maximum, only what it had met by then is counted.
 /// What a caller's [`Exclude`] hides is not counted: it must stay unseen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Skipped {
     /// Names beginning with a dot that nobody asked for.

@@ -1,5 +1,8 @@
 //! What grep found: lines that share one buffer per file.
 
+#[cfg(feature = "serde")]
+mod serial;
+
 use std::borrow::Cow;
 use std::fmt;
 
@@ -10,6 +13,7 @@ use crate::path::VPath;
 
 /// What `grep` found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct GrepResult {
     /// Files with matches, in byte order of their paths.
@@ -24,6 +28,7 @@ pub struct GrepResult {
 
 /// What a returned line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum LineKind {
     /// It matches, or is a part of a match that spans lines.
     Match,

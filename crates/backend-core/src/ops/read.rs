@@ -9,11 +9,13 @@ use crate::text::WindowRequest;
 
 /// How to `resolve`. There is nothing to choose yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ResolveOptions {}
 
 /// A range of bytes; the end may lie past the end of the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ByteRange {
     /// The first byte.
@@ -66,6 +68,7 @@ impl From<std::ops::RangeFrom<u64>> for ByteRange {
 
 /// How to `read`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ReadOptions {
     /// What to do about symbolic links.
@@ -142,6 +145,7 @@ impl ReadOptions {
 
 /// Bytes out of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct FileBytes {
     /// The bytes asked for.
@@ -159,6 +163,7 @@ impl FileBytes {
 
 /// How to `read_text`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct TextOptions {
     /// What to do about symbolic links.

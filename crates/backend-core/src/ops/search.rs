@@ -8,6 +8,7 @@ use crate::search::{Exclude, Glob, WalkOptions};
 
 /// In which order `glob` returns files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum GlobOrder {
     /// Byte order of the path.
     #[default]
@@ -24,6 +25,7 @@ pub enum GlobOrder {
 /// assert!(query.compile().is_ok());
 /// ```
 #[derive(Debug, Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct GlobQuery {
     /// The directory to search.
@@ -127,6 +129,7 @@ impl GlobQuery {
 
 /// What `glob` found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct GlobResult {
     /// Regular files only, in the order asked for.
@@ -139,6 +142,7 @@ pub struct GlobResult {
 
 /// Whether upper and lower case differ.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Case {
     /// They do.
     #[default]
@@ -157,6 +161,7 @@ pub enum Case {
 /// assert!(query.compile().is_ok());
 /// ```
 #[derive(Debug, Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct GrepQuery {
     /// The directory or file to search. A file is searched even if it is hidden

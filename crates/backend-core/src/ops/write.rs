@@ -102,6 +102,7 @@ impl<const N: usize> From<&[u8; N]> for Content {
 /// assert_eq!(hash.to_string().parse(), Ok(hash));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ContentHash([u8; 32]);
 
 impl ContentHash {
@@ -182,6 +183,7 @@ impl std::str::FromStr for ContentHash {
 /// There may be more of them one day, and a backend that does not know one must
 /// not compile rather than overwrite: match every one by name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum WriteMode {
     /// Always.
     #[default]
@@ -220,6 +222,7 @@ impl WriteMode {
 
 /// How to `write`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct WriteOptions {
     /// What to do about symbolic links.
@@ -256,6 +259,7 @@ impl WriteOptions {
 
 /// What a write did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct WriteOutcome {
     /// Whether the file is new.
@@ -284,6 +288,7 @@ impl WriteOutcome {
 
 /// How to `edit`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct EditOptions {
     /// What to do about symbolic links.
@@ -310,6 +315,7 @@ impl EditOptions {
 
 /// What an edit did.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct EditOutcome {
     /// How many places each edit replaced, in the order given.
@@ -337,6 +343,7 @@ impl EditOutcome {
 
 /// How to `create_dir`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct CreateDirOptions {
     /// What to do about symbolic links.
@@ -354,6 +361,7 @@ impl CreateDirOptions {
 
 /// How to `delete`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct DeleteOptions {
     /// What to do about symbolic links above the path. The last component is
@@ -381,6 +389,7 @@ impl DeleteOptions {
 
 /// How to `rename`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct RenameOptions {
     /// What to do about symbolic links above either path. The last components
@@ -408,6 +417,7 @@ impl RenameOptions {
 
 /// How to `copy`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct CopyOptions {
     /// What to do about symbolic links above either path. The last components

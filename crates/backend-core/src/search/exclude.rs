@@ -10,6 +10,9 @@
 //! root is kept. So what lies in a hidden directory is hidden, unless an earlier
 //! rule keeps it.
 
+#[cfg(feature = "serde")]
+mod serial;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -46,6 +49,7 @@ struct Rules {
 
 /// What to do with the paths that match a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ExcludeRule {
     /// A [`Glob`]. One without a slash matches at any depth, any other from the
@@ -57,6 +61,7 @@ pub struct ExcludeRule {
 
 /// What an [`ExcludeRule`] does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum ExcludeAction {
     /// Leave it out, and what lies beneath it.

@@ -19,6 +19,7 @@ const REPLACEMENT: &str = "\u{FFFD}";
 
 /// How the bytes of a text file spell its characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Encoding {
     /// UTF-8 without a byte-order mark; the answer for everything that carries no mark.
     Utf8,

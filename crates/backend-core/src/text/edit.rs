@@ -15,6 +15,7 @@ use crate::text::hint::candidates;
 
 /// One replacement: `old` becomes `new`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Edit {
     /// The text to replace; it has to occur, and only once unless `replace_all`.
     pub old: String,

@@ -8,6 +8,9 @@
 //! A line ends with `\n`. One `\r` directly before it belongs to the line end and is not shown; a
 //! `\r` anywhere else is content. A line end at the end of the file does not begin another line.
 
+#[cfg(feature = "serde")]
+mod serial;
+
 use std::fmt;
 
 use thiserror::Error;

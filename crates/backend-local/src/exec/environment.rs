@@ -85,10 +85,20 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Environment {
-    inherit: bool,
+    inherit: Inherit,
     allowed: Vec<OsString>,
     /// Set or removed, in the order of the calls.
     changes: Vec<(OsString, Option<OsString>)>,
+}
+
+/// Which variables of this process pass, besides those allowed by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Inherit {
+    None,
+    /// Those that do not look secret. The defaults win over them.
+    Open,
+    /// All. They win over the defaults.
+    All,
 }
 
 impl Default for Environment {
@@ -101,9 +111,19 @@ impl Environment {
     /// The variables of this process that do not look secret.
     pub fn inherit() -> Self {
         Self {
-            inherit: true,
+            inherit: Inherit::Open,
             allowed: Vec::new(),
             changes: Vec::new(),
+        }
+    }
+
+    /// All variables of this process, also those that look secret, and before the
+    /// defaults: for a program in a sandbox whose whole environment was chosen for
+    /// its commands.
+    pub fn everything() -> Self {
+        Self {
+            inherit: Inherit::All,
+            ..Self::inherit()
         }
     }
 
@@ -112,7 +132,7 @@ impl Environment {
     pub fn empty() -> Self {
         let allowed = ["PATH", "HOME", "USER", "LANG", "TZ"];
         Self {
-            inherit: false,
+            inherit: Inherit::None,
             allowed: allowed.map(OsString::from).to_vec(),
             changes: Vec::new(),
         }
@@ -167,7 +187,9 @@ impl Environment {
             .entry("PATH".into())
             .or_insert_with(|| PATH.into());
         for (name, value) in DEFAULTS {
-            variables.insert(name.into(), value.into());
+            if self.inherit != Inherit::All || !variables.contains_key(OsStr::new(name)) {
+                variables.insert(name.into(), value.into());
+            }
         }
         for (name, value) in &self.changes {
             match value {
@@ -183,7 +205,12 @@ impl Environment {
             return true;
         }
         // The directory is the command's, and so is this process's place in it.
-        self.inherit && name != "PWD" && name != "OLDPWD" && !looks_secret(name)
+        let own = name == "PWD" || name == "OLDPWD";
+        match self.inherit {
+            Inherit::None => false,
+            Inherit::Open => !own && !looks_secret(name),
+            Inherit::All => !own,
+        }
     }
 }
 
@@ -274,6 +301,15 @@ mod tests {
         let variables = inherited.resolve(host());
         assert_eq!(get(&variables, "PAGER").as_deref(), Some("cat"));
         assert_eq!(get(&variables, "OPENAI_API_KEY").as_deref(), Some("k"));
+    }
+
+    #[test]
+    fn everything_is_all_of_the_host_before_the_defaults() {
+        let variables = Environment::everything().resolve(host());
+        assert_eq!(get(&variables, "OPENAI_API_KEY").as_deref(), Some("k"));
+        assert_eq!(get(&variables, "PAGER").as_deref(), Some("less"));
+        assert_eq!(get(&variables, "GIT_PAGER").as_deref(), Some("cat"));
+        assert_eq!(get(&variables, "PWD"), None);
     }
 
     #[test]

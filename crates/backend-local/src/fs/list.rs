@@ -98,6 +98,11 @@ impl Space {
         self.open_path(path, LIST, links)
     }
 
+    /// [`open_directory`](Self::open_directory), if that takes no waiting.
+    pub(crate) fn open_directory_cached(&self, path: &VPath) -> Option<OwnedFd> {
+        self.open_cached(path, LIST, Links::Follow)
+    }
+
     /// [`stat`](Self::stat), if that takes no waiting.
     pub(crate) fn stat_cached(&self, path: &VPath, links: Links) -> Option<Entry> {
         let opened = self.open_cached(path, ENTRY, links)?;

@@ -21,7 +21,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::fs::errno;
-use crate::fs::space::{Location, Root, Space};
+use crate::fs::space::{Device, Location, Root, Space, device_of};
 
 /// How often somebody may change the tree in the middle before we give up.
 pub(crate) const ATTEMPTS: usize = 16;
@@ -136,6 +136,11 @@ impl Space {
 
     /// Opens what is in the kernel's memory already, without ever waiting.
     pub(crate) fn open_cached(&self, path: &VPath, flags: OFlags, links: Links) -> Option<OwnedFd> {
+        if let Some(device) = self.near
+            && let Some(rest) = path.strip_prefix(&self.working_dir())
+        {
+            return self.open_near(device, rest, flags, links);
+        }
         let at = self.locate(path).ok()?;
         if !self.root(at.root).ok()?.quick {
             return None;
@@ -144,6 +149,34 @@ impl Space {
         let quick = ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
         let opened = self.by_kernel(&at, at.as_str(), flags, links, quick);
         opened.ok()?.ok()
+    }
+
+    /// [`open_cached`](Self::open_cached) beneath a working directory that is a file
+    /// system of its own, if that is still what its path leads to.
+    fn open_near(
+        &self,
+        device: Device,
+        relative: &str,
+        flags: OFlags,
+        links: Links,
+    ) -> Option<OwnedFd> {
+        let home = self.working_dir();
+        let at = self.locate(&home).ok()?;
+        let quick = ResolveFlags::CACHED;
+        let opened = self.by_kernel(&at, at.as_str(), ABOVE, links, quick);
+        let home = opened.ok()?.ok()?;
+        if device_of(&home)? != device {
+            return None;
+        }
+        // Links that leave it are none of our business here.
+        let mut resolve = quick | ResolveFlags::NO_XDEV | ResolveFlags::BENEATH;
+        resolve |= ResolveFlags::NO_MAGICLINKS;
+        if links == Links::Refuse {
+            resolve |= ResolveFlags::NO_SYMLINKS;
+        }
+        let relative = if relative.is_empty() { "." } else { relative };
+        let flags = flags | OFlags::CLOEXEC;
+        rustix::fs::openat2(&home, relative, flags, Mode::empty(), resolve).ok()
     }
 
     /// Finds where `path` leads, up to the first name that does not exist.

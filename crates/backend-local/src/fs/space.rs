@@ -10,8 +10,9 @@ use std::fmt;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use backend_core::{Error, ErrorKind, Result, VPath};
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use backend_core::ops::Links;
+use backend_core::{Error, ErrorKind, Operation, Result, VPath};
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, StatxFlags};
 use rustix::io::Errno;
 
 use crate::builder::{Builder, NameSpace, Resolution};
@@ -33,6 +34,9 @@ const LOCAL_FILE_SYSTEMS: [u64; 10] = [
     0x7371_7368,
 ];
 
+/// Why a working directory is not taken with host names.
+const HOST_WORKING_DIR: &str = "a working directory can only be chosen with virtual names; with the host's names it is the root directory";
+
 /// The directories that a backend may touch, and how its paths name them.
 pub(crate) struct Space {
     /// None lies inside another.
@@ -41,8 +45,11 @@ pub(crate) struct Space {
     anchors: Vec<Anchor>,
     host_names: bool,
     working_dir: VPath,
-    /// The host's path of the working directory.
+    /// The host's path of the first directory.
     home: PathBuf,
+    /// The device of the working directory, if a file system of its own is mounted
+    /// there, as in containers, that keeps nobody waiting either.
+    pub(crate) near: Option<Device>,
     /// Whether the kernel can confine a whole path at once.
     pub(crate) kernel: bool,
     pub(crate) read_only: bool,
@@ -50,6 +57,9 @@ pub(crate) struct Space {
     pub(crate) max_file_bytes: u64,
     pub(crate) locks: Locks,
 }
+
+/// A file system, by the numbers that the kernel gives it.
+pub(crate) type Device = (u32, u32);
 
 /// A directory with all beneath it.
 pub(crate) struct Root {
@@ -150,22 +160,43 @@ impl Space {
                 });
             }
         }
-        let working_dir = match host_names {
-            true => host_path(&home)?,
-            false => VPath::root(),
+        let working_dir = match (&builder.working_dir, host_names) {
+            (None, true) => host_path(&home)?,
+            (Some(_), true) => return Err(Error::new(ErrorKind::Config, HOST_WORKING_DIR)),
+            (given, false) => given.clone().unwrap_or_default(),
         };
         let kernel = builder.resolution == Resolution::Auto && kernel_confines(&roots);
-        Ok(Self {
+        let mut space = Self {
             roots,
             anchors,
             host_names,
             working_dir,
             home,
+            near: None,
             kernel,
             read_only: builder.read_only,
             max_file_bytes: builder.max_file_bytes,
             locks: Locks::default(),
-        })
+        };
+        if builder.create_root && builder.working_dir.is_some() {
+            let made = space.make_dir(&space.working_dir, Links::Follow);
+            made.map_err(|error| error.at(Operation::CreateDir, &space.working_dir))?;
+        }
+        space.near = space.find_near();
+        Ok(space)
+    }
+
+    /// The file system of the working directory, if it is another than the root's.
+    fn find_near(&self) -> Option<Device> {
+        if self.host_names || !self.home_is_inside() {
+            return None;
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        let home = self
+            .open_path(&self.working_dir, flags, Links::Follow)
+            .ok()?;
+        let (near, root) = (device_of(&home)?, device_of(&self.roots.first()?.handle)?);
+        (near != root && keeps_nobody_waiting(&home)).then_some(near)
     }
 
     /// Where relative paths start.
@@ -173,8 +204,8 @@ impl Space {
         self.working_dir.clone()
     }
 
-    /// The host's paths of the directories that this space is made of, the
-    /// working directory first.
+    /// The host's paths of the directories that this space is made of, the root
+    /// directory first.
     pub(crate) fn host_directories(&self) -> Vec<&Path> {
         let roots = self.roots.iter().map(|root| root.host.as_path());
         let others = roots.filter(|host| *host != self.home);
@@ -183,7 +214,10 @@ impl Space {
 
     /// Whether the working directory lies in another directory of the space.
     pub(crate) fn home_is_inside(&self) -> bool {
-        self.roots.iter().all(|root| root.host != self.home)
+        match self.host_names {
+            true => self.roots.iter().all(|root| root.host != self.home),
+            false => !self.working_dir.is_root(),
+        }
     }
 
     /// The root of a location or of a link.
@@ -336,8 +370,7 @@ fn open_roots(directories: &[(&Path, PathBuf)], host_names: bool) -> Result<Vec<
             true => host_path(host)?.as_str().trim_end_matches('/').to_owned(),
             false => String::new(),
         };
-        let quick = rustix::fs::fstatfs(&handle)
-            .is_ok_and(|found| LOCAL_FILE_SYSTEMS.contains(&(found.f_type as u64)));
+        let quick = keeps_nobody_waiting(&handle);
         let everything = host.parent().is_none();
         roots.push(Root {
             handle,
@@ -348,6 +381,18 @@ fn open_roots(directories: &[(&Path, PathBuf)], host_names: bool) -> Result<Vec<
         });
     }
     Ok(roots)
+}
+
+fn keeps_nobody_waiting(directory: &OwnedFd) -> bool {
+    rustix::fs::fstatfs(directory)
+        .is_ok_and(|found| LOCAL_FILE_SYSTEMS.contains(&(found.f_type as u64)))
+}
+
+/// The file system of a directory, as far as that is known without asking it.
+pub(crate) fn device_of(directory: &OwnedFd) -> Option<Device> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    let found = rustix::fs::statx(directory, "", flags, StatxFlags::TYPE).ok()?;
+    Some((found.stx_dev_major, found.stx_dev_minor))
 }
 
 /// The root that holds a directory, and where.
@@ -393,4 +438,41 @@ fn kernel_confines(roots: &[Root]) -> bool {
         let confined = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         rustix::fs::openat2(&root.handle, ".", flags, Mode::empty(), confined).is_ok()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::LocalBackend;
+
+    use super::*;
+
+    /// Whether what is in memory is answered at once, in a file system that is
+    /// mounted on the working directory.
+    #[test]
+    fn a_mounted_working_directory_is_near() {
+        let shared = Path::new("/dev/shm");
+        let is_mounted = device_of(&open(shared)) != device_of(&open(Path::new("/")));
+        let Some(file) = tempfile::NamedTempFile::new_in(shared)
+            .ok()
+            .filter(|_| is_mounted)
+        else {
+            return;
+        };
+        let path = VPath::parse(file.path().to_str().unwrap()).unwrap();
+        let opened = |working_dir: &str| {
+            let working_dir = VPath::parse(working_dir).unwrap();
+            let builder = LocalBackend::builder("/").working_dir(working_dir);
+            let space = Space::open(&builder).unwrap();
+            // Memory may be short, but not time and again.
+            let mut tries = 0..100;
+            let open = |_| space.open_cached(&path, OFlags::RDONLY, Links::Refuse);
+            space.kernel.then(|| tries.find_map(open).is_some())
+        };
+        assert_ne!(opened("/dev/shm"), Some(false));
+        assert_ne!(opened("/"), Some(true));
+    }
+
+    fn open(path: &Path) -> OwnedFd {
+        rustix::fs::open(path, OFlags::PATH, Mode::empty()).unwrap()
+    }
 }

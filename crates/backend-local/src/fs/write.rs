@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use backend_core::derived::edit_bytes;
 use backend_core::limits::{EDIT_ATTEMPTS, EDIT_BYTES};
 use backend_core::ops::{
-    ContentHash, ContentHasher, CreateDirOptions, EditOptions, EditOutcome, WriteMode,
+    ContentHash, ContentHasher, CreateDirOptions, EditOptions, EditOutcome, Links, WriteMode,
     WriteOptions, WriteOutcome,
 };
 use backend_core::{Edit, Error, ErrorKind, Result, VPath};
@@ -179,7 +179,12 @@ impl Space {
     /// [`Backend::create_dir`](backend_core::Backend::create_dir).
     pub(crate) fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
         self.writable()?;
-        let spot = self.spot(path, options.links, Last::Follow)?;
+        self.make_dir(path, options.links)
+    }
+
+    /// [`create_dir`](Self::create_dir), also if nothing may be changed later.
+    pub(crate) fn make_dir(&self, path: &VPath, links: Links) -> Result<()> {
+        let spot = self.spot(path, links, Last::Follow)?;
         match (&spot.name, &spot.found) {
             (_, Some(found)) if is_directory(found) => Ok(()),
             (_, Some(_)) => Err(not_replaced()),

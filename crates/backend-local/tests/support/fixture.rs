@@ -1,4 +1,4 @@
-//! A local backend on a directory of its own, and a hand behind it.
+//! A backend on a directory of its own, and a hand behind it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -12,14 +12,13 @@ use std::time::SystemTime;
 
 use async_trait::async_trait;
 use backend_core::{Backend, VPath};
-use backend_local::{Builder, Commands, LocalBackend, NameSpace, Resolution, Supervisor};
 use backend_testkit::{CaseResult, Failure, Fixture, Need};
 use rustix::fs::{CWD, Mode};
 
 /// A backend on a temporary directory, and a directory outside it.
-pub(crate) struct LocalFixture {
-    backend: LocalBackend,
-    read_only: LocalBackend,
+pub(crate) struct DiskFixture {
+    backend: Arc<dyn Backend>,
+    read_only: Arc<dyn Backend>,
     /// Whether paths are those of the host.
     host_names: bool,
     /// The directory without links in its path.
@@ -30,33 +29,20 @@ pub(crate) struct LocalFixture {
     _directory: tempfile::TempDir,
 }
 
-impl LocalFixture {
-    pub(crate) fn new(names: NameSpace, resolution: Resolution) -> Self {
-        let program = env!("CARGO_BIN_EXE_agentbox-supervisor");
-        let supervisor = Supervisor::Program(program.into());
-        let commands = Commands::default().supervisor(supervisor);
-        Self::with(names, resolution, |builder| {
-            builder.enable_execute(true).commands(commands)
-        })
-    }
-
-    /// A fixture whose backend is opened with further options.
-    pub(crate) fn with(
-        names: NameSpace,
-        resolution: Resolution,
-        options: impl FnOnce(Builder) -> Builder,
+impl DiskFixture {
+    /// A fixture for what `open` makes of the directory: a backend, and one that
+    /// may change nothing.
+    pub(crate) fn new(
+        host_names: bool,
+        open: impl FnOnce(&Path) -> (Arc<dyn Backend>, Arc<dyn Backend>),
     ) -> Self {
-        let directory = tempfile::Builder::new().prefix("local").tempdir().unwrap();
+        let directory = tempfile::Builder::new().prefix("disk").tempdir().unwrap();
         let place = directory.path().canonicalize().unwrap();
         let (root, outside) = (place.join("root"), place.join("outside"));
         std::fs::create_dir(&root).unwrap();
-        let host_names = names != NameSpace::Virtual;
-        let builder = LocalBackend::builder(&root)
-            .names(names)
-            .resolution(resolution);
-        let read_only = builder.clone().read_only(true).open().unwrap();
+        let (backend, read_only) = open(&root);
         Self {
-            backend: options(builder).open().unwrap(),
+            backend,
             read_only,
             host_names,
             root,
@@ -93,9 +79,9 @@ fn snapshot(directory: &Path) -> io::Result<BTreeMap<PathBuf, String>> {
 }
 
 #[async_trait]
-impl Fixture for LocalFixture {
+impl Fixture for DiskFixture {
     fn backend(&self) -> Arc<dyn Backend> {
-        Arc::new(self.backend.clone())
+        Arc::clone(&self.backend)
     }
 
     fn provides(&self, _: Need) -> bool {
@@ -103,7 +89,7 @@ impl Fixture for LocalFixture {
     }
 
     fn read_only(&self) -> Option<Arc<dyn Backend>> {
-        Some(Arc::new(self.read_only.clone()))
+        Some(Arc::clone(&self.read_only))
     }
 
     fn link_text(&self, path: &VPath) -> String {

@@ -1,13 +1,14 @@
 //! [`Guarded`] as a backend: every method, none forgotten.
 
 use async_trait::async_trait;
+use backend_core::derived::refuse_working_dir;
 use backend_core::ops::{
     Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry,
     FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, LsOptions, ReadOptions,
     RenameOptions, ResolveOptions, StatOptions, TextOptions, WriteOptions, WriteOutcome,
 };
 use backend_core::text::TextWindow;
-use backend_core::{Backend, BackendInfo, Edit, Result, Sandbox, VPath};
+use backend_core::{Backend, BackendInfo, Edit, Error, Operation, Result, Sandbox, VPath};
 
 use super::Guarded;
 
@@ -69,10 +70,12 @@ impl<B: Backend> Backend for Guarded<B> {
     }
 
     async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
+        self.keep_working_dir(Operation::Delete, path)?;
         self.delete_judged(path, options).await
     }
 
     async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
+        self.keep_working_dir(Operation::Rename, from)?;
         self.rename_judged(from, to, options).await
     }
 
@@ -86,5 +89,16 @@ impl<B: Backend> Backend for Guarded<B> {
 
     async fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
         self.grep_judged(query).await
+    }
+}
+
+impl<B: Backend> Guarded<B> {
+    /// What no backend does is no question for a policy.
+    fn keep_working_dir(&self, operation: Operation, path: &VPath) -> Result<()> {
+        refuse_working_dir(path, &self.working_dir()).map_err(Error::context(
+            self.info().name,
+            operation,
+            path,
+        ))
     }
 }

@@ -1,22 +1,14 @@
-//! What is around: container engines, clusters, and what clients are made of.
+//! What is around: clusters, and what clients are made of.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::UnixStream;
 
 use super::Finding;
 
-/// How long an engine may take to say that it is there.
-const PATIENCE: Duration = Duration::from_secs(2);
-
 const NOT_YET: &str = "this version has no backend for it";
 
-pub(super) async fn findings() -> Vec<Finding> {
+pub(super) fn findings() -> Vec<Finding> {
     vec![
-        docker().await,
         kubernetes(),
         program("python3", "MCP clients in Python"),
         program("node", "MCP clients in JavaScript"),
@@ -29,50 +21,6 @@ pub(super) async fn findings() -> Vec<Finding> {
 )]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
-}
-
-async fn docker() -> Finding {
-    let finding = Finding::new("docker", "containers");
-    let host = variable("DOCKER_HOST");
-    let socket = match host.as_deref() {
-        None => "/var/run/docker.sock",
-        Some(host) => match host.strip_prefix("unix://") {
-            Some(socket) => socket,
-            None => {
-                return finding.missing(
-                    format!("DOCKER_HOST is {host}, which is not looked at"),
-                    "set DOCKER_HOST to unix:///path/of/docker.sock",
-                );
-            }
-        },
-    };
-    let answer = tokio::time::timeout(PATIENCE, ping(socket)).await;
-    match answer {
-        Ok(Ok(true)) => finding.ok(format!("answers at {socket}; {NOT_YET}")),
-        Ok(Ok(false)) => finding.missing(
-            format!("{socket} answers, but not like Docker"),
-            "look at docker version",
-        ),
-        Ok(Err(error)) => finding.missing(
-            format!("{socket}: {error}"),
-            "install and start Docker, and let your user reach its socket",
-        ),
-        Err(_) => finding.missing(format!("{socket} does not answer"), "restart Docker"),
-    }
-}
-
-/// Whether Docker listens there.
-async fn ping(socket: &str) -> std::io::Result<bool> {
-    let mut stream = UnixStream::connect(socket).await?;
-    let request = b"GET /_ping HTTP/1.0\r\nHost: docker\r\n\r\n";
-    stream.write_all(request).await?;
-    let mut answer = Vec::new();
-    stream.take(4096).read_to_end(&mut answer).await?;
-    let answer = String::from_utf8_lossy(&answer);
-    Ok(answer
-        .lines()
-        .next()
-        .is_some_and(|line| line.contains(" 200 ")))
 }
 
 fn kubernetes() -> Finding {

@@ -131,6 +131,36 @@ impl Alternative {
         components.next().is_some()
     }
 
+    /// What is left of the components beneath the directory `path`: each of these
+    /// is a way on.
+    pub(super) fn left_beneath(&self, path: &str) -> Vec<&[Component]> {
+        let mut ways = vec![&self.components[..]];
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            let mut next = Vec::with_capacity(ways.len() + 1);
+            for way in ways {
+                let behind = match way {
+                    // `**` takes the name and stays, or stands for nothing.
+                    [Component::AnyDepth, behind @ ..] => {
+                        next.push(way);
+                        behind
+                    }
+                    way => way,
+                };
+                if let [component, behind @ ..] = behind
+                    && component.matches(name)
+                {
+                    next.push(behind);
+                }
+            }
+            // All are ends of the same components: as long is the same.
+            next.sort_unstable_by_key(|way| way.len());
+            next.dedup_by_key(|way| way.len());
+            ways = next;
+        }
+        ways.retain(|way| !way.is_empty());
+        ways
+    }
+
     /// Whether everything beneath the directory `path` matches. Certain if it
     /// says so; it looks no further than a `**` at the end.
     pub(super) fn matches_all_beneath(&self, path: &str) -> bool {

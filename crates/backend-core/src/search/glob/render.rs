@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::component::{Alternative, Component};
 use super::expand::{Class, Token};
-use super::{Compiled, Glob, common_directory};
-use crate::path::VPath;
+use super::{Compiled, Glob, GlobError, common_directory};
+use crate::limits::GLOB_ALTERNATIVES;
+use crate::path::{Quoted, VPath};
 
 impl Glob {
     /// Matches every path but the root: `/**`.
@@ -41,6 +42,45 @@ impl Glob {
             Self::from_components(vec![components], true)
         };
         self.compiled_alternatives().iter().map(from_root).collect()
+    }
+
+    /// What the pattern says in a search that starts at `start` about the paths
+    /// beneath `directory`, written as if `directory` were the root. `None` if it
+    /// matches nothing there.
+    ///
+    /// The result names no hidden entries that only the components above
+    /// `directory` name.
+    ///
+    /// ```
+    /// use backend_core::VPath;
+    /// use backend_core::search::Glob;
+    ///
+    /// let (root, notes) = (VPath::root(), VPath::parse("/notes")?);
+    /// let below = |pattern| Ok::<_, backend_core::search::GlobError>(
+    ///     Glob::new(pattern)?.below(&root, &notes)?.map(|glob| glob.to_string()));
+    /// assert_eq!(below("/n*/a/*.md")?.as_deref(), Some("/a/*.md"));
+    /// assert_eq!(below("*.md")?.as_deref(), Some("/**/*.md"));
+    /// assert_eq!(below("/src/**")?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`GlobError::TooManyAlternatives`] if that takes too many.
+    pub fn below(&self, start: &VPath, directory: &VPath) -> Result<Option<Self>, GlobError> {
+        let Some(relative) = self.relative(start, directory) else {
+            return Ok(None);
+        };
+        let mut left = Vec::new();
+        for alternative in self.compiled_alternatives() {
+            for way in alternative.left_beneath(relative) {
+                if left.len() == GLOB_ALTERNATIVES {
+                    return Err(GlobError::TooManyAlternatives(Quoted::new(self.as_str())));
+                }
+                left.push(way.to_vec());
+            }
+        }
+        Ok((!left.is_empty()).then(|| Self::from_components(left, true)))
     }
 
     /// What lies beneath the matches of this: `a` becomes `a/**`.

@@ -126,6 +126,35 @@ proptest! {
             }
         }
     }
+
+    #[test]
+    fn what_is_seen_from_below_is_the_same(
+        pattern in patterns(),
+        start in paths(),
+        between in paths(),
+        texts in prop::collection::vec(paths(), 8),
+    ) {
+        let Ok(glob) = Glob::new(&pattern) else {
+            return Ok(());
+        };
+        let start = path(&start);
+        for directory in [path(&between), path(&between).rebase(&root(), &start).unwrap()] {
+            let Ok(below) = glob.below(&start, &directory) else {
+                continue;
+            };
+            for text in &texts {
+                let beneath = path(text);
+                let whole = beneath.rebase(&root(), &directory).unwrap();
+                if beneath.is_root() {
+                    continue;
+                }
+                let seen = |glob: &Glob| glob.matches(&root(), &beneath);
+                let found = below.as_ref().is_some_and(seen);
+                prop_assert_eq!(found, glob.matches(&start, &whole), "{:?} on {}", below, whole);
+                prop_assert_eq!(below.as_ref().map(again).is_some_and(|glob| seen(&glob)), found);
+            }
+        }
+    }
 }
 
 impl Glob {

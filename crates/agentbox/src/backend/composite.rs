@@ -1,0 +1,160 @@
+//! `composite:FILE`: several backends as one tree.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use backend_composite::{Composite, Route};
+use backend_core::{Quoted, VPath};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use serde::Deserialize;
+use toml::Table;
+
+use super::{Argument, Kind, Opened, Wanted};
+use crate::config::read_text;
+use crate::exit::Failure;
+
+pub(super) const KIND: Kind = Kind {
+    name: "composite",
+    usage: "composite:FILE",
+    argument: Argument::File,
+    keys: &[],
+    paths: &[],
+    open,
+};
+
+/// The file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    /// What answers where no route does.
+    #[serde(default)]
+    default: Option<Part>,
+    #[serde(default)]
+    working_dir: Option<String>,
+    /// Backends by where they show.
+    #[serde(default)]
+    routes: BTreeMap<String, Part>,
+}
+
+/// A backend of the tree.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Part {
+    Spec(String),
+    Table(PartTable),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PartTable {
+    backend: String,
+    /// The directory of the backend that shows; its working directory if nobody
+    /// says.
+    #[serde(default)]
+    directory: Option<String>,
+    /// The backend sees whole paths, from the root of the tree.
+    #[serde(default)]
+    full_paths: bool,
+    /// What is set for this backend over the table of its kind.
+    #[serde(default)]
+    settings: Table,
+}
+
+impl Part {
+    fn table(self) -> PartTable {
+        match self {
+            Self::Table(table) => table,
+            Self::Spec(backend) => PartTable {
+                backend,
+                directory: None,
+                full_paths: false,
+                settings: Table::new(),
+            },
+        }
+    }
+}
+
+impl Written {
+    fn read(file: &Path) -> Result<Self, Failure> {
+        let shown = file.display();
+        let text = read_text(file, "composite")?;
+        let wrong = |what: &str| Failure::usage(format!("{shown}: {what}; correct it there"));
+        let written: Self = toml::from_str(&text).map_err(|error: toml::de::Error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let before = text.get(..start).unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            Failure::usage(format!(
+                "{shown}:{line}: {}; correct it there",
+                error.message()
+            ))
+        })?;
+        match written.default.is_none() && written.routes.is_empty() {
+            true => Err(wrong(
+                "there is no backend in it, write default = \"BACKEND\" and [routes]",
+            )),
+            false => Ok(written),
+        }
+    }
+}
+
+fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
+    async move {
+        let file = wanted.file()?;
+        let written = Written::read(file)?;
+        let mut builder = Composite::builder();
+        if let Some(working_dir) = &written.working_dir {
+            builder = builder.working_dir(path(working_dir, file)?);
+        }
+        let default = written.default.map(|part| ("/".to_owned(), part));
+        let mut ends = Vec::new();
+        for (prefix, part) in default.into_iter().chain(written.routes) {
+            let prefix = path(&prefix, file)?;
+            let mut opened = open_part(wanted, file, &prefix, part).await?;
+            ends.push(opened.1.take_ends());
+            builder = builder.route(opened.0);
+        }
+        let composite = builder.build()?;
+        Ok(Opened::made_of(Arc::new(composite), ends))
+    }
+    .boxed()
+}
+
+async fn open_part(
+    wanted: &Wanted,
+    file: &Path,
+    prefix: &VPath,
+    part: Part,
+) -> Result<(Route, Opened), Failure> {
+    let part = part.table();
+    let directory = file.parent().unwrap_or(Path::new("/"));
+    let opened = wanted.part(&part.backend, directory, &part.settings)?;
+    let opened = opened.open().await?;
+    let route = Route::new(prefix.clone(), opened.guarded());
+    let route = match (part.directory, part.full_paths) {
+        (None, true) => route.full_paths(),
+        (None, false) => route.to_working_dir(),
+        (Some(directory), false) => route.to_directory(path(&directory, file)?),
+        (Some(_), true) => {
+            return Err(Failure::usage(format!(
+                "{}: {} has a directory and full_paths; remove one of them",
+                file.display(),
+                Quoted::new(prefix.as_str())
+            )));
+        }
+    };
+    Ok((route, opened))
+}
+
+fn path(text: &str, file: &Path) -> Result<VPath, Failure> {
+    let absolute = text.starts_with('/').then(|| VPath::parse(text));
+    match absolute {
+        Some(Ok(path)) => Ok(path),
+        _ => Err(Failure::usage(format!(
+            "{}: {} is no absolute path; write one such as /docs",
+            file.display(),
+            Quoted::new(text)
+        ))),
+    }
+}

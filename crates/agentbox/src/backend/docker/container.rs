@@ -1,0 +1,153 @@
+//! The settings as the library takes them.
+
+use std::time::Duration;
+
+use backend_docker::{Attach, Builder, Delivery, DockerSandbox, Mode, Network, Relaxation};
+use sandbox_wire::agent::AgentBinary;
+
+use super::Docker;
+use super::settings::{self, Relaxed, Settings, Volume};
+use crate::config::read_text;
+use crate::exit::Failure;
+
+/// Everything but what the container is made of.
+pub(super) fn builder(docker: &Docker) -> Result<Builder, Failure> {
+    let settings = &docker.settings;
+    let mut builder = DockerSandbox::builder()
+        .daemon(docker.daemon()?)
+        .mode(mode(settings.mode))
+        .delivery(delivery(settings.delivery))
+        .read_only_root(settings.read_only)
+        .auto_remove(!settings.keep)
+        .idle_timeout(settings.idle_timeout.map(Duration::from_secs));
+    if let Some(agent) = agent(docker)? {
+        builder = builder.agent(agent);
+    }
+    if let Some(network) = &settings.network {
+        builder = builder.network(match network.as_str() {
+            "none" => Network::None,
+            "bridge" => Network::Bridge,
+            name => Network::Named(name.to_owned()),
+        });
+    }
+    for relaxed in &settings.relax {
+        builder = builder.relax(relaxation(*relaxed));
+    }
+    if let Some(file) = &settings.seccomp {
+        builder = builder.seccomp_profile(read_text(file, "seccomp profile")?);
+    }
+    for text in &settings.volumes {
+        builder = builder.volume(volume(text)?);
+    }
+    for text in &settings.tmpfs {
+        let (target, options) = text.split_once(':').unwrap_or((text, ""));
+        builder = builder.tmpfs(target, options);
+    }
+    Ok(plain(builder, settings))
+}
+
+/// A container that is there. What it was made of cannot be changed.
+pub(super) fn attach(docker: &Docker, id: &str) -> Result<Attach, Failure> {
+    let settings = &docker.settings;
+    let mut attach = DockerSandbox::attach(id)
+        .daemon(docker.daemon()?)
+        // Whoever names a container on the command line means that one.
+        .allow_foreign(true)
+        .mode(mode(settings.mode))
+        .delivery(delivery(settings.delivery));
+    if let Some(agent) = agent(docker)? {
+        attach = attach.agent(agent);
+    }
+    if let Some(directory) = &settings.work_dir {
+        attach = attach.working_dir(directory);
+    }
+    Ok(attach)
+}
+
+/// Nobody looks for an agent that is not wanted.
+fn agent(docker: &Docker) -> Result<Option<AgentBinary>, Failure> {
+    match docker.settings.mode {
+        settings::Mode::Portable => Ok(None),
+        settings::Mode::Auto | settings::Mode::Agent => docker.agent(),
+    }
+}
+
+/// What is passed on as it is.
+fn plain(mut builder: Builder, settings: &Settings) -> Builder {
+    for (name, value) in &settings.env {
+        builder = builder.env(name, value);
+    }
+    for (key, value) in &settings.labels {
+        builder = builder.label(key, value);
+    }
+    for capability in &settings.capabilities {
+        builder = builder.add_capability(capability);
+    }
+    if let Some(directory) = &settings.work_dir {
+        builder = builder.working_dir(directory);
+    }
+    if let Some(size) = settings.memory {
+        builder = builder.memory(size.0);
+    }
+    if let Some(size) = settings.swap {
+        builder = builder.swap(size.0);
+    }
+    if let Some(cpus) = settings.cpus {
+        builder = builder.cpus(cpus);
+    }
+    if let Some(shares) = settings.cpu_shares {
+        builder = builder.cpu_shares(shares);
+    }
+    if let Some(pids) = settings.pids {
+        builder = builder.pids_limit(pids);
+    }
+    if let Some(user) = &settings.user {
+        builder = builder.user(user);
+    }
+    if let Some(runtime) = &settings.oci_runtime {
+        builder = builder.oci_runtime(runtime);
+    }
+    if let Some(name) = &settings.name {
+        builder = builder.name(name);
+    }
+    if let Some(file) = &settings.ca_bundle {
+        builder = builder.ca_bundle(file);
+    }
+    builder
+}
+
+fn volume(text: &str) -> Result<backend_docker::Volume, Failure> {
+    let read = Volume::parse(text)?;
+    let volume = match read.is_directory() {
+        true => backend_docker::Volume::host(read.source, read.target),
+        false => backend_docker::Volume::named(read.source, read.target),
+    };
+    Ok(volume.read_only(read.read_only))
+}
+
+fn mode(mode: settings::Mode) -> Mode {
+    match mode {
+        settings::Mode::Auto => Mode::Auto,
+        settings::Mode::Agent => Mode::Agent,
+        settings::Mode::Portable => Mode::Portable,
+    }
+}
+
+fn delivery(delivery: settings::Delivery) -> Delivery {
+    match delivery {
+        settings::Delivery::Auto => Delivery::Auto,
+        settings::Delivery::Bind => Delivery::Bind,
+        settings::Delivery::Upload => Delivery::Upload,
+    }
+}
+
+fn relaxation(relaxed: Relaxed) -> Relaxation {
+    match relaxed {
+        Relaxed::HostNetwork => Relaxation::HostNetwork,
+        Relaxed::HostProcesses => Relaxation::HostProcesses,
+        Relaxed::NewPrivileges => Relaxation::NewPrivileges,
+        Relaxed::UnconfinedSeccomp => Relaxation::UnconfinedSeccomp,
+        Relaxed::UnlimitedProcesses => Relaxation::UnlimitedProcesses,
+        Relaxed::UnlimitedMemory => Relaxation::UnlimitedMemory,
+    }
+}

@@ -1,0 +1,286 @@
+//! The table `[docker]`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde::de::{self, Deserializer, Visitor};
+
+use crate::exit::Failure;
+
+/// The keys of the table, in order.
+pub(super) const KEYS: &[&str] = &[
+    "address",
+    "agent",
+    "base_images",
+    "ca_bundle",
+    "capabilities",
+    "cpu_shares",
+    "cpus",
+    "delivery",
+    "env",
+    "idle_timeout",
+    "image",
+    "keep",
+    "labels",
+    "memory",
+    "mode",
+    "name",
+    "network",
+    "oci_runtime",
+    "pids",
+    "read_only",
+    "relax",
+    "runtime",
+    "runtimes",
+    "seccomp",
+    "swap",
+    "tmpfs",
+    "user",
+    "volumes",
+    "work_dir",
+];
+
+/// Those that hold paths of this machine.
+pub(super) const PATHS: &[&str] = &["agent", "ca_bundle", "runtimes", "seccomp", "volumes"];
+
+/// The table `[docker]`. What is not set is up to the library.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Settings {
+    /// Where the daemon is, if `DOCKER_HOST` does not say it.
+    pub(crate) address: Option<String>,
+    /// The agent, if it is not found by itself.
+    pub(super) agent: Option<PathBuf>,
+    /// What is used instead of the base images of runtimes.
+    pub(super) base_images: BTreeMap<String, String>,
+    /// More certificates, for builds and for what runs in containers.
+    pub(super) ca_bundle: Option<PathBuf>,
+    /// Capabilities that are not dropped.
+    pub(super) capabilities: Vec<String>,
+    pub(super) cpu_shares: Option<u32>,
+    pub(super) cpus: Option<f64>,
+    pub(super) delivery: Delivery,
+    pub(super) env: BTreeMap<String, String>,
+    /// Seconds without a call after which the container is stopped.
+    pub(super) idle_timeout: Option<u64>,
+    pub(super) image: Option<String>,
+    /// The container stays, stopped, when the program ends.
+    pub(super) keep: bool,
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) memory: Option<Size>,
+    pub(super) mode: Mode,
+    pub(super) name: Option<String>,
+    pub(super) network: Option<String>,
+    pub(super) oci_runtime: Option<String>,
+    pub(super) pids: Option<u32>,
+    pub(super) read_only: bool,
+    /// What of the hardening is given up.
+    pub(super) relax: Vec<Relaxed>,
+    pub(super) runtime: Option<String>,
+    /// A file with more runtimes.
+    pub(super) runtimes: Option<PathBuf>,
+    /// A file with a seccomp profile.
+    pub(super) seccomp: Option<PathBuf>,
+    /// Bytes beyond the memory.
+    pub(super) swap: Option<Size>,
+    /// `PATH` or `PATH:OPTIONS`.
+    pub(super) tmpfs: Vec<String>,
+    pub(super) user: Option<String>,
+    /// `SOURCE:TARGET` or `SOURCE:TARGET:ro`.
+    pub(super) volumes: Vec<String>,
+    pub(super) work_dir: Option<String>,
+}
+
+/// How calls get into the container.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Mode {
+    /// By an agent if there is one.
+    #[default]
+    Auto,
+    Agent,
+    Portable,
+}
+
+/// How the agent gets into the container.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Delivery {
+    #[default]
+    Auto,
+    Bind,
+    Upload,
+}
+
+/// A part of the hardening.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Relaxed {
+    HostNetwork,
+    HostProcesses,
+    NewPrivileges,
+    UnconfinedSeccomp,
+    UnlimitedProcesses,
+    UnlimitedMemory,
+}
+
+/// Bytes: a number, or one with `k`, `m` or `g` behind it, as Docker has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Size(pub(super) u64);
+
+impl Size {
+    fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let factor: u64 = match text.strip_prefix(digits)?.to_ascii_lowercase().as_str() {
+            "" | "b" => 1,
+            "k" | "kb" => 1 << 10,
+            "m" | "mb" => 1 << 20,
+            "g" | "gb" => 1 << 30,
+            _ => return None,
+        };
+        let number: u64 = digits.trim_end().parse().ok()?;
+        number.checked_mul(factor).map(Self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bytes;
+
+        impl Visitor<'_> for Bytes {
+            type Value = Size;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("bytes as a number, or such as \"512m\"")
+            }
+
+            fn visit_i64<E: de::Error>(self, bytes: i64) -> Result<Size, E> {
+                let bytes = u64::try_from(bytes);
+                bytes
+                    .map(Size)
+                    .map_err(|_| E::custom("bytes are not negative"))
+            }
+
+            fn visit_u64<E: de::Error>(self, bytes: u64) -> Result<Size, E> {
+                Ok(Size(bytes))
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Size, E> {
+                Size::parse(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+            }
+        }
+
+        deserializer.deserialize_any(Bytes)
+    }
+}
+
+/// A directory or a volume that a container sees.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Volume<'a> {
+    pub(super) source: &'a str,
+    pub(super) target: &'a str,
+    pub(super) read_only: bool,
+}
+
+impl<'a> Volume<'a> {
+    /// Reads `SOURCE:TARGET[:ro|rw]`.
+    pub(super) fn parse(text: &'a str) -> Result<Self, Failure> {
+        let mut parts = text.split(':');
+        let read = match (parts.next(), parts.next(), parts.next(), parts.next()) {
+            (Some(source), Some(target), None | Some("rw"), None) => Some((source, target, false)),
+            (Some(source), Some(target), Some("ro"), None) => Some((source, target, true)),
+            _ => None,
+        };
+        let read = read.filter(|(source, target, _)| !source.is_empty() && !target.is_empty());
+        let (source, target, read_only) = read.ok_or_else(|| {
+            Failure::usage(format!(
+                "{text:?} is no volume; write SOURCE:TARGET or SOURCE:TARGET:ro in volumes of [docker]"
+            ))
+        })?;
+        Ok(Self {
+            source,
+            target,
+            read_only,
+        })
+    }
+
+    /// Whether the source is a directory of this machine, and not the name of a
+    /// volume.
+    pub(super) fn is_directory(&self) -> bool {
+        self.source.contains('/')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_read_and_no_other() {
+        let table = r#"
+            address = "unix:///run/docker.sock"
+            agent = "/usr/lib/sandbox-agent"
+            base_images = { "python:3.12-slim" = "mirror.example/python:3.12" }
+            ca_bundle = "/etc/ca.pem"
+            capabilities = ["NET_RAW"]
+            cpu_shares = 512
+            cpus = 1.5
+            delivery = "upload"
+            env = { A = "1" }
+            idle_timeout = 600
+            image = "python:3.12"
+            keep = true
+            labels = { team = "x" }
+            memory = "512m"
+            mode = "portable"
+            name = "box"
+            network = "bridge"
+            oci_runtime = "runsc"
+            pids = 100
+            read_only = true
+            relax = ["host-network"]
+            runtime = "python-minimal"
+            runtimes = "runtimes.toml"
+            seccomp = "profile.json"
+            swap = 1073741824
+            tmpfs = ["/tmp:size=64m"]
+            user = "1000:1000"
+            volumes = ["./data:/data:ro"]
+            work_dir = "/workspace"
+        "#;
+        let settings: Settings = toml::from_str(table).unwrap();
+        assert_eq!(settings.memory, Some(Size(512 << 20)));
+        assert_eq!(settings.swap, Some(Size(1 << 30)));
+        let table: toml::Table = toml::from_str(table).unwrap();
+        assert!(table.keys().eq(KEYS), "{table}");
+        assert!(toml::from_str::<Settings>("privileged = true").is_err());
+    }
+
+    #[test]
+    fn sizes_are_numbers_with_a_unit() {
+        assert_eq!(Size::parse("1"), Some(Size(1)));
+        assert_eq!(Size::parse("64 KB"), Some(Size(64 << 10)));
+        assert_eq!(Size::parse("2G"), Some(Size(2 << 30)));
+        for bad in ["", "m", "-1", "1.5g", "1t", "20000000000g", "1 2m"] {
+            assert_eq!(Size::parse(bad), None, "{bad}");
+        }
+        assert!(toml::from_str::<Settings>("memory = -1").is_err());
+    }
+
+    #[test]
+    fn volumes_are_two_places() {
+        let read = |text| {
+            let volume = Volume::parse(text).unwrap();
+            (volume.is_directory(), volume.target, volume.read_only)
+        };
+        assert_eq!(read("/a:/b"), (true, "/b", false));
+        assert_eq!(read("cache:/b:ro"), (false, "/b", true));
+        assert_eq!(read("cache:/b:rw"), (false, "/b", false));
+        for bad in ["/a", ":/b", "/a:", "/a:/b:rwx", "/a:/b:ro:z"] {
+            assert!(Volume::parse(bad).unwrap_err().is_usage(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! `mounts:FILE`: named directories of this machine, and what may be done in each.
+
+use std::sync::Arc;
+
+use backend_core::Backend;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use mounts::Opener;
+
+use super::{Argument, Kind, Opened, Wanted};
+use crate::exit::Failure;
+
+pub(super) const KIND: Kind = Kind {
+    name: "mounts",
+    usage: "mounts:FILE",
+    argument: Argument::File,
+    keys: &[],
+    paths: &[],
+    open,
+};
+
+fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
+    async move {
+        let tree = Opener::from_file(wanted.file()?)?.open()?;
+        let files: Arc<dyn Backend> = Arc::new(tree.unguarded().clone());
+        let guarded: Arc<dyn Backend> = Arc::new(tree.guard().build());
+        Ok(Opened::of_mounts(files, tree.config(), guarded))
+    }
+    .boxed()
+}

@@ -1,0 +1,141 @@
+//! What containers need: a daemon, the agent that is carried into them, and that
+//! nothing of earlier runs is in the way.
+
+use std::time::Duration;
+
+use backend_docker::{Daemon, DaemonInfo};
+
+use super::Finding;
+use crate::backend::{Docker, Tables};
+use crate::exit::Failure;
+
+/// How long a daemon may take to say what it is.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// From these versions on, runc keeps a container from writing to the host through
+/// masked paths (CVE-2025-31133 and two more of its kind).
+const MENDED: [[u32; 3]; 2] = [[1, 2, 8], [1, 3, 3]];
+
+pub(super) async fn findings(tables: &Tables) -> Vec<Finding> {
+    let docker = Docker::configured(tables);
+    let mut findings = Vec::new();
+    let daemon = docker.as_ref().map_err(Failure::to_string);
+    let daemon = daemon.and_then(|docker| docker.daemon().map_err(|error| error.to_string()));
+    match daemon {
+        Ok(daemon) => findings.extend(of_daemon(&daemon).await),
+        Err(error) => findings.push(no_daemon(error)),
+    }
+    if let Ok(docker) = &docker {
+        findings.push(agent(docker));
+    }
+    findings
+}
+
+fn docker() -> Finding {
+    Finding::new("docker", "containers")
+}
+
+fn no_daemon(error: String) -> Finding {
+    docker().missing(
+        error,
+        "install and start Docker, let your user reach its socket, or set DOCKER_HOST",
+    )
+}
+
+async fn of_daemon(daemon: &Daemon) -> Vec<Finding> {
+    let asked = tokio::time::timeout(PATIENCE, daemon.info()).await;
+    let info = match asked {
+        Ok(Ok(info)) => info,
+        Ok(Err(error)) => return vec![no_daemon(error.chain().to_string())],
+        Err(_) => {
+            let found = format!("{} does not answer", daemon.address());
+            return vec![docker().missing(found, "restart Docker")];
+        }
+    };
+    let DaemonInfo {
+        version,
+        api,
+        cgroup,
+        storage,
+        ..
+    } = &info;
+    let found = format!(
+        "version {version} (API {api}, cgroup v{cgroup}, {storage}) at {}",
+        daemon.address()
+    );
+    vec![docker().ok(found), runc(&info), leftovers(daemon).await]
+}
+
+fn runc(info: &DaemonInfo) -> Finding {
+    let finding = Finding::new("runc", "keeps containers apart from this machine");
+    let version = info.runc.as_str();
+    match is_mended(version) {
+        Some(true) => finding.ok(format!("version {version}")),
+        Some(false) => finding.doubtful(
+            format!("version {version} can be left by what runs in a container (CVE-2025-31133)"),
+            "install runc 1.2.8, 1.3.3 or newer, unless your distribution has mended this one",
+        ),
+        None => finding.doubtful(
+            "its version is not told",
+            "see that it is 1.2.8, 1.3.3 or newer: docker version",
+        ),
+    }
+}
+
+/// Whether what is known to let containers out is mended in a version.
+fn is_mended(version: &str) -> Option<bool> {
+    let mut numbers = version.split(|c: char| !c.is_ascii_digit());
+    let mut next = || numbers.next()?.parse().ok();
+    let version: [u32; 3] = [next()?, next()?, next().unwrap_or(0)];
+    let [old, new] = MENDED;
+    Some(match version < [1, 3, 0] {
+        true => version >= old,
+        false => version >= new,
+    })
+}
+
+async fn leftovers(daemon: &Daemon) -> Finding {
+    let finding = Finding::new("leftovers", "containers of programs that crashed");
+    match backend_docker::leftovers(daemon).await {
+        Ok(found) if found.is_empty() => finding.ok("there are none"),
+        Ok(found) => finding.doubtful(
+            format!("there are {}", found.len()),
+            "remove them with agentbox sandboxes reap; the next container that is started does so too",
+        ),
+        Err(error) => finding.doubtful(error.chain().to_string(), "look at docker ps --all"),
+    }
+}
+
+fn agent(docker: &Docker) -> Finding {
+    let finding = Finding::new("sandbox-agent", "fast calls into containers");
+    let fix = "put sandbox-agent beside agentbox or into PATH, or name it with SANDBOX_AGENT; \
+               without it calls take longer";
+    match docker.agent() {
+        Ok(Some(agent)) => finding.ok(format!("{} ({})", agent.path().display(), agent.arch())),
+        Ok(None) => finding.missing("is not found", fix),
+        Err(failure) => finding.missing(failure.to_string(), fix),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_mended;
+
+    #[test]
+    fn versions_of_runc_are_told_apart() {
+        for (version, mended) in [
+            ("1.1.5+ds1", Some(false)),
+            ("1.2.7", Some(false)),
+            ("1.2.8", Some(true)),
+            ("1.2.8-rc.1", Some(true)),
+            ("1.3.2", Some(false)),
+            ("1.3.3", Some(true)),
+            ("1.4.0", Some(true)),
+            ("2.0", Some(true)),
+            ("", None),
+            ("unknown", None),
+        ] {
+            assert_eq!(is_mended(version), mended, "{version}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! `agentbox runtimes`: what containers can be made of.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use backend_docker::{Runtime, image};
+use clap::Subcommand;
+
+use crate::app::App;
+use crate::backend::Docker;
+use crate::exit::{self, Failure};
+use crate::output;
+use crate::progress;
+use crate::signals::Interrupts;
+
+/// Options of `runtimes`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Lists the runtimes: those of this program, and those of the file that
+    /// docker.runtimes names.
+    List {
+        /// Prints them as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Shows what is in a runtime.
+    Show {
+        /// The runtime's name.
+        name: String,
+        /// Prints the Dockerfile that it is built from.
+        #[arg(long)]
+        dockerfile: bool,
+    },
+    /// Builds a runtime's image unless it is there, and prints its name.
+    Build {
+        /// The runtime's name.
+        name: String,
+    },
+}
+
+pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
+    let docker = Docker::configured(&app.config.backends)?;
+    let runtimes = docker.runtimes()?;
+    match args.command {
+        Action::List { json: true } => {
+            let all: Vec<Runtime> = runtimes.iter().collect();
+            output::print_json(&all)?;
+        }
+        Action::List { json: false } => output::print(&listed(runtimes.iter()))?,
+        Action::Show { name, dockerfile } => {
+            let runtime = runtimes.get(&name)?;
+            let text = match dockerfile {
+                true => built_from(&runtime)?,
+                false => shown(&runtime)?,
+            };
+            output::print(&text)?;
+        }
+        Action::Build { name } => {
+            let runtime = runtimes.get(&name)?;
+            let interrupts = Interrupts::watch()?;
+            let options = docker.build_options()?;
+            let build = progress::build(docker.daemon()?, runtime, options);
+            match interrupts.unless(build).await {
+                Ok(image) => output::print(&image?)?,
+                Err(code) => return Ok(ExitCode::from(code)),
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn listed(runtimes: impl Iterator<Item = Runtime>) -> String {
+    let all: Vec<Runtime> = runtimes.collect();
+    let width = all.iter().map(|runtime| runtime.name.len()).max();
+    let width = width.unwrap_or_default();
+    let bold = anstyle::Style::new().bold();
+    let mut text = String::new();
+    for Runtime {
+        name, description, ..
+    } in &all
+    {
+        let _ = writeln!(text, "{bold}{name:width$}{bold:#}  {description}");
+    }
+    text
+}
+
+fn built_from(runtime: &Runtime) -> Result<String, Failure> {
+    let text = image::dockerfile(runtime, image::Builder::Auto)?;
+    text.ok_or_else(|| {
+        Failure::new(
+            exit::FIXABLE,
+            format!(
+                "{} is the image {} as it is; nothing is built for it",
+                runtime.name,
+                runtime.image.as_deref().unwrap_or_default()
+            ),
+        )
+    })
+}
+
+/// A runtime as the file of runtimes has it.
+fn shown(runtime: &Runtime) -> Result<String, Failure> {
+    let cannot = |error: toml::ser::Error| Failure::environment(format!("no TOML: {error}"));
+    let mut table = toml::Table::try_from(runtime).map_err(cannot)?;
+    table.remove("name");
+    let named = toml::Table::from_iter([(runtime.name.clone(), table.into())]);
+    let all = toml::Table::from_iter([("runtimes".to_owned(), named.into())]);
+    toml::to_string(&all).map_err(cannot)
+}

@@ -1,0 +1,134 @@
+//! What a build tells while it runs: a bar on a terminal, lines anywhere else.
+
+use std::io::IsTerminal as _;
+use std::time::Duration;
+
+use backend_docker::image::{self, BuildEvent, BuildOptions};
+use backend_docker::{Daemon, Runtime};
+use futures::StreamExt as _;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::exit::Failure;
+use crate::output;
+
+/// How often the bar shows that something still runs.
+const TICK: Duration = Duration::from_millis(120);
+
+/// Makes sure that a runtime's image is there, tells how far it is, and returns
+/// the image's name.
+pub(crate) async fn build(
+    daemon: Daemon,
+    runtime: Runtime,
+    options: BuildOptions,
+) -> Result<String, Failure> {
+    let mut shown = Shown::new(&runtime.name);
+    let mut build = image::build(&daemon, &runtime, &options)?;
+    while let Some(event) = build.next().await {
+        match event {
+            BuildEvent::Pulling { image } => shown.pulling(&image),
+            BuildEvent::Step {
+                number,
+                total,
+                name,
+                ..
+            } => shown.step(number, total, &name),
+            BuildEvent::Log { line } => shown.line(&line),
+            _ => {}
+        }
+    }
+    let image = build.finish().await;
+    shown.end();
+    Ok(image?)
+}
+
+/// Where it is told.
+struct Shown {
+    name: String,
+    /// Made when there is something to tell.
+    bar: Option<ProgressBar>,
+    on_terminal: bool,
+}
+
+impl Shown {
+    fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            bar: None,
+            on_terminal: std::io::stderr().is_terminal(),
+        }
+    }
+
+    fn pulling(&mut self, image: &str) {
+        let image = one_line(image);
+        match self.on_terminal {
+            true => {
+                let bar = self.bar.get_or_insert_with(|| bar(&self.name));
+                bar.set_message(format!("pulling {image}"));
+            }
+            false => output::note(&format!("agentbox: pulling {image}")),
+        }
+    }
+
+    fn step(&mut self, number: u32, of: u32, what: &str) {
+        let what = one_line(what);
+        if !self.on_terminal {
+            let name = &self.name;
+            output::note(&format!(
+                "agentbox: building {name}, step {number}/{of}: {what}"
+            ));
+            return;
+        }
+        let bar = self.bar.get_or_insert_with(|| bar(&self.name));
+        bar.set_length(u64::from(of));
+        bar.set_position(u64::from(number.saturating_sub(1)));
+        bar.set_message(what);
+    }
+
+    /// What a step prints is seen for a moment, and kept nowhere.
+    fn line(&mut self, line: &str) {
+        let line = one_line(line);
+        match &self.bar {
+            Some(bar) if !line.is_empty() => bar.set_message(line),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn bar(name: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{prefix} {bar:24} {pos}/{len} {elapsed} {wide_msg}");
+    if let Ok(style) = style {
+        bar.set_style(style);
+    }
+    bar.set_prefix(format!("building {name}"));
+    bar.enable_steady_tick(TICK);
+    bar
+}
+
+/// Text of a build that cannot move a cursor and stays on its line.
+fn one_line(text: &str) -> String {
+    let text: Vec<&str> = text.split_whitespace().collect();
+    output::harmless(&text.join(" ")).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::one_line;
+
+    #[test]
+    fn a_build_cannot_draw_on_the_terminal() {
+        assert_eq!(one_line("a\r\n\u{1b}[2J  b\n"), "a \u{fffd}[2J b");
+    }
+}

@@ -1,0 +1,84 @@
+//! What routing costs, against the figures in `docs/benchmarks.md`.
+//!
+//! `composite_read_1k` is a small read through a thousand routes;
+//! `composite_read_direct` is the same read without a composite. Their
+//! difference is what routing adds. `composite_route_1k` finds the route alone:
+//! resolving a route's own prefix asks no child.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot run should stop"
+)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use backend_composite::{Composite, Route};
+use backend_core::ops::{GlobQuery, ReadOptions, ResolveOptions};
+use backend_core::{Backend as _, BackendExt as _, VPath};
+use backend_state::StateBackend;
+use criterion::{Criterion, criterion_group, criterion_main};
+use futures::executor::block_on;
+
+fn path(text: &str) -> VPath {
+    VPath::parse(text).unwrap()
+}
+
+/// A default and a thousand routes, each to a store with one file.
+fn composite() -> Composite {
+    let mut builder = Composite::builder().default_backend(Arc::new(StateBackend::new()));
+    for number in 0..1_000 {
+        let prefix = path(&format!("/tenants/t{number:04}/files"));
+        builder = builder.route(Route::new(prefix, Arc::new(StateBackend::new())));
+    }
+    let composite = builder.build().unwrap();
+    for number in 0..1_000 {
+        let file = format!("/tenants/t{number:04}/files/notes.md");
+        block_on(composite.write_file(&file, "value = 1\n".repeat(10))).unwrap();
+    }
+    composite
+}
+
+fn route(criterion: &mut Criterion) {
+    let composite = composite();
+    let prefix = path("/tenants/t0777/files");
+    criterion.bench_function("composite_route_1k", |bencher| {
+        bencher.iter(|| block_on(composite.resolve(&prefix, ResolveOptions::default())).unwrap());
+    });
+}
+
+fn read(criterion: &mut Criterion) {
+    let composite = composite();
+    let file = path("/tenants/t0777/files/notes.md");
+    criterion.bench_function("composite_read_1k", |bencher| {
+        bencher.iter(|| block_on(composite.read(&file, ReadOptions::default())).unwrap());
+    });
+    let child = composite
+        .remove_route(&path("/tenants/t0777/files"))
+        .unwrap();
+    let file = path("/notes.md");
+    criterion.bench_function("composite_read_direct", |bencher| {
+        bencher.iter(|| block_on(child.backend().read(&file, ReadOptions::default())).unwrap());
+    });
+}
+
+fn search(criterion: &mut Criterion) {
+    let composite = composite();
+    let query = GlobQuery::new(VPath::root(), "*.md");
+    assert_eq!(
+        block_on(composite.glob(query.clone())).unwrap().files.len(),
+        1_000
+    );
+    criterion.bench_function("composite_glob_1k", |bencher| {
+        bencher.iter(|| block_on(composite.glob(query.clone())).unwrap());
+    });
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .warm_up_time(Duration::from_millis(500))
+        .measurement_time(Duration::from_secs(3))
+        .sample_size(20);
+    targets = route, read, search
+}
+criterion_main!(benches);

@@ -1,0 +1,274 @@
+//! The [`Backend`] contract: each call goes to the child that answers for its
+//! path, and the answer comes back in the composite's names.
+
+use async_trait::async_trait;
+use backend_core::derived::refuse_working_dir;
+use backend_core::ops::{
+    Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry,
+    FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, LsOptions, ReadOptions,
+    RenameOptions, ResolveOptions, StatOptions, TextOptions, WriteOptions, WriteOutcome,
+};
+use backend_core::text::{TextWindow, WindowScanner};
+use backend_core::{
+    Backend, BackendInfo, Capabilities, Containment, Edit, Error, ErrorKind, Operation, Result,
+    Sandbox, VPath,
+};
+
+use crate::composite::Composite;
+use crate::failure::NAME;
+use crate::table::Table;
+
+/// What `map_err` says of a call that fails here and not in a child.
+pub(crate) fn failed(operation: Operation, path: &VPath) -> impl FnOnce(Error) -> Error {
+    Error::context(NAME, operation, path)
+}
+
+/// As [`failed`], for a call that is made of others, which the error may be
+/// about.
+fn made_of_others(operation: Operation, path: &VPath) -> impl FnOnce(Error) -> Error {
+    move |error| match error.operation() {
+        Some(told) if told == operation => error.on(NAME),
+        _ => error.as_part_of(operation, path).on(NAME),
+    }
+}
+
+/// Refuses to delete or move what routes hang on.
+pub(crate) fn refuse_fixed(table: &Table, path: &VPath) -> Result<()> {
+    if table.find(path).is_fixed() {
+        return Err(Error::invalid_input(
+            "it is the root of a route or lies above one; name what is in it, or remove the route",
+        ));
+    }
+    Ok(())
+}
+
+/// What the children promise together. Something that can happen anywhere can
+/// happen here; something that every file has, every file has here only if all
+/// children say so.
+fn capabilities(table: &Table) -> Capabilities {
+    let of_children = || {
+        let routes = table.routes().values();
+        routes.map(|route| route.backend().info().capabilities)
+    };
+    let any = |has: fn(&Capabilities) -> bool| of_children().any(|child| has(&child));
+    let all = |has: fn(&Capabilities) -> bool| any(has) && of_children().all(|child| has(&child));
+    let mut combined = Capabilities::default();
+    combined.writable = any(|child| child.writable);
+    combined.links = any(|child| child.links);
+    combined.commands = any(|child| child.commands);
+    combined.modes = all(|child| child.modes);
+    combined.times = all(|child| child.times);
+    combined.durable = all(|child| child.durable);
+    combined
+}
+
+/// The weakest containment of the children that run commands.
+fn containment(table: &Table) -> Containment {
+    let strength = |containment: &Containment| match containment {
+        Containment::Isolated => 2,
+        Containment::Supervised => 1,
+        _ => 0,
+    };
+    let routes = table.routes().values();
+    routes
+        .map(|route| route.backend().info())
+        .filter(|info| info.capabilities.commands)
+        .map(|info| info.containment)
+        .min_by_key(strength)
+        .unwrap_or(Containment::NoCommands)
+}
+
+#[async_trait]
+impl Backend for Composite {
+    fn info(&self) -> BackendInfo {
+        let table = self.table();
+        BackendInfo::new(NAME, capabilities(&table)).containment(containment(&table))
+    }
+
+    fn working_dir(&self) -> VPath {
+        self.start_dir().clone()
+    }
+
+    fn as_sandbox(&self) -> Option<&dyn Sandbox> {
+        let table = self.table();
+        let mut routes = table.routes().values();
+        routes
+            .any(|route| route.backend().as_sandbox().is_some())
+            .then_some(self)
+    }
+
+    async fn resolve(&self, path: &VPath, options: ResolveOptions) -> Result<VPath> {
+        self.resolve_in(&self.table(), path, options).await
+    }
+
+    async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
+        self.stat_in(&self.table(), path, options).await
+    }
+
+    async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
+        self.ls_in(&self.table(), path, options).await
+    }
+
+    async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
+        let table = self.table();
+        let place = table.find(path);
+        if place.is_fixed() {
+            return Err(failed(Operation::Read, path)(Error::is_a_directory()));
+        }
+        let relay = || place.route.relay(Operation::Read, path);
+        let at = place.route.inside(path).map_err(relay())?;
+        let read = place.route.backend().read(&at, options).await;
+        self.endured(place.route, read.map_err(relay()))
+    }
+
+    async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
+        let table = self.table();
+        let place = table.find(path);
+        if place.is_fixed() {
+            let asked = WindowScanner::new(options.window()).map_err(Error::from);
+            let error = asked.err().unwrap_or_else(Error::is_a_directory);
+            return Err(failed(Operation::ReadText, path)(error));
+        }
+        let relay = || place.route.relay(Operation::ReadText, path);
+        let at = place.route.inside(path).map_err(relay())?;
+        let read = place.route.backend().read_text(&at, options).await;
+        read.map_err(relay())
+    }
+
+    async fn write(
+        &self,
+        path: &VPath,
+        content: Content,
+        options: WriteOptions,
+    ) -> Result<WriteOutcome> {
+        self.write_in(&self.table(), path, content, options).await
+    }
+
+    async fn edit(
+        &self,
+        path: &VPath,
+        edits: &[Edit],
+        options: EditOptions,
+    ) -> Result<EditOutcome> {
+        let table = self.table();
+        let place = table.find(path);
+        if place.is_fixed() {
+            return Err(failed(Operation::Edit, path)(Error::is_a_directory()));
+        }
+        let relay = || place.route.relay(Operation::Edit, path);
+        let at = place.route.inside(path).map_err(relay())?;
+        let edited = place.route.backend().edit(&at, edits, options).await;
+        edited.map_err(relay())
+    }
+
+    async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
+        self.create_dir_in(&self.table(), path, options).await
+    }
+
+    async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
+        let table = self.table();
+        let refused =
+            refuse_working_dir(path, self.start_dir()).and_then(|()| refuse_fixed(&table, path));
+        refused.map_err(failed(Operation::Delete, path))?;
+        self.delete_in(&table, path, options).await
+    }
+
+    async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
+        let moved = self.rename_in(&self.table(), from, to, options).await;
+        moved.map_err(made_of_others(Operation::Rename, from))
+    }
+
+    async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
+        let copied = self.copy_in(&self.table(), from, to, options).await;
+        copied.map_err(made_of_others(Operation::Copy, from))
+    }
+
+    async fn glob(&self, query: GlobQuery) -> Result<GlobResult> {
+        let path = query.path.clone();
+        let found = self.glob_in(&self.table(), query).await;
+        found.map_err(failed(Operation::Glob, &path))
+    }
+
+    async fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
+        let path = query.path.clone();
+        let found = self.grep_in(&self.table(), query).await;
+        found.map_err(failed(Operation::Grep, &path))
+    }
+}
+
+/// The operations that others are made of, on given routes.
+impl Composite {
+    pub(crate) async fn resolve_in(
+        &self,
+        table: &Table,
+        path: &VPath,
+        options: ResolveOptions,
+    ) -> Result<VPath> {
+        let place = table.find(path);
+        if place.is_fixed() {
+            return Ok(path.clone());
+        }
+        let relay = || place.route.relay(Operation::Resolve, path);
+        let at = place.route.inside(path).map_err(relay())?;
+        let resolved = place.route.backend().resolve(&at, options).await;
+        let resolved = resolved.map_err(relay())?;
+        // What a link leads to must have a name here that means the same place.
+        let named = place.route.outside(&resolved).ok();
+        let named = named.filter(|named| {
+            let reached = table.find(named);
+            std::sync::Arc::ptr_eq(reached.route, place.route)
+        });
+        named.ok_or_else(|| {
+            let message = "a link leads to where this route does not show; use a path without it";
+            let error = Error::new(ErrorKind::PermissionDenied, message);
+            failed(Operation::Resolve, path)(error)
+        })
+    }
+
+    pub(crate) async fn write_in(
+        &self,
+        table: &Table,
+        path: &VPath,
+        content: Content,
+        options: WriteOptions,
+    ) -> Result<WriteOutcome> {
+        let place = table.find(path);
+        if place.is_fixed() {
+            let error = options.mode.on_directory();
+            return Err(failed(Operation::Write, path)(error));
+        }
+        let relay = || place.route.relay(Operation::Write, path);
+        let at = place.route.inside(path).map_err(relay())?;
+        let written = place.route.backend().write(&at, content, options).await;
+        written.map_err(relay())
+    }
+
+    pub(crate) async fn create_dir_in(
+        &self,
+        table: &Table,
+        path: &VPath,
+        options: CreateDirOptions,
+    ) -> Result<()> {
+        let place = table.find(path);
+        if place.is_synthetic(path) {
+            return Ok(());
+        }
+        let relay = || place.route.relay(Operation::CreateDir, path);
+        let at = place.route.inside(path).map_err(relay())?;
+        let created = place.route.backend().create_dir(&at, options).await;
+        created.map_err(relay())
+    }
+
+    pub(crate) async fn delete_in(
+        &self,
+        table: &Table,
+        path: &VPath,
+        options: DeleteOptions,
+    ) -> Result<()> {
+        let place = table.find(path);
+        let relay = || place.route.relay(Operation::Delete, path);
+        let at = place.route.inside(path).map_err(relay())?;
+        let deleted = place.route.backend().delete(&at, options).await;
+        deleted.map_err(relay())
+    }
+}

@@ -1,0 +1,17 @@
+#![doc = include_str!("../README.md")]
+
+mod backend;
+mod composite;
+mod empty;
+mod failure;
+mod list;
+mod partial;
+mod route;
+mod sandbox;
+mod search;
+mod table;
+mod transfer;
+
+pub use composite::{Builder, Composite};
+pub use failure::RouteFailure;
+pub use route::Route;

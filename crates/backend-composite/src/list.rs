@@ -1,0 +1,117 @@
+//! `stat` and `ls`: what the children hold and what the routes themselves put
+//! into the tree.
+//!
+//! A route's prefix and every directory above it exist whatever the children
+//! hold. Where the child that answers there has a directory too, its entries show
+//! beside the routes; anything else that it has there is hidden, and so is what
+//! stands at a route's own name.
+
+use std::sync::Arc;
+
+use backend_core::ops::{Entry, Listing, LsOptions, Skipped, StatOptions};
+use backend_core::{Error, ErrorKind, Operation, Result, VPath};
+
+use crate::backend::failed;
+use crate::composite::Composite;
+use crate::failure::{is_about_backend, is_absent};
+use crate::route::Route;
+use crate::table::{Place, Table};
+
+impl Composite {
+    pub(crate) async fn stat_in(
+        &self,
+        table: &Table,
+        path: &VPath,
+        options: StatOptions,
+    ) -> Result<Entry> {
+        let place = table.find(path);
+        match place.route.stat(path, options).await {
+            Ok(entry) if !place.is_fixed() || (entry.is_directory() && !entry.link) => Ok(entry),
+            Ok(_) => Ok(Entry::directory(path.clone())),
+            Err(error) if place.is_fixed() && is_absent(&error) => {
+                Ok(Entry::directory(path.clone()))
+            }
+            Err(error) => Err(place.route.relay(Operation::Stat, path)(error)),
+        }
+    }
+
+    pub(crate) async fn ls_in(
+        &self,
+        table: &Table,
+        path: &VPath,
+        options: LsOptions,
+    ) -> Result<Listing> {
+        let place = table.find(path);
+        if place.has_routes_beneath() {
+            return self.merged_listing(place, path, options).await;
+        }
+        match place.route.ls(path, options.clone()).await {
+            Err(error) if place.is_fixed() && is_absent(&error) => options
+                .listing(Vec::new(), Skipped::default())
+                .map_err(failed(Operation::Ls, path)),
+            listed => {
+                let listed = listed.map_err(place.route.relay(Operation::Ls, path));
+                self.endured(place.route, listed)
+            }
+        }
+    }
+
+    /// The child's entries with those of the routes.
+    async fn merged_listing(
+        &self,
+        place: Place<'_>,
+        path: &VPath,
+        options: LsOptions,
+    ) -> Result<Listing> {
+        let all = LsOptions::default().links(options.links).limit(usize::MAX);
+        let mut listing = match place.route.ls(path, all).await {
+            Ok(listing) => listing,
+            Err(error) if is_absent(&error) => Listing::default(),
+            Err(error) => {
+                let error = place.route.relay(Operation::Ls, path)(error);
+                self.endure(place.route, error)?;
+                Listing::default()
+            }
+        };
+        let mut entries = std::mem::take(&mut listing.entries);
+        // A file lists itself, and is hidden here.
+        entries.retain(|entry| entry.path != *path && !place.has_name(entry.name()));
+        for name in place.names() {
+            let child = path.child(name).map_err(Error::from);
+            entries.push(Entry::directory(
+                child.map_err(failed(Operation::Ls, path))?,
+            ));
+        }
+        let merged = options.listing(entries, listing.skipped);
+        merged.map_err(failed(Operation::Ls, path))
+    }
+
+    /// Notes a child's failure if this call goes on after those.
+    ///
+    /// # Errors
+    ///
+    /// The failure, if it does not.
+    pub(crate) fn endure(&self, route: &Arc<Route>, error: Error) -> Result<()> {
+        match self.failures() {
+            Some(failures) if is_about_backend(error.kind()) => {
+                failures.add(route, error);
+                Ok(())
+            }
+            _ => Err(error),
+        }
+    }
+
+    /// Makes a child's failure one that a walk passes over, if this call goes on
+    /// after failures.
+    pub(crate) fn endured<T>(&self, route: &Arc<Route>, answer: Result<T>) -> Result<T> {
+        let error = match answer {
+            Err(error) if self.failures().is_some() => error,
+            answer => return answer,
+        };
+        self.endure(route, error)?;
+        Err(Error::new(
+            ErrorKind::PermissionDenied,
+            "the route does not answer; see its failure",
+        ))
+    }
+}

@@ -1,0 +1,72 @@
+//! Searches and listings that go on when a child fails.
+
+use backend_core::ops::{GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, LsOptions};
+use backend_core::{Backend as _, Result, VPath};
+
+use crate::composite::Composite;
+use crate::failure::RouteFailure;
+
+impl Composite {
+    /// As [`ls`](backend_core::Backend::ls), but a child that cannot answer is
+    /// told beside the entries of the others.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the path or the options.
+    pub async fn ls_partial(
+        &self,
+        path: &VPath,
+        options: LsOptions,
+    ) -> Result<(Listing, Vec<RouteFailure>)> {
+        let composite = self.tolerant(&self.table());
+        let listed = composite.ls(path, options).await;
+        composite.with_failures(path, listed)
+    }
+
+    /// As [`glob`](backend_core::Backend::glob), but a child that cannot answer
+    /// is told beside the files of the others.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the query.
+    pub async fn glob_partial(&self, query: GlobQuery) -> Result<(GlobResult, Vec<RouteFailure>)> {
+        let composite = self.tolerant(&self.table());
+        let path = query.path.clone();
+        let found = composite.glob(query).await;
+        composite.with_failures(&path, found)
+    }
+
+    /// As [`grep`](backend_core::Backend::grep), but a child that cannot answer
+    /// is told beside the lines of the others.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the query.
+    pub async fn grep_partial(&self, query: GrepQuery) -> Result<(GrepResult, Vec<RouteFailure>)> {
+        let composite = self.tolerant(&self.table());
+        let path = query.path.clone();
+        let found = composite.grep(query).await;
+        composite.with_failures(&path, found)
+    }
+
+    /// The answer with the failures of this call. One that made the whole call
+    /// fail leaves an empty answer.
+    fn with_failures<T: Default>(
+        &self,
+        path: &VPath,
+        answer: Result<T>,
+    ) -> Result<(T, Vec<RouteFailure>)> {
+        let take = || self.failures().map(|failures| failures.take());
+        match answer {
+            Ok(answer) => Ok((answer, take().unwrap_or_default())),
+            Err(error) => {
+                let known = take().unwrap_or_default();
+                if !known.is_empty() {
+                    return Ok((T::default(), known));
+                }
+                self.endure(self.table().find(path).route, error)?;
+                Ok((T::default(), take().unwrap_or_default()))
+            }
+        }
+    }
+}

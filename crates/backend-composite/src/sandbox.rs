@@ -1,0 +1,191 @@
+//! The [`Sandbox`] contract: a command runs in the child that answers for its
+//! directory; lifecycle calls go to every child that runs commands.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use backend_core::ops::{Command, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, StopMode};
+use backend_core::{Error, ErrorKind, EventStream, Operation, Result, Sandbox, VPath};
+use bytes::Bytes;
+use futures::StreamExt as _;
+use futures::future::join_all;
+
+use crate::composite::Composite;
+use crate::failure::NAME;
+use crate::route::Route;
+use crate::table::Table;
+
+impl Route {
+    /// What asking for a command fails with where none runs.
+    pub(crate) fn without_commands(&self, operation: Operation) -> Error {
+        let error = Error::new(
+            ErrorKind::Unsupported,
+            "this backend runs no commands; choose a directory of a route that does",
+        );
+        self.named(error.as_part_of(operation, self.prefix()).on(NAME))
+    }
+
+    fn sandbox(&self, operation: Operation) -> Result<&dyn Sandbox> {
+        let sandbox = self.backend().as_sandbox();
+        sandbox.ok_or_else(|| self.without_commands(operation))
+    }
+
+    /// The composite's name for a shell: the route, a colon, the child's name.
+    fn shell_id(&self, id: &ShellId) -> ShellId {
+        ShellId::new(format!("{}:{id}", escaped(self.prefix())))
+    }
+}
+
+/// The prefix without a colon in it, so that the first one ends it.
+fn escaped(prefix: &VPath) -> String {
+    prefix.as_str().replace('%', "%25").replace(':', "%3A")
+}
+
+/// The routes whose children run commands.
+fn sandboxes(table: &Table) -> impl Iterator<Item = &Arc<Route>> {
+    let routes = table.routes().values();
+    routes.filter(|route| route.backend().as_sandbox().is_some())
+}
+
+/// The route that a shell's name begins with, and the child's name for it.
+fn shell_route<'t>(table: &'t Table, id: &ShellId) -> Result<(&'t Arc<Route>, ShellId)> {
+    let unknown = || {
+        let message = "there is no such shell; list them to see which there are";
+        let error = Error::new(ErrorKind::NotFound, message);
+        error.during(Operation::Shell).on(NAME)
+    };
+    let (prefix, inner) = id.as_str().split_once(':').ok_or_else(unknown)?;
+    let route = sandboxes(table).find(|route| escaped(route.prefix()) == prefix);
+    Ok((route.ok_or_else(unknown)?, ShellId::new(inner)))
+}
+
+impl Composite {
+    /// The route that runs `command`, and the command in its names.
+    fn run_by<'t>(
+        &self,
+        table: &'t Table,
+        mut command: Command,
+        operation: Operation,
+    ) -> Result<(&'t Arc<Route>, VPath, Command)> {
+        let directory = command
+            .directory
+            .take()
+            .unwrap_or_else(|| self.start_dir().clone());
+        let failed = || Error::context(NAME, operation, &directory);
+        command.check().map_err(failed())?;
+        let route = table.find(&directory).route;
+        route.sandbox(operation)?;
+        command.directory = Some(route.inside(&directory).map_err(failed())?);
+        Ok((route, directory, command))
+    }
+}
+
+#[async_trait]
+impl Sandbox for Composite {
+    fn id(&self) -> String {
+        self.own_id().to_owned()
+    }
+
+    async fn start(&self) -> Result<()> {
+        let table = self.table();
+        let starts = sandboxes(&table).map(|route| async move {
+            let started = route.sandbox(Operation::Start)?.start().await;
+            started.map_err(route.relay(Operation::Start, route.prefix()))
+        });
+        join_all(starts).await.into_iter().collect()
+    }
+
+    async fn stop(&self, mode: StopMode) -> Result<()> {
+        let table = self.table();
+        let stops = sandboxes(&table).map(|route| async move {
+            let stopped = route.sandbox(Operation::Stop)?.stop(mode).await;
+            stopped.map_err(route.relay(Operation::Stop, route.prefix()))
+        });
+        join_all(stops).await.into_iter().collect()
+    }
+
+    async fn is_alive(&self) -> Result<bool> {
+        let table = self.table();
+        let looks = sandboxes(&table).map(|route| async move {
+            let alive = route.sandbox(Operation::Start)?.is_alive().await;
+            alive.map_err(route.relay(Operation::Start, route.prefix()))
+        });
+        let alive: Result<Vec<bool>> = join_all(looks).await.into_iter().collect();
+        Ok(alive?.into_iter().all(|alive| alive))
+    }
+
+    fn last_activity(&self) -> SystemTime {
+        let table = self.table();
+        let newest = sandboxes(&table)
+            .filter_map(|route| route.backend().as_sandbox())
+            .map(|sandbox| sandbox.last_activity())
+            .max();
+        newest.unwrap_or(SystemTime::UNIX_EPOCH)
+    }
+
+    async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
+        let table = self.table();
+        let (route, directory, command) = self.run_by(&table, command, Operation::Execute)?;
+        let ran = route.sandbox(Operation::Execute)?.execute(command).await;
+        ran.map_err(route.relay(Operation::Execute, &directory))
+    }
+
+    async fn stream(&self, command: Command) -> Result<EventStream> {
+        let table = self.table();
+        let (route, directory, command) = self.run_by(&table, command, Operation::Stream)?;
+        let events = route.sandbox(Operation::Stream)?.stream(command).await;
+        let events = events.map_err(route.relay(Operation::Stream, &directory))?;
+        let route = Arc::clone(route);
+        let relayed = events.map(move |event| {
+            event.map_err(|error| route.relay(Operation::Stream, &directory)(error))
+        });
+        Ok(relayed.boxed())
+    }
+
+    async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
+        let table = self.table();
+        let (route, directory, command) = self.run_by(&table, command, Operation::Shell)?;
+        let started = route.sandbox(Operation::Shell)?.shell_start(command).await;
+        let mut info = started.map_err(route.relay(Operation::Shell, &directory))?;
+        info.id = route.shell_id(&info.id);
+        Ok(info)
+    }
+
+    async fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
+        let table = self.table();
+        let (route, inner) = shell_route(&table, id)?;
+        let sandbox = route.sandbox(Operation::Shell)?;
+        let read = sandbox.shell_read(&inner, wait).await;
+        read.map_err(route.relay(Operation::Shell, route.prefix()))
+    }
+
+    async fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()> {
+        let table = self.table();
+        let (route, inner) = shell_route(&table, id)?;
+        let sandbox = route.sandbox(Operation::Shell)?;
+        let written = sandbox.shell_write(&inner, input).await;
+        written.map_err(route.relay(Operation::Shell, route.prefix()))
+    }
+
+    async fn shell_kill(&self, id: &ShellId) -> Result<bool> {
+        let table = self.table();
+        let (route, inner) = shell_route(&table, id)?;
+        let killed = route.sandbox(Operation::Shell)?.shell_kill(&inner).await;
+        killed.map_err(route.relay(Operation::Shell, route.prefix()))
+    }
+
+    async fn shell_list(&self) -> Result<Vec<ShellInfo>> {
+        let table = self.table();
+        let lists = sandboxes(&table).map(|route| async move {
+            let listed = route.sandbox(Operation::Shell)?.shell_list().await;
+            let mut shells = listed.map_err(route.relay(Operation::Shell, route.prefix()))?;
+            for shell in &mut shells {
+                shell.id = route.shell_id(&shell.id);
+            }
+            Ok(shells)
+        });
+        let lists: Result<Vec<_>> = join_all(lists).await.into_iter().collect();
+        Ok(lists?.into_iter().flatten().collect())
+    }
+}

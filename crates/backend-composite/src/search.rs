@@ -1,0 +1,226 @@
+//! `glob` and `grep` across routes.
+//!
+//! The answer is that of one backend which holds all files. A search that lies in
+//! one child is that child's own; one that spans several asks them at once and
+//! merges what they say. Where that could differ from the one backend's answer
+//! (an ignore file above a route speaks about the files in it, a pattern cannot be
+//! told in a child's names) the shared walk goes through the
+//! composite's own listings instead: slower, and right in every case.
+//! [`plan`] decides which.
+
+use std::sync::Arc;
+
+use backend_core::derived::{glob_by_walk, grep_by_read};
+use backend_core::ops::{
+    FileMatches, GlobOrder, GlobQuery, GlobResult, GrepQuery, GrepResult, Skipped,
+};
+use backend_core::search::{GlobCollector, GrepCollector};
+use backend_core::{Backend as _, Error, Operation, Result, VPath};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use futures::stream::{self, StreamExt as _};
+
+use crate::composite::Composite;
+use crate::failure::{is_about_backend, is_absent};
+use crate::table::Table;
+
+mod plan;
+
+use plan::{Part, Plan, Scope};
+
+/// Children asked at a time.
+const AT_ONCE: usize = 16;
+
+impl Composite {
+    pub(crate) async fn glob_in(&self, table: &Arc<Table>, query: GlobQuery) -> Result<GlobResult> {
+        let scope = Scope::of_glob(&query)?;
+        let this = self.steady(table);
+        let parts = match this.plan(table, &scope).await? {
+            Plan::Walk => return glob_by_walk(&this, query).await,
+            Plan::Parts(parts) => parts,
+        };
+        let asked = parts
+            .iter()
+            .map(|part| this.glob_part(part, &query).boxed());
+        let asked: Vec<_> = asked.collect();
+        let mut answers = Vec::with_capacity(parts.len());
+        for (part, answer) in parts.iter().zip(at_once(asked).await) {
+            match answer {
+                Ok(found) => answers.push(found),
+                Err(error) => this.pass_over(part, parts.len(), error)?,
+            }
+        }
+        Ok(merge_globs(answers, &query))
+    }
+
+    async fn glob_part(&self, part: &Part, query: &GlobQuery) -> Result<GlobResult> {
+        let mut query = query.clone();
+        let Some(native) = &part.native else {
+            query.path = part.start.clone();
+            return glob_by_walk(self, query).await;
+        };
+        query.path = native.start.clone();
+        query.exclude = native.exclude.clone();
+        if let Some(pattern) = &native.pattern {
+            query.pattern.clone_from(pattern);
+        }
+        let found = part.route.backend().glob(query).await;
+        let relay = part.route.relay(Operation::Glob, &part.start);
+        let mut found = part.or_empty(found).map_err(relay)?;
+        part.route.rename_entries(&mut found.files);
+        Ok(found)
+    }
+
+    pub(crate) async fn grep_in(&self, table: &Arc<Table>, query: GrepQuery) -> Result<GrepResult> {
+        let scope = Scope::of_grep(&query)?;
+        let this = self.steady(table);
+        let parts = match this.plan(table, &scope).await? {
+            Plan::Walk => return grep_by_read(&this, query).await,
+            Plan::Parts(parts) => parts,
+        };
+        let asked = parts
+            .iter()
+            .map(|part| this.grep_part(part, &query).boxed());
+        let asked: Vec<_> = asked.collect();
+        let mut answers = Vec::with_capacity(parts.len());
+        for (part, answer) in parts.iter().zip(at_once(asked).await) {
+            match answer {
+                Ok(found) => answers.push(found),
+                Err(error) => this.pass_over(part, parts.len(), error)?,
+            }
+        }
+        // A child that stopped at the maximum of bytes does not tell where its
+        // next line would have stood among the others' lines.
+        let stopped = |found: &GrepResult| found.truncated && found.matches < query.max_matches;
+        if answers.len() > 1 && answers.iter().any(stopped) {
+            return grep_by_read(&this, query).await;
+        }
+        Ok(merge_greps(answers, &query))
+    }
+
+    async fn grep_part(&self, part: &Part, query: &GrepQuery) -> Result<GrepResult> {
+        let mut query = query.clone();
+        let Some(native) = &part.native else {
+            query.path = part.start.clone();
+            return grep_by_read(self, query).await;
+        };
+        query.path = native.start.clone();
+        query.exclude = native.exclude.clone();
+        if native.pattern.is_some() {
+            query.files.clone_from(&native.pattern);
+        }
+        let found = part.route.backend().grep(query).await;
+        let relay = part.route.relay(Operation::Grep, &part.start);
+        let mut found = part.or_empty(found).map_err(relay)?;
+        if !part.route.keeps_names() {
+            let files = std::mem::take(&mut found.files);
+            found.files = files
+                .into_iter()
+                .filter_map(|file| {
+                    let path = part.route.outside(file.path()).ok()?;
+                    Some(file.with_path(path))
+                })
+                .collect();
+            found.matches = found.files.iter().map(FileMatches::matches).sum();
+        }
+        Ok(found)
+    }
+
+    /// This composite with routes that stay as they are.
+    fn steady(&self, table: &Arc<Table>) -> Self {
+        match self.failures() {
+            // It was made for this call already.
+            Some(_) => self.clone(),
+            None => self.frozen(table),
+        }
+    }
+
+    /// Goes on without a part that failed, if this call does that.
+    fn pass_over(&self, part: &Part, parts: usize, error: Error) -> Result<()> {
+        let error = match parts {
+            1 => error,
+            // Such an error names its route already.
+            _ if is_about_backend(error.kind()) => error,
+            _ => part.route.named(error),
+        };
+        self.endure(&part.route, error)
+    }
+}
+
+/// Asks a few at a time; the answers come in the order of the questions.
+async fn at_once<T>(asked: Vec<BoxFuture<'_, T>>) -> Vec<T> {
+    stream::iter(asked).buffered(AT_ONCE).collect().await
+}
+
+impl Part {
+    /// Takes a missing directory for an empty one where the routes say that
+    /// there is a directory.
+    fn or_empty<T: Default>(&self, answer: Result<T>) -> Result<T> {
+        match answer {
+            Err(error) if self.fixed && is_absent(&error) => Ok(T::default()),
+            answer => answer,
+        }
+    }
+}
+
+fn merge_globs(mut answers: Vec<GlobResult>, query: &GlobQuery) -> GlobResult {
+    if answers.len() == 1 {
+        return answers.pop().unwrap_or_default();
+    }
+    let mut skipped = Skipped::default();
+    let mut truncated = false;
+    let mut files = Vec::new();
+    for answer in answers {
+        skipped += answer.skipped;
+        truncated |= answer.truncated;
+        files.extend(answer.files);
+    }
+    if query.order == GlobOrder::Path {
+        files.sort_unstable_by(|one, two| one.path.cmp(&two.path));
+    }
+    let mut found = GlobCollector::new(query);
+    for file in files {
+        if found.add(file).is_break() {
+            break;
+        }
+    }
+    let mut found = found.finish(skipped);
+    found.truncated |= truncated;
+    found
+}
+
+fn merge_greps(mut answers: Vec<GrepResult>, query: &GrepQuery) -> GrepResult {
+    if answers.len() == 1 {
+        return answers.pop().unwrap_or_default();
+    }
+    let mut skipped = Skipped::default();
+    let mut truncated = false;
+    let mut files = Vec::new();
+    for answer in answers {
+        skipped += answer.skipped;
+        truncated |= answer.truncated;
+        files.extend(answer.files);
+    }
+    files.sort_unstable_by(|one, two| one.path().cmp(two.path()));
+    let mut found = GrepCollector::new(query);
+    for file in files {
+        if found.add(Ok(file)) {
+            break;
+        }
+    }
+    let mut found = found.finish(skipped);
+    found.truncated |= truncated;
+    found
+}
+
+/// A path as a pattern that matches only it.
+fn escaped(path: &VPath) -> String {
+    let mut pattern = String::with_capacity(path.as_str().len());
+    for c in path.as_str().chars() {
+        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | ',' | '\\' | '!') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern
+}

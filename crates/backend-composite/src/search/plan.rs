@@ -1,0 +1,389 @@
+//! Decides who answers a search: children with their own searches, or the shared
+//! walk over the composite.
+//!
+//! A child's own search is used only where its answer is the walk's:
+//!
+//! - No ignore file stands above the route, neither in the composite nor, where
+//!   the route leads to a directory of the child, in the child.
+//! - The pattern and the filter can be told in the child's names.
+//! - Above the start's own route nothing hides or ignores the routes beneath.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use backend_core::limits::IGNORE_FILE_BYTES;
+use backend_core::ops::{FileKind, GlobQuery, GrepQuery, Links, ReadOptions, StatOptions};
+use backend_core::search::{Child, Exclude, ExcludeRule, Glob, Step, Walk, WalkOptions};
+use backend_core::{Backend, Error, ErrorKind, Operation, Result, VPath};
+use bytes::Bytes;
+
+use super::escaped;
+use crate::composite::Composite;
+use crate::failure::is_absent;
+use crate::route::Route;
+use crate::table::{Place, Table};
+
+/// The names of ignore files.
+const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
+
+/// Where a search looks, a glob or a grep alike.
+pub(super) struct Scope<'q> {
+    path: &'q VPath,
+    links: Links,
+    options: WalkOptions,
+}
+
+impl<'q> Scope<'q> {
+    pub(super) fn of_glob(query: &'q GlobQuery) -> Result<Self> {
+        Ok(Self {
+            path: &query.path,
+            links: query.links,
+            options: query.compile()?,
+        })
+    }
+
+    pub(super) fn of_grep(query: &'q GrepQuery) -> Result<Self> {
+        Ok(Self {
+            path: &query.path,
+            links: query.links,
+            options: query.compile()?.0,
+        })
+    }
+
+    /// Whether anything beneath `prefix` can match the pattern.
+    fn may_match_beneath(&self, prefix: &VPath) -> bool {
+        let pattern = self.options.pattern.as_ref();
+        pattern.is_none_or(|pattern| pattern.may_match_beneath(self.path, prefix))
+    }
+
+    /// Whether the caller's pattern says the same in a walk that starts elsewhere.
+    fn means_the_same_from(&self, start: &VPath) -> bool {
+        let pattern = self.options.pattern.as_ref();
+        pattern.is_none_or(|pattern| {
+            pattern.is_absolute() || is_about_names(pattern.as_str()) || start == self.path
+        })
+    }
+
+    /// What the child of `route` is to search from `start`, unless it cannot be
+    /// told in the child's names.
+    fn native(&self, route: &Route, start: &VPath, hidden: Exclude) -> Result<Option<Native>> {
+        let moved = match self.pattern_for(route, start) {
+            Some(pattern) => pattern,
+            None => return Ok(None),
+        };
+        let Some(exclude) = moved_exclude(&self.options.exclude, route) else {
+            return Ok(None);
+        };
+        Ok(Some(Native {
+            start: route.inside(start)?,
+            pattern: moved,
+            exclude: exclude.and(&hidden),
+        }))
+    }
+
+    /// The pattern for a search of the child from `start`: `Some(None)` if it is
+    /// the caller's as it stands, `None` if there is none that says the same.
+    fn pattern_for(&self, route: &Route, start: &VPath) -> Option<Option<String>> {
+        let Some(pattern) = &self.options.pattern else {
+            return Some(None);
+        };
+        let stands = match pattern.is_absolute() {
+            true => route.keeps_names(),
+            false => start == self.path,
+        };
+        if stands || is_about_names(pattern.as_str()) {
+            return Some(None);
+        }
+        // A name with a dot asks for hidden names anywhere, and must not be lost.
+        if names_dots(pattern.as_str()) {
+            return None;
+        }
+        let below = pattern.below(self.path, route.prefix()).ok()??;
+        let text = beneath_base(route, below.as_str());
+        Glob::new(&text).ok()?;
+        Some(Some(text))
+    }
+}
+
+/// Whether a pattern says the same wherever the search starts.
+fn is_about_names(pattern: &str) -> bool {
+    let name = pattern.strip_prefix("**/").unwrap_or(pattern);
+    !name.contains('/')
+}
+
+/// Whether a name in the pattern may begin with a literal dot.
+fn names_dots(pattern: &str) -> bool {
+    let mut before = '/';
+    pattern.chars().any(|c| {
+        let begins = matches!(before, '/' | '{' | ',' | '\\');
+        before = c;
+        begins && c == '.'
+    })
+}
+
+/// An absolute pattern from the route's root, in the names of its child.
+fn beneath_base(route: &Route, pattern: &str) -> String {
+    match route.base().is_root() {
+        true => pattern.to_owned(),
+        false => format!("{}{pattern}", escaped(route.base())),
+    }
+}
+
+/// The filter in the names of a route's child, if it can be told in them.
+fn moved_exclude(exclude: &Exclude, route: &Route) -> Option<Exclude> {
+    if exclude.is_none() || route.keeps_names() {
+        return Some(exclude.clone());
+    }
+    let (root, prefix) = (VPath::root(), route.prefix());
+    let mut layers = Vec::new();
+    for layer in exclude.layers() {
+        let mut moved = Vec::with_capacity(layer.len() + 1);
+        for rule in layer {
+            let pattern = Glob::new(&rule.pattern).ok()?;
+            if let Some(below) = pattern.below(&root, prefix).ok()? {
+                let text = beneath_base(route, below.as_str());
+                moved.push(ExcludeRule::new(text, rule.action));
+            }
+        }
+        // What no rule speaks about shares the lot of its directory.
+        let alone = Exclude::from_layers(vec![layer.clone()]).ok()?;
+        if alone.hides(prefix) {
+            moved.push(ExcludeRule::hide(beneath_base(route, "/*")));
+        }
+        layers.push(moved);
+    }
+    Exclude::from_layers(layers).ok()
+}
+
+/// Who answers a search.
+pub(super) enum Plan {
+    /// The shared walk over the composite.
+    Walk,
+    /// These, whose answers are merged.
+    Parts(Vec<Part>),
+}
+
+/// The share of one route in a search.
+pub(super) struct Part {
+    pub(super) route: Arc<Route>,
+    /// Where it starts, in the composite's names.
+    pub(super) start: VPath,
+    /// Whether the start is a directory whatever the child holds.
+    pub(super) fixed: bool,
+    /// How the child searches; `None` if the shared walk does.
+    pub(super) native: Option<Native>,
+}
+
+/// A child's own search, in its names.
+pub(super) struct Native {
+    pub(super) start: VPath,
+    /// The pattern, where it is not the caller's.
+    pub(super) pattern: Option<String>,
+    /// What to leave out: what the caller wants and what other routes hide.
+    pub(super) exclude: Exclude,
+}
+
+/// What stands between the start of a search and the routes beneath it.
+#[derive(Default)]
+struct Probe {
+    /// The directories that a walk from the start enters, of those that are there
+    /// because of routes.
+    entered: BTreeSet<VPath>,
+    /// Directories with an ignore file, as far as routes lie beneath them.
+    ruled: Vec<VPath>,
+}
+
+impl Composite {
+    pub(super) async fn plan(&self, table: &Table, scope: &Scope<'_>) -> Result<Plan> {
+        let place = table.find(scope.path);
+        let beneath: Vec<_> = place.routes_beneath();
+        let hidden = hidden_by(&beneath, place.route)?;
+        let Some(native) = scope.native(place.route, scope.path, hidden)? else {
+            return Ok(Plan::Walk);
+        };
+        if !scope.options.ignored && self.is_ruled_from_above(table, place.route).await? {
+            return Ok(Plan::Walk);
+        }
+        let owner = Part {
+            route: Arc::clone(place.route),
+            start: scope.path.clone(),
+            fixed: place.is_fixed(),
+            native: Some(native),
+        };
+        if beneath.is_empty() {
+            return Ok(Plan::Parts(vec![owner]));
+        }
+        let mut parts = Vec::new();
+        if self.owner_takes_part(place, scope).await? {
+            parts.push(owner);
+        }
+        let may_match = |directory: &VPath| scope.may_match_beneath(directory);
+        let mut on_the_way = place.fixed_beneath(scope.path);
+        on_the_way.retain(may_match);
+        if on_the_way.is_empty() {
+            return Ok(Plan::Parts(parts));
+        }
+        let probe = self.probe(table, scope).await?;
+        if !on_the_way.iter().all(|path| probe.entered.contains(path)) {
+            return Ok(Plan::Walk);
+        }
+        let within = |route: &&Arc<Route>| may_match(route.prefix());
+        let beneath: Vec<_> = beneath.into_iter().filter(within).collect();
+        let parts = self.with_routes(table, scope, &probe, (&beneath, parts));
+        Ok(parts.await?.map_or(Plan::Walk, Plan::Parts))
+    }
+
+    /// The parts with the share of each route beneath the start, unless one needs a
+    /// walk from the start itself.
+    async fn with_routes(
+        &self,
+        table: &Table,
+        scope: &Scope<'_>,
+        probe: &Probe,
+        (beneath, mut parts): (&[&Arc<Route>], Vec<Part>),
+    ) -> Result<Option<Vec<Part>>> {
+        let mut walked: Option<VPath> = None;
+        for route in beneath {
+            let prefix = route.prefix();
+            // A walk covers the routes beneath its start. Those come after it.
+            if walked
+                .as_ref()
+                .is_some_and(|walked| prefix.starts_with(walked))
+            {
+                continue;
+            }
+            let is_above = |ruled: &VPath| ruled != prefix && prefix.starts_with(ruled);
+            let ruled = !scope.options.ignored
+                && (probe.ruled.iter().any(is_above) || self.is_ruled_inside(route).await?);
+            let hidden = hidden_by(&table.find(prefix).routes_beneath(), route)?;
+            let native = match ruled {
+                true => None,
+                false => scope.native(route, prefix, hidden)?,
+            };
+            if native.is_none() {
+                if !scope.means_the_same_from(prefix) {
+                    return Ok(None);
+                }
+                walked = Some(prefix.clone());
+            }
+            parts.push(Part {
+                route: Arc::clone(route),
+                start: prefix.clone(),
+                fixed: true,
+                native,
+            });
+        }
+        Ok(Some(parts))
+    }
+
+    /// Whether the child that answers for the start has a directory there.
+    async fn owner_takes_part(&self, place: Place<'_>, scope: &Scope<'_>) -> Result<bool> {
+        let options = StatOptions::default().links(scope.links);
+        match place.route.stat(scope.path, options).await {
+            Ok(entry) => Ok(entry.is_directory() && !entry.link),
+            Err(error) if is_absent(&error) => Ok(false),
+            Err(error) => {
+                let error = place.route.relay(Operation::Stat, scope.path)(error);
+                self.endure(place.route, error)?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Whether an ignore file above the route speaks about the files in it.
+    async fn is_ruled_from_above(&self, table: &Table, route: &Route) -> Result<bool> {
+        for directory in route.prefix().ancestors() {
+            for name in IGNORE_FILES {
+                if let Ok(path) = directory.child(name)
+                    && !table.find(&path).is_fixed()
+                    && self.rules(&path).await?.is_some()
+                {
+                    return Ok(true);
+                }
+            }
+        }
+        self.is_ruled_inside(route).await
+    }
+
+    /// Whether the child has an ignore file above what the route shows.
+    async fn is_ruled_inside(&self, route: &Route) -> Result<bool> {
+        for directory in route.base().ancestors() {
+            for name in IGNORE_FILES {
+                if let Ok(path) = directory.child(name)
+                    && read_rules(&**route.backend(), &path).await?.is_some()
+                {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Goes down to the routes beneath the start as a walk would, without
+    /// looking at anything else.
+    async fn probe(&self, table: &Table, scope: &Scope<'_>) -> Result<Probe> {
+        let mut probe = Probe::default();
+        let mut walk = Walk::new(scope.path.clone(), scope.options.clone());
+        loop {
+            match walk.step() {
+                Step::Done => return Ok(probe),
+                Step::File { .. } => {}
+                Step::Enter { path, .. } => {
+                    let path = path.clone();
+                    let place = table.find(&path);
+                    let names = place.names();
+                    let mut children: Vec<_> = names
+                        .map(|name| Child::new(name, FileKind::Directory, ()))
+                        .collect();
+                    if place.has_routes_beneath() {
+                        let files = IGNORE_FILES.into_iter();
+                        children.extend(files.map(|name| Child::new(name, FileKind::File, ())));
+                    }
+                    probe.entered.insert(path);
+                    walk.entered((), children);
+                }
+                Step::IgnoreFile { path, .. } => {
+                    let path = path.clone();
+                    let rules = self.rules(&path).await?;
+                    if rules.is_some() {
+                        probe.ruled.extend(path.parent());
+                    }
+                    walk.ignore_file(rules.as_deref());
+                }
+            }
+        }
+    }
+
+    /// The rules of an ignore file of the composite.
+    async fn rules(&self, path: &VPath) -> Result<Option<Bytes>> {
+        read_rules(self, path).await
+    }
+}
+
+/// The content of an ignore file, if there is one. One that cannot be read says
+/// nothing, but a walk counts it: it is there.
+async fn read_rules<B: Backend + ?Sized>(backend: &B, path: &VPath) -> Result<Option<Bytes>> {
+    let options = ReadOptions::default()
+        .links(Links::Refuse)
+        .max_bytes(IGNORE_FILE_BYTES as u64);
+    match backend.read(path, options).await {
+        Ok(read) => Ok(Some(read.data)),
+        Err(error) => match error.kind() {
+            _ if is_absent(&error) => Ok(None),
+            ErrorKind::IsADirectory => Ok(None),
+            ErrorKind::InvalidInput | ErrorKind::PermissionDenied | ErrorKind::TooLarge => {
+                Ok(Some(Bytes::new()))
+            }
+            _ => Err(error),
+        },
+    }
+}
+
+/// What a child must leave out because other routes stand there.
+fn hidden_by(beneath: &[&Arc<Route>], owner: &Route) -> Result<Exclude> {
+    let mut patterns = Vec::with_capacity(beneath.len());
+    for route in beneath {
+        patterns.push(escaped(&owner.inside(route.prefix())?));
+    }
+    Exclude::hide(patterns).map_err(Error::from)
+}

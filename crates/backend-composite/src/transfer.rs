@@ -1,0 +1,272 @@
+//! Moving and copying, within a child and from one to another.
+//!
+//! Within a child it is the child's own operation. From one child to another,
+//! files are read and written a piece at a time, directories one after the other,
+//! and a move deletes its source only when the copy is complete and durable and
+//! the source is still what was copied.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use backend_core::derived::{check_destination, refuse_into_itself, refuse_working_dir};
+use backend_core::ops::{
+    CopyOptions, CreateDirOptions, DeleteOptions, Entry, FileKind, Links, LsOptions, RenameOptions,
+    ResolveOptions, StatOptions,
+};
+use backend_core::{Error, ErrorKind, Operation, Quoted, Result, VPath};
+
+use crate::backend::refuse_fixed;
+use crate::composite::Composite;
+use crate::table::Table;
+
+mod file;
+
+/// What to copy, where to, and how.
+struct Transfer {
+    from: VPath,
+    to: VPath,
+    /// What stands at the source.
+    source: Entry,
+    overwrite: bool,
+    durable: bool,
+}
+
+impl Composite {
+    pub(crate) async fn rename_in(
+        &self,
+        table: &Table,
+        from: &VPath,
+        to: &VPath,
+        options: RenameOptions,
+    ) -> Result<()> {
+        refuse_into_itself(from, to)?;
+        refuse_working_dir(from, self.start_dir())?;
+        refuse_fixed(table, from)?;
+        let (source, target) = (table.find(from), table.find(to));
+        let same = Arc::ptr_eq(source.route.backend(), target.route.backend());
+        if same && !target.is_fixed() {
+            let (inside, outside) = (source.route.inside(from)?, target.route.inside(to)?);
+            let moved = source.route.backend().rename(&inside, &outside, options);
+            let relay = source.route.relay(Operation::Rename, from);
+            return moved.await.map_err(relay);
+        }
+        let copy = CopyOptions::default()
+            .links(options.links)
+            .overwrite(options.overwrite)
+            .recursive(true);
+        let mut transfer = self.prepare(table, from, to, copy).await?;
+        transfer.durable = true;
+        if !source.route.backend().info().capabilities.writable {
+            return Err(Error::new(
+                ErrorKind::PermissionDenied,
+                "its route cannot be written to, so it cannot leave; copy it instead",
+            ));
+        }
+        self.move_across(table, &transfer).await
+    }
+
+    pub(crate) async fn copy_in(
+        &self,
+        table: &Table,
+        from: &VPath,
+        to: &VPath,
+        options: CopyOptions,
+    ) -> Result<()> {
+        refuse_into_itself(from, to)?;
+        let (source, target) = (table.find(from), table.find(to));
+        let same = Arc::ptr_eq(source.route.backend(), target.route.backend());
+        if same && !source.is_fixed() && !target.is_fixed() {
+            let (inside, outside) = (source.route.inside(from)?, target.route.inside(to)?);
+            let copied = source.route.backend().copy(&inside, &outside, options);
+            let relay = source.route.relay(Operation::Copy, from);
+            return copied.await.map_err(relay);
+        }
+        let transfer = self.prepare(table, from, to, options).await?;
+        self.survey(table, &transfer).await?;
+        self.carry(table, &transfer).await.map(drop)
+    }
+
+    /// Checks both ends as far as that needs no look into a directory.
+    async fn prepare(
+        &self,
+        table: &Table,
+        from: &VPath,
+        to: &VPath,
+        options: CopyOptions,
+    ) -> Result<Transfer> {
+        let from = self.without_links_above(table, from, options.links).await?;
+        let source = self.look(table, &from).await?;
+        let Some(source) = source else {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "a symbolic link cannot go from one route to another; copy what it leads to",
+            ));
+        };
+        if source.is_directory() && !options.recursive {
+            return Err(Error::new(
+                ErrorKind::IsADirectory,
+                "it is a directory; ask for a recursive copy",
+            ));
+        }
+        let to = self.without_links_above(table, to, options.links).await?;
+        refuse_into_itself(&from, &to)?;
+        match Error::none_if_missing(self.look(table, &to).await)? {
+            None => {}
+            Some(None) => {
+                return Err(Error::new(
+                    ErrorKind::AlreadyExists,
+                    "a symbolic link stands at the destination; delete it or choose another path",
+                ));
+            }
+            Some(existing) => check_destination(&source, existing.as_ref(), options.overwrite)?,
+        }
+        Ok(Transfer {
+            from,
+            to,
+            source,
+            overwrite: options.overwrite,
+            durable: false,
+        })
+    }
+
+    /// The path with the links above its last name followed or refused.
+    async fn without_links_above(
+        &self,
+        table: &Table,
+        path: &VPath,
+        links: Links,
+    ) -> Result<VPath> {
+        let route = table.find(path).route;
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Ok(path.clone());
+        };
+        if !route.backend().info().capabilities.links {
+            return Ok(path.clone());
+        }
+        if links == Links::Follow {
+            let resolved = self.resolve_in(table, &parent, ResolveOptions::default());
+            return Ok(resolved.await?.child(name)?);
+        }
+        let refuse = StatOptions::default().links(Links::Refuse);
+        match self.stat_in(table, &parent, refuse).await {
+            Err(error) if error.kind() == ErrorKind::IsALink => Err(error),
+            _ => Ok(path.clone()),
+        }
+    }
+
+    /// What stands at a path without links above it; `None` if that is a link.
+    async fn look(&self, table: &Table, path: &VPath) -> Result<Option<Entry>> {
+        let refuse = StatOptions::default().links(Links::Refuse);
+        match self.stat_in(table, path, refuse).await {
+            Ok(entry) => Ok(Some(entry)),
+            Err(error) if error.kind() == ErrorKind::IsALink => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Checks that everything in the source can be copied. The number is
+    /// another one if something there has changed.
+    async fn survey(&self, table: &Table, transfer: &Transfer) -> Result<u64> {
+        let mut seen = DefaultHasher::new();
+        let mut pending = vec![transfer.source.path.clone()];
+        check_entry(&transfer.source, transfer)?;
+        if !transfer.source.is_directory() {
+            let now = self.look(table, &transfer.from).await?;
+            now.map(|entry| (entry.size, entry.modified))
+                .hash(&mut seen);
+            return Ok(seen.finish());
+        }
+        while let Some(directory) = pending.pop() {
+            for entry in self.entries(table, &directory).await? {
+                check_entry(&entry, transfer)?;
+                (entry.path.as_str(), entry.size, entry.modified).hash(&mut seen);
+                if entry.is_directory() {
+                    pending.push(entry.path);
+                }
+            }
+        }
+        Ok(seen.finish())
+    }
+
+    /// Everything in a directory that is to be copied.
+    async fn entries(&self, table: &Table, directory: &VPath) -> Result<Vec<Entry>> {
+        let all = LsOptions::default().links(Links::Refuse).limit(usize::MAX);
+        let listing = self.ls_in(table, directory, all).await?;
+        if listing.skipped.not_utf8 > 0 {
+            return Err(Error::invalid_input(format!(
+                "{} holds names that are not UTF-8, which cannot go to another route; rename them first",
+                Quoted::new(directory.as_str())
+            )));
+        }
+        Ok(listing.entries)
+    }
+
+    /// Copies. Whether a file came to stand where nothing was.
+    async fn carry(&self, table: &Table, transfer: &Transfer) -> Result<bool> {
+        if !transfer.source.is_directory() {
+            let (from, to) = (&transfer.from, &transfer.to);
+            return self.copy_file(table, from, to, transfer).await;
+        }
+        let mut pending = vec![transfer.from.clone()];
+        while let Some(directory) = pending.pop() {
+            let target = directory.rebase(&transfer.from, &transfer.to)?;
+            let create = CreateDirOptions::default().links(Links::Refuse);
+            self.create_dir_in(table, &target, create).await?;
+            for entry in self.entries(table, &directory).await? {
+                check_entry(&entry, transfer)?;
+                if entry.is_directory() {
+                    pending.push(entry.path);
+                    continue;
+                }
+                let target = entry.path.rebase(&transfer.from, &transfer.to)?;
+                self.copy_file(table, &entry.path, &target, transfer)
+                    .await?;
+            }
+        }
+        Ok(false)
+    }
+
+    /// Copies, and deletes the source if it is still what was copied.
+    async fn move_across(&self, table: &Table, transfer: &Transfer) -> Result<()> {
+        let before = self.survey(table, transfer).await?;
+        let created = self.carry(table, transfer).await?;
+        let removed = match self.survey(table, transfer).await {
+            Ok(after) if after == before => {
+                let delete = DeleteOptions::default()
+                    .links(Links::Refuse)
+                    .recursive(transfer.source.is_directory());
+                self.delete_in(table, &transfer.from, delete).await
+            }
+            Ok(_) => Err(Error::new(
+                ErrorKind::Conflict,
+                "it changed while it was copied; it stays, look at both and try again",
+            )),
+            Err(error) => Err(error),
+        };
+        if removed.is_err() && created {
+            // The move has not happened, so neither has the copy. If that fails
+            // too there is one copy more, and the error tells of the first.
+            let delete = DeleteOptions::default().links(Links::Refuse);
+            let undone = self.delete_in(table, &transfer.to, delete).await;
+            if let Err(error) = undone {
+                tracing::warn!(%error, "the copy of a failed move stays");
+            }
+        }
+        removed
+    }
+}
+
+/// Whether a piece of the source can be copied.
+fn check_entry(entry: &Entry, transfer: &Transfer) -> Result<()> {
+    entry.path.rebase(&transfer.from, &transfer.to)?;
+    let name = Quoted::new(entry.path.as_str());
+    match entry.kind {
+        _ if entry.link => Err(Error::unsupported(format!(
+            "the symbolic link {name} cannot go from one route to another; delete or replace it first"
+        ))),
+        FileKind::File | FileKind::Directory => Ok(()),
+        _ => Err(Error::invalid_input(format!(
+            "{name} is neither a file nor a directory, and cannot be copied; delete it first"
+        ))),
+    }
+}

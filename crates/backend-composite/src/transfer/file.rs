@@ -1,0 +1,116 @@
+//! Copies one file, a piece at a time.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use backend_core::ops::{Content, FileBytes, Links, ReadOptions, WriteMode, WriteOptions};
+use backend_core::{Error, Operation, Result, VPath};
+use bytes::Bytes;
+use futures::stream::{self, BoxStream, StreamExt as _};
+
+use super::Transfer;
+use crate::composite::Composite;
+use crate::route::Route;
+use crate::table::Table;
+
+/// Bytes in memory at a time.
+const PIECE_BYTES: u64 = 1024 * 1024;
+
+/// A file that is being read.
+struct Reader {
+    route: Arc<Route>,
+    path: VPath,
+    at: VPath,
+    next: u64,
+    size: u64,
+    /// Why reading failed: the writer may not hand the error back as it was.
+    failure: Arc<Mutex<Option<Error>>>,
+}
+
+impl Reader {
+    async fn piece(&self, start: u64) -> Result<FileBytes> {
+        let options = ReadOptions::default()
+            .links(Links::Refuse)
+            .range(start..start.saturating_add(PIECE_BYTES));
+        let read = self.route.backend().read(&self.at, options).await;
+        read.map_err(self.route.relay(Operation::Read, &self.path))
+    }
+
+    /// The next piece, unless the file has ended.
+    async fn next(&mut self) -> Result<Option<Bytes>> {
+        if self.next >= self.size {
+            return Ok(None);
+        }
+        let piece = self.piece(self.next).await?;
+        if piece.size != self.size || piece.data.is_empty() {
+            return Err(Error::conflict().at(Operation::Read, &self.path));
+        }
+        self.next += piece.data.len() as u64;
+        Ok(Some(piece.data))
+    }
+
+    /// What is left of the file behind `first`.
+    fn stream(self, first: Bytes) -> BoxStream<'static, Result<Bytes>> {
+        let rest = stream::unfold(Some(self), async |reader| {
+            let mut reader = reader?;
+            match reader.next().await {
+                Ok(piece) => Some((Ok(piece?), Some(reader))),
+                Err(error) => {
+                    let told = Error::new(error.kind(), "the source cannot be read");
+                    let mut failure = reader
+                        .failure
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner);
+                    *failure = Some(error);
+                    Some((Err(told), None))
+                }
+            }
+        });
+        stream::iter([Ok(first)]).chain(rest).boxed()
+    }
+}
+
+impl Composite {
+    /// Copies a file. Whether it came to stand where nothing was.
+    pub(super) async fn copy_file(
+        &self,
+        table: &Table,
+        from: &VPath,
+        to: &VPath,
+        transfer: &Transfer,
+    ) -> Result<bool> {
+        let route = Arc::clone(table.find(from).route);
+        let mut reader = Reader {
+            at: route.inside(from)?,
+            route,
+            path: from.clone(),
+            next: 0,
+            size: 0,
+            failure: Arc::default(),
+        };
+        let first = reader.piece(0).await?;
+        reader.next = first.data.len() as u64;
+        reader.size = first.size;
+        let failure = Arc::clone(&reader.failure);
+        let content = match reader.next >= reader.size {
+            true => Content::Bytes(first.data),
+            false => Content::Stream(reader.stream(first.data)),
+        };
+        let mode = match transfer.overwrite {
+            true => WriteMode::Overwrite,
+            false => WriteMode::CreateNew,
+        };
+        let write = WriteOptions::default()
+            .links(Links::Refuse)
+            .mode(mode)
+            .durable(transfer.durable);
+        let written = self.write_in(table, to, content, write).await;
+        let unread = failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        match (written, unread) {
+            (_, Some(error)) => Err(error),
+            (written, None) => Ok(written?.created),
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! A composite and one backend with the same files, held against each other.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use backend_composite::{Composite, Route};
+use backend_core::ops::{LsOptions, ReadOptions, WriteOptions};
+use backend_core::{Backend, BackendExt as _, ErrorKind, VPath};
+use backend_state::StateBackend;
+use backend_testkit::fake::PausedClock;
+use futures::executor::block_on;
+
+use super::call::Call;
+
+/// A file's path and content.
+pub(crate) type File = (VPath, &'static str);
+
+/// Which names a route's child uses.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Names {
+    Below,
+    Full,
+    Directory,
+}
+
+/// A route.
+#[derive(Debug, Clone)]
+pub(crate) struct RouteAt {
+    pub(crate) prefix: VPath,
+    pub(crate) names: Names,
+    /// An ignore file in the child, above what the route shows. It must not
+    /// matter.
+    pub(crate) rules_above: Option<&'static str>,
+}
+
+/// The routes, and what the children behind them hold where it does not show.
+#[derive(Debug, Clone)]
+pub(crate) struct Layout {
+    pub(crate) routes: Vec<RouteAt>,
+    pub(crate) shadows: Vec<&'static str>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Pair {
+    composite: Composite,
+    flat: StateBackend,
+    clock: PausedClock,
+    prefixes: Vec<VPath>,
+}
+
+fn store(clock: &PausedClock) -> StateBackend {
+    let clock = clock.clone();
+    StateBackend::builder().clock(move || clock.now()).build()
+}
+
+impl Pair {
+    /// Both with `files`, as far as they can be written.
+    pub(crate) fn new(layout: &Layout, files: &[File]) -> Self {
+        let clock = PausedClock::new();
+        let flat = store(&clock);
+        let default = store(&clock);
+        let composite = Composite::new(Arc::new(default.clone()));
+        for route in &layout.routes {
+            let child = store(&clock);
+            if let Some(rules) = route.rules_above {
+                let above = match route.names {
+                    Names::Below => None,
+                    Names::Full => Some("/.gitignore"),
+                    Names::Directory => Some("/elsewhere/.gitignore"),
+                };
+                if let Some(above) = above {
+                    block_on(child.write_file(above, rules)).unwrap();
+                }
+            }
+            // What stands at the prefix in the default does not show.
+            for name in &layout.shadows {
+                let hidden = route.prefix.child(name).unwrap();
+                drop(block_on(
+                    default.write_file(hidden.as_str(), "needle hidden\n"),
+                ));
+            }
+            let made = Route::new(route.prefix.clone(), Arc::new(child));
+            let made = match route.names {
+                Names::Below => made,
+                Names::Full => made.full_paths(),
+                Names::Directory => made.to_directory(VPath::parse("/elsewhere/dir").unwrap()),
+            };
+            composite.add_route(made).unwrap();
+            block_on(flat.create_dir(&route.prefix, Default::default())).unwrap();
+        }
+        let prefixes = layout.routes.iter().map(|route| route.prefix.clone());
+        let mut pair = Self {
+            composite,
+            flat,
+            clock,
+            prefixes: prefixes.collect(),
+        };
+        for (path, content) in files {
+            pair.tick();
+            let text = path.as_str();
+            let one = block_on(pair.flat.write_file(text, *content));
+            let two = block_on(pair.composite.write_file(text, *content));
+            assert_eq!(one.is_ok(), two.is_ok(), "{path}: {one:?} {two:?}");
+        }
+        pair
+    }
+
+    fn tick(&mut self) {
+        self.clock.advance(Duration::from_secs(1));
+    }
+
+    fn is_fixed(&self, path: &VPath) -> bool {
+        self.prefixes.iter().any(|prefix| prefix.starts_with(path))
+    }
+
+    fn route_of(&self, path: &VPath) -> usize {
+        let prefixes = self
+            .prefixes
+            .iter()
+            .filter(|prefix| path.starts_with(prefix));
+        prefixes
+            .map(|prefix| prefix.as_str().len())
+            .max()
+            .unwrap_or_default()
+    }
+
+    /// Makes the call on both.
+    ///
+    /// # Errors
+    ///
+    /// How the answers differ.
+    pub(crate) fn try_call(&mut self, call: &Call) -> Result<(), String> {
+        self.tick();
+        // The one thing a composite does not do: its routes stay.
+        if let Call::Delete(path, _) | Call::Rename(path, _, _) = call
+            && self.is_fixed(path)
+        {
+            let answer = block_on(call.answer(&self.composite));
+            let refused = format!("{:?}", ErrorKind::InvalidInput);
+            return match answer.starts_with(&refused) {
+                true => Ok(()),
+                false => Err(format!("{call:?} was not refused: {answer}")),
+            };
+        }
+        let one = block_on(call.answer(&self.flat));
+        let two = block_on(call.answer(&self.composite));
+        if one != two {
+            return Err(format!("{call:?}\nflat: {one}\ncomposite: {two}"));
+        }
+        if let Call::Rename(from, to, _) = call
+            && one == "()"
+            && self.route_of(from) != self.route_of(to)
+        {
+            self.touch(to);
+        }
+        Ok(())
+    }
+
+    /// Gives files that went to another route the time that they have there: a
+    /// time cannot be written.
+    fn touch(&self, path: &VPath) {
+        for file in self.tree(&self.flat, path) {
+            let options = ReadOptions::default();
+            let content = block_on(self.flat.read(&file, options)).unwrap().data;
+            let options = WriteOptions::default();
+            block_on(self.flat.write(&file, content.into(), options)).unwrap();
+        }
+    }
+
+    /// The files at and beneath a path.
+    fn tree(&self, backend: &dyn Backend, path: &VPath) -> Vec<VPath> {
+        let mut pending = vec![path.clone()];
+        let mut files = Vec::new();
+        while let Some(path) = pending.pop() {
+            let listing = block_on(backend.ls(&path, LsOptions::default())).unwrap();
+            for entry in listing.entries {
+                match entry.is_directory() {
+                    true => pending.push(entry.path),
+                    false => files.push(entry.path),
+                }
+            }
+        }
+        files.sort();
+        files
+    }
+
+    /// Compares everything that both hold.
+    pub(crate) fn check_trees(&self) -> Result<(), String> {
+        let root = VPath::root();
+        let one = self.tree(&self.flat, &root);
+        let two = self.tree(&self.composite, &root);
+        if one != two {
+            return Err(format!("flat: {one:?}\ncomposite: {two:?}"));
+        }
+        for path in one {
+            let one = block_on(self.flat.read_bytes(path.as_str())).unwrap();
+            let two = block_on(self.composite.read_bytes(path.as_str())).unwrap();
+            if one != two {
+                return Err(format!("{path}: {one:?} {two:?}"));
+            }
+        }
+        Ok(())
+    }
+}

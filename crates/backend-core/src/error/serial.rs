@@ -1,0 +1,83 @@
+//! [`Error`] for another process: kind, operation, path, message and the text
+//! of its sources. The backend's name stays behind; the receiver sets its own.
+//!
+//! What arrives is foreign text. It is cut at the same lengths as what is sent,
+//! and control characters in it are replaced.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer};
+use serde::ser::{Serialize, Serializer};
+
+use crate::error::{Error, ErrorKind, Operation};
+use crate::limits::{ERROR_BYTES, ERROR_SOURCES};
+use crate::path::VPath;
+
+type Parts<T> = (ErrorKind, Option<Operation>, Option<VPath>, T, Vec<String>);
+
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(ERROR_BYTES)]
+}
+
+impl Serialize for Error {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let sources = std::iter::successors(self.source(), |&error| error.source());
+        let text = |error: &dyn StdError| cut(&error.to_string()).to_owned();
+        let parts: Parts<&str> = (
+            self.kind(),
+            self.operation(),
+            self.path().cloned(),
+            cut(self.message()),
+            sources.take(ERROR_SOURCES).map(text).collect(),
+        );
+        parts.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Error {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (kind, operation, path, message, sources) = Parts::<String>::deserialize(deserializer)?;
+        let mut error = Self::new(kind, printable(&message));
+        error.0.operation = operation;
+        error.0.path = path;
+        let chain = sources.iter().take(ERROR_SOURCES).rev();
+        let chain = chain.fold(None, |source, text| {
+            let text = printable(text);
+            Some(Box::new(Foreign { text, source }))
+        });
+        Ok(match chain {
+            Some(source) => error.with_source(source as Box<dyn StdError + Send + Sync>),
+            None => error,
+        })
+    }
+}
+
+/// The text as it may stand in a log or a terminal.
+fn printable(text: &str) -> String {
+    let plain = |c: char| match c {
+        '\n' | '\t' => c,
+        c if c.is_control() => char::REPLACEMENT_CHARACTER,
+        c => c,
+    };
+    cut(text).chars().map(plain).collect()
+}
+
+/// A source of which only the text crossed.
+#[derive(Debug)]
+struct Foreign {
+    text: String,
+    source: Option<Box<Self>>,
+}
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl StdError for Foreign {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}

@@ -1,0 +1,183 @@
+//! A container with our agent in it beside everybody's ways into a container.
+//!
+//! `cargo xtask bench docker` builds the agent, prepares the peers, runs this
+//! against the daemon that `DOCKER_HOST` names, and reads the lines of JSON that
+//! it prints: one for each row. Our calls and the peer's are made by turns. What
+//! each row does is told in `xtask/bench/peer_docker.py`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark that cannot run should stop, and it prints what it found"
+)]
+
+#[path = "../../backend-local/benches/support/measure.rs"]
+mod measure;
+#[path = "support/ours.rs"]
+mod ours;
+#[path = "support/peers.rs"]
+mod peers;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use backend_core::{Backend as _, VPath};
+use backend_local::LocalBackend;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use crate::measure::{Effort, Sample};
+use crate::ours::Ours;
+use crate::peers::{Exec, Python, cli};
+
+/// What `cargo xtask bench` tells on the command line.
+#[derive(Debug, Default)]
+struct Args {
+    rows: Vec<String>,
+    image: String,
+    agent: PathBuf,
+    tree: PathBuf,
+    python: Option<PathBuf>,
+    script: PathBuf,
+    /// Whether there are peers at all.
+    peers: bool,
+    effort: Effort,
+}
+
+impl Args {
+    fn read(mut words: impl Iterator<Item = String>) -> Self {
+        let mut args = Self::default();
+        while let Some(word) = words.next() {
+            let mut value = || words.next().unwrap_or_default();
+            match word.as_str() {
+                "--rows" => args.rows = value().split(',').map(str::to_owned).collect(),
+                "--image" => args.image = value(),
+                "--agent" => args.agent = value().into(),
+                "--tree" => args.tree = value().into(),
+                "--python" => args.python = Some(value().into()),
+                "--script" => args.script = value().into(),
+                "--tokio" => args.peers = true,
+                "--quick" => args.effort = Effort::QUICK,
+                _ => {}
+            }
+        }
+        args
+    }
+}
+
+fn main() {
+    // The local backend is a peer here, and commands are not part of that.
+    let args = Args::read(std::env::args().skip(1));
+    if args.rows.is_empty() {
+        println!("nothing to measure; run `cargo xtask bench docker`");
+        return;
+    }
+    let runtime = Runtime::new().unwrap();
+    let busy = runtime.block_on(measure::busy());
+    println!("{}", json!({ "id": "busy", "busy": busy }));
+    let ours = Ours::start(&args.image, &args.agent, &args.tree, &runtime);
+    let mut peers = Peers::start(&args, &runtime);
+    for id in &args.rows {
+        eprintln!("measuring {id}");
+        println!("{}", row(id, &args, &ours, &mut peers));
+    }
+    peers.end(&runtime);
+    ours.end();
+}
+
+/// Whoever does the same work.
+struct Peers<'r> {
+    exec: Option<Exec>,
+    python: Option<Python>,
+    local: Option<LocalBackend>,
+    runtime: &'r Runtime,
+}
+
+impl<'r> Peers<'r> {
+    fn start(args: &Args, runtime: &'r Runtime) -> Self {
+        let python = args.python.as_ref();
+        let has_tree = !args.tree.as_os_str().is_empty();
+        Self {
+            exec: args
+                .peers
+                .then(|| runtime.block_on(Exec::start(&args.image))),
+            python: python.map(|program| Python::start(program, &args.script, &args.image)),
+            local: (args.peers && has_tree)
+                .then(|| LocalBackend::builder(&args.tree).open().unwrap()),
+            runtime,
+        }
+    }
+
+    fn end(self, runtime: &Runtime) {
+        drop(self.python);
+        if let Some(exec) = self.exec {
+            runtime.block_on(exec.end());
+        }
+    }
+
+    /// What does the work of a row, or why nothing does.
+    fn caller<'a>(&'a mut self, id: &str) -> Result<Box<dyn FnMut(usize) -> Sample + 'a>, String> {
+        let runtime = self.runtime;
+        let missing = || "the peer is not available".to_owned();
+        let exec = self.exec.as_ref().ok_or_else(missing);
+        let timed = |work: Box<dyn Fn() -> usize + 'a>| -> Box<dyn FnMut(usize) -> Sample + 'a> {
+            Box::new(move |_| {
+                let start = Instant::now();
+                let size = work();
+                Sample::since(start).with_size(size)
+            })
+        };
+        Ok(match id {
+            "docker_read_exec" => {
+                let exec = exec?;
+                let fill = ["sh", "-c", "cat > /workspace/read.txt"];
+                runtime.block_on(exec.run(&fill, Some(&ours::KIB)));
+                timed(Box::new(move || {
+                    let read = exec.run(&["cat", "/workspace/read.txt"], None);
+                    runtime.block_on(read).len()
+                }))
+            }
+            "docker_write_exec" => {
+                let exec = exec?;
+                timed(Box::new(move || {
+                    let write = ["sh", "-c", "cat > /workspace/write.txt"];
+                    runtime.block_on(exec.run(&write, Some(&ours::KIB)));
+                    ours::KIB.len()
+                }))
+            }
+            "docker_start_exec" => {
+                let exec = exec?;
+                Box::new(move |_| runtime.block_on(exec.first_command()))
+            }
+            "docker_execute_cli" => {
+                let container = exec?.container().to_owned();
+                Box::new(move |_| cli(&container))
+            }
+            "docker_grep_local" => {
+                let local = self.local.as_ref().ok_or_else(missing)?;
+                timed(Box::new(move || {
+                    let found = runtime.block_on(local.grep(ours::grep(VPath::root())));
+                    found.unwrap().matches
+                }))
+            }
+            "docker_read_py" | "docker_write_py" => {
+                let python = self.python.as_mut().ok_or_else(missing)?;
+                let operation = if id.contains("read") { "read" } else { "write" };
+                Box::new(move |_| python.call(operation))
+            }
+            _ => return Err("there is no such peer".to_owned()),
+        })
+    }
+}
+
+/// One row's line of the output.
+fn row(id: &str, args: &Args, ours: &Ours<'_>, peers: &mut Peers<'_>) -> Value {
+    let our_call = |_| ours.turn(id);
+    match peers.caller(id) {
+        Ok(their_call) => measure::by_turns(args.effort, our_call, their_call).to_json(id),
+        Err(error) => {
+            let alone = measure::alone(args.effort, our_call);
+            json!({ "id": id, "ours": alone, "error": error })
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Our side of every workload.
+
+use std::path::Path;
+use std::time::Instant;
+
+use backend_core::ops::{Command, GrepQuery, StopMode};
+use backend_core::{Backend as _, BackendExt as _, Sandbox as _, VPath};
+use backend_docker::{Builder, DockerSandbox, Volume};
+use sandbox_wire::agent::AgentBinary;
+use tokio::runtime::Runtime;
+
+use crate::measure::Sample;
+
+/// What is read and written.
+pub(crate) const KIB: [u8; 1_024] = [b'x'; 1_024];
+
+/// Where the tree is in the container.
+const TREE: &str = "/tree";
+
+/// How often a short call is made in one turn; the last time counts. A side that
+/// has just waited for the other would else be timed while its caches are cold.
+const CALLS: usize = 5;
+
+/// The sandbox that is measured, and the runtime it is called from.
+pub(crate) struct Ours<'r> {
+    image: String,
+    agent: AgentBinary,
+    sandbox: DockerSandbox,
+    runtime: &'r Runtime,
+}
+
+impl<'r> Ours<'r> {
+    pub(crate) fn start(image: &str, agent: &Path, tree: &Path, runtime: &'r Runtime) -> Self {
+        let agent = AgentBinary::new(agent).unwrap();
+        let mut builder = builder(image, &agent);
+        if !tree.as_os_str().is_empty() {
+            builder = builder.volume(Volume::host(tree, TREE).read_only(true));
+        }
+        let sandbox = builder.build().unwrap();
+        runtime.block_on(async {
+            let mib = vec![b'x'; 1 << 20];
+            sandbox.write_file("read.txt", KIB.to_vec()).await.unwrap();
+            sandbox.write_file("mib.bin", mib).await.unwrap();
+        });
+        Self {
+            image: image.to_owned(),
+            agent,
+            sandbox,
+            runtime,
+        }
+    }
+
+    /// One turn of a row, whichever the peer.
+    pub(crate) fn turn(&self, id: &str) -> Sample {
+        let calls = match id {
+            "docker_grep_local" | "docker_start_exec" => 1,
+            _ => CALLS,
+        };
+        let samples: Vec<Sample> = (0..calls).map(|_| self.call(id)).collect();
+        *samples.last().unwrap()
+    }
+
+    fn call(&self, id: &str) -> Sample {
+        let sandbox = &self.sandbox;
+        let start = Instant::now();
+        let size = match id {
+            "docker_read_exec" | "docker_read_py" => {
+                self.wait(sandbox.read_bytes("read.txt")).len()
+            }
+            "docker_read_1mib" => self.wait(sandbox.read_bytes("mib.bin")).len(),
+            "docker_write_exec" | "docker_write_py" => {
+                self.wait(sandbox.write_file("write.txt", KIB.to_vec()));
+                KIB.len()
+            }
+            "docker_execute_cli" => {
+                let outcome = self.wait(sandbox.execute(Command::new("true")));
+                usize::from(outcome.status.success())
+            }
+            "docker_grep_local" => {
+                let found = self.wait(sandbox.grep(grep(VPath::parse(TREE).unwrap())));
+                let sample = Sample::since(start);
+                return sample.with_size(found.matches);
+            }
+            "docker_start_exec" => return self.first_command(),
+            _ => panic!("there is no row {id}"),
+        };
+        Sample::since(start).with_size(size)
+    }
+
+    /// A sandbox, a command in it, and its end, which is not timed.
+    fn first_command(&self) -> Sample {
+        let start = Instant::now();
+        let sandbox = builder(&self.image, &self.agent).build().unwrap();
+        let outcome = self.wait(sandbox.execute(Command::new("true")));
+        let sample = Sample::since(start);
+        self.wait(sandbox.stop(StopMode::Purge));
+        sample.with_size(usize::from(outcome.status.success()))
+    }
+
+    fn wait<T>(&self, work: impl Future<Output = backend_core::Result<T>>) -> T {
+        self.runtime.block_on(work).unwrap()
+    }
+
+    pub(crate) fn end(self) {
+        self.wait(self.sandbox.stop(StopMode::Purge));
+    }
+}
+
+fn builder(image: &str, agent: &AgentBinary) -> Builder {
+    DockerSandbox::builder()
+        .image(image)
+        .agent(agent.clone())
+        .label("bench.agentbox", "ours")
+}
+
+/// Every line with `fn main` beneath a directory.
+pub(crate) fn grep(path: VPath) -> GrepQuery {
+    GrepQuery::new(path, "fn main")
+        .max_matches(usize::MAX)
+        .max_bytes(usize::MAX)
+}

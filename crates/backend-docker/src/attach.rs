@@ -1,0 +1,165 @@
+//! [`Attach`]: a sandbox on a container that is there already.
+
+use std::time::Duration;
+
+use backend_core::{Error, ErrorKind, Result};
+use sandbox_wire::agent::AgentBinary;
+use sandbox_wire::engine;
+
+use crate::builder::{DEFAULT_WORKING_DIR, Service};
+use crate::check;
+use crate::daemon::Daemon;
+use crate::labels;
+use crate::machine::{DockerMachine, Parts};
+use crate::options::{Delivery, Mode};
+use crate::sandbox::DockerSandbox;
+
+/// Options for attaching to a container, from [`DockerSandbox::attach`].
+#[derive(Debug, Clone)]
+#[must_use = "this does nothing until `open`"]
+pub struct Attach {
+    container: String,
+    daemon: Option<Daemon>,
+    working_dir: Option<String>,
+    foreign: bool,
+    idle_timeout: Option<Duration>,
+    service: Service,
+}
+
+impl DockerSandbox {
+    /// Attaches to a container by its name or id, whatever state it is in: one
+    /// that is stopped or was never started is started by the first operation.
+    ///
+    /// ```no_run
+    /// # async fn example() -> backend_core::Result<()> {
+    /// use backend_docker::DockerSandbox;
+    /// let sandbox = DockerSandbox::attach("my-box").working_dir("/srv").open().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn attach(container: impl Into<String>) -> Attach {
+        Attach {
+            container: container.into(),
+            daemon: None,
+            working_dir: None,
+            foreign: false,
+            idle_timeout: None,
+            service: Service::default(),
+        }
+    }
+}
+
+impl Attach {
+    /// Sets the daemon. Without it, the one at `/var/run/docker.sock`.
+    pub fn daemon(mut self, daemon: Daemon) -> Self {
+        self.daemon = Some(daemon);
+        self
+    }
+
+    /// Sets where relative paths and commands start. By default where the
+    /// container's own commands do.
+    pub fn working_dir(mut self, working_dir: impl Into<String>) -> Self {
+        self.working_dir = Some(working_dir.into());
+        self
+    }
+
+    /// Whether the container may be one that is no sandbox: everything that this
+    /// daemon runs can be used then, and stopped and removed by name.
+    pub fn allow_foreign(mut self, foreign: bool) -> Self {
+        self.foreign = foreign;
+        self
+    }
+
+    /// Stops the container after this time without activity through this object.
+    pub fn idle_timeout(mut self, idle_timeout: impl Into<Option<Duration>>) -> Self {
+        self.idle_timeout = idle_timeout.into();
+        self
+    }
+
+    /// Sets the agent. Without it, the one beside this program.
+    pub fn agent(mut self, agent: AgentBinary) -> Self {
+        self.service.agent = Some(agent);
+        self
+    }
+
+    /// Sets how the agent gets in, if it is not mounted already.
+    pub fn delivery(mut self, delivery: Delivery) -> Self {
+        self.service.delivery = delivery;
+        self
+    }
+
+    /// Sets who serves the operations.
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.service.mode = mode;
+        self
+    }
+
+    /// Looks the container up. Nothing is started yet.
+    ///
+    /// # Errors
+    ///
+    /// `Config` for options that make no sense; `NotFound` if there is no such
+    /// container; `PermissionDenied` if it is no sandbox; `Unavailable` if the
+    /// daemon does not answer.
+    pub async fn open(self) -> Result<DockerSandbox> {
+        check::container(&self.container)?;
+        let daemon = match self.daemon {
+            Some(daemon) => daemon,
+            None => {
+                Daemon::at("unix:///var/run/docker.sock").map_err(|error| error.on("docker"))?
+            }
+        };
+        if self.idle_timeout.is_some_and(|idle| idle.is_zero()) {
+            return Err(check::wrong(
+                "an idle timeout of zero stops every sandbox at once; leave it out for none",
+            ));
+        }
+        let agent = self.service.binary()?;
+        let parts = |working_dir: &str| -> Result<Parts> {
+            Ok(Parts {
+                daemon: daemon.clone(),
+                name: self.container.clone(),
+                working_dir: check::place("work", working_dir)?,
+                settings: None,
+                foreign: self.foreign,
+                agent: agent.clone(),
+                delivery: self.service.delivery,
+            })
+        };
+        let probe = DockerMachine::new(parts("/")?);
+        let found = engine::run(async move { probe.find().await }).await;
+        let Some(found) = found.map_err(|error| error.on("docker"))? else {
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                format!(
+                    "there is no container {}; list them to see their names",
+                    self.container
+                ),
+            )
+            .on("docker"));
+        };
+        if !self.foreign && !found.labels.contains_key(labels::SANDBOX) {
+            return Err(Error::new(
+                ErrorKind::PermissionDenied,
+                format!(
+                    "the container {} is no sandbox; allow containers of others to use it all the same",
+                    self.container
+                ),
+            )
+            .on("docker"));
+        }
+        let theirs = match found.working_dir.as_str() {
+            "" => DEFAULT_WORKING_DIR,
+            "/" if !self.foreign => DEFAULT_WORKING_DIR,
+            directory => directory,
+        };
+        let working_dir = self.working_dir.as_deref().unwrap_or(theirs);
+        Ok(DockerSandbox::assemble(
+            parts(working_dir)?,
+            self.service.mode,
+            None,
+            Vec::new(),
+            self.idle_timeout,
+        ))
+    }
+}

@@ -1,0 +1,496 @@
+//! [`Builder`]: everything that can be chosen about a [`DockerSandbox`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use backend_core::{Result, VPath};
+use sandbox_wire::agent::AgentBinary;
+
+use crate::check;
+use crate::daemon::Daemon;
+use crate::image::BuildOptions;
+use crate::options::{Delivery, Mode, Network, Relaxation, Source, Volume};
+use crate::runtime::Runtime;
+use crate::sandbox::DockerSandbox;
+
+/// The memory of a sandbox unless another amount is asked for.
+pub const DEFAULT_MEMORY: u64 = 2 * 1024 * 1024 * 1024;
+
+/// The number of processes of a sandbox unless another is asked for.
+pub const DEFAULT_PIDS: u32 = 512;
+
+/// Where work is done unless somebody says otherwise.
+pub const DEFAULT_WORKING_DIR: &str = "/workspace";
+
+/// Options of a [`DockerSandbox`], from [`DockerSandbox::builder`].
+///
+/// What is not asked for is hardened: no capabilities, no new privileges, the
+/// daemon's seccomp profile, no network, [`DEFAULT_MEMORY`] without swap on top,
+/// [`DEFAULT_PIDS`] processes, an init that reaps, and an unprivileged user.
+///
+/// ```no_run
+/// # async fn example() -> backend_core::Result<()> {
+/// use backend_core::{BackendExt as _, Sandbox as _, ops::{Command, StopMode}};
+/// use backend_docker::{DockerSandbox, Network};
+///
+/// let sandbox = DockerSandbox::builder()
+///     .image("python:3.12-slim")
+///     .network(Network::Bridge)
+///     .memory(512 * 1024 * 1024)
+///     .env("CI", "1")
+///     .build()?;
+/// let outcome = sandbox.execute(Command::new("python -V")).await?;
+/// assert!(outcome.status.success());
+/// sandbox.stop(StopMode::Purge).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct Builder {
+    pub(crate) settings: Settings,
+}
+
+/// What a builder holds.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) daemon: Option<Daemon>,
+    pub(crate) image: Option<String>,
+    pub(crate) runtime: Option<Runtime>,
+    pub(crate) build: BuildOptions,
+    pub(crate) working_dir: Option<String>,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) volumes: Vec<Volume>,
+    pub(crate) network: Network,
+    pub(crate) memory: u64,
+    pub(crate) swap: u64,
+    pub(crate) cpus: Option<f64>,
+    pub(crate) cpu_shares: Option<u32>,
+    pub(crate) pids: u32,
+    pub(crate) tmpfs: BTreeMap<String, String>,
+    pub(crate) user: Option<String>,
+    pub(crate) read_only_root: bool,
+    pub(crate) capabilities: BTreeSet<String>,
+    pub(crate) seccomp: Option<String>,
+    pub(crate) oci_runtime: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) auto_remove: bool,
+    pub(crate) init: bool,
+    pub(crate) idle_timeout: Option<Duration>,
+    pub(crate) reap: bool,
+    pub(crate) ca_bundle: Option<PathBuf>,
+    pub(crate) relaxed: BTreeSet<Relaxation>,
+    pub(crate) service: Service,
+}
+
+/// Who serves a sandbox and how it gets there.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Service {
+    pub(crate) agent: Option<AgentBinary>,
+    pub(crate) delivery: Delivery,
+    pub(crate) mode: Mode,
+}
+
+impl Service {
+    /// The agent to use: the one that was given, else the one beside this
+    /// program; none in portable mode.
+    pub(crate) fn binary(&self) -> Result<Option<AgentBinary>> {
+        if self.mode == Mode::Portable {
+            return Ok(None);
+        }
+        let found = self.agent.clone().or_else(AgentBinary::locate);
+        if found.is_none() && self.mode == Mode::Agent {
+            return Err(check::wrong(
+                "there is no sandbox-agent beside this program; give its path with `agent`, or use Mode::Portable",
+            ));
+        }
+        Ok(found)
+    }
+}
+
+impl Builder {
+    pub(crate) fn new() -> Self {
+        Self {
+            settings: Settings {
+                daemon: None,
+                image: None,
+                runtime: None,
+                build: BuildOptions::default(),
+                working_dir: None,
+                env: BTreeMap::new(),
+                labels: BTreeMap::new(),
+                volumes: Vec::new(),
+                network: Network::default(),
+                memory: DEFAULT_MEMORY,
+                swap: 0,
+                cpus: None,
+                cpu_shares: None,
+                pids: DEFAULT_PIDS,
+                tmpfs: BTreeMap::new(),
+                user: None,
+                read_only_root: false,
+                capabilities: BTreeSet::new(),
+                seccomp: None,
+                oci_runtime: None,
+                name: None,
+                auto_remove: true,
+                init: true,
+                idle_timeout: None,
+                reap: true,
+                ca_bundle: None,
+                relaxed: BTreeSet::new(),
+                service: Service::default(),
+            },
+        }
+    }
+
+    /// Sets the daemon. Without it, the one at `/var/run/docker.sock`.
+    pub fn daemon(mut self, daemon: Daemon) -> Self {
+        self.settings.daemon = Some(daemon);
+        self
+    }
+
+    /// Sets the image. This or a [`runtime`](Self::runtime) must be given.
+    pub fn image(mut self, image: impl Into<String>) -> Self {
+        self.settings.image = Some(image.into());
+        self
+    }
+
+    /// Sets what the image must have in it. It is built by the first start.
+    pub fn runtime(mut self, runtime: Runtime) -> Self {
+        self.settings.runtime = Some(runtime);
+        self
+    }
+
+    /// Sets how a runtime's image is built.
+    pub fn build_options(mut self, build: BuildOptions) -> Self {
+        self.settings.build = build;
+        self
+    }
+
+    /// Sets where relative paths and commands start. By default the runtime's
+    /// directory, else [`DEFAULT_WORKING_DIR`]. It is made if it is missing, and
+    /// belongs to the sandbox's user.
+    pub fn working_dir(mut self, working_dir: impl Into<String>) -> Self {
+        self.settings.working_dir = Some(working_dir.into());
+        self
+    }
+
+    /// Sets a variable for every command.
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.settings.env.insert(name.into(), value.into());
+        self
+    }
+
+    /// Adds a label.
+    pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.settings.labels.insert(key.into(), value.into());
+        self
+    }
+
+    /// Shows a directory of the host, or a volume of the daemon.
+    pub fn volume(mut self, volume: Volume) -> Self {
+        self.settings.volumes.push(volume);
+        self
+    }
+
+    /// Sets what of the network it sees. Nothing by default.
+    pub fn network(mut self, network: Network) -> Self {
+        self.settings.network = network;
+        self
+    }
+
+    /// Sets its memory in bytes. A command that needs more is killed.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.settings.memory = bytes;
+        self
+    }
+
+    /// Sets how many bytes it may swap beyond its memory. None by default.
+    pub fn swap(mut self, bytes: u64) -> Self {
+        self.settings.swap = bytes;
+        self
+    }
+
+    /// Sets how many processors it may use at most: `1.5`. All by default.
+    pub fn cpus(mut self, cpus: f64) -> Self {
+        self.settings.cpus = Some(cpus);
+        self
+    }
+
+    /// Sets its weight when processors are scarce; others have 1,024.
+    pub fn cpu_shares(mut self, cpu_shares: u32) -> Self {
+        self.settings.cpu_shares = Some(cpu_shares);
+        self
+    }
+
+    /// Sets how many processes and threads it may have at once.
+    pub fn pids_limit(mut self, pids_limit: u32) -> Self {
+        self.settings.pids = pids_limit;
+        self
+    }
+
+    /// Adds a file system in memory, with options such as `size=64m`. Programs
+    /// can be run from it unless the options hold `noexec`.
+    pub fn tmpfs(mut self, target: impl Into<String>, options: impl Into<String>) -> Self {
+        self.settings.tmpfs.insert(target.into(), options.into());
+        self
+    }
+
+    /// Sets the user: `1000:1000`, `node`. By default the image's, else the owner
+    /// of the first writable [host volume](Volume::host), else 1000:1000; never
+    /// root unless it is said here.
+    pub fn user(mut self, user: impl Into<String>) -> Self {
+        self.settings.user = Some(user.into());
+        self
+    }
+
+    /// Makes the image's files read-only. The working directory and `/tmp` are
+    /// then in memory, and empty after a stop, unless a volume is there.
+    pub fn read_only_root(mut self, read_only_root: bool) -> Self {
+        self.settings.read_only_root = read_only_root;
+        self
+    }
+
+    /// Gives it a capability of the kernel: `NET_BIND_SERVICE`. None by default.
+    pub fn add_capability(mut self, capability: impl Into<String>) -> Self {
+        self.settings.capabilities.insert(capability.into());
+        self
+    }
+
+    /// Sets the seccomp profile, as JSON text, in place of the daemon's.
+    pub fn seccomp_profile(mut self, json: impl Into<String>) -> Self {
+        self.settings.seccomp = Some(json.into());
+        self
+    }
+
+    /// Sets the program that runs the container: `runsc` for gVisor.
+    pub fn oci_runtime(mut self, oci_runtime: impl Into<String>) -> Self {
+        self.settings.oci_runtime = Some(oci_runtime.into());
+        self
+    }
+
+    /// Names the container. One of that name that was made with the same options
+    /// is used again, whatever state it is in; it stays when the sandbox is
+    /// dropped, for whoever knows the name.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.settings.name = Some(name.into());
+        self
+    }
+
+    /// Whether a container without a name is removed when the sandbox is dropped,
+    /// or after its process has crashed. Otherwise it is stopped. On by default.
+    pub fn auto_remove(mut self, auto_remove: bool) -> Self {
+        self.settings.auto_remove = auto_remove;
+        self
+    }
+
+    /// Whether a small init reaps orphaned processes. On by default.
+    pub fn init(mut self, init: bool) -> Self {
+        self.settings.init = init;
+        self
+    }
+
+    /// Stops the container after this time without activity. The next call
+    /// starts it again. Never by default.
+    pub fn idle_timeout(mut self, idle_timeout: impl Into<Option<Duration>>) -> Self {
+        self.settings.idle_timeout = idle_timeout.into();
+        self
+    }
+
+    /// Whether the first start in this process removes what crashed processes of
+    /// this host have left, in the background. On by default.
+    pub fn reap_leftovers(mut self, reap: bool) -> Self {
+        self.settings.reap = reap;
+        self
+    }
+
+    /// Shows a file of further certificates, as company proxies need, and points
+    /// pip, npm, curl, git, cargo and others to it. It gets into no image.
+    pub fn ca_bundle(mut self, path: impl Into<PathBuf>) -> Self {
+        self.settings.ca_bundle = Some(path.into());
+        self
+    }
+
+    /// Gives up a part of the hardening.
+    pub fn relax(mut self, relaxation: Relaxation) -> Self {
+        self.settings.relaxed.insert(relaxation);
+        self
+    }
+
+    /// Sets the agent. Without it, the one beside this program.
+    pub fn agent(mut self, agent: AgentBinary) -> Self {
+        self.settings.service.agent = Some(agent);
+        self
+    }
+
+    /// Sets how the agent gets in.
+    pub fn delivery(mut self, delivery: Delivery) -> Self {
+        self.settings.service.delivery = delivery;
+        self
+    }
+
+    /// Sets who serves the operations.
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.settings.service.mode = mode;
+        self
+    }
+
+    /// Checks the options. The container is made by the first operation, or by
+    /// [`start`](backend_core::Sandbox::start).
+    ///
+    /// # Errors
+    ///
+    /// `Config` for an option that makes no sense; `Unavailable` if no daemon is
+    /// given and none listens.
+    pub fn build(self) -> Result<DockerSandbox> {
+        let checked = self.settings.check()?;
+        DockerSandbox::new(checked)
+    }
+}
+
+/// Options that make sense.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) settings: Settings,
+    pub(crate) daemon: Daemon,
+    pub(crate) working_dir: VPath,
+}
+
+impl Settings {
+    fn check(self) -> Result<Checked> {
+        let given = self.working_dir.as_deref();
+        let runtime = self.runtime.as_ref().map(|runtime| &*runtime.work_dir);
+        let working_dir = given
+            .or(runtime.filter(|directory| !directory.is_empty()))
+            .unwrap_or(DEFAULT_WORKING_DIR);
+        let working_dir = check::place("work", working_dir)?;
+        match (&self.image, &self.runtime) {
+            (Some(image), None) => check::image(image)?,
+            (None, Some(_)) => {}
+            (Some(_), Some(_)) => {
+                return Err(check::wrong("an image and a runtime are given; choose one"));
+            }
+            (None, None) => {
+                return Err(check::wrong(
+                    "no image is given; name an image or a runtime",
+                ));
+            }
+        }
+        self.check_names()?;
+        self.check_limits()?;
+        let daemon = match &self.daemon {
+            Some(daemon) => daemon.clone(),
+            None => {
+                Daemon::at("unix:///var/run/docker.sock").map_err(|error| error.on("docker"))?
+            }
+        };
+        self.check_mounts(&daemon)?;
+        Ok(Checked {
+            settings: self,
+            daemon,
+            working_dir,
+        })
+    }
+
+    fn check_names(&self) -> Result<()> {
+        for (name, value) in &self.env {
+            check::variable(name, value)?;
+        }
+        for (key, value) in &self.labels {
+            check::label(key, value)?;
+        }
+        for capability in &self.capabilities {
+            check::capability(capability)?;
+        }
+        self.user.as_deref().map_or(Ok(()), check::user)?;
+        if let Some(name) = &self.name {
+            check::container(name)?;
+        }
+        if let Some(name) = &self.oci_runtime {
+            check::name("an OCI runtime", name)?;
+        }
+        if let Network::Named(name) = &self.network {
+            check::network(name)?;
+        }
+        match (&self.seccomp, self.relaxed(Relaxation::UnconfinedSeccomp)) {
+            (Some(_), true) => Err(check::wrong(
+                "a seccomp profile and Relaxation::UnconfinedSeccomp are given; choose one",
+            )),
+            (Some(profile), false) => check::seccomp(profile),
+            (None, _) => Ok(()),
+        }
+    }
+
+    fn check_limits(&self) -> Result<()> {
+        let whole = i64::MAX as u64 / 2;
+        if self.memory < check::LEAST_MEMORY || self.memory > whole || self.swap > whole {
+            return Err(check::wrong(format!(
+                "a sandbox cannot have {} bytes of memory; give at least {}",
+                self.memory,
+                check::LEAST_MEMORY
+            )));
+        }
+        if self.pids == 0 {
+            return Err(check::wrong(
+                "a sandbox needs processes; give a limit of at least 1",
+            ));
+        }
+        if let Some(cpus) = self.cpus
+            && !(0.01..=4096.0).contains(&cpus)
+        {
+            return Err(check::wrong(format!(
+                "a sandbox cannot use {cpus} processors; give a number from 0.01"
+            )));
+        }
+        if let Some(shares) = self.cpu_shares
+            && !(2..=262_144).contains(&shares)
+        {
+            return Err(check::wrong(format!(
+                "{shares} is no weight for processors; give 2 to 262144"
+            )));
+        }
+        if self.idle_timeout.is_some_and(|idle| idle.is_zero()) {
+            return Err(check::wrong(
+                "an idle timeout of zero stops every sandbox at once; leave it out for none",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_mounts(&self, daemon: &Daemon) -> Result<()> {
+        let mut taken = BTreeSet::new();
+        for (target, options) in &self.tmpfs {
+            check::tmpfs(options)?;
+            taken.insert(check::mount_point(target)?);
+        }
+        for volume in &self.volumes {
+            let target = check::mount_point(&volume.target)?;
+            if !taken.insert(target.clone()) {
+                return Err(check::wrong(format!(
+                    "two mounts are on '{target}'; leave one out"
+                )));
+            }
+            match &volume.source {
+                Source::Host(path) => check::host_source(path, daemon.socket())?,
+                Source::Named(name) => check::name("a volume", name)?,
+            }
+        }
+        if let Some(path) = &self.ca_bundle
+            && !path.is_absolute()
+        {
+            return Err(check::wrong("the path of the certificates is not absolute"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn relaxed(&self, relaxation: Relaxation) -> bool {
+        self.relaxed.contains(&relaxation)
+    }
+}
+
+#[cfg(test)]
+#[path = "builder_tests.rs"]
+mod tests;

@@ -1,0 +1,250 @@
+//! What may stand in an option. Every check says what would be right.
+
+use std::path::{Component, Path};
+
+use backend_core::{Error, ErrorKind, Quoted, Result, VPath};
+
+/// The least memory that a daemon accepts.
+pub(crate) const LEAST_MEMORY: u64 = 6 * 1024 * 1024;
+
+/// A wrong option.
+pub(crate) fn wrong(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Config, message.into()).on("docker")
+}
+
+fn quoted(text: &str) -> Quoted {
+    Quoted::new(text)
+}
+
+/// Whether a daemon takes this as a name of an object.
+fn is_name(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    bytes
+        .next()
+        .is_some_and(|first| first.is_ascii_alphanumeric())
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
+        && (2..=128).contains(&text.len())
+}
+
+/// A name of a container, volume, network or OCI runtime.
+pub(crate) fn name(what: &str, text: &str) -> Result<()> {
+    if is_name(text) {
+        return Ok(());
+    }
+    Err(wrong(format!(
+        "{} is no name of {what}; use 2 to 128 letters, digits, '_', '.' and '-', a letter or digit first",
+        quoted(text)
+    )))
+}
+
+/// A container to attach to: a name, or an id.
+pub(crate) fn container(text: &str) -> Result<()> {
+    name("a container", text)
+}
+
+/// A network by its name.
+pub(crate) fn network(text: &str) -> Result<()> {
+    if text == "host" {
+        return Err(wrong(
+            "the host's network is a relaxation; use Relaxation::HostNetwork",
+        ));
+    }
+    name("a network", text)
+}
+
+/// The name of a variable.
+pub(crate) fn variable(name: &str, value: &str) -> Result<()> {
+    let mut bytes = name.bytes();
+    let first = bytes
+        .next()
+        .is_some_and(|first| first.is_ascii_alphabetic() || first == b'_');
+    if !first || !bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        return Err(wrong(format!(
+            "{} is no name of a variable; use letters, digits and '_', no digit first",
+            quoted(name)
+        )));
+    }
+    if value.contains('\0') {
+        return Err(wrong(format!(
+            "the value of the variable {name} holds a NUL character; remove it"
+        )));
+    }
+    Ok(())
+}
+
+/// A label of the user's.
+pub(crate) fn label(key: &str, value: &str) -> Result<()> {
+    let good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
+    if key.is_empty() || key.len() > 256 || !key.bytes().all(good) {
+        return Err(wrong(format!(
+            "{} is no key of a label; use letters, digits, '.', '_', '-' and '/'",
+            quoted(key)
+        )));
+    }
+    if key.starts_with(crate::labels::PREFIX) {
+        return Err(wrong(format!(
+            "labels that begin with '{}' are kept for sandboxes; choose another key than {}",
+            crate::labels::PREFIX,
+            quoted(key)
+        )));
+    }
+    if value.contains('\0') || value.len() > 64 * 1024 {
+        return Err(wrong(format!(
+            "the value of the label {key} holds a NUL character or is longer than 64 KiB; shorten it"
+        )));
+    }
+    Ok(())
+}
+
+/// `user`, `uid`, `user:group` or `uid:gid`.
+pub(crate) fn user(text: &str) -> Result<()> {
+    let part = |part: &str| {
+        let good = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+        let number = part.bytes().all(|byte| byte.is_ascii_digit());
+        !part.is_empty()
+            && part.len() <= 64
+            && !part.starts_with('-')
+            && part.bytes().all(good)
+            && (!number || part.parse::<u32>().is_ok_and(|id| id < u32::MAX))
+    };
+    let (name, group) = match text.split_once(':') {
+        Some((name, group)) => (name, Some(group)),
+        None => (text, None),
+    };
+    if part(name) && group.is_none_or(part) {
+        return Ok(());
+    }
+    Err(wrong(format!(
+        "{} is no user; write NAME, UID, NAME:GROUP or UID:GID",
+        quoted(text)
+    )))
+}
+
+/// A capability of the kernel.
+pub(crate) fn capability(text: &str) -> Result<()> {
+    let short = text.strip_prefix("CAP_").unwrap_or(text);
+    let good = |byte: u8| byte.is_ascii_uppercase() || byte == b'_';
+    if short.is_empty() || short.len() > 32 || !short.bytes().all(good) {
+        return Err(wrong(format!(
+            "{} is no capability; write it as NET_BIND_SERVICE",
+            quoted(text)
+        )));
+    }
+    if short == "ALL" {
+        return Err(wrong(
+            "all capabilities at once make a privileged container; name those that are needed",
+        ));
+    }
+    Ok(())
+}
+
+/// What a daemon can take for a reference to an image; it checks the grammar.
+pub(crate) fn image(text: &str) -> Result<()> {
+    let good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:@".contains(&byte);
+    let first = text
+        .bytes()
+        .next()
+        .is_some_and(|first| first.is_ascii_alphanumeric());
+    if first && text.len() <= 512 && text.bytes().all(good) {
+        return Ok(());
+    }
+    Err(wrong(format!(
+        "{} is no reference to an image; write NAME:TAG or NAME@DIGEST",
+        quoted(text)
+    )))
+}
+
+/// A seccomp profile as the daemon takes it.
+pub(crate) fn seccomp(text: &str) -> Result<()> {
+    let parsed = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text);
+    parsed.map(drop).map_err(|source| {
+        wrong("the seccomp profile is no JSON object; give the profile's text, not its path")
+            .with_source(source)
+    })
+}
+
+/// Options of a tmpfs.
+pub(crate) fn tmpfs(options: &str) -> Result<()> {
+    let good = |byte: u8| byte.is_ascii_alphanumeric() || b"=,._-".contains(&byte);
+    if options.len() <= 256 && options.bytes().all(good) {
+        return Ok(());
+    }
+    Err(wrong(format!(
+        "{} are no options of a tmpfs; write them as size=64m,mode=1777",
+        quoted(options)
+    )))
+}
+
+/// A place in the sandbox for the work or for a mount.
+pub(crate) fn place(what: &str, text: &str) -> Result<VPath> {
+    if !text.starts_with('/') {
+        return Err(wrong(format!(
+            "{} is no place for {what}; give an absolute path",
+            quoted(text)
+        )));
+    }
+    let path = VPath::parse(text)
+        .map_err(|source| wrong(format!("{} is no place for {what}: {source}", quoted(text))))?;
+    let taken = ["/proc", "/sys", "/dev"];
+    let first = path.components().next().unwrap_or_default().to_owned();
+    if taken.iter().any(|taken| taken[1..] == first) {
+        return Err(wrong(format!(
+            "{} is no place for {what}; the kernel's own directories are not to be used",
+            quoted(text)
+        )));
+    }
+    Ok(path)
+}
+
+/// A place in the sandbox on which something can be mounted.
+pub(crate) fn mount_point(text: &str) -> Result<VPath> {
+    let path = place("a mount", text)?;
+    if path.is_root() {
+        return Err(wrong("nothing can be mounted on '/'; give a directory"));
+    }
+    Ok(path)
+}
+
+/// Something of the host that may be shown to a sandbox: an absolute path, and
+/// nothing that leads to a container engine or to the kernel.
+pub(crate) fn host_source(source: &Path, engine: Option<&Path>) -> Result<()> {
+    let shown = source.to_string_lossy();
+    let lexical = source
+        .components()
+        .all(|part| !matches!(part, Component::ParentDir));
+    if !source.is_absolute() || !lexical || source.to_str().is_none() {
+        return Err(wrong(format!(
+            "{} cannot be mounted; give an absolute path without '..'",
+            quoted(&shown)
+        )));
+    }
+    let sockets = [
+        "/var/run/docker.sock",
+        "/run/docker.sock",
+        "/run/containerd/containerd.sock",
+        "/run/podman/podman.sock",
+        "/var/run/crio/crio.sock",
+        "/run/crio/crio.sock",
+    ];
+    let mut sockets = sockets.iter().map(Path::new).chain(engine);
+    if sockets.any(|socket| socket.starts_with(source)) {
+        return Err(wrong(format!(
+            "{} holds the socket of a container engine, which is the whole host; mount another directory",
+            quoted(&shown)
+        )));
+    }
+    if ["/proc", "/sys", "/dev"]
+        .iter()
+        .any(|kernel| source.starts_with(kernel))
+    {
+        return Err(wrong(format!(
+            "{} is the host's kernel and is not shown to sandboxes; mount another directory",
+            quoted(&shown)
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

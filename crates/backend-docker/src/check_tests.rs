@@ -1,0 +1,128 @@
+//! What options may hold and what they may not.
+
+use super::*;
+
+fn refused<T: std::fmt::Debug>(result: Result<T>) -> String {
+    let error = result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config);
+    error.to_string()
+}
+
+#[test]
+fn names() {
+    for good in ["ab", "my-box_1.2", "0a"] {
+        container(good).unwrap();
+    }
+    let long = "a".repeat(129);
+    for bad in [
+        "", "a", "-a", ".a", "a b", "a/b", "a:b", "a\n", "ä1", "../x", &long,
+    ] {
+        refused(container(bad));
+    }
+    refused(network("container:abc"));
+    assert!(refused(network("host")).contains("HostNetwork"));
+}
+
+#[test]
+fn variables_and_labels() {
+    variable("A_1", "x=y\n").unwrap();
+    for bad in ["", "1A", "A-B", "A=B", "A\0", "Ä"] {
+        refused(variable(bad, ""));
+    }
+    refused(variable("A", "\0"));
+    label("com.example/x", "anything\n").unwrap();
+    for bad in ["", "a b", "a=b", "agentbox.sandbox"] {
+        refused(label(bad, ""));
+    }
+    refused(label("a", "\0"));
+}
+
+#[test]
+fn users() {
+    for good in ["1000", "1000:1000", "node", "www-data:www-data", "0"] {
+        user(good).unwrap();
+    }
+    for bad in [
+        "",
+        ":",
+        "1000:",
+        ":0",
+        "a b",
+        "-1",
+        "4294967295",
+        "a:b:c",
+        "$(id)",
+    ] {
+        refused(user(bad));
+    }
+}
+
+#[test]
+fn capabilities() {
+    capability("NET_BIND_SERVICE").unwrap();
+    capability("CAP_CHOWN").unwrap();
+    for bad in ["", "CAP_", "net_raw", "A B"] {
+        refused(capability(bad));
+    }
+    assert!(refused(capability("ALL")).contains("privileged"));
+    assert!(refused(capability("CAP_ALL")).contains("privileged"));
+}
+
+#[test]
+fn images_profiles_and_tmpfs() {
+    for good in ["a", "python:3.12-slim", "my.mirror:5000/a/b@sha256:00"] {
+        image(good).unwrap();
+    }
+    for bad in ["", "-x", "a b", "a\n", "$x", "/a"] {
+        refused(image(bad));
+    }
+    seccomp("{}").unwrap();
+    for bad in ["", "unconfined", "[]", "\"x\"", "/etc/profile.json"] {
+        refused(seccomp(bad));
+    }
+    tmpfs("size=64m,mode=1777").unwrap();
+    tmpfs("").unwrap();
+    refused(tmpfs("size=1 ,x"));
+    refused(tmpfs("a:b"));
+}
+
+#[test]
+fn places() {
+    assert_eq!(place("work", "/a//b/").unwrap().as_str(), "/a/b");
+    for bad in [
+        "",
+        "a",
+        "~/x",
+        "/a\0",
+        "/proc/self",
+        "/dev",
+        "/sys/fs",
+        "/a/../dev",
+    ] {
+        refused(place("work", bad));
+    }
+    refused(mount_point("/"));
+}
+
+#[test]
+fn nothing_that_leads_to_an_engine_or_the_kernel_is_mounted() {
+    let engine = Some(Path::new("/opt/own/engine.sock"));
+    host_source(Path::new("/home/me/project"), engine).unwrap();
+    host_source(Path::new("/opt/own/data"), engine).unwrap();
+    for bad in [
+        "/",
+        "/var",
+        "/var/run",
+        "/var/run/docker.sock",
+        "/run",
+        "/opt/own",
+        "/opt/own/engine.sock",
+        "/proc",
+        "/sys/fs/cgroup",
+        "/dev/kvm",
+        "relative",
+        "/a/../var/run",
+    ] {
+        refused(host_source(Path::new(bad), engine));
+    }
+}

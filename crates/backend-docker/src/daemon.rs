@@ -1,0 +1,319 @@
+//! [`Daemon`]: a connection to a Docker daemon.
+
+use std::error::Error as StdError;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use backend_core::{Error, ErrorKind, Quoted, Result};
+use bollard::{ClientVersion, Docker};
+use sandbox_wire::engine;
+use tokio::sync::OnceCell;
+
+/// Seconds the daemon has to begin an answer.
+const ANSWER_SECONDS: u64 = 120;
+
+/// The first interface that comes with BuildKit.
+const BUILDKIT: ClientVersion = ClientVersion {
+    major_version: 1,
+    minor_version: 39,
+};
+
+/// A Docker daemon. Clones share one connection.
+///
+/// Nothing is asked of it until something is needed, and then only on
+/// [the engine's runtime](sandbox_wire::engine).
+///
+/// ```no_run
+/// # async fn example() -> backend_core::Result<()> {
+/// let daemon = backend_docker::Daemon::from_env()?;
+/// println!("Docker {}", daemon.info().await?.version);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Daemon {
+    client: Docker,
+    address: String,
+    /// Whether the version of the interface has been settled.
+    negotiated: Arc<OnceCell<()>>,
+}
+
+/// What a daemon tells about itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DaemonInfo {
+    /// Its version.
+    pub version: String,
+    /// The newest version of its interface.
+    pub api: String,
+    /// Its operating system.
+    pub os: String,
+    /// Its processor, as images name it: `amd64`.
+    pub architecture: String,
+    /// The kernel's version.
+    pub kernel: String,
+    /// The version of cgroups: `1` or `2`.
+    pub cgroup: String,
+    /// Where its files are.
+    pub root: String,
+    /// How it stores layers: `overlay2`.
+    pub storage: String,
+    /// The programs that can run containers, sorted: `runc`, `runsc`.
+    pub runtimes: Vec<String>,
+    /// The one that does unless another is asked for.
+    pub default_runtime: String,
+    /// The version of `runc`, if it tells.
+    pub runc: String,
+    /// Whether it can build with BuildKit.
+    pub buildkit: bool,
+    /// What confines containers: `seccomp`, `apparmor`, `rootless`, `userns`.
+    pub security: Vec<String>,
+    /// What it warns about.
+    pub warnings: Vec<String>,
+}
+
+impl Daemon {
+    /// The daemon at an address: `unix:///run/docker.sock`, `tcp://127.0.0.1:2375`.
+    ///
+    /// # Errors
+    ///
+    /// `Config` if that is not such an address; `Unavailable` if there is no such
+    /// socket.
+    pub fn at(address: &str) -> Result<Self> {
+        let connected = match address.split_once("://") {
+            Some(("unix", path)) => {
+                Docker::connect_with_unix(path, ANSWER_SECONDS, bollard::API_DEFAULT_VERSION)
+            }
+            Some(("tcp" | "http", _)) => {
+                Docker::connect_with_http(address, ANSWER_SECONDS, bollard::API_DEFAULT_VERSION)
+            }
+            _ => {
+                return Err(crate::check::wrong(format!(
+                    "{} is no address of a Docker daemon; write unix:///PATH or tcp://HOST:PORT",
+                    Quoted::new(address)
+                )));
+            }
+        };
+        let client = connected.map_err(|source| unreachable(address, source))?;
+        Ok(Self {
+            client,
+            address: address.to_owned(),
+            negotiated: Arc::default(),
+        })
+    }
+
+    /// The daemon that `DOCKER_HOST` names, else the one at `/var/run/docker.sock`.
+    ///
+    /// # Errors
+    ///
+    /// As [`at`](Self::at).
+    pub fn from_env() -> Result<Self> {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "reading the environment is what this function is for"
+        )]
+        let named = std::env::var("DOCKER_HOST").ok();
+        match named.filter(|named| !named.is_empty()) {
+            Some(named) => Self::at(&named),
+            None => Self::at("unix:///var/run/docker.sock"),
+        }
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Its socket, if it has one on this host.
+    pub(crate) fn socket(&self) -> Option<&Path> {
+        self.address.strip_prefix("unix://").map(Path::new)
+    }
+
+    /// What it tells about itself.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` with the next step if it does not answer.
+    pub async fn info(&self) -> Result<DaemonInfo> {
+        let daemon = self.clone();
+        engine::run(async move { daemon.ask_info().await })
+            .await
+            .map_err(|error| error.on("docker"))
+    }
+
+    async fn ask_info(&self) -> Result<DaemonInfo> {
+        let client = self.negotiated().await?;
+        let version = client.version().await.map_err(|error| self.error(error))?;
+        let info = client.info().await.map_err(|error| self.error(error))?;
+        let components = version.components.unwrap_or_default();
+        let runc = components.into_iter().find(|part| part.name == "runc");
+        let mut runtimes: Vec<_> = info.runtimes.unwrap_or_default().into_keys().collect();
+        runtimes.sort_unstable();
+        let security = info.security_options.unwrap_or_default();
+        let short = |option: String| {
+            let name = option.split(',').next().unwrap_or_default();
+            name.trim_start_matches("name=").to_owned()
+        };
+        Ok(DaemonInfo {
+            version: version.version.unwrap_or_default(),
+            api: version.api_version.unwrap_or_default(),
+            os: info.operating_system.unwrap_or_default(),
+            architecture: version.arch.unwrap_or_default(),
+            kernel: info.kernel_version.unwrap_or_default(),
+            cgroup: info
+                .cgroup_version
+                .map(|v| v.to_string())
+                .unwrap_or_default(),
+            root: info.docker_root_dir.unwrap_or_default(),
+            storage: info.driver.unwrap_or_default(),
+            runtimes,
+            default_runtime: info.default_runtime.unwrap_or_default(),
+            runc: runc.map(|part| part.version).unwrap_or_default(),
+            buildkit: client.client_version() >= BUILDKIT,
+            security: security.into_iter().map(short).collect(),
+            warnings: info.warnings.unwrap_or_default(),
+        })
+    }
+
+    /// The client, to be used on the engine's runtime only.
+    pub(crate) fn client(&self) -> &Docker {
+        &self.client
+    }
+
+    /// The client, once the version of the interface is settled.
+    pub(crate) async fn negotiated(&self) -> Result<&Docker> {
+        let settle = || async { self.client.clone().negotiate_version().await.map(drop) };
+        let settled = self.negotiated.get_or_try_init(settle).await;
+        settled.map_err(|error| self.error(error))?;
+        Ok(&self.client)
+    }
+
+    /// What the daemon's failure means to a caller.
+    pub(crate) fn error(&self, error: bollard::errors::Error) -> Error {
+        use bollard::errors::Error as Theirs;
+        let Theirs::DockerResponseServerError {
+            status_code,
+            message,
+        } = &error
+        else {
+            return unreachable(&self.address, error);
+        };
+        let kind = match status_code {
+            400 => ErrorKind::Config,
+            404 => ErrorKind::NotFound,
+            409 => ErrorKind::Conflict,
+            _ => ErrorKind::Unavailable,
+        };
+        Error::new(
+            kind,
+            format!("the Docker daemon says: {}", Quoted::new(message)),
+        )
+    }
+}
+
+/// Whether the daemon says that the thing does not exist.
+pub(crate) fn is_missing(error: &bollard::errors::Error) -> bool {
+    status(error) == Some(404)
+}
+
+/// The status of the daemon's answer, if it answered.
+pub(crate) fn status(error: &bollard::errors::Error) -> Option<u16> {
+    use bollard::errors::Error as Theirs;
+    match error {
+        Theirs::DockerResponseServerError { status_code, .. } => Some(*status_code),
+        _ => None,
+    }
+}
+
+/// No answer at all: why, and what to do.
+fn unreachable(address: &str, error: bollard::errors::Error) -> Error {
+    let shown = Quoted::new(address);
+    use bollard::errors::Error as Theirs;
+    let kind = match &error {
+        Theirs::SocketNotFoundError(_) => Some(io::ErrorKind::NotFound),
+        // It shows its own source as if it were that.
+        Theirs::IOError { err } => Some(err.kind()),
+        other => io_kind(other),
+    };
+    let message = match kind {
+        Some(io::ErrorKind::NotFound) => {
+            format!("no Docker daemon listens at {shown}; start dockerd or set DOCKER_HOST")
+        }
+        Some(io::ErrorKind::PermissionDenied) => format!(
+            "this user may not talk to the Docker daemon at {shown}; add the user to the group docker, or use the socket of a rootless daemon"
+        ),
+        Some(io::ErrorKind::ConnectionRefused) => {
+            format!("the Docker daemon at {shown} is not running; start dockerd or set DOCKER_HOST")
+        }
+        _ => {
+            format!("the Docker daemon at {shown} does not answer; see its log, or start it again")
+        }
+    };
+    Error::unavailable(message).with_source(error)
+}
+
+/// What the system said, wherever in the chain it is.
+fn io_kind(error: &(dyn StdError + 'static)) -> Option<io::ErrorKind> {
+    let mut next = Some(error);
+    let mut found = None;
+    while let Some(error) = next {
+        let here = error.downcast_ref::<io::Error>().map(io::Error::kind);
+        found = here.filter(|kind| *kind != io::ErrorKind::Other).or(found);
+        next = error.source();
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        for bad in ["", "docker", "ssh://host", "npipe:////./pipe"] {
+            let error = Daemon::at(bad).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Config, "{bad}");
+        }
+        let daemon = Daemon::at("tcp://127.0.0.1:1").unwrap();
+        assert_eq!(daemon.address(), "tcp://127.0.0.1:1");
+        assert_eq!(daemon.socket(), None);
+    }
+
+    #[test]
+    fn a_missing_socket_says_what_to_do() {
+        let error = Daemon::at("unix:///nowhere/docker.sock").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.to_string().contains("start dockerd"), "{error}");
+    }
+
+    #[test]
+    fn answers_keep_their_meaning() {
+        let daemon = Daemon::at("tcp://127.0.0.1:1").unwrap();
+        for (status_code, kind) in [
+            (400, ErrorKind::Config),
+            (404, ErrorKind::NotFound),
+            (409, ErrorKind::Conflict),
+            (500, ErrorKind::Unavailable),
+        ] {
+            let error = daemon.error(bollard::errors::Error::DockerResponseServerError {
+                status_code,
+                message: "no\u{1b}[2J".into(),
+            });
+            assert_eq!(error.kind(), kind);
+            assert!(!error.to_string().contains('\u{1b}'));
+        }
+    }
+
+    #[test]
+    fn refusals_of_the_system_say_what_to_do() {
+        for (kind, text) in [
+            (io::ErrorKind::PermissionDenied, "group docker"),
+            (io::ErrorKind::ConnectionRefused, "is not running"),
+            (io::ErrorKind::TimedOut, "does not answer"),
+        ] {
+            let error = unreachable("unix:///x", io::Error::from(kind).into());
+            assert!(error.to_string().contains(text), "{error}");
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! The Dockerfile of a runtime.
+//!
+//! Commands are written in the JSON form only: no shell and no Dockerfile
+//! parser ever looks into an argument, so neither quotes, line continuations,
+//! here-documents nor redirections can be had from a field. What needs a shell
+//! gets its arguments as `"$@"`. The file starts with `FROM`, so that nothing can
+//! be a parser directive, and no frontend is fetched.
+
+use std::fmt;
+
+use backend_core::{Quoted, Result};
+
+use crate::runtime::{PackageManager, Runtime, config};
+
+/// The label that says of which runtime an image is.
+pub(crate) const LABEL: &str = "agentbox.runtime";
+
+/// Where the build's own files are mounted. `/dev` is a file system in memory, so
+/// that not even an empty mount point is left in a layer.
+pub(crate) const TOOLS_DIR: &str = "/dev/agentbox";
+/// The directory of the build context that is mounted there.
+pub(crate) const TOOLS_SOURCE: &str = "agentbox";
+
+/// The longest line that every daemon reads.
+const LONGEST_LINE: usize = 60_000;
+
+/// How a Dockerfile is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Style {
+    /// Downloads are kept in BuildKit's caches instead of being thrown away.
+    pub(crate) cache_mounts: bool,
+    /// Commands run with the files of [`TOOLS_DIR`].
+    pub(crate) tools: bool,
+}
+
+/// Variables of one command; pip refuses to touch a Python that a distribution
+/// manages unless it is told that this is meant.
+const PIP: [&str; 6] = [
+    "env",
+    "PIP_BREAK_SYSTEM_PACKAGES=1",
+    "PIP_DISABLE_PIP_VERSION_CHECK=1",
+    "PIP_ROOT_USER_ACTION=ignore",
+    "pip",
+    "install",
+];
+
+const APT: &str = "apt-get update && DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y --no-install-recommends -- \"$@\"";
+const NPM: &str = "npm install --no-audit --no-fund -- \"$@\"";
+const CARGO: &str = "cargo install --locked --root /usr/local -- \"$@\"";
+
+/// Removes what a cache mount would have kept out of the layer.
+const APT_CLEAN: &str = " && apt-get clean && rm -rf /var/lib/apt/lists/*";
+const NPM_CLEAN: &str = " && npm cache clean --force";
+const CARGO_CLEAN: &str = " && rm -rf \"${CARGO_HOME:-$HOME/.cargo}/registry\"";
+
+/// Adds the user `$1` unless the base has that uid, gives it a home and the work
+/// directory `$2`, and a virtual environment where there is Python. Not by
+/// `useradd`, which half of the small images lack.
+const USER: &str = "set -e; \
+    cut -d: -f3 /etc/passwd 2>/dev/null | grep -qx \"$1\" \
+    || echo \"agent:x:$1:$1::/home/agent:/bin/sh\" >>/etc/passwd; \
+    cut -d: -f3 /etc/group 2>/dev/null | grep -qx \"$1\" \
+    || echo \"agent:x:$1:\" >>/etc/group; \
+    mkdir -p /home/agent \"$2\"; chown \"$1:$1\" /home/agent; chown $3 \"$1:$1\" \"$2\"; \
+    if python3 -c 'import venv, ensurepip' 2>/dev/null; \
+    then python3 -m venv --system-site-packages /opt/venv; \
+    elif python3 -c 'import venv' 2>/dev/null; \
+    then python3 -m venv --system-site-packages --without-pip /opt/venv; fi; \
+    if [ -d /opt/venv ]; then chown -R \"$1:$1\" /opt/venv; fi";
+
+/// One line of a Dockerfile. Values are as meant, not as written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Instruction {
+    From(String),
+    Run {
+        mounts: Vec<String>,
+        argv: Vec<String>,
+    },
+    Env {
+        name: String,
+        value: String,
+    },
+    /// Of which runtime the image is.
+    Label(String),
+    /// In front of what the base has.
+    Path(String),
+    WorkDir(String),
+    User(u32),
+}
+
+impl fmt::Display for Instruction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::From(image) => write!(f, "FROM {image}"),
+            Self::Run { mounts, argv } => {
+                f.write_str("RUN ")?;
+                for mount in mounts {
+                    write!(f, "--mount={mount} ")?;
+                }
+                f.write_str("[")?;
+                for (index, argument) in argv.iter().enumerate() {
+                    let comma = if index == 0 { "" } else { ", " };
+                    write!(f, "{comma}{}", serde_json::Value::from(argument.as_str()))?;
+                }
+                f.write_str("]")
+            }
+            Self::Env { name, value } => {
+                write!(f, "ENV {name}=\"")?;
+                for c in value.chars() {
+                    if matches!(c, '\\' | '"' | '$') {
+                        f.write_str("\\")?;
+                    }
+                    write!(f, "{c}")?;
+                }
+                f.write_str("\"")
+            }
+            Self::Label(runtime) => write!(f, "LABEL {LABEL}=\"{runtime}\""),
+            Self::Path(first) => write!(f, "ENV PATH=\"{first}:$PATH\""),
+            Self::WorkDir(path) => write!(f, "WORKDIR {path}"),
+            Self::User(uid) => write!(f, "USER {uid}:{uid}"),
+        }
+    }
+}
+
+/// The Dockerfile of a runtime with a base image; `None` for one that is used as
+/// it is.
+///
+/// # Errors
+///
+/// `Config` if the runtime is not valid.
+pub(crate) fn generate(runtime: &Runtime, style: Style) -> Result<Option<String>> {
+    let Some(instructions) = instructions(runtime, style)? else {
+        return Ok(None);
+    };
+    let mut text = String::new();
+    for instruction in instructions {
+        let line = instruction.to_string();
+        if line.len() > LONGEST_LINE {
+            return Err(config(format!(
+                "runtime {}: one instruction would take {} bytes; \
+                 make a base image of your own",
+                Quoted::new(&runtime.name),
+                line.len()
+            )));
+        }
+        text.push_str(&line);
+        text.push('\n');
+    }
+    Ok(Some(text))
+}
+
+/// How many steps BuildKit makes of a file; the others change the configuration
+/// only. It says so itself, but with the numbers of any build that does the same.
+pub(crate) fn buildkit_steps(text: &str) -> u32 {
+    let steps = text.lines().filter(|line| {
+        let keyword = line.split(' ').next();
+        matches!(keyword, Some("FROM" | "RUN" | "WORKDIR"))
+    });
+    u32::try_from(steps.count()).unwrap_or(u32::MAX)
+}
+
+/// What is meant, in order.
+pub(crate) fn instructions(runtime: &Runtime, style: Style) -> Result<Option<Vec<Instruction>>> {
+    runtime.validate()?;
+    let Some(base) = &runtime.base_image else {
+        return Ok(None);
+    };
+    // The label comes first, so that what a failed build leaves has it too.
+    let mut all = vec![
+        Instruction::From(base.clone()),
+        Instruction::Label(runtime.name.clone()),
+    ];
+    for command in &runtime.setup_commands {
+        all.push(run(style, &[], ["/bin/sh", "-c", command.as_str()]));
+    }
+    for manager in PackageManager::ALL {
+        let packages = runtime.packages.of(manager);
+        if packages.is_empty() {
+            continue;
+        }
+        if manager == PackageManager::Npm {
+            all.push(Instruction::WorkDir(runtime.work_dir.clone()));
+        }
+        all.push(install(manager, packages, style));
+    }
+    if let Some(uid) = runtime.run_as_uid {
+        user(uid, runtime, style, &mut all);
+    }
+    for (name, value) in &runtime.env_vars {
+        all.push(Instruction::Env {
+            name: name.clone(),
+            value: value.clone(),
+        });
+    }
+    all.push(Instruction::WorkDir(runtime.work_dir.clone()));
+    if let Some(uid) = runtime.run_as_uid {
+        all.push(Instruction::User(uid));
+    }
+    Ok(Some(all))
+}
+
+/// A command with its mounts, and with the build's own files if there are any.
+fn run<'a>(
+    style: Style,
+    caches: &[(&str, &str)],
+    argv: impl IntoIterator<Item = &'a str>,
+) -> Instruction {
+    let mut mounts = Vec::new();
+    let mut words: Vec<String> = Vec::new();
+    if style.tools {
+        mounts.push(format!(
+            "type=bind,source={TOOLS_SOURCE},target={TOOLS_DIR}"
+        ));
+        words.push(format!("{TOOLS_DIR}/run"));
+    }
+    if style.cache_mounts {
+        for (id, target) in caches {
+            mounts.push(format!(
+                "type=cache,id=agentbox-{id},target={target},sharing=locked"
+            ));
+        }
+    }
+    words.extend(argv.into_iter().map(str::to_owned));
+    Instruction::Run {
+        mounts,
+        argv: words,
+    }
+}
+
+fn install(manager: PackageManager, packages: &[String], style: Style) -> Instruction {
+    let cached = style.cache_mounts;
+    let script = |install: &str, clean: &str| {
+        let clean = if cached { "" } else { clean };
+        format!("{install}{clean}")
+    };
+    let packages = packages.iter().map(String::as_str);
+    match manager {
+        PackageManager::Pip => {
+            let uncached = (!cached).then_some("--no-cache-dir");
+            let argv = PIP
+                .into_iter()
+                .chain(uncached)
+                .chain(["--"])
+                .chain(packages);
+            run(style, &[("pip", "/root/.cache/pip")], argv)
+        }
+        PackageManager::Apt => {
+            let caches = [
+                ("apt", "/var/cache/apt"),
+                ("apt-lists", "/var/lib/apt/lists"),
+            ];
+            shell(style, &caches, &script(APT, APT_CLEAN), "apt", packages)
+        }
+        PackageManager::Npm => {
+            let caches = [("npm", "/root/.npm")];
+            shell(style, &caches, &script(NPM, NPM_CLEAN), "npm", packages)
+        }
+        PackageManager::Cargo => {
+            let caches = [("cargo", "/usr/local/cargo/registry")];
+            shell(
+                style,
+                &caches,
+                &script(CARGO, CARGO_CLEAN),
+                "cargo",
+                packages,
+            )
+        }
+    }
+}
+
+/// A fixed script that gets its arguments as `"$@"`.
+fn shell<'a>(
+    style: Style,
+    caches: &[(&str, &str)],
+    script: &'a str,
+    name: &'a str,
+    arguments: impl Iterator<Item = &'a str>,
+) -> Instruction {
+    let argv = ["/bin/sh", "-c", script, name].into_iter().chain(arguments);
+    run(style, caches, argv)
+}
+
+fn user(uid: u32, runtime: &Runtime, style: Style, all: &mut Vec<Instruction>) {
+    // What npm put into the work directory is the user's as well.
+    let depth = if runtime.packages.npm.is_empty() {
+        "--"
+    } else {
+        "-R"
+    };
+    let number = uid.to_string();
+    let arguments = [number.as_str(), runtime.work_dir.as_str(), depth];
+    all.push(shell(style, &[], USER, "user", arguments.into_iter()));
+    for (name, value) in [
+        ("HOME", "/home/agent"),
+        ("UV_SYSTEM_PYTHON", "0"),
+        ("VIRTUAL_ENV", "/opt/venv"),
+    ] {
+        all.push(Instruction::Env {
+            name: name.to_owned(),
+            value: value.to_owned(),
+        });
+    }
+    all.push(Instruction::Path("/opt/venv/bin".to_owned()));
+}
+
+#[cfg(test)]
+#[path = "dockerfile_tests.rs"]
+mod tests;

@@ -1,0 +1,129 @@
+//! The variables that every sandbox has, unless its runtime or user sets them.
+
+use std::collections::BTreeMap;
+
+/// Nothing asks, pages, colours or nags, and git works in directories of others.
+const DEFAULTS: [(&str, &str); 25] = [
+    ("GIT_CONFIG_COUNT", "5"),
+    ("GIT_CONFIG_KEY_0", "safe.directory"),
+    ("GIT_CONFIG_VALUE_0", "*"),
+    ("GIT_CONFIG_KEY_1", "user.name"),
+    ("GIT_CONFIG_VALUE_1", "Agent"),
+    ("GIT_CONFIG_KEY_2", "user.email"),
+    ("GIT_CONFIG_VALUE_2", "agent@sandbox.local"),
+    ("GIT_CONFIG_KEY_3", "init.defaultBranch"),
+    ("GIT_CONFIG_VALUE_3", "main"),
+    ("GIT_CONFIG_KEY_4", "advice.detachedHead"),
+    ("GIT_CONFIG_VALUE_4", "false"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_PAGER", "cat"),
+    ("PAGER", "cat"),
+    ("NO_COLOR", "1"),
+    ("LANG", "C.UTF-8"),
+    ("DEBIAN_FRONTEND", "noninteractive"),
+    ("PYTHONUNBUFFERED", "1"),
+    ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+    ("PIP_NO_INPUT", "1"),
+    ("PIP_ROOT_USER_ACTION", "ignore"),
+    ("UV_CONCURRENT_DOWNLOADS", "2"),
+    ("UV_CONCURRENT_INSTALLS", "2"),
+    ("UV_COMPILE_BYTECODE", "1"),
+    ("UV_SYSTEM_PYTHON", "1"),
+];
+
+/// The variables by which programs find further certificates.
+const CERTIFICATES: [&str; 9] = [
+    "SSL_CERT_FILE",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "PIP_CERT",
+    "GIT_SSL_CAINFO",
+    "NODE_EXTRA_CA_CERTS",
+    "npm_config_cafile",
+    "CARGO_HTTP_CAINFO",
+    "UV_SSL_CERT_FILE",
+];
+
+/// What a sandbox's environment is made of.
+#[derive(Debug, Default)]
+pub(crate) struct Parts<'a> {
+    /// Whether the sandbox runs as root.
+    pub(crate) root: bool,
+    /// Where the user's home is, if nobody says so.
+    pub(crate) home: Option<&'a str>,
+    /// Where further certificates are.
+    pub(crate) certificates: Option<&'a str>,
+    /// What the runtime sets.
+    pub(crate) runtime: Option<&'a BTreeMap<String, String>>,
+}
+
+/// All variables as `NAME=value`: what the user sets beats the runtime, which
+/// beats what every sandbox has.
+pub(crate) fn merged(parts: &Parts<'_>, own: &BTreeMap<String, String>) -> Vec<String> {
+    let mut all: BTreeMap<&str, &str> = DEFAULTS.into_iter().collect();
+    if !parts.root {
+        // The system's packages are root's: uv must make an environment.
+        all.remove("UV_SYSTEM_PYTHON");
+    }
+    if let Some(home) = parts.home {
+        all.insert("HOME", home);
+    }
+    if let Some(path) = parts.certificates {
+        all.extend(CERTIFICATES.iter().map(|name| (*name, path)));
+    }
+    for set in parts.runtime.into_iter().chain([own]) {
+        all.extend(set.iter().map(|(name, value)| (&**name, &**value)));
+    }
+    all.iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        pairs.iter().map(owned).collect()
+    }
+
+    #[test]
+    fn the_user_beats_the_runtime_which_beats_the_defaults() {
+        let runtime = set(&[("PAGER", "less"), ("LANG", "C")]);
+        let parts = Parts {
+            runtime: Some(&runtime),
+            ..Parts::default()
+        };
+        let all = merged(&parts, &set(&[("LANG", "de_DE.UTF-8")]));
+        for expected in ["PAGER=less", "LANG=de_DE.UTF-8", "GIT_PAGER=cat"] {
+            assert!(all.iter().any(|one| one == expected), "{expected}");
+        }
+        assert_eq!(all.iter().filter(|one| one.starts_with("LANG=")).count(), 1);
+    }
+
+    #[test]
+    fn only_root_uses_the_system_python() {
+        let has = |root| {
+            let parts = Parts {
+                root,
+                ..Parts::default()
+            };
+            merged(&parts, &BTreeMap::new()).contains(&"UV_SYSTEM_PYTHON=1".to_owned())
+        };
+        assert!(has(true) && !has(false));
+    }
+
+    #[test]
+    fn certificates_reach_every_program_and_can_be_overridden() {
+        let parts = Parts {
+            certificates: Some("/ca"),
+            home: Some("/home/agent"),
+            ..Parts::default()
+        };
+        let all = merged(&parts, &set(&[("PIP_CERT", "/mine")]));
+        assert!(all.contains(&"SSL_CERT_FILE=/ca".to_owned()));
+        assert!(all.contains(&"PIP_CERT=/mine".to_owned()));
+        assert!(all.contains(&"HOME=/home/agent".to_owned()));
+    }
+}

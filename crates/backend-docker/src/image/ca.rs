@@ -1,0 +1,103 @@
+//! [`CaBundle`]: certificates to trust that must leave no trace.
+
+use std::fmt;
+use std::path::Path;
+
+use backend_core::{Quoted, Result};
+use bytes::Bytes;
+
+use crate::runtime::config;
+
+/// Larger than any list of public authorities.
+const LARGEST: usize = 8 << 20;
+
+/// Certificates in PEM that are trusted beside those of the image: for hosts
+/// behind a proxy that signs TLS anew.
+///
+/// ```
+/// use backend_docker::image::CaBundle;
+///
+/// let pem = "-----BEGIN CERTIFICATE-----\nMAo=\n-----END CERTIFICATE-----\n";
+/// assert!(CaBundle::from_pem(pem).is_ok());
+/// assert!(CaBundle::from_pem("-----BEGIN PRIVATE KEY-----").is_err());
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct CaBundle(Bytes);
+
+impl CaBundle {
+    /// Variables by which programs are told of a bundle. Most take it instead of
+    /// what they trust by default, so it should hold that as well.
+    pub const VARIABLES: [&str; 8] = [
+        "CARGO_HTTP_CAINFO",
+        "CURL_CA_BUNDLE",
+        "GIT_SSL_CAINFO",
+        "NODE_EXTRA_CA_CERTS",
+        "PIP_CERT",
+        "REQUESTS_CA_BUNDLE",
+        "SSL_CERT_FILE",
+        "npm_config_cafile",
+    ];
+
+    /// Takes the text of a bundle.
+    ///
+    /// # Errors
+    ///
+    /// `Config` if there is no certificate in it, if there is a private key, or if
+    /// it is larger than 8 MiB.
+    pub fn from_pem(pem: impl Into<Bytes>) -> Result<Self> {
+        let pem = pem.into();
+        if pem.len() > LARGEST {
+            return Err(config(format!(
+                "the CA bundle is larger than {LARGEST} bytes; give certificates only"
+            )));
+        }
+        let text = String::from_utf8_lossy(&pem);
+        if text.contains("PRIVATE KEY-----") {
+            return Err(config(
+                "the CA bundle holds a private key; give certificates only".to_owned(),
+            ));
+        }
+        if !text.contains("-----BEGIN CERTIFICATE-----") {
+            return Err(config(
+                "the CA bundle holds no certificate; give certificates in PEM".to_owned(),
+            ));
+        }
+        Ok(Self(pem))
+    }
+
+    /// Reads a bundle from a file of this host.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_pem`](Self::from_pem), and `Config` if the file cannot be read.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let wrong = |what: &str| {
+            let shown = path.to_string_lossy();
+            config(format!("the CA bundle {} {what}", Quoted::new(&shown)))
+        };
+        match std::fs::metadata(path) {
+            Ok(found) if !found.is_file() => {
+                return Err(wrong("is no file; name a file of certificates in PEM"));
+            }
+            Ok(found) if found.len() > LARGEST as u64 => {
+                return Err(wrong("is too large; give certificates only"));
+            }
+            _ => {}
+        }
+        let pem = std::fs::read(path)
+            .map_err(|source| wrong("cannot be read; check its path").with_source(source))?;
+        Self::from_pem(pem)
+    }
+
+    /// Its text.
+    pub fn pem(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for CaBundle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CaBundle({} bytes)", self.0.len())
+    }
+}

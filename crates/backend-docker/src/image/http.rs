@@ -1,0 +1,126 @@
+//! A build over the daemon's plain API.
+//!
+//! bollard speaks to BuildKit only through a gRPC session, which costs a minute
+//! of compiling and gives nothing that is needed here; without it, it cannot read
+//! BuildKit's answers. So this one request goes over hyper, which bollard uses too.
+
+use std::time::Duration;
+
+use backend_core::{Error, Result};
+use bytes::{Bytes, BytesMut};
+use http_body_util::{BodyExt, Full};
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::no_answer;
+use crate::daemon::Daemon;
+
+/// Longest line of an answer that is read.
+const LONGEST_LINE: usize = 8 << 20;
+
+/// How long a daemon may take to accept a connection.
+const CONNECT: Duration = Duration::from_secs(30);
+
+trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+
+/// A build's answer, line by line. Dropping it closes the connection, which makes
+/// the daemon give the build up.
+pub(super) struct Answer {
+    daemon: Daemon,
+    body: Incoming,
+    buffer: BytesMut,
+    _connection: AbortOnDropHandle<()>,
+}
+
+/// Uploads a context and begins to build it.
+pub(super) async fn build(daemon: &Daemon, query: &str, context: Bytes) -> Result<Answer> {
+    let stream = tokio::time::timeout(CONNECT, connect(daemon))
+        .await
+        .map_err(|source| no_answer(daemon).with_source(source))??;
+    let lost = |source: hyper::Error| no_answer(daemon).with_source(source);
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(lost)?;
+    // An error of the connection shows in the answer as well.
+    let connection = AbortOnDropHandle::new(tokio::spawn(async move {
+        let _ = connection.await;
+    }));
+    let request = Request::post(format!("/build?{query}"))
+        .header("Host", "docker")
+        .header("Content-Type", "application/x-tar")
+        .body(Full::new(context))
+        .map_err(|source| {
+            Error::internal("a build could not be asked for; please report this")
+                .with_source(source)
+        })?;
+    let response = sender.send_request(request).await.map_err(lost)?;
+    let status = response.status();
+    let mut answer = Answer {
+        daemon: daemon.clone(),
+        body: response.into_body(),
+        buffer: BytesMut::new(),
+        _connection: connection,
+    };
+    if status.is_success() {
+        return Ok(answer);
+    }
+    let said = answer.next_line().await?.unwrap_or_default();
+    Err(Error::unavailable(format!(
+        "the Docker daemon refused the build ({status}): {}; look at its log",
+        super::trace::message(&said)
+    )))
+}
+
+async fn connect(daemon: &Daemon) -> Result<Box<dyn Duplex>> {
+    let lost = |source: std::io::Error| no_answer(daemon).with_source(source);
+    match daemon.address().split_once("://") {
+        Some(("unix", path)) => {
+            let stream = UnixStream::connect(path).await.map_err(lost)?;
+            Ok(Box::new(stream))
+        }
+        Some(("tcp" | "http", host)) => {
+            let host = host.trim_end_matches('/');
+            let stream = TcpStream::connect(host).await.map_err(lost)?;
+            Ok(Box::new(stream))
+        }
+        _ => Err(Error::unsupported(format!(
+            "images cannot be built over {}; use a daemon at unix:// or tcp://",
+            daemon.address()
+        ))),
+    }
+}
+
+impl Answer {
+    /// The next line without its end; the rest without one if the answer ends so.
+    pub(super) async fn next_line(&mut self) -> Result<Option<Bytes>> {
+        let mut searched = 0;
+        loop {
+            let fresh = self.buffer.get(searched..).unwrap_or_default();
+            if let Some(found) = fresh.iter().position(|&byte| byte == b'\n') {
+                let mut line = self.buffer.split_to(searched + found + 1);
+                line.truncate(searched + found);
+                return Ok(Some(line.freeze()));
+            }
+            searched = self.buffer.len();
+            if searched > LONGEST_LINE {
+                return Err(Error::unavailable(
+                    "the Docker daemon sent a line without an end; restart it",
+                ));
+            }
+            match self.body.frame().await {
+                None if self.buffer.is_empty() => return Ok(None),
+                None => return Ok(Some(self.buffer.split().freeze())),
+                Some(Err(source)) => return Err(no_answer(&self.daemon).with_source(source)),
+                Some(Ok(frame)) => {
+                    if let Some(data) = frame.data_ref() {
+                        self.buffer.extend_from_slice(data);
+                    }
+                }
+            }
+        }
+    }
+}

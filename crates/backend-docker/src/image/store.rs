@@ -1,0 +1,204 @@
+//! The daemon's store of images: what is there, what is fetched, what is removed.
+
+use std::collections::HashMap;
+
+use backend_core::{Error, Quoted, Result};
+use bollard::errors::Error as Theirs;
+use bollard::models::ImageSummary;
+use bollard::query_parameters::{
+    CreateImageOptionsBuilder, ListImagesOptionsBuilder, RemoveImageOptions,
+};
+use futures::StreamExt;
+
+use super::REPOSITORY;
+use super::trace::clean;
+use super::work::BuildEvent;
+use crate::daemon::Daemon;
+use crate::dockerfile::LABEL;
+use crate::runtime::config;
+
+/// Whether the daemon has an image.
+pub(super) async fn is_present(daemon: &Daemon, image: &str) -> Result<bool> {
+    match daemon.negotiated().await?.inspect_image(image).await {
+        Ok(_) => Ok(true),
+        Err(Theirs::DockerResponseServerError {
+            status_code: 404, ..
+        }) => Ok(false),
+        Err(error) => Err(daemon.error(error)),
+    }
+}
+
+/// Fetches an image unless the daemon has it.
+pub(super) async fn pull_if_absent(
+    daemon: &Daemon,
+    image: &str,
+    send: &mut (dyn FnMut(BuildEvent) + Send),
+) -> Result<()> {
+    if is_present(daemon, image).await? {
+        return Ok(());
+    }
+    send(BuildEvent::Pulling {
+        image: image.to_owned(),
+    });
+    let options = CreateImageOptionsBuilder::default()
+        .from_image(&with_tag(image))
+        .build();
+    let client = daemon.negotiated().await?;
+    let mut progress = client.create_image(Some(options), None, None);
+    while let Some(said) = progress.next().await {
+        let said = said.map_err(|error| pull_error(daemon, image, error))?;
+        if said.progress_detail.is_none_or(|it| it.total.is_none()) {
+            let line = [said.id, said.status].into_iter().flatten();
+            let line = clean(&line.collect::<Vec<_>>().join(": "));
+            send(BuildEvent::Log { line });
+        }
+    }
+    Ok(())
+}
+
+/// Without a tag, old daemons fetch every image of the repository.
+fn with_tag(image: &str) -> String {
+    let last = image.rsplit('/').next().unwrap_or(image);
+    if last.contains([':', '@']) {
+        image.to_owned()
+    } else {
+        format!("{image}:latest")
+    }
+}
+
+fn pull_error(daemon: &Daemon, image: &str, error: Theirs) -> Error {
+    let quoted = Quoted::new(image);
+    let said = match &error {
+        Theirs::DockerResponseServerError { message, .. } => message,
+        Theirs::DockerStreamError { error } => error,
+        _ => return daemon.error(error),
+    };
+    let absent = ["not found", "denied", "manifest unknown", "unauthorized"]
+        .iter()
+        .any(|word| said.contains(word));
+    if absent {
+        return config(format!(
+            "no registry gives out the image {quoted}; check its name, \
+             or load it with 'docker load' or 'docker pull' after 'docker login'"
+        ))
+        .with_source(error);
+    }
+    Error::unavailable(format!(
+        "the image {quoted} is not there and its registry cannot be reached; \
+         load it with 'docker load', or name another in the map of images"
+    ))
+    .on("docker")
+    .with_source(error)
+}
+
+/// Removes images that were built for exactly this runtime's name, but for the
+/// current one and those in use. Without a current one, only those without a name:
+/// what a build left.
+pub(super) async fn prune(
+    daemon: &Daemon,
+    runtime: &str,
+    current: Option<&str>,
+) -> Result<Vec<String>> {
+    let label = format!("{LABEL}={runtime}");
+    let filters = HashMap::from([("label", vec![label.as_str()])]);
+    let options = ListImagesOptionsBuilder::default()
+        .filters(&filters)
+        .build();
+    let client = daemon.negotiated().await?;
+    let listed = client.list_images(Some(options)).await;
+    let mut removed = Vec::new();
+    for image in listed.map_err(|error| daemon.error(error))? {
+        for name in superseded(&image, runtime, current) {
+            // Never by force: what a container uses is refused and stays.
+            let gone = client.remove_image(name, None::<RemoveImageOptions>, None);
+            match gone.await {
+                Ok(_) => removed.push(name.to_owned()),
+                Err(error) => tracing::debug!(image = name, %error, "an image stays"),
+            }
+        }
+    }
+    Ok(removed)
+}
+
+/// The names of an image that may go, or its id if it has none at all. Whoever
+/// builds upon an image inherits its label, so names of others stay.
+fn superseded<'a>(image: &'a ImageSummary, runtime: &str, current: Option<&str>) -> Vec<&'a str> {
+    if image.labels.get(LABEL).map(String::as_str) != Some(runtime) {
+        return Vec::new();
+    }
+    let named = |name: &String| !name.starts_with("<none>");
+    if !image.repo_tags.iter().chain(&image.repo_digests).any(named) {
+        return vec![&image.id];
+    }
+    let Some(current) = current else {
+        return Vec::new();
+    };
+    let names = image.repo_tags.iter().map(String::as_str);
+    names
+        .filter(|name| *name != current)
+        .filter(|name| {
+            name.split_once(':')
+                .is_some_and(|(repository, _)| repository == REPOSITORY)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_without_a_tag_is_the_latest() {
+        for (image, expected) in [
+            ("python", "python:latest"),
+            ("host:5000/python", "host:5000/python:latest"),
+            ("host:5000/python:3", "host:5000/python:3"),
+            ("python@sha256:00", "python@sha256:00"),
+        ] {
+            assert_eq!(with_tag(image), expected);
+        }
+    }
+
+    #[test]
+    fn only_what_was_built_for_the_runtime_is_superseded() {
+        let image = |label: &str, tags: &[&str], digests: &[&str]| ImageSummary {
+            id: "sha256:1".to_owned(),
+            labels: HashMap::from([(LABEL.to_owned(), label.to_owned())]),
+            repo_tags: tags.iter().map(|&tag| tag.to_owned()).collect(),
+            repo_digests: digests.iter().map(|&digest| digest.to_owned()).collect(),
+            ..ImageSummary::default()
+        };
+        let current = Some("agentbox-runtime:node-2");
+        let go = |image: &ImageSummary, current| -> Vec<String> {
+            let names = superseded(image, "node", current).into_iter();
+            names.map(str::to_owned).collect()
+        };
+        let old = image(
+            "node",
+            &[
+                "agentbox-runtime:node-1",
+                "mine:1",
+                "mine/agentbox-runtime:x",
+            ],
+            &[],
+        );
+        assert_eq!(go(&old, current), ["agentbox-runtime:node-1"]);
+        assert_eq!(go(&old, None), [""; 0]);
+        let now = image("node", &["agentbox-runtime:node-2"], &[]);
+        assert_eq!(go(&now, current), [""; 0]);
+        let other = image("node-react", &["agentbox-runtime:node-react-1"], &[]);
+        assert_eq!(go(&other, current), [""; 0]);
+        for left in [
+            image("node", &[], &[]),
+            image("node", &["<none>:<none>"], &["<none>@<none>"]),
+        ] {
+            assert_eq!(go(&left, current), ["sha256:1"]);
+            assert_eq!(go(&left, None), ["sha256:1"]);
+        }
+        assert_eq!(go(&image("node-react", &[], &[]), current), [""; 0]);
+        assert_eq!(
+            go(&image("node", &[], &["mine@sha256:2"]), current),
+            [""; 0]
+        );
+    }
+}

@@ -1,0 +1,392 @@
+//! [`Build`]: one pull or build, shared by all who ask for it at once.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll};
+
+use backend_core::{Error, ErrorKind, Result};
+use futures::Stream;
+use futures::stream::{self, BoxStream};
+use sandbox_wire::engine;
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::watch;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::trace::Reader;
+use super::{BuildOptions, Builder, context, http, store};
+use crate::daemon::Daemon;
+use crate::dockerfile::{self, Style};
+use crate::runtime::Runtime;
+
+/// Events that a slow listener may be behind.
+const EVENTS: usize = 256;
+
+/// What happens while an image is made ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BuildEvent {
+    /// An image is fetched from its registry.
+    Pulling {
+        /// Its name.
+        image: String,
+    },
+    /// A step of the build began, or was found done.
+    Step {
+        /// Which, from 1.
+        number: u32,
+        /// Of how many.
+        total: u32,
+        /// What it does.
+        name: String,
+        /// Whether an earlier build left its result.
+        cached: bool,
+    },
+    /// A line of output.
+    Log {
+        /// Its text, without control characters.
+        line: String,
+    },
+    /// So many events came too fast for this listener.
+    Skipped {
+        /// How many.
+        events: u64,
+    },
+    /// The image is there.
+    Done {
+        /// Its name.
+        image: String,
+        /// Whether it was built now.
+        built: bool,
+    },
+}
+
+impl fmt::Display for BuildEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pulling { image } => write!(f, "pulling {image}"),
+            Self::Step {
+                number,
+                total,
+                name,
+                cached,
+            } => {
+                let cached = if *cached { " (cached)" } else { "" };
+                write!(f, "step {number}/{total}: {name}{cached}")
+            }
+            Self::Log { line } => f.write_str(line),
+            Self::Skipped { events } => write!(f, "({events} lines are not shown)"),
+            Self::Done { image, built: true } => write!(f, "built {image}"),
+            Self::Done { image, .. } => write!(f, "{image} is there"),
+        }
+    }
+}
+
+/// An error that several callers get.
+#[derive(Debug, Clone)]
+struct Failure {
+    kind: ErrorKind,
+    message: String,
+}
+
+/// Whether the image was built, once it is there.
+type Outcome = Option<Result<bool, Failure>>;
+
+/// What is under way, by daemon and image; with `true` for one that must not use
+/// what is there.
+type Key = (String, String, bool);
+
+static UNDER_WAY: LazyLock<Mutex<HashMap<Key, Weak<Work>>>> = LazyLock::new(Mutex::default);
+
+fn under_way() -> MutexGuard<'static, HashMap<Key, Weak<Work>>> {
+    UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One task on the engine. It ends when nobody holds this any more.
+#[derive(Debug)]
+struct Work {
+    key: Key,
+    /// Only to hand out others: a stream that ends with the task.
+    events: broadcast::Receiver<BuildEvent>,
+    outcome: watch::Receiver<Outcome>,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        let mut under_way = under_way();
+        // Another may have begun in the meantime.
+        if under_way
+            .get(&self.key)
+            .is_some_and(|it| it.strong_count() == 0)
+        {
+            under_way.remove(&self.key);
+        }
+    }
+}
+
+/// A pull or a build under way: a stream of what happens, and the image's name at
+/// its end. Whoever only wants the name calls [`finish`](Self::finish).
+///
+/// Others who asked for the same image share the work. It goes on until it is done
+/// or the last of them drops theirs. Memory is bounded: who listens too slowly is
+/// told how much was skipped, and holds nothing up.
+pub struct Build {
+    image: String,
+    work: Arc<Work>,
+    events: BoxStream<'static, BuildEvent>,
+}
+
+impl fmt::Debug for Build {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Build").field("image", &self.image).finish()
+    }
+}
+
+impl Stream for Build {
+    type Item = BuildEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<BuildEvent>> {
+        self.events.as_mut().poll_next(context)
+    }
+}
+
+impl Build {
+    /// The name the image has when this is done.
+    pub fn image(&self) -> &str {
+        &self.image
+    }
+
+    /// Waits for the end.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ensure`](super::ensure).
+    pub async fn finish(self) -> Result<String> {
+        let mut outcome = self.work.outcome.clone();
+        let outcome = match outcome.wait_for(Option::is_some).await {
+            Ok(outcome) => outcome.clone(),
+            Err(_) => None,
+        };
+        match outcome {
+            Some(Ok(_)) => Ok(self.image.clone()),
+            Some(Err(failure)) => Err(Error::new(failure.kind, failure.message).on("docker")),
+            None => Err(Error::internal(
+                "preparing an image ended without a result; please report this",
+            )),
+        }
+    }
+}
+
+/// Begins, or joins what has begun.
+pub(super) fn begin(
+    daemon: &Daemon,
+    runtime: &Runtime,
+    options: &BuildOptions,
+    image: String,
+) -> Result<Build> {
+    let anew = options.no_cache || !runtime.cache_image;
+    let key = (daemon.address().to_owned(), image.clone(), anew);
+    let engine = engine::handle()?;
+    // Declared first, so that it is dropped when the lock is no longer held.
+    let old;
+    let mut under_way = under_way();
+    old = under_way.get(&key).and_then(Weak::upgrade);
+    let unfinished = old.as_ref().filter(|it| it.outcome.borrow().is_none());
+    let (work, events) = match unfinished {
+        Some(work) => (Arc::clone(work), work.events.resubscribe()),
+        None => {
+            let (send, events) = broadcast::channel(EVENTS);
+            let (done, outcome) = watch::channel(None);
+            // Before the task begins, so that nothing is missed.
+            let first = events.resubscribe();
+            let job = Job {
+                daemon: daemon.clone(),
+                runtime: runtime.clone(),
+                options: options.clone(),
+                image: image.clone(),
+                send,
+            };
+            let task = engine.spawn(async move {
+                let result = job.run().await.map_err(|error| Failure {
+                    kind: error.kind(),
+                    message: error.chain().to_string(),
+                });
+                done.send_replace(Some(result));
+            });
+            let work = Arc::new(Work {
+                key: key.clone(),
+                events,
+                outcome,
+                _task: AbortOnDropHandle::new(task),
+            });
+            under_way.insert(key, Arc::downgrade(&work));
+            (work, first)
+        }
+    };
+    drop(under_way);
+    let listener = Listener {
+        events: Some(events),
+        outcome: work.outcome.clone(),
+        image: image.clone(),
+    };
+    Ok(Build {
+        image,
+        work,
+        events: Box::pin(stream::unfold(listener, Listener::next)),
+    })
+}
+
+/// One listener's place in the stream.
+struct Listener {
+    /// Nothing comes after the end of these but the last event.
+    events: Option<broadcast::Receiver<BuildEvent>>,
+    outcome: watch::Receiver<Outcome>,
+    image: String,
+}
+
+impl Listener {
+    async fn next(mut self) -> Option<(BuildEvent, Self)> {
+        let event = match self.events.as_mut()?.recv().await {
+            Ok(event) => event,
+            Err(RecvError::Lagged(events)) => BuildEvent::Skipped { events },
+            Err(RecvError::Closed) => {
+                self.events = None;
+                // From the outcome, so that who joined late is told as well.
+                let outcome = self.outcome.wait_for(Option::is_some).await.ok()?.clone();
+                BuildEvent::Done {
+                    image: self.image.clone(),
+                    built: outcome?.ok()?,
+                }
+            }
+        };
+        Some((event, self))
+    }
+}
+
+/// Everything the task needs.
+struct Job {
+    daemon: Daemon,
+    runtime: Runtime,
+    options: BuildOptions,
+    image: String,
+    send: broadcast::Sender<BuildEvent>,
+}
+
+impl Job {
+    /// Whether the image had to be built.
+    async fn run(self) -> Result<bool> {
+        match &self.runtime.base_image {
+            None => self.pull(&self.image).await.map(|()| false),
+            Some(base) => self.build_if_needed(base).await,
+        }
+    }
+
+    /// Nobody may be listening, and that is fine.
+    fn event(&self, event: BuildEvent) {
+        let _ = self.send.send(event);
+    }
+
+    async fn pull(&self, image: &str) -> Result<()> {
+        store::pull_if_absent(&self.daemon, image, &mut |event| self.event(event)).await
+    }
+
+    async fn build_if_needed(&self, base: &str) -> Result<bool> {
+        let anew = self.options.no_cache || !self.runtime.cache_image;
+        if !anew && store::is_present(&self.daemon, &self.image).await? {
+            return Ok(false);
+        }
+        // The builder would fetch it as well, but without a session only where
+        // nobody asks who it is.
+        self.pull(base).await?;
+        let built = self.build().await;
+        let current = match &built {
+            Ok(()) if self.options.keep_superseded => return Ok(true),
+            Ok(()) => Some(self.image.as_str()),
+            // The classic builder leaves what it made before the step that failed.
+            Err(_) => None,
+        };
+        let pruned = store::prune(&self.daemon, &self.runtime.name, current).await;
+        if let Err(error) = pruned {
+            tracing::debug!(%error, "superseded images stay");
+        }
+        built.map(|()| true)
+    }
+
+    async fn build(&self) -> Result<()> {
+        let buildkit = self.has_buildkit().await?;
+        let bundle = self.options.ca_bundle.as_ref();
+        if bundle.is_some() && !buildkit {
+            return Err(Error::unsupported(
+                "the classic builder would leave the CA bundle in the image; build with BuildKit",
+            ));
+        }
+        let style = Style {
+            cache_mounts: buildkit,
+            tools: bundle.is_some(),
+        };
+        let text = dockerfile::generate(&self.runtime, style)?
+            .ok_or_else(|| Error::internal("an image without a base was to be built"))?;
+        let context = context::tar(&text, bundle)?;
+        let query = self.query(buildkit)?;
+        let mut answer = http::build(&self.daemon, &query, context).await?;
+        let mut reader = Reader::new(buildkit.then(|| dockerfile::buildkit_steps(&text)));
+        while let Some(line) = answer.next_line().await? {
+            reader.line(&line, &mut |event| self.event(event));
+        }
+        reader.flush(&mut |event| self.event(event));
+        if reader.failure.is_none() && reader.built {
+            return Ok(());
+        }
+        let why = reader.failure.as_deref();
+        let why = why.unwrap_or("the daemon ended it without saying why");
+        let mut message = format!(
+            "building the image {} failed: {why}; correct the runtime {}, or try again if \
+             something could not be reached",
+            self.image, self.runtime.name
+        );
+        let lines = reader.last_lines();
+        if !lines.is_empty() {
+            message.push_str("; the last lines were:");
+            for line in lines {
+                message.push_str("\n  ");
+                message.push_str(line);
+            }
+        }
+        Err(Error::unavailable(message))
+    }
+
+    /// Every daemon since API 1.39 has BuildKit on Linux, whatever it uses by default.
+    async fn has_buildkit(&self) -> Result<bool> {
+        match self.options.builder {
+            Builder::BuildKit => return Ok(true),
+            Builder::Classic => return Ok(false),
+            Builder::Auto => {}
+        }
+        let version = self.daemon.negotiated().await?.version().await;
+        let version = version.map_err(|error| self.daemon.error(error))?;
+        let api = version.api_version.unwrap_or_default();
+        let minor = api.strip_prefix("1.").and_then(|it| it.parse::<u32>().ok());
+        Ok(version.os.as_deref() == Some("linux") && minor.is_none_or(|minor| minor >= 39))
+    }
+
+    fn query(&self, buildkit: bool) -> Result<String> {
+        let mut query = vec![
+            ("version", if buildkit { "2" } else { "1" }),
+            ("t", &self.image),
+            ("rm", "1"),
+            ("forcerm", "1"),
+        ];
+        if self.options.no_cache {
+            query.push(("nocache", "1"));
+        }
+        if let Some(network) = &self.options.network {
+            query.push(("networkmode", network));
+        }
+        serde_urlencoded::to_string(query).map_err(|source| {
+            Error::internal("a build could not be asked for; please report this")
+                .with_source(source)
+        })
+    }
+}

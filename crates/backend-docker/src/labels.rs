@@ -1,0 +1,210 @@
+//! The labels by which sandboxes are known, and the process that owns one.
+
+use std::collections::HashMap;
+
+/// What every label of ours begins with.
+pub(crate) const PREFIX: &str = "agentbox.";
+/// The sandbox's own name; a container without it is none of ours.
+pub(crate) const SANDBOX: &str = "agentbox.sandbox";
+/// The process that made it.
+pub(crate) const OWNER: &str = "agentbox.owner";
+/// The host of that process.
+pub(crate) const HOST: &str = "agentbox.host";
+/// When it was made, in seconds since 1970.
+pub(crate) const CREATED: &str = "agentbox.created";
+/// Seconds without activity after which it is stopped.
+pub(crate) const IDLE: &str = "agentbox.idle-timeout";
+/// What becomes of it when its owner is gone.
+pub(crate) const DISPOSAL: &str = "agentbox.disposal";
+/// What it was made from: equal options give equal values.
+pub(crate) const CONFIG: &str = "agentbox.config";
+/// How the agent got in, and which one.
+pub(crate) const AGENT: &str = "agentbox.agent";
+
+/// What becomes of a container when its owner is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Disposal {
+    /// It is removed.
+    Remove,
+    /// It is stopped and stays.
+    Stop,
+    /// It has a name and belongs to whoever knows it.
+    Keep,
+}
+
+impl Disposal {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Remove => "remove",
+            Self::Stop => "stop",
+            Self::Keep => "keep",
+        }
+    }
+
+    /// What a container's label says. What is not understood is kept.
+    pub(crate) fn of(labels: &HashMap<String, String>) -> Self {
+        match labels.get(DISPOSAL).map(String::as_str) {
+            Some("remove") => Self::Remove,
+            Some("stop") => Self::Stop,
+            _ => Self::Keep,
+        }
+    }
+}
+
+/// A process, named so that no other one can be taken for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Process {
+    pub(crate) pid: u32,
+    /// Clock ticks from boot to its start.
+    pub(crate) started: u64,
+    /// The host's boot.
+    pub(crate) boot: String,
+    /// The name space that `pid` is a number of.
+    pub(crate) space: String,
+}
+
+impl Process {
+    /// This process; `None` where the kernel does not tell.
+    pub(crate) fn current() -> Option<Self> {
+        Self::read("self")
+    }
+
+    fn read(which: &str) -> Option<Self> {
+        let read = |path: String| std::fs::read_to_string(path).ok();
+        let stat = read(format!("/proc/{which}/stat"))?;
+        let (pid, started) = parse_stat(&stat)?;
+        let boot = read("/proc/sys/kernel/random/boot_id".into())?;
+        let space = std::fs::read_link(format!("/proc/{which}/ns/pid")).ok()?;
+        let space = space.to_str()?.trim_matches(|c: char| !c.is_ascii_digit());
+        Some(Self {
+            pid,
+            started,
+            boot: boot.trim().to_owned(),
+            space: space.to_owned(),
+        })
+    }
+
+    pub(crate) fn label(&self) -> String {
+        let Self {
+            pid,
+            started,
+            boot,
+            space,
+        } = self;
+        format!("{pid}:{started}:{boot}:{space}")
+    }
+
+    pub(crate) fn parse(label: &str) -> Option<Self> {
+        let mut parts = label.split(':');
+        let parsed = Self {
+            pid: parts.next()?.parse().ok()?,
+            started: parts.next()?.parse().ok()?,
+            boot: parts.next()?.to_owned(),
+            space: parts.next()?.to_owned(),
+        };
+        let whole = parts.next().is_none() && !parsed.boot.is_empty() && !parsed.space.is_empty();
+        whole.then_some(parsed)
+    }
+
+    /// Whether this process is certainly gone, as `here` sees it. Of a process
+    /// in another name space or on another host nothing is certain.
+    pub(crate) fn is_gone(&self, here: &Self, same_host: bool) -> bool {
+        if self.boot != here.boot {
+            // A boot that is over took all its processes along.
+            return same_host;
+        }
+        if self.space != here.space {
+            return false;
+        }
+        match std::fs::read_to_string(format!("/proc/{}/stat", self.pid)) {
+            Ok(stat) => parse_stat(&stat).is_some_and(|(_, started)| started != self.started),
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        }
+    }
+}
+
+/// The pid and start time in a line of `/proc/PID/stat`. The program's name
+/// stands in parentheses and can hold anything, parentheses included.
+fn parse_stat(stat: &str) -> Option<(u32, u64)> {
+    let (pid, rest) = stat.split_once(' ')?;
+    let (_, rest) = rest.rsplit_once(')')?;
+    let started = rest.split_ascii_whitespace().nth(19)?;
+    Some((pid.parse().ok()?, started.parse().ok()?))
+}
+
+/// Names this host across boots; empty where that cannot be known.
+pub(crate) fn host() -> String {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let machine = read("/etc/machine-id");
+    let name = read("/proc/sys/kernel/hostname");
+    match (machine.trim(), name.trim()) {
+        ("", _) | (_, "") => String::new(),
+        (machine, name) => format!("{machine}/{name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process() -> Process {
+        Process::current().unwrap()
+    }
+
+    #[test]
+    fn a_program_can_have_any_name() {
+        let rest = "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20";
+        assert_eq!(parse_stat(&format!("7 (a) b) {rest}")), Some((7, 4242)));
+        for bad in ["", "7", "7 (a) S 1", "x (a) S", "7 (a"] {
+            assert_eq!(parse_stat(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn labels_round_trip_and_garbage_is_refused() {
+        let process = process();
+        assert_eq!(Process::parse(&process.label()), Some(process));
+        for bad in ["", "1", "1:2:3", "a:2:3:4", "1:2:3:4:5", "1:2::4", "1:2:3:"] {
+            assert_eq!(Process::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_certain_is_gone() {
+        let here = process();
+        let changed = |change: fn(&mut Process)| {
+            let mut other = process();
+            change(&mut other);
+            other
+        };
+        assert!(!here.is_gone(&here, true), "it lives");
+        let reused = changed(|other| other.started += 1);
+        assert!(
+            reused.is_gone(&here, true),
+            "another process has its number"
+        );
+        let ended = changed(|other| other.pid = u32::MAX - 7);
+        assert!(ended.is_gone(&here, false), "no process has its number");
+        let elsewhere = changed(|other| {
+            other.space = "1".into();
+            other.pid = u32::MAX - 7;
+        });
+        assert!(!elsewhere.is_gone(&here, true), "another name space");
+        let other_boot = changed(|other| other.boot = "x".into());
+        assert!(!other_boot.is_gone(&here, false), "another host");
+        assert!(
+            other_boot.is_gone(&here, true),
+            "an earlier boot of this host"
+        );
+    }
+
+    #[test]
+    fn what_is_not_understood_is_kept() {
+        let labels = |text: &str| HashMap::from([(DISPOSAL.to_owned(), text.to_owned())]);
+        for disposal in [Disposal::Remove, Disposal::Stop, Disposal::Keep] {
+            assert_eq!(Disposal::of(&labels(disposal.as_str())), disposal);
+        }
+        assert_eq!(Disposal::of(&labels("burn")), Disposal::Keep);
+        assert_eq!(Disposal::of(&HashMap::new()), Disposal::Keep);
+    }
+}

@@ -1,0 +1,224 @@
+//! What processes that are gone have left behind.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use backend_core::{Error, Result};
+use bollard::models::ContainerSummary;
+use bollard::query_parameters::{
+    ListContainersOptionsBuilder, RemoveContainerOptionsBuilder, StopContainerOptionsBuilder,
+};
+use sandbox_wire::engine;
+
+use crate::daemon::{self, Daemon};
+use crate::labels::{self, Disposal, Process};
+
+/// A container whose process is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Leftover {
+    /// The container's id.
+    pub id: String,
+    /// The sandbox's name.
+    pub name: String,
+    /// The image it was made from.
+    pub image: String,
+    /// When it was made.
+    pub created: SystemTime,
+    /// Whether [`reap`] removes it. Otherwise it was to be kept, and is stopped.
+    pub removed: bool,
+}
+
+/// Lists the containers without a name whose process on this host is gone.
+///
+/// Containers of processes that live, of other hosts or name spaces, with a name
+/// of the user's, and those that are no sandboxes are never among them.
+///
+/// # Errors
+///
+/// `Unavailable` if the daemon does not answer.
+pub async fn leftovers(daemon: &Daemon) -> Result<Vec<Leftover>> {
+    let daemon = daemon.clone();
+    let found = engine::run(async move { find(&daemon).await });
+    found.await.map_err(|error| error.on("docker"))
+}
+
+/// Does with [`leftovers`] what their process would have done: removes them, or
+/// stops those that were to be kept. Returns them.
+///
+/// # Errors
+///
+/// `Unavailable` if the daemon does not answer.
+pub async fn reap(daemon: &Daemon) -> Result<Vec<Leftover>> {
+    let daemon = daemon.clone();
+    let reaped = engine::run(async move { reap_now(&daemon).await });
+    reaped.await.map_err(|error| error.on("docker"))
+}
+
+/// Reaps in the background, once for each daemon.
+pub(crate) fn reap_once(daemon: &Daemon) {
+    static DONE: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
+    if !done.insert(daemon.address().to_owned()) {
+        return;
+    }
+    let daemon = daemon.clone();
+    let reap = async move {
+        match reap_now(&daemon).await {
+            Ok(reaped) if reaped.is_empty() => {}
+            Ok(reaped) => tracing::info!("{} leftover containers were reaped", reaped.len()),
+            Err(error) => tracing::warn!("leftover containers were not reaped: {}", error.chain()),
+        }
+    };
+    if let Ok(handle) = engine::handle() {
+        handle.spawn(reap);
+    }
+}
+
+async fn find(daemon: &Daemon) -> Result<Vec<Leftover>> {
+    let Some(here) = Process::current() else {
+        return Ok(Vec::new());
+    };
+    let options = ListContainersOptionsBuilder::default()
+        .all(true)
+        .filters(&HashMap::from([("label", vec![labels::SANDBOX])]))
+        .build();
+    let client = daemon.negotiated().await?;
+    let listed = client.list_containers(Some(options)).await;
+    let listed = listed.map_err(|error| daemon.error(error))?;
+    let local = daemon.socket().is_some().then(labels::host);
+    let judge = |one| judge(one, &here, local.as_deref());
+    Ok(listed.into_iter().filter_map(judge).collect())
+}
+
+/// A container, if its process is certainly gone. `host` is this one, if the
+/// daemon is on it.
+fn judge(container: ContainerSummary, here: &Process, host: Option<&str>) -> Option<Leftover> {
+    let found = container.labels?;
+    let owner = Process::parse(found.get(labels::OWNER)?)?;
+    let host = host.filter(|host| !host.is_empty());
+    let same_host = host.is_some() && found.get(labels::HOST).map(String::as_str) == host;
+    let disposal = Disposal::of(&found);
+    if disposal == Disposal::Keep || !owner.is_gone(here, same_host) {
+        return None;
+    }
+    let running = container
+        .state
+        .is_some_and(|state| state.to_string() == "running");
+    if disposal == Disposal::Stop && !running {
+        return None;
+    }
+    let seconds = u64::try_from(container.created.unwrap_or_default()).unwrap_or_default();
+    Some(Leftover {
+        id: container.id?,
+        name: found.get(labels::SANDBOX)?.clone(),
+        image: container.image.unwrap_or_default(),
+        created: UNIX_EPOCH + Duration::from_secs(seconds),
+        removed: disposal == Disposal::Remove,
+    })
+}
+
+async fn reap_now(daemon: &Daemon) -> Result<Vec<Leftover>> {
+    let mut reaped = Vec::new();
+    let mut failed: Option<Error> = None;
+    for leftover in find(daemon).await? {
+        match dispose(daemon, &leftover).await {
+            Ok(()) => reaped.push(leftover),
+            Err(error) => failed = Some(error),
+        }
+    }
+    match failed {
+        Some(error) if reaped.is_empty() => Err(error),
+        _ => Ok(reaped),
+    }
+}
+
+async fn dispose(daemon: &Daemon, leftover: &Leftover) -> Result<()> {
+    let client = daemon.client();
+    let done = if leftover.removed {
+        let options = RemoveContainerOptionsBuilder::default()
+            .force(true)
+            .v(true)
+            .build();
+        client.remove_container(&leftover.id, Some(options)).await
+    } else {
+        let options = StopContainerOptionsBuilder::default().t(2).build();
+        client.stop_container(&leftover.id, Some(options)).await
+    };
+    match done {
+        Ok(()) => Ok(()),
+        // Gone, or another process is at it.
+        Err(error) if matches!(daemon::status(&error), Some(304 | 404 | 409)) => Ok(()),
+        Err(error) => Err(daemon.error(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn container(change: impl FnOnce(&mut HashMap<String, String>)) -> ContainerSummary {
+        let gone = Process {
+            started: 1,
+            pid: u32::MAX - 9,
+            ..Process::current().unwrap()
+        };
+        let mut found = HashMap::from([
+            (labels::SANDBOX.to_owned(), "box".to_owned()),
+            (labels::OWNER.to_owned(), gone.label()),
+            (labels::HOST.to_owned(), "host".to_owned()),
+            (labels::DISPOSAL.to_owned(), "remove".to_owned()),
+        ]);
+        change(&mut found);
+        ContainerSummary {
+            id: Some("id".into()),
+            labels: Some(found),
+            state: Some(bollard::models::ContainerSummaryStateEnum::RUNNING),
+            ..ContainerSummary::default()
+        }
+    }
+
+    fn set(key: &'static str, value: &str) -> impl FnOnce(&mut HashMap<String, String>) {
+        let value = value.to_owned();
+        move |found| drop(found.insert(key.to_owned(), value))
+    }
+
+    #[test]
+    fn only_what_a_dead_process_left_is_a_leftover() {
+        let here = Process::current().unwrap();
+        let left = |container| judge(container, &here, Some("host"));
+        assert!(left(container(|_| ())).unwrap().removed);
+        let kept = left(container(set(labels::DISPOSAL, "stop"))).unwrap();
+        assert!(!kept.removed);
+        assert_eq!(
+            left(container(set(labels::DISPOSAL, "keep"))),
+            None,
+            "named"
+        );
+        assert_eq!(
+            left(container(set(labels::OWNER, &here.label()))),
+            None,
+            "alive"
+        );
+        assert_eq!(left(container(set(labels::OWNER, "nonsense"))), None);
+        assert_eq!(left(container(|found| found.clear())), None, "none of ours");
+        let mut stopped = container(set(labels::DISPOSAL, "stop"));
+        stopped.state = Some(bollard::models::ContainerSummaryStateEnum::EXITED);
+        assert_eq!(left(stopped), None, "nothing is to be done");
+    }
+
+    #[test]
+    fn an_earlier_boot_counts_only_on_the_daemons_own_host() {
+        let here = Process::current().unwrap();
+        let earlier = Process {
+            boot: "earlier".into(),
+            ..here.clone()
+        };
+        let one = || container(set(labels::OWNER, &earlier.label()));
+        assert!(judge(one(), &here, Some("host")).is_some());
+        assert!(judge(one(), &here, Some("other")).is_none());
+        assert!(judge(one(), &here, Some("")).is_none());
+        assert!(judge(one(), &here, None).is_none());
+    }
+}

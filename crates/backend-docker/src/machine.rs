@@ -1,0 +1,287 @@
+//! [`DockerMachine`]: a container, as the modules that serve it see it.
+
+mod deliver;
+mod exec;
+mod lifecycle;
+mod make;
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use backend_core::ops::StopMode;
+use backend_core::{Error, Result, VPath};
+use bollard::query_parameters::{
+    DownloadFromContainerOptionsBuilder, UploadToContainerOptionsBuilder,
+};
+use bytes::Bytes;
+use futures::{StreamExt as _, TryStreamExt as _};
+use sandbox_wire::agent::AgentBinary;
+use sandbox_wire::{ByteStream, Machine, Process, Spawn};
+use tokio::sync::{OnceCell, Semaphore};
+
+use crate::builder::Settings;
+use crate::daemon::{self, Daemon};
+use crate::options::Delivery;
+
+pub(crate) use lifecycle::{Found, Status, Wish};
+
+/// How often a container that should have ended is looked at again, and how long
+/// between.
+const NOTICE_TIMES: u32 = 4;
+const NOTICE: Duration = Duration::from_millis(50);
+
+/// A container, made or not made yet. Clones are the same container.
+#[derive(Debug, Clone)]
+pub(crate) struct DockerMachine(Arc<Core>);
+
+#[derive(Debug)]
+pub(crate) struct Core {
+    daemon: Daemon,
+    /// The container's name, by which it is asked for; chosen before it is made,
+    /// so that one whose maker was cancelled is found again.
+    name: String,
+    working_dir: VPath,
+    /// What it is made from; nothing if it was attached to.
+    settings: Option<Settings>,
+    /// Whether a container that nobody here has made may be used.
+    foreign: bool,
+    agent: Option<AgentBinary>,
+    delivery: Delivery,
+    state: Mutex<State>,
+    /// Held by whatever changes the container's state.
+    turn: Arc<Semaphore>,
+}
+
+/// What is known of the container.
+#[derive(Debug, Default)]
+struct State {
+    /// There may be a container of this name that this object has made.
+    attempted: bool,
+    /// There was a container: a missing one has been removed.
+    existed: bool,
+    /// Which agent is mounted in it.
+    bound: Option<String>,
+    /// Where the agent was uploaded to since the container was started.
+    uploaded: Option<String>,
+    /// Whether its root is read-only.
+    read_only: bool,
+    /// The processor of its image.
+    architecture: String,
+    /// How often this object has started it.
+    starts: u64,
+    /// What must be unpacked in it before anybody works there.
+    pending: Option<Arc<Pending>>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    archive: Bytes,
+    done: OnceCell<()>,
+}
+
+/// What a machine is made of.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) daemon: Daemon,
+    pub(crate) name: String,
+    pub(crate) working_dir: VPath,
+    pub(crate) settings: Option<Settings>,
+    pub(crate) foreign: bool,
+    pub(crate) agent: Option<AgentBinary>,
+    pub(crate) delivery: Delivery,
+}
+
+impl DockerMachine {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let attached = parts.settings.is_none();
+        Self(Arc::new(Core {
+            daemon: parts.daemon,
+            name: parts.name,
+            working_dir: parts.working_dir,
+            settings: parts.settings,
+            foreign: parts.foreign,
+            agent: parts.agent,
+            delivery: parts.delivery,
+            state: Mutex::new(State {
+                existed: attached,
+                ..State::default()
+            }),
+            turn: Arc::new(Semaphore::new(1)),
+        }))
+    }
+
+    pub(crate) fn daemon(&self) -> &Daemon {
+        &self.0.daemon
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The processor of the image, once the container was looked at.
+    pub(crate) fn architecture(&self) -> String {
+        self.0.state().architecture.clone()
+    }
+
+    /// How often this object has started the container.
+    pub(crate) fn starts(&self) -> u64 {
+        self.0.state().starts
+    }
+
+    /// Whether there may be a container that this object has made.
+    pub(crate) fn attempted(&self) -> bool {
+        self.0.state().attempted
+    }
+
+    /// Makes the container ready. Work that has begun is finished, also if the
+    /// caller goes away: a container that nobody knows of would stay for ever.
+    pub(crate) async fn ready(&self, wish: Wish) -> Result<()> {
+        let core = Arc::clone(&self.0);
+        self.0.in_turn(async move { core.ready(wish).await }).await
+    }
+
+    pub(crate) async fn halt(&self, mode: StopMode) -> Result<()> {
+        let core = Arc::clone(&self.0);
+        self.0.in_turn(async move { core.halt(mode).await }).await
+    }
+
+    pub(crate) async fn pause(&self, pause: bool) -> Result<()> {
+        let core = Arc::clone(&self.0);
+        let work = async move { core.pause(pause).await };
+        self.0.in_turn(work).await
+    }
+
+    pub(crate) async fn find(&self) -> Result<Option<Found>> {
+        self.0.find().await
+    }
+}
+
+impl Core {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs what changes the container's state, one at a time and to its end.
+    async fn in_turn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        let turn = Arc::clone(&self.turn);
+        let task = tokio::spawn(async move {
+            let _turn = turn.acquire_owned().await;
+            work.await
+        });
+        let ended = task.await;
+        ended.unwrap_or_else(|_| Err(Error::unavailable("the process is ending")))
+    }
+
+    /// What a failed call on the container means: what became of the container,
+    /// if that is why, else what the daemon said.
+    async fn explain(&self, error: bollard::errors::Error) -> Error {
+        let theirs = self.daemon.error(error);
+        match self.diagnosis().await {
+            Some(reason) => reason,
+            None => theirs,
+        }
+    }
+}
+
+#[async_trait]
+impl Machine for DockerMachine {
+    fn name(&self) -> Cow<'static, str> {
+        "docker".into()
+    }
+
+    fn id(&self) -> String {
+        self.0.name.clone()
+    }
+
+    fn working_dir(&self) -> VPath {
+        self.0.working_dir.clone()
+    }
+
+    async fn start(&self) -> Result<()> {
+        self.ready(Wish::Needed).await
+    }
+
+    async fn stop(&self, mode: StopMode) -> Result<()> {
+        self.halt(mode).await
+    }
+
+    async fn is_alive(&self) -> Result<bool> {
+        let found = self.0.find().await?;
+        Ok(found.is_some_and(|found| found.status == Status::Running))
+    }
+
+    async fn agent(&self) -> Result<Vec<String>> {
+        self.0.place_agent().await
+    }
+
+    async fn spawn(&self, program: Spawn) -> Result<Process> {
+        // The agent begins with a handshake, so that its start can overlap with
+        // the furnishing; other programs want a furnished place.
+        if self.0.is_agent(&program) {
+            let process = self.exec(program).await?;
+            self.0.furnish().await?;
+            return Ok(process);
+        }
+        self.0.furnish().await?;
+        self.exec(program).await
+    }
+
+    async fn put(&self, directory: &VPath, archive: ByteStream) -> Result<()> {
+        self.0.furnish().await?;
+        let options = UploadToContainerOptionsBuilder::default()
+            .path(directory.as_str())
+            .build();
+        let body = bollard::body_try_stream(archive.map_err(std::io::Error::other));
+        let client = self.0.daemon.client();
+        let put = client.upload_to_container(&self.0.name, Some(options), body);
+        match put.await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.0.explain(error).await),
+        }
+    }
+
+    async fn get(&self, path: &VPath) -> Result<ByteStream> {
+        let options = DownloadFromContainerOptionsBuilder::default()
+            .path(path.as_str())
+            .build();
+        let client = self.0.daemon.client();
+        let mut stream = client
+            .download_from_container(&self.0.name, Some(options))
+            .boxed();
+        // Whether there is such a path is known with the first piece.
+        let first = match stream.next().await {
+            None => return Ok(futures::stream::empty().boxed()),
+            Some(Err(error)) => return Err(self.0.explain(error).await),
+            Some(Ok(first)) => first,
+        };
+        let daemon = self.0.daemon.clone();
+        let rest = stream.map_err(move |error| daemon.error(error));
+        Ok(futures::stream::once(async { Ok(first) })
+            .chain(rest)
+            .boxed())
+    }
+
+    async fn diagnose(&self) -> Option<Error> {
+        // The daemon notices the end of a container a little later than we do.
+        for _ in 0..NOTICE_TIMES {
+            if let Some(reason) = self.0.diagnosis().await {
+                return Some(reason);
+            }
+            tokio::time::sleep(NOTICE).await;
+        }
+        self.0.diagnosis().await
+    }
+}
+
+/// Whether the daemon says that a mount's source is not there.
+fn is_unseen(error: &bollard::errors::Error, source: &str) -> bool {
+    let text = error.to_string();
+    daemon::status(error).is_some()
+        && text.contains("bind source path does not exist")
+        && text.contains(source)
+}

@@ -1,0 +1,246 @@
+//! The agent's way into a container, and the directories its user needs.
+
+use std::sync::Arc;
+
+use backend_core::{Error, ErrorKind, Quoted, Result};
+use bollard::container::LogOutput;
+use bollard::exec::{StartExecOptions, StartExecResults};
+use bollard::models::ExecConfig;
+use bollard::query_parameters::{
+    ContainerArchiveInfoOptionsBuilder, UploadToContainerOptionsBuilder,
+};
+use bytes::Bytes;
+use futures::StreamExt as _;
+use sandbox_wire::Spawn;
+use sandbox_wire::agent::AgentBinary;
+use sha2::{Digest as _, Sha256};
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::OnceCell;
+
+use super::{Core, Pending};
+use crate::archive::Archive;
+use crate::daemon;
+use crate::spec;
+
+/// Where an uploaded agent is. The rest of its name says which one it is.
+const UPLOADED: &str = "/.agentbox/sandbox-agent-";
+/// Where it is if the root is read-only: there, `/tmp` is in memory.
+const IN_MEMORY: &str = "/tmp/.agentbox-agent-";
+/// Writes a program from standard input, whole or not at all.
+const RECEIVE: &str =
+    r#"umask 022; cat > "$1.part" && chmod 755 "$1.part" && mv -f "$1.part" "$1""#;
+/// Bytes kept of what a failed delivery printed.
+const COMPLAINT: usize = 400;
+
+impl Core {
+    /// Whether a program is the agent.
+    pub(super) fn is_agent(&self, program: &Spawn) -> bool {
+        program.argv.first().is_some_and(|path| {
+            spec::is_ours(path) || path.starts_with(UPLOADED) || path.starts_with(IN_MEMORY)
+        })
+    }
+
+    /// Places the agent unless it is there, and says how to run it.
+    pub(super) async fn place_agent(&self) -> Result<Vec<String>> {
+        let Some(agent) = &self.agent else {
+            return Err(Error::new(
+                ErrorKind::Config,
+                "there is no agent to place in the container; give one, or use Mode::Portable",
+            ));
+        };
+        self.check_processor(agent)?;
+        let stamp = stamp(agent).await?;
+        let (bound, uploaded, read_only) = {
+            let state = self.state();
+            (state.bound.clone(), state.uploaded.clone(), state.read_only)
+        };
+        let path = if bound.as_deref() == Some(&*stamp) {
+            spec::BOUND_AGENT.to_owned()
+        } else if let Some(path) = uploaded {
+            path
+        } else if read_only {
+            self.send_agent(agent, format!("{IN_MEMORY}{stamp}"))
+                .await?
+        } else {
+            self.upload_agent(agent, uploaded_path(&stamp)).await?
+        };
+        let directory = self.working_dir.to_string();
+        Ok(vec![path, "--directory".to_owned(), directory])
+    }
+
+    fn check_processor(&self, agent: &AgentBinary) -> Result<()> {
+        let image = self.state().architecture.clone();
+        if image.is_empty() || image == agent.arch() {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Config,
+            format!(
+                "the agent is for {} and the image for {}; build the agent for it, or use Mode::Portable",
+                agent.arch(),
+                Quoted::new(&image)
+            ),
+        ))
+    }
+
+    async fn upload_agent(&self, agent: &AgentBinary, path: String) -> Result<String> {
+        self.furnish().await?;
+        let client = self.daemon.client();
+        let options = ContainerArchiveInfoOptionsBuilder::default()
+            .path(&path)
+            .build();
+        let there = client.get_container_archive_info(&self.name, Some(options));
+        match there.await {
+            Ok(_) => {}
+            Err(error) if daemon::is_missing(&error) => {
+                let mut archive = Archive::new();
+                archive.program(&path, &content(agent).await?)?;
+                self.unpack(archive.finish()?).await?;
+            }
+            Err(error) => return Err(self.explain(error).await),
+        }
+        self.state().uploaded = Some(path.clone());
+        Ok(path)
+    }
+
+    /// Sends the agent through a shell: no archive gets into a read-only root.
+    async fn send_agent(&self, agent: &AgentBinary, path: String) -> Result<String> {
+        let client = self.daemon.client();
+        let line = ["sh", "-c", RECEIVE, "sh", &path];
+        let config = ExecConfig {
+            attach_stdin: Some(true),
+            attach_stdout: Some(true),
+            attach_stderr: Some(true),
+            cmd: Some(line.iter().map(|&part| part.to_owned()).collect()),
+            working_dir: Some("/".to_owned()),
+            ..ExecConfig::default()
+        };
+        let created = match client.create_exec(&self.name, config).await {
+            Ok(created) => created,
+            Err(error) => return Err(self.explain(error).await),
+        };
+        let started = client
+            .start_exec(&created.id, None::<StartExecOptions>)
+            .await;
+        let (mut output, mut input) = match started {
+            Ok(StartExecResults::Attached { output, input }) => (output, input),
+            Ok(StartExecResults::Detached) => {
+                return Err(Error::internal("the daemon started a program apart"));
+            }
+            Err(error) => return Err(self.explain(error).await),
+        };
+        let content = content(agent).await?;
+        // A receiver that has died shows in its output and its code.
+        let send = async {
+            let _ = input.write_all(&content).await;
+            let _ = input.shutdown().await;
+        };
+        let mut complaint = Vec::new();
+        let listen = async {
+            while let Some(Ok(piece)) = output.next().await {
+                let (LogOutput::StdOut { message }
+                | LogOutput::StdErr { message }
+                | LogOutput::Console { message }
+                | LogOutput::StdIn { message }) = piece;
+                let room = COMPLAINT.saturating_sub(complaint.len());
+                complaint.extend(message.iter().take(room));
+            }
+        };
+        futures::join!(send, listen);
+        let ended = client.inspect_exec(&created.id).await;
+        let ended = ended.map_err(|error| self.daemon.error(error))?;
+        if ended.exit_code == Some(0) {
+            self.state().uploaded = Some(path.clone());
+            return Ok(path);
+        }
+        Err(Error::unavailable(format!(
+            "the agent could not be written to {path} in a container with a read-only root: {}; let the daemon mount it, or give a tmpfs at /tmp",
+            Quoted::new(String::from_utf8_lossy(&complaint).trim())
+        )))
+    }
+
+    /// Unpacks what the container's user needs, once.
+    pub(super) async fn furnish(&self) -> Result<()> {
+        let Some(pending) = self.state().pending.clone() else {
+            return Ok(());
+        };
+        let unpack = || self.unpack(pending.archive.clone());
+        pending.done.get_or_try_init(unpack).await?;
+        let mut state = self.state();
+        if state
+            .pending
+            .as_ref()
+            .is_some_and(|now| Arc::ptr_eq(now, &pending))
+        {
+            state.pending = None;
+        }
+        Ok(())
+    }
+
+    /// Sets what is to be unpacked before anybody works in the container.
+    pub(super) fn set_pending(&self, archive: Option<Bytes>) {
+        self.state().pending = archive.map(|archive| {
+            Arc::new(Pending {
+                archive,
+                done: OnceCell::new(),
+            })
+        });
+    }
+
+    pub(super) async fn unpack(&self, archive: Bytes) -> Result<()> {
+        let options = UploadToContainerOptionsBuilder::default().path("/").build();
+        let client = self.daemon.client();
+        let body = bollard::body_full(archive);
+        match client
+            .upload_to_container(&self.name, Some(options), body)
+            .await
+        {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.explain(error).await),
+        }
+    }
+}
+
+/// Where an agent with this stamp is uploaded to.
+pub(super) fn uploaded_path(stamp: &str) -> String {
+    format!("{UPLOADED}{stamp}")
+}
+
+/// Says which agent this is without reading all of it: another path, size or
+/// time is another one.
+pub(super) async fn stamp(agent: &AgentBinary) -> Result<String> {
+    let metadata = tokio::fs::metadata(agent.path())
+        .await
+        .map_err(|source| unreadable(agent).with_source(source))?;
+    let modified = metadata.modified().ok();
+    let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    let nanos = since.unwrap_or_default().as_nanos();
+    let mut hash = Sha256::new();
+    hash.update(agent.path().as_os_str().as_encoded_bytes());
+    hash.update(metadata.len().to_le_bytes());
+    hash.update(nanos.to_le_bytes());
+    let hash = hash.finalize();
+    Ok(hash
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
+}
+
+/// The agent itself.
+pub(super) async fn content(agent: &AgentBinary) -> Result<Bytes> {
+    let agent = agent.clone();
+    let read = tokio::task::spawn_blocking(move || agent.content()).await;
+    read.unwrap_or_else(|_| Err(Error::internal("reading the agent panicked")))
+}
+
+fn unreadable(agent: &AgentBinary) -> Error {
+    let path = agent.path().to_string_lossy();
+    Error::new(
+        ErrorKind::Config,
+        format!(
+            "the agent at {} cannot be read; build it again",
+            Quoted::new(&path)
+        ),
+    )
+}

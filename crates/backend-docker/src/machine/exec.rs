@@ -1,0 +1,133 @@
+//! Programs in a running container.
+
+use std::time::Duration;
+
+use backend_core::{Error, Result};
+use bollard::container::LogOutput;
+use bollard::exec::{StartExecOptions, StartExecResults};
+use bollard::models::ExecConfig;
+use futures::{FutureExt as _, StreamExt as _};
+use sandbox_wire::{Machine as _, Piece, Process, Spawn};
+
+use super::DockerMachine;
+use crate::spec;
+
+/// Bytes of output that are read at once.
+const OUTPUT_CAPACITY: usize = 64 * 1024;
+/// How often an exit code that is late is asked for, and how long between.
+const ASK_TIMES: u32 = 50;
+const ASK_PAUSE: Duration = Duration::from_millis(20);
+/// What KILL makes of a program, and so does the end of the container.
+const KILLED: i64 = 137;
+
+/// Whether this is what the daemon prints in the place of a program that could
+/// not be started.
+fn is_refusal(piece: &LogOutput) -> bool {
+    let LogOutput::StdOut { message } = piece else {
+        return false;
+    };
+    message.starts_with(b"OCI runtime exec failed")
+}
+
+impl DockerMachine {
+    pub(super) async fn exec(&self, program: Spawn) -> Result<Process> {
+        let core = &self.0;
+        let directory = match &program.directory {
+            Some(directory) => directory.to_string(),
+            // The agent makes its directory if it is missing.
+            None if core.is_agent(&program) => "/".to_owned(),
+            None => core.working_dir.to_string(),
+        };
+        let environment = program.environment.iter();
+        let config = ExecConfig {
+            attach_stdin: Some(program.stdin),
+            attach_stdout: Some(true),
+            attach_stderr: Some(true),
+            tty: Some(false),
+            cmd: Some(program.argv.clone()),
+            env: Some(
+                environment
+                    .map(|(name, value)| format!("{name}={value}"))
+                    .collect(),
+            ),
+            working_dir: Some(directory),
+            ..ExecConfig::default()
+        };
+        let client = core.daemon.client();
+        let created = match client.create_exec(&core.name, config).await {
+            Ok(created) => created,
+            Err(error) => return Err(core.explain(error).await),
+        };
+        let options = StartExecOptions {
+            output_capacity: Some(OUTPUT_CAPACITY),
+            ..StartExecOptions::default()
+        };
+        let (output, input) = match client.start_exec(&created.id, Some(options)).await {
+            Ok(StartExecResults::Attached { output, input }) => (output, input),
+            Ok(StartExecResults::Detached) => {
+                return Err(Error::internal("the daemon started a program apart"));
+            }
+            Err(error) => return Err(core.explain(error).await),
+        };
+        let machine = self.clone();
+        let bound = program.argv.first().is_some_and(|path| spec::is_ours(path));
+        let output = output.filter_map(move |piece| {
+            let machine = machine.clone();
+            if bound && piece.as_ref().is_ok_and(is_refusal) {
+                // A mount that cannot be run from: the next call uploads the agent.
+                machine.0.state().bound = None;
+            }
+            async move {
+                match piece {
+                    Ok(LogOutput::StdOut { message } | LogOutput::Console { message }) => {
+                        Some(Ok(Piece::Stdout(message)))
+                    }
+                    Ok(LogOutput::StdErr { message }) => Some(Ok(Piece::Stderr(message))),
+                    Ok(LogOutput::StdIn { .. }) => None,
+                    Err(error) => Some(Err(machine.0.explain(error).await)),
+                }
+            }
+        });
+        let machine = self.clone();
+        let exit = async move { machine.exit_code(&created.id).await };
+        Ok(Process::new(
+            program.stdin.then_some(input),
+            output.boxed(),
+            exit.boxed(),
+        ))
+    }
+
+    /// The code of a program whose output has ended.
+    async fn exit_code(&self, exec: &str) -> Result<i32> {
+        let core = &self.0;
+        for _ in 0..ASK_TIMES {
+            let asked = core.daemon.client().inspect_exec(exec).await;
+            let answer = match asked {
+                Ok(answer) => answer,
+                Err(error) => return Err(core.explain(error).await),
+            };
+            match answer.exit_code {
+                Some(code) if answer.running != Some(true) => return self.judge(code).await,
+                _ => {}
+            }
+            if let Some(reason) = core.diagnosis().await {
+                return Err(reason);
+            }
+            tokio::time::sleep(ASK_PAUSE).await;
+        }
+        Err(Error::unavailable(
+            "the daemon does not say how a program ended; see its log",
+        ))
+    }
+
+    /// Tells a program that was killed from a container that has ended.
+    async fn judge(&self, code: i64) -> Result<i32> {
+        if code == KILLED
+            && let Some(reason) = self.diagnose().await
+        {
+            return Err(reason);
+        }
+        i32::try_from(code)
+            .map_err(|_| Error::unavailable("the daemon gave no exit code; try again"))
+    }
+}

@@ -1,0 +1,302 @@
+//! The states of a container and the ways between them.
+
+use std::collections::HashMap;
+
+use backend_core::ops::StopMode;
+use backend_core::{Error, ErrorKind, Quoted, Result};
+use bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum};
+use bollard::query_parameters::{
+    InspectContainerOptions, RemoveContainerOptionsBuilder, StartContainerOptions,
+    StopContainerOptionsBuilder,
+};
+
+use super::Core;
+use crate::daemon;
+use crate::labels;
+
+/// Seconds between TERM and KILL for what still runs when a container stops. The
+/// program that holds it ends at once.
+const STOP_SECONDS: i32 = 2;
+
+/// Why a container is made ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// An operation needs it.
+    Needed,
+    /// Somebody asked for it to be started: then it may be made anew, and be
+    /// woken from a pause.
+    Asked,
+}
+
+/// What a container does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    Created,
+    Running,
+    Paused,
+    Exited,
+    /// On its way to somewhere else.
+    Passing,
+}
+
+/// A container that is there.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    pub(crate) status: Status,
+    pub(crate) exit_code: i64,
+    pub(crate) out_of_memory: bool,
+    pub(crate) labels: HashMap<String, String>,
+    pub(crate) image: String,
+    pub(crate) working_dir: String,
+    pub(crate) read_only: bool,
+}
+
+impl Found {
+    fn new(answer: ContainerInspectResponse) -> Self {
+        let state = answer.state.unwrap_or_default();
+        let config = answer.config.unwrap_or_default();
+        let host = answer.host_config.unwrap_or_default();
+        use ContainerStateStatusEnum as Theirs;
+        let status = match state.status {
+            Some(Theirs::CREATED) => Status::Created,
+            Some(Theirs::RUNNING) => Status::Running,
+            Some(Theirs::PAUSED) => Status::Paused,
+            Some(Theirs::EXITED) => Status::Exited,
+            _ => Status::Passing,
+        };
+        Self {
+            status,
+            exit_code: state.exit_code.unwrap_or_default(),
+            out_of_memory: state.oom_killed.unwrap_or_default(),
+            labels: config.labels.unwrap_or_default(),
+            image: answer.image.unwrap_or_default(),
+            working_dir: config.working_dir.unwrap_or_default(),
+            read_only: host.readonly_rootfs.unwrap_or_default(),
+        }
+    }
+
+    /// Why it does not work, if it does not.
+    fn trouble(&self, name: &str) -> Option<Error> {
+        let text = match self.status {
+            Status::Running => return None,
+            Status::Created => format!("the container {name} was never started; call start"),
+            Status::Paused => format!("the container {name} is paused; unpause it, or call start"),
+            Status::Exited if self.out_of_memory => format!(
+                "the container {name} ran out of memory and was ended; the next call starts it again, and a larger `memory` keeps it alive"
+            ),
+            Status::Exited => format!(
+                "the container {name} ended with code {}; the next call starts it again",
+                self.exit_code
+            ),
+            Status::Passing => {
+                format!("the container {name} is being removed or restarted; try again in a moment")
+            }
+        };
+        Some(Error::unavailable(text))
+    }
+}
+
+impl Core {
+    /// The container as it is now; `None` if there is none.
+    pub(super) async fn find(&self) -> Result<Option<Found>> {
+        let client = self.daemon.negotiated().await?;
+        let asked = client.inspect_container(&self.name, None::<InspectContainerOptions>);
+        match asked.await {
+            Ok(answer) => Ok(Some(Found::new(answer))),
+            Err(error) if daemon::is_missing(&error) => Ok(None),
+            Err(error) => Err(self.daemon.error(error)),
+        }
+    }
+
+    pub(super) async fn ready(&self, wish: Wish) -> Result<()> {
+        match self.find().await? {
+            Some(found) => self.resume(found, wish).await,
+            None => {
+                let lost = self.state().existed && wish == Wish::Needed;
+                match &self.settings {
+                    Some(settings) if !lost => self.make(settings).await,
+                    _ => Err(self.removed()),
+                }
+            }
+        }
+    }
+
+    /// Brings a container that is there to run.
+    pub(super) async fn resume(&self, found: Found, wish: Wish) -> Result<()> {
+        self.check(&found).await?;
+        {
+            let mut state = self.state();
+            state.existed = true;
+            state.bound = found.labels.get(labels::AGENT).cloned();
+            state.read_only = found.read_only;
+            if found.status != Status::Running {
+                state.uploaded = None;
+            }
+        }
+        if self.state().architecture.is_empty() {
+            self.learn_architecture(&found.image).await?;
+        }
+        match found.status {
+            Status::Running => Ok(()),
+            Status::Paused if wish == Wish::Asked => self.pause(false).await,
+            Status::Created => {
+                self.plan_furnishing().await?;
+                self.switch_on().await
+            }
+            Status::Exited => self.switch_on().await,
+            Status::Paused | Status::Passing => {
+                let trouble = found.trouble(&self.name);
+                Err(trouble.unwrap_or_else(|| self.removed()))
+            }
+        }
+    }
+
+    /// Refuses a container that is not what this object is about.
+    async fn check(&self, found: &Found) -> Result<()> {
+        let owner = found.labels.get(labels::SANDBOX);
+        if owner.is_none() && !self.foreign {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!(
+                    "the container {} is no sandbox; choose another name, or allow containers of others when attaching",
+                    self.name
+                ),
+            ));
+        }
+        let Some(settings) = &self.settings else {
+            return Ok(());
+        };
+        if self.state().attempted {
+            return Ok(());
+        }
+        let wanted = self.fingerprint(settings).await?;
+        if found.labels.get(labels::CONFIG) == Some(&wanted) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Conflict,
+            format!(
+                "the container {} was made from another image or with other options; remove it, or choose another name",
+                self.name
+            ),
+        ))
+    }
+
+    /// Starts what is stopped.
+    pub(super) async fn switch_on(&self) -> Result<()> {
+        let client = self.daemon.client();
+        let started = client.start_container(&self.name, None::<StartContainerOptions>);
+        match started.await {
+            Ok(()) => {
+                self.state().starts += 1;
+                Ok(())
+            }
+            Err(error) if daemon::is_missing(&error) => {
+                // The daemon says the same of a missing program.
+                match self.find().await? {
+                    None => Err(self.removed()),
+                    Some(_) => Err(self.unstartable(error)),
+                }
+            }
+            Err(error) => Err(self.unstartable(error)),
+        }
+    }
+
+    fn unstartable(&self, error: bollard::errors::Error) -> Error {
+        if daemon::status(&error).is_none() {
+            return self.daemon.error(error);
+        }
+        let text = error.to_string();
+        Error::unavailable(format!(
+            "the container {} cannot be started: {}; change its options or its image",
+            self.name,
+            Quoted::new(&text)
+        ))
+        .with_source(error)
+    }
+
+    pub(super) async fn halt(&self, mode: StopMode) -> Result<()> {
+        let client = self.daemon.client();
+        if mode == StopMode::Purge {
+            let options = RemoveContainerOptionsBuilder::default()
+                .force(true)
+                .v(true)
+                .build();
+            let removed = client.remove_container(&self.name, Some(options)).await;
+            // 409: somebody removes it already.
+            match removed {
+                Ok(()) => {}
+                Err(error) if matches!(daemon::status(&error), Some(404 | 409)) => {}
+                Err(error) => return Err(self.daemon.error(error)),
+            }
+            let mut state = self.state();
+            let architecture = std::mem::take(&mut state.architecture);
+            *state = super::State {
+                architecture,
+                starts: state.starts,
+                existed: self.settings.is_none(),
+                ..super::State::default()
+            };
+            return Ok(());
+        }
+        self.state().uploaded = None;
+        let stop = || {
+            let options = StopContainerOptionsBuilder::default()
+                .t(STOP_SECONDS)
+                .build();
+            client.stop_container(&self.name, Some(options))
+        };
+        match stop().await {
+            Ok(()) => Ok(()),
+            Err(error) if matches!(daemon::status(&error), Some(304 | 404)) => Ok(()),
+            Err(error) => Err(self.daemon.error(error)),
+        }
+    }
+
+    pub(super) async fn pause(&self, pause: bool) -> Result<()> {
+        let client = self.daemon.client();
+        let done = match pause {
+            true => client.pause_container(&self.name).await,
+            false => client.unpause_container(&self.name).await,
+        };
+        let Err(error) = done else {
+            return Ok(());
+        };
+        let wanted = match pause {
+            true => Status::Paused,
+            false => Status::Running,
+        };
+        match self.find().await? {
+            Some(found) if found.status == wanted => Ok(()),
+            Some(found) if pause => {
+                let trouble = found.trouble(&self.name);
+                Err(trouble.unwrap_or_else(|| self.daemon.error(error)))
+            }
+            Some(_) => Err(self.daemon.error(error)),
+            None => Err(self.removed()),
+        }
+    }
+
+    /// Why the container does not answer; `None` if it should.
+    pub(super) async fn diagnosis(&self) -> Option<Error> {
+        match self.find().await {
+            Ok(Some(found)) => found.trouble(&self.name),
+            Ok(None) => Some(self.removed()),
+            Err(error) => Some(error),
+        }
+    }
+
+    /// The container is not there any more.
+    pub(super) fn removed(&self) -> Error {
+        let name = &self.name;
+        Error::unavailable(match (&self.settings, self.state().existed) {
+            (Some(_), true) => format!(
+                "the container {name} was removed, and its files with it; call start to make a new one"
+            ),
+            (Some(_), false) => format!("the container {name} is not made yet; call start"),
+            (None, _) => format!(
+                "there is no container {name} any more; make a sandbox or attach to another container"
+            ),
+        })
+    }
+}

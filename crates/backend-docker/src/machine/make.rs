@@ -1,0 +1,303 @@
+//! Making a container: image, mounts, user, and the first start.
+
+mod look;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use backend_core::{Error, ErrorKind, Quoted, Result};
+use bollard::models::VolumeCreateRequest;
+use bollard::query_parameters::{
+    ContainerArchiveInfoOptionsBuilder, CreateContainerOptionsBuilder,
+    RemoveContainerOptionsBuilder,
+};
+use bytes::Bytes;
+
+use look::Looked;
+
+use super::{Core, Found, Wish, deliver, is_unseen};
+use crate::archive::Archive;
+use crate::builder::Settings;
+use crate::check;
+use crate::daemon;
+use crate::labels;
+use crate::leftovers;
+use crate::options::{Delivery, Source};
+use crate::spec::{self, ImageFacts, Owned, Plan, User};
+
+/// How often a container that another one makes is looked for, and how long
+/// between.
+const FIND_TIMES: u32 = 40;
+const FIND_PAUSE: Duration = Duration::from_millis(50);
+
+impl Core {
+    /// Makes the container and starts it. One that cannot be started is removed.
+    pub(super) async fn make(&self, settings: &Settings) -> Result<()> {
+        if settings.reap {
+            leftovers::reap_once(&self.daemon);
+        }
+        let mut looked = self.look(settings).await?;
+        let fresh = self.make_volumes(settings).await?;
+        self.state().attempted = true;
+        let mut created = self.create(settings, &looked).await;
+        if let (Err(error), Some(agent)) = (&created, &looked.agent)
+            && self.delivery == Delivery::Auto
+            && is_unseen(error, agent)
+        {
+            tracing::info!(
+                "the Docker daemon does not see this host's files: the agent is uploaded"
+            );
+            looked.agent = None;
+            created = self.create(settings, &looked).await;
+        }
+        if created.is_ok() && !self.can_sleep(&looked.facts).await {
+            looked.agent_holds = true;
+            self.discard().await;
+            created = self.create(settings, &looked).await;
+        }
+        if let Err(error) = created {
+            if daemon::status(&error) == Some(409) && settings.name.is_some() {
+                // Another one of this name was faster.
+                self.state().attempted = false;
+                if let Some(found) = self.find_soon().await? {
+                    return self.resume(found, Wish::Needed).await;
+                }
+            }
+            return Err(self.uncreated(error));
+        }
+        let finished = self.furnish_and_start(settings, &looked, &fresh).await;
+        if finished.is_err() {
+            self.discard().await;
+            self.set_pending(None);
+        }
+        finished
+    }
+
+    /// The container of a name that is taken: it may still be in the making.
+    async fn find_soon(&self) -> Result<Option<Found>> {
+        for _ in 0..FIND_TIMES {
+            if let Some(found) = self.find().await? {
+                return Ok(Some(found));
+            }
+            tokio::time::sleep(FIND_PAUSE).await;
+        }
+        Ok(None)
+    }
+
+    /// Removes what was made but never worked.
+    async fn discard(&self) {
+        let options = RemoveContainerOptionsBuilder::default()
+            .force(true)
+            .v(true)
+            .build();
+        let client = self.daemon.client();
+        let removed = client.remove_container(&self.name, Some(options)).await;
+        if let Err(error) = removed {
+            tracing::debug!(container = %self.name, "it was not removed: {error}");
+        }
+    }
+
+    /// Whether the image of the container has a program that waits. Asked once
+    /// for each image.
+    async fn can_sleep(&self, facts: &ImageFacts) -> bool {
+        static KNOWN: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
+        let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(can) = known().get(&facts.id) {
+            return *can;
+        }
+        let mut can = false;
+        for path in ["/bin/sleep", "/usr/bin/sleep"] {
+            let options = ContainerArchiveInfoOptionsBuilder::default()
+                .path(path)
+                .build();
+            let client = self.daemon.client();
+            let asked = client.get_container_archive_info(&self.name, Some(options));
+            match asked.await {
+                Ok(_) => can = true,
+                Err(error) if daemon::is_missing(&error) => continue,
+                // Nothing is known; the start will tell.
+                Err(_) => return true,
+            }
+            break;
+        }
+        known().insert(facts.id.clone(), can);
+        can
+    }
+
+    async fn create(
+        &self,
+        settings: &Settings,
+        looked: &Looked,
+    ) -> Result<(), bollard::errors::Error> {
+        let body = self.plan(settings, looked).body();
+        let options = CreateContainerOptionsBuilder::default()
+            .name(&self.name)
+            .build();
+        let created = self
+            .daemon
+            .client()
+            .create_container(Some(options), body)
+            .await?;
+        for warning in created.warnings {
+            tracing::warn!(container = %self.name, "the Docker daemon warns: {}", Quoted::new(&warning));
+        }
+        Ok(())
+    }
+
+    fn plan<'a>(&'a self, settings: &'a Settings, looked: &'a Looked) -> Plan<'a> {
+        Plan {
+            name: &self.name,
+            settings,
+            working_dir: &self.working_dir,
+            facts: &looked.facts,
+            user: &looked.user,
+            agent: looked.agent.as_deref(),
+            stamp: looked.stamp.as_deref(),
+            holder: self.holder(looked),
+        }
+    }
+
+    /// The program that keeps the container alive: the image's own, or the agent.
+    fn holder(&self, looked: &Looked) -> Vec<String> {
+        let agent = match (&looked.agent, &looked.stamp) {
+            _ if !looked.agent_holds => None,
+            (Some(_), _) => Some(spec::BOUND_AGENT.to_owned()),
+            (None, stamp) => stamp.as_deref().map(deliver::uploaded_path),
+        };
+        match agent {
+            Some(agent) => vec![agent, "--hold".to_owned()],
+            None => vec!["sleep".to_owned(), "infinity".to_owned()],
+        }
+    }
+
+    async fn furnish_and_start(
+        &self,
+        settings: &Settings,
+        looked: &Looked,
+        fresh: &[String],
+    ) -> Result<()> {
+        let owned = self.plan(settings, looked).owned(fresh);
+        let mut furniture = self.furniture(&owned, &looked.user).await?;
+        let upload = looked.agent.is_none() && !settings.read_only_root;
+        if let (Some(agent), Some(stamp), true) = (&self.agent, &looked.stamp, upload) {
+            // One archive for all, before anything runs.
+            let path = deliver::uploaded_path(stamp);
+            let mut archive = furniture.take().unwrap_or_else(Archive::new);
+            archive.program(&path, &deliver::content(agent).await?)?;
+            self.unpack_stopped(archive.finish()?).await?;
+            self.state().uploaded = Some(path);
+        }
+        let pending = furniture.map(Archive::finish).transpose()?;
+        self.set_pending(pending);
+        {
+            let mut state = self.state();
+            state.existed = true;
+            state.bound = looked.agent.as_ref().and(looked.stamp.clone());
+            state.read_only = settings.read_only_root;
+            state.architecture.clone_from(&looked.facts.architecture);
+        }
+        let started = self.switch_on().await;
+        if started.is_err() {
+            self.state().existed = false;
+        }
+        started
+    }
+
+    /// The archive with the directories that must belong to the user.
+    async fn furniture(&self, owned: &[Owned], user: &User) -> Result<Option<Archive>> {
+        if owned.is_empty() {
+            return Ok(None);
+        }
+        let ids = match user.ids {
+            Some(ids) => ids,
+            None => self.ids_of(user).await?,
+        };
+        let mut archive = Archive::new();
+        for directory in owned {
+            archive.directory(directory, ids)?;
+        }
+        Ok(Some(archive))
+    }
+
+    /// For a container that was made but never started: what `make` would have
+    /// unpacked.
+    pub(super) async fn plan_furnishing(&self) -> Result<()> {
+        let Some(settings) = &self.settings else {
+            return Ok(());
+        };
+        let looked = self.look(settings).await?;
+        let owned = self.plan(settings, &looked).owned(&[]);
+        let furniture = self.furniture(&owned, &looked.user).await?;
+        self.set_pending(furniture.map(Archive::finish).transpose()?);
+        Ok(())
+    }
+
+    /// As [`unpack`](Self::unpack), for a container that does not run.
+    async fn unpack_stopped(&self, archive: Bytes) -> Result<()> {
+        let options = bollard::query_parameters::UploadToContainerOptionsBuilder::default()
+            .path("/")
+            .build();
+        let client = self.daemon.client();
+        let body = bollard::body_full(archive);
+        let put = client.upload_to_container(&self.name, Some(options), body);
+        put.await.map_err(|error| self.daemon.error(error))
+    }
+
+    /// What the container would be made from, by name.
+    pub(super) async fn fingerprint(&self, settings: &Settings) -> Result<String> {
+        let looked = self.look(settings).await?;
+        let plan = self.plan(settings, &looked);
+        Ok(plan.fingerprint(&plan.body()))
+    }
+
+    /// Makes the named volumes that are missing, and returns their names.
+    async fn make_volumes(&self, settings: &Settings) -> Result<Vec<String>> {
+        let client = self.daemon.client();
+        let mut fresh = Vec::new();
+        for volume in &settings.volumes {
+            let Source::Named(name) = &volume.source else {
+                continue;
+            };
+            match client.inspect_volume(name).await {
+                Ok(_) => continue,
+                Err(error) if daemon::is_missing(&error) => {}
+                Err(error) => return Err(self.daemon.error(error)),
+            }
+            let label = (labels::SANDBOX.to_owned(), self.name.clone());
+            let request = VolumeCreateRequest {
+                name: Some(name.clone()),
+                labels: Some([label].into()),
+                ..VolumeCreateRequest::default()
+            };
+            let made = client.create_volume(request).await;
+            made.map_err(|error| self.daemon.error(error))?;
+            fresh.push(name.clone());
+        }
+        Ok(fresh)
+    }
+
+    fn uncreated(&self, error: bollard::errors::Error) -> Error {
+        let Some(status) = daemon::status(&error) else {
+            return self.daemon.error(error);
+        };
+        let text = error.to_string();
+        let text = Quoted::new(&text);
+        match status {
+            409 => Error::new(
+                ErrorKind::Conflict,
+                format!(
+                    "the name {} was taken meanwhile: {text}; try again",
+                    self.name
+                ),
+            ),
+            400 => check::wrong(format!(
+                "the container cannot be made: {text}; change its options"
+            )),
+            _ => Error::unavailable(format!(
+                "the container cannot be made: {text}; change its options or its image"
+            )),
+        }
+        .with_source(error)
+    }
+}

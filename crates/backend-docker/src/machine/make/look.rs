@@ -1,0 +1,249 @@
+//! What must be looked up before a container can be planned.
+
+use std::path::{Path, PathBuf};
+
+use backend_core::{Error, ErrorKind, Quoted, Result};
+use bollard::query_parameters::DownloadFromContainerOptionsBuilder;
+use futures::StreamExt as _;
+
+use crate::archive;
+use crate::builder::Settings;
+use crate::check;
+use crate::daemon;
+use crate::image;
+use crate::machine::{Core, deliver};
+use crate::options::{Delivery, Source};
+use crate::runtime::Runtime;
+use crate::spec::{ImageFacts, User};
+
+/// The largest file of users that is read.
+const PASSWD_BYTES: usize = 1024 * 1024;
+
+/// What had to be looked up for a plan.
+pub(super) struct Looked {
+    pub(super) facts: ImageFacts,
+    pub(super) user: User,
+    pub(super) stamp: Option<String>,
+    pub(super) agent: Option<String>,
+    /// Whether the image has nothing that waits.
+    pub(super) agent_holds: bool,
+}
+
+impl Core {
+    pub(super) async fn look(&self, settings: &Settings) -> Result<Looked> {
+        let facts = self.image_facts(settings).await?;
+        let shared = self.check_sources(settings).await?;
+        let user = User::choose(settings, &facts, shared.as_ref().map(|shared| shared.owner));
+        if let Some(shared) = shared
+            && user.stranger
+        {
+            shared.check(user.ids)?;
+        }
+        let mut looked = Looked {
+            facts,
+            user,
+            stamp: None,
+            agent: None,
+            agent_holds: false,
+        };
+        if let Some(agent) = &self.agent {
+            looked.stamp = Some(deliver::stamp(agent).await?);
+            let seen = match self.delivery {
+                Delivery::Bind => true,
+                Delivery::Auto => self.daemon.socket().is_some(),
+                Delivery::Upload => false,
+            };
+            let real = tokio::fs::canonicalize(agent.path()).await;
+            let real = real.unwrap_or_else(|_| agent.path().to_owned());
+            looked.agent = real.to_str().filter(|_| seen).map(str::to_owned);
+        }
+        Ok(looked)
+    }
+
+    async fn image_facts(&self, settings: &Settings) -> Result<ImageFacts> {
+        let plain;
+        let runtime = match &settings.runtime {
+            Some(runtime) => runtime,
+            None => {
+                plain = Runtime {
+                    name: "image".to_owned(),
+                    image: settings.image.clone(),
+                    ..Runtime::default()
+                };
+                &plain
+            }
+        };
+        let reference = image::ensure(&self.daemon, runtime, &settings.build).await?;
+        let client = self.daemon.client();
+        let answer = match client.inspect_image(&reference).await {
+            Ok(answer) => answer,
+            Err(error) if daemon::is_missing(&error) => {
+                return Err(Error::unavailable(format!(
+                    "the Docker daemon has no image {}; pull or build it",
+                    Quoted::new(&reference)
+                )));
+            }
+            Err(error) => return Err(self.daemon.error(error)),
+        };
+        let config = answer.config.unwrap_or_default();
+        let root = |user: &String| {
+            let name = user.split(':').next().unwrap_or_default();
+            matches!(name, "" | "0" | "root")
+        };
+        Ok(ImageFacts {
+            reference,
+            id: answer.id.unwrap_or_default(),
+            user: config.user.filter(|user| !root(user)),
+            working_dir: config.working_dir.unwrap_or_default(),
+            architecture: answer.architecture.unwrap_or_default(),
+        })
+    }
+
+    pub(in crate::machine) async fn learn_architecture(&self, image: &str) -> Result<()> {
+        let answer = self.daemon.client().inspect_image(image).await;
+        // An image can be gone while its container lives; then nothing is known.
+        let known = answer.ok().and_then(|answer| answer.architecture);
+        self.state().architecture = known.unwrap_or_default();
+        Ok(())
+    }
+
+    /// Looks at what is shared with the host. Returns the first directory that
+    /// the sandbox may write to.
+    async fn check_sources(&self, settings: &Settings) -> Result<Option<Shared>> {
+        let mut shared = None;
+        if self.daemon.socket().is_none() {
+            // The daemon's host is another one, which checks for itself.
+            return Ok(shared);
+        }
+        for volume in &settings.volumes {
+            let Source::Host(path) = &volume.source else {
+                continue;
+            };
+            let real = existing(path).await?;
+            check::host_source(&real, self.daemon.socket())?;
+            if let Some(socket) = self.daemon.socket()
+                && let Ok(socket) = tokio::fs::canonicalize(socket).await
+            {
+                check::host_source(&real, Some(&socket))?;
+            }
+            if !volume.read_only && shared.is_none() {
+                shared = Shared::look(&real).await;
+            }
+        }
+        if let Some(path) = &settings.ca_bundle {
+            existing(path).await?;
+        }
+        Ok(shared)
+    }
+
+    /// The numbers of a user that the image names.
+    pub(super) async fn ids_of(&self, user: &User) -> Result<(u32, u32)> {
+        let options = DownloadFromContainerOptionsBuilder::default()
+            .path("/etc/passwd")
+            .build();
+        let client = self.daemon.client();
+        let mut stream = client
+            .download_from_container(&self.name, Some(options))
+            .boxed();
+        let mut bytes = Vec::new();
+        while let Some(Ok(piece)) = stream.next().await {
+            bytes.extend_from_slice(&piece);
+            if bytes.len() > PASSWD_BYTES {
+                break;
+            }
+        }
+        let passwd = archive::only_file(&bytes).unwrap_or_default();
+        archive::ids_in_passwd(&passwd, &user.name).ok_or_else(|| {
+            Error::new(
+                ErrorKind::Config,
+                format!(
+                    "the image knows no user {}; give one by its number",
+                    Quoted::new(&user.name)
+                ),
+            )
+        })
+    }
+}
+
+async fn existing(path: &Path) -> Result<PathBuf> {
+    tokio::fs::canonicalize(path).await.map_err(|source| {
+        let shown = path.to_string_lossy();
+        let shown = Quoted::new(&shown);
+        check::wrong(format!("{shown} cannot be mounted; make it first")).with_source(source)
+    })
+}
+
+/// A directory of this host that the sandbox may write to.
+#[derive(Debug, Clone)]
+struct Shared {
+    path: PathBuf,
+    owner: (u32, u32),
+    mode: u32,
+}
+
+impl Shared {
+    #[cfg(unix)]
+    async fn look(path: &Path) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt as _;
+        let metadata = tokio::fs::metadata(path).await.ok()?;
+        Some(Self {
+            path: path.to_owned(),
+            owner: (metadata.uid(), metadata.gid()),
+            mode: metadata.mode(),
+        })
+    }
+
+    #[cfg(not(unix))]
+    async fn look(_: &Path) -> Option<Self> {
+        None
+    }
+
+    /// Refuses a directory in which nothing could be written.
+    fn check(&self, user: Option<(u32, u32)>) -> Result<()> {
+        let Some((uid, gid)) = user else {
+            return Ok(());
+        };
+        let writable = if uid == self.owner.0 {
+            0o200
+        } else if gid == self.owner.1 {
+            0o020
+        } else {
+            0o002
+        };
+        if self.mode & writable != 0 {
+            return Ok(());
+        }
+        let shown = self.path.to_string_lossy();
+        Err(check::wrong(format!(
+            "{} belongs to {} and the sandbox runs as {uid}:{gid}, which cannot write to it; give the directory another owner, mount it read-only, or set the user",
+            Quoted::new(&shown),
+            match self.owner.0 {
+                0 => "root".to_owned(),
+                other => other.to_string(),
+            }
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shared_directory_must_be_writable() {
+        let shared = |owner, mode| Shared {
+            path: "/srv".into(),
+            owner,
+            mode,
+        };
+        let user = Some((1000, 1000));
+        shared((1000, 5), 0o755).check(user).unwrap();
+        shared((0, 1000), 0o775).check(user).unwrap();
+        shared((0, 0), 0o1777).check(user).unwrap();
+        shared((0, 0), 0o700).check(None).unwrap();
+        let error = shared((0, 0), 0o755).check(user).unwrap_err();
+        assert!(error.to_string().contains("belongs to root"), "{error}");
+        let error = shared((7, 0), 0o775).check(user).unwrap_err();
+        assert!(error.to_string().contains("belongs to 7"), "{error}");
+    }
+}

@@ -1,0 +1,178 @@
+//! Runtimes as they are written in TOML.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use backend_core::Result;
+use serde::de::{Error as _, MapAccess, SeqAccess, Visitor, value};
+use serde::{Deserialize, Deserializer};
+
+use super::check::config;
+use super::{PackageManager, Packages, Runtime, WORK_DIR};
+
+/// Longest text that is read.
+const LONGEST: usize = 1 << 20;
+
+/// A file of runtimes.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct WrittenFile {
+    pub(super) images: BTreeMap<String, String>,
+    pub(super) runtimes: BTreeMap<String, Written>,
+}
+
+/// A runtime without its name, which is the key it stands under.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Written {
+    name: Option<String>,
+    description: String,
+    image: Option<String>,
+    base_image: Option<String>,
+    packages: WrittenPackages,
+    package_manager: Option<PackageManager>,
+    setup_commands: Vec<String>,
+    env_vars: BTreeMap<String, String>,
+    work_dir: String,
+    cache_image: bool,
+    run_as_uid: Option<u32>,
+}
+
+impl Default for Written {
+    fn default() -> Self {
+        Self {
+            name: None,
+            description: String::new(),
+            image: None,
+            base_image: None,
+            packages: WrittenPackages::default(),
+            package_manager: None,
+            setup_commands: Vec::new(),
+            env_vars: BTreeMap::new(),
+            work_dir: WORK_DIR.to_owned(),
+            cache_image: true,
+            run_as_uid: None,
+        }
+    }
+}
+
+/// A list for `package_manager`, or a table with a list for each manager.
+#[derive(Debug)]
+enum WrittenPackages {
+    List(Vec<String>),
+    Table(Packages),
+}
+
+impl Default for WrittenPackages {
+    fn default() -> Self {
+        Self::Table(Packages::default())
+    }
+}
+
+impl<'de> Deserialize<'de> for WrittenPackages {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Both;
+        impl<'de> Visitor<'de> for Both {
+            type Value = WrittenPackages;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of packages, or a table with lists for apt, pip, npm and cargo")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+                Deserialize::deserialize(value::SeqAccessDeserializer::new(list))
+                    .map(WrittenPackages::List)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Self::Value, A::Error> {
+                Deserialize::deserialize(value::MapAccessDeserializer::new(table))
+                    .map(WrittenPackages::Table)
+            }
+        }
+        deserializer.deserialize_any(Both)
+    }
+}
+
+impl Written {
+    /// The runtime of this name.
+    pub(super) fn named(self, name: &str) -> Result<Runtime, String> {
+        if let Some(own) = self.name.filter(|own| own != name) {
+            return Err(format!(
+                "name: it is {own:?} and stands under {name:?}; remove it"
+            ));
+        }
+        let packages = match (self.packages, self.package_manager) {
+            (WrittenPackages::List(list), manager) => {
+                let mut packages = Packages::default();
+                *packages.of_mut(manager.unwrap_or(PackageManager::Pip)) = list;
+                packages
+            }
+            (WrittenPackages::Table(packages), None) => packages,
+            (WrittenPackages::Table(_), Some(_)) => {
+                return Err(
+                    "package_manager: it goes with a list of packages; remove it".to_owned(),
+                );
+            }
+        };
+        Ok(Runtime {
+            name: name.to_owned(),
+            description: self.description,
+            image: self.image,
+            base_image: self.base_image,
+            packages,
+            setup_commands: self.setup_commands,
+            env_vars: self.env_vars,
+            work_dir: self.work_dir,
+            cache_image: self.cache_image,
+            run_as_uid: self.run_as_uid,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Runtime {
+    /// A runtime that says its own name. It is checked.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut written = Written::deserialize(deserializer)?;
+        let name = written
+            .name
+            .take()
+            .ok_or_else(|| D::Error::missing_field("name"))?;
+        let runtime = written.named(&name).map_err(D::Error::custom)?;
+        runtime
+            .validate()
+            .map_err(|error| D::Error::custom(error.message()))?;
+        Ok(runtime)
+    }
+}
+
+/// Reads TOML; errors say at which key and in which line.
+pub(super) fn toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
+    if text.len() > LONGEST {
+        return Err(config(format!(
+            "the text of runtimes is longer than {LONGEST} bytes; split it"
+        )));
+    }
+    let line_of = |error: &toml::de::Error| {
+        let start = error.span().map_or(0, |span| span.start);
+        text.bytes()
+            .take(start)
+            .filter(|&byte| byte == b'\n')
+            .count()
+            + 1
+    };
+    let describe = |path: &str, error: &toml::de::Error| {
+        let at = if path == "." {
+            String::new()
+        } else {
+            format!("{path}: ")
+        };
+        config(format!(
+            "runtimes, line {}: {at}{}; correct it there",
+            line_of(error),
+            error.message().trim_end()
+        ))
+    };
+    let parsed = toml::Deserializer::parse(text).map_err(|error| describe(".", &error))?;
+    serde_path_to_error::deserialize(parsed)
+        .map_err(|error| describe(&error.path().to_string(), error.inner()))
+}

@@ -1,0 +1,151 @@
+//! [`Runtimes`]: the built-in runtimes, those of a user, and where images come from.
+
+use std::collections::BTreeMap;
+
+use backend_core::{Quoted, Result};
+use serde::{Deserialize, Deserializer};
+
+use super::check::{self, config};
+use super::read::{self, WrittenFile};
+use super::{Runtime, builtin, unknown};
+
+/// Runtimes by name: the built-in ones, those that were added, and a map that
+/// says which image stands in for which.
+///
+/// The map is for mirrors and for hosts without a way to a registry. It applies
+/// to `image` and `base_image` of every runtime, by their exact text.
+///
+/// ```
+/// use backend_docker::Runtimes;
+///
+/// let runtimes = Runtimes::from_toml(
+///     r#"
+///     [images]
+///     "python:3.12-slim" = "mirror.example/python:3.12"
+///
+///     [runtimes.reports]
+///     base_image = "python:3.12-slim"
+///     packages.pip = ["pandas>=2,<3"]
+///     packages.apt = ["poppler-utils"]
+///     "#,
+/// )?;
+/// let reports = runtimes.get("reports")?;
+/// assert_eq!(reports.base_image.as_deref(), Some("mirror.example/python:3.12"));
+/// let web = runtimes.get("python-web")?;
+/// assert_eq!(web.base_image.as_deref(), Some("mirror.example/python:3.12"));
+/// # Ok::<(), backend_core::Error>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Runtimes {
+    custom: BTreeMap<String, Runtime>,
+    images: BTreeMap<String, String>,
+}
+
+impl Runtimes {
+    /// The built-in ones.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Names of the built-in ones, sorted.
+    pub fn builtin_names() -> impl Iterator<Item = &'static str> {
+        builtin::names()
+    }
+
+    /// The built-in ones and those in a text of TOML: a table `runtimes` with a
+    /// table for each, and a table `images` with the image that stands in for each.
+    ///
+    /// # Errors
+    ///
+    /// `Config` with the line, the key's path and the next step.
+    pub fn from_toml(text: &str) -> Result<Self> {
+        read::toml::<WrittenFile>(text)?.checked()
+    }
+
+    /// Adds a runtime, or takes the place of one with that name, built-in ones too.
+    ///
+    /// # Errors
+    ///
+    /// `Config` if it is not [valid](Runtime::validate).
+    pub fn with(mut self, runtime: Runtime) -> Result<Self> {
+        runtime.validate()?;
+        self.custom.insert(runtime.name.clone(), runtime);
+        Ok(self)
+    }
+
+    /// Says that `instead` is used where a runtime names `image`.
+    ///
+    /// # Errors
+    ///
+    /// `Config` if one of them is no name of an image.
+    pub fn with_image(mut self, image: &str, instead: &str) -> Result<Self> {
+        for name in [image, instead] {
+            check::reference(name).map_err(|wrong| config(format!("images: {wrong}")))?;
+        }
+        self.images.insert(image.to_owned(), instead.to_owned());
+        Ok(self)
+    }
+
+    /// The runtime of this name, with its images mapped.
+    ///
+    /// # Errors
+    ///
+    /// `Config` that lists the known names, for another.
+    pub fn get(&self, name: &str) -> Result<Runtime> {
+        let known = self.custom.get(name).cloned();
+        let mut runtime = known
+            .or_else(|| builtin::get(name))
+            .ok_or_else(|| unknown(name, self.names().iter().copied()))?;
+        for image in [&mut runtime.image, &mut runtime.base_image] {
+            if let Some(instead) = image.as_ref().and_then(|name| self.images.get(name)) {
+                *image = Some(instead.clone());
+            }
+        }
+        Ok(runtime)
+    }
+
+    /// All names, sorted.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for name in builtin::names() {
+            names.push(name);
+        }
+        names.extend(self.custom.keys().map(String::as_str));
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// All runtimes by name, with their images mapped.
+    pub fn iter(&self) -> impl Iterator<Item = Runtime> + '_ {
+        self.names()
+            .into_iter()
+            .filter_map(|name| self.get(name).ok())
+    }
+}
+
+impl WrittenFile {
+    fn checked(self) -> Result<Runtimes> {
+        let mut runtimes = Runtimes::new();
+        for (image, instead) in &self.images {
+            runtimes = runtimes.with_image(image, instead)?;
+        }
+        for (name, written) in self.runtimes {
+            let runtime = written
+                .named(&name)
+                .map_err(|wrong| config(format!("runtime {}: {wrong}", Quoted::new(&name))))?;
+            runtimes = runtimes.with(runtime)?;
+        }
+        Ok(runtimes)
+    }
+}
+
+impl<'de> Deserialize<'de> for Runtimes {
+    /// The same tables as [`from_toml`](Self::from_toml), as a part of something
+    /// larger.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        WrittenFile::deserialize(deserializer)?
+            .checked()
+            .map_err(|error| serde::de::Error::custom(error.message()))
+    }
+}

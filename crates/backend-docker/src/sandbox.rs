@@ -1,0 +1,305 @@
+//! [`DockerSandbox`]: a container as a backend.
+
+mod delegate;
+mod idle;
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use backend_core::ops::StopMode;
+use backend_core::{Error, Operation, Result, Sandbox};
+use sandbox_wire::agent::AgentBinary;
+use sandbox_wire::{AgentOptions, AgentSandbox, PortableSandbox, engine};
+
+use crate::builder::{Builder, Checked};
+use crate::labels::Disposal;
+use crate::machine::{DockerMachine, Parts, Status, Wish};
+use crate::options::{Mode, Relaxation};
+use crate::spec;
+use crate::stats::{self, Counters, Stats};
+use idle::Busy;
+
+/// A container as a backend. Clones share it.
+///
+/// The first operation makes and starts the container; a stopped one is started
+/// again by the next operation. One that somebody removed is `Unavailable`, and
+/// is made anew only by [`start`](Sandbox::start): its files are gone, and that
+/// is not to be overlooked. So is one that is paused, until `start` or
+/// [`unpause`](Self::unpause).
+///
+/// When the last clone is dropped, a container that it made is removed, or with
+/// [`auto_remove(false)`](Builder::auto_remove) stopped, as far as the process
+/// lives long enough; call [`stop`](Sandbox::stop) to be sure. One with a name,
+/// or that was attached to, stays as it is.
+///
+/// See [`Builder`] for an example.
+#[derive(Debug, Clone)]
+pub struct DockerSandbox(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    machine: DockerMachine,
+    agent: Option<Arc<dyn Sandbox>>,
+    /// The processor that the agent is for.
+    agent_architecture: &'static str,
+    portable: Option<Arc<dyn Sandbox>>,
+    /// Who serves, once that is settled.
+    chosen: OnceLock<Arc<dyn Sandbox>>,
+    /// What becomes of the container in the end; nothing if it was attached to.
+    disposal: Option<Disposal>,
+    relaxed: Vec<Relaxation>,
+    /// Operations under way, and when the last one ended.
+    activity: Mutex<(usize, SystemTime)>,
+    idle_timeout: Option<Duration>,
+    watched: AtomicBool,
+    counters: Mutex<Option<Counters>>,
+}
+
+/// What a container does at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ContainerState {
+    /// There is none.
+    Missing,
+    /// It was made and never started.
+    Created,
+    /// It runs.
+    Running,
+    /// It is paused.
+    Paused,
+    /// It has ended, and can be started again.
+    Stopped,
+    /// It is being removed or restarted.
+    Changing,
+}
+
+impl DockerSandbox {
+    /// Options for a new container.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    pub(crate) fn new(checked: Checked) -> Result<Self> {
+        let Checked {
+            settings,
+            daemon,
+            working_dir,
+        } = checked;
+        let name = settings.name.clone().unwrap_or_else(|| {
+            let random = fastrand::u64(..);
+            format!("agentbox-{random:016x}")
+        });
+        let disposal = Some(spec::disposal(&settings));
+        let relaxed = settings.relaxed.iter().copied().collect();
+        let idle_timeout = settings.idle_timeout;
+        let mode = settings.service.mode;
+        let parts = Parts {
+            daemon,
+            name,
+            working_dir,
+            foreign: false,
+            agent: settings.service.binary()?,
+            delivery: settings.service.delivery,
+            settings: Some(settings),
+        };
+        Ok(Self::assemble(parts, mode, disposal, relaxed, idle_timeout))
+    }
+
+    pub(crate) fn assemble(
+        parts: Parts,
+        mode: Mode,
+        disposal: Option<Disposal>,
+        relaxed: Vec<Relaxation>,
+        idle_timeout: Option<Duration>,
+    ) -> Self {
+        let agent = parts.agent.clone();
+        let machine = DockerMachine::new(parts);
+        let shared = Arc::new(machine.clone());
+        let served = |_: &AgentBinary| -> Arc<dyn Sandbox> {
+            Arc::new(AgentSandbox::new(
+                Arc::clone(&shared),
+                AgentOptions::default(),
+            ))
+        };
+        let portable = (mode != Mode::Agent)
+            .then(|| -> Arc<dyn Sandbox> { Arc::new(PortableSandbox::new(Arc::clone(&shared))) });
+        Self(Arc::new(Inner {
+            agent: agent.as_ref().map(served),
+            agent_architecture: agent.as_ref().map(AgentBinary::arch).unwrap_or_default(),
+            portable,
+            machine,
+            chosen: OnceLock::new(),
+            disposal,
+            relaxed,
+            activity: Mutex::new((0, SystemTime::now())),
+            idle_timeout,
+            watched: AtomicBool::new(false),
+            counters: Mutex::default(),
+        }))
+    }
+
+    /// The container's name, or what it was attached to by.
+    pub fn container(&self) -> &str {
+        self.0.machine.name()
+    }
+
+    /// What of the hardening was given up.
+    pub fn relaxations(&self) -> &[Relaxation] {
+        &self.0.relaxed
+    }
+
+    /// What the container does. Never starts it.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` if the daemon does not answer.
+    pub async fn state(&self) -> Result<ContainerState> {
+        let machine = self.0.machine.clone();
+        let found = engine::run(async move { machine.find().await });
+        let found = found.await.map_err(|error| error.on("docker"))?;
+        Ok(match found.map(|found| found.status) {
+            None => ContainerState::Missing,
+            Some(Status::Created) => ContainerState::Created,
+            Some(Status::Running) => ContainerState::Running,
+            Some(Status::Paused) => ContainerState::Paused,
+            Some(Status::Exited) => ContainerState::Stopped,
+            Some(Status::Passing) => ContainerState::Changing,
+        })
+    }
+
+    /// Freezes every process in it. Until [`unpause`](Self::unpause) or
+    /// [`start`](Sandbox::start), operations are `Unavailable`.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` if it does not run or the daemon does not answer.
+    pub async fn pause(&self) -> Result<()> {
+        self.set_paused(true).await
+    }
+
+    /// Lets it go on.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` if the daemon does not answer; `Conflict` if it is stopped.
+    pub async fn unpause(&self) -> Result<()> {
+        self.set_paused(false).await
+    }
+
+    async fn set_paused(&self, paused: bool) -> Result<()> {
+        let machine = self.0.machine.clone();
+        let done = engine::run(async move { machine.pause(paused).await });
+        done.await.map_err(|error| error.on("docker"))
+    }
+
+    /// Removes the container and what is in it, as [`stop`](Sandbox::stop) with
+    /// `Purge` does. Named volumes and directories of the host stay.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` if the daemon does not answer.
+    pub async fn remove(&self) -> Result<()> {
+        self.stop(StopMode::Purge).await
+    }
+
+    /// What it uses. The processor's share is that since the call before.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` if there is no container or the daemon does not answer.
+    pub async fn stats(&self) -> Result<Stats> {
+        let machine = self.0.machine.clone();
+        let before = *self.counters();
+        let sampled = engine::run(async move {
+            let asked = stats::sample(machine.daemon(), machine.name(), before).await;
+            asked.map_err(|error| error.into_error(machine.daemon()))
+        });
+        let sampled = sampled.await.map_err(|error| match error.is_not_found() {
+            true => Error::unavailable("there is no container; call start").with_source(error),
+            false => error,
+        });
+        let (stats, counters) = sampled.map_err(|error| error.on("docker"))?;
+        *self.counters() = Some(counters);
+        Ok(stats)
+    }
+
+    fn counters(&self) -> MutexGuard<'_, Option<Counters>> {
+        let locked = self.0.counters.lock();
+        locked.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the container ready because somebody asked for it.
+    async fn ready(&self, wish: Wish) -> Result<()> {
+        let machine = self.0.machine.clone();
+        let ready = engine::run(async move { machine.ready(wish).await });
+        let context = |error: Error| error.during(Operation::Start).on("docker");
+        ready.await.map_err(context)
+    }
+
+    /// Who serves. Settled by the first operation, which starts the container if
+    /// the image must be looked at for it.
+    async fn served(&self, _: &Busy<'_>) -> Result<&Arc<dyn Sandbox>> {
+        let inner = &*self.0;
+        self.watch();
+        if let Some(chosen) = inner.chosen.get() {
+            return Ok(chosen);
+        }
+        let chosen = match (&inner.agent, &inner.portable) {
+            (Some(agent), None) => agent,
+            (None, Some(portable)) => {
+                self.warn("there is no sandbox-agent beside this program");
+                portable
+            }
+            (Some(agent), Some(portable)) => {
+                self.ready(Wish::Needed).await?;
+                let image = inner.machine.architecture();
+                let ours = inner.agent_architecture;
+                if image.is_empty() || ours.is_empty() || image == ours {
+                    agent
+                } else {
+                    self.warn("the sandbox-agent is for another processor than the image");
+                    portable
+                }
+            }
+            (None, None) => {
+                return Err(crate::check::wrong(
+                    "nobody serves this sandbox; give an agent",
+                ));
+            }
+        };
+        Ok(inner.chosen.get_or_init(|| Arc::clone(chosen)))
+    }
+
+    fn warn(&self, why: &str) {
+        tracing::warn!(
+            container = self.container(),
+            "{why}: the image's own tools serve, which is slower"
+        );
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let mode = match self.disposal {
+            Some(Disposal::Remove) => StopMode::Purge,
+            Some(Disposal::Stop) => StopMode::Keep,
+            Some(Disposal::Keep) | None => return,
+        };
+        if !self.machine.attempted() {
+            return;
+        }
+        let machine = self.machine.clone();
+        if let Ok(handle) = engine::handle() {
+            handle.spawn(async move {
+                if let Err(error) = machine.halt(mode).await {
+                    tracing::warn!(
+                        container = machine.name(),
+                        "a container was left behind: {}",
+                        error.chain()
+                    );
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Every operation goes to whoever serves the sandbox.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use backend_core::ops::{
+    Command, CommandStatus, Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions,
+    EditOutcome, Entry, Event, ExecuteOutcome, FileBytes, GlobQuery, GlobResult, GrepQuery,
+    GrepResult, Listing, LsOptions, ReadOptions, RenameOptions, ResolveOptions, ShellId, ShellInfo,
+    ShellOutput, StatOptions, StopMode, TextOptions, WriteOptions, WriteOutcome,
+};
+use backend_core::text::TextWindow;
+use backend_core::{
+    Backend, BackendInfo, Capabilities, Containment, Edit, Error, ErrorKind, EventStream,
+    Operation, Result, Sandbox, VPath,
+};
+use bytes::Bytes;
+use futures::StreamExt as _;
+use sandbox_wire::{Machine as _, engine};
+
+use super::DockerSandbox;
+use crate::machine::{DockerMachine, Wish};
+
+/// How a command ends that was killed, and also one whose container has ended.
+const KILLED: CommandStatus = CommandStatus::Signalled(9);
+
+/// Tells the two apart. Whoever serves dies with the container, a moment after
+/// the command: the next call is refused, or has started the container again.
+async fn outlives_a_kill(served: &dyn Sandbox, machine: &DockerMachine) -> Result<()> {
+    let before = machine.starts();
+    let asked = served.stat(&VPath::root(), StatOptions::default()).await;
+    match asked {
+        Err(error) if error.kind() == ErrorKind::Unavailable => Err(error),
+        _ if machine.starts() != before => Err(Error::unavailable(format!(
+            "the container {} ended while the command ran; run it again",
+            machine.name()
+        ))
+        .during(Operation::Execute)
+        .on("docker")),
+        _ => Ok(()),
+    }
+}
+
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl Backend for DockerSandbox {
+    fn info(&self) -> BackendInfo {
+        if let Some(chosen) = self.0.chosen.get() {
+            return chosen.info();
+        }
+        let capabilities = Capabilities::writable()
+            .with_links()
+            .with_modes()
+            .with_times()
+            .with_durable()
+            .with_commands();
+        BackendInfo::new("docker", capabilities).containment(Containment::Isolated)
+    }
+
+    fn working_dir(&self) -> VPath {
+        self.0.machine.working_dir()
+    }
+
+    fn as_sandbox(&self) -> Option<&dyn Sandbox> {
+        Some(self)
+    }
+
+    async fn resolve(&self, path: &VPath, options: ResolveOptions) -> Result<VPath> {
+        let busy = self.busy();
+        self.served(&busy).await?.resolve(path, options).await
+    }
+
+    async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
+        let busy = self.busy();
+        self.served(&busy).await?.stat(path, options).await
+    }
+
+    async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
+        let busy = self.busy();
+        self.served(&busy).await?.ls(path, options).await
+    }
+
+    async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
+        let busy = self.busy();
+        self.served(&busy).await?.read(path, options).await
+    }
+
+    async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
+        let busy = self.busy();
+        self.served(&busy).await?.read_text(path, options).await
+    }
+
+    async fn write(
+        &self,
+        path: &VPath,
+        content: Content,
+        options: WriteOptions,
+    ) -> Result<WriteOutcome> {
+        let busy = self.busy();
+        self.served(&busy)
+            .await?
+            .write(path, content, options)
+            .await
+    }
+
+    async fn edit(
+        &self,
+        path: &VPath,
+        edits: &[Edit],
+        options: EditOptions,
+    ) -> Result<EditOutcome> {
+        let busy = self.busy();
+        self.served(&busy).await?.edit(path, edits, options).await
+    }
+
+    async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
+        let busy = self.busy();
+        self.served(&busy).await?.create_dir(path, options).await
+    }
+
+    async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
+        let busy = self.busy();
+        self.served(&busy).await?.delete(path, options).await
+    }
+
+    async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
+        let busy = self.busy();
+        self.served(&busy).await?.rename(from, to, options).await
+    }
+
+    async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
+        let busy = self.busy();
+        self.served(&busy).await?.copy(from, to, options).await
+    }
+
+    async fn glob(&self, query: GlobQuery) -> Result<GlobResult> {
+        let busy = self.busy();
+        self.served(&busy).await?.glob(query).await
+    }
+
+    async fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
+        let busy = self.busy();
+        self.served(&busy).await?.grep(query).await
+    }
+}
+
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl Sandbox for DockerSandbox {
+    fn id(&self) -> String {
+        self.container().to_owned()
+    }
+
+    fn last_activity(&self) -> SystemTime {
+        let touched = self.touched();
+        let chosen = self.0.chosen.get();
+        let active = chosen.map(|chosen| chosen.last_activity());
+        active.map_or(touched, |active| active.max(touched))
+    }
+
+    async fn start(&self) -> Result<()> {
+        let busy = self.busy();
+        self.ready(Wish::Asked).await?;
+        self.served(&busy).await?.start().await
+    }
+
+    async fn stop(&self, mode: StopMode) -> Result<()> {
+        if let Some(chosen) = self.0.chosen.get() {
+            return chosen.stop(mode).await;
+        }
+        // Nobody serves yet, but there may be a container.
+        let machine = self.0.machine.clone();
+        let halted = engine::run(async move { machine.halt(mode).await });
+        let context = |error: Error| error.during(Operation::Stop).on("docker");
+        halted.await.map_err(context)
+    }
+
+    async fn is_alive(&self) -> Result<bool> {
+        let machine = self.0.machine.clone();
+        let alive = engine::run(async move { machine.is_alive().await });
+        alive.await.map_err(|error| error.on("docker"))
+    }
+
+    async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
+        let busy = self.busy();
+        let served = self.served(&busy).await?;
+        let outcome = served.execute(command).await?;
+        if outcome.status == KILLED {
+            outlives_a_kill(&**served, &self.0.machine).await?;
+        }
+        Ok(outcome)
+    }
+
+    async fn stream(&self, command: Command) -> Result<EventStream> {
+        let busy = self.busy();
+        let served = Arc::clone(self.served(&busy).await?);
+        let events = served.stream(command).await?;
+        let machine = self.0.machine.clone();
+        let events = events.then(move |event| {
+            let (served, machine) = (Arc::clone(&served), machine.clone());
+            async move {
+                let event = event?;
+                if matches!(&event, Event::Ended(outcome) if outcome.status == KILLED) {
+                    outlives_a_kill(&*served, &machine).await?;
+                }
+                Ok(event)
+            }
+        });
+        Ok(events.boxed())
+    }
+
+    async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
+        let busy = self.busy();
+        self.served(&busy).await?.shell_start(command).await
+    }
+
+    async fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
+        let busy = self.busy();
+        self.served(&busy).await?.shell_read(id, wait).await
+    }
+
+    async fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()> {
+        let busy = self.busy();
+        self.served(&busy).await?.shell_write(id, input).await
+    }
+
+    async fn shell_kill(&self, id: &ShellId) -> Result<bool> {
+        let busy = self.busy();
+        self.served(&busy).await?.shell_kill(id).await
+    }
+
+    async fn shell_list(&self) -> Result<Vec<ShellInfo>> {
+        let busy = self.busy();
+        self.served(&busy).await?.shell_list().await
+    }
+}

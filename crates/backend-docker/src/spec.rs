@@ -1,0 +1,424 @@
+//! From options to what the daemon is asked for. No I/O: everything that had to
+//! be looked up comes in.
+
+use std::collections::HashMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use backend_core::VPath;
+use bollard::models::{
+    ContainerCreateBody, HealthConfig, HostConfig, HostConfigLogConfig, Mount, MountType,
+};
+use sha2::{Digest as _, Sha256};
+
+use crate::builder::Settings;
+use crate::environment::{self, Parts};
+use crate::labels::{self, Disposal, Process};
+use crate::options::{Network, Relaxation, Source};
+
+/// Where bind mounts of ours are. `/dev` is a fresh file system in every
+/// container, so that the mount points get into no layer.
+const OURS: &str = "/dev/.agentbox";
+/// The agent's mount point.
+pub(crate) const BOUND_AGENT: &str = "/dev/.agentbox/sandbox-agent";
+/// The mount point of further certificates.
+const BOUND_CERTIFICATES: &str = "/dev/.agentbox/ca.crt";
+/// The home of a user that the image does not know.
+const HOME: &str = "/home/agent";
+/// Who works in an image that names nobody.
+const UNPRIVILEGED: (u32, u32) = (1000, 1000);
+
+/// Directories that have their owner, whatever is done in them.
+const STANDARD: [&str; 21] = [
+    "/",
+    "/bin",
+    "/boot",
+    "/etc",
+    "/home",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/media",
+    "/mnt",
+    "/opt",
+    "/root",
+    "/run",
+    "/sbin",
+    "/srv",
+    "/tmp",
+    "/usr",
+    "/usr/bin",
+    "/usr/lib",
+    "/usr/local",
+    "/var",
+];
+
+/// What is known of an image.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ImageFacts {
+    /// By what it is asked for.
+    pub(crate) reference: String,
+    /// Its content's name.
+    pub(crate) id: String,
+    /// Its user, if that is not root.
+    pub(crate) user: Option<String>,
+    /// Where its commands start.
+    pub(crate) working_dir: String,
+    /// The processor it is for.
+    pub(crate) architecture: String,
+}
+
+/// Who works in a sandbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct User {
+    /// As the daemon takes it.
+    pub(crate) name: String,
+    /// By numbers, if the name is one.
+    pub(crate) ids: Option<(u32, u32)>,
+    /// Whether the image may know nothing of this user.
+    pub(crate) stranger: bool,
+}
+
+impl User {
+    /// Who works there: whom the options name, whom the runtime or the image
+    /// names, the owner of what is shared, or somebody unprivileged.
+    pub(crate) fn choose(
+        settings: &Settings,
+        facts: &ImageFacts,
+        shared: Option<(u32, u32)>,
+    ) -> Self {
+        let runtime = settings
+            .runtime
+            .as_ref()
+            .and_then(|runtime| runtime.run_as_uid);
+        if let Some(name) = &settings.user {
+            return Self::named(name.clone());
+        }
+        if let Some(uid) = runtime {
+            return Self::named(format!("{uid}:{uid}"));
+        }
+        if let Some(name) = &facts.user {
+            return Self::named(name.clone());
+        }
+        let (uid, gid) = shared.filter(|(uid, _)| *uid != 0).unwrap_or(UNPRIVILEGED);
+        Self {
+            stranger: true,
+            ..Self::named(format!("{uid}:{gid}"))
+        }
+    }
+
+    pub(crate) fn named(name: String) -> Self {
+        let (user, group) = name.split_once(':').unwrap_or((&name, &name));
+        let ids = user.parse().ok().zip(group.parse().ok());
+        let ids = match user {
+            "root" => Some((0, 0)),
+            _ => ids,
+        };
+        Self {
+            name,
+            ids,
+            stranger: false,
+        }
+    }
+
+    pub(crate) fn is_root(&self) -> bool {
+        self.ids.is_some_and(|(uid, _)| uid == 0)
+    }
+}
+
+/// A directory that must be there and belong to the sandbox's user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Owned {
+    pub(crate) path: String,
+    pub(crate) mode: u32,
+}
+
+/// Everything that decides what a container is.
+#[derive(Debug)]
+pub(crate) struct Plan<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) settings: &'a Settings,
+    pub(crate) working_dir: &'a VPath,
+    pub(crate) facts: &'a ImageFacts,
+    pub(crate) user: &'a User,
+    /// The agent's path on the host, if it is mounted.
+    pub(crate) agent: Option<&'a str>,
+    /// Which agent that is, for its label.
+    pub(crate) stamp: Option<&'a str>,
+    /// The program that keeps the container alive.
+    pub(crate) holder: Vec<String>,
+}
+
+impl Plan<'_> {
+    /// What the daemon is asked for.
+    pub(crate) fn body(&self) -> ContainerCreateBody {
+        let settings = self.settings;
+        let certificates = settings.ca_bundle.is_some().then_some(BOUND_CERTIFICATES);
+        let parts = Parts {
+            root: self.user.is_root(),
+            home: self.home(),
+            certificates,
+            runtime: settings.runtime.as_ref().map(|runtime| &runtime.env_vars),
+        };
+        let mut body = ContainerCreateBody {
+            image: Some(self.facts.reference.clone()),
+            user: Some(self.user.name.clone()),
+            env: Some(environment::merged(&parts, &settings.env)),
+            entrypoint: Some(self.holder.clone()),
+            cmd: Some(Vec::new()),
+            healthcheck: Some(HealthConfig {
+                test: Some(vec!["NONE".to_owned()]),
+                ..HealthConfig::default()
+            }),
+            working_dir: Some(self.working_dir.to_string()),
+            stop_signal: Some("SIGTERM".to_owned()),
+            host_config: Some(self.host_config()),
+            ..ContainerCreateBody::default()
+        };
+        body.labels = Some(self.labels(&body));
+        body
+    }
+
+    fn host_config(&self) -> HostConfig {
+        let settings = self.settings;
+        let relaxed = |relaxation| settings.relaxed(relaxation);
+        let mut security = Vec::new();
+        if !relaxed(Relaxation::NewPrivileges) {
+            security.push("no-new-privileges:true".to_owned());
+        }
+        if relaxed(Relaxation::UnconfinedSeccomp) {
+            security.push("seccomp=unconfined".to_owned());
+        } else if let Some(profile) = &settings.seccomp {
+            security.push(format!("seccomp={profile}"));
+        }
+        let network = match &settings.network {
+            _ if relaxed(Relaxation::HostNetwork) => "host",
+            Network::None => "none",
+            Network::Bridge => "bridge",
+            Network::Named(name) => name,
+        };
+        let bytes = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+        let memory = bytes(settings.memory);
+        let limited = !relaxed(Relaxation::UnlimitedMemory);
+        let pids = match relaxed(Relaxation::UnlimitedProcesses) {
+            true => -1,
+            false => i64::from(settings.pids),
+        };
+        HostConfig {
+            cap_drop: Some(vec!["ALL".to_owned()]),
+            cap_add: Some(settings.capabilities.iter().cloned().collect()),
+            security_opt: Some(security),
+            memory: limited.then_some(memory),
+            memory_swap: limited.then(|| memory.saturating_add(bytes(settings.swap))),
+            nano_cpus: settings.cpus.map(|cpus| (cpus * 1e9) as i64),
+            cpu_shares: settings.cpu_shares.map(i64::from),
+            pids_limit: Some(pids),
+            init: Some(settings.init),
+            network_mode: Some(network.to_owned()),
+            pid_mode: relaxed(Relaxation::HostProcesses).then(|| "host".to_owned()),
+            ipc_mode: Some("private".to_owned()),
+            readonly_rootfs: Some(settings.read_only_root),
+            tmpfs: Some(self.tmpfs()),
+            mounts: Some(self.mounts()),
+            runtime: settings.oci_runtime.clone(),
+            // Nothing of ours is printed there, and a log would grow for ever.
+            log_config: Some(HostConfigLogConfig {
+                typ: Some("none".to_owned()),
+                config: None,
+            }),
+            ..HostConfig::default()
+        }
+    }
+
+    fn tmpfs(&self) -> HashMap<String, String> {
+        let executable = |options: &String| {
+            let set = options
+                .split(',')
+                .any(|one| one == "exec" || one == "noexec");
+            match options.as_str() {
+                "" => "exec".to_owned(),
+                _ if set => options.clone(),
+                _ => format!("{options},exec"),
+            }
+        };
+        let asked = self.settings.tmpfs.iter();
+        let mut all: HashMap<_, _> = asked
+            .map(|(target, options)| (target.clone(), executable(options)))
+            .collect();
+        if self.settings.read_only_root {
+            if !self.is_mounted("/tmp") {
+                all.insert("/tmp".to_owned(), "exec,mode=1777".to_owned());
+            }
+            if !self.is_mounted(self.working_dir.as_str()) {
+                let owner = match self.user.ids {
+                    Some((uid, gid)) => format!("exec,mode=755,uid={uid},gid={gid}"),
+                    None => "exec,mode=1777".to_owned(),
+                };
+                all.insert(self.working_dir.to_string(), owner);
+            }
+        }
+        all
+    }
+
+    fn mounts(&self) -> Vec<Mount> {
+        let bind = |source: String, target: &str, read_only| Mount {
+            typ: Some(MountType::BIND),
+            source: Some(source),
+            target: Some(target.to_owned()),
+            read_only: Some(read_only),
+            ..Mount::default()
+        };
+        let mut all = Vec::new();
+        for volume in &self.settings.volumes {
+            let mut mount = match &volume.source {
+                Source::Host(path) => bind(
+                    path.to_string_lossy().into_owned(),
+                    &volume.target,
+                    volume.read_only,
+                ),
+                Source::Named(name) => bind(name.clone(), &volume.target, volume.read_only),
+            };
+            if matches!(volume.source, Source::Named(_)) {
+                mount.typ = Some(MountType::VOLUME);
+            }
+            all.push(mount);
+        }
+        if let Some(agent) = self.agent {
+            all.push(bind(agent.to_owned(), BOUND_AGENT, true));
+        }
+        if let Some(path) = &self.settings.ca_bundle {
+            let path = path.to_string_lossy().into_owned();
+            all.push(bind(path, BOUND_CERTIFICATES, true));
+        }
+        all
+    }
+
+    fn labels(&self, body: &ContainerCreateBody) -> HashMap<String, String> {
+        let mut all: HashMap<_, _> = self.settings.labels.clone().into_iter().collect();
+        let mut set = |key: &str, value: String| all.insert(key.to_owned(), value);
+        set(labels::SANDBOX, self.name.to_owned());
+        set(labels::CONFIG, self.fingerprint(body));
+        set(
+            labels::DISPOSAL,
+            disposal(self.settings).as_str().to_owned(),
+        );
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map(|since| since.as_secs()).unwrap_or_default();
+        set(labels::CREATED, now.to_string());
+        if let Some(process) = Process::current() {
+            set(labels::OWNER, process.label());
+            set(labels::HOST, labels::host());
+        }
+        if let Some(idle) = self.settings.idle_timeout {
+            set(labels::IDLE, idle.as_secs().to_string());
+        }
+        if let (Some(_), Some(stamp)) = (self.agent, self.stamp) {
+            set(labels::AGENT, stamp.to_owned());
+        }
+        all
+    }
+
+    /// Names what the container is made from: the options and the image, without
+    /// the agent, its holder and the process that makes it.
+    pub(crate) fn fingerprint(&self, body: &ContainerCreateBody) -> String {
+        let mut same = body.clone();
+        same.labels = Some(self.settings.labels.clone().into_iter().collect());
+        same.image = Some(self.facts.id.clone());
+        same.entrypoint = None;
+        if let Some(config) = &mut same.host_config
+            && let Some(mounts) = &mut config.mounts
+        {
+            mounts.retain(|mount| mount.target.as_deref() != Some(BOUND_AGENT));
+        }
+        // Through a value, whose maps are sorted here: those of a body have no order.
+        let value = serde_json::to_value(&same).map(sorted).unwrap_or_default();
+        let hash = Sha256::digest(value.to_string());
+        hash.iter()
+            .take(16)
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+
+    /// Where the home is, if nobody else can know.
+    fn home(&self) -> Option<&'static str> {
+        match (self.user.stranger, self.settings.read_only_root) {
+            (true, true) => Some("/tmp"),
+            (true, false) => Some(HOME),
+            (false, _) => None,
+        }
+    }
+
+    /// What must be given to the user once the container is made. Volumes in
+    /// `fresh` were made for it just now.
+    pub(crate) fn owned(&self, fresh: &[String]) -> Vec<Owned> {
+        let settings = self.settings;
+        let mut all = Vec::new();
+        if self.user.is_root() || settings.read_only_root {
+            return all;
+        }
+        let mut add = |path: &str, mode| {
+            let path = path.to_owned();
+            all.push(Owned { path, mode });
+        };
+        if self.user.stranger && !self.is_mounted(HOME) {
+            add(HOME, 0o700);
+        }
+        let work = self.working_dir.as_str();
+        // An image that names a user and this directory has made it theirs.
+        let arranged = self.facts.user.is_some()
+            && settings.user.is_none()
+            && self.facts.working_dir.trim_end_matches('/') == work;
+        if !arranged && !self.is_mounted(work) && !STANDARD.contains(&work) {
+            add(work, 0o755);
+        }
+        for volume in &settings.volumes {
+            if let Source::Named(name) = &volume.source
+                && fresh.contains(name)
+            {
+                add(&volume.target, 0o755);
+            }
+        }
+        all
+    }
+
+    /// Whether a mount that was asked for is at or above a path.
+    fn is_mounted(&self, path: &str) -> bool {
+        let volumes = self.settings.volumes.iter().map(|volume| &volume.target);
+        let mut targets = volumes.chain(self.settings.tmpfs.keys());
+        let Ok(path) = VPath::parse(path) else {
+            return false;
+        };
+        targets.any(|target| VPath::parse(target).is_ok_and(|target| path.starts_with(&target)))
+    }
+}
+
+/// What becomes of the container when its owner is gone.
+pub(crate) fn disposal(settings: &Settings) -> Disposal {
+    match (&settings.name, settings.auto_remove) {
+        (Some(_), _) => Disposal::Keep,
+        (None, true) => Disposal::Remove,
+        (None, false) => Disposal::Stop,
+    }
+}
+
+/// Whether a path in a container is a mount point of ours.
+pub(crate) fn is_ours(path: &str) -> bool {
+    path.starts_with(OURS)
+}
+
+fn sorted(value: serde_json::Value) -> serde_json::Value {
+    use serde_json::Value;
+    match value {
+        Value::Object(map) => {
+            let mut pairs: Vec<_> = map.into_iter().collect();
+            pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
+            let sorted_pairs = pairs.into_iter().map(|(key, value)| (key, sorted(value)));
+            Value::Object(sorted_pairs.collect())
+        }
+        Value::Array(values) => Value::Array(values.into_iter().map(sorted).collect()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+#[path = "spec_tests.rs"]
+mod tests;

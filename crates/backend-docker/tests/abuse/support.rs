@@ -1,0 +1,220 @@
+//! What these tests share: the daemon's program, a sandbox that checks that it
+//! leaves nothing, and waiting for something to become true.
+
+use std::path::PathBuf;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use backend_core::ops::{Command, ExecuteOutcome, StopMode};
+use backend_core::{BackendExt as _, ErrorKind, Result, Sandbox as _};
+use backend_docker::{Builder, Daemon, DockerSandbox};
+use sandbox_wire::agent::AgentBinary;
+
+/// What containers of these tests carry besides our own labels.
+pub(crate) const LABEL: &str = "abuse.agentbox";
+
+/// A variable that `cargo xtask test-all` sets.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests on a daemon are told where it is"
+)]
+pub(crate) fn variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set; run cargo xtask test-all"))
+}
+
+/// A small image with a shell.
+pub(crate) fn busybox() -> String {
+    variable("TEST_IMAGE_BUSYBOX")
+}
+
+/// The agent that is tested.
+pub(crate) fn agent() -> AgentBinary {
+    AgentBinary::new(PathBuf::from(variable("SANDBOX_AGENT"))).unwrap()
+}
+
+pub(crate) fn daemon() -> Daemon {
+    Daemon::at(&variable("DOCKER_HOST")).unwrap()
+}
+
+/// The program `docker` on a daemon.
+#[derive(Debug, Clone)]
+pub(crate) struct Cli(String);
+
+impl Cli {
+    pub(crate) fn new() -> Self {
+        Self(variable("DOCKER_HOST"))
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> std::process::Command {
+        let mut command = std::process::Command::new("docker");
+        command
+            .args(arguments)
+            .env("DOCKER_HOST", &self.0)
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn try_run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// What it prints; it must succeed.
+    #[track_caller]
+    pub(crate) fn run(&self, arguments: &[&str]) -> String {
+        let output = self.try_run(arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "docker {arguments:?}: {said}");
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// The containers with this label, in whatever state.
+    #[track_caller]
+    pub(crate) fn containers(&self, label: &str) -> Vec<String> {
+        let filter = format!("label={label}");
+        let found = self.run(&["ps", "--all", "--quiet", "--no-trunc", "--filter", &filter]);
+        found.lines().map(str::to_owned).collect()
+    }
+
+    /// Removes them, as far as the daemon answers.
+    fn sweep(&self, label: &str) {
+        let filter = format!("label={label}");
+        let found = self.try_run(&["ps", "--all", "--quiet", "--filter", &filter]);
+        for container in String::from_utf8_lossy(&found.stdout).lines() {
+            self.try_run(&["rm", "--force", "--volumes", container]);
+        }
+    }
+}
+
+/// A sandbox of one test.
+#[derive(Debug)]
+pub(crate) struct Box {
+    pub(crate) sandbox: DockerSandbox,
+    pub(crate) cli: Cli,
+    label: String,
+}
+
+impl Box {
+    /// A busybox container with the agent.
+    pub(crate) fn new() -> Self {
+        Self::with(|builder| builder)
+    }
+
+    pub(crate) fn with(configure: impl FnOnce(Builder) -> Builder) -> Self {
+        let label = format!("{LABEL}={:016x}", fastrand::u64(..));
+        let (key, value) = label.split_once('=').unwrap();
+        let builder = DockerSandbox::builder()
+            .daemon(daemon())
+            .image(busybox())
+            .agent(agent())
+            .label(key, value);
+        Self {
+            sandbox: configure(builder).build().unwrap(),
+            cli: Cli::new(),
+            label,
+        }
+    }
+
+    /// The container, which must be there.
+    #[track_caller]
+    pub(crate) fn container(&self) -> String {
+        let mut all = self.cli.containers(&self.label);
+        assert_eq!(all.len(), 1, "{all:?}");
+        all.remove(0)
+    }
+
+    /// Does something in the container that the sandbox does not know of.
+    #[track_caller]
+    pub(crate) fn exec(&self, script: &str) -> String {
+        self.exec_with(script, "")
+    }
+
+    /// The same, with an argument for the script.
+    #[track_caller]
+    pub(crate) fn exec_with(&self, script: &str, argument: &str) -> String {
+        let container = self.container();
+        let command = ["exec", &container, "sh", "-c", script, "sh", argument];
+        self.cli.run(&command)
+    }
+
+    /// The agent's process in the container. Its supervisor is started later.
+    #[track_caller]
+    pub(crate) fn agent(&self) -> String {
+        let all = self.exec(
+            r#"for p in /proc/[0-9]*; do
+                   case "$(tr '\0' ' ' 2>/dev/null < $p/cmdline)" in
+                       */[s]andbox-agent*|*/.[a]gentbox-agent*) echo "${p#/proc/}";;
+                   esac
+               done | sort -n"#,
+        );
+        all.lines().next().expect("an agent runs").to_owned()
+    }
+
+    pub(crate) fn kill_agent(&self) {
+        // It may have ended already.
+        self.exec_with("kill -9 $1 || true", &self.agent());
+    }
+
+    pub(crate) async fn sh(&self, line: &str) -> Result<ExecuteOutcome> {
+        self.sandbox.execute(Command::new(line)).await
+    }
+
+    /// What a command printed; it must succeed.
+    #[track_caller]
+    pub(crate) fn said(outcome: Result<ExecuteOutcome>) -> String {
+        let outcome = outcome.unwrap();
+        assert!(outcome.status.success(), "{outcome:?}");
+        outcome.stdout.text().trim().to_owned()
+    }
+
+    /// Every kind of thing works.
+    pub(crate) async fn works(&self) {
+        let text = format!("{:x}", fastrand::u64(..));
+        self.sandbox
+            .write_file("works.txt", text.clone())
+            .await
+            .unwrap();
+        let said = Self::said(self.sh("cat works.txt").await);
+        assert_eq!(said, text);
+        self.sandbox.delete_file("works.txt").await.unwrap();
+    }
+
+    /// Removes the container, and looks whether it did.
+    pub(crate) async fn end(self) {
+        self.sandbox.stop(StopMode::Purge).await.unwrap();
+        assert_eq!(self.cli.containers(&self.label), [""; 0]);
+    }
+}
+
+impl Drop for Box {
+    fn drop(&mut self) {
+        // A test that failed leaves nothing either.
+        self.cli.sweep(&self.label);
+    }
+}
+
+/// It failed because the sandbox is not there, and says why.
+#[track_caller]
+pub(crate) fn is_unavailable<T: std::fmt::Debug>(result: Result<T>) -> String {
+    let error = result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{}", error.chain());
+    error.chain().to_string()
+}
+
+/// Waits until something that happens elsewhere has happened.
+pub(crate) async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    for _ in 0..600 {
+        if is_so().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("it did not come to pass that {what}");
+}
+
+/// What this process holds in memory, in bytes.
+pub(crate) fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let kib = line.unwrap().split_whitespace().nth(1).unwrap();
+    kib.parse::<u64>().unwrap() * 1_024
+}

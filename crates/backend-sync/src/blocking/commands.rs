@@ -1,0 +1,175 @@
+//! The adapter as a sandbox: commands of a blocking implementation.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use backend_core::ops::{
+    Command, Event, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, StopMode,
+};
+use backend_core::{Error, EventStream, Operation, Result, Sandbox};
+use bytes::Bytes;
+use futures::StreamExt as _;
+use tokio::sync::{mpsc, oneshot};
+
+use super::adapter::{BlockingAdapter, Cancelling, Effect};
+use super::pool::panicked;
+use super::{BlockingBackend, BlockingSandbox};
+use crate::Cancel;
+
+/// Events that wait for a slow reader of a stream.
+const EVENTS: usize = 16;
+
+fn sandbox<B: BlockingBackend>(inner: &B) -> Result<&dyn BlockingSandbox> {
+    inner
+        .as_sandbox()
+        .ok_or_else(|| Error::unsupported("this backend runs no commands; use one that does"))
+}
+
+impl<B: BlockingBackend> BlockingAdapter<B> {
+    async fn sandbox_call<T: Send + 'static>(
+        &self,
+        operation: Operation,
+        work: impl FnOnce(&dyn BlockingSandbox) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let work = move |inner: &B| work(sandbox(inner)?);
+        self.call(operation, Effect::Looks, work).await
+    }
+
+    /// Something that may wait for long, and is told when nobody waits for it.
+    async fn waiting<T: Send + 'static>(
+        &self,
+        operation: Operation,
+        work: impl FnOnce(&dyn BlockingSandbox, &Cancel) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.settled().await;
+        let cancelling = Cancelling(Cancel::new());
+        let (inner, cancel) = (Arc::clone(&self.inner), cancelling.0.clone());
+        let work = move || work(sandbox(&*inner)?, &cancel);
+        let result = self.commands.run(None, work).await;
+        result.map_err(|error| error.during(operation).on(self.name()))
+    }
+
+    async fn open(&self, command: Command) -> Result<EventStream> {
+        self.settled().await;
+        let cancelling = Cancelling(Cancel::new());
+        let (inner, cancel) = (Arc::clone(&self.inner), cancelling.0.clone());
+        let (told, opened) = oneshot::channel();
+        let (events, mut waiting) = mpsc::channel(EVENTS);
+        let turn = self.commands.turn().await?;
+        self.commands.submit(move || {
+            let _turn = turn;
+            let follow = || follow(&*inner, command, &cancel, told, &events);
+            if catch_unwind(AssertUnwindSafe(follow)).is_err() {
+                let _ = events.blocking_send(Err(panicked()));
+            }
+        })?;
+        opened.await.unwrap_or_else(|_| Err(panicked()))?;
+        let events = futures::stream::poll_fn(move |context| {
+            let _cancelled_with_the_stream = &cancelling;
+            waiting.poll_recv(context)
+        });
+        Ok(events.boxed())
+    }
+}
+
+/// Passes events on until there are no more, or nobody wants them.
+fn follow<B: BlockingBackend>(
+    inner: &B,
+    command: Command,
+    cancel: &Cancel,
+    told: oneshot::Sender<Result<()>>,
+    events: &mpsc::Sender<Result<Event>>,
+) {
+    if cancel.is_cancelled() {
+        return;
+    }
+    let opened = sandbox(inner).and_then(|sandbox| sandbox.stream(command, cancel));
+    let following = match opened {
+        Ok(following) => following,
+        Err(error) => {
+            let _ = told.send(Err(error));
+            return;
+        }
+    };
+    if told.send(Ok(())).is_err() {
+        return;
+    }
+    for event in following {
+        if events.blocking_send(event).is_err() {
+            return;
+        }
+    }
+}
+
+#[async_trait]
+impl<B: BlockingBackend> Sandbox for BlockingAdapter<B> {
+    fn id(&self) -> String {
+        sandbox(&*self.inner).map_or_else(|_| String::new(), |sandbox| sandbox.id())
+    }
+
+    async fn start(&self) -> Result<()> {
+        self.sandbox_call(Operation::Start, |sandbox| sandbox.start())
+            .await
+    }
+
+    async fn stop(&self, mode: StopMode) -> Result<()> {
+        self.sandbox_call(Operation::Stop, move |sandbox| sandbox.stop(mode))
+            .await
+    }
+
+    async fn is_alive(&self) -> Result<bool> {
+        self.sandbox_call(Operation::Start, |sandbox| sandbox.is_alive())
+            .await
+    }
+
+    fn last_activity(&self) -> SystemTime {
+        let known = sandbox(&*self.inner);
+        known.map_or(SystemTime::UNIX_EPOCH, |sandbox| sandbox.last_activity())
+    }
+
+    async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
+        self.waiting(Operation::Execute, |sandbox, cancel| {
+            sandbox.execute(command, cancel)
+        })
+        .await
+    }
+
+    async fn stream(&self, command: Command) -> Result<EventStream> {
+        let opened = self.open(command).await;
+        opened.map_err(|error| error.during(Operation::Stream).on(self.name()))
+    }
+
+    async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
+        self.sandbox_call(Operation::Shell, |sandbox| sandbox.shell_start(command))
+            .await
+    }
+
+    async fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
+        let id = id.clone();
+        self.waiting(Operation::Shell, move |sandbox, cancel| {
+            sandbox.shell_read(&id, wait, cancel)
+        })
+        .await
+    }
+
+    async fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()> {
+        let id = id.clone();
+        self.sandbox_call(Operation::Shell, move |sandbox| {
+            sandbox.shell_write(&id, input)
+        })
+        .await
+    }
+
+    async fn shell_kill(&self, id: &ShellId) -> Result<bool> {
+        let id = id.clone();
+        self.sandbox_call(Operation::Shell, move |sandbox| sandbox.shell_kill(&id))
+            .await
+    }
+
+    async fn shell_list(&self) -> Result<Vec<ShellInfo>> {
+        self.sandbox_call(Operation::Shell, |sandbox| sandbox.shell_list())
+            .await
+    }
+}

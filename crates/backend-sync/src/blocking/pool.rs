@@ -1,0 +1,268 @@
+//! [`Pool`]: a bounded number of threads for work that blocks.
+//!
+//! Nothing is queued but what a thread is free for: callers wait for their turn
+//! before they hand work over, so that a caller who goes away before that takes
+//! the work along.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use backend_core::{Error, Result};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+
+/// How long a thread without work stays.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// How many threads a [`BlockingAdapter`](crate::BlockingAdapter) may have. They
+/// are started when they are needed and end when they are idle; a call that finds
+/// none free waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PoolSize {
+    /// For operations on files and everything else that does not wait.
+    pub files: usize,
+    /// For commands that run and reads that wait for a shell.
+    pub commands: usize,
+}
+
+impl Default for PoolSize {
+    fn default() -> Self {
+        Self {
+            files: 16,
+            commands: 64,
+        }
+    }
+}
+
+impl PoolSize {
+    /// Sets how many threads there may be for files; at least one.
+    #[must_use]
+    pub fn files(mut self, threads: usize) -> Self {
+        self.files = threads;
+        self
+    }
+
+    /// Sets how many threads there may be for commands; at least one.
+    #[must_use]
+    pub fn commands(mut self, threads: usize) -> Self {
+        self.commands = threads;
+        self
+    }
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Threads for work that blocks. They end with the pool, once they are idle.
+#[derive(Debug)]
+pub(super) struct Pool {
+    shared: Arc<Shared>,
+    turns: Arc<Semaphore>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    idle: usize,
+    is_closed: bool,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("State")
+            .field("jobs", &self.jobs.len())
+            .field("idle", &self.idle)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a thread does: jobs, until there have been none for a while.
+    fn work(&self) {
+        let mut state = self.lock();
+        loop {
+            if let Some(job) = state.jobs.pop_front() {
+                drop(state);
+                job();
+                state = self.lock();
+                continue;
+            }
+            if state.is_closed {
+                return;
+            }
+            state.idle += 1;
+            let waited = self.changed.wait_timeout(state, IDLE);
+            let (woken, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            state = woken;
+            state.idle -= 1;
+            if timeout.timed_out() && state.jobs.is_empty() {
+                return;
+            }
+        }
+    }
+}
+
+impl Pool {
+    pub(super) fn new(threads: usize) -> Self {
+        Self {
+            shared: Arc::default(),
+            turns: Arc::new(Semaphore::new(threads.clamp(1, Semaphore::MAX_PERMITS))),
+        }
+    }
+
+    /// Waits until a thread is free, or can be started.
+    pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit> {
+        let turn = Arc::clone(&self.turns).acquire_owned().await;
+        turn.map_err(|_| Error::internal("the pool of threads was closed; please report this"))
+    }
+
+    /// Has a thread do `job`, which must not panic. As long as it keeps its turn
+    /// the thread counts as taken.
+    pub(super) fn submit(&self, job: impl FnOnce() + Send + 'static) -> Result<()> {
+        let mut state = self.shared.lock();
+        if state.idle > state.jobs.len() {
+            state.jobs.push_back(Box::new(job));
+            self.shared.changed.notify_one();
+            return Ok(());
+        }
+        let shared = Arc::clone(&self.shared);
+        state.jobs.push_back(Box::new(job));
+        let started = std::thread::Builder::new()
+            .name("blocking-backend".into())
+            .spawn(move || shared.work());
+        started.map(drop).map_err(|source| {
+            state.jobs.pop_back();
+            Error::unavailable("no thread could be started; raise the process limit")
+                .with_source(source)
+        })
+    }
+
+    /// Does `work` on a thread. If the call is dropped before it has begun it never
+    /// begins; after that it runs to its end.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        fence: Option<&Fence>,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let turn = self.turn().await?;
+        let (told, answer) = oneshot::channel();
+        let task = Arc::new(Task::new(fence));
+        let waiter = Waiter(Arc::clone(&task));
+        self.submit(move || {
+            let _turn = turn;
+            if task.begin() {
+                let result = catch_unwind(AssertUnwindSafe(work));
+                task.end();
+                let _ = told.send(result.unwrap_or_else(|_| Err(panicked())));
+            }
+        })?;
+        let result = answer.await;
+        drop(waiter);
+        result.unwrap_or_else(|_| Err(panicked()))
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.shared.lock().is_closed = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+pub(super) fn panicked() -> Error {
+    Error::internal("the blocking backend panicked; please report this to whoever wrote it")
+}
+
+/// Keeps calls from overtaking changes that were dropped while they were made: the
+/// next call finds them made.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Fence(Arc<watch::Sender<usize>>);
+
+impl Fence {
+    pub(super) async fn pass(&self) {
+        if *self.0.borrow() > 0 {
+            // It cannot be closed: this is one of its ends.
+            let _ = self.0.subscribe().wait_for(|late| *late == 0).await;
+        }
+    }
+}
+
+/// How far a piece of work is.
+#[derive(Debug, PartialEq, Eq)]
+enum Progress {
+    Waiting,
+    Running,
+    /// It runs, and nobody waits for it any more.
+    Late,
+    Over,
+}
+
+#[derive(Debug)]
+struct Task {
+    progress: Mutex<Progress>,
+    fence: Option<Fence>,
+}
+
+impl Task {
+    fn new(fence: Option<&Fence>) -> Self {
+        Self {
+            progress: Mutex::new(Progress::Waiting),
+            fence: fence.cloned(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it is still wanted.
+    fn begin(&self) -> bool {
+        let mut progress = self.lock();
+        let is_wanted = *progress == Progress::Waiting;
+        if is_wanted {
+            *progress = Progress::Running;
+        }
+        is_wanted
+    }
+
+    fn end(&self) {
+        let mut progress = self.lock();
+        if let (Progress::Late, Some(fence)) = (&*progress, &self.fence) {
+            fence.0.send_modify(|late| *late -= 1);
+        }
+        *progress = Progress::Over;
+    }
+}
+
+/// Whoever waits for a task.
+struct Waiter(Arc<Task>);
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        let mut progress = self.0.lock();
+        *progress = match *progress {
+            Progress::Running => {
+                if let Some(fence) = &self.0.fence {
+                    fence.0.send_modify(|late| *late += 1);
+                }
+                Progress::Late
+            }
+            _ => Progress::Over,
+        };
+    }
+}
+
+#[cfg(test)]
+#[path = "pool_tests.rs"]
+mod tests;

@@ -1,0 +1,96 @@
+//! [`Cancel`]: ends calls from another thread.
+
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+
+use backend_core::{Error, ErrorKind, Result};
+use futures::future::{Either, select};
+use tokio::sync::watch;
+
+/// Ends blocking calls from another thread: a signal handler, a window that was
+/// closed, a deadline. Clones are one and the same.
+///
+/// ```
+/// use std::sync::Arc;
+/// use backend_core::ErrorKind;
+/// use backend_state::StateBackend;
+/// use backend_sync::{Cancel, SyncBackend};
+///
+/// let cancel = Cancel::new();
+/// let files = SyncBackend::new(Arc::new(StateBackend::new())).cancelled_by(&cancel);
+/// assert!(files.write_file("a", "x").is_ok());
+/// cancel.cancel();
+/// assert_eq!(files.read_bytes("a").unwrap_err().kind(), ErrorKind::Cancelled);
+/// ```
+#[derive(Clone)]
+pub struct Cancel(Arc<watch::Sender<bool>>);
+
+impl Cancel {
+    /// Nothing is cancelled yet.
+    pub fn new() -> Self {
+        Self(Arc::new(watch::Sender::new(false)))
+    }
+
+    /// Ends every call that waits, and every later one. There is no way back.
+    pub fn cancel(&self) {
+        self.0.send_replace(true);
+    }
+
+    /// Whether [`cancel`](Self::cancel) was called.
+    pub fn is_cancelled(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Waits until [`cancel`](Self::cancel) is called.
+    pub async fn cancelled(&self) {
+        let mut seen = self.0.subscribe();
+        // It cannot be closed: this is one of its ends.
+        let _ = seen.wait_for(|cancelled| *cancelled).await;
+    }
+
+    /// A future that is dropped when this is cancelled.
+    pub(crate) async fn unless<T>(&self, future: impl Future<Output = Result<T>>) -> Result<T> {
+        match select(pin!(self.cancelled()), pin!(future)).await {
+            Either::Left(_) => Err(cancelled()),
+            Either::Right((result, _)) => result,
+        }
+    }
+}
+
+pub(crate) fn cancelled() -> Error {
+    Error::new(
+        ErrorKind::Cancelled,
+        "the call was cancelled; make it again with another token if it is still wanted",
+    )
+}
+
+impl Default for Cancel {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Cancel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Cancel").field(&self.is_cancelled()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clones_are_one() {
+        let cancel = Cancel::default();
+        assert_eq!(format!("{cancel:?}"), "Cancel(false)");
+        cancel.clone().cancel();
+        assert!(cancel.is_cancelled());
+        assert_eq!(format!("{cancel:?}"), "Cancel(true)");
+        futures::executor::block_on(cancel.cancelled());
+        let never = std::future::pending::<Result<()>>();
+        let error = futures::executor::block_on(cancel.unless(never)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Cancelled);
+    }
+}

@@ -1,0 +1,22 @@
+#![doc = include_str!("../README.md")]
+
+mod backend;
+mod blocking;
+mod calls;
+mod cancel;
+mod engine;
+mod ext;
+mod sandbox;
+mod stream;
+mod toolset;
+
+pub use backend::SyncBackend;
+pub use blocking::{
+    BlockingAdapter, BlockingBackend, BlockingContent, BlockingNative, BlockingSandbox, Events,
+    PoolSize,
+};
+pub use cancel::Cancel;
+pub use engine::Engine;
+pub use sandbox::SyncSandbox;
+pub use stream::SyncStream;
+pub use toolset::{SyncChat, SyncToolset};

@@ -1,0 +1,200 @@
+//! [`SyncSandbox`]: a sandbox's operations as blocking calls.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use backend_core::ops::{
+    Command, Event, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, StopMode,
+};
+use backend_core::{Backend, Error, Operation, Result, Sandbox};
+use bytes::Bytes;
+
+use crate::{Cancel, Engine, SyncBackend, SyncStream};
+
+/// A backend that runs commands, as blocking calls. Its files are those of the
+/// [`SyncBackend`] that it derefs to.
+///
+/// The methods are those of [`Sandbox`]; what they do and how they fail is said
+/// there.
+///
+/// ```no_run
+/// # fn main() -> backend_core::Result<()> {
+/// use std::sync::Arc;
+/// use backend_core::ops::{Command, Event};
+/// use backend_local::LocalBackend;
+/// use backend_sync::SyncBackend;
+///
+/// let local = LocalBackend::builder("work").enable_execute(true).open()?;
+/// let files = SyncBackend::new(Arc::new(local));
+/// let sandbox = files.as_sandbox().expect("a backend that runs commands");
+/// for event in sandbox.stream(Command::new("make test"))? {
+///     match event? {
+///         Event::Stdout(piece) | Event::Stderr(piece) => drop(piece),
+///         _ => {}
+///     }
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone)]
+pub struct SyncSandbox(SyncBackend);
+
+impl Deref for SyncSandbox {
+    type Target = SyncBackend;
+
+    fn deref(&self) -> &SyncBackend {
+        &self.0
+    }
+}
+
+/// The backend as the sandbox that it said it is.
+fn sandbox(backend: &Arc<dyn Backend>) -> Result<&dyn Sandbox> {
+    let gone = || Error::unsupported("the backend runs commands no more; open another one");
+    backend.as_sandbox().ok_or_else(gone)
+}
+
+impl SyncSandbox {
+    pub(crate) fn of(backend: &SyncBackend) -> Option<Self> {
+        let is_sandbox = backend.inner().as_sandbox().is_some();
+        is_sandbox.then(|| Self(backend.clone()))
+    }
+
+    /// The same on another engine.
+    #[must_use]
+    pub fn on(self, engine: &Engine) -> Self {
+        Self(self.0.on(engine))
+    }
+
+    /// The same, with calls that end when `cancel` says so; a command that runs
+    /// is ended.
+    #[must_use]
+    pub fn cancelled_by(self, cancel: &Cancel) -> Self {
+        Self(self.0.cancelled_by(cancel))
+    }
+
+    /// Names the sandbox. No I/O.
+    pub fn id(&self) -> String {
+        sandbox(self.inner()).map_or_else(|_| String::new(), |sandbox| sandbox.id())
+    }
+
+    /// When the sandbox was last used. No I/O.
+    pub fn last_activity(&self) -> SystemTime {
+        let known = sandbox(self.inner());
+        known.map_or(SystemTime::UNIX_EPOCH, |sandbox| sandbox.last_activity())
+    }
+
+    /// Makes the sandbox ready.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::start`].
+    pub fn start(&self) -> Result<()> {
+        self.call(Operation::Start, |backend| async move {
+            sandbox(&backend)?.start().await
+        })
+    }
+
+    /// Ends every command and the sandbox.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::stop`].
+    pub fn stop(&self, mode: StopMode) -> Result<()> {
+        self.call(Operation::Stop, move |backend| async move {
+            sandbox(&backend)?.stop(mode).await
+        })
+    }
+
+    /// Whether the sandbox runs.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::is_alive`].
+    pub fn is_alive(&self) -> Result<bool> {
+        self.call(Operation::Start, |backend| async move {
+            sandbox(&backend)?.is_alive().await
+        })
+    }
+
+    /// Runs a command to its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::execute`].
+    pub fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
+        self.call(Operation::Execute, |backend| async move {
+            sandbox(&backend)?.execute(command).await
+        })
+    }
+
+    /// Runs a command and tells what it prints as it does. Dropping the iterator
+    /// ends the command.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::stream`].
+    pub fn stream(&self, command: Command) -> Result<SyncStream<Event>> {
+        let stream = self.call(Operation::Stream, |backend| async move {
+            sandbox(&backend)?.stream(command).await
+        })?;
+        Ok(SyncStream::new(self.calls.clone(), stream))
+    }
+
+    /// Starts a command that stays, with standard input open.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::shell_start`].
+    pub fn shell_start(&self, command: Command) -> Result<ShellInfo> {
+        self.call(Operation::Shell, |backend| async move {
+            sandbox(&backend)?.shell_start(command).await
+        })
+    }
+
+    /// Takes what a shell printed since the last look, waiting up to `wait`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::shell_read`].
+    pub fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
+        let id = id.clone();
+        self.call(Operation::Shell, move |backend| async move {
+            sandbox(&backend)?.shell_read(&id, wait).await
+        })
+    }
+
+    /// Writes to a shell's standard input; `None` closes it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::shell_write`].
+    pub fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()> {
+        let id = id.clone();
+        self.call(Operation::Shell, |backend| async move {
+            sandbox(&backend)?.shell_write(&id, input).await
+        })
+    }
+
+    /// Ends a shell and everything it started. Returns whether it still ran.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::shell_kill`].
+    pub fn shell_kill(&self, id: &ShellId) -> Result<bool> {
+        let id = id.clone();
+        self.call(Operation::Shell, |backend| async move {
+            sandbox(&backend)?.shell_kill(&id).await
+        })
+    }
+
+    /// Lists the shells, in the order they were started.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::shell_list`].
+    pub fn shell_list(&self) -> Result<Vec<ShellInfo>> {
+        self.call(Operation::Shell, |backend| async move {
+            sandbox(&backend)?.shell_list().await
+        })
+    }
+}

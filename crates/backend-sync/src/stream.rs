@@ -1,0 +1,97 @@
+//! [`SyncStream`]: a stream as an iterator that waits.
+
+use std::fmt;
+
+use backend_core::Result;
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
+
+use crate::Engine;
+use crate::calls::Calls;
+use crate::cancel::cancelled;
+
+/// An iterator that waits for the next item of a stream.
+///
+/// It ends where the stream does, and after a failure of the engine or a
+/// cancellation, which are its last item. Dropping it drops the stream, on this
+/// thread: a command that is being followed ends.
+pub struct SyncStream<T> {
+    calls: Calls,
+    /// `None` once there is nothing more to come.
+    stream: Option<BoxStream<'static, Result<T>>>,
+}
+
+impl<T: Send + 'static> SyncStream<T> {
+    pub(crate) fn new(calls: Calls, stream: BoxStream<'static, Result<T>>) -> Self {
+        Self {
+            calls,
+            stream: Some(stream),
+        }
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.calls.engine
+    }
+
+    /// The rest as a stream again, which ends with an error if the calls of this
+    /// iterator are cancelled.
+    pub(crate) fn into_stream(mut self) -> BoxStream<'static, Result<T>> {
+        let Some(stream) = self.stream.take() else {
+            return futures::stream::empty().boxed();
+        };
+        let Some(cancel) = self.calls.cancel.clone() else {
+            return stream;
+        };
+        let until = cancel.clone();
+        let end = futures::stream::once(async move { cancel.is_cancelled() });
+        let end = end.filter_map(async |is_cancelled| is_cancelled.then(|| Err(cancelled())));
+        stream
+            .take_until(async move { until.cancelled().await })
+            .chain(end)
+            .boxed()
+    }
+}
+
+impl<T: Send + 'static> Iterator for SyncStream<T> {
+    type Item = Result<T>;
+
+    fn next(&mut self) -> Option<Result<T>> {
+        let mut stream = self.stream.take()?;
+        // The stream goes there and back: it may have to be polled elsewhere. If
+        // it does not come back, it was dropped there.
+        let next = self.calls.run(async move {
+            let item = stream.next().await;
+            Ok((item, stream))
+        });
+        match next {
+            Ok((Some(item), stream)) => {
+                self.stream = Some(stream);
+                Some(item)
+            }
+            Ok((None, stream)) => {
+                self.calls.engine.inside(|| drop(stream));
+                None
+            }
+            Err(error) => Some(Err(error)),
+        }
+    }
+}
+
+impl<T: Send + 'static> std::iter::FusedIterator for SyncStream<T> {}
+
+impl<T> Drop for SyncStream<T> {
+    fn drop(&mut self) {
+        if let Some(stream) = self.stream.take() {
+            self.calls.engine.inside(|| drop(stream));
+        }
+    }
+}
+
+impl<T> fmt::Debug for SyncStream<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SyncStream")
+            .field("calls", &self.calls)
+            .field("ended", &self.stream.is_none())
+            .finish()
+    }
+}

@@ -1,0 +1,126 @@
+//! The command line, read by hand: every kilobyte is carried into each sandbox.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use backend_core::{Quoted, VPath};
+
+/// What `--help` prints.
+pub(crate) const USAGE: &str = "\
+Serves the files and commands of a sandbox over standard input and output.
+Programs that drive a sandbox start it; it ends, with all it started, when they go.
+
+Usage: sandbox-agent [OPTIONS]
+
+  --directory PATH  where relative paths and commands start [default: /workspace];
+                    created if missing
+  --root PATH       serve this directory as / instead of the whole file system
+  --read-only       refuse changes by file operations
+  --hold            serve nothing and wait for a signal: keeps a container alive
+  --version         print the version
+  --help            print this";
+
+/// Where a sandbox's work lies unless somebody says otherwise.
+const DIRECTORY: &str = "/workspace";
+
+/// What the program was asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    Serve(Arguments),
+    /// Does nothing until it is asked to end.
+    Hold,
+    Version,
+    Help,
+}
+
+/// What is served.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Arguments {
+    pub(crate) root: PathBuf,
+    pub(crate) directory: VPath,
+    pub(crate) read_only: bool,
+}
+
+/// Reads the arguments, or says what is wrong with them.
+pub(crate) fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Request, String> {
+    let (mut root, mut directory) = (OsString::from("/"), OsString::from(DIRECTORY));
+    let mut read_only = false;
+    while let Some(word) = words.next() {
+        let place = match word.to_str() {
+            Some("--version") => return Ok(Request::Version),
+            Some("--help") => return Ok(Request::Help),
+            Some("--hold") => return Ok(Request::Hold),
+            Some("--read-only") => {
+                read_only = true;
+                continue;
+            }
+            Some("--root") => &mut root,
+            Some("--directory") => &mut directory,
+            _ => {
+                let word = word.to_string_lossy();
+                let word = Quoted::new(&word);
+                return Err(format!("there is no argument {word}; see --help"));
+            }
+        };
+        let value = words.next().filter(|value| !value.is_empty());
+        *place =
+            value.ok_or_else(|| format!("{} needs a path after it", word.to_string_lossy()))?;
+    }
+    let directory = directory
+        .to_str()
+        .ok_or("the directory is not UTF-8; name another")?;
+    if !directory.starts_with('/') {
+        return Err("the directory must begin with /".to_owned());
+    }
+    let directory = VPath::parse(directory).map_err(|error| error.to_string())?;
+    Ok(Request::Serve(Arguments {
+        root: root.into(),
+        directory,
+        read_only,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(words: &[&str]) -> Result<Request, String> {
+        parse(words.iter().map(OsString::from))
+    }
+
+    fn serve(root: &str, directory: &str, read_only: bool) -> Result<Request, String> {
+        Ok(Request::Serve(Arguments {
+            root: root.into(),
+            directory: VPath::parse(directory).unwrap(),
+            read_only,
+        }))
+    }
+
+    #[test]
+    fn everything_has_a_default() {
+        assert_eq!(read(&[]), serve("/", "/workspace", false));
+        assert_eq!(read(&["--directory", "/a/../b"]), serve("/", "/b", false));
+        let all = ["--read-only", "--root", "/r", "--directory", "/"];
+        assert_eq!(read(&all), serve("/r", "/", true));
+    }
+
+    #[test]
+    fn questions_are_answered_wherever_they_stand() {
+        assert_eq!(read(&["--root", "/r", "--version"]), Ok(Request::Version));
+        assert_eq!(read(&["--help", "--nonsense"]), Ok(Request::Help));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (words, expected) in [
+            (&["--nonsense"][..], "--nonsense"),
+            (&["--directory"][..], "--directory needs a path"),
+            (&["--root", ""][..], "--root needs a path"),
+            (&["--directory", "relative"][..], "must begin with /"),
+            (&["--directory", "/.."][..], "root"),
+        ] {
+            let error = read(words).unwrap_err();
+            assert!(error.contains(expected), "{words:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The agent: started once inside a sandbox, it serves the files and commands
+//! there over its standard input and output until that stream ends.
+#![allow(
+    clippy::print_stdout,
+    reason = "a program prints what it was asked for"
+)]
+
+mod arguments;
+mod stdio;
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use backend_core::ops::{CreateDirOptions, StopMode};
+use backend_core::{Backend as _, Result, Sandbox as _};
+use backend_local::{Commands, Environment, LocalBackend};
+use rustix::process::DumpableBehavior;
+use sandbox_wire::ServeOptions;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::arguments::{Arguments, Request, USAGE};
+
+/// How long commands may take to be gone. What is left then ends without us: the
+/// supervisor sees that its host is gone.
+const FAREWELL: Duration = Duration::from_secs(30);
+
+/// What a program answers that was called wrongly.
+const USAGE_ERROR: u8 = 2;
+
+fn main() -> ExitCode {
+    backend_local::supervisor::run_if_asked();
+    let request = match arguments::parse(std::env::args_os().skip(1)) {
+        Ok(request) => request,
+        Err(error) => {
+            complain(&error);
+            return ExitCode::from(USAGE_ERROR);
+        }
+    };
+    match request {
+        Request::Help => {
+            println!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        Request::Version => {
+            println!("sandbox-agent {}", env!("CARGO_PKG_VERSION"));
+            ExitCode::SUCCESS
+        }
+        Request::Serve(_) if std::io::stdin().is_terminal() => {
+            complain(
+                "programs that drive a sandbox start this and speak with it; see `sandbox-agent --help`",
+            );
+            ExitCode::from(USAGE_ERROR)
+        }
+        Request::Serve(arguments) => told(run(arguments)),
+        Request::Hold => told(hold()),
+    }
+}
+
+/// Does nothing until a signal asks for the end.
+fn hold() -> Result<()> {
+    event_loop()?.block_on(async { Signals::listen().arrive().await });
+    Ok(())
+}
+
+/// What the program answers in the end.
+fn told(result: Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&error.chain().to_string());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn event_loop() -> Result<Runtime> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.map_err(|error| {
+        backend_core::Error::unavailable("no event loop could be started").with_source(error)
+    })
+}
+
+/// Serves until the stream ends or a signal asks for the end.
+fn run(arguments: Arguments) -> Result<()> {
+    // Commands run as the same user. Without this they could open the agent's
+    // streams by way of /proc and mix their own bytes in.
+    if let Err(error) = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        complain(&format!("commands can reach the agent's streams: {error}"));
+    }
+    let runtime = event_loop()?;
+    let served = runtime.block_on(serve(arguments));
+    // A read of standard input that cannot be taken back must not keep us.
+    runtime.shutdown_background();
+    served
+}
+
+async fn serve(arguments: Arguments) -> Result<()> {
+    let mut signals = Signals::listen();
+    let commands = Commands::new().environment(Environment::everything());
+    let backend = LocalBackend::builder(&arguments.root)
+        .working_dir(arguments.directory.clone())
+        .read_only(arguments.read_only)
+        .enable_execute(true)
+        .commands(commands)
+        .open()?;
+    let options = CreateDirOptions::default();
+    if !arguments.read_only
+        && let Err(error) = backend.create_dir(&arguments.directory, options).await
+    {
+        // Whoever needs it is told so again; the rest of the sandbox works.
+        complain(&format!(
+            "the working directory is missing: {}",
+            error.chain()
+        ));
+    }
+    let ended = tokio::select! {
+        ended = sandbox_wire::serve(
+            stdio::input(),
+            stdio::output(),
+            Arc::new(backend.clone()),
+            ServeOptions::default(),
+        ) => ended,
+        () = signals.arrive() => Ok(()),
+    };
+    let stopped = tokio::time::timeout(FAREWELL, backend.stop(StopMode::Purge)).await;
+    match stopped {
+        Ok(Err(error)) => complain(&format!("commands may be left: {}", error.chain())),
+        Err(_) => complain("commands are still ending"),
+        Ok(Ok(())) => {}
+    }
+    ended
+}
+
+/// The signals that ask a program to end.
+struct Signals([Option<Signal>; 3]);
+
+impl Signals {
+    /// Listens from now on. One that cannot be listened for does what it always did.
+    fn listen() -> Self {
+        let kinds = [
+            SignalKind::terminate(),
+            SignalKind::hangup(),
+            SignalKind::interrupt(),
+        ];
+        Self(kinds.map(|kind| signal(kind).ok()))
+    }
+
+    /// Waits for the first of them.
+    async fn arrive(&mut self) {
+        std::future::poll_fn(|context| {
+            let mut signals = self.0.iter_mut().flatten();
+            match signals.any(|signal| signal.poll_recv(context).is_ready()) {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        })
+        .await;
+    }
+}
+
+/// Says something on standard error, if that is open.
+fn complain(text: &str) {
+    let _ = writeln!(std::io::stderr(), "sandbox-agent: {text}");
+}

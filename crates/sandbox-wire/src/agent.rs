@@ -1,0 +1,180 @@
+//! Finding the agent: the program that is placed in a sandbox.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use backend_core::ops::ContentHash;
+use backend_core::{Error, ErrorKind, Result};
+use bytes::Bytes;
+
+mod elf;
+
+/// The agent's file name.
+pub const PROGRAM: &str = "sandbox-agent";
+
+/// The variable that says where the agent is.
+pub const VARIABLE: &str = "SANDBOX_AGENT";
+
+/// The largest agent that is carried anywhere.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// What to do without a usable agent.
+const NEXT_STEP: &str = "build one with `cargo xtask agent`";
+
+/// The agent on this machine, ready to be carried into a sandbox.
+///
+/// ```
+/// use sandbox_wire::agent::AgentBinary;
+///
+/// // Wherever it is; without one, sandboxes work in portable mode.
+/// if let Some(agent) = AgentBinary::locate_from_env()? {
+///     println!("{} for {}", agent.path().display(), agent.arch());
+/// }
+/// # Ok::<_, backend_core::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentBinary {
+    path: PathBuf,
+    arch: &'static str,
+}
+
+impl AgentBinary {
+    /// The agent at this path, which is looked at but not run.
+    ///
+    /// # Errors
+    ///
+    /// `Config` if it is not a program, or needs libraries that a sandbox may not have.
+    pub fn new(path: impl Into<PathBuf>) -> Result<Self> {
+        let path = path.into();
+        let path = std::path::absolute(&path).unwrap_or(path);
+        let arch = examine(&path).map_err(|problem| {
+            let shown = path.display();
+            let message = format!("{shown} is no agent: {problem}; {NEXT_STEP}");
+            Error::new(ErrorKind::Config, message)
+        })?;
+        Ok(Self { path, arch })
+    }
+
+    /// Looks beside this program; `None` if no usable one is there.
+    pub fn locate() -> Option<Self> {
+        find(None, beside_this_program(), None).ok().flatten()
+    }
+
+    /// Looks where `SANDBOX_AGENT` says, beside this program, and in `PATH`. A file
+    /// of that name that is no agent counts only if the variable names it.
+    ///
+    /// # Errors
+    ///
+    /// `Config` if `SANDBOX_AGENT` names something else.
+    pub fn locate_from_env() -> Result<Option<Self>> {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "reading the environment is what this function is for"
+        )]
+        let (named, path) = (std::env::var_os(VARIABLE), std::env::var_os("PATH"));
+        find(named, beside_this_program(), path.as_deref())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The processor it is for, as images name it: `amd64`, `arm64`.
+    pub fn arch(&self) -> &'static str {
+        self.arch
+    }
+
+    /// The program itself. Waits for the disk.
+    ///
+    /// # Errors
+    ///
+    /// `Config` if it is gone or has grown out of bounds since it was found.
+    pub fn content(&self) -> Result<Bytes> {
+        let read = || {
+            let mut content = Vec::new();
+            File::open(&self.path)?
+                .take(MAX_BYTES + 1)
+                .read_to_end(&mut content)?;
+            if content.len() as u64 > MAX_BYTES {
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
+            Ok(Bytes::from(content))
+        };
+        read().map_err(|error: io::Error| {
+            let shown = self.path.display();
+            let message = format!("the agent {shown} cannot be read; {NEXT_STEP}");
+            Error::new(ErrorKind::Config, message).with_source(error)
+        })
+    }
+
+    /// Names its content, and so its version: the same in every copy. Reads it
+    /// all, so ask once.
+    ///
+    /// # Errors
+    ///
+    /// As [`content`](Self::content).
+    pub fn digest(&self) -> Result<ContentHash> {
+        Ok(ContentHash::of(&self.content()?))
+    }
+}
+
+/// Looks where `named` says, at `beside`, and in the directories of `path`.
+fn find(
+    named: Option<OsString>,
+    beside: Option<PathBuf>,
+    path: Option<&OsStr>,
+) -> Result<Option<AgentBinary>> {
+    if let Some(named) = named.filter(|named| !named.is_empty()) {
+        let found = AgentBinary::new(named);
+        return found.map(Some).map_err(|error| {
+            let message = format!("{VARIABLE} does not name an agent: {}", error.message());
+            Error::new(ErrorKind::Config, message)
+        });
+    }
+    let installed = path.into_iter().flat_map(std::env::split_paths);
+    let installed = installed
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join(PROGRAM));
+    let mut candidates = beside
+        .into_iter()
+        .chain(installed)
+        .filter(|candidate| candidate.is_file());
+    // A developer's own build lies beside the program too, and is not static.
+    Ok(
+        candidates.find_map(|candidate| match AgentBinary::new(candidate) {
+            Ok(found) => Some(found),
+            Err(error) => {
+                tracing::debug!(%error, "passed over");
+                None
+            }
+        }),
+    )
+}
+
+fn beside_this_program() -> Option<PathBuf> {
+    Some(std::env::current_exe().ok()?.with_file_name(PROGRAM))
+}
+
+/// Finds out for which processor a program is, or why it cannot be the agent.
+fn examine(path: &Path) -> std::result::Result<&'static str, String> {
+    let mut file = File::open(path).map_err(|error| error.to_string())?;
+    let found = file.metadata().map_err(|error| error.to_string())?;
+    if !found.is_file() {
+        return Err("it is not a file".into());
+    }
+    if found.permissions().mode() & 0o111 == 0 {
+        return Err("it is not executable".into());
+    }
+    if found.len() > MAX_BYTES {
+        return Err(format!("it has more than {MAX_BYTES} bytes"));
+    }
+    elf::examine(&mut file).map_err(|problem| problem.to_string())
+}
+
+#[cfg(test)]
+#[path = "agent_tests.rs"]
+mod tests;

@@ -1,0 +1,116 @@
+//! Opening a channel: the machine is started, the agent placed, run and greeted.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use backend_core::{Error, ErrorKind, Quoted, Result};
+use futures::future::BoxFuture;
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+
+use crate::agent_sandbox::AgentOptions;
+use crate::agent_sandbox::activity::Activity;
+use crate::agent_sandbox::output::{AgentOutput, Messages};
+use crate::channel::{Channel, Link, Lost, start};
+use crate::hello::{ClientHello, greet_agent};
+use crate::machine::{Machine, Spawn};
+use crate::socket::Socket;
+
+/// How long the machine may think about why a channel was lost.
+const DIAGNOSIS: Duration = Duration::from_secs(10);
+/// How long to wait for a lost agent's exit code.
+const EXIT: Duration = Duration::from_millis(500);
+
+/// Opens a channel. Runs on the engine.
+pub(super) async fn connect<M: Machine>(
+    machine: Arc<M>,
+    options: AgentOptions,
+    activity: Activity,
+) -> Result<Channel> {
+    machine.start().await?;
+    let argv = machine.agent().await?;
+    let program = argv.first().cloned().unwrap_or_default();
+    let process = machine.spawn(Spawn::new(argv).stdin(true)).await?;
+    let Some(stdin) = process.stdin else {
+        let text = "the machine gave its program no standard input; please report this";
+        return Err(Error::internal(text));
+    };
+    let messages = Messages::default();
+    let output = AgentOutput::new(process.output, messages.clone());
+    let mut socket = Socket::new(output, stdin);
+    let received = socket.received();
+    let hello = ClientHello {
+        heartbeat: options.heartbeat,
+    };
+    let greeted = timeout(options.patience, greet_agent(&mut socket, hello)).await;
+    let greeted = greeted.unwrap_or_else(|_| {
+        let seconds = options.patience.as_secs();
+        Err(Error::unavailable(format!(
+            "the agent said nothing for {seconds} s; see whether {} runs in the sandbox",
+            Quoted::new(&program)
+        )))
+    });
+    let facts = match greeted {
+        Ok(facts) => facts,
+        Err(error) => {
+            drop(socket);
+            return Err(explain(&*machine, error, process.exit, &messages).await);
+        }
+    };
+    let wanted = machine.working_dir();
+    if facts.working_dir != wanted {
+        return Err(Error::new(
+            ErrorKind::Config,
+            format!(
+                "the agent works in {} and the sandbox in {}; start the agent with that directory",
+                Quoted::new(facts.working_dir.as_str()),
+                Quoted::new(wanted.as_str())
+            ),
+        ));
+    }
+    let link = Link {
+        socket,
+        received,
+        busy: Box::new(move || activity.note()),
+        facts,
+        heartbeat: options.heartbeat,
+        patience: options.patience,
+        calls: options.calls,
+        explain: Box::new(move |what| {
+            Box::pin(async move {
+                let text = format!("the channel to the agent was lost: {what}");
+                let error = Error::unavailable(text);
+                Lost::from(explain(&*machine, error, process.exit, &messages).await)
+            })
+        }),
+    };
+    start(&Handle::current(), link)
+}
+
+/// The reason that the machine knows, or else what was noticed and the agent's
+/// last words.
+async fn explain<M: Machine>(
+    machine: &M,
+    noticed: Error,
+    exit: BoxFuture<'static, Result<i32>>,
+    messages: &Messages,
+) -> Error {
+    if let Ok(Some(reason)) = timeout(DIAGNOSIS, machine.diagnose()).await {
+        return reason;
+    }
+    let code = match timeout(EXIT, exit).await {
+        Ok(Ok(code)) => format!("; it exited with code {code}"),
+        _ => String::new(),
+    };
+    let words = match messages.last() {
+        Some(words) => format!("; it said {}", Quoted::new(&words)),
+        None => String::new(),
+    };
+    match code.is_empty() && words.is_empty() {
+        true => noticed,
+        false => Error::new(
+            noticed.kind(),
+            format!("{}{code}{words}", noticed.message()),
+        ),
+    }
+}

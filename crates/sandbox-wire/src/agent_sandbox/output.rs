@@ -1,0 +1,92 @@
+//! What an agent's process prints: its standard output is the channel, its
+//! standard error goes to the log.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use backend_core::Result;
+use bytes::{Buf as _, Bytes};
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
+use tokio::io::{AsyncRead, ReadBuf};
+
+use crate::machine::Piece;
+
+/// Bytes of an agent's messages that are logged; what comes after is dropped.
+const LOGGED: usize = 64 * 1024;
+/// Bytes of an agent's last message that are kept for errors.
+const KEPT: usize = 150;
+
+/// The channel's bytes out of all that the process prints.
+pub(super) struct AgentOutput {
+    pieces: BoxStream<'static, Result<Piece>>,
+    rest: Bytes,
+    messages: Messages,
+}
+
+impl AgentOutput {
+    pub(super) fn new(pieces: BoxStream<'static, Result<Piece>>, messages: Messages) -> Self {
+        Self {
+            pieces,
+            rest: Bytes::new(),
+            messages,
+        }
+    }
+}
+
+impl AsyncRead for AgentOutput {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        while self.rest.is_empty() {
+            match ready!(self.pieces.poll_next_unpin(cx)) {
+                Some(Ok(Piece::Stdout(bytes))) => self.rest = bytes,
+                Some(Ok(Piece::Stderr(bytes))) => self.messages.add(&bytes),
+                Some(Err(error)) => return Poll::Ready(Err(io::Error::other(error))),
+                None => return Poll::Ready(Ok(())),
+            }
+        }
+        let length = self.rest.len().min(buffer.remaining());
+        buffer.put_slice(self.rest.get(..length).unwrap_or_default());
+        self.rest.advance(length);
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// What an agent said on standard error.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Messages(Arc<Mutex<Said>>);
+
+#[derive(Debug, Default)]
+struct Said {
+    total: usize,
+    last: Vec<u8>,
+}
+
+impl Messages {
+    fn add(&self, bytes: &[u8]) {
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = said.total;
+        said.total = before.saturating_add(bytes.len());
+        said.last.extend_from_slice(bytes);
+        let over = said.last.len().saturating_sub(KEPT);
+        said.last.drain(..over);
+        drop(said);
+        if before < LOGGED {
+            let text = String::from_utf8_lossy(bytes);
+            tracing::debug!(target: "sandbox_wire::agent", "{}", text.trim_end().escape_debug());
+        }
+    }
+
+    /// The end of it, if there is any.
+    pub(super) fn last(&self) -> Option<String> {
+        let said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&said.last);
+        let text = text.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+}

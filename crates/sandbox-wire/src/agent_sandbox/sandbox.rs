@@ -1,0 +1,123 @@
+//! [`AgentSandbox`]'s commands and life.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use backend_core::ops::{Command, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, StopMode};
+use backend_core::{EventStream, Operation, Result, Sandbox};
+use bytes::Bytes;
+
+use crate::agent_sandbox::{AgentSandbox, Way, lock};
+use crate::client;
+use crate::engine;
+use crate::machine::Machine;
+use crate::message::Request;
+
+impl<M: Machine> AgentSandbox<M> {
+    /// Does something that is not about a path, and says of an error what it was.
+    async fn during<T>(
+        &self,
+        operation: Operation,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let done = work.await;
+        done.map_err(|error| error.during(operation).on(self.name()))
+    }
+
+    /// As [`during`](Self::during), about a shell.
+    async fn shell<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let _guard = self.activity.operation();
+        self.during(Operation::Shell, work).await
+    }
+}
+
+#[async_trait]
+impl<M: Machine> Sandbox for AgentSandbox<M> {
+    fn id(&self) -> String {
+        self.machine.id()
+    }
+
+    fn last_activity(&self) -> SystemTime {
+        self.activity.last()
+    }
+
+    async fn start(&self) -> Result<()> {
+        let _guard = self.activity.operation();
+        let work = async { self.channel().await.map(drop) };
+        self.during(Operation::Start, work).await
+    }
+
+    async fn stop(&self, mode: StopMode) -> Result<()> {
+        let _guard = self.activity.operation();
+        let way = {
+            let mut state = lock(&self.state);
+            state.stops += 1;
+            std::mem::take(&mut state.way)
+        };
+        let work = async {
+            if let Way::Open(channel) = way {
+                channel.close("the sandbox was stopped").await;
+            }
+            let machine = Arc::clone(&self.machine);
+            engine::run(async move { machine.stop(mode).await }).await
+        };
+        self.during(Operation::Stop, work).await
+    }
+
+    async fn is_alive(&self) -> Result<bool> {
+        let machine = Arc::clone(&self.machine);
+        let alive = engine::run(async move { machine.is_alive().await }).await;
+        alive.map_err(|error| error.on(self.name()))
+    }
+
+    async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
+        let _guard = self.activity.command();
+        let request = Request::Execute(command.clone());
+        let work = async { client::executed(&mut self.open(request).await?, &command).await };
+        self.during(Operation::Execute, work).await
+    }
+
+    async fn stream(&self, command: Command) -> Result<EventStream> {
+        let guard = self.activity.command();
+        let name = self.name();
+        let context =
+            move |error: backend_core::Error| error.during(Operation::Stream).on(name.clone());
+        let request = Request::Stream(command.clone());
+        let work = async {
+            let call = self.open(request).await?;
+            client::events(call, &command, guard, context).await
+        };
+        self.during(Operation::Stream, work).await
+    }
+
+    async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
+        let request = Request::ShellStart(command);
+        self.shell(async { client::shell(&mut self.open(request).await?).await })
+            .await
+    }
+
+    async fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
+        let request = Request::ShellRead(id.clone(), wait);
+        self.shell(async { client::shell_output(&mut self.open(request).await?).await })
+            .await
+    }
+
+    async fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()> {
+        let request = Request::ShellWrite(id.clone(), input);
+        self.shell(async { client::done(&mut self.open(request).await?).await })
+            .await
+    }
+
+    async fn shell_kill(&self, id: &ShellId) -> Result<bool> {
+        let request = Request::ShellKill(id.clone());
+        self.shell(async { client::killed(&mut self.open(request).await?).await })
+            .await
+    }
+
+    async fn shell_list(&self) -> Result<Vec<ShellInfo>> {
+        self.shell(async { client::shells(&mut self.open(Request::ShellList).await?).await })
+            .await
+    }
+}

@@ -1,0 +1,231 @@
+//! The host's end of a channel: calls go in, and one task on the engine moves
+//! their bytes.
+//!
+//! A call's future needs no runtime: it waits for its stream's bytes, and the
+//! task wakes it. Dropping it drops the stream, which resets it, and the other
+//! side drops the operation.
+
+mod driver;
+
+use std::sync::Arc;
+
+use backend_core::{Error, ErrorKind, Result};
+use serde::Serialize;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+
+use crate::hello::Facts;
+use crate::message::{Fault, REQUEST_BYTES, Reply, Request, encode, ended, receive, send};
+pub(crate) use driver::{Link, start};
+use driver::{Opened, Order};
+
+/// Most calls at once on one channel. The multiplexer lets 256 streams wait for
+/// their first reply.
+const CALLS: usize = 250;
+
+/// Why a channel is no more. Every call that was under way is told.
+#[derive(Debug, Clone)]
+pub(crate) struct Lost {
+    pub(crate) kind: ErrorKind,
+    pub(crate) message: String,
+}
+
+impl Lost {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self {
+            kind: ErrorKind::Unavailable,
+            message: message.into(),
+        }
+    }
+
+    pub(crate) fn broken(what: &str) -> Self {
+        Self::new(format!(
+            "the agent broke the protocol: {what}; what runs in the sandbox may have changed it"
+        ))
+    }
+
+    pub(crate) fn error(&self) -> Error {
+        Error::new(self.kind, self.message.clone())
+    }
+}
+
+impl From<Error> for Lost {
+    fn from(error: Error) -> Self {
+        // What was being done, and where, each call says for itself.
+        let mut message = error.message().to_owned();
+        let mut source = std::error::Error::source(&error);
+        while let Some(below) = source {
+            message.push_str(&format!(": {below}"));
+            source = below.source();
+        }
+        Self {
+            kind: error.kind(),
+            message,
+        }
+    }
+}
+
+/// A channel to an agent. Dropping it ends the channel.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    orders: mpsc::UnboundedSender<Order>,
+    lost: watch::Receiver<Option<Lost>>,
+    permits: Arc<Semaphore>,
+    facts: Facts,
+}
+
+impl Channel {
+    fn new(
+        orders: mpsc::UnboundedSender<Order>,
+        lost: watch::Receiver<Option<Lost>>,
+        calls: usize,
+        facts: Facts,
+    ) -> Self {
+        Self {
+            orders,
+            lost,
+            permits: Arc::new(Semaphore::new(calls.clamp(1, CALLS))),
+            facts,
+        }
+    }
+
+    /// What the agent said about itself.
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Whether no call can be made any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.orders.is_closed()
+    }
+
+    /// Sends a request. `None` if the channel was gone before: nothing was sent.
+    pub(crate) async fn call(self: &Arc<Self>, request: &Request) -> Result<Option<Call>> {
+        let first = encode(request)?;
+        if first.len() > REQUEST_BYTES {
+            return Err(Error::too_large(format!(
+                "the call has {} bytes, more than {REQUEST_BYTES}; do it in parts",
+                first.len()
+            )));
+        }
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        let permit = permit.map_err(|_| Error::internal("the channel lost count of its calls"))?;
+        let (reply, opened) = oneshot::channel();
+        if self.orders.send(Order::Open { first, reply }).is_err() {
+            return Ok(None);
+        }
+        let Ok(Opened { stream, unsent }) = opened.await else {
+            return Ok(None);
+        };
+        let mut call = Call {
+            stream,
+            channel: Arc::clone(self),
+            _permit: permit,
+        };
+        if !unsent.is_empty() {
+            let rest = futures::AsyncWriteExt::write_all(&mut call.stream, &unsent);
+            if self.unless_lost(rest).await?.is_err() {
+                return Err(call.ended().await);
+            }
+        }
+        Ok(Some(call))
+    }
+
+    /// Ends the channel because the agent broke its rules, and says so.
+    pub(crate) async fn break_off(&self, what: &str) -> Error {
+        // If the channel is gone already, that reason stands.
+        let _ = self.orders.send(Order::End(Lost::broken(what)));
+        self.reason().await
+    }
+
+    /// Ends the channel in an orderly way.
+    pub(crate) async fn close(&self, why: &str) {
+        let _ = self.orders.send(Order::End(Lost::new(why)));
+        // Those who wait are told first; the goodbye has been said when nobody can
+        // be told any more.
+        let mut lost = self.lost.clone();
+        while lost.changed().await.is_ok() {}
+    }
+
+    /// Does something on a stream. The multiplexer does not wake those who wait
+    /// for a stream when it is closed in good order.
+    async fn unless_lost<T>(&self, work: impl Future<Output = T>) -> Result<T> {
+        tokio::select! {
+            biased;
+            done = work => Ok(done),
+            error = self.reason() => Err(error),
+        }
+    }
+
+    /// Waits for the channel to end, and says why it did.
+    pub(crate) async fn reason(&self) -> Error {
+        let mut lost = self.lost.clone();
+        match lost.wait_for(Option::is_some).await.as_deref() {
+            Ok(Some(lost)) => lost.error(),
+            _ => Error::unavailable("the channel to the agent ended; try again"),
+        }
+    }
+}
+
+/// A call that is under way. Dropping it cancels it.
+#[derive(Debug)]
+pub(crate) struct Call {
+    stream: yamux::Stream,
+    channel: Arc<Channel>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Call {
+    /// The next reply of at most `limit` bytes, an error of the operation not
+    /// being one.
+    pub(crate) async fn reply(&mut self, limit: usize) -> Result<Reply> {
+        let Self {
+            stream, channel, ..
+        } = self;
+        match channel.unless_lost(receive(stream, limit)).await? {
+            Ok(Reply::Failed(error)) => Err(error),
+            Ok(reply) => Ok(reply),
+            Err(Fault::Ended) => Err(self.ended().await),
+            Err(Fault::Broken(what)) => Err(self.channel.break_off(&what).await),
+        }
+    }
+
+    /// Sends more of the request. `false` if the other side does not want it.
+    pub(crate) async fn send(&mut self, message: &impl Serialize) -> Result<bool> {
+        let Self {
+            stream, channel, ..
+        } = self;
+        let sent = channel.unless_lost(send(stream, message)).await?;
+        Ok(sent.is_ok())
+    }
+
+    /// Waits until the other side has ended the stream, as it does when it has
+    /// answered.
+    pub(crate) async fn answered(&mut self) {
+        let Self {
+            stream, channel, ..
+        } = self;
+        // Whoever looks for the answer hears of the loss.
+        let _ = channel.unless_lost(ended(stream)).await;
+    }
+
+    /// What to answer when something else came than may come here.
+    pub(crate) async fn unexpected(&self, reply: &Reply, wanted: &str) -> Error {
+        self.broken(&format!("{} instead of {wanted}", reply.name()))
+            .await
+    }
+
+    /// What to answer when the reply cannot be true.
+    pub(crate) async fn broken(&self, what: &str) -> Error {
+        self.channel.break_off(what).await
+    }
+
+    /// Why the stream ended without a reply.
+    async fn ended(&self) -> Error {
+        let (reply, alive) = oneshot::channel();
+        let asked = self.channel.orders.send(Order::Probe(reply)).is_ok();
+        if asked && alive.await.is_ok() {
+            return Error::unavailable("the agent gave up the call; look at its messages");
+        }
+        self.channel.reason().await
+    }
+}

@@ -1,0 +1,65 @@
+//! The threads on which all of this process's sandboxes work.
+//!
+//! Channels into sandboxes, and whatever client library starts them, live on a
+//! runtime of their own: a call that is dropped is cancelled even if its caller's
+//! runtime is never polled again, and callers need no runtime at all.
+
+use std::future::Future;
+use std::sync::OnceLock;
+
+use backend_core::{Error, Result};
+use tokio::runtime::{Builder, Handle};
+use tokio_util::task::AbortOnDropHandle;
+
+/// Threads that move bytes. The work itself is done in the sandboxes.
+const THREADS: usize = 2;
+
+/// The runtime, which is started by the first call.
+///
+/// # Errors
+///
+/// `Unavailable` if no thread can be started.
+pub fn handle() -> Result<&'static Handle> {
+    static ENGINE: OnceLock<Handle> = OnceLock::new();
+    if let Some(handle) = ENGINE.get() {
+        return Ok(handle);
+    }
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(THREADS)
+        .thread_name("sandbox-engine")
+        .enable_all()
+        .build()
+        .map_err(|source| {
+            Error::unavailable("no thread could be started for sandboxes; raise the process limit")
+                .with_source(source)
+        })?;
+    let handle = runtime.handle().clone();
+    if ENGINE.set(handle).is_ok() {
+        // Lives as long as the process: shutting it down would end channels that
+        // somebody may still hold.
+        std::mem::forget(runtime);
+    } else {
+        runtime.shutdown_background();
+    }
+    ENGINE
+        .get()
+        .ok_or_else(|| Error::internal("the engine of sandboxes was not kept"))
+}
+
+/// Runs `work` on the engine. Dropping the call drops the work.
+///
+/// # Errors
+///
+/// Those of `work`; `Unavailable` if the engine cannot be started.
+pub async fn run<T: Send + 'static>(
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    let task = AbortOnDropHandle::new(handle()?.spawn(work));
+    match task.await {
+        Ok(result) => result,
+        Err(error) if error.is_panic() => Err(Error::internal(
+            "an operation on a sandbox panicked; please report this",
+        )),
+        Err(_) => Err(Error::unavailable("the process is ending")),
+    }
+}

@@ -1,0 +1,175 @@
+//! Any bytes as what the other side says, on both ends: for fuzzing.
+
+use std::sync::Arc;
+use std::task::Context;
+use std::time::Duration;
+
+use backend_core::ops::{
+    Command, GlobQuery, GrepQuery, LsOptions, ReadOptions, StatOptions, TextOptions,
+};
+use backend_core::{Capabilities, VPath};
+use futures::{AsyncWriteExt as _, StreamExt as _};
+use tokio::io::DuplexStream;
+use yamux::{Connection, Mode};
+
+use crate::channel::{Channel, Link, Lost, start};
+use crate::hello::{ClientHello, Facts, greet_agent, greet_host};
+use crate::message::{REQUEST_BYTES, Reply, Request, receive};
+use crate::socket::Socket;
+use crate::{ServeOptions, client, engine, serve};
+
+type Io = Socket<tokio::io::ReadHalf<DuplexStream>, tokio::io::WriteHalf<DuplexStream>>;
+
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+fn socket(pipe: DuplexStream) -> Io {
+    let (reader, writer) = tokio::io::split(pipe);
+    Socket::new(reader, writer)
+}
+
+/// Serves `backend` to a host that sends these bytes: as its first words, after
+/// its greeting, or as a call.
+pub fn server(bytes: &[u8], backend: Arc<dyn backend_core::Backend>) {
+    let Some((mode, bytes)) = bytes.split_first() else {
+        return;
+    };
+    let Ok(engine) = engine::handle() else { return };
+    engine.block_on(async {
+        let (host, agent) = tokio::io::duplex(64 * 1024);
+        let (reader, writer) = tokio::io::split(agent);
+        let served = serve(reader, writer, backend, ServeOptions::default());
+        let say = async {
+            let mut socket = socket(host);
+            if mode % 3 > 0 {
+                let hello = ClientHello {
+                    heartbeat: HEARTBEAT,
+                };
+                let _ = greet_agent(&mut socket, hello).await;
+            }
+            if mode % 3 < 2 {
+                let _ = socket.write_all(bytes).await;
+                let _ = socket.close().await;
+                return;
+            }
+            let mut connection = Connection::new(socket, yamux::Config::default(), Mode::Client);
+            let opened = std::future::poll_fn(|cx| connection.poll_new_outbound(cx)).await;
+            let Ok(mut stream) = opened else { return };
+            let next = |cx: &mut Context<'_>| connection.poll_next_inbound(cx);
+            let call = async {
+                let _ = stream.write_all(bytes).await;
+                let _ = stream.close().await;
+                crate::message::ended(&mut stream).await;
+            };
+            tokio::select! { () = call => {}, _ = std::future::poll_fn(next) => {} }
+        };
+        let _ = futures::join!(served, say);
+    });
+}
+
+/// Makes calls to an agent that answers with these bytes: as its first words,
+/// after its greeting, or to every call.
+pub fn client(bytes: &[u8]) {
+    let Some(([mode, call], bytes)) = bytes.split_first_chunk() else {
+        return;
+    };
+    if let Ok(reply) = postcard::from_bytes::<Reply>(bytes) {
+        let _ = format!("{reply:?}");
+    }
+    let Ok(engine) = engine::handle() else { return };
+    let bytes = bytes.to_vec();
+    engine.block_on(async {
+        let (host, agent) = tokio::io::duplex(64 * 1024);
+        let agent = tokio::spawn(lie(socket(agent), *mode, bytes));
+        if let Some(channel) = connect(host).await {
+            ask(&Arc::new(channel), *call).await;
+        }
+        let _ = agent.await;
+    });
+}
+
+async fn lie(mut socket: Io, mode: u8, bytes: Vec<u8>) {
+    let facts = Facts {
+        pid: 1,
+        uid: None,
+        capabilities: Capabilities::default(),
+        working_dir: VPath::root(),
+    };
+    if mode % 3 > 0 {
+        let _ = greet_host(&mut socket, &facts).await;
+    }
+    if mode % 3 < 2 {
+        let _ = socket.write_all(&bytes).await;
+        let _ = socket.close().await;
+        return;
+    }
+    let mut connection = Connection::new(socket, yamux::Config::default(), Mode::Server);
+    let next = |cx: &mut Context<'_>| connection.poll_next_inbound(cx);
+    let mut streams = futures::stream::poll_fn(next);
+    while let Some(Ok(mut stream)) = streams.next().await {
+        let bytes = bytes.clone();
+        tokio::spawn(async move {
+            match receive(&mut stream, REQUEST_BYTES).await {
+                Ok(Request::Control) => crate::message::ended(&mut stream).await,
+                _ => drop(stream.write_all(&bytes).await),
+            }
+        });
+    }
+}
+
+async fn connect(host: DuplexStream) -> Option<Channel> {
+    let mut socket = socket(host);
+    let hello = ClientHello {
+        heartbeat: HEARTBEAT,
+    };
+    let facts = greet_agent(&mut socket, hello).await.ok()?;
+    let link = Link {
+        received: socket.received(),
+        socket,
+        busy: Box::new(|| {}),
+        facts,
+        heartbeat: HEARTBEAT,
+        patience: HEARTBEAT,
+        calls: 1,
+        explain: Box::new(|what| Box::pin(async { Lost::new(what) })),
+    };
+    start(engine::handle().ok()?, link).ok()
+}
+
+/// Makes one call and looks at all that comes back.
+async fn ask(channel: &Arc<Channel>, call: u8) {
+    let root = VPath::root();
+    let glob = GlobQuery::new(root.clone(), "*").limit(10);
+    let grep = GrepQuery::new(root.clone(), "x").max_matches(10);
+    let (ls, text) = (LsOptions::default().limit(10), TextOptions::default());
+    let command = Command::new("x");
+    let read = ReadOptions::default().max_bytes(1 << 20);
+    let request = match call % 9 {
+        0 => Request::Stat(root.clone(), StatOptions::default()),
+        1 => Request::Ls(root.clone(), ls.clone()),
+        2 => Request::Read(root.clone(), read),
+        3 => Request::ReadText(root.clone(), text),
+        4 => Request::Glob(glob.clone()),
+        5 => Request::Grep(grep.clone()),
+        6 => Request::Execute(command.clone()),
+        7 => Request::Stream(command.clone()),
+        _ => Request::ShellList,
+    };
+    let Ok(Some(mut sent)) = channel.call(&request).await else {
+        return;
+    };
+    let shown = match call % 9 {
+        0 => format!("{:?}", client::entry(&mut sent, &root).await),
+        1 => format!("{:?}", client::listing(&mut sent, &root, &ls).await),
+        2 => format!("{:?}", client::read(&mut sent, &read).await),
+        3 => format!("{:?}", client::text(&mut sent, &text).await),
+        4 => format!("{:?}", client::glob(&mut sent, &glob).await),
+        5 => format!("{:?}", client::grep(&mut sent, &grep).await),
+        6 => format!("{:?}", client::executed(&mut sent, &command).await),
+        7 => match client::events(sent, &command, (), |error| error).await {
+            Ok(events) => format!("{:?}", events.collect::<Vec<_>>().await),
+            Err(error) => format!("{error:?}"),
+        },
+        _ => format!("{:?}", client::shells(&mut sent).await),
+    };
+    drop(shown);
+}

@@ -1,0 +1,25 @@
+#![doc = include_str!("../README.md")]
+
+#[cfg(test)]
+extern crate self as sandbox_wire;
+
+pub mod agent;
+mod agent_sandbox;
+mod channel;
+mod client;
+pub mod engine;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzz;
+mod hello;
+mod machine;
+mod message;
+pub mod portable;
+mod serve;
+mod socket;
+
+pub use agent_sandbox::{AgentOptions, AgentSandbox};
+pub use hello::Facts;
+pub use machine::{ByteStream, Machine, Piece, Process, Spawn};
+pub use portable::PortableSandbox;
+pub use serve::{ServeOptions, serve};

@@ -1,0 +1,150 @@
+//! What is said inside the streams of a channel: one request and its replies,
+//! each a length and a postcard of these types.
+//!
+//! The encoding has no names in it, so both sides must have been built from the
+//! same types. [`PROTOCOL`] stands for them: raise it with every change.
+
+mod frame;
+
+use std::time::Duration;
+
+use backend_core::ops::{
+    Command, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry, Event,
+    ExecuteOutcome, FileBytes, FileMatches, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing,
+    LsOptions, ReadOptions, RenameOptions, ResolveOptions, ShellId, ShellInfo, ShellOutput,
+    StatOptions, TextOptions, WriteOptions, WriteOutcome,
+};
+use backend_core::text::TextWindow;
+use backend_core::{Edit, Error, VPath};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+pub(crate) use frame::{Fault, encode, ended, receive, send};
+
+/// The version of everything in this module.
+pub(crate) const PROTOCOL: u16 = 1;
+
+/// What a timer can count.
+pub(crate) const SHORTEST_TICK: Duration = Duration::from_millis(1);
+/// What a timer can count.
+pub(crate) const LONGEST_TICK: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Longest request: two whole files of the size that `edit` takes.
+pub(crate) const REQUEST_BYTES: usize = 160 * 1024 * 1024;
+/// Content up to this size goes with the request, or with its reply.
+pub(crate) const INLINE_BYTES: usize = 64 * 1024;
+/// Largest read that is answered in one message.
+pub(crate) const WHOLE_BYTES: u64 = 1024 * 1024;
+/// Bytes in one piece of longer content.
+pub(crate) const PIECE_BYTES: usize = 256 * 1024;
+/// Entries or files in one message.
+pub(crate) const BATCH: usize = 256;
+/// Bytes of lines after which a message with matches is sent.
+pub(crate) const BATCH_BYTES: usize = 128 * 1024;
+
+/// The first message of every stream.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Request {
+    /// This stream carries heartbeats.
+    Control,
+    Resolve(VPath, ResolveOptions),
+    Stat(VPath, StatOptions),
+    Ls(VPath, LsOptions),
+    Read(VPath, ReadOptions),
+    ReadText(VPath, TextOptions),
+    /// The content is here.
+    Write(VPath, WriteOptions, Bytes),
+    /// The content follows in pieces.
+    WriteStream(VPath, WriteOptions),
+    Edit(VPath, Vec<Edit>, EditOptions),
+    CreateDir(VPath, CreateDirOptions),
+    Delete(VPath, DeleteOptions),
+    Rename(VPath, VPath, RenameOptions),
+    Copy(VPath, VPath, CopyOptions),
+    Glob(GlobQuery),
+    Grep(GrepQuery),
+    Execute(Command),
+    Stream(Command),
+    ShellStart(Command),
+    ShellRead(ShellId, Duration),
+    ShellWrite(ShellId, Option<Bytes>),
+    ShellKill(ShellId),
+    ShellList,
+}
+
+/// What follows a request in the same direction.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum More {
+    /// A heartbeat, which is sent back.
+    Beat,
+    /// The next piece of content.
+    Piece(Bytes),
+    /// The content is complete.
+    End,
+}
+
+/// What comes back.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Reply {
+    /// The operation failed. Nothing follows.
+    Failed(Error),
+    /// A heartbeat, sent back; whether commands run.
+    Beat(bool),
+    /// The operation is done, or events follow.
+    Done,
+    Path(VPath),
+    Entry(Entry),
+    /// Entries of a listing or a glob; more follow.
+    Entries(Vec<Entry>),
+    /// The last entries of a listing.
+    Listing(Listing),
+    /// The last files of a glob.
+    Glob(GlobResult),
+    /// Files with matches; more follow.
+    Matches(Vec<FileMatches>),
+    /// The last files with matches.
+    Grep(GrepResult),
+    Bytes(FileBytes),
+    /// A file of this size; the bytes follow in pieces, then `Done`.
+    Pieces(u64),
+    Piece(Bytes),
+    Text(TextWindow),
+    Written(WriteOutcome),
+    Edited(EditOutcome),
+    Executed(ExecuteOutcome),
+    Event(Event),
+    Shell(ShellInfo),
+    ShellOutput(ShellOutput),
+    Killed(bool),
+    Shells(Vec<ShellInfo>),
+}
+
+impl Reply {
+    /// What came, for a complaint about it.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Failed(_) => "an error",
+            Self::Beat(_) => "a heartbeat",
+            Self::Done => "an end",
+            Self::Path(_) => "a path",
+            Self::Entry(_) => "an entry",
+            Self::Entries(_) => "entries",
+            Self::Listing(_) => "a listing",
+            Self::Glob(_) => "a glob result",
+            Self::Matches(_) => "matches",
+            Self::Grep(_) => "a grep result",
+            Self::Bytes(_) | Self::Pieces(_) | Self::Piece(_) => "bytes",
+            Self::Text(_) => "text",
+            Self::Written(_) => "a written file",
+            Self::Edited(_) => "an edited file",
+            Self::Executed(_) => "an outcome",
+            Self::Event(_) => "an event",
+            Self::Shell(_) | Self::ShellOutput(_) | Self::Shells(_) => "a shell",
+            Self::Killed(_) => "the end of a shell",
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "message/tests.rs"]
+mod tests;

@@ -1,0 +1,344 @@
+//! [`PortableSandbox`]: a machine as a backend, with nothing but a shell in it.
+//!
+//! A few shells are kept open in the machine. Each reads requests from its
+//! standard input and answers them with the machine's own small tools; what they
+//! say is bounded, framed by words nobody can guess, and believed only as far as
+//! it concerns that machine. Commands are programs of their own. Everything runs
+//! on [the engine](crate::engine).
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use backend_core::ops::{
+    Command, Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome,
+    Entry, ExecuteOutcome, FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing,
+    LsOptions, ReadOptions, RenameOptions, ResolveOptions, ShellId, ShellInfo, ShellOutput,
+    StatOptions, StopMode, TextOptions, WriteOptions, WriteOutcome,
+};
+use backend_core::text::TextWindow;
+use backend_core::{
+    Backend, BackendInfo, Capabilities, Containment, Edit, Error, EventStream, Operation, Result,
+    Sandbox, VPath,
+};
+use bytes::Bytes;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use crate::engine;
+use crate::machine::Machine;
+
+mod activity;
+mod channel;
+mod command;
+mod failure;
+mod pool;
+mod read;
+mod record;
+mod search;
+mod secret;
+mod shells;
+mod tree;
+mod write;
+
+use activity::Activity;
+use command::Runner;
+use pool::Pool;
+use write::Writer;
+
+/// A [`Machine`] used without an agent: slower, with the same answers.
+///
+/// It needs `sh` in the machine and the usual small tools, those of busybox or of
+/// coreutils, findutils, grep and util-linux. `/proc` is needed to end everything
+/// that a command started.
+///
+/// Where a path is judged first and used later, somebody in the machine can change
+/// what it leads to in between: there are no handles here, as an agent has them.
+///
+/// ```no_run
+/// use std::sync::Arc;
+/// use backend_core::BackendExt as _;
+/// use sandbox_wire::{Machine, PortableSandbox};
+///
+/// async fn first_line(machine: Arc<impl Machine>) -> backend_core::Result<String> {
+///     let sandbox = PortableSandbox::new(machine);
+///     sandbox.write_file("notes.md", "remember\n").await?;
+///     sandbox.read_string("notes.md").await
+/// }
+/// ```
+#[derive(Debug)]
+pub struct PortableSandbox<M> {
+    inner: Arc<Inner<M>>,
+}
+
+#[derive(Debug)]
+struct Inner<M> {
+    pool: Arc<Pool<M>>,
+    writer: Writer<M>,
+    runner: Runner<M>,
+    activity: Arc<Activity>,
+}
+
+impl<M> Clone for PortableSandbox<M> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+        }
+    }
+}
+
+impl<M: Machine> PortableSandbox<M> {
+    /// A backend of this machine. No I/O.
+    pub fn new(machine: Arc<M>) -> Self {
+        let pool = Arc::new(Pool::new(machine));
+        let activity = Arc::new(Activity::default());
+        let inner = Inner {
+            writer: Writer::new(Arc::clone(&pool)),
+            runner: Runner::new(Arc::clone(&pool), Arc::clone(&activity)),
+            pool,
+            activity,
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &Arc<M> {
+        &self.inner.pool.machine
+    }
+
+    /// Has something done on the engine that may be given up.
+    async fn look<T, F>(
+        &self,
+        operation: Operation,
+        path: &VPath,
+        work: impl FnOnce(Arc<Pool<M>>, VPath) -> F,
+    ) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let _used = self.inner.activity.used();
+        let done = engine::run(work(Arc::clone(&self.inner.pool), path.clone())).await;
+        done.map_err(Error::context(self.machine().name(), operation, path))
+    }
+
+    /// Has something done on the engine that must come to an end. The token says
+    /// that nobody waits for it any more.
+    async fn change<T, F>(
+        &self,
+        operation: Operation,
+        path: &VPath,
+        work: impl FnOnce(Arc<Inner<M>>, VPath, CancellationToken) -> F,
+    ) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let used = self.inner.activity.used();
+        let gone = CancellationToken::new();
+        let _gone = gone.clone().drop_guard();
+        let (reply, answer) = oneshot::channel();
+        let work = work(Arc::clone(&self.inner), path.clone(), gone);
+        let done = async {
+            engine::handle()?.spawn(async move {
+                let done = work.await;
+                drop(used);
+                // The caller may have left.
+                let _ = reply.send(done);
+            });
+            let panicked =
+                |_| Error::internal("an operation on a sandbox panicked; please report this");
+            answer.await.map_err(panicked)?
+        };
+        let name = self.machine().name();
+        done.await.map_err(Error::context(name, operation, path))
+    }
+
+    fn during(&self, operation: Operation) -> impl FnOnce(Error) -> Error {
+        let name = self.machine().name();
+        move |error| error.during(operation).on(name)
+    }
+}
+
+#[async_trait]
+impl<M: Machine> Backend for PortableSandbox<M> {
+    fn info(&self) -> BackendInfo {
+        let capabilities = Capabilities::writable()
+            .with_links()
+            .with_modes()
+            .with_times()
+            .with_durable()
+            .with_commands();
+        BackendInfo::new(self.machine().name(), capabilities).containment(Containment::Isolated)
+    }
+
+    fn working_dir(&self) -> VPath {
+        self.machine().working_dir()
+    }
+
+    fn as_sandbox(&self) -> Option<&dyn Sandbox> {
+        Some(self)
+    }
+
+    async fn resolve(&self, path: &VPath, _: ResolveOptions) -> Result<VPath> {
+        let work = |pool: Arc<Pool<M>>, path| async move { pool.resolve(&path).await };
+        self.look(Operation::Resolve, path, work).await
+    }
+
+    async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
+        let work =
+            move |pool: Arc<Pool<M>>, path| async move { pool.stat(&path, options.links).await };
+        self.look(Operation::Stat, path, work).await
+    }
+
+    async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
+        let work = |pool: Arc<Pool<M>>, path| async move { pool.ls(&path, options).await };
+        self.look(Operation::Ls, path, work).await
+    }
+
+    async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
+        let work = move |pool: Arc<Pool<M>>, path| async move { pool.read(&path, options).await };
+        self.look(Operation::Read, path, work).await
+    }
+
+    async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
+        let work =
+            move |pool: Arc<Pool<M>>, path| async move { pool.read_text(&path, options).await };
+        self.look(Operation::ReadText, path, work).await
+    }
+
+    async fn write(
+        &self,
+        path: &VPath,
+        content: Content,
+        options: WriteOptions,
+    ) -> Result<WriteOutcome> {
+        let work = move |inner: Arc<Inner<M>>, path, gone| async move {
+            inner.writer.write(&path, content, options, gone).await
+        };
+        self.change(Operation::Write, path, work).await
+    }
+
+    async fn edit(
+        &self,
+        path: &VPath,
+        edits: &[Edit],
+        options: EditOptions,
+    ) -> Result<EditOutcome> {
+        let edits = edits.to_vec();
+        let work = move |inner: Arc<Inner<M>>, path, gone| async move {
+            inner.writer.edit(&path, &edits, options, gone).await
+        };
+        self.change(Operation::Edit, path, work).await
+    }
+
+    async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
+        let work = move |inner: Arc<Inner<M>>, path, _| async move {
+            inner.writer.create_dir(&path, options).await
+        };
+        self.change(Operation::CreateDir, path, work).await
+    }
+
+    async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
+        let work = move |inner: Arc<Inner<M>>, path, _| async move {
+            inner.writer.delete(&path, options).await
+        };
+        self.change(Operation::Delete, path, work).await
+    }
+
+    async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
+        let to = to.clone();
+        let work = move |inner: Arc<Inner<M>>, from, _| async move {
+            inner.writer.rename(&from, &to, options).await
+        };
+        self.change(Operation::Rename, from, work).await
+    }
+
+    async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
+        let to = to.clone();
+        let work = move |inner: Arc<Inner<M>>, from, _| async move {
+            inner.writer.copy(&from, &to, options).await
+        };
+        self.change(Operation::Copy, from, work).await
+    }
+
+    async fn glob(&self, query: GlobQuery) -> Result<GlobResult> {
+        let path = query.path.clone();
+        let work = |pool: Arc<Pool<M>>, _| async move { pool.glob(query).await };
+        self.look(Operation::Glob, &path, work).await
+    }
+
+    async fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
+        let path = query.path.clone();
+        let work = |pool: Arc<Pool<M>>, _| async move { pool.grep(query).await };
+        self.look(Operation::Grep, &path, work).await
+    }
+}
+
+#[async_trait]
+impl<M: Machine> Sandbox for PortableSandbox<M> {
+    fn id(&self) -> String {
+        self.machine().id()
+    }
+
+    fn last_activity(&self) -> SystemTime {
+        self.inner.activity.last()
+    }
+
+    async fn start(&self) -> Result<()> {
+        let _used = self.inner.activity.used();
+        let machine = Arc::clone(self.machine());
+        let started = engine::run(async move { machine.start().await }).await;
+        started.map_err(self.during(Operation::Start))
+    }
+
+    async fn stop(&self, mode: StopMode) -> Result<()> {
+        let inner = Arc::clone(&self.inner);
+        let stopped = engine::run(async move { inner.runner.stop(mode).await }).await;
+        stopped.map_err(self.during(Operation::Stop))
+    }
+
+    async fn is_alive(&self) -> Result<bool> {
+        let machine = Arc::clone(self.machine());
+        engine::run(async move { machine.is_alive().await })
+            .await
+            .map_err(|error| error.on(self.machine().name()))
+    }
+
+    async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
+        let executed = self.inner.runner.execute(command).await;
+        executed.map_err(self.during(Operation::Execute))
+    }
+
+    async fn stream(&self, command: Command) -> Result<EventStream> {
+        let streamed = self.inner.runner.stream(command).await;
+        streamed.map_err(self.during(Operation::Stream))
+    }
+
+    async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
+        let started = self.inner.runner.shell_start(command).await;
+        started.map_err(self.during(Operation::Shell))
+    }
+
+    async fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
+        let read = self.inner.runner.shell_read(id, wait).await;
+        read.map_err(self.during(Operation::Shell))
+    }
+
+    async fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()> {
+        let written = self.inner.runner.shell_write(id, input).await;
+        written.map_err(self.during(Operation::Shell))
+    }
+
+    async fn shell_kill(&self, id: &ShellId) -> Result<bool> {
+        let killed = self.inner.runner.shell_kill(id).await;
+        killed.map_err(self.during(Operation::Shell))
+    }
+
+    async fn shell_list(&self) -> Result<Vec<ShellInfo>> {
+        Ok(self.inner.runner.shell_list())
+    }
+}

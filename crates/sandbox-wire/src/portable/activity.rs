@@ -1,0 +1,77 @@
+//! When a sandbox was last used.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+/// Notes uses: when the last one began or ended, and how many go on.
+#[derive(Debug)]
+pub(crate) struct Activity(Mutex<Noted>);
+
+#[derive(Debug)]
+struct Noted {
+    last: SystemTime,
+    /// Commands that run.
+    running: usize,
+}
+
+impl Default for Activity {
+    fn default() -> Self {
+        Self(Mutex::new(Noted {
+            last: SystemTime::now(),
+            running: 0,
+        }))
+    }
+}
+
+impl Activity {
+    fn noted(&self) -> MutexGuard<'_, Noted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a use that begins, and ends when the result is dropped.
+    pub(crate) fn used(self: &Arc<Self>) -> Used {
+        self.noted().last = SystemTime::now();
+        Used {
+            activity: Arc::clone(self),
+            is_command: false,
+        }
+    }
+
+    /// Notes a command that runs until the result is dropped.
+    pub(crate) fn runs(self: &Arc<Self>) -> Used {
+        let mut noted = self.noted();
+        noted.last = SystemTime::now();
+        noted.running += 1;
+        drop(noted);
+        Used {
+            activity: Arc::clone(self),
+            is_command: true,
+        }
+    }
+
+    /// When the last use was; now while a command runs.
+    pub(crate) fn last(&self) -> SystemTime {
+        let noted = self.noted();
+        match noted.running {
+            0 => noted.last,
+            _ => SystemTime::now(),
+        }
+    }
+}
+
+/// A use that goes on.
+#[derive(Debug)]
+pub(crate) struct Used {
+    activity: Arc<Activity>,
+    is_command: bool,
+}
+
+impl Drop for Used {
+    fn drop(&mut self) {
+        let mut noted = self.activity.noted();
+        noted.last = SystemTime::now();
+        if self.is_command {
+            noted.running = noted.running.saturating_sub(1);
+        }
+    }
+}

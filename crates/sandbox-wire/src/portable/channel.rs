@@ -1,0 +1,345 @@
+//! One shell in the machine that answers requests, and the way to it.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use backend_core::{Error, Quoted, Result};
+use bytes::{Bytes, BytesMut};
+use futures::stream::BoxStream;
+use futures::{FutureExt as _, StreamExt as _};
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+
+use super::failure;
+use super::secret::{Scanner, secret};
+use crate::machine::{Machine, Piece, Process, Spawn};
+
+const START: &str = include_str!("start.sh");
+const WORKER: &str = concat!(
+    include_str!("worker/paths.sh"),
+    include_str!("worker/read.sh"),
+    include_str!("worker/write.sh"),
+    include_str!("worker/change.sh"),
+    include_str!("worker/processes.sh"),
+    include_str!("worker/serve.sh"),
+);
+
+/// How long a shell may take to answer for the first time.
+const HELLO: Duration = Duration::from_secs(30);
+
+/// How long a shell may be silent before somebody asks what is wrong.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// How long a shell that is not known to be busy may be silent.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Bytes of a greeting that are looked at, and of complaints that are kept.
+const TEXT_BYTES: usize = 4 * 1024;
+
+/// Something to be done by a shell in the machine.
+#[derive(Debug)]
+pub(crate) struct Request {
+    operation: &'static str,
+    line: Vec<u8>,
+    body: Bytes,
+    /// Most bytes of an answer.
+    limit: usize,
+    /// How long nothing may come.
+    patience: Duration,
+}
+
+impl Request {
+    pub(crate) fn new(operation: &'static str) -> Self {
+        Self {
+            operation,
+            line: Vec::new(),
+            body: Bytes::new(),
+            limit: 64 * 1024,
+            patience: PATIENCE,
+        }
+    }
+
+    /// Adds an argument, which arrives as it is.
+    pub(crate) fn arg(mut self, argument: impl AsRef<[u8]>) -> Self {
+        self.push(argument.as_ref());
+        self
+    }
+
+    pub(crate) fn push(&mut self, argument: &[u8]) {
+        self.line.extend_from_slice(b" '");
+        for &byte in argument {
+            match byte {
+                b'\'' => self.line.extend_from_slice(b"'\\''"),
+                // A request is one line.
+                b'\n' => self.line.extend_from_slice(b"'\"$nl\"'"),
+                // No argument can hold one, and no path does.
+                0 => {}
+                byte => self.line.push(byte),
+            }
+        }
+        self.line.push(b'\'');
+    }
+
+    /// Adds bytes that follow the request.
+    pub(crate) fn body(mut self, body: Bytes) -> Self {
+        self.body = body;
+        self
+    }
+
+    /// Says that it may take as long as it takes: a tree to go through, a disk to
+    /// wait for.
+    pub(crate) fn slow(mut self) -> Self {
+        self.patience = Duration::MAX;
+        self
+    }
+
+    /// Sets the most bytes of an answer.
+    pub(crate) fn limit(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self
+    }
+}
+
+/// What a shell answers: the parts of the answer, the last one without a mark of
+/// its own, or why there is none.
+pub(crate) type Answer = Result<Vec<Bytes>>;
+
+/// A shell in the machine.
+pub(crate) struct Channel {
+    stdin: Pin<Box<dyn AsyncWrite + Send>>,
+    output: BoxStream<'static, Result<Piece>>,
+    buffer: BytesMut,
+    /// What it complained of last.
+    complaint: Vec<u8>,
+    /// Its process in the machine.
+    pub(crate) pid: u32,
+    /// Whose rights it has.
+    pub(crate) uid: u32,
+}
+
+impl std::fmt::Debug for Channel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Channel({})", self.pid)
+    }
+}
+
+impl Channel {
+    /// Starts a shell. What ran under `mark` ends together with it.
+    pub(crate) async fn open<M: Machine>(machine: &M, mark: &str) -> Result<Self> {
+        let word = secret();
+        let spawn = Spawn::new(["sh", "-c", START, "sh", "sh", WORKER, &word, mark])
+            .stdin(true)
+            .directory(backend_core::VPath::root())
+            .env("LC_ALL", "C")
+            .env("TZ", "UTC0");
+        let process = machine.spawn(spawn).await?;
+        let Process {
+            stdin,
+            output,
+            exit,
+        } = process;
+        let mut channel = Self {
+            stdin: stdin
+                .ok_or_else(|| Error::internal("a program was started without its input"))?,
+            output,
+            buffer: BytesMut::new(),
+            complaint: Vec::new(),
+            pid: 0,
+            uid: 0,
+        };
+        let scanner = Scanner::new(&word);
+        let hello = channel.said(machine, &scanner, (TEXT_BYTES, HELLO)).await;
+        let (_, words) = match hello {
+            Ok(hello) => hello,
+            Err(lost) => return Err(channel.no_shell(lost, exit).await),
+        };
+        let mut words = words.split(' ');
+        let numbers = (words.next(), words.next(), words.next());
+        let (Some("ready"), Some(pid), Some(uid)) = numbers else {
+            return Err(broken("its greeting is none"));
+        };
+        channel.pid = pid.parse().map_err(|_| broken("its greeting is none"))?;
+        channel.uid = uid.parse().map_err(|_| broken("its greeting is none"))?;
+        Ok(channel)
+    }
+
+    /// Why no shell could be started.
+    async fn no_shell(
+        &mut self,
+        lost: Lost,
+        exit: futures::future::BoxFuture<'static, Result<i32>>,
+    ) -> Error {
+        let first = match self.buffer.is_empty() {
+            true => &self.complaint[..],
+            false => &self.buffer[..],
+        };
+        let first = String::from_utf8_lossy(first).into_owned();
+        match lost {
+            Lost::Error(error) => return error,
+            Lost::Silent => {
+                return Error::unavailable(
+                    "no shell answered in the machine; look whether it is paused or overloaded",
+                );
+            }
+            Lost::Broken(error) if first.is_empty() => return error,
+            Lost::Ended | Lost::Broken(_) => {}
+        }
+        let code = tokio::time::timeout(HELLO, exit).await;
+        let missing = matches!(code, Ok(Ok(126 | 127))) || first.contains("not found");
+        if missing {
+            return Error::unsupported(format!(
+                "there is no `sh` in the machine, which said {}; use the agent, which needs none",
+                Quoted::new(first.trim())
+            ));
+        }
+        Error::unavailable(format!(
+            "no shell could be started in the machine, which said {}; look at its log",
+            Quoted::new(first.trim())
+        ))
+    }
+
+    /// Whether it is still there. Looks, and waits for nothing.
+    pub(crate) fn is_open(&mut self) -> bool {
+        loop {
+            match self.output.next().now_or_never() {
+                None => return self.buffer.is_empty(),
+                Some(Some(Ok(Piece::Stderr(_)))) => {}
+                // Nobody asked.
+                Some(_) => return false,
+            }
+        }
+    }
+
+    /// Asks it to end, and nothing with it.
+    pub(crate) async fn quit(mut self) {
+        let asked = self.stdin.write_all(b"x quit\n");
+        let _ = tokio::time::timeout(Duration::from_secs(1), asked).await;
+        let _ = self.stdin.shutdown().await;
+    }
+
+    /// Sends a request and waits for its answer. After an error the channel is
+    /// of no use any more.
+    pub(crate) async fn exchange<M: Machine>(
+        &mut self,
+        machine: &M,
+        request: &Request,
+    ) -> Result<Answer> {
+        let word = secret();
+        let mut line = Vec::with_capacity(request.line.len() + 64);
+        line.extend_from_slice(word.as_bytes());
+        line.push(b' ');
+        line.extend_from_slice(request.operation.as_bytes());
+        line.extend_from_slice(&request.line);
+        line.push(b'\n');
+        self.complaint.clear();
+        let sent = patiently(machine, PATIENCE, async {
+            self.stdin.write_all(&line).await?;
+            self.stdin.write_all(&request.body).await?;
+            self.stdin.flush().await
+        });
+        let sent = sent.await.map_err(Lost::error)?;
+        sent.map_err(|error| gone().with_source(error))?;
+        let scanner = Scanner::new(&word);
+        let mut parts = Vec::new();
+        let mut left = request.limit;
+        loop {
+            let bounds = (left, request.patience);
+            let said = self.said(machine, &scanner, bounds).await;
+            let (part, words) = said.map_err(Lost::error)?;
+            left = left.saturating_sub(part.len());
+            match words.as_str() {
+                "part" => parts.push(part),
+                "ok" => {
+                    parts.push(part);
+                    return Ok(Ok(parts));
+                }
+                word => return Ok(Err(failure::of(word, &part)?)),
+            }
+        }
+    }
+
+    /// The bytes up to the next thing that is said, and what that is.
+    async fn said<M: Machine>(
+        &mut self,
+        machine: &M,
+        scanner: &Scanner,
+        (limit, patience): (usize, Duration),
+    ) -> Result<(Bytes, String), Lost> {
+        let mut sure = 0;
+        loop {
+            match scanner.find(&self.buffer, sure) {
+                Ok(said) if said.payload <= limit => {
+                    let payload = self.buffer.split_to(said.payload).freeze();
+                    let _ = self.buffer.split_to(said.length);
+                    return Ok((payload, said.words));
+                }
+                Ok(_) => return Err(Lost::Broken(broken("it says more than it was asked"))),
+                Err(payload) => sure = payload,
+            }
+            if sure > limit {
+                return Err(Lost::Broken(broken("it says more than it was asked")));
+            }
+            match patiently(machine, patience, self.output.next()).await? {
+                Some(Ok(Piece::Stdout(piece))) => self.buffer.extend_from_slice(&piece),
+                Some(Ok(Piece::Stderr(piece))) => {
+                    let room = TEXT_BYTES.saturating_sub(self.complaint.len());
+                    let kept = piece.get(..room.min(piece.len())).unwrap_or_default();
+                    self.complaint.extend_from_slice(kept);
+                }
+                Some(Err(error)) => return Err(Lost::Error(error)),
+                None => return Err(Lost::Ended),
+            }
+        }
+    }
+}
+
+/// Why a channel is of no use.
+#[derive(Debug)]
+pub(crate) enum Lost {
+    Ended,
+    Silent,
+    Broken(Error),
+    Error(Error),
+}
+
+impl Lost {
+    pub(crate) fn error(self) -> Error {
+        match self {
+            Self::Ended => gone(),
+            Self::Silent => Error::unavailable(
+                "the shell in the machine does not answer; try again, or start the machine anew",
+            ),
+            Self::Broken(error) | Self::Error(error) => error,
+        }
+    }
+}
+
+fn gone() -> Error {
+    Error::unavailable("the shell in the machine is gone; try again, or start the machine anew")
+}
+
+/// What comes out of the machine is no answer.
+pub(crate) fn broken(how: &str) -> Error {
+    Error::unavailable(format!(
+        "the shell in the machine does not answer as it should: {how}; look whether its tools were changed"
+    ))
+}
+
+/// Waits, and asks from time to time whether there is something to wait for.
+pub(crate) async fn patiently<M: Machine, T>(
+    machine: &M,
+    patience: Duration,
+    work: impl Future<Output = T>,
+) -> Result<T, Lost> {
+    let mut work = std::pin::pin!(work);
+    let mut waited = Duration::ZERO;
+    while waited < patience {
+        if let Ok(done) = tokio::time::timeout(SILENCE, &mut work).await {
+            return Ok(done);
+        }
+        if let Some(reason) = machine.diagnose().await {
+            return Err(Lost::Error(reason));
+        }
+        waited += SILENCE;
+    }
+    Err(Lost::Silent)
+}

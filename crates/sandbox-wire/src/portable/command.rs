@@ -1,0 +1,245 @@
+//! Commands: each is a program of its own in the machine, watched over from here.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use backend_core::ops::{Command, Event, ExecuteOutcome, Links, OutputBuffer, StopMode, Streams};
+use backend_core::{Error, EventStream, Result, VPath};
+use futures::StreamExt as _;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+use super::activity::{Activity, Used};
+use super::channel::Request;
+use super::pool::Pool;
+use super::secret::secret;
+use super::shells::Shells;
+use crate::engine;
+use crate::machine::{Machine, Process, Spawn};
+
+mod drive;
+mod flow;
+
+pub(crate) use drive::drive;
+use flow::Flow;
+pub(crate) use flow::Sink;
+
+const SCRIPT: &str = include_str!("command.sh");
+
+/// Events that wait for a slow reader.
+const WAITING_EVENTS: usize = 8;
+
+/// How often a process that was asked to end is looked at before it is killed.
+/// Each time takes the script 30 ms.
+const KILL_LOOKS: u32 = 10;
+
+/// Runs the commands of one sandbox.
+#[derive(Debug)]
+pub(crate) struct Runner<M> {
+    pool: Arc<Pool<M>>,
+    activity: Arc<Activity>,
+    /// How often the sandbox was stopped.
+    stops: watch::Sender<u64>,
+    commands: AtomicU64,
+    pub(crate) shells: Arc<Shells>,
+}
+
+/// A command that is to run, or runs.
+#[derive(Debug)]
+pub(crate) struct Task<M> {
+    pub(crate) command: Command,
+    pub(crate) pool: Arc<Pool<M>>,
+    pub(crate) stops: watch::Receiver<u64>,
+    pub(crate) shells: Arc<Shells>,
+    /// What marks its processes.
+    mark: String,
+    _runs: Used,
+}
+
+/// A command that was started.
+pub(crate) struct Job {
+    pub(crate) process: Process,
+    pub(crate) flow: Flow,
+    pub(crate) pid: u32,
+    pub(crate) began: Instant,
+}
+
+impl<M: Machine> Runner<M> {
+    pub(crate) fn new(pool: Arc<Pool<M>>, activity: Arc<Activity>) -> Self {
+        Self {
+            pool,
+            activity,
+            stops: watch::channel(0).0,
+            commands: AtomicU64::new(0),
+            shells: Arc::default(),
+        }
+    }
+
+    pub(crate) fn touch(&self) {
+        drop(self.activity.used());
+    }
+
+    /// A command that may run.
+    pub(crate) fn task(&self, command: Command) -> Result<Task<M>> {
+        command.check()?;
+        let number = self.commands.fetch_add(1, Ordering::Relaxed);
+        Ok(Task {
+            command,
+            pool: Arc::clone(&self.pool),
+            stops: self.stops.subscribe(),
+            shells: Arc::clone(&self.shells),
+            mark: self.pool.mark(number),
+            _runs: self.activity.runs(),
+        })
+    }
+
+    pub(crate) async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
+        let task = self.task(command)?;
+        let (reply, answer) = oneshot::channel();
+        engine::handle()?.spawn(execute(task, reply));
+        answer.await.unwrap_or_else(|_| Err(panicked()))
+    }
+
+    pub(crate) async fn stream(&self, command: Command) -> Result<EventStream> {
+        let task = self.task(command)?;
+        let (started, answer) = oneshot::channel();
+        let (events, mut stream) = mpsc::channel(WAITING_EVENTS);
+        engine::handle()?.spawn(stream_events(task, started, events));
+        answer.await.unwrap_or_else(|_| Err(panicked()))?;
+        Ok(futures::stream::poll_fn(move |cx| stream.poll_recv(cx)).boxed())
+    }
+
+    /// Ends every command and the machine.
+    pub(crate) async fn stop(&self, mode: StopMode) -> Result<()> {
+        self.stops.send_modify(|stops| *stops += 1);
+        self.shells.clear();
+        let ran = self.commands.load(Ordering::Relaxed) > 0;
+        if ran && matches!(self.pool.machine.is_alive().await, Ok(true)) {
+            let all = self.pool.mark_of_all();
+            // The machine ends what does not end here.
+            let _ = self.pool.ask(kill("", &all)).await;
+        }
+        self.pool.close();
+        self.pool.machine.stop(mode).await
+    }
+}
+
+/// What a request looks like that ends processes.
+fn kill(group: &str, mark: &str) -> Request {
+    Request::new("kill")
+        .arg(group)
+        .arg(mark)
+        .arg(KILL_LOOKS.to_string())
+}
+
+pub(crate) fn panicked() -> Error {
+    Error::internal("a command's keeper panicked; please report this")
+}
+
+impl<M: Machine> Task<M> {
+    /// Starts the command and waits until it runs.
+    pub(crate) async fn launch(&self, stdin: bool) -> Result<Job> {
+        let machine = &self.pool.machine;
+        machine.start().await?;
+        let directory = self.command.directory.clone();
+        let directory = directory.unwrap_or_else(|| machine.working_dir());
+        let word = secret();
+        let mut argv: Vec<String> = ["sh", "-c", SCRIPT, "sh", &word, directory.as_str()]
+            .map(str::to_owned)
+            .into();
+        argv.push(if self.command.keep_leftovers { "k" } else { "" }.into());
+        let merged = self.command.streams == Streams::Merged;
+        argv.push(if merged { "m" } else { "" }.into());
+        argv.push(self.mark.clone());
+        argv.push(self.command.line.clone());
+        let variables = self.command.environment.iter();
+        argv.extend(variables.map(|(name, value)| format!("{name}={value}")));
+        let spawn = Spawn::new(argv).stdin(stdin).directory(VPath::root());
+        let began = Instant::now();
+        let (process, ()) = tokio::join!(machine.spawn(spawn), self.pool.keep());
+        let process = process?;
+        let flow = Flow::new(&word, self.command.hard_output_bytes);
+        let mut job = Job {
+            process,
+            flow,
+            pid: 0,
+            began,
+        };
+        match job.started(&**machine).await {
+            Ok(Some(pid)) => job.pid = pid,
+            Ok(None) => return Err(self.no_directory(&directory).await),
+            Err(error) => return Err(self.pool.why(error).await),
+        }
+        Ok(job)
+    }
+
+    /// Why a command's directory is none.
+    async fn no_directory(&self, directory: &VPath) -> Error {
+        let error = match self.pool.place(directory, Links::Follow).await {
+            Ok(place) => match place.kind {
+                b'n' => Error::not_found(),
+                b'd' => Error::new(
+                    backend_core::ErrorKind::PermissionDenied,
+                    "the command may not enter its directory; choose another",
+                ),
+                _ => Error::not_a_directory(),
+            },
+            Err(error) => error,
+        };
+        error.at(backend_core::Operation::Execute, directory)
+    }
+
+    /// Ends everything that the command started.
+    pub(crate) async fn end(&self, pid: u32) {
+        let group = match pid {
+            0 => String::new(),
+            pid => pid.to_string(),
+        };
+        // Whatever cannot be ended ends with the machine.
+        let _ = self.pool.ask(kill(&group, &self.mark)).await;
+    }
+}
+
+/// Runs a command for somebody who waits for its end.
+async fn execute<M: Machine>(
+    mut task: Task<M>,
+    mut reply: oneshot::Sender<Result<ExecuteOutcome>>,
+) {
+    let buffer = || OutputBuffer::new(task.command.output_bytes);
+    let mut sink = Sink::Buffers(buffer(), buffer());
+    let outcome = match task.launch(false).await {
+        Ok(job) => {
+            let ending = drive(&mut task, job, &mut sink, reply.closed()).await;
+            ending.and_then(drive::Ending::outcome)
+        }
+        Err(error) => Err(error),
+    };
+    let outcome = outcome.map(|mut outcome| {
+        (outcome.stdout, outcome.stderr) = sink.outputs();
+        outcome
+    });
+    // The last activity is over before the caller can ask for it.
+    drop(task);
+    let _ = reply.send(outcome);
+}
+
+/// Runs a command for somebody who reads what it prints as it does.
+async fn stream_events<M: Machine>(
+    mut task: Task<M>,
+    started: oneshot::Sender<Result<()>>,
+    events: mpsc::Sender<Result<Event>>,
+) {
+    let job = match task.launch(false).await {
+        Ok(job) => job,
+        Err(error) => {
+            let _ = started.send(Err(error));
+            return;
+        }
+    };
+    let _ = started.send(Ok(()));
+    let mut sink = Sink::Events(events.clone());
+    let ending = drive(&mut task, job, &mut sink, events.closed()).await;
+    drop(task);
+    let last = ending.and_then(drive::Ending::outcome).map(Event::Ended);
+    let _ = events.send(last).await;
+}

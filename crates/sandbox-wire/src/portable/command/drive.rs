@@ -1,0 +1,227 @@
+//! One command from its start to the last of its processes. Runs on the engine.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+
+use backend_core::ops::{CommandStatus, Event, ExecuteOutcome};
+use backend_core::{Error, Result};
+use futures::future::{BoxFuture, Fuse, FutureExt as _};
+use futures::{StreamExt as _, future};
+use tokio::sync::watch;
+
+use super::flow::{Exit, Flow, Sink};
+use super::{Job, Task};
+use crate::machine::{Machine, Piece, Process};
+
+/// How long the script of a command that was ended may take to say so.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What became of a command.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    pub(crate) status: CommandStatus,
+    leftovers: u32,
+    duration: Duration,
+    /// Whether it was ended because the sandbox stops.
+    stopped: bool,
+}
+
+impl Ending {
+    /// The outcome, unless it is that of a sandbox that stopped.
+    pub(super) fn outcome(self) -> Result<ExecuteOutcome> {
+        if self.stopped {
+            return Err(Error::unavailable(
+                "the sandbox was stopped while the command ran; run it again to start it anew",
+            ));
+        }
+        let mut outcome = ExecuteOutcome::new(self.status);
+        outcome.leftovers = self.leftovers;
+        outcome.duration = self.duration;
+        Ok(outcome)
+    }
+}
+
+/// Why a command is ended. A later one takes the place of those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+enum Reason {
+    OverLimit,
+    TimedOut,
+    Cancelled,
+    Stopped,
+}
+
+/// What happens next to a command.
+enum Next {
+    Printed(Option<Result<Piece>>),
+    /// A reader took something.
+    Taken,
+    /// It is to end.
+    End(Reason),
+    /// Its processes have been ended.
+    Killed,
+    /// Its script has had its time.
+    GivenUp,
+}
+
+/// Watches over a command that was started until nothing of it is left.
+///
+/// # Errors
+///
+/// `Unavailable` if the machine is lost.
+pub(crate) async fn drive<M: Machine>(
+    task: &mut Task<M>,
+    job: Job,
+    sink: &mut Sink,
+    cancel: impl Future<Output = ()>,
+) -> Result<Ending> {
+    let Job {
+        process,
+        mut flow,
+        pid,
+        began,
+    } = job;
+    let Process {
+        mut output, exit, ..
+    } = process;
+    let mut cancel = pin!(cancel.fuse());
+    let timeout = task.command.timeout.unwrap_or(Duration::MAX);
+    let mut deadline = pin!(tokio::time::sleep(timeout).fuse());
+    let mut stops = task.stops.clone();
+    let mut killing: Fuse<BoxFuture<'_, ()>> = Fuse::terminated();
+    let mut reason: Option<Reason> = None;
+    let mut given_up: Fuse<BoxFuture<'_, ()>> = Fuse::terminated();
+    let (mut lost, mut duration) = (None, None);
+    flow.begin(sink)?;
+    while flow.exit().is_none() || !flow.waiting.is_empty() {
+        let is_idle = flow.waiting.is_empty();
+        let next = tokio::select! {
+            biased;
+            () = &mut cancel => Next::End(Reason::Cancelled),
+            () = stopped(&mut stops) => Next::End(Reason::Stopped),
+            () = &mut deadline => Next::End(Reason::TimedOut),
+            () = &mut killing => Next::Killed,
+            () = &mut given_up, if is_idle => Next::GivenUp,
+            () = hand_over(&mut flow.waiting, sink), if !is_idle => Next::Taken,
+            piece = output.next(), if is_idle => Next::Printed(piece),
+        };
+        let end = match next {
+            Next::Printed(Some(Ok(piece))) => {
+                flow.take(piece, sink)?;
+                if flow.exit().is_some() {
+                    duration.get_or_insert_with(|| began.elapsed());
+                }
+                let is_over = flow.over && reason.is_none();
+                is_over.then_some(Reason::OverLimit)
+            }
+            Next::Printed(end) => {
+                lost = end.and_then(Result::err);
+                break;
+            }
+            Next::Taken => None,
+            Next::End(Reason::Stopped) => {
+                // Whoever stops the sandbox ends what runs in it.
+                reason = Some(Reason::Stopped);
+                break;
+            }
+            Next::End(end) => Some(end),
+            Next::Killed => {
+                given_up = tokio::time::sleep(PATIENCE).boxed().fuse();
+                None
+            }
+            Next::GivenUp => break,
+        };
+        if let Some(end) = end {
+            if reason.is_none() && flow.exit().is_none() {
+                killing = task.end(pid).boxed().fuse();
+            }
+            // A command that has ended only waits for its reader.
+            if flow.exit().is_none() || end == Reason::Cancelled {
+                reason = Some(reason.map_or(end, |before| if before < end { end } else { before }));
+            }
+        }
+        if reason == Some(Reason::Cancelled) {
+            flow.waiting.clear();
+        }
+    }
+    drop(killing);
+    let duration = duration.unwrap_or_else(|| began.elapsed());
+    let exit = match (flow.exit().or(flow.any_exit()), reason) {
+        (Some(exit), _) => exit,
+        (None, Some(_)) => Exit::KILLED,
+        (None, None) => gone(task, pid, lost, exit).await?,
+    };
+    Ok(ending(&flow, reason, exit, duration))
+}
+
+/// What became of a command that ended for a reason, or by itself.
+fn ending(flow: &Flow, reason: Option<Reason>, exit: Exit, duration: Duration) -> Ending {
+    let status = match reason {
+        Some(Reason::TimedOut) => CommandStatus::TimedOut,
+        Some(Reason::OverLimit) => CommandStatus::OutputLimited,
+        _ if flow.over => CommandStatus::OutputLimited,
+        _ => exit.status,
+    };
+    Ending {
+        status,
+        leftovers: exit.leftovers,
+        duration,
+        stopped: reason == Some(Reason::Stopped),
+    }
+}
+
+/// Waits until the sandbox stops. One that nobody holds any more does not: who
+/// still waits for a command gets its outcome.
+async fn stopped(stops: &mut watch::Receiver<u64>) {
+    if stops.changed().await.is_err() {
+        future::pending::<()>().await;
+    }
+}
+
+/// Hands one event to a reader. Dropping it before it is done loses nothing.
+async fn hand_over(waiting: &mut VecDeque<Event>, sink: &Sink) {
+    let Sink::Events(to) = sink else {
+        waiting.clear();
+        return;
+    };
+    match to.reserve().await {
+        Ok(place) => {
+            if let Some(event) = waiting.pop_front() {
+                place.send(Ok(event));
+            }
+        }
+        // The reader has left, and the command will be told.
+        Err(_) => waiting.clear(),
+    }
+}
+
+/// Finds out what happened to a command whose script is gone without a word.
+///
+/// # Errors
+///
+/// `Unavailable` if the machine is gone too.
+async fn gone<M: Machine>(
+    task: &Task<M>,
+    pid: u32,
+    lost: Option<Error>,
+    exit: BoxFuture<'static, Result<i32>>,
+) -> Result<Exit> {
+    let is_alive = task.pool.machine.is_alive().await;
+    if let (Ok(true), None) = (is_alive, &lost) {
+        // Somebody killed the script. What it ran goes as well.
+        task.end(pid).await;
+        let code = tokio::time::timeout(PATIENCE, exit).await;
+        return Ok(match code {
+            Ok(Ok(code @ 129..=192)) => Exit {
+                status: CommandStatus::Signalled(code - 128),
+                leftovers: 0,
+            },
+            _ => Exit::KILLED,
+        });
+    }
+    let error = lost.unwrap_or_else(|| {
+        Error::unavailable("the machine ended while the command ran; start it anew")
+    });
+    Err(task.pool.why(error).await)
+}

@@ -1,0 +1,259 @@
+//! What comes out of a command's program: output, and what its script says
+//! between it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use backend_core::ops::{CommandStatus, Event, Output, OutputBuffer};
+use backend_core::{Error, Quoted, Result};
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt as _;
+use tokio::sync::mpsc;
+
+use super::Job;
+use crate::machine::{Machine, Piece};
+use crate::portable::channel::{Lost, broken, patiently};
+use crate::portable::secret::Scanner;
+use crate::portable::shells::Log;
+
+/// Bytes before a command's start that are looked at.
+const TEXT_BYTES: usize = 4 * 1024;
+
+/// Bytes of standard error that may run ahead of the word that a command begins.
+const AHEAD_BYTES: usize = 64 * 1024 * 1024;
+
+/// How long a command may take to begin.
+const START: Duration = Duration::from_secs(120);
+
+/// Where output goes.
+#[derive(Debug)]
+pub(crate) enum Sink {
+    /// Into memory, of each stream its beginning and its end.
+    Buffers(OutputBuffer, OutputBuffer),
+    /// To a reader, who may be slow.
+    Events(mpsc::Sender<Result<Event>>),
+    /// Into a shell's log.
+    Log(Arc<Log>),
+}
+
+impl Sink {
+    /// What was kept in memory.
+    pub(crate) fn outputs(self) -> (Output, Output) {
+        match self {
+            Self::Buffers(out, err) => (out.finish(), err.finish()),
+            Self::Events(_) | Self::Log(_) => (Output::default(), Output::default()),
+        }
+    }
+}
+
+/// How a command ended, as its script says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Exit {
+    pub(crate) status: CommandStatus,
+    pub(crate) leftovers: u32,
+}
+
+impl Exit {
+    /// How a command ended that was killed together with its script.
+    pub(crate) const KILLED: Self = Self {
+        status: CommandStatus::Signalled(9),
+        leftovers: 0,
+    };
+}
+
+/// Both streams of a command.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    scanner: Scanner,
+    out: Stream,
+    err: Stream,
+    /// Bytes that may still be printed.
+    left: u64,
+    /// Whether more was printed.
+    pub(crate) over: bool,
+    /// What waits for a slow reader.
+    pub(crate) waiting: VecDeque<Event>,
+}
+
+#[derive(Debug, Default)]
+struct Stream {
+    buffer: BytesMut,
+    /// What was said at the beginning.
+    start: Option<String>,
+    exit: Option<Exit>,
+}
+
+impl Flow {
+    pub(crate) fn new(secret: &str, left: u64) -> Self {
+        Self {
+            scanner: Scanner::new(secret),
+            out: Stream::default(),
+            err: Stream::default(),
+            left,
+            over: false,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// How the command ended, once both streams say so: then all that it printed
+    /// has arrived.
+    pub(crate) fn exit(&self) -> Option<Exit> {
+        self.err.exit.and(self.out.exit)
+    }
+
+    /// How the command ended, as far as anything was said.
+    pub(crate) fn any_exit(&self) -> Option<Exit> {
+        self.out.exit.or(self.err.exit)
+    }
+
+    /// Takes in what was printed and hands the output on.
+    pub(crate) fn take(&mut self, piece: Piece, sink: &mut Sink) -> Result<()> {
+        let is_error = matches!(piece, Piece::Stderr(_));
+        let (stream, piece) = match piece {
+            Piece::Stdout(piece) => (&mut self.out, piece),
+            Piece::Stderr(piece) => (&mut self.err, piece),
+        };
+        // Whatever was left running may go on; its output belongs to nobody.
+        if stream.exit.is_some() {
+            return Ok(());
+        }
+        stream.buffer.extend_from_slice(&piece);
+        loop {
+            let stream = match is_error {
+                true => &mut self.err,
+                false => &mut self.out,
+            };
+            let said = self.scanner.find(&stream.buffer, 0);
+            let payload = match &said {
+                Ok(said) => said.payload,
+                Err(payload) => *payload,
+            };
+            let payload = stream.buffer.split_to(payload).freeze();
+            if let Ok(said) = &said {
+                let _ = stream.buffer.split_to(said.length);
+                stream.heard(&said.words)?;
+            }
+            let is_over = said.is_err() || stream.exit.is_some();
+            self.hand_on(is_error, payload, sink);
+            if is_over {
+                return Ok(());
+            }
+        }
+    }
+
+    fn hand_on(&mut self, is_error: bool, mut payload: Bytes, sink: &mut Sink) {
+        if payload.len() as u64 > self.left {
+            self.over = true;
+            payload.truncate(usize::try_from(self.left).unwrap_or(usize::MAX));
+        }
+        self.left -= payload.len() as u64;
+        if payload.is_empty() {
+            return;
+        }
+        match sink {
+            Sink::Buffers(_, err) if is_error => err.push(&payload),
+            Sink::Buffers(out, _) => out.push(&payload),
+            Sink::Log(log) => log.push(is_error, &payload),
+            Sink::Events(_) if is_error => self.waiting.push_back(Event::Stderr(payload)),
+            Sink::Events(_) => self.waiting.push_back(Event::Stdout(payload)),
+        }
+    }
+}
+
+impl Stream {
+    fn heard(&mut self, words: &str) -> Result<()> {
+        let mut parts = words.split(' ');
+        match parts.next() {
+            Some("start" | "nodir") if self.start.is_none() => self.start = Some(words.to_owned()),
+            Some("end") => {
+                let exit = exit(&mut parts);
+                self.exit =
+                    Some(exit.ok_or_else(|| broken("it does not say how a command ended"))?);
+            }
+            _ => return Err(broken("it says what nobody knows")),
+        }
+        Ok(())
+    }
+}
+
+fn exit<'w>(words: &mut impl Iterator<Item = &'w str>) -> Option<Exit> {
+    let how = words.next()?;
+    let code: i32 = words.next()?.parse().ok()?;
+    let leftovers = words.next()?.parse().ok()?;
+    let status = match how {
+        "signal" => CommandStatus::Signalled(code.checked_sub(128)?),
+        _ => CommandStatus::Exited(code),
+    };
+    Some(Exit { status, leftovers })
+}
+
+impl Job {
+    /// Waits until the command runs, and tells its process; `None` if its
+    /// directory is none.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` if it cannot be started.
+    pub(super) async fn started<M: Machine>(&mut self, machine: &M) -> Result<Option<u32>> {
+        loop {
+            if let Some(start) = &self.flow.out.start {
+                let Some(pid) = start.strip_prefix("start ") else {
+                    return Ok(None);
+                };
+                let pid = pid.parse().map_err(|_| broken("it names no process"))?;
+                return Ok(Some(pid));
+            }
+            if self.flow.out.buffer.len() > TEXT_BYTES {
+                return Err(broken("a command does not begin as it should"));
+            }
+            let next = patiently(machine, START, self.process.output.next());
+            match next.await.map_err(Lost::error)? {
+                // Nothing is printed before the start, except on the way there.
+                Some(Ok(Piece::Stdout(piece))) => {
+                    self.flow.out.buffer.extend_from_slice(&piece);
+                    self.flow.hear_start()?;
+                }
+                Some(Ok(Piece::Stderr(piece))) => {
+                    self.flow.err.buffer.extend_from_slice(&piece);
+                    if self.flow.err.buffer.len() > AHEAD_BYTES {
+                        return Err(broken("a command does not begin as it should"));
+                    }
+                }
+                Some(Err(error)) => return Err(error),
+                None => return Err(self.not_started()),
+            }
+        }
+    }
+
+    fn not_started(&self) -> Error {
+        let first = match self.flow.out.buffer.is_empty() {
+            true => &self.flow.err.buffer,
+            false => &self.flow.out.buffer,
+        };
+        let first = String::from_utf8_lossy(first.get(..TEXT_BYTES).unwrap_or(first));
+        Error::unavailable(format!(
+            "the command could not be started; the machine said {}",
+            Quoted::new(first.trim())
+        ))
+    }
+}
+
+impl Flow {
+    /// Looks for the start in what has arrived.
+    fn hear_start(&mut self) -> Result<()> {
+        if let Ok(said) = self.scanner.find(&self.out.buffer, 0) {
+            let _ = self.out.buffer.split_to(said.payload + said.length);
+            self.out.heard(&said.words)?;
+        }
+        Ok(())
+    }
+
+    /// Hands on what arrived together with the start.
+    pub(crate) fn begin(&mut self, sink: &mut Sink) -> Result<()> {
+        for piece in [Piece::Stdout(Bytes::new()), Piece::Stderr(Bytes::new())] {
+            self.take(piece, sink)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,211 @@
+//! A few shells in the machine that share the work.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use backend_core::{Error, ErrorKind, Result};
+use bytes::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use super::channel::{Answer, Channel, Request};
+use super::secret::secret;
+use crate::machine::Machine;
+
+/// Shells at once. The work of one is mostly waiting for the programs it runs.
+const SHELLS: usize = 4;
+
+/// How long a request may go on when nobody waits for it any more.
+const ABANDONED: Duration = Duration::from_secs(1);
+
+/// The variable that marks the processes of commands.
+pub(crate) const VARIABLE: &str = "AGENTBOX_COMMAND";
+
+/// The shells of one sandbox.
+#[derive(Debug)]
+pub(crate) struct Pool<M> {
+    pub(crate) machine: Arc<M>,
+    idle: Mutex<Vec<Channel>>,
+    seats: Arc<Semaphore>,
+    /// Begins the mark of every command of this sandbox, until it stops.
+    owner: Mutex<String>,
+    warned: AtomicBool,
+    /// Whether there has been a shell since the last stop.
+    opened: AtomicBool,
+    /// Whose rights the shells have.
+    uid: AtomicU32,
+}
+
+impl<M: Machine> Pool<M> {
+    pub(crate) fn new(machine: Arc<M>) -> Self {
+        Self {
+            machine,
+            idle: Mutex::default(),
+            seats: Arc::new(Semaphore::new(SHELLS)),
+            owner: Mutex::new(secret()),
+            warned: AtomicBool::new(false),
+            opened: AtomicBool::new(false),
+            uid: AtomicU32::new(0),
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Channel>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What marks the processes of the command with this number: the setting of
+    /// a variable.
+    pub(crate) fn mark(&self, number: u64) -> String {
+        format!("{}{number}.", self.mark_of_all())
+    }
+
+    /// What the marks of all commands begin with.
+    pub(crate) fn mark_of_all(&self) -> String {
+        let owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        format!("{VARIABLE}={owner}.")
+    }
+
+    /// Whether the shells are those of the administrator, who may read everything.
+    pub(crate) fn may_all(&self) -> bool {
+        self.uid.load(Ordering::Relaxed) == 0
+    }
+
+    /// Has a request done. It is done wholly also if nobody waits for the answer,
+    /// unless that takes long: then the shell that does it is ended.
+    ///
+    /// # Errors
+    ///
+    /// What the request fails with; `Unavailable` if the shell is lost, and then
+    /// it is not known what was done.
+    pub(crate) async fn call(self: &Arc<Self>, request: Request) -> Answer {
+        let closed = |_| Error::internal("the shells are closed");
+        let seat = Arc::clone(&self.seats).acquire_owned().await;
+        let seat = seat.map_err(closed)?;
+        let channel = self.take().await?;
+        let (reply, answer) = oneshot::channel();
+        tokio::spawn(Arc::clone(self).serve(channel, request, seat, reply));
+        let lost = |_| Error::unavailable("the process is ending");
+        answer.await.map_err(lost)?
+    }
+
+    /// As [`call`](Self::call), for an answer in one part.
+    pub(crate) async fn ask(self: &Arc<Self>, request: Request) -> Result<Bytes> {
+        Ok(self.call(request).await?.pop().unwrap_or_default())
+    }
+
+    async fn serve(
+        self: Arc<Self>,
+        mut channel: Channel,
+        request: Request,
+        seat: OwnedSemaphorePermit,
+        mut reply: oneshot::Sender<Answer>,
+    ) {
+        let abandoned = async {
+            reply.closed().await;
+            tokio::time::sleep(ABANDONED).await;
+        };
+        let done = tokio::select! {
+            biased;
+            done = channel.exchange(&*self.machine, &request) => Some(done),
+            () = abandoned => None,
+        };
+        let answer = match done {
+            Some(Ok(answer)) => {
+                self.idle().push(channel);
+                answer
+            }
+            Some(Err(error)) => {
+                let told = self.why(error).await;
+                // It may only have stopped to make sense.
+                self.end(channel).await;
+                Err(told)
+            }
+            None => {
+                self.end(channel).await;
+                Err(Error::new(ErrorKind::Cancelled, "nobody waited for it"))
+            }
+        };
+        drop(seat);
+        // Who asked may have left.
+        let _ = reply.send(answer);
+    }
+
+    /// A shell that answers.
+    async fn take(&self) -> Result<Channel> {
+        loop {
+            let idle = self.idle().pop();
+            let Some(mut channel) = idle else {
+                return self.open().await;
+            };
+            if channel.is_open() {
+                return Ok(channel);
+            }
+            channel.quit().await;
+        }
+    }
+
+    /// Sees to it that there is a shell: it ends what runs in the machine when
+    /// this process dies.
+    pub(crate) async fn keep(&self) {
+        if self.opened.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        // Commands run without it, too.
+        if let Ok(channel) = self.open().await {
+            self.idle().push(channel);
+        }
+    }
+
+    async fn open(&self) -> Result<Channel> {
+        self.machine.start().await?;
+        if !self.warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                machine = %self.machine.id(),
+                "the machine is used without an agent, which is slow; give it one"
+            );
+        }
+        let opened = Channel::open(&*self.machine, &self.mark_of_all()).await;
+        match opened {
+            Ok(channel) => {
+                self.opened.store(true, Ordering::Relaxed);
+                self.uid.store(channel.uid, Ordering::Relaxed);
+                Ok(channel)
+            }
+            Err(error) if error.kind() == ErrorKind::Unavailable => Err(self.why(error).await),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The reason why something was lost, if the machine knows a better one.
+    pub(crate) async fn why(&self, error: Error) -> Error {
+        match self.machine.diagnose().await {
+            Some(reason) => reason,
+            None => error,
+        }
+    }
+
+    /// Ends a shell that does not answer, with whatever it runs. Its input stays
+    /// open until it has ended: a shell whose input ends takes all commands along.
+    async fn end(&self, channel: Channel) {
+        if !matches!(self.machine.is_alive().await, Ok(true)) {
+            return;
+        }
+        let Ok(mut other) = self.take().await else {
+            return;
+        };
+        let pid = channel.pid.to_string();
+        let request = Request::new("kill").arg(pid).arg("").arg("0");
+        if let Ok(_done) = other.exchange(&*self.machine, &request).await {
+            self.idle().push(other);
+        }
+        drop(channel);
+    }
+
+    /// Lets go of all shells that do nothing. They end when they notice, and with
+    /// them what still runs under the marks given out so far.
+    pub(crate) fn close(&self) {
+        *self.owner.lock().unwrap_or_else(PoisonError::into_inner) = secret();
+        self.opened.store(false, Ordering::Relaxed);
+        self.idle().clear();
+    }
+}

@@ -1,0 +1,263 @@
+//! `glob` and `grep`: the machine lists and reads, the search happens here.
+
+use std::io;
+use std::sync::Arc;
+
+use backend_core::ops::{
+    FileMatches, GlobQuery, GlobResult, GrepQuery, GrepResult, Links, Skipped,
+};
+use backend_core::search::{GlobCollector, Grep, GrepCollector, Passed};
+use backend_core::{Error, ErrorKind, Result, VPath};
+use bytes::{Buf as _, Bytes};
+use tokio::sync::mpsc;
+
+use super::channel::Request;
+use super::pool::Pool;
+use super::read::{Next, Pieces};
+use super::tree::{Row, Tree};
+use crate::machine::Machine;
+
+/// Files up to this size are read together with others.
+const SMALL_BYTES: u64 = 15 * 64 * 1024;
+
+/// Blocks of 64 KiB read of such a file: more than it has, so that its end shows.
+const SMALL_BLOCKS: usize = 16;
+
+/// Most that is read at once: files, their bytes, and the bytes of their names.
+const BATCH_FILES: usize = 256;
+const BATCH_BYTES: u64 = 8 * 1024 * 1024;
+const BATCH_NAMES: usize = 16 * 1024;
+
+/// Files read together at first: a search may be over soon.
+const FIRST_FILES: usize = 16;
+
+/// Bytes read at once of a large file.
+const LARGE_BYTES: u64 = 1024 * 1024;
+
+impl<M: Machine> Pool<M> {
+    pub(crate) async fn glob(self: &Arc<Self>, query: GlobQuery) -> Result<GlobResult> {
+        let options = query.compile()?;
+        let start = self.place(&query.path, query.links).await?;
+        match start.kind {
+            b'd' => {}
+            b'n' => return Err(Error::not_found()),
+            _ => return Err(Error::not_a_directory()),
+        }
+        let mut tree = Tree::new(self, query.path.clone(), start.path, options);
+        let mut found = GlobCollector::new(&query);
+        while let Some((path, row)) = tree.next_file().await? {
+            if found.add(row.entry(path)).is_break() {
+                break;
+            }
+        }
+        Ok(found.finish(tree.skipped()))
+    }
+
+    pub(crate) async fn grep(self: &Arc<Self>, query: GrepQuery) -> Result<GrepResult> {
+        let (options, grep) = query.compile()?;
+        let start = self.place(&query.path, query.links).await?;
+        match start.kind {
+            b'n' => return Err(Error::not_found()),
+            b'o' => {
+                return Err(Error::invalid_input(
+                    "it is a FIFO, a socket or a device and holds no content; name a file",
+                ));
+            }
+            _ => {}
+        }
+        let mut search = Search {
+            pool: self,
+            grep,
+            found: GrepCollector::new(&query),
+            batch: Vec::new(),
+            files: FIRST_FILES,
+        };
+        if start.kind != b'd' {
+            if !query.exclude.hides(&query.path) {
+                search.large(&query.path, &query.path, query.links).await?;
+            }
+            return Ok(search.found.finish(Skipped::default()));
+        }
+        let mut tree = Tree::new(self, query.path.clone(), start.path, options);
+        while let Some((path, row)) = tree.next_file().await? {
+            let place = tree.place(&path);
+            if search.file(path, &row, place).await? {
+                return Ok(search.found.finish(tree.skipped()));
+            }
+        }
+        search.flush().await?;
+        Ok(search.found.finish(tree.skipped()))
+    }
+}
+
+/// A file that waits to be searched.
+struct Waiting {
+    path: VPath,
+    /// Where it is without links.
+    place: Vec<u8>,
+    size: u64,
+}
+
+struct Search<'p, M> {
+    pool: &'p Arc<Pool<M>>,
+    grep: Grep,
+    found: GrepCollector,
+    batch: Vec<Waiting>,
+    /// How many files to read at once.
+    files: usize,
+}
+
+impl<M: Machine> Search<'_, M> {
+    /// Takes in the next file. Says whether the result is full.
+    async fn file(&mut self, path: VPath, row: &Row, place: Vec<u8>) -> Result<bool> {
+        // Nothing is in there. In `/proc`, where some files wait for something to
+        // be in them, all say so.
+        if row.size == 0 && (self.pool.may_all() || row.is_readable()) {
+            return Ok(false);
+        }
+        if row.size > SMALL_BYTES {
+            return Ok(self.flush().await? || self.large_entry(&path, &place).await?);
+        }
+        self.batch.push(Waiting {
+            path,
+            place,
+            size: row.size,
+        });
+        let bytes: u64 = self.batch.iter().map(|file| file.size).sum();
+        let names: usize = self.batch.iter().map(|file| file.place.len()).sum();
+        if self.batch.len() < self.files && bytes < BATCH_BYTES && names < BATCH_NAMES {
+            return Ok(false);
+        }
+        self.files = (self.files * 4).min(BATCH_FILES);
+        self.flush().await
+    }
+
+    /// Searches what waits. Says whether the result is full.
+    async fn flush(&mut self) -> Result<bool> {
+        let batch = std::mem::take(&mut self.batch);
+        if batch.is_empty() {
+            return Ok(false);
+        }
+        let limit = batch.len() * (SMALL_BLOCKS * 64 * 1024 + 1);
+        let mut request = Request::new("cat")
+            .arg(SMALL_BLOCKS.to_string())
+            .limit(limit);
+        for file in &batch {
+            request.push(&file.place);
+        }
+        let parts = self.pool.call(request).await?;
+        for (file, part) in batch.iter().zip(parts) {
+            let is_full = match part.split_first() {
+                Some((b'+', rest)) if rest.len() as u64 > SMALL_BYTES => {
+                    self.large_entry(&file.path, &file.place).await?
+                }
+                Some((b'+', rest)) => {
+                    let searched = tokio::task::block_in_place(|| {
+                        self.grep.worker().search_slice(&file.path, rest)
+                    });
+                    self.found.add(searched)
+                }
+                _ => self.found.add(Err(gone())),
+            };
+            if is_full {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Searches a large file that a walk met.
+    async fn large_entry(&mut self, path: &VPath, place: &[u8]) -> Result<bool> {
+        let real = std::str::from_utf8(place).ok();
+        let real = real.and_then(|place| VPath::parse(place).ok());
+        let searched = match real {
+            Some(real) => self.large(path, &real, Links::Refuse).await,
+            None => self.large(path, path, Links::Follow).await,
+        };
+        match searched {
+            Ok(is_full) => Ok(is_full),
+            Err(error) if is_about_entry(&error) => Ok(self
+                .found
+                .add(Err(Passed::Unreadable(io::Error::other(error))))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Searches a file while it is read.
+    async fn large(&mut self, path: &VPath, place: &VPath, links: Links) -> Result<bool> {
+        let mut pieces = Pieces::new(place, links, LARGE_BYTES);
+        let mut next = pieces.next(self.pool).await?;
+        let (send, pipe) = mpsc::channel(2);
+        let reader = Reader {
+            pipe,
+            piece: Bytes::new(),
+        };
+        let (grep, path) = (self.grep.clone(), path.clone());
+        let search = tokio::task::spawn_blocking(move || -> Result<FileMatches, Passed> {
+            grep.worker().search_reader(&path, reader)
+        });
+        loop {
+            let piece = match next {
+                Next::Piece(piece) => Ok(piece),
+                Next::End => break,
+                Next::Changed => Err(io::Error::new(
+                    io::ErrorKind::Interrupted,
+                    "the file changed while it was read",
+                )),
+            };
+            let is_over = piece.is_err();
+            // The search may know all it wants already.
+            if send.send(piece).await.is_err() || is_over {
+                break;
+            }
+            next = pieces.next(self.pool).await?;
+        }
+        drop(send);
+        let searched = search.await.map_err(|error| {
+            Error::internal("a search failed; please report this").with_source(error)
+        })?;
+        Ok(self.found.add(searched))
+    }
+}
+
+fn gone() -> Passed {
+    Passed::Unreadable(io::Error::from(io::ErrorKind::NotFound))
+}
+
+/// Tells what is wrong with one file, which a search passes over, from what is
+/// wrong with the machine, which ends it.
+pub(crate) fn is_about_entry(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::NotFound
+            | ErrorKind::IsADirectory
+            | ErrorKind::NotADirectory
+            | ErrorKind::IsALink
+            | ErrorKind::InvalidInput
+            | ErrorKind::InvalidPath
+            | ErrorKind::PermissionDenied
+            | ErrorKind::TooLarge
+    )
+}
+
+/// What is sent piece by piece, as one stream of bytes.
+struct Reader {
+    pipe: mpsc::Receiver<io::Result<Bytes>>,
+    piece: Bytes,
+}
+
+impl io::Read for Reader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.piece.is_empty() {
+            match self.pipe.blocking_recv() {
+                Some(piece) => self.piece = piece?,
+                None => return Ok(0),
+            }
+        }
+        let count = self.piece.len().min(buffer.len());
+        self.piece
+            .split_to(count)
+            .copy_to_slice(buffer.get_mut(..count).unwrap_or_default());
+        Ok(count)
+    }
+}

@@ -1,0 +1,323 @@
+//! The files beneath a directory in path order, with few questions to the machine.
+//!
+//! The walk asks for one directory after the other. Here whole trees are listed
+//! ahead, in bounded pieces: of what was listed, only directories that are known
+//! to be complete are used, and whatever is missing is asked for again. So what is
+//! listed ahead decides how long a search takes, never what it finds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use backend_core::limits::{IGNORE_FILE_BYTES, PATH_DEPTH};
+use backend_core::ops::{FileKind, Skipped};
+use backend_core::search::{Step, Walk, WalkOptions};
+use backend_core::{Error, Quoted, Result, VPath};
+use bytes::Bytes;
+
+use super::channel::{Request, broken};
+use super::pool::Pool;
+use super::read::LISTING_BYTES;
+use super::record::records;
+use super::search::is_about_entry;
+use crate::machine::Machine;
+
+mod listing;
+
+pub(crate) use listing::Row;
+use listing::{Avoid, Listed, Sorter, ignore_files, last_name};
+
+/// Bytes of descriptions that one question brings.
+const AHEAD_BYTES: usize = 16 * 1024 * 1024;
+
+/// Directories listed at once.
+const BATCH: usize = 64;
+
+/// Ignore files read at once.
+const IGNORE_FILES: usize = 64;
+
+/// A walk over the files beneath a directory.
+pub(crate) struct Tree<'p, M> {
+    pool: &'p Arc<Pool<M>>,
+    start: VPath,
+    /// The start without links.
+    place: Bytes,
+    walk: Walk<(), Row>,
+    avoid: Avoid,
+    /// Whether ignore files matter.
+    ignoring: bool,
+    /// Directories by their path from the start, which ends with a slash; `None`
+    /// for those that cannot be read. In the order in which they are entered.
+    listed: BTreeMap<String, Option<Listed>>,
+    /// Directories that were seen and not listed.
+    seen: BTreeSet<String>,
+    /// Ignore files by their path.
+    ignore_files: BTreeMap<String, Option<Bytes>>,
+    above: bool,
+    batch: usize,
+}
+
+impl<'p, M: Machine> Tree<'p, M> {
+    pub(crate) fn new(
+        pool: &'p Arc<Pool<M>>,
+        start: VPath,
+        place: Bytes,
+        options: WalkOptions,
+    ) -> Self {
+        // Hidden directories are listed when they are entered, not before.
+        let avoid = match options.hidden {
+            true => Avoid::Git,
+            false => Avoid::Hidden,
+        };
+        let ignoring = !options.ignored;
+        Self {
+            pool,
+            ignoring,
+            walk: Walk::new(start.clone(), options),
+            start,
+            place,
+            avoid,
+            listed: BTreeMap::new(),
+            seen: BTreeSet::new(),
+            ignore_files: BTreeMap::new(),
+            above: false,
+            batch: 0,
+        }
+    }
+
+    pub(crate) fn skipped(&self) -> Skipped {
+        self.walk.skipped()
+    }
+
+    /// Where a path beneath the start is without links.
+    pub(crate) fn place(&self, path: &VPath) -> Vec<u8> {
+        let inside = path.strip_prefix(&self.start).unwrap_or_default();
+        self.place_of(inside)
+    }
+
+    fn place_of(&self, inside: &str) -> Vec<u8> {
+        let mut place = self
+            .place
+            .strip_suffix(b"/")
+            .unwrap_or(&self.place)
+            .to_vec();
+        if !inside.is_empty() {
+            place.push(b'/');
+            place.extend_from_slice(inside.as_bytes());
+        }
+        if place.is_empty() {
+            place.push(b'/');
+        }
+        place
+    }
+
+    /// The next file and what is known of it.
+    pub(crate) async fn next_file(&mut self) -> Result<Option<(VPath, Row)>> {
+        loop {
+            match self.walk.step() {
+                Step::Done => return Ok(None),
+                Step::File { path, payload, .. } => return Ok(Some((path, payload))),
+                Step::Enter { path, .. } => {
+                    let inside = path.strip_prefix(&self.start).unwrap_or_default();
+                    let key = key(inside);
+                    self.enter(key).await?;
+                }
+                Step::IgnoreFile {
+                    path, directory, ..
+                } => {
+                    let (path, is_above) = (path.clone(), directory.is_none());
+                    if is_above && !self.above {
+                        self.above = true;
+                        self.read_above().await?;
+                    }
+                    let rules = self.ignore_file(&path).await?;
+                    self.walk.ignore_file(rules.as_deref());
+                }
+            }
+        }
+    }
+
+    async fn enter(&mut self, key: String) -> Result<()> {
+        // What comes before was passed over.
+        self.listed = self.listed.split_off(&key);
+        self.seen = self.seen.split_off(&key);
+        if !self.listed.contains_key(&key) {
+            self.list(&key).await?;
+        }
+        match self.listed.remove(&key) {
+            Some(Some(listed)) => {
+                let directories = listed.children.iter();
+                let directories = directories
+                    .filter(|child| child.kind == FileKind::Directory)
+                    .map(|child| format!("{key}{}/", child.name))
+                    .filter(|key| !self.listed.contains_key(key));
+                self.seen.extend(directories.collect::<Vec<_>>());
+                self.walk.skip_names(listed.not_utf8);
+                self.walk.entered((), listed.children);
+            }
+            Some(None) => self.walk.unreadable(),
+            None if key.is_empty() => return Err(Error::not_found()),
+            None => self.walk.unreadable(),
+        }
+        Ok(())
+    }
+
+    /// Lists a directory, and others that come soon.
+    async fn list(&mut self, wanted: &str) -> Result<()> {
+        let mut keys = vec![wanted.to_owned()];
+        // The start tells which directories matter; some are ignored.
+        let is_first = self.batch == 0;
+        if !is_first {
+            let others = self.seen.iter();
+            let others =
+                others.filter(|key| *key != wanted && !self.avoid.is_avoided(last_name(key)));
+            keys.extend(others.take(self.batch - 1).cloned());
+        }
+        let is_cut = match is_first {
+            true => self.fetch(&keys, 1, LISTING_BYTES).await?,
+            false => self.fetch(&keys, PATH_DEPTH, AHEAD_BYTES).await?,
+        };
+        self.batch = match is_cut {
+            true => 1,
+            false => (self.batch * 2).clamp(1, BATCH),
+        };
+        if !self.listed.contains_key(wanted) {
+            keys.truncate(1);
+            if self.fetch(&keys, 1, LISTING_BYTES).await? {
+                return Err(Error::too_large(format!(
+                    "{} holds too many entries to be searched; search what is in it",
+                    Quoted::new(wanted)
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for trees. Says whether they were too large.
+    async fn fetch(&mut self, keys: &[String], depth: usize, most: usize) -> Result<bool> {
+        let mut request = Request::new("tree")
+            .arg(self.place_of(""))
+            .arg(depth.to_string())
+            .arg(most.to_string())
+            .arg(self.avoid.pattern())
+            .limit(most + 1024);
+        for key in keys {
+            let inside = key.strip_suffix('/').unwrap_or_default();
+            request.push(format!("./{inside}").as_bytes());
+        }
+        let parts = match self.pool.call(request).await {
+            Ok(parts) => parts,
+            // The start is gone or closed, and so is what is in it.
+            Err(error) if is_about_entry(&error) => {
+                let unreadable = keys.iter().map(|key| (key.clone(), None));
+                self.listed.extend(unreadable);
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        };
+        let [readable, rows] = parts.as_slice() else {
+            return Err(broken("it lists nothing"));
+        };
+        let mut starts = Vec::new();
+        for (key, readable) in keys.iter().zip(readable.iter()) {
+            self.seen.remove(key);
+            match readable {
+                b'r' => starts.push(key.as_str()),
+                _ => drop(self.listed.insert(key.clone(), None)),
+            }
+        }
+        let is_cut = rows.len() >= most;
+        let rows = records(rows, is_cut)?;
+        let sorter = Sorter {
+            avoid: self.avoid,
+            may_all: self.pool.may_all(),
+            is_deep: depth > 1,
+            is_cut,
+        };
+        let listed = sorter.sort(&starts, &rows);
+        if self.ignoring {
+            self.read_ignore_files(ignore_files(&listed)).await?;
+        }
+        let listed = listed.into_iter().map(|(key, listed)| (key, Some(listed)));
+        self.listed.extend(listed);
+        Ok(is_cut)
+    }
+
+    /// Reads the ignore files above the start, all at once.
+    async fn read_above(&mut self) -> Result<()> {
+        let mut paths = Vec::new();
+        for above in self.start.ancestors() {
+            for name in [".gitignore", ".ignore"] {
+                if let Ok(path) = above.child(name) {
+                    paths.push(path);
+                }
+            }
+        }
+        for some in paths.chunks(IGNORE_FILES) {
+            let places = some.iter().map(|path| path.as_str().as_bytes().to_vec());
+            let texts = self.read_small(places.collect()).await?;
+            let paths = some.iter().map(VPath::to_string);
+            self.ignore_files.extend(paths.zip(texts));
+        }
+        Ok(())
+    }
+
+    /// Reads ignore files beneath the start ahead.
+    async fn read_ignore_files(&mut self, files: Vec<String>) -> Result<()> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        // Those of directories that were passed over are of no use.
+        if self.ignore_files.len() > IGNORE_FILES {
+            self.ignore_files.clear();
+        }
+        let places = files.iter().map(|file| self.place_of(file)).collect();
+        let texts = self.read_small(places).await?;
+        for (file, text) in files.iter().zip(texts) {
+            if let Ok(path) = self.start.join(&format!("./{file}")) {
+                self.ignore_files.insert(path.to_string(), text);
+            }
+        }
+        Ok(())
+    }
+
+    /// What an ignore file holds; `None` if it cannot be read.
+    async fn ignore_file(&mut self, path: &VPath) -> Result<Option<Bytes>> {
+        if let Some(known) = self.ignore_files.remove(path.as_str()) {
+            return Ok(known);
+        }
+        let place = match path.strip_prefix(&self.start) {
+            Some(_) => self.place(path),
+            None => path.as_str().as_bytes().to_vec(),
+        };
+        Ok(self.read_small(vec![place]).await?.pop().flatten())
+    }
+
+    async fn read_small(&self, places: Vec<Vec<u8>>) -> Result<Vec<Option<Bytes>>> {
+        const BLOCK: usize = 64 * 1024;
+        // One block more than what is honoured, so that its end shows.
+        let blocks = IGNORE_FILE_BYTES / BLOCK + 1;
+        let mut request = Request::new("cat")
+            .arg(blocks.to_string())
+            .limit(places.len() * (blocks * BLOCK + 1) + 1);
+        for place in &places {
+            request.push(place);
+        }
+        let parts = match self.pool.call(request).await {
+            Ok(parts) => parts,
+            Err(error) if is_about_entry(&error) => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let text = |part: Bytes| (part.first() == Some(&b'+')).then(|| part.slice(1..));
+        let mut texts: Vec<_> = parts.into_iter().map(text).collect();
+        texts.resize(places.len(), None);
+        Ok(texts)
+    }
+}
+
+/// The key of a directory by its path from the start.
+fn key(inside: &str) -> String {
+    match inside {
+        "" => String::new(),
+        inside => format!("{inside}/"),
+    }
+}

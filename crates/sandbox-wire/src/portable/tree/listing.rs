@@ -1,0 +1,248 @@
+//! Descriptions of a tree, sorted into its directories.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use backend_core::VPath;
+use backend_core::ops::{Entry, FileKind};
+use backend_core::search::Child;
+
+use super::IGNORE_FILES;
+use crate::portable::record::Record;
+
+/// What is known of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub(crate) size: u64,
+    modified: Option<SystemTime>,
+    mode: u32,
+}
+
+impl Row {
+    /// Whether everybody may read it.
+    pub(crate) fn is_readable(self) -> bool {
+        self.mode & 0o444 == 0o444
+    }
+
+    pub(crate) fn entry(self, path: VPath) -> Entry {
+        Entry::file(path, self.size)
+            .with_modified(self.modified)
+            .with_mode(Some(self.mode))
+    }
+}
+
+/// A directory whose entries are all known.
+#[derive(Debug, Default)]
+pub(super) struct Listed {
+    pub(super) children: Vec<Child<Row>>,
+    pub(super) not_utf8: u64,
+}
+
+/// Directories that the machine enters only when it is asked for them: searches
+/// seldom do.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Avoid {
+    Git,
+    Hidden,
+}
+
+impl Avoid {
+    /// As `find` is told. It avoids `node_modules` by itself.
+    pub(super) fn pattern(self) -> &'static str {
+        match self {
+            Self::Git => ".git",
+            Self::Hidden => ".?*",
+        }
+    }
+
+    pub(super) fn is_avoided(self, name: &str) -> bool {
+        let avoided = match self {
+            Self::Git => name == ".git",
+            Self::Hidden => name.starts_with('.'),
+        };
+        avoided || name == "node_modules"
+    }
+}
+
+/// Sorts what the machine says of trees.
+#[derive(Debug)]
+pub(super) struct Sorter {
+    pub(super) avoid: Avoid,
+    /// Whether every directory can be read.
+    pub(super) may_all: bool,
+    /// Whether more than one level was asked for.
+    pub(super) is_deep: bool,
+    /// Whether the answer breaks off.
+    pub(super) is_cut: bool,
+}
+
+impl Sorter {
+    /// The directories whose entries are all among `rows`, which come in the order
+    /// of a walk through one of `starts` after the other. All keys end with a
+    /// slash, except the empty one.
+    pub(super) fn sort(&self, starts: &[&str], rows: &[Record<'_>]) -> BTreeMap<String, Listed> {
+        let listed = starts
+            .iter()
+            .map(|key| ((*key).to_owned(), Listed::default()));
+        let mut found: BTreeMap<_, _> = listed.collect();
+        let mut last = String::new();
+        for row in rows {
+            let slash = row.name.iter().rposition(|byte| *byte == b'/');
+            let (above, name) = row.name.split_at(slash.map_or(0, |slash| slash + 1));
+            let Ok(above) = std::str::from_utf8(above) else {
+                continue;
+            };
+            // A directory that was not entered, or one that nobody spoke of.
+            let Some(listed) = found.get_mut(above) else {
+                continue;
+            };
+            let Ok(name) = std::str::from_utf8(name) else {
+                listed.not_utf8 += 1;
+                last = above.to_owned();
+                continue;
+            };
+            let payload = Row {
+                size: row.size,
+                modified: row.modified,
+                mode: row.mode,
+            };
+            listed.children.push(Child::new(name, row.kind, payload));
+            last = format!("{above}{name}/");
+            // One that looks empty may only be closed.
+            let is_open = self.may_all || row.mode & 0o555 == 0o555;
+            let is_directory = row.kind == FileKind::Directory;
+            if is_directory && self.is_deep && is_open && !self.avoid.is_avoided(name) {
+                found.insert(last.clone(), Listed::default());
+            }
+        }
+        if self.is_cut {
+            // It broke off somewhere in these, and came to no later start.
+            let at = starts.iter().position(|start| last.starts_with(start));
+            let later = match rows.is_empty() {
+                true => 0,
+                false => at.map_or(0, |at| at + 1),
+            };
+            for start in starts.get(later..).unwrap_or_default() {
+                found.remove(*start);
+            }
+            found.retain(|key, _| !last.starts_with(key.as_str()));
+        }
+        found
+    }
+}
+
+/// The ignore files in some directories.
+pub(super) fn ignore_files(listed: &BTreeMap<String, Listed>) -> Vec<String> {
+    let children = listed.iter().flat_map(|(key, listed)| {
+        let children = listed.children.iter();
+        children.map(move |child| (key, child))
+    });
+    children
+        .filter(|(_, child)| child.kind == FileKind::File)
+        .filter(|(_, child)| matches!(child.name.as_str(), ".gitignore" | ".ignore"))
+        .map(|(key, child)| format!("{key}{}", child.name))
+        .take(IGNORE_FILES)
+        .collect()
+}
+
+/// The last name of a directory with this key.
+pub(super) fn last_name(key: &str) -> &str {
+    let path = key.strip_suffix('/').unwrap_or(key);
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::portable::record::records;
+
+    /// A walk through two directories, as the machine tells it.
+    const NAMES: &[(&str, bool)] = &[
+        ("a/one", false),
+        ("a/d", true),
+        ("a/d/x", false),
+        ("a/d/e", true),
+        ("a/d/y", false),
+        ("a/.h", true),
+        ("a/node_modules", true),
+        ("a/two", false),
+        ("b/.gitignore", false),
+        ("b/c", true),
+        ("b/c/z", false),
+    ];
+
+    fn answer() -> String {
+        let row = |(name, is_directory): &(&str, bool)| {
+            let mode = if *is_directory { "41ed" } else { "81a4" };
+            format!("//{mode} 1 2 2020-01-01 00:00:00.000000000 +0000 ./{name}\n")
+        };
+        NAMES.iter().map(row).collect()
+    }
+
+    fn sort(answer: &str, is_cut: bool) -> Vec<(String, Vec<String>)> {
+        let sorter = Sorter {
+            avoid: Avoid::Hidden,
+            may_all: true,
+            is_deep: true,
+            is_cut,
+        };
+        let rows = records(answer.as_bytes(), is_cut).unwrap();
+        let found = sorter.sort(&["a/", "b/", "empty/"], &rows);
+        let names = |listed: Listed| listed.children.into_iter().map(|child| child.name);
+        let found = found.into_iter();
+        found
+            .map(|(key, listed)| (key, names(listed).collect()))
+            .collect()
+    }
+
+    #[test]
+    fn every_directory_has_its_entries() {
+        let all = sort(&answer(), false);
+        let keys: Vec<_> = all.iter().map(|(key, _)| key.as_str()).collect();
+        assert_eq!(keys, ["a/", "a/d/", "a/d/e/", "b/", "b/c/", "empty/"]);
+        assert_eq!(all[0].1, ["one", "d", ".h", "node_modules", "two"]);
+        assert!(all[2].1.is_empty() && all[5].1.is_empty());
+    }
+
+    #[test]
+    fn a_cut_leaves_only_what_is_complete() {
+        let (answer, all) = (answer(), sort(&answer(), false));
+        for cut in 0..answer.len() {
+            for (key, names) in sort(&answer[..cut], true) {
+                let whole = all.iter().find(|(other, _)| *other == key);
+                assert_eq!(
+                    Some(&names),
+                    whole.map(|(_, names)| names),
+                    "{key} at {cut}"
+                );
+                assert_ne!(key, "empty/", "nobody came there");
+            }
+        }
+        // One record into the second start, the first is complete.
+        let cut = answer.find("./b/c/z").unwrap();
+        let keys: Vec<_> = sort(&answer[..cut], true)
+            .into_iter()
+            .map(|(key, _)| key)
+            .collect();
+        assert_eq!(keys, ["a/", "a/d/", "a/d/e/"]);
+    }
+
+    #[test]
+    fn closed_directories_are_asked_for() {
+        let answer = answer().replace("41ed", "41c0");
+        let sorter = Sorter {
+            avoid: Avoid::Git,
+            may_all: false,
+            is_deep: true,
+            is_cut: false,
+        };
+        let rows = records(answer.as_bytes(), false).unwrap();
+        let found = sorter.sort(&["a/", "b/"], &rows);
+        assert_eq!(found.len(), 2);
+        assert_eq!(ignore_files(&found), ["b/.gitignore"]);
+        assert_eq!(
+            (last_name("a/d/"), last_name("a/"), last_name("")),
+            ("d", "a", "")
+        );
+    }
+}

@@ -1,0 +1,117 @@
+# Looking and reading.
+
+# Describes what stands at a path.
+op_stat() {
+	go "$1" f "$2" || return
+	[ $K != n ] || { no notfound; return; }
+	above || return
+	if [ -L "$1" ]; then printf l; else printf -; fi
+	run_stat "./$B"
+}
+
+run_stat() {
+	stat -c "$look" "$@" 2>/dev/null || no notfound
+}
+
+# Where a path leads: what stands there, and the path.
+op_resolve() {
+	go "$1" f "$2" || return
+	printf %s "$K$D/$M$B"
+}
+
+# Lists a directory.
+op_ls() {
+	go "$1" f "$2" || return
+	case $K in
+	n) no notfound ;;
+	d)
+		into "$D/$B" || return
+		[ -r . ] || { no denied; return; }
+		printf 'd%s' "${PWD%/}"
+		find . ! -name . -prune -exec stat -c "$look" {} + 2>/dev/null
+		:
+		;;
+	*)
+		above || return
+		if [ -L "$1" ]; then printf l; else printf -; fi
+		run_stat "./$B"
+		;;
+	esac
+}
+
+# What the links in a directory lead to.
+op_targets() {
+	into "$1" || return
+	find . ! -name . -prune -type l -exec stat -L -c "$look" {} + 2>/dev/null
+	:
+}
+
+# Describes everything beneath directories in $1, up to $2 levels down and in at
+# most $3 bytes. $4 is what not to enter. First says of each whether it can be read.
+op_tree() {
+	depth=$2 most=$3 avoid=$4
+	into "$1" || return
+	shift 4
+	for one; do
+		shift
+		if [ -d "$one" ] && [ ! -L "$one" ] && [ -r "$one" ] && [ -x "$one" ]; then
+			printf r
+			set -- "$@" "$one"
+		else
+			printf u
+		fi
+	done
+	part
+	[ $# != 0 ] || return 0
+	find "$@" -mindepth 1 -maxdepth "$depth" -exec stat -c "$look" {} + \
+		-type d \( -name "$avoid" -o -name node_modules \) -prune \
+		2>/dev/null | head -c "$most"
+}
+
+# Ends a part of an answer.
+part() {
+	printf '\036%s part\n' "$N"
+}
+
+# The file that is at a path, for reading.
+file() {
+	go "$1" f "$2" || return
+	case $K in
+	n) no notfound ;;
+	d) no isdir ;;
+	o) no special ;;
+	*) above ;;
+	esac
+}
+
+# Reads a file from byte $3 up to byte $4, or to its end if that is -1, in whole
+# blocks of 64 KiB, after a line that says how long it is, which one it is, and
+# when it was changed. More than $5 bytes are not read.
+op_read() {
+	file "$1" "$2" || return
+	{
+		i=$(stat -L -c '%s %d:%i %y %z' /proc/self/fd/0 || stat -L -c '%s %d:%i %y %z' "./$B")
+		printf '%s\n' "$i"
+		i=${i%% *} e=$4
+		[ "$e" -ge 0 ] && [ "$e" -lt "$i" ] || e=$i
+		if [ "$e" -gt "$3" ] && [ $((e - $3)) -le "$5" ]; then
+			dd bs=65536 skip=$(($3 / 65536)) count=$(((e + 65535) / 65536 - $3 / 65536))
+		fi
+	} 2>/dev/null <"./$B" || { [ -r "./$B" ] && no unsteady || no denied; }
+}
+
+# Reads the beginnings of files, which must not be links: at most $1 blocks of
+# 64 KiB of each.
+op_cat() {
+	most=$1
+	shift
+	for one; do
+		if [ -f "$one" ] && [ ! -L "$one" ] && [ -r "$one" ]; then
+			printf +
+			dd bs=65536 count="$most" 2>/dev/null <"$one"
+		else
+			printf -
+		fi
+		part
+	done
+}

@@ -1,0 +1,423 @@
+//! Changing files: `write`, `edit`, `create_dir`, `delete`, `rename`, `copy`.
+//!
+//! Whatever is begun here is brought to an end on the engine, also if its caller
+//! leaves: a change has happened wholly or not at all, and nothing is left.
+
+use std::sync::Arc;
+
+use backend_core::derived::{edit_bytes, refuse_into_itself, refuse_working_dir};
+use backend_core::limits::{EDIT_ATTEMPTS, EDIT_BYTES, PATH_BYTES, PATH_DEPTH};
+use backend_core::ops::{
+    Content, ContentHash, ContentHasher, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions,
+    EditOutcome, Links, ReadOptions, RenameOptions, WriteMode, WriteOptions, WriteOutcome,
+};
+use backend_core::{Edit, Error, ErrorKind, Result, VPath};
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt as _;
+use futures::stream::{self, BoxStream};
+use tokio_util::sync::CancellationToken;
+
+use super::channel::{Request, broken};
+use super::pool::Pool;
+use super::read::flag;
+use super::secret::secret;
+use crate::machine::Machine;
+
+/// Bytes that go into the machine with one request.
+const PIECE_BYTES: usize = 256 * 1024;
+
+/// What changes files. Only one changes them at a time, so that what a write
+/// demands of the old file still holds when it is replaced.
+#[derive(Debug)]
+pub(crate) struct Writer<M> {
+    pub(crate) pool: Arc<Pool<M>>,
+    turn: tokio::sync::Mutex<()>,
+}
+
+/// A file without its final name yet.
+struct Begun {
+    directory: Bytes,
+    name: String,
+}
+
+/// How a script is told when to go ahead, and the hash that it must find.
+fn mode(options: &WriteOptions) -> (&'static str, String) {
+    match options.mode {
+        WriteMode::Overwrite => ("o", String::new()),
+        WriteMode::CreateNew => ("c", String::new()),
+        WriteMode::IfUnchanged(hash) => ("u", hash.to_string()),
+    }
+}
+
+fn durable(options: &WriteOptions) -> &'static str {
+    match options.durable {
+        true => "d",
+        false => "",
+    }
+}
+
+fn cancelled() -> Error {
+    Error::new(ErrorKind::Cancelled, "nobody waited for it")
+}
+
+impl<M: Machine> Writer<M> {
+    pub(crate) fn new(pool: Arc<Pool<M>>) -> Self {
+        Self {
+            pool,
+            turn: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Writes a file. Until its content is complete, `gone` says that nobody
+    /// wants it any more.
+    pub(crate) async fn write(
+        &self,
+        path: &VPath,
+        content: Content,
+        options: WriteOptions,
+        gone: CancellationToken,
+    ) -> Result<WriteOutcome> {
+        match content {
+            Content::Bytes(bytes) if bytes.len() <= PIECE_BYTES => {
+                let turn = self.turn.lock().await;
+                if gone.is_cancelled() {
+                    return Err(cancelled());
+                }
+                let written = self.write_small(path, bytes, options).await;
+                drop(turn);
+                written
+            }
+            Content::Bytes(bytes) => {
+                let pieces = stream::iter([Ok(bytes)]).boxed();
+                self.write_large(path, pieces, options, gone).await
+            }
+            Content::Stream(pieces) => self.write_large(path, pieces, options, gone).await,
+        }
+    }
+
+    /// Writes what fits into a request.
+    async fn write_small(
+        &self,
+        path: &VPath,
+        bytes: Bytes,
+        options: WriteOptions,
+    ) -> Result<WriteOutcome> {
+        let (mode, expected) = mode(&options);
+        let request = Request::new("write")
+            .slow()
+            .arg(path.as_str())
+            .arg(flag(options.links))
+            .arg(mode)
+            .arg(expected)
+            .arg(bytes.len().to_string())
+            .arg(durable(&options))
+            .arg(secret())
+            .body(bytes.clone());
+        let created = is_new(&self.pool.ask(request).await?)?;
+        Ok(WriteOutcome::of(created, &bytes))
+    }
+
+    /// Writes piece by piece to a file that gets its name in the end.
+    async fn write_large(
+        &self,
+        path: &VPath,
+        mut pieces: BoxStream<'static, Result<Bytes>>,
+        options: WriteOptions,
+        gone: CancellationToken,
+    ) -> Result<WriteOutcome> {
+        let begun = self.begin(path, options).await?;
+        let placed = match self.fill(&begun, &mut pieces, &gone).await {
+            Ok(filled) => {
+                let turn = self.turn.lock().await;
+                let placed = self.commit(path, options, &begun, filled).await;
+                drop(turn);
+                placed
+            }
+            Err(error) => Err(error),
+        };
+        self.settle(begun, placed).await
+    }
+
+    /// Makes the file that a path's content is written to.
+    async fn begin(&self, path: &VPath, options: WriteOptions) -> Result<Begun> {
+        let name = secret();
+        let request = Request::new("begin")
+            .arg(path.as_str())
+            .arg(flag(options.links))
+            .arg(mode(&options).0)
+            .arg(&name);
+        let directory = self.pool.ask(request).await?;
+        Ok(Begun { directory, name })
+    }
+
+    /// Gives the file its name, if what stands there is what is expected.
+    async fn commit(
+        &self,
+        path: &VPath,
+        options: WriteOptions,
+        begun: &Begun,
+        (size, hash): (u64, ContentHash),
+    ) -> Result<WriteOutcome> {
+        let (mode, expected) = mode(&options);
+        let request = Request::new("commit")
+            .slow()
+            .arg(path.as_str())
+            .arg(flag(options.links))
+            .arg(mode)
+            .arg(expected)
+            .arg(&begun.directory)
+            .arg(&begun.name)
+            .arg(durable(&options));
+        let created = is_new(&self.pool.ask(request).await?)?;
+        Ok(WriteOutcome::new(created, size, hash))
+    }
+
+    /// Removes the file if it did not get its name.
+    async fn settle(&self, begun: Begun, placed: Result<WriteOutcome>) -> Result<WriteOutcome> {
+        if placed.is_err() {
+            let request = Request::new("discard")
+                .arg(&begun.directory)
+                .arg(&begun.name);
+            // What is left is removed by whoever lists the directory later.
+            let _ = self.pool.ask(request).await;
+        }
+        placed
+    }
+
+    /// Brings everything into the temporary file.
+    async fn fill(
+        &self,
+        begun: &Begun,
+        pieces: &mut BoxStream<'static, Result<Bytes>>,
+        gone: &CancellationToken,
+    ) -> Result<(u64, ContentHash)> {
+        let mut hasher = ContentHasher::new();
+        let (mut size, mut waiting) = (0, BytesMut::new());
+        loop {
+            let next = tokio::select! {
+                biased;
+                () = gone.cancelled() => return Err(cancelled()),
+                next = pieces.next() => next,
+            };
+            let Some(mut piece) = next.transpose()? else {
+                self.append(begun, &mut size, waiting.freeze()).await?;
+                return Ok((size, hasher.finish()));
+            };
+            hasher.update(&piece);
+            while waiting.len() + piece.len() >= PIECE_BYTES {
+                if gone.is_cancelled() {
+                    return Err(cancelled());
+                }
+                let part = piece.split_to(PIECE_BYTES - waiting.len());
+                let part = match waiting.is_empty() {
+                    true => part,
+                    false => {
+                        waiting.extend_from_slice(&part);
+                        waiting.split().freeze()
+                    }
+                };
+                self.append(begun, &mut size, part).await?;
+            }
+            waiting.extend_from_slice(&piece);
+        }
+    }
+
+    /// Adds a piece to a file of `size` bytes.
+    async fn append(&self, begun: &Begun, size: &mut u64, piece: Bytes) -> Result<()> {
+        if piece.is_empty() {
+            return Ok(());
+        }
+        let length = piece.len() as u64;
+        let request = Request::new("append")
+            .arg(&begun.directory)
+            .arg(&begun.name)
+            .arg(size.to_string())
+            .arg(length.to_string())
+            .body(piece);
+        self.pool.ask(request).await?;
+        *size += length;
+        Ok(())
+    }
+
+    pub(crate) async fn edit(
+        &self,
+        path: &VPath,
+        edits: &[Edit],
+        options: EditOptions,
+        gone: CancellationToken,
+    ) -> Result<EditOutcome> {
+        let turn = self.turn.lock().await;
+        let mut attempts = EDIT_ATTEMPTS;
+        let edited = loop {
+            if gone.is_cancelled() {
+                break Err(cancelled());
+            }
+            match self.edit_once(path, edits, options).await {
+                Err(error) if error.kind() == ErrorKind::Conflict && attempts > 1 => attempts -= 1,
+                edited => break edited,
+            }
+            if options.expected.is_some() {
+                attempts = 1;
+            }
+        };
+        drop(turn);
+        edited
+    }
+
+    async fn edit_once(
+        &self,
+        path: &VPath,
+        edits: &[Edit],
+        options: EditOptions,
+    ) -> Result<EditOutcome> {
+        let read = ReadOptions::default()
+            .links(options.links)
+            .max_bytes(EDIT_BYTES);
+        let before = self.pool.read(path, read).await.map_err(|error| {
+            match error.kind() == ErrorKind::TooLarge {
+                true => Error::too_large(format!(
+                    "the file has more than the {EDIT_BYTES} bytes that edit rewrites; write it anew"
+                )),
+                false => error,
+            }
+        })?;
+        let (after, outcome) = edit_bytes(&before.data, edits, &options)?;
+        let unchanged = WriteMode::IfUnchanged(ContentHash::of(&before.data));
+        let write = WriteOptions::default().links(options.links).mode(unchanged);
+        self.replace(path, after, write).await?;
+        Ok(outcome)
+    }
+
+    /// Writes bytes while it is our turn.
+    async fn replace(&self, path: &VPath, bytes: Bytes, options: WriteOptions) -> Result<()> {
+        if bytes.len() <= PIECE_BYTES {
+            return self.write_small(path, bytes, options).await.map(drop);
+        }
+        let begun = self.begin(path, options).await?;
+        let mut pieces = stream::iter([Ok(bytes)]).boxed();
+        let filled = self
+            .fill(&begun, &mut pieces, &CancellationToken::new())
+            .await;
+        let placed = match filled {
+            Ok(filled) => self.commit(path, options, &begun, filled).await,
+            Err(error) => Err(error),
+        };
+        self.settle(begun, placed).await.map(drop)
+    }
+
+    pub(crate) async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
+        let request = Request::new("mkdir")
+            .arg(path.as_str())
+            .arg(flag(options.links));
+        let made = self.pool.ask(request).await;
+        made.map(drop)
+            .map_err(|error| match error.kind() == ErrorKind::AlreadyExists {
+                true => Error::new(
+                    ErrorKind::AlreadyExists,
+                    "something else stands there; choose another path or delete it",
+                ),
+                false => error,
+            })
+    }
+
+    pub(crate) async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
+        let home = self.pool.machine.working_dir();
+        refuse_working_dir(path, &home)?;
+        let request = Request::new("delete")
+            .slow()
+            .arg(path.as_str())
+            .arg(flag(options.links))
+            .arg(if options.recursive { "r" } else { "" })
+            .arg(home.as_str());
+        let deleted = self.pool.ask(request).await;
+        deleted
+            .map(drop)
+            .map_err(directory("it is a directory; ask for a recursive delete"))
+    }
+
+    pub(crate) async fn rename(
+        &self,
+        from: &VPath,
+        to: &VPath,
+        options: RenameOptions,
+    ) -> Result<()> {
+        let home = self.pool.machine.working_dir();
+        refuse_into_itself(from, to)?;
+        refuse_working_dir(from, &home)?;
+        let (depth, length) = room(from, to);
+        let request = ends("rename", from, to, options.links, options.overwrite)
+            .arg(home.as_str())
+            .arg(depth)
+            .arg(length);
+        let turn = self.turn.lock().await;
+        let moved = self.pool.ask(request).await;
+        drop(turn);
+        moved.map(drop)
+    }
+
+    pub(crate) async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
+        refuse_into_itself(from, to)?;
+        let (depth, length) = room(from, to);
+        let request = ends("copy", from, to, options.links, options.overwrite)
+            .arg(if options.recursive { "r" } else { "" })
+            .arg(secret())
+            .arg(depth)
+            .arg(length);
+        // What replaces nothing needs no turn, and a tree may take long.
+        let turn = match options.overwrite {
+            true => Some(self.turn.lock().await),
+            false => None,
+        };
+        let copied = self.pool.ask(request).await;
+        drop(turn);
+        copied
+            .map(drop)
+            .map_err(directory("it is a directory; ask for a recursive copy"))
+    }
+}
+
+fn ends(
+    operation: &'static str,
+    from: &VPath,
+    to: &VPath,
+    links: Links,
+    overwrite: bool,
+) -> Request {
+    Request::new(operation)
+        .slow()
+        .arg(from.as_str())
+        .arg(to.as_str())
+        .arg(flag(links))
+        .arg(if overwrite { "o" } else { "" })
+}
+
+/// The level beneath `to` that is too deep, and the length that is too long for
+/// what stands inside `from`; empty if all that has a path keeps one.
+fn room(from: &VPath, to: &VPath) -> (String, String) {
+    let depth = |path: &VPath| path.components().count();
+    let (from_bytes, to_bytes) = (from.as_str().len(), to.as_str().len());
+    if to_bytes <= from_bytes && depth(to) <= depth(from) {
+        return (String::new(), String::new());
+    }
+    let levels = (PATH_DEPTH + 1).saturating_sub(depth(to)).max(1);
+    // What is inside is written as `./` and its path: one byte more than it adds.
+    let bytes = (PATH_BYTES + 2).saturating_sub(to_bytes).max(3);
+    (levels.to_string(), bytes.to_string())
+}
+
+/// Says what to do about a directory.
+fn directory(message: &'static str) -> impl FnOnce(Error) -> Error {
+    move |error| match error.kind() == ErrorKind::IsADirectory {
+        true => Error::new(ErrorKind::IsADirectory, message),
+        false => error,
+    }
+}
+
+/// Whether a script says that a file is new.
+fn is_new(answer: &[u8]) -> Result<bool> {
+    match answer {
+        b"1" => Ok(true),
+        b"0" => Ok(false),
+        _ => Err(broken("it does not say what it wrote")),
+    }
+}

@@ -1,0 +1,156 @@
+//! The server's half: any backend, served over a byte stream.
+
+mod call;
+mod files;
+mod search;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use backend_core::{Backend, Error, Result};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use yamux::{Connection, Mode};
+
+use crate::hello::{Facts, greet_host};
+use crate::message::{Fault, LONGEST_TICK, SHORTEST_TICK};
+use crate::socket::Socket;
+
+/// Streams that the multiplexer keeps. A client that cancels many calls may be
+/// ahead of the tasks that notice it.
+const STREAMS: usize = 8 * 1024;
+
+/// In how many steps silence is counted.
+const STEPS: u32 = 10;
+
+/// How a backend is served.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ServeOptions {
+    /// How long the client may be silent, heartbeats included, before it is taken
+    /// for gone. Only time in which this process runs counts: one that was paused
+    /// does not end when it goes on. At least four of the client's heartbeats.
+    pub patience: Duration,
+    /// Calls that may be under way at once; more are `Unavailable`.
+    pub calls: usize,
+}
+
+impl Default for ServeOptions {
+    fn default() -> Self {
+        Self {
+            patience: Duration::from_secs(60),
+            calls: 1024,
+        }
+    }
+}
+
+impl ServeOptions {
+    /// Sets how long the client may be silent.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Sets how many calls may be under way at once.
+    #[must_use]
+    pub fn calls(mut self, calls: usize) -> Self {
+        self.calls = calls;
+        self
+    }
+}
+
+/// Serves `backend` until the stream ends or the client says goodbye.
+///
+/// Calls that are still running then are dropped, which cancels them. Ending
+/// what the backend itself keeps, shells for instance, is up to the caller.
+///
+/// # Errors
+///
+/// `Unavailable` if the other side breaks the protocol or goes silent.
+pub async fn serve<R, W>(
+    reader: R,
+    writer: W,
+    backend: Arc<dyn Backend>,
+    options: ServeOptions,
+) -> Result<()>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let mut socket = Socket::new(reader, writer);
+    let received = socket.received();
+    let greeted = timeout(options.patience, greet_host(&mut socket, &facts(&*backend))).await;
+    let hello = greeted.map_err(|_| Error::unavailable("the host said nothing"))??;
+    let patience = options.patience.max(hello.heartbeat.saturating_mul(4));
+
+    let mut config = yamux::Config::default();
+    config
+        .set_max_connection_receive_window(None)
+        .set_max_num_streams(STREAMS)
+        .set_split_send_size(32 * 1024);
+    let mut connection = Connection::new(socket, config, Mode::Server);
+    let mut calls = JoinSet::new();
+    let mut ticks = interval((patience / STEPS).clamp(SHORTEST_TICK, LONGEST_TICK));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut seen, mut silent) = (0, 0);
+    let ended = loop {
+        tokio::select! {
+            inbound = std::future::poll_fn(|cx| connection.poll_next_inbound(cx)) => match inbound {
+                Some(Ok(stream)) => {
+                    let room = calls.len() < options.calls.saturating_add(1);
+                    calls.spawn(call::answer(Arc::clone(&backend), stream, room));
+                }
+                Some(Err(error)) => break Err(lost("the stream to the host broke", error)),
+                None => break Ok(()),
+            },
+            Some(answered) = calls.join_next() => match answered {
+                Ok(Err(Fault::Broken(what))) => {
+                    let text = format!("the host broke the protocol: it sent {what}");
+                    break Err(Error::unavailable(text));
+                }
+                // A call that panicked has reset its stream, which tells the host.
+                Ok(Ok(()) | Err(Fault::Ended)) | Err(_) => {}
+            },
+            _ = ticks.tick() => {
+                let now = received.load(Ordering::Relaxed);
+                silent = if now == seen { silent + 1 } else { 0 };
+                seen = now;
+                if silent > STEPS {
+                    break Err(Error::unavailable("the host has gone silent"));
+                }
+            }
+        }
+    };
+    drop(connection);
+    calls.shutdown().await;
+    ended
+}
+
+fn lost(text: &'static str, error: yamux::ConnectionError) -> Error {
+    Error::unavailable(text).with_source(error)
+}
+
+fn facts(backend: &dyn Backend) -> Facts {
+    Facts {
+        pid: std::process::id(),
+        uid: uid(),
+        capabilities: backend.info().capabilities,
+        working_dir: backend.working_dir(),
+    }
+}
+
+#[cfg(unix)]
+fn uid() -> Option<u32> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let process = std::fs::metadata("/proc/self").ok()?;
+    Some(process.uid())
+}
+
+#[cfg(not(unix))]
+fn uid() -> Option<u32> {
+    None
+}

@@ -1,0 +1,183 @@
+//! Content of files: out of them in ranges, into them as it arrives.
+
+use backend_core::ops::{Content, Entry, FileBytes, ReadOptions, StatOptions, WriteOptions};
+use backend_core::{Backend, Error, ErrorKind, Operation, Result, VPath};
+use bytes::Bytes;
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
+use tokio::sync::mpsc;
+
+use crate::message::{Fault, More, PIECE_BYTES, Reply, WHOLE_BYTES, ended, receive, send};
+use crate::serve::call::{Reader, Writer, finish, gone};
+
+/// Longest message that carries a piece.
+const PIECE_MESSAGE: usize = PIECE_BYTES + 16;
+
+/// Reads a file. A large one is never in memory as a whole.
+pub(super) async fn read(
+    backend: &dyn Backend,
+    path: &VPath,
+    options: ReadOptions,
+    writer: &mut Writer,
+) -> Result<(), Fault> {
+    let head = match read_head(backend, path, options).await {
+        Ok(head) => head,
+        Err(error) => return send(writer, &Reply::Failed(error)).await,
+    };
+    let offsets = match options.offsets(head.size) {
+        Ok(offsets) => offsets,
+        Err(error) => {
+            let error = error.at(Operation::Read, path);
+            return send(writer, &Reply::Failed(error)).await;
+        }
+    };
+    if head.data.len() as u64 == offsets.end - offsets.start {
+        return send(writer, &Reply::Bytes(head)).await;
+    }
+    drop(head.data);
+    let sent = send_ranges(backend, path, options, head.size, offsets, writer).await?;
+    finish(sent.map(|()| Reply::Done), writer).await
+}
+
+/// Reads the beginning of what is wanted, which is all of it for most files.
+async fn read_head(backend: &dyn Backend, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
+    let mut range = options.range;
+    let end = range.start.saturating_add(WHOLE_BYTES);
+    range.end = Some(range.end.unwrap_or(u64::MAX).min(end));
+    let mut head = options;
+    head.range = range;
+    head.max_bytes = WHOLE_BYTES;
+    backend.read(path, head).await
+}
+
+/// Sends the bytes in ranges. `Conflict` if the file changes meanwhile.
+async fn send_ranges(
+    backend: &dyn Backend,
+    path: &VPath,
+    options: ReadOptions,
+    size: u64,
+    offsets: std::ops::Range<u64>,
+    writer: &mut Writer,
+) -> Result<Result<()>, Fault> {
+    let look = StatOptions::default().links(options.links);
+    let before = match backend.stat(path, look).await {
+        Ok(before) => before,
+        Err(error) => return Ok(Err(error.as_part_of(Operation::Read, path))),
+    };
+    send(writer, &Reply::Pieces(size)).await?;
+    let mut at = offsets.start;
+    while at < offsets.end {
+        let end = offsets.end.min(at + PIECE_BYTES as u64);
+        let piece = backend.read(path, options.range(at..end)).await;
+        let piece = match piece {
+            Ok(piece) if piece.size == size && piece.data.len() as u64 == end - at => piece.data,
+            Ok(_) => return Ok(Err(changed(path))),
+            // The range has come to lie past the end.
+            Err(error) if error.kind() == ErrorKind::InvalidInput => return Ok(Err(changed(path))),
+            Err(error) => return Ok(Err(error)),
+        };
+        at = end;
+        send(writer, &Reply::Piece(piece)).await?;
+    }
+    let is_same = |after: &Entry| after.size == before.size && after.modified == before.modified;
+    Ok(match backend.stat(path, look).await {
+        Ok(after) if is_same(&after) => Ok(()),
+        Ok(_) => Err(changed(path)),
+        Err(error) => Err(error.as_part_of(Operation::Read, path)),
+    })
+}
+
+fn changed(path: &VPath) -> Error {
+    let text = "the file was changed while it was read; read it again";
+    Error::new(ErrorKind::Conflict, text).at(Operation::Read, path)
+}
+
+/// Writes content that arrives in pieces. If it ends before its end, nothing is
+/// written.
+pub(super) async fn write_stream(
+    backend: &dyn Backend,
+    path: &VPath,
+    options: WriteOptions,
+    reader: &mut Reader,
+    writer: &mut Writer,
+) -> Result<(), Fault> {
+    let (pieces, content) = mpsc::channel(1);
+    let write = backend.write(path, Content::Stream(content_of(content)), options);
+    let written = tokio::select! {
+        biased;
+        written = write => written,
+        fault = take_pieces(reader, pieces) => return Err(fault),
+    };
+    finish(written.map(Reply::Written), writer).await
+}
+
+/// A piece; `None` is the end of the content.
+type Piece = Option<Bytes>;
+
+/// The content as a stream. That the pieces stop without an end is an error in
+/// it: the backend must not take it for the end.
+fn content_of(pieces: mpsc::Receiver<Piece>) -> BoxStream<'static, Result<Bytes>> {
+    futures::stream::unfold(Some(pieces), |pieces| async move {
+        let mut pieces = pieces?;
+        match pieces.recv().await {
+            Some(Some(piece)) => Some((Ok(piece), Some(pieces))),
+            Some(None) => None,
+            None => {
+                let text = "the content ended before its end";
+                Some((Err(Error::new(ErrorKind::Cancelled, text)), None))
+            }
+        }
+    })
+    .boxed()
+}
+
+/// Hands on the pieces until the call is given up.
+async fn take_pieces(reader: &mut Reader, pieces: mpsc::Sender<Piece>) -> Fault {
+    loop {
+        let piece = match receive(reader, PIECE_MESSAGE).await {
+            Ok(More::Piece(piece)) => Some(piece),
+            Ok(More::End) => None,
+            Ok(More::Beat) => return Fault::Broken("a heartbeat instead of content".into()),
+            Err(fault) => return fault,
+        };
+        let is_end = piece.is_none();
+        tokio::select! {
+            biased;
+            // A backend that takes no more answers soon, and what comes is let go.
+            _ = pieces.send(piece) => {}
+            () = ended(reader) => return Fault::Ended,
+        }
+        if is_end {
+            return match gone(reader).await {
+                Ok(()) => Fault::Ended,
+                Err(fault) => fault,
+            };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is left of a call that was given up must not look like a whole file,
+    /// also if the backend's own task is dropped a moment later.
+    #[tokio::test]
+    async fn content_without_its_end_is_an_error() {
+        let (pieces, content) = mpsc::channel(2);
+        pieces
+            .send(Some(Bytes::from_static(b"half")))
+            .await
+            .unwrap();
+        drop(pieces);
+        let content = Content::Stream(content_of(content));
+        let error = content.collect(100).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Cancelled);
+
+        let (pieces, content) = mpsc::channel(2);
+        pieces.send(Some(Bytes::from_static(b"all"))).await.unwrap();
+        pieces.send(None).await.unwrap();
+        let content = Content::Stream(content_of(content));
+        assert_eq!(content.collect(100).await.unwrap(), "all");
+    }
+}

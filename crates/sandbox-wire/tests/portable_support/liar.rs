@@ -1,0 +1,141 @@
+//! A machine whose programs do not answer as they should.
+
+use std::borrow::Cow;
+
+use async_trait::async_trait;
+use backend_core::ops::StopMode;
+use backend_core::{Error, Result, VPath};
+use bytes::Bytes;
+use futures::future::FutureExt as _;
+use futures::stream::{self, BoxStream, StreamExt as _};
+use sandbox_wire::{ByteStream, Machine, Piece, Process, Spawn};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+
+/// What is wrong with the answers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Lie {
+    /// They are no answers.
+    Garbage,
+    /// They never end.
+    Flood,
+    /// There are none: the program ends.
+    Nothing,
+    /// They break off.
+    DiesInTheMiddle,
+    /// They say that something went wrong, in a word nobody knows.
+    Wrong(&'static str),
+    /// They look well and hold this.
+    Answer(&'static [u8]),
+    /// There is no shell to give any.
+    NoShell,
+}
+
+/// A machine that lies.
+#[derive(Debug)]
+pub(crate) struct Liar(Lie);
+
+impl Liar {
+    pub(crate) fn new(lie: Lie) -> Self {
+        Self(lie)
+    }
+}
+
+/// What the program answers to a request with this secret.
+fn answer(lie: Lie, secret: &str) -> BoxStream<'static, Result<Piece>> {
+    let end = |word: &str| Bytes::from(format!("\u{1e}{secret} {word}\n"));
+    let said: Vec<Bytes> = match lie {
+        Lie::Garbage => vec![Bytes::from_static(b"\xff\x1e\0garbage\n"); 3],
+        Lie::Flood => {
+            let endless = stream::repeat_with(|| Ok(Piece::Stdout(vec![b'x'; 65_536].into())));
+            return endless.boxed();
+        }
+        Lie::Nothing | Lie::NoShell => Vec::new(),
+        Lie::DiesInTheMiddle => vec![Bytes::from(format!("half\u{1e}{}", &secret[..9]))],
+        Lie::Wrong(word) => vec![end(word)],
+        Lie::Answer(bytes) => vec![Bytes::from_static(bytes), end("ok")],
+    };
+    stream::iter(said.into_iter().map(|piece| Ok(Piece::Stdout(piece)))).boxed()
+}
+
+#[async_trait]
+impl Machine for Liar {
+    fn name(&self) -> Cow<'static, str> {
+        "liar".into()
+    }
+
+    fn id(&self) -> String {
+        "liar".into()
+    }
+
+    fn working_dir(&self) -> VPath {
+        VPath::root()
+    }
+
+    async fn start(&self) -> Result<()> {
+        Ok(())
+    }
+
+    async fn stop(&self, _: StopMode) -> Result<()> {
+        Ok(())
+    }
+
+    async fn is_alive(&self) -> Result<bool> {
+        Ok(false)
+    }
+
+    async fn agent(&self) -> Result<Vec<String>> {
+        Err(Error::unsupported("there is no agent here"))
+    }
+
+    async fn spawn(&self, program: Spawn) -> Result<Process> {
+        let lie = self.0;
+        if let Lie::NoShell = lie {
+            let text = "OCI runtime exec failed: exec: \"sh\": executable file not found in $PATH";
+            let said = stream::iter([Ok(Piece::Stdout(Bytes::from(text)))]);
+            return Ok(Process::new(
+                program.stdin.then(|| Box::pin(tokio::io::sink()) as _),
+                said.boxed(),
+                async { Ok(126) }.boxed(),
+            ));
+        }
+        // The greeting is right; a command's start is not.
+        let secret = program.argv.get(6).cloned().unwrap_or_default();
+        let greeting = match program.stdin {
+            true => format!("\u{1e}{secret} ready 1 0\n"),
+            false => String::new(),
+        };
+        let (near, far) = tokio::io::duplex(1 << 20);
+        let lines = BufReader::new(far).lines();
+        let answers = stream::unfold(lines, move |mut lines| async move {
+            let line = lines.next_line().await.ok()??;
+            // What followed the last request stands in front of this one.
+            let first = line.split(' ').next().unwrap_or_default();
+            let secret = &first[first.len().saturating_sub(32)..];
+            Some((answer(lie, secret), lines))
+        });
+        let ends = matches!(lie, Lie::Nothing | Lie::DiesInTheMiddle | Lie::Garbage);
+        let answers = answers.take(if ends { 1 } else { usize::MAX }).flatten();
+        let greeting = stream::iter([Ok(Piece::Stdout(Bytes::from(greeting)))]);
+        let output = match program.stdin {
+            true => greeting.chain(answers).boxed(),
+            false => answer(lie, &"0".repeat(32)),
+        };
+        Ok(Process::new(
+            program.stdin.then(|| Box::pin(near) as _),
+            output,
+            async { Ok(0) }.boxed(),
+        ))
+    }
+
+    async fn put(&self, _: &VPath, _: ByteStream) -> Result<()> {
+        Err(Error::unsupported("nobody carries archives here"))
+    }
+
+    async fn get(&self, _: &VPath) -> Result<ByteStream> {
+        Err(Error::unsupported("nobody carries archives here"))
+    }
+
+    async fn diagnose(&self) -> Option<Error> {
+        None
+    }
+}

@@ -1,0 +1,80 @@
+"""The containers of pydantic-ai-backend, called by crates/backend-docker/benches/docker.rs.
+
+    peer_docker.py IMAGE
+
+Reads one JSON request per line, makes the call, and answers one JSON line with
+the nanoseconds that it took and the size of its result, as peer_local.py does.
+The container is made before the first answer and removed at the end of the input.
+
+Workloads, which the benchmark repeats on our side, in a container of its own of
+the same image:
+
+- `read` and `write` are of 1 KiB, in the working directory. On the side of the
+  Docker API they are `cat FILE` and `cat > FILE`, each by one exec: create,
+  start, the output to its end, inspect.
+- `docker_execute_cli` is `docker exec CONTAINER sh -c true`, from the start of
+  the program to its end.
+- `docker_grep_local`: the tree holds sources of crates from cargo's registry, at
+  least 10,000 of them Rust, mounted read-only in the container; all hits.
+- `docker_start_exec` begins with nothing and ends when the first command has
+  ended; the removal that follows is not timed. Both sides have the same limits.
+
+The garbage collector is off while the clock runs, as it is in `timeit`: the
+peer is shown at its best.
+"""
+
+import gc
+import json
+import sys
+import time
+
+from pydantic_ai_backends import DockerSandbox
+
+KIB = "x" * 1024
+
+
+def read(sandbox):
+    assert sandbox.write("/workspace/read.txt", KIB).error is None
+    return lambda: sandbox.read_bytes("/workspace/read.txt"), len
+
+
+def write(sandbox):
+    return lambda: sandbox.write("/workspace/write.txt", KIB), size_of_write
+
+
+def size_of_write(result):
+    assert result.error is None, result.error
+    return len(KIB)
+
+
+OPERATIONS = {"read": read, "write": write}
+
+
+def answer(operation, size_of, n_calls):
+    gc.collect()
+    gc.disable()
+    for _ in range(n_calls):
+        start = time.perf_counter_ns()
+        result = operation()
+        nanos = time.perf_counter_ns() - start
+    gc.enable()
+    return {"nanos": nanos, "size": size_of(result)}
+
+
+def main():
+    sandbox = DockerSandbox(image=sys.argv[1])
+    operations = {}
+    try:
+        for line in sys.stdin:
+            request = json.loads(line)
+            name = request["op"]
+            if name not in operations:
+                operations[name] = OPERATIONS[name](sandbox)
+            reply = answer(*operations[name], request["calls"])
+            print(json.dumps(reply), flush=True)
+    finally:
+        sandbox.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+//! `cargo xtask agent`: builds the program that is carried into sandboxes.
+//!
+//! It is linked statically, so that it runs in any image, and built in a target
+//! directory of its own, so that its flags do not make other builds start anew.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::workspace::Workspace;
+use crate::{flags, process};
+
+/// The package, its program, and its profile in `Cargo.toml`.
+const PACKAGE: &str = "sandbox-agent";
+const PROFILE: &str = "agent";
+
+/// What the program may weigh. It goes into every sandbox.
+const MAX_BYTES: u64 = 4_000_000;
+
+/// No shared libraries, and no position-independent code: the table that moves it is a tenth of
+/// the file.
+const FLAGS: &str = "-C target-feature=+crt-static -C relocation-model=static";
+
+/// Builds the agent, says where it is, and fails if it has become too large.
+pub(crate) fn run(flags: &flags::Agent) -> Result<bool> {
+    let workspace = Workspace::discover()?;
+    let built = build(&workspace, flags.target.as_deref())?;
+    let path = match &flags.output {
+        Some(directory) => built.copy_to(directory)?,
+        None => built.path.clone(),
+    };
+    println!("{}  {}", path.display(), built.size());
+    built.check()?;
+    Ok(true)
+}
+
+/// The program.
+#[derive(Debug)]
+pub(crate) struct Built {
+    pub(crate) path: PathBuf,
+    bytes: u64,
+}
+
+impl Built {
+    /// Its size, for people.
+    pub(crate) fn size(&self) -> String {
+        format!(
+            "{}.{:02} MB",
+            self.bytes / 1_000_000,
+            self.bytes / 10_000 % 100
+        )
+    }
+
+    /// Fails if it is too large.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.bytes > MAX_BYTES {
+            bail!(
+                "the agent has {}, more than the {} MB it may have; look at what was added with \
+                 `cargo tree -p {PACKAGE} -e normal`",
+                self.size(),
+                MAX_BYTES / 1_000_000
+            );
+        }
+        Ok(())
+    }
+
+    /// A copy in `directory`, which is made if it is missing.
+    fn copy_to(&self, directory: &Path) -> Result<PathBuf> {
+        fs::create_dir_all(directory)
+            .with_context(|| format!("cannot make {}", directory.display()))?;
+        let path = directory.join(PACKAGE);
+        // One that runs cannot be written, but it can be replaced.
+        let fresh = directory.join(format!(".{PACKAGE}-{}", std::process::id()));
+        fs::copy(&self.path, &fresh)
+            .and_then(|_| fs::rename(&fresh, &path))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(path)
+    }
+}
+
+/// Builds the agent for `target`, or for this machine. Cargo does nothing if nothing changed.
+pub(crate) fn build(workspace: &Workspace, target: Option<&str>) -> Result<Built> {
+    let target = match target {
+        Some(target) => target.to_owned(),
+        None => host(&process::output(workspace.command("rustc")?.arg("-vV"))?)?,
+    };
+    let directory = workspace.metadata()?.target_directory.join(PROFILE);
+    let args = ["build", "--package", PACKAGE, "--profile", PROFILE];
+    let mut command = workspace.cargo(args)?;
+    command.args(["--target", &target, "--target-dir"]);
+    command.arg(&directory);
+    command
+        .env("RUSTFLAGS", rustflags(workspace.root()))
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .env("CARGO_INCREMENTAL", "0");
+    process::run(&mut command).with_context(|| {
+        format!(
+            "the agent was not built; if its target is missing, run `rustup target add {target}`"
+        )
+    })?;
+    let path = directory.join(&target).join(PROFILE).join(PACKAGE);
+    let bytes = fs::metadata(&path)
+        .with_context(|| format!("cargo built no {}", path.display()))?
+        .len();
+    Ok(Built { path, bytes })
+}
+
+/// [`FLAGS`], and others that keep this machine's paths out of the program.
+fn rustflags(root: &Path) -> String {
+    let cargo = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let cargo = cargo.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")));
+    let paths = [(Some(root.to_owned()), "/agentbox"), (cargo, "/cargo")];
+    let mut flags = FLAGS.to_owned();
+    for (from, to) in paths {
+        // A path with a space would be taken for two flags.
+        if let Some(from) = from.as_deref().and_then(Path::to_str)
+            && !from.contains(char::is_whitespace)
+        {
+            flags.push_str(&format!(" --remap-path-prefix={from}={to}"));
+        }
+    }
+    flags
+}
+
+/// The target that `rustc -vV` names as its own.
+fn host(version: &str) -> Result<String> {
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("rustc does not name its host")?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn built(bytes: u64) -> Built {
+        Built {
+            path: PathBuf::new(),
+            bytes,
+        }
+    }
+
+    #[test]
+    fn the_size_has_a_limit() {
+        assert_eq!(built(3_456_789).size(), "3.45 MB");
+        assert_eq!(built(40_000).size(), "0.04 MB");
+        assert!(built(MAX_BYTES).check().is_ok());
+        let error = built(MAX_BYTES + 20_000).check().unwrap_err().to_string();
+        assert!(error.contains("4.02 MB, more than the 4 MB"), "{error}");
+    }
+
+    #[test]
+    fn the_host_is_what_rustc_says() {
+        let text = "rustc 1.95.0\nbinary: rustc\nhost: aarch64-unknown-linux-gnu\n";
+        assert_eq!(host(text).unwrap(), "aarch64-unknown-linux-gnu");
+        assert!(host("rustc 1.95.0").is_err());
+    }
+
+    #[test]
+    fn flags_hide_the_root() {
+        let flags = rustflags(Path::new("/some/where"));
+        assert!(flags.starts_with(FLAGS));
+        assert!(
+            flags.contains(" --remap-path-prefix=/some/where=/agentbox"),
+            "{flags}"
+        );
+        assert!(!rustflags(Path::new("/a b")).contains("/a b"));
+    }
+}

@@ -1,0 +1,173 @@
+//! Stage `docker`: what needs a Docker daemon, on a real one.
+//!
+//! Such tests are in files `tests/docker_*.rs`, are marked as ignored, and read
+//! the variables that are set here. A daemon that answers is used as it is; else a
+//! private one is started and stopped again. What the tests make they remove: the
+//! stage looks for what they left.
+
+mod daemon;
+mod images;
+
+use std::collections::BTreeSet;
+use std::env;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::agent;
+use crate::process;
+use crate::test_all::cargo::{cargo, run_tests};
+use crate::test_all::docker::daemon::{Daemon, Found};
+use crate::test_all::{Ctx, Outcome};
+
+/// The labels of containers that are sandboxes, and of images that were built for them.
+const SANDBOX_LABEL: &str = "agentbox.sandbox";
+const RUNTIME_LABEL: &str = "agentbox.runtime";
+
+/// The certificates that this machine trusts. Where a proxy signs anew what is fetched, installs
+/// in a container need them too: tests look for them where OpenSSL does.
+const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
+
+pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
+    let daemon = match Daemon::find(&ctx.workspace)? {
+        Found::Daemon(daemon) => daemon,
+        Found::Nothing(reason) => return Ok(Outcome::Skipped(reason)),
+    };
+    println!("{}", daemon.describe());
+    let docker = Docker {
+        ctx,
+        host: daemon.host().to_owned(),
+        is_private: matches!(daemon, Daemon::Private(_)),
+    };
+    if let Some(missing) = images::make(&docker)? {
+        return Ok(Outcome::Skipped(missing));
+    }
+    let before = docker.things()?;
+    let agent = agent::build(&ctx.workspace, None)?;
+    let run = run_tests(&mut docker.tests(&agent.path)?)?;
+    let left = docker.things()?;
+    let left: Vec<_> = left.difference(&before).map(String::as_str).collect();
+    Ok(match (run.outcome(), &left[..]) {
+        (outcome, []) => noted(outcome, &daemon.describe()),
+        (Outcome::Passed(note), _) => {
+            Outcome::Failed(format!("{note}; left behind: {}", left.join(", ")))
+        }
+        (other, _) => noted(other, &format!("left behind: {}", left.join(", "))),
+    })
+}
+
+/// The outcome with something more to read.
+fn noted(outcome: Outcome, more: &str) -> Outcome {
+    let add = |note: String| format!("{note}; {more}");
+    match outcome {
+        Outcome::Passed(note) => Outcome::Passed(add(note)),
+        Outcome::Failed(note) => Outcome::Failed(add(note)),
+        Outcome::Skipped(note) => Outcome::Skipped(add(note)),
+    }
+}
+
+/// The program `docker`, which speaks with one daemon.
+struct Docker<'c> {
+    ctx: &'c Ctx,
+    host: String,
+    is_private: bool,
+}
+
+impl Docker<'_> {
+    fn command(&self, args: &[&str]) -> Result<Command> {
+        let mut command = self.ctx.workspace.command("docker")?;
+        command.args(["--host", &self.host]).args(args);
+        Ok(command)
+    }
+
+    /// The tests, with what they read.
+    fn tests(&self, agent: &Path) -> Result<Command> {
+        let args = ["--no-fail-fast", "--test", "docker_*", "--", "--ignored"];
+        let mut command = cargo(self.ctx, "test", &args)?;
+        command.env("DOCKER_HOST", &self.host);
+        command.env("SANDBOX_AGENT", agent);
+        command.env("TEST_IMAGE_BUSYBOX", images::BUSYBOX);
+        command.env("TEST_IMAGE_PYTHON", images::PYTHON);
+        if env::var_os("SSL_CERT_FILE").is_none() && Path::new(CERTIFICATES).is_file() {
+            command.env("SSL_CERT_FILE", CERTIFICATES);
+        }
+        Ok(command)
+    }
+
+    /// The containers and images that are ours, by what people call them. On a private daemon
+    /// everything is.
+    fn things(&self) -> Result<BTreeSet<String>> {
+        let containers = "container {{.Names}} of {{.Image}}";
+        let images = "image {{.Repository}}:{{.Tag}} {{.ID}}";
+        let (sandboxes, runtimes) = (
+            format!("label={SANDBOX_LABEL}"),
+            format!("label={RUNTIME_LABEL}"),
+        );
+        let lists: [&[&str]; 3] = match self.is_private {
+            true => [
+                &["ps", "--all", "--format", containers],
+                &["images", "--format", images],
+                &["volume", "ls", "--format", "volume {{.Name}}"],
+            ],
+            false => [
+                &[
+                    "ps", "--all", "--format", containers, "--filter", &sandboxes,
+                ],
+                &["images", "--format", images, "--filter", &runtimes],
+                &[
+                    "volume",
+                    "ls",
+                    "--format",
+                    "volume {{.Name}}",
+                    "--filter",
+                    &sandboxes,
+                ],
+            ],
+        };
+        let mut things = BTreeSet::new();
+        for list in lists {
+            let listed = process::output(&mut self.command(list)?)?;
+            things.extend(listed.lines().map(String::from));
+        }
+        Ok(things)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::Workspace;
+
+    #[test]
+    fn notes_add_up() {
+        let passed = noted(Outcome::Passed("1 passed".to_owned()), "here");
+        assert_eq!(passed, Outcome::Passed("1 passed; here".to_owned()));
+        let failed = noted(Outcome::Failed("1 failed".to_owned()), "here");
+        assert_eq!(failed, Outcome::Failed("1 failed; here".to_owned()));
+    }
+
+    #[test]
+    fn the_tests_are_told_where_everything_is() {
+        let ctx = Ctx {
+            workspace: Workspace::discover().unwrap(),
+            slow: false,
+        };
+        let docker = Docker {
+            ctx: &ctx,
+            host: "unix:///somewhere".to_owned(),
+            is_private: false,
+        };
+        let command = docker.tests(Path::new("/agent")).unwrap();
+        let value = |name: &str| {
+            let (_, value) = command.get_envs().find(|(key, _)| *key == name)?;
+            value?.to_str()
+        };
+        assert_eq!(value("DOCKER_HOST"), Some("unix:///somewhere"));
+        assert_eq!(value("SANDBOX_AGENT"), Some("/agent"));
+        assert_eq!(value("TEST_IMAGE_BUSYBOX"), Some(images::BUSYBOX));
+        assert_eq!(value("TEST_IMAGE_PYTHON"), Some(images::PYTHON));
+        let last = command.get_args().last().unwrap();
+        assert_eq!(last, "--ignored");
+    }
+}

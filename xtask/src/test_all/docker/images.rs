@@ -1,0 +1,145 @@
+//! The images that tests start from, made here: no registry is needed.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::process;
+use crate::test_all::docker::Docker;
+
+/// Nothing but a shell and small tools. The tag is the version of the recipe.
+pub(super) const BUSYBOX: &str = "agentbox-test/busybox:1";
+
+/// Debian with Python and pip.
+pub(super) const PYTHON: &str = "agentbox-test/python:1";
+
+/// The release of Debian that is installed, and its packages beyond the least.
+const RELEASE: &str = "bookworm";
+const PACKAGES: &str = "python3,python3-pip,python3-venv,ca-certificates";
+
+/// Makes what is missing; tells what it lacks if it cannot.
+pub(super) fn make(docker: &Docker<'_>) -> Result<Option<String>> {
+    let recipes: [(&str, &str, Recipe); 2] = [
+        (BUSYBOX, "busybox", busybox),
+        (PYTHON, "debootstrap", python),
+    ];
+    for (image, program, recipe) in recipes {
+        if process::succeeds(&mut docker.command(&["image", "inspect", image])?) {
+            continue;
+        }
+        if !docker.ctx.workspace.has_program(program)? {
+            let reason = format!("{image} is missing and {program} is not installed");
+            return Ok(Some(format!("{reason}; --provision installs it")));
+        }
+        println!("making {image}");
+        let root = Root::new(image)?;
+        recipe(docker, &root.0).with_context(|| format!("cannot make {image}"))?;
+        import(docker, &root.0, image)?;
+    }
+    Ok(None)
+}
+
+/// Fills a directory with what an image holds.
+type Recipe = fn(&Docker<'_>, &Path) -> Result<()>;
+
+fn busybox(docker: &Docker<'_>, root: &Path) -> Result<()> {
+    for directory in ["bin", "etc", "root", "tmp", "usr/bin"] {
+        fs::create_dir_all(root.join(directory))?;
+    }
+    fs::set_permissions(root.join("tmp"), fs::Permissions::from_mode(0o1777))?;
+    fs::write(root.join("etc/passwd"), "root:x:0:0::/root:/bin/sh\n")?;
+    let mut which = docker.ctx.workspace.command("which")?;
+    let program = process::output(which.arg("busybox"))?;
+    fs::copy(program.trim(), root.join("bin/busybox"))?;
+    let tools = process::output(docker.ctx.workspace.command("busybox")?.arg("--list"))?;
+    for tool in tools.lines().filter(|tool| *tool != "busybox") {
+        symlink("busybox", root.join("bin").join(tool))?;
+    }
+    Ok(())
+}
+
+fn python(docker: &Docker<'_>, root: &Path) -> Result<()> {
+    let mut install = docker.ctx.workspace.command("debootstrap")?;
+    install.args(["--variant=minbase", &format!("--include={PACKAGES}")]);
+    // It prints a line for each package and each of their files.
+    let log = docker.ctx.workspace.cache("debootstrap.log");
+    fs::create_dir_all(docker.ctx.workspace.cache(""))?;
+    install
+        .arg(RELEASE)
+        .arg(root)
+        .stdout(fs::File::create(&log)?);
+    process::run(&mut install).with_context(|| {
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        let last = said.lines().last().unwrap_or_default().to_owned();
+        format!("{last} (see {})", log.display())
+    })?;
+    for entry in fs::read_dir(root.join("var/cache/apt/archives"))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "deb") {
+            fs::remove_file(path)?;
+        }
+    }
+    symlink("python3", root.join("usr/bin/python"))?;
+    Ok(())
+}
+
+/// Turns a directory into an image.
+fn import(docker: &Docker<'_>, root: &Path, image: &str) -> Result<()> {
+    let mut tar = docker.ctx.workspace.command("tar")?;
+    tar.arg("--directory").arg(root);
+    let mut tar = tar
+        .args(["--numeric-owner", "--create", "."])
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start tar")?;
+    let archive = tar.stdout.take().context("tar has no output")?;
+    let mut import = docker.command(&["import", "-", image])?;
+    let imported = process::run(import.stdin(archive));
+    let packed = tar.wait()?;
+    imported?;
+    ensure!(packed.success(), "tar failed ({packed})");
+    let test = [
+        "run",
+        "--rm",
+        "--network",
+        "none",
+        image,
+        "/bin/sh",
+        "-c",
+        "true",
+    ];
+    process::run(&mut docker.command(&test)?)
+        .with_context(|| format!("{image} does not work; is its program static?"))
+}
+
+/// A directory that becomes an image; removed when dropped.
+struct Root(PathBuf);
+
+impl Root {
+    fn new(image: &str) -> Result<Self> {
+        let name: String = image
+            .chars()
+            .map(|letter| {
+                if letter.is_alphanumeric() {
+                    letter
+                } else {
+                    '-'
+                }
+            })
+            .collect();
+        let path = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+        fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Root {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            eprintln!("error: cannot remove {}: {error}", self.0.display());
+        }
+    }
+}
