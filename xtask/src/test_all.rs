@@ -128,7 +128,7 @@ const STAGES: &[Stage] = &[
         name: "docker",
         what: "sandboxes in containers of a real daemon",
         quick: false,
-        tools: &["docker"],
+        tools: &["docker", "/usr/bin/python3", "node", "npm"],
         extras: &["dockerd", "debootstrap", "busybox"],
         run: docker::run,
     },

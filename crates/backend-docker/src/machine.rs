@@ -180,11 +180,31 @@ impl Core {
     /// What a failed call on the container means: what became of the container,
     /// if that is why, else what the daemon said.
     async fn explain(&self, error: bollard::errors::Error) -> Error {
+        let status = daemon::status(&error);
         let theirs = self.daemon.error(error);
-        match self.diagnosis().await {
-            Some(reason) => reason,
-            None => theirs,
+        let reason = match status {
+            // A path that is missing in a container that is not.
+            Some(404) => self.diagnosis().await,
+            _ => self.diagnosis_soon().await,
+        };
+        match (reason, status) {
+            (Some(reason), _) => reason,
+            // It is in no state for that, whatever the daemon says of it.
+            (None, Some(409)) => Error::unavailable(theirs.message().to_owned()),
+            (None, _) => theirs,
         }
+    }
+
+    /// Why the container does not answer; `None` if it should. The daemon notices
+    /// the end of a container a little later than we do.
+    async fn diagnosis_soon(&self) -> Option<Error> {
+        for _ in 0..NOTICE_TIMES {
+            if let Some(reason) = self.diagnosis().await {
+                return Some(reason);
+            }
+            tokio::time::sleep(NOTICE).await;
+        }
+        self.diagnosis().await
     }
 }
 
@@ -267,14 +287,7 @@ impl Machine for DockerMachine {
     }
 
     async fn diagnose(&self) -> Option<Error> {
-        // The daemon notices the end of a container a little later than we do.
-        for _ in 0..NOTICE_TIMES {
-            if let Some(reason) = self.0.diagnosis().await {
-                return Some(reason);
-            }
-            tokio::time::sleep(NOTICE).await;
-        }
-        self.0.diagnosis().await
+        self.0.diagnosis_soon().await
     }
 }
 

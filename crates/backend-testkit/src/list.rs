@@ -413,7 +413,12 @@ macro_rules! conformance {
             #[allow(unused_imports, reason = "the fixture may need nothing from outside")]
             use super::*;
 
-            $crate::__for_each_case!($crate::__conformance_tests, { $fixture });
+            // Once for all cases: hundreds of copies took minutes to compile.
+            fn __test(group: &str, name: &str) {
+                $crate::test_case(group, name, $fixture);
+            }
+
+            $crate::__for_each_case!($crate::__conformance_tests, {});
 
             #[test]
             fn skipped_cases_are_pinned() {
@@ -423,32 +428,20 @@ macro_rules! conformance {
     };
 }
 
-/// Expands the table to tests.
+/// Expands the table to modules of tests.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __conformance_tests {
-    ({ $fixture:expr } $($group:ident { $($name:ident [$($need:ident),*] $proves:literal,)* })*) => {
-        $crate::__conformance_groups! { { $fixture } $($group { $($name)* })* }
-    };
-}
-
-/// Expands the groups of the table to modules of tests.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __conformance_groups {
-    ({ $fixture:expr }) => {};
-    ({ $fixture:expr } $group:ident { $($name:ident)* } $($rest:tt)*) => {
-        mod $group {
-            #[allow(unused_imports, reason = "the fixture may need nothing from outside")]
-            use super::*;
-
-            $(
-                #[test]
-                fn $name() {
-                    $crate::test_case(stringify!($group), stringify!($name), $fixture);
-                }
-            )*
-        }
-        $crate::__conformance_groups! { { $fixture } $($rest)* }
+    ({} $($group:ident { $($name:ident [$($need:ident),*] $proves:literal,)* })*) => {
+        $(
+            mod $group {
+                $(
+                    #[test]
+                    fn $name() {
+                        super::__test(stringify!($group), stringify!($name));
+                    }
+                )*
+            }
+        )*
     };
 }

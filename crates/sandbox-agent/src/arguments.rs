@@ -107,6 +107,7 @@ mod tests {
     #[test]
     fn questions_are_answered_wherever_they_stand() {
         assert_eq!(read(&["--root", "/r", "--version"]), Ok(Request::Version));
+        assert_eq!(read(&["--hold"]), Ok(Request::Hold));
         assert_eq!(read(&["--help", "--nonsense"]), Ok(Request::Help));
     }
 

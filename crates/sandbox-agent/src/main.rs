@@ -86,6 +86,12 @@ fn event_loop() -> Result<Runtime> {
     })
 }
 
+/// Waits for a signal that asks for the end.
+fn hold() -> Result<()> {
+    event_loop()?.block_on(async { Signals::listen().arrive().await });
+    Ok(())
+}
+
 /// Serves until the stream ends or a signal asks for the end.
 fn run(arguments: Arguments) -> Result<()> {
     // Commands run as the same user. Without this they could open the agent's

@@ -109,11 +109,8 @@ impl Channel {
         }
         let permit = Arc::clone(&self.permits).acquire_owned().await;
         let permit = permit.map_err(|_| Error::internal("the channel lost count of its calls"))?;
-        let (reply, opened) = oneshot::channel();
-        if self.orders.send(Order::Open { first, reply }).is_err() {
-            return Ok(None);
-        }
-        let Ok(Opened { stream, unsent }) = opened.await else {
+        let order = |reply| Order::Open { first, reply };
+        let Some(Opened { stream, unsent }) = self.order(order).await else {
             return Ok(None);
         };
         let mut call = Call {
@@ -128,6 +125,19 @@ impl Channel {
             }
         }
         Ok(Some(call))
+    }
+
+    /// Has an order carried out. `None` if the channel was gone before.
+    async fn order<T>(&self, order: impl FnOnce(oneshot::Sender<T>) -> Order) -> Option<T> {
+        let (reply, mut done) = oneshot::channel();
+        self.orders.send(order(reply)).ok()?;
+        // An order that is given while the channel ends can be left lying, neither
+        // taken nor dropped.
+        match self.unless_lost(&mut done).await {
+            Ok(done) => done.ok(),
+            // What was done was handed over before the end was told.
+            Err(_) => done.try_recv().ok(),
+        }
     }
 
     /// Ends the channel because the agent broke its rules, and says so.
@@ -221,9 +231,7 @@ impl Call {
 
     /// Why the stream ended without a reply.
     async fn ended(&self) -> Error {
-        let (reply, alive) = oneshot::channel();
-        let asked = self.channel.orders.send(Order::Probe(reply)).is_ok();
-        if asked && alive.await.is_ok() {
+        if self.channel.order(Order::Probe).await.is_some() {
             return Error::unavailable("the agent gave up the call; look at its messages");
         }
         self.channel.reason().await

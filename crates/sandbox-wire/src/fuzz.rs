@@ -30,7 +30,8 @@ fn socket(pipe: DuplexStream) -> Io {
 /// Serves `backend` to a host that sends these bytes: as its first words, after
 /// its greeting, or as a call.
 pub fn server(bytes: &[u8], backend: Arc<dyn backend_core::Backend>) {
-    let Some((mode, bytes)) = bytes.split_first() else {
+    // A stream on which nothing is said is not opened.
+    let Some((mode, bytes @ [_, ..])) = bytes.split_first() else {
         return;
     };
     let Ok(engine) = engine::handle() else { return };

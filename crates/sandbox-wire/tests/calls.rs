@@ -83,8 +83,11 @@ fn command_calls(s: &Piped) -> Calls<'_> {
     let id = || ShellId::new("bg_1");
     let stream = async {
         let mut events = s.stream(Command::new("x")).await?;
-        assert!(matches!(events.next().await, Some(Ok(Event::Stdout(_)))));
-        events.next().await.unwrap().map(drop)
+        while let Some(event) = events.next().await {
+            let event = event?;
+            assert!(matches!(event, Event::Stdout(_)), "{event:?}");
+        }
+        Ok(())
     };
     let wait = Duration::from_secs(1);
     vec![
@@ -221,12 +224,17 @@ async fn the_machine_is_asked_first_why_a_channel_was_lost() {
 async fn first_calls_share_one_channel() {
     let sandbox = piped(StateBackend::new());
     let mut first = boxed(sandbox.exists("a"));
-    assert!(first.as_mut().now_or_never().is_none());
+    // On a busy machine even this can be long enough for an answer.
+    let _ = first.as_mut().now_or_never();
     let mut others = join_all((0..20).map(|_| sandbox.exists("a")));
-    assert!((&mut others).now_or_never().is_none());
+    let early = (&mut others).now_or_never();
     // Whoever began it may go; the others still get it.
     drop(first);
-    assert!(others.await.into_iter().all(|exists| !exists.unwrap()));
+    let answers = match early {
+        Some(answers) => answers,
+        None => others.await,
+    };
+    assert!(answers.into_iter().all(|exists| !exists.unwrap()));
     assert_eq!(sandbox.machine().spawned(), 1);
     assert_eq!(sandbox.agent().unwrap().pid, std::process::id());
 }

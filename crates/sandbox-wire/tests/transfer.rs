@@ -162,8 +162,10 @@ async fn a_source_that_fails_writes_nothing() {
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Auth);
     assert_eq!(sandbox.read_bytes("file").await.unwrap(), "old");
-    let names: Vec<_> = std::fs::read_dir(directory.path()).unwrap().collect();
-    assert_eq!(names.len(), 1, "{names:?}");
+    // The agent clears up when it hears of it, and that can be after the answer.
+    while std::fs::read_dir(directory.path()).unwrap().count() > 1 {
+        sandbox.exists("file").await.unwrap();
+    }
 }
 
 /// The answer comes before the content has ended, and that may be never.

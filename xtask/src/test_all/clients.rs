@@ -54,6 +54,25 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     Ok(Outcome::unless_failed(&failed, note))
 }
 
+/// A daemon, what is carried into its containers, and what they are made of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Containers<'a> {
+    pub(super) host: &'a str,
+    pub(super) agent: &'a Path,
+    pub(super) image: &'a str,
+}
+
+/// The conversation in containers, through both SDKs. The stage of the daemon runs it.
+pub(super) fn converse_in(ctx: &Ctx, containers: Containers<'_>) -> Result<()> {
+    let clients = Clients::prepare(ctx)?;
+    for (name, sdk) in [("Python", clients.python()), ("TypeScript", clients.node())] {
+        println!("--- conversation in containers, {name} SDK");
+        let replayed = clients.replay(sdk, Some(containers));
+        replayed.with_context(|| format!("conversation in containers, {name} SDK"))?;
+    }
+    Ok(())
+}
+
 /// What the clients need.
 struct Clients<'c> {
     ctx: &'c Ctx,
@@ -188,10 +207,11 @@ impl<'c> Clients<'c> {
     }
 
     /// The scripted conversation, compared byte by byte.
-    fn replay(&self, sdk: Sdk, image: Option<&str>) -> Result<()> {
+    fn replay(&self, sdk: Sdk, containers: Option<Containers<'_>>) -> Result<()> {
         let script = format!("replay.{}", sdk.extension);
         let mut command = self.command(self.examples.join("replay"))?;
-        if let Some(image) = image {
+        if let Some(Containers { host, agent, image }) = containers {
+            command.env("DOCKER_HOST", host).env("SANDBOX_AGENT", agent);
             command.args(["--docker", image]);
         }
         command.current_dir(sdk.directory).arg(sdk.program);

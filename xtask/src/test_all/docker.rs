@@ -18,6 +18,7 @@ use anyhow::Result;
 use crate::agent;
 use crate::process;
 use crate::test_all::cargo::{cargo, run_tests};
+use crate::test_all::clients::{self, Containers};
 use crate::test_all::docker::daemon::{Daemon, Found};
 use crate::test_all::{Ctx, Outcome};
 
@@ -46,9 +47,18 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     let before = docker.things()?;
     let agent = agent::build(&ctx.workspace, None)?;
     let run = run_tests(&mut docker.tests(&agent.path)?)?;
+    let containers = Containers {
+        host: &docker.host,
+        agent: &agent.path,
+        image: images::PYTHON,
+    };
+    let outcome = match clients::converse_in(ctx, containers) {
+        Ok(()) => run.outcome(),
+        Err(error) => Outcome::Failed(format!("{error:#}")),
+    };
     let left = docker.things()?;
     let left: Vec<_> = left.difference(&before).map(String::as_str).collect();
-    Ok(match (run.outcome(), &left[..]) {
+    Ok(match (outcome, &left[..]) {
         (outcome, []) => noted(outcome, &daemon.describe()),
         (Outcome::Passed(note), _) => {
             Outcome::Failed(format!("{note}; left behind: {}", left.join(", ")))

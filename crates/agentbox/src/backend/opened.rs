@@ -1,6 +1,6 @@
 //! A backend that was opened, and what becomes of it when the program ends.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use backend_core::Backend;
 use backend_core::ops::StopMode;
@@ -25,7 +25,7 @@ impl Opened {
 
     /// A backend with an end of its own.
     pub(super) fn ending(backend: Arc<dyn Backend>, end: End) -> Self {
-        let ends = Ends(vec![(Arc::downgrade(&backend), end)]);
+        let ends = Ends(vec![(Arc::clone(&backend), end)]);
         Self {
             backend,
             mounts: None,
@@ -84,20 +84,22 @@ pub(super) enum End {
     Leave,
 }
 
-/// The ends of all parts of a backend. Does not keep them alive.
+/// The ends of all parts of a backend. A part that is let go before is still
+/// ended as it should be, which takes longer than a program has when it ends.
 #[derive(Debug, Default)]
-pub(crate) struct Ends(Vec<(Weak<dyn Backend>, End)>);
+pub(crate) struct Ends(Vec<(Arc<dyn Backend>, End)>);
 
 impl Ends {
-    /// Whether somebody still has any of them.
-    pub(crate) fn is_left(&self) -> bool {
-        self.0.iter().any(|(backend, _)| backend.strong_count() > 0)
+    /// Whether somebody else still has any of them.
+    pub(crate) fn is_used(&self) -> bool {
+        let mut parts = self.0.iter();
+        parts.any(|(backend, _)| Arc::strong_count(backend) > 1)
     }
 
-    /// Ends what is left, all at once.
+    /// Ends all of them, at once.
     pub(crate) async fn stop(&self) {
         let left = self.0.iter().filter_map(|(backend, end)| match end {
-            End::Stop(mode) => Some((backend.upgrade()?, *mode)),
+            End::Stop(mode) => Some((backend, *mode)),
             End::Leave => None,
         });
         let stops = left.map(|(backend, mode)| async move {

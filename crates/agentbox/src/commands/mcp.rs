@@ -4,7 +4,8 @@ use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use backend_core::{Error, ErrorKind};
@@ -17,6 +18,9 @@ use crate::config::read_text;
 use crate::exit::Failure;
 use crate::output;
 use crate::signals::Interrupts;
+
+/// How often what clients have left is looked for.
+const SWEEP: Duration = Duration::from_secs(1);
 
 /// Options of `mcp`.
 #[derive(Debug, clap::Args)]
@@ -46,24 +50,40 @@ struct Clients {
     app: App,
     /// The first is opened before anybody asks: what is wrong is said at once.
     first: Mutex<Option<Toolset>>,
-    opened: Mutex<Vec<Ends>>,
+    opened: Mutex<Vec<Arc<Ends>>>,
 }
 
 impl Clients {
     async fn open(&self) -> Result<Toolset, Failure> {
         let mut new = self.app.open().await?;
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        opened.retain(Ends::is_left);
-        opened.push(new.take_ends());
-        drop(opened);
+        self.opened().push(Arc::new(new.take_ends()));
         Ok(self.app.toolset(&new).build()?)
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Vec<Arc<Ends>>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends what clients had who have gone, for ever.
+    async fn sweep(&self) {
+        let mut ticks = tokio::time::interval(SWEEP);
+        loop {
+            ticks.tick().await;
+            let left: Vec<Arc<Ends>> = {
+                let opened = self.opened();
+                let left = opened.iter().filter(|ends| !ends.is_used());
+                left.cloned().collect()
+            };
+            futures::future::join_all(left.iter().map(|ends| ends.stop())).await;
+            let is_left = |ends: &Arc<Ends>| left.iter().any(|one| Arc::ptr_eq(one, ends));
+            self.opened().retain(|ends| !is_left(ends));
+        }
     }
 
     /// Ends the commands of whoever is still there.
     async fn stop(&self) {
-        let opened =
-            std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner));
-        futures::future::join_all(opened.iter().map(Ends::stop)).await;
+        let opened = std::mem::take(&mut *self.opened());
+        futures::future::join_all(opened.iter().map(|ends| ends.stop())).await;
     }
 }
 
@@ -117,7 +137,10 @@ pub(crate) async fn run(mut app: App, args: Args) -> Result<ExitCode, Failure> {
             .unless(serve_stdio(connect, settings))
             .await
             .unwrap_or(Ok(())),
-        Some(http) => serve(connect, settings, http, &interrupts).await,
+        Some(http) => tokio::select! {
+            served = serve(connect, settings, http, &interrupts) => served,
+            () = clients.sweep() => Ok(()),
+        },
     };
     clients.stop().await;
     match served {

@@ -12,8 +12,8 @@ use backend_core::ops::{
 };
 use backend_core::text::TextWindow;
 use backend_core::{
-    Backend, BackendInfo, Capabilities, Containment, Edit, Error, ErrorKind, EventStream,
-    Operation, Result, Sandbox, VPath,
+    Backend, BackendInfo, Capabilities, Containment, Edit, Error, EventStream, Operation, Result,
+    Sandbox, VPath,
 };
 use bytes::Bytes;
 use futures::StreamExt as _;
@@ -30,16 +30,16 @@ const KILLED: CommandStatus = CommandStatus::Signalled(9);
 async fn outlives_a_kill(served: &dyn Sandbox, machine: &DockerMachine) -> Result<()> {
     let before = machine.starts();
     let asked = served.stat(&VPath::root(), StatOptions::default()).await;
-    match asked {
-        Err(error) if error.kind() == ErrorKind::Unavailable => Err(error),
-        _ if machine.starts() != before => Err(Error::unavailable(format!(
+    let reason = match asked {
+        Err(error) => error.message().to_owned(),
+        Ok(_) if machine.starts() == before => return Ok(()),
+        Ok(_) => format!(
             "the container {} ended while the command ran; run it again",
             machine.name()
-        ))
-        .during(Operation::Execute)
-        .on("docker")),
-        _ => Ok(()),
-    }
+        ),
+    };
+    let error = Error::unavailable(reason).during(Operation::Execute);
+    Err(error.on("docker"))
 }
 
 #[async_trait]

@@ -115,6 +115,8 @@ impl<'w> Private<'w> {
         let lock = exclusive(&data.join("lock"))?;
         let pidfile = data.join("dockerd.pid");
         end_left_over(workspace, &pidfile, &data)?;
+        // A daemon mounts its directory upon itself, and one that is killed leaves that.
+        process::succeeds(workspace.command("umount")?.arg(data.join("data")));
         remove_left_over(&env::temp_dir());
         let directory = env::temp_dir().join(format!("{DIRECTORY}{}", std::process::id()));
         fs::create_dir(&directory)

@@ -14,7 +14,6 @@ use crate::exit::Failure;
 pub(super) fn builder(docker: &Docker) -> Result<Builder, Failure> {
     let settings = &docker.settings;
     let mut builder = DockerSandbox::builder()
-        .daemon(docker.daemon()?)
         .mode(mode(settings.mode))
         .delivery(delivery(settings.delivery))
         .read_only_root(settings.read_only)
@@ -43,7 +42,8 @@ pub(super) fn builder(docker: &Docker) -> Result<Builder, Failure> {
         let (target, options) = text.split_once(':').unwrap_or((text, ""));
         builder = builder.tmpfs(target, options);
     }
-    Ok(plain(builder, settings))
+    // Last: what is written wrong is told also where no daemon is.
+    Ok(plain(builder, settings).daemon(docker.daemon()?))
 }
 
 /// A container that is there. What it was made of cannot be changed.
