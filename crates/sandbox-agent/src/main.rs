@@ -60,12 +60,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does nothing until a signal asks for the end.
-fn hold() -> Result<()> {
-    event_loop()?.block_on(async { Signals::listen().arrive().await });
-    Ok(())
-}
-
 /// What the program answers in the end.
 fn told(result: Result<()>) -> ExitCode {
     match result {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use backend_core::ops::{Command, GrepQuery, StopMode};
 use backend_core::{Backend as _, BackendExt as _, Sandbox as _, VPath};
-use backend_docker::{Builder, DockerSandbox, Volume};
+use backend_docker::{Builder, Daemon, DockerSandbox, Volume};
 use sandbox_wire::agent::AgentBinary;
 use tokio::runtime::Runtime;
 
@@ -108,6 +108,7 @@ impl<'r> Ours<'r> {
 
 fn builder(image: &str, agent: &AgentBinary) -> Builder {
     DockerSandbox::builder()
+        .daemon(Daemon::from_env().unwrap())
         .image(image)
         .agent(agent.clone())
         .label("bench.agentbox", "ours")
