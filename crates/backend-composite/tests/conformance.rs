@@ -26,8 +26,8 @@ use unseen::Unseen;
 fn in_a_route(store: Arc<StateBackend>) -> Arc<dyn Backend> {
     let composite = Composite::builder()
         .default_backend(Arc::new(StateBackend::new()))
-        .route(Route::new(path("/work/"), store))
-        .working_dir(path("/work"))
+        .route(Route::new(path("/desk/"), store))
+        .working_dir(path("/desk"))
         .build();
     Arc::new(composite.unwrap())
 }
@@ -37,12 +37,12 @@ fn in_a_route(store: Arc<StateBackend>) -> Arc<dyn Backend> {
 fn with_full_paths(store: Arc<StateBackend>) -> Arc<dyn Backend> {
     let composite = Composite::builder()
         .default_backend(Arc::new(StateBackend::new()))
-        .route(Route::new(path("/a/work"), store).full_paths())
+        .route(Route::new(path("/a/desk"), store).full_paths())
         .route(state_at("/a/works"))
-        .working_dir(path("/a/work/deeper"))
+        .working_dir(path("/a/desk/deeper"))
         .build();
     let composite = composite.unwrap();
-    let deeper = path("/a/work/deeper");
+    let deeper = path("/a/desk/deeper");
     block_on(composite.create_dir(&deeper, Default::default())).unwrap();
     Arc::new(composite)
 }

@@ -53,7 +53,7 @@ async fn a_child_sees_the_names_that_its_route_says() {
         .default_backend(Arc::<StateBackend>::clone(&default))
         .route(route("/below/", &below))
         .route(route("/full", &full).full_paths())
-        .route(route("/deep", &deep).to_directory(path("/work/space")))
+        .route(route("/deep", &deep).to_directory(path("/desk/space")))
         .build()
         .unwrap();
     for name in ["below", "full", "deep", "belowed"] {
@@ -64,7 +64,7 @@ async fn a_child_sees_the_names_that_its_route_says() {
     }
     assert_eq!(below.read_string("/f").await.unwrap(), "below");
     assert_eq!(full.read_string("/full/f").await.unwrap(), "full");
-    assert_eq!(deep.read_string("/work/space/f").await.unwrap(), "deep");
+    assert_eq!(deep.read_string("/desk/space/f").await.unwrap(), "deep");
     assert_eq!(default.read_string("/belowed/f").await.unwrap(), "belowed");
     let expected = ["/below/f", "/belowed/f", "/deep/f", "/full/f"];
     assert_eq!(found(&composite, "**").await, expected);

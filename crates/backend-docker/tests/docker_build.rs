@@ -34,7 +34,7 @@ async fn an_image_is_built_once_and_found_afterwards() {
     let runtime = small(&fresh("once"))
         .with_env("GREETING", r#"$HOME "q" \ é"#)
         .with_setup_command("echo seen >&2")
-        .with_work_dir("/work/dir");
+        .with_work_dir("/desk/dir");
     let (events, built) = watch(&runtime, &options()).await;
     let name = built.unwrap();
     assert_eq!(name, image::name(&runtime).unwrap());
@@ -63,7 +63,7 @@ async fn an_image_is_built_once_and_found_afterwards() {
     assert_eq!(events, [done(false)]);
 
     let printed = support::run(&name, "pwd; echo \"$GREETING\"").await;
-    assert_eq!(printed, "/work/dir\n$HOME \"q\" \\ é\n");
+    assert_eq!(printed, "/desk/dir\n$HOME \"q\" \\ é\n");
     let inspected = client().inspect_image(&name).await.unwrap().config.unwrap();
     let labels = inspected.labels.unwrap();
     assert_eq!(labels.get("agentbox.runtime"), Some(&runtime.name));

@@ -137,11 +137,11 @@ mod needs_root {
     #[ignore = "needs root: cargo xtask test-all --only root"]
     async fn works_in_a_directory_that_is_mounted() {
         let (_keep, root) = directory();
-        let place = root.join("a/work");
+        let place = root.join("a/desk");
         fs::create_dir_all(&place).unwrap();
         fs::write(root.join("outside"), "outside").unwrap();
         let mut mounted = Mounted::at(&place);
-        let backend = LocalBackend::builder(&root).working_dir(at("/a/work"));
+        let backend = LocalBackend::builder(&root).working_dir(at("/a/desk"));
         let backend = backend.open().unwrap();
         backend.write_file("d/file", "content").await.unwrap();
         for link in ["../../outside", "d/file"] {
@@ -151,12 +151,12 @@ mod needs_root {
             assert_eq!(backend.read_string(&name).await.unwrap(), expected);
             let refuse = ReadOptions::default().links(Links::Refuse);
             let refused = backend
-                .read(&at("/a/work").child(&name).unwrap(), refuse)
+                .read(&at("/a/desk").child(&name).unwrap(), refuse)
                 .await;
             assert_eq!(kind(refused), ErrorKind::IsALink);
         }
         assert_eq!(
-            backend.read_string("/a/work/d/file").await.unwrap(),
+            backend.read_string("/a/desk/d/file").await.unwrap(),
             "content"
         );
         let here = backend.describe("").await.unwrap();
@@ -166,12 +166,12 @@ mod needs_root {
             ErrorKind::NotFound
         );
         fs::rename(root.join("a"), root.join("b")).unwrap();
-        mounted.0 = root.join("b/work");
+        mounted.0 = root.join("b/desk");
         fs::create_dir_all(place.join("d")).unwrap();
         fs::write(place.join("d/file"), "other").unwrap();
         assert_eq!(backend.read_string("d/file").await.unwrap(), "other");
         assert_eq!(
-            backend.read_string("/b/work/d/file").await.unwrap(),
+            backend.read_string("/b/desk/d/file").await.unwrap(),
             "content"
         );
     }

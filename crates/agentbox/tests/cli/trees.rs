@@ -4,16 +4,16 @@ use crate::support::{Place, names};
 
 const TREE: &str = r#"
     default = "state"
-    working_dir = "/work"
+    working_dir = "/desk"
 
     [routes]
     "/docs" = "local:docs"
 
-    [routes."/work"]
-    backend = "local:work"
+    [routes."/desk"]
+    backend = "local:desk"
     settings = { commands = true }
 
-    [routes."/work/plain"]
+    [routes."/desk/plain"]
     backend = "local:plain"
     settings = { commands = false }
 "#;
@@ -22,7 +22,7 @@ fn tree() -> Place {
     let place = Place::new();
     place.file("tree/tree.toml", TREE);
     place.file("tree/docs/guide.md", "# Guide\nneedle\n");
-    place.file("tree/work/a.txt", "needle\n");
+    place.file("tree/desk/a.txt", "needle\n");
     place.file("tree/plain/b.txt", "hay\n");
     place
 }
@@ -42,16 +42,16 @@ fn files_of_a_tree_lie_where_the_file_says() {
     let place = tree();
     let write = r#"{"path": "new.txt", "content": "new\n"}"#;
     call(&place, "write_file", write).code(0);
-    assert_eq!(place.read("tree/work/new.txt"), "new\n");
+    assert_eq!(place.read("tree/desk/new.txt"), "new\n");
     let write = r#"{"path": "/docs/more.md", "content": "more\n"}"#;
     call(&place, "write_file", write).code(0);
     assert_eq!(place.read("tree/docs/more.md"), "more\n");
     let found = call(&place, "grep", r#"{"pattern": "needle", "path": "/"}"#).code(0);
     assert!(found.out.contains("/docs/guide.md"), "{}", found.out);
-    assert!(found.out.contains("/work/a.txt"), "{}", found.out);
+    assert!(found.out.contains("/desk/a.txt"), "{}", found.out);
     let listed = call(&place, "ls", r#"{"path": "/"}"#).code(0).out;
     assert!(
-        listed.contains("docs/") && listed.contains("work/"),
+        listed.contains("docs/") && listed.contains("desk/"),
         "{listed}"
     );
 }
@@ -64,7 +64,7 @@ fn commands_run_where_their_directory_is() {
     let arguments = r#"{"command": "ls", "directory": "/docs"}"#;
     let ran = call(&place, "execute", arguments).code(0);
     assert!(ran.out.contains("guide.md"), "{}", ran.out);
-    let arguments = r#"{"command": "ls", "directory": "/work/plain"}"#;
+    let arguments = r#"{"command": "ls", "directory": "/desk/plain"}"#;
     assert_ne!(call(&place, "execute", arguments).code, 0);
 }
 

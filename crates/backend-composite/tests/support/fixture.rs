@@ -92,16 +92,16 @@ pub(crate) struct LocalFixture {
 }
 
 impl LocalFixture {
-    /// A store everywhere, but a local backend at `/work/here`, where the
+    /// A store everywhere, but a local backend at `/desk/here`, where the
     /// working directory is.
     pub(crate) fn in_a_route() -> Self {
-        let prefix = path("/work/here");
+        let prefix = path("/desk/here");
         Self::new(&prefix, |local| {
             let composite = Composite::builder()
                 .default_backend(Arc::new(StateBackend::new()))
-                .route(state_at("/work"))
-                .route(Route::new(path("/work/here"), local))
-                .working_dir(path("/work/here"))
+                .route(state_at("/desk"))
+                .route(Route::new(path("/desk/here"), local))
+                .working_dir(path("/desk/here"))
                 .build();
             Arc::new(composite.unwrap())
         })
