@@ -26,6 +26,13 @@ use crate::test_all::{Ctx, Outcome};
 const SANDBOX_LABEL: &str = "agentbox.sandbox";
 const RUNTIME_LABEL: &str = "agentbox.runtime";
 
+/// Images that take minutes to build. Their names tell their content, so the next run finds them.
+const KEPT: &[&str] = &[
+    "image agentbox-runtime:python-datascience-",
+    "image agentbox-runtime:test-cargo-",
+    "image agentbox-runtime:test-npm-",
+];
+
 /// The certificates that this machine trusts. Where a proxy signs anew what is fetched, installs
 /// in a container need them too: tests look for them where OpenSSL does.
 const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
@@ -57,7 +64,8 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
         Err(error) => Outcome::Failed(format!("{error:#}")),
     };
     let left = docker.things()?;
-    let left: Vec<_> = left.difference(&before).map(String::as_str).collect();
+    let left = left.difference(&before).map(String::as_str);
+    let left: Vec<_> = left.filter(|thing| !is_kept(thing)).collect();
     Ok(match (outcome, &left[..]) {
         (outcome, []) => noted(outcome, &daemon.describe()),
         (Outcome::Passed(note), _) => {
@@ -65,6 +73,11 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
         }
         (other, _) => noted(other, &format!("left behind: {}", left.join(", "))),
     })
+}
+
+/// Whether something is an image that tests keep on purpose.
+fn is_kept(thing: &str) -> bool {
+    KEPT.iter().any(|image| thing.starts_with(image))
 }
 
 /// The outcome with something more to read.
@@ -155,6 +168,15 @@ mod tests {
         assert_eq!(passed, Outcome::Passed("1 passed; here".to_owned()));
         let failed = noted(Outcome::Failed("1 failed".to_owned()), "here");
         assert_eq!(failed, Outcome::Failed("1 failed; here".to_owned()));
+    }
+
+    #[test]
+    fn what_takes_minutes_to_build_is_kept() {
+        assert!(is_kept("image agentbox-runtime:test-npm-0123456789ab 0a1b"));
+        assert!(!is_kept(
+            "image agentbox-runtime:test-once-0123456789ab 0a1b"
+        ));
+        assert!(!is_kept("container test-npm of agentbox-runtime"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::env;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -180,9 +180,18 @@ impl Drop for Private<'_> {
         if let Err(error) = self.stop() {
             eprintln!("error: cannot stop dockerd: {error:#}");
         }
+        unmount_network(&self.directory);
         if let Err(error) = fs::remove_dir_all(&self.directory) {
             eprintln!("error: cannot remove {}: {error}", self.directory.display());
         }
+    }
+}
+
+/// Takes away what a daemon leaves mounted after containers in the host's network.
+fn unmount_network(directory: &Path) {
+    let mounted = directory.join("exec/netns/default");
+    if mounted.exists() {
+        process::succeeds(Command::new("umount").arg(mounted));
     }
 }
 
@@ -232,10 +241,13 @@ fn remove_left_over(temporary: &Path) {
     for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let pid = name.to_str().and_then(|name| name.strip_prefix(DIRECTORY));
-        if pid.is_some_and(|pid| pid.parse::<u32>().is_ok())
-            && !Path::new("/proc").join(pid.unwrap_or_default()).exists()
-            && let Err(error) = fs::remove_dir_all(entry.path())
-        {
+        let is_left = pid.is_some_and(|pid| pid.parse::<u32>().is_ok())
+            && !Path::new("/proc").join(pid.unwrap_or_default()).exists();
+        if !is_left {
+            continue;
+        }
+        unmount_network(&entry.path());
+        if let Err(error) = fs::remove_dir_all(entry.path()) {
             eprintln!("error: cannot remove {}: {error}", entry.path().display());
         }
     }
