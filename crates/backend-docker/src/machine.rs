@@ -57,6 +57,10 @@ pub(crate) struct Core {
 /// What is known of the container.
 #[derive(Debug, Default)]
 struct State {
+    /// Somebody wanted the container to be there.
+    wanted: bool,
+    /// The last user is gone: nothing is made or started any more.
+    closed: bool,
     /// There may be a container of this name that this object has made.
     attempted: bool,
     /// There was a container: a missing one has been removed.
@@ -69,6 +73,8 @@ struct State {
     read_only: bool,
     /// The processor of its image.
     architecture: String,
+    /// It ran when it was last looked at, and nobody here has stopped it since.
+    running: bool,
     /// How often this object has started it.
     starts: u64,
     /// What must be unpacked in it before anybody works there.
@@ -125,20 +131,47 @@ impl DockerMachine {
         self.0.state().architecture.clone()
     }
 
+    /// Whether the container ran when it was last looked at.
+    pub(crate) fn runs(&self) -> bool {
+        self.0.state().running
+    }
+
     /// How often this object has started the container.
     pub(crate) fn starts(&self) -> u64 {
         self.0.state().starts
     }
 
-    /// Whether there may be a container that this object has made.
-    pub(crate) fn attempted(&self) -> bool {
-        self.0.state().attempted
+    /// What to say of a command whose container has ended and runs again.
+    pub(crate) fn ended_meanwhile(&self) -> Error {
+        self.0.ended_meanwhile()
+    }
+
+    /// Ends everything: what is being made is finished and then disposed of, and
+    /// nothing is made any more. Returns what is left to do, if anything is.
+    pub(crate) fn close(&self, mode: StopMode) -> Option<impl Future<Output = Result<()>> + use<>> {
+        let wanted = {
+            let mut state = self.0.state();
+            state.closed = true;
+            state.wanted
+        };
+        let core = Arc::clone(&self.0);
+        wanted.then_some(async move {
+            let inner = Arc::clone(&core);
+            let halt = async move {
+                if inner.state().attempted {
+                    return inner.halt(mode).await;
+                }
+                Ok(())
+            };
+            core.in_turn(halt).await
+        })
     }
 
     /// Makes the container ready. Work that has begun is finished, also if the
     /// caller goes away: a container that nobody knows of would stay for ever.
     pub(crate) async fn ready(&self, wish: Wish) -> Result<()> {
         let core = Arc::clone(&self.0);
+        core.state().wanted = true;
         self.0.in_turn(async move { core.ready(wish).await }).await
     }
 

@@ -237,6 +237,15 @@ impl DockerSandbox {
         ready.await.map_err(context)
     }
 
+    /// How often the container was started up to now, now that it runs: if that
+    /// has changed when a command ends, the container has ended with it.
+    async fn counted_starts(&self) -> Result<u64> {
+        if !self.0.machine.runs() {
+            self.ready(Wish::Needed).await?;
+        }
+        Ok(self.0.machine.starts())
+    }
+
     /// Who serves. Settled by the first operation, which starts the container if
     /// the image must be looked at for it.
     async fn served(&self, _: &Busy<'_>) -> Result<&Arc<dyn Sandbox>> {
@@ -286,18 +295,14 @@ impl Drop for Inner {
             Some(Disposal::Stop) => StopMode::Keep,
             Some(Disposal::Keep) | None => return,
         };
-        if !self.machine.attempted() {
+        let Some(closing) = self.machine.close(mode) else {
             return;
-        }
-        let machine = self.machine.clone();
+        };
+        let container = self.machine.name().to_owned();
         if let Ok(handle) = engine::handle() {
             handle.spawn(async move {
-                if let Err(error) = machine.halt(mode).await {
-                    tracing::warn!(
-                        container = machine.name(),
-                        "a container was left behind: {}",
-                        error.chain()
-                    );
+                if let Err(error) = closing.await {
+                    tracing::warn!(container, "a container was left behind: {}", error.chain());
                 }
             });
         }

@@ -75,7 +75,8 @@ async fn a_killed_init_is_told_and_the_next_call_starts_again() {
         let sandbox = builder().mode(mode).build().unwrap();
         sandbox.write_file("a.txt", "one\n").await.unwrap();
         let calls = async {
-            let error = outcome(&sandbox, "sleep 4322").await.unwrap_err();
+            let told = outcome(&sandbox, "sleep 4322").await;
+            let error = told.expect_err(&format!("{mode:?}"));
             assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
             assert!(error.to_string().contains("ended"), "{mode:?}: {error}");
         };
@@ -101,7 +102,8 @@ async fn a_container_removed_under_a_command_is_told() {
         let sandbox = builder().mode(mode).build().unwrap();
         sandbox.start().await.unwrap();
         let calls = async {
-            let error = outcome(&sandbox, "sleep 4323").await.unwrap_err();
+            let told = outcome(&sandbox, "sleep 4323").await;
+            let error = told.expect_err(&format!("{mode:?}"));
             assert_eq!(error.kind(), ErrorKind::Unavailable, "{mode:?}: {error}");
         };
         let remover = async {

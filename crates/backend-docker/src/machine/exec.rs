@@ -32,6 +32,7 @@ fn is_refusal(piece: &LogOutput) -> bool {
 impl DockerMachine {
     pub(super) async fn exec(&self, program: Spawn) -> Result<Process> {
         let core = &self.0;
+        let starts = self.starts();
         let directory = match &program.directory {
             Some(directory) => directory.to_string(),
             // The agent makes its directory if it is missing.
@@ -89,7 +90,10 @@ impl DockerMachine {
             }
         });
         let machine = self.clone();
-        let exit = async move { machine.exit_code(&created.id).await };
+        let exit = async move {
+            let code = machine.exit_code(&created.id).await?;
+            machine.judge(code, starts).await
+        };
         Ok(Process::new(
             program.stdin.then_some(input),
             output.boxed(),
@@ -98,7 +102,7 @@ impl DockerMachine {
     }
 
     /// The code of a program whose output has ended.
-    async fn exit_code(&self, exec: &str) -> Result<i32> {
+    async fn exit_code(&self, exec: &str) -> Result<i64> {
         let core = &self.0;
         for _ in 0..ASK_TIMES {
             let asked = core.daemon.client().inspect_exec(exec).await;
@@ -107,7 +111,7 @@ impl DockerMachine {
                 Err(error) => return Err(core.explain(error).await),
             };
             match answer.exit_code {
-                Some(code) if answer.running != Some(true) => return self.judge(code).await,
+                Some(code) if answer.running != Some(true) => return Ok(code),
                 _ => {}
             }
             if let Some(reason) = core.diagnosis().await {
@@ -120,12 +124,16 @@ impl DockerMachine {
         ))
     }
 
-    /// Tells a program that was killed from a container that has ended.
-    async fn judge(&self, code: i64) -> Result<i32> {
-        if code == KILLED
-            && let Some(reason) = self.diagnose().await
-        {
-            return Err(reason);
+    /// Tells a program that was killed from a container that has ended, and may
+    /// have been started again since.
+    async fn judge(&self, code: i64, starts: u64) -> Result<i32> {
+        if code == KILLED {
+            if let Some(reason) = self.diagnose().await {
+                return Err(reason);
+            }
+            if self.starts() != starts {
+                return Err(self.0.ended_meanwhile());
+            }
         }
         i32::try_from(code)
             .map_err(|_| Error::unavailable("the daemon gave no exit code; try again"))

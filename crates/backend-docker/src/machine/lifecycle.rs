@@ -109,6 +109,15 @@ impl Core {
     }
 
     pub(super) async fn ready(&self, wish: Wish) -> Result<()> {
+        let ready = self.ready_now(wish).await;
+        self.state().running = ready.is_ok();
+        ready
+    }
+
+    async fn ready_now(&self, wish: Wish) -> Result<()> {
+        if self.state().closed {
+            return Err(Error::unavailable("the sandbox was dropped; make another"));
+        }
         match self.find().await? {
             Some(found) => self.resume(found, wish).await,
             None => {
@@ -234,12 +243,17 @@ impl Core {
             *state = super::State {
                 architecture,
                 starts: state.starts,
+                wanted: state.wanted,
+                closed: state.closed,
                 existed: self.settings.is_none(),
                 ..super::State::default()
             };
             return Ok(());
         }
-        self.state().uploaded = None;
+        {
+            let mut state = self.state();
+            (state.running, state.uploaded) = (false, None);
+        }
         let stop = || {
             let options = StopContainerOptionsBuilder::default()
                 .t(STOP_SECONDS)
@@ -279,11 +293,23 @@ impl Core {
 
     /// Why the container does not answer; `None` if it should.
     pub(super) async fn diagnosis(&self) -> Option<Error> {
-        match self.find().await {
+        let reason = match self.find().await {
             Ok(Some(found)) => found.trouble(&self.name),
             Ok(None) => Some(self.removed()),
             Err(error) => Some(error),
+        };
+        if reason.is_some() {
+            self.state().running = false;
         }
+        reason
+    }
+
+    /// The container runs, but it is not the run that a command belonged to.
+    pub(super) fn ended_meanwhile(&self) -> Error {
+        Error::unavailable(format!(
+            "the container {} ended while the command ran; run it again",
+            self.name
+        ))
     }
 
     /// The container is not there any more.

@@ -27,19 +27,14 @@ const KILLED: CommandStatus = CommandStatus::Signalled(9);
 
 /// Tells the two apart. Whoever serves dies with the container, a moment after
 /// the command: the next call is refused, or has started the container again.
-async fn outlives_a_kill(served: &dyn Sandbox, machine: &DockerMachine) -> Result<()> {
-    let before = machine.starts();
+async fn outlives_a_kill(served: &dyn Sandbox, machine: &DockerMachine, starts: u64) -> Result<()> {
     let asked = served.stat(&VPath::root(), StatOptions::default()).await;
-    let reason = match asked {
-        Err(error) => error.message().to_owned(),
-        Ok(_) if machine.starts() == before => return Ok(()),
-        Ok(_) => format!(
-            "the container {} ended while the command ran; run it again",
-            machine.name()
-        ),
+    let error = match asked {
+        Err(error) => Error::unavailable(error.message().to_owned()),
+        Ok(_) if machine.starts() == starts => return Ok(()),
+        Ok(_) => machine.ended_meanwhile(),
     };
-    let error = Error::unavailable(reason).during(Operation::Execute);
-    Err(error.on("docker"))
+    Err(error.during(Operation::Execute).on("docker"))
 }
 
 #[async_trait]
@@ -185,9 +180,10 @@ impl Sandbox for DockerSandbox {
     async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
         let busy = self.busy();
         let served = self.served(&busy).await?;
+        let starts = self.counted_starts().await?;
         let outcome = served.execute(command).await?;
         if outcome.status == KILLED {
-            outlives_a_kill(&**served, &self.0.machine).await?;
+            outlives_a_kill(&**served, &self.0.machine, starts).await?;
         }
         Ok(outcome)
     }
@@ -195,6 +191,7 @@ impl Sandbox for DockerSandbox {
     async fn stream(&self, command: Command) -> Result<EventStream> {
         let busy = self.busy();
         let served = Arc::clone(self.served(&busy).await?);
+        let starts = self.counted_starts().await?;
         let events = served.stream(command).await?;
         let machine = self.0.machine.clone();
         let events = events.then(move |event| {
@@ -202,7 +199,7 @@ impl Sandbox for DockerSandbox {
             async move {
                 let event = event?;
                 if matches!(&event, Event::Ended(outcome) if outcome.status == KILLED) {
-                    outlives_a_kill(&*served, &machine).await?;
+                    outlives_a_kill(&*served, &machine, starts).await?;
                 }
                 Ok(event)
             }
