@@ -1,5 +1,8 @@
 //! What is measured: one table per benchmark target.
 
+mod places;
+
+pub(super) use self::places::{COMPOSITE, DOCKER, SYNC};
 use crate::provision::RIPGREP_VERSION;
 
 /// The Python package that does the same work, and its version on PyPI.
@@ -23,6 +26,8 @@ pub(super) const SUITES: &[&Suite] = &[
     &STATE,
     &LOCAL,
     &DOCKER,
+    &COMPOSITE,
+    &SYNC,
     &PERMISSIONS,
     &HASHLINE,
     &TOOLS,
@@ -275,71 +280,6 @@ pub(super) const LOCAL: Suite = Suite {
         memory(
             "local_memory_many",
             "memory above idle: grep 200k files, 2,000 hits",
-        ),
-    ],
-};
-
-/// A row about containers.
-const fn docker(id: &'static str, what: &'static str, peer: Peer, target: Target) -> Row {
-    Row {
-        id,
-        what,
-        peer,
-        target: Some(target),
-    }
-}
-
-/// Containers with our agent in them against everybody's ways into a container.
-pub(super) const DOCKER: Suite = Suite {
-    name: "docker",
-    title: "A Docker container",
-    method: Method::Interleaved,
-    package: "backend-docker",
-    bench: "docker",
-    peer_script: "xtask/bench/peer_docker.py",
-    rows: &[
-        docker(
-            "docker_read_exec",
-            "read 1 KiB",
-            Peer::Exec,
-            Target::Faster(100.0),
-        ),
-        docker(
-            "docker_read_py",
-            "read 1 KiB",
-            Peer::Python,
-            Target::Faster(100.0),
-        ),
-        docker(
-            "docker_write_exec",
-            "write 1 KiB over a file",
-            Peer::Exec,
-            Target::Faster(100.0),
-        ),
-        docker(
-            "docker_write_py",
-            "write 1 KiB over a file",
-            Peer::Python,
-            Target::Faster(100.0),
-        ),
-        alone("docker_read_1mib", "read 1 MiB", 10e6),
-        docker(
-            "docker_execute_cli",
-            "run `true` in a shell",
-            Peer::Cli,
-            Target::Faster(10.0),
-        ),
-        docker(
-            "docker_grep_local",
-            "grep `fn main` in 10k files",
-            Peer::Local,
-            Target::Within(1.5),
-        ),
-        docker(
-            "docker_start_exec",
-            "from nothing to the end of the first command (exec: create, start, exec)",
-            Peer::Exec,
-            Target::Within(1.15),
         ),
     ],
 };
