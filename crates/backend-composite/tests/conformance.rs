@@ -12,6 +12,7 @@ use std::sync::Arc;
 use backend_composite::{Composite, Route};
 use backend_core::{Backend, VPath};
 use backend_state::StateBackend;
+use backend_sync::{BlockingAdapter, SyncBackend};
 use futures::executor::block_on;
 
 #[path = "support/fixture.rs"]
@@ -57,6 +58,29 @@ fn above_routes(store: Arc<StateBackend>) -> Arc<dyn Backend> {
         .build();
     let unseen = ["/unseen", "/unseen-too"];
     Arc::new(Unseen::new(composite.unwrap(), &unseen))
+}
+
+/// The working directory is in a child that blocks its threads; the default does
+/// not.
+fn in_a_blocking_route(store: Arc<StateBackend>) -> Arc<dyn Backend> {
+    let blocking = BlockingAdapter::new(SyncBackend::new(store));
+    let composite = Composite::builder()
+        .default_backend(Arc::new(StateBackend::new()))
+        .route(Route::new(path("/desk"), Arc::new(blocking)))
+        .working_dir(path("/desk"))
+        .build();
+    Arc::new(composite.unwrap())
+}
+
+/// The working directory is in an async child; the default blocks its threads.
+fn beside_a_blocking_default(store: Arc<StateBackend>) -> Arc<dyn Backend> {
+    let blocking = SyncBackend::new(Arc::new(StateBackend::new()));
+    let composite = Composite::builder()
+        .default_backend(Arc::new(BlockingAdapter::new(blocking)))
+        .route(Route::new(path("/desk"), store))
+        .working_dir(path("/desk"))
+        .build();
+    Arc::new(composite.unwrap())
 }
 
 /// A composite in a composite.
@@ -109,8 +133,17 @@ backend_testkit::conformance! {
     skipped = 0;
 }
 
-// A composite over one blocking and one async child belongs here: it needs
-// backend-sync.
+backend_testkit::conformance! {
+    mod blocking_in_a_route;
+    fixture = async || StateFixture::new(in_a_blocking_route);
+    skipped = 159;
+}
+
+backend_testkit::conformance! {
+    mod blocking_default;
+    fixture = async || StateFixture::new(beside_a_blocking_default);
+    skipped = 159;
+}
 
 /// What the fixtures rely on.
 #[test]

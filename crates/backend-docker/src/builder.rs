@@ -233,7 +233,8 @@ impl Builder {
     }
 
     /// Adds a file system in memory, with options such as `size=64m`. Programs
-    /// can be run from it unless the options hold `noexec`.
+    /// can be run from it unless the options hold `noexec`, and it belongs to the
+    /// sandbox's user unless they hold `mode`, `uid` or `gid`.
     pub fn tmpfs(mut self, target: impl Into<String>, options: impl Into<String>) -> Self {
         self.settings.tmpfs.insert(target.into(), options.into());
         self

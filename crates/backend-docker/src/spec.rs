@@ -230,19 +230,24 @@ impl Plan<'_> {
     }
 
     fn tmpfs(&self) -> HashMap<String, String> {
-        let executable = |options: &String| {
-            let set = options
-                .split(',')
-                .any(|one| one == "exec" || one == "noexec");
-            match options.as_str() {
-                "" => "exec".to_owned(),
-                _ if set => options.clone(),
-                _ => format!("{options},exec"),
-            }
-        };
         let asked = self.settings.tmpfs.iter();
         let mut all: HashMap<_, _> = asked
-            .map(|(target, options)| (target.clone(), executable(options)))
+            .map(|(target, options)| {
+                let mut words: Vec<&str> =
+                    options.split(',').filter(|one| !one.is_empty()).collect();
+                let has = |name: &str| words.iter().any(|one| one.split('=').next() == Some(name));
+                let executable = !has("exec") && !has("noexec");
+                // Whoever works there should be able to write, unless it is said.
+                let owner = match self.user.ids {
+                    Some((uid, gid)) if !["mode", "uid", "gid"].iter().any(|name| has(name)) => {
+                        Some(format!("uid={uid},gid={gid}"))
+                    }
+                    _ => None,
+                };
+                words.extend(executable.then_some("exec"));
+                words.extend(owner.as_deref());
+                (target.clone(), words.join(","))
+            })
             .collect();
         if self.settings.read_only_root {
             if !self.is_mounted("/tmp") {

@@ -166,11 +166,12 @@ fn a_read_only_root_has_places_in_memory() {
         .read_only_root(true)
         .tmpfs("/tmp", "size=1m,noexec")
         .tmpfs("/x", "")
-        .tmpfs("/y", "size=2m")
+        .tmpfs("/y", "size=2m,mode=700")
         .volume(Volume::host("/srv", "/workspace"));
     let tmpfs = host(builder).tmpfs.unwrap();
-    assert_eq!(tmpfs["/tmp"], "size=1m,noexec");
-    assert_eq!((&*tmpfs["/x"], &*tmpfs["/y"]), ("exec", "size=2m,exec"));
+    assert_eq!(tmpfs["/tmp"], "size=1m,noexec,uid=1000,gid=1000");
+    assert_eq!(tmpfs["/x"], "exec,uid=1000,gid=1000");
+    assert_eq!(tmpfs["/y"], "size=2m,mode=700,exec");
     assert!(!tmpfs.contains_key("/workspace"), "a volume is there");
     let body = body(new().read_only_root(true));
     assert!(body.env.unwrap().contains(&"HOME=/tmp".to_owned()));

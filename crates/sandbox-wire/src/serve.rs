@@ -144,10 +144,7 @@ fn facts(backend: &dyn Backend) -> Facts {
 
 #[cfg(unix)]
 fn uid() -> Option<u32> {
-    use std::os::unix::fs::MetadataExt as _;
-
-    let process = std::fs::metadata("/proc/self").ok()?;
-    Some(process.uid())
+    Some(rustix::process::geteuid().as_raw())
 }
 
 #[cfg(not(unix))]

@@ -84,6 +84,7 @@ const FOR_TESTS: &[&str] = &["backend-core", "backend-state", "backend-testkit"]
 /// What the tests of a crate that stands on any backend may use as well.
 const FOR_TESTS_OF_WRAPPERS: &[(&str, &str)] = &[
     ("backend-composite", "backend-local"),
+    ("backend-composite", "backend-sync"),
     ("backend-docker", "backend-local"),
     ("backend-docker", "console-testkit"),
     ("backend-sync", "backend-local"),

@@ -7,6 +7,7 @@ use backend_composite::{Composite, Route};
 use backend_core::ops::{LsOptions, ReadOptions, WriteOptions};
 use backend_core::{Backend, BackendExt as _, ErrorKind, VPath};
 use backend_state::StateBackend;
+use backend_sync::{BlockingAdapter, SyncBackend};
 use backend_testkit::fake::PausedClock;
 use futures::executor::block_on;
 
@@ -31,6 +32,8 @@ pub(crate) struct RouteAt {
     /// An ignore file in the child, above what the route shows. It must not
     /// matter.
     pub(crate) rules_above: Option<&'static str>,
+    /// Whether the child is one that blocks its threads.
+    pub(crate) blocking: bool,
 }
 
 /// The routes, and what the children behind them hold where it does not show.
@@ -79,7 +82,13 @@ impl Pair {
                     default.write_file(hidden.as_str(), "needle hidden\n"),
                 ));
             }
-            let made = Route::new(route.prefix.clone(), Arc::new(child));
+            let child = Arc::new(child);
+            let made = if route.blocking {
+                let adapter = BlockingAdapter::new(SyncBackend::new(child));
+                Route::new(route.prefix.clone(), Arc::new(adapter))
+            } else {
+                Route::new(route.prefix.clone(), child)
+            };
             let made = match route.names {
                 Names::Below => made,
                 Names::Full => made.full_paths(),

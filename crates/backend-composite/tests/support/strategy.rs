@@ -124,16 +124,18 @@ fn names() -> impl Strategy<Value = Names> {
 
 pub(crate) fn layout() -> impl Strategy<Value = Layout> {
     let prefixes = subsequence(PREFIXES.to_vec(), 1..=5);
-    let kinds = prop::collection::vec((names(), select(&[None, Some("*.rs\n")][..])), 5);
+    let rules = select(&[None, Some("*.rs\n")][..]);
+    let kinds = prop::collection::vec((names(), rules, prop::bool::weighted(0.25)), 5);
     let shadows = prop::collection::vec(select(NAMES), 0..3);
     (prefixes, kinds, shadows).prop_map(|(prefixes, kinds, shadows)| Layout {
         routes: prefixes
             .into_iter()
             .zip(kinds)
-            .map(|(prefix, (names, rules_above))| RouteAt {
+            .map(|(prefix, (names, rules_above, blocking))| RouteAt {
                 prefix: VPath::parse(prefix).unwrap(),
                 names,
                 rules_above,
+                blocking,
             })
             .collect(),
         shadows,

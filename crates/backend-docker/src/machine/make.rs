@@ -41,6 +41,11 @@ impl Core {
         let fresh = self.make_volumes(settings).await?;
         self.state().attempted = true;
         let mut created = self.create(settings, &looked).await;
+        if created.as_ref().is_err_and(daemon::is_missing) {
+            // Somebody removed the image between its being looked at and its use.
+            looked = self.look(settings).await?;
+            created = self.create(settings, &looked).await;
+        }
         if let (Err(error), Some(agent)) = (&created, &looked.agent)
             && self.delivery == Delivery::Auto
             && is_unseen(error, agent)

@@ -124,9 +124,11 @@ pub(crate) async fn drive(
     cancel: impl Future<Output = ()>,
 ) -> Result<Ending> {
     let Task {
-        command, stopped, ..
+        command,
+        stopped,
+        began,
+        ..
     } = task;
-    let began = Instant::now();
     let left = AtomicU64::new(command.hard_output_bytes);
     let (finish, finishing) = watch::channel(false);
     let pumps = async {

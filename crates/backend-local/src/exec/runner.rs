@@ -13,6 +13,7 @@ use backend_core::ops::{Command, ExecuteOutcome, StopMode};
 use backend_core::{Containment, Error, ErrorKind, EventStream, Quoted, Result};
 use futures::StreamExt;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
 
 use super::Commands;
 use super::direct::{self, Direct};
@@ -255,6 +256,7 @@ impl Runner {
             command,
             directory: Some(directory),
             stopped,
+            began: Instant::now(),
         }
     }
 }
@@ -334,17 +336,22 @@ impl State {
         locate::shell(self.shell.as_deref(), path.map(OsStr::new))
     }
 
-    async fn launch(&self, start: Start) -> Result<Job> {
+    /// Starts a command. Its time begins before anybody is asked to start it: it
+    /// may well have run for a while when the answer is seen.
+    async fn launch(&self, start: Start) -> Result<(Job, Instant)> {
         #[cfg(target_os = "linux")]
         if let Some(program) = &self.program {
             let link = self.supervisor(program).await?;
-            return Supervised::start(link, start).await.map(Job::Supervised);
+            let began = Instant::now();
+            let job = Supervised::start(link, start).await?;
+            return Ok((Job::Supervised(job), began));
         }
         let marker = format!("{}-0-{}", self.id, self.number());
         let shell = self.find_shell()?;
+        let began = Instant::now();
         let job = Direct::start(&shell, &self.environment, &marker, start)?;
         self.alive.store(true, Ordering::SeqCst);
-        Ok(Job::Direct(job))
+        Ok((Job::Direct(job), began))
     }
 
     /// Ends what commands without a supervisor left, as far as the marker tells.
@@ -398,6 +405,8 @@ pub(crate) struct Task {
     directory: Option<Arc<OwnedFd>>,
     /// Changes when the sandbox stops.
     pub(crate) stopped: watch::Receiver<u64>,
+    /// When its start was asked for.
+    pub(crate) began: Instant,
 }
 
 impl Task {
@@ -414,7 +423,8 @@ impl Task {
             ends,
             announce,
         };
-        let job = self.state.launch(start).await?;
+        let (job, began) = self.state.launch(start).await?;
+        self.began = began;
         Ok((job, pipes))
     }
 }

@@ -96,6 +96,7 @@ pub(in crate::bench) const COMPOSITE: Suite = Suite {
             "a small read in memory through 1,000 routes",
         ),
         plain("composite_read_direct", "the same read without routes"),
+        alone("composite_read_added", "what the routes add", 1_000.0),
     ],
 };
 
