@@ -198,8 +198,8 @@ fn a_call_leaves_no_container() {
     let containers = Containers::new("call");
     let written = r#"{"path": "a.txt", "content": "one\n"}"#;
     containers.run(&["call", "write_file", written]).code(0);
-    let shown = containers.run(&["run", "echo $((6 * 7)); exit 3"]).code(3);
-    assert_eq!(shown.out, "42\n");
+    let script = ["run", "--", "sh", "-c", "echo $((6 * 7)); exit 3"];
+    assert_eq!(containers.run(&script).code(3).out, "42\n");
     assert_eq!(containers.names(), [""; 0]);
 }
 

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use backend_core::derived::{glob_by_walk, grep_by_read};
+use backend_core::derived::{glob_by_walk, grep_by_file};
 use backend_core::ops::{
     FileMatches, GlobOrder, GlobQuery, GlobResult, GrepQuery, GrepResult, Skipped,
 };
@@ -22,6 +22,7 @@ use futures::stream::{self, StreamExt as _};
 
 use crate::composite::Composite;
 use crate::failure::{is_about_backend, is_absent};
+use crate::route::Route;
 use crate::table::Table;
 
 mod plan;
@@ -75,12 +76,12 @@ impl Composite {
         let scope = Scope::of_grep(&query)?;
         let this = self.steady(table);
         let parts = match this.plan(table, &scope).await? {
-            Plan::Walk => return grep_by_read(&this, query).await,
+            Plan::Walk => return this.grep_files(table, query).await,
             Plan::Parts(parts) => parts,
         };
         let asked = parts
             .iter()
-            .map(|part| this.grep_part(part, &query).boxed());
+            .map(|part| this.grep_part(table, part, &query).boxed());
         let asked: Vec<_> = asked.collect();
         let mut answers = Vec::with_capacity(parts.len());
         for (part, answer) in parts.iter().zip(at_once(asked).await) {
@@ -93,16 +94,16 @@ impl Composite {
         // next line would have stood among the others' lines.
         let stopped = |found: &GrepResult| found.truncated && found.matches < query.max_matches;
         if answers.len() > 1 && answers.iter().any(stopped) {
-            return grep_by_read(&this, query).await;
+            return this.grep_files(table, query).await;
         }
         Ok(merge_greps(answers, &query))
     }
 
-    async fn grep_part(&self, part: &Part, query: &GrepQuery) -> Result<GrepResult> {
+    async fn grep_part(&self, table: &Table, part: &Part, query: &GrepQuery) -> Result<GrepResult> {
         let mut query = query.clone();
         let Some(native) = &part.native else {
             query.path = part.start.clone();
-            return grep_by_read(self, query).await;
+            return self.grep_files(table, query).await;
         };
         query.path = native.start.clone();
         query.exclude = native.exclude.clone();
@@ -111,19 +112,24 @@ impl Composite {
         }
         let found = part.route.backend().grep(query).await;
         let relay = part.route.relay(Operation::Grep, &part.start);
-        let mut found = part.or_empty(found).map_err(relay)?;
-        if !part.route.keeps_names() {
-            let files = std::mem::take(&mut found.files);
-            found.files = files
-                .into_iter()
-                .filter_map(|file| {
-                    let path = part.route.outside(file.path()).ok()?;
-                    Some(file.with_path(path))
-                })
-                .collect();
-            found.matches = found.files.iter().map(FileMatches::matches).sum();
-        }
-        Ok(found)
+        let found = part.or_empty(found).map_err(relay)?;
+        Ok(renamed(&part.route, found))
+    }
+
+    /// The shared walk; each file is searched by its own child, so that no content
+    /// comes here.
+    async fn grep_files(&self, table: &Table, query: GrepQuery) -> Result<GrepResult> {
+        let search = |query| self.grep_file(table, query).boxed();
+        grep_by_file(self, query, search).await
+    }
+
+    async fn grep_file(&self, table: &Table, mut query: GrepQuery) -> Result<GrepResult> {
+        let route = table.find(&query.path).route;
+        let path = std::mem::replace(&mut query.path, VPath::root());
+        query.path = route.inside(&path)?;
+        let found = route.backend().grep(query).await;
+        let found = found.map_err(route.relay(Operation::Grep, &path))?;
+        Ok(renamed(route, found))
     }
 
     /// This composite with routes that stay as they are.
@@ -161,6 +167,21 @@ impl Part {
             answer => answer,
         }
     }
+}
+
+/// A child's answer with the composite's names.
+fn renamed(route: &Route, mut found: GrepResult) -> GrepResult {
+    if route.keeps_names() {
+        return found;
+    }
+    let files = std::mem::take(&mut found.files);
+    let outside = |file: FileMatches| {
+        let path = route.outside(file.path()).ok()?;
+        Some(file.with_path(path))
+    };
+    found.files = files.into_iter().filter_map(outside).collect();
+    found.matches = found.files.iter().map(FileMatches::matches).sum();
+    found
 }
 
 fn merge_globs(mut answers: Vec<GlobResult>, query: &GlobQuery) -> GlobResult {

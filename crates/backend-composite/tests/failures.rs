@@ -90,6 +90,42 @@ async fn errors_speak_the_composites_names() {
     }
 }
 
+/// A file may be larger than this process's memory.
+#[tokio::test]
+async fn the_shared_walk_has_files_searched_where_they_are() {
+    let (child, calls) = Intercepted::recording(StateBackend::new());
+    let composite = Composite::new(state());
+    composite
+        .add_route(Route::new(path("/a"), Arc::new(child)))
+        .unwrap();
+    // An ignore file above the route makes it the shared walk's.
+    for (file, content) in [
+        ("/.gitignore", "ignored\n"),
+        ("/a/f", "one needle\n"),
+        ("/a/ignored", "needle\n"),
+        ("/z", "another needle\n"),
+    ] {
+        composite.write_file(file, content).await.unwrap();
+    }
+    drop(calls.taken());
+    let found = composite.search_text("needle").await.unwrap();
+    let files: Vec<_> = found
+        .files
+        .iter()
+        .map(|file| file.path().as_str())
+        .collect();
+    assert_eq!(files, ["/a/f", "/z"]);
+    let calls = calls.taken();
+    let of = |operation| calls.iter().filter(move |call| call.operation == operation);
+    let searched: Vec<_> = of(Operation::Grep).map(|call| call.path.as_str()).collect();
+    assert_eq!(searched, ["/f"]);
+    let is_rules = |path: &VPath| path.as_str().ends_with("ignore");
+    assert!(
+        of(Operation::Read).all(|call| is_rules(&call.path)),
+        "{calls:?}"
+    );
+}
+
 #[tokio::test]
 async fn partial_results_come_with_the_failures() {
     let composite = Composite::new(state());

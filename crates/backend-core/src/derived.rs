@@ -23,4 +23,4 @@ pub use files::{
     check_destination, copy_by_read, edit_by_write, edit_bytes, refuse_into_itself,
     refuse_working_dir, rename_by_copy, resolve_without_links, text_by_read,
 };
-pub use search::{glob_by_walk, grep_by_read};
+pub use search::{glob_by_walk, grep_by_file, grep_by_read};

@@ -33,6 +33,8 @@ mod serve;
 mod spawn;
 #[cfg(target_os = "linux")]
 mod table;
+#[cfg(target_os = "linux")]
+mod victim;
 
 #[cfg(target_os = "linux")]
 pub(crate) use confine::Policy;

@@ -55,6 +55,19 @@ async fn runs_in_its_directory() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn when_memory_runs_out_commands_go_first() {
+    let place = place();
+    let line = "cd /proc; cat $$/oom_score_adj $PPID/oom_score_adj; sh -c 'cat $$/oom_score_adj'";
+    let shown = place.run(line).await.stdout.text();
+    let shown: Vec<i32> = shown.lines().map(|line| line.parse().unwrap()).collect();
+    let ours = std::fs::read_to_string("/proc/self/oom_score_adj").unwrap();
+    let ours: i32 = ours.trim().parse().unwrap();
+    let more = (ours + 500).min(1_000);
+    assert_eq!(shown, [more, ours, more]);
+}
+
 #[tokio::test]
 async fn nonsense_is_refused() {
     for place in places() {

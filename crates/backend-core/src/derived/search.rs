@@ -1,16 +1,20 @@
 //! Glob and grep out of listings and reads.
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 
 use crate::backend::Backend;
 use crate::derived::files::failed;
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::limits::IGNORE_FILE_BYTES;
 use crate::ops::{
-    Entry, GlobQuery, GlobResult, GrepQuery, GrepResult, Links, LsOptions, ReadOptions, StatOptions,
+    Entry, GlobQuery, GlobResult, GrepQuery, GrepResult, Links, LsOptions, ReadOptions, Skipped,
+    StatOptions,
 };
 use crate::path::VPath;
-use crate::search::{Child, GlobCollector, GrepCollector, Passed, Step, Walk, WalkOptions};
+use crate::search::{
+    Child, Exclude, GlobCollector, GrepCollector, Passed, Step, Walk, WalkOptions,
+};
 
 /// [`Backend::glob`] by listing directory after directory.
 ///
@@ -41,7 +45,7 @@ async fn find_files<B: Backend + ?Sized>(backend: &B, query: &GlobQuery) -> Resu
     Ok(found.finish(walk.walk.skipped()))
 }
 
-/// [`Backend::grep`] by reading file after file.
+/// [`Backend::grep`] by reading file after file, each as a whole.
 ///
 /// # Errors
 ///
@@ -78,6 +82,70 @@ async fn find_lines<B: Backend + ?Sized>(backend: &B, query: &GrepQuery) -> Resu
         }
     }
     Ok(found.finish(walk.walk.skipped()))
+}
+
+/// [`Backend::grep`] by listing directory after directory and having each file
+/// searched by somebody who can do that without reading it as a whole: `search`
+/// answers a query for one file as [`Backend::grep`] does.
+///
+/// # Errors
+///
+/// As [`Backend::grep`].
+pub async fn grep_by_file<'s, B: Backend + ?Sized>(
+    backend: &B,
+    query: GrepQuery,
+    search: impl Fn(GrepQuery) -> BoxFuture<'s, Result<GrepResult>> + Send + Sync,
+) -> Result<GrepResult> {
+    let found = ask_each(backend, &query, search).await;
+    found.map_err(failed(backend, Operation::Grep, &query.path))
+}
+
+async fn ask_each<'s, B: Backend + ?Sized>(
+    backend: &B,
+    query: &GrepQuery,
+    search: impl Fn(GrepQuery) -> BoxFuture<'s, Result<GrepResult>> + Send + Sync,
+) -> Result<GrepResult> {
+    let (options, _) = query.compile()?;
+    let stat = StatOptions::default().links(query.links);
+    let start = backend.stat(&query.path, stat).await?;
+    if !start.is_directory() {
+        return match query.exclude.hides(&query.path) {
+            true => Ok(GrepResult::default()),
+            false => search(unfiltered(query)).await,
+        };
+    }
+    let mut walk = AsyncWalk::new(backend, &query.path, options);
+    let mut found = GrepCollector::new(query);
+    let (mut skipped, mut truncated) = (Skipped::default(), false);
+    while let Some(entry) = walk.next_file().await? {
+        let mut one = unfiltered(query).links(Links::Refuse);
+        one.path = entry.path;
+        let is_full = match search(one).await {
+            Ok(answer) => {
+                skipped += answer.skipped;
+                truncated = answer.truncated;
+                let files = answer.files.into_iter();
+                let is_full = files.map(|file| found.add(Ok(file))).any(|is_full| is_full);
+                is_full || truncated
+            }
+            Err(error) => found.add(Err(about_entry(error)?)),
+        };
+        if is_full {
+            break;
+        }
+    }
+    let mut found = found.finish(walk.walk.skipped());
+    found.skipped += skipped;
+    found.truncated |= truncated;
+    Ok(found)
+}
+
+/// The query for a file that was chosen already.
+fn unfiltered(query: &GrepQuery) -> GrepQuery {
+    let mut one = query.clone();
+    one.files = None;
+    one.exclude = Exclude::default();
+    one
 }
 
 async fn read_all<B: Backend + ?Sized>(backend: &B, path: &VPath, links: Links) -> Result<Bytes> {

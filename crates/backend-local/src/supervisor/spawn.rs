@@ -16,6 +16,7 @@ use super::limits::Prepared;
 use super::process::ticks;
 use super::protocol::{Reply, Spawn};
 use super::table::{Record, Shared};
+use super::victim;
 
 /// Limits of all commands. Taken out at the end, which undoes their set-up while
 /// another thread may still wait for requests.
@@ -29,6 +30,8 @@ pub(crate) struct Spawner {
     pub(crate) limits: SharedLimits,
     /// Opened before the confinement, which may not know it.
     pub(crate) null: File,
+    /// Opened before it as well.
+    pub(crate) place: Option<victim::Place>,
 }
 
 /// Why a command did not start.
@@ -52,6 +55,7 @@ impl Spawner {
                 .collect(),
             limits,
             null: File::open("/dev/null")?,
+            place: victim::Place::find(),
         })
     }
 
@@ -108,7 +112,11 @@ impl Spawner {
             directory: true,
             error: error.into(),
         })?;
-        let started = Self::start(shared, spawn.id, &mut command);
+        let mut start = || Self::start(shared, spawn.id, &mut command);
+        let started = match &self.place {
+            Some(place) => place.offering(start),
+            None => start(),
+        };
         let _ = rustix::process::chdir("/");
         started.map_err(other)
     }
