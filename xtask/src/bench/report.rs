@@ -213,13 +213,15 @@ pub(super) fn section(suite: &Suite, machine: &Machine, run: &Run) -> String {
         "{SECTION}{}\n\n\
          - Date: {date}\n\
          - CPU: {cpu}, {n_cores} cores\n\
-         - Compiler: {rustc}\n\
-         - Peers: {}\n",
+         - Compiler: {rustc}\n",
         suite.title,
-        peers(suite, machine),
     );
+    // Writing to a string cannot fail.
+    let peers = peers(suite, machine);
+    if !peers.is_empty() {
+        let _ = writeln!(text, "- Peers: {}", peers.join(", "));
+    }
     for fact in &run.facts {
-        // Writing to a string cannot fail.
         let _ = writeln!(text, "- {fact}");
     }
     let rounds = run.comparisons.iter().filter_map(|all| all.rounds);
@@ -227,6 +229,7 @@ pub(super) fn section(suite: &Suite, machine: &Machine, run: &Run) -> String {
         (Method::Interleaved, Some(least), Some(most)) => {
             format!("We and the peer are called by turns, each row in {least} to {most} rounds.\n")
         }
+        _ if peers.is_empty() => String::new(),
         _ => "We are measured first, then the peer.\n".to_owned(),
     };
     let script = suite.peer_script;
@@ -244,7 +247,7 @@ pub(super) fn section(suite: &Suite, machine: &Machine, run: &Run) -> String {
 }
 
 /// Whom the suite is compared with, each once.
-fn peers(suite: &Suite, machine: &Machine) -> String {
+fn peers(suite: &Suite, machine: &Machine) -> Vec<String> {
     let mut peers: Vec<String> = Vec::new();
     for row in suite.rows {
         let name = match row.peer {
@@ -256,7 +259,7 @@ fn peers(suite: &Suite, machine: &Machine) -> String {
             peers.push(name);
         }
     }
-    peers.join(", ")
+    peers
 }
 
 /// The page `old` with the section of one suite replaced; sections in the order of [`SUITES`].
