@@ -124,9 +124,8 @@ async fn ask_each<'s, B: Backend + ?Sized>(
             Ok(answer) => {
                 skipped += answer.skipped;
                 truncated = answer.truncated;
-                let files = answer.files.into_iter();
-                let is_full = files.map(|file| found.add(Ok(file))).any(|is_full| is_full);
-                is_full || truncated
+                let mut files = answer.files.into_iter();
+                files.any(|file| found.add(Ok(file))) || truncated
             }
             Err(error) => found.add(Err(about_entry(error)?)),
         };
