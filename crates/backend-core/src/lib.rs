@@ -10,6 +10,7 @@ pub mod ops;
 mod path;
 mod sandbox;
 pub mod search;
+pub mod shells;
 pub mod text;
 
 pub use backend::Backend;

@@ -380,7 +380,7 @@ impl State {
         }
         self.alive.store(false, Ordering::SeqCst);
         if mode == StopMode::Purge {
-            self.shells.clear();
+            self.shells.retain(|shell| shell.is_running());
         }
         waited.map_err(|_| {
             Error::unavailable("a process does not end even when killed; look for a broken disk")

@@ -1,12 +1,11 @@
 //! Background shells: commands that stay, with their logs.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use backend_core::limits::{SHELL_LOG_BYTES, SHELLS};
-use backend_core::ops::{Command, CommandStatus, ShellId, ShellInfo, ShellOutput, ShellState};
+use backend_core::ops::{Command, CommandStatus, ShellId, ShellInfo, ShellOutput};
+use backend_core::shells::{ShellLog, ShellTable, shell_id};
 use backend_core::{Error, ErrorKind, Result};
 use bytes::Bytes;
 use tokio::io::AsyncWriteExt;
@@ -19,77 +18,11 @@ use super::runner::{Runner, Task, panicked};
 use crate::engine;
 
 /// The shells of one sandbox.
-#[derive(Debug, Default)]
-pub(crate) struct Shells(Mutex<Listed>);
-
-#[derive(Debug, Default)]
-struct Listed {
-    /// How many were started.
-    last: u64,
-    /// By number; `None` while it starts.
-    shells: BTreeMap<u64, Option<Arc<Shell>>>,
-}
-
-impl Shells {
-    fn lock(&self) -> MutexGuard<'_, Listed> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Makes room for one more and returns its number.
-    fn reserve(&self) -> Result<u64> {
-        let mut listed = self.lock();
-        if listed.shells.len() >= SHELLS {
-            let ended = listed
-                .shells
-                .iter()
-                .find(|(_, shell)| shell.as_ref().is_some_and(|shell| !shell.log.is_running()));
-            let Some((&oldest, _)) = ended else {
-                return Err(Error::too_large(format!(
-                    "{SHELLS} background shells run already; kill one first"
-                )));
-            };
-            listed.shells.remove(&oldest);
-        }
-        listed.last += 1;
-        let number = listed.last;
-        listed.shells.insert(number, None);
-        Ok(number)
-    }
-
-    fn insert(&self, number: u64, shell: Option<Arc<Shell>>) {
-        let mut listed = self.lock();
-        match shell {
-            Some(shell) => listed.shells.insert(number, Some(shell)),
-            None => listed.shells.remove(&number),
-        };
-    }
-
-    fn find(&self, id: &ShellId) -> Result<Arc<Shell>> {
-        let listed = self.lock();
-        let mut shells = listed.shells.values().flatten();
-        let shell = shells.find(|shell| shell.id == *id).cloned();
-        shell.ok_or_else(|| {
-            Error::new(
-                ErrorKind::NotFound,
-                format!(
-                    "there is no background shell {}; list them to see which there are",
-                    backend_core::Quoted::new(id.as_str())
-                ),
-            )
-        })
-    }
-
-    /// Forgets those that have ended.
-    pub(crate) fn clear(&self) {
-        let running =
-            |shell: &Option<Arc<Shell>>| shell.as_ref().is_none_or(|shell| shell.log.is_running());
-        self.lock().shells.retain(|_, shell| running(shell));
-    }
-}
+pub(crate) type Shells = ShellTable<Arc<Shell>>;
 
 /// A background shell.
 #[derive(Debug)]
-struct Shell {
+pub(crate) struct Shell {
     id: ShellId,
     line: String,
     pid: u32,
@@ -100,9 +33,13 @@ struct Shell {
 }
 
 impl Shell {
+    pub(crate) fn is_running(&self) -> bool {
+        self.log.is_running()
+    }
+
     fn info(&self) -> ShellInfo {
         let mut info = ShellInfo::new(self.id.clone(), self.line.clone(), Some(self.pid));
-        info.state = self.log.state();
+        info.state = self.log.kept.state();
         info
     }
 
@@ -136,79 +73,37 @@ fn conflict(text: &str) -> Error {
     )
 }
 
-/// What a shell printed and nobody has taken yet, and whether it runs.
+/// A shell's log, which can be waited for.
 #[derive(Debug)]
 pub(crate) struct Log {
-    kept: Mutex<Kept>,
+    kept: ShellLog,
     changed: watch::Sender<()>,
-}
-
-#[derive(Debug)]
-struct Kept {
-    stdout: VecDeque<u8>,
-    stderr: VecDeque<u8>,
-    dropped: u64,
-    state: ShellState,
 }
 
 impl Log {
     fn new() -> Self {
-        let kept = Kept {
-            stdout: VecDeque::new(),
-            stderr: VecDeque::new(),
-            dropped: 0,
-            state: ShellState::Running,
-        };
         Self {
-            kept: Mutex::new(kept),
+            kept: ShellLog::new(),
             changed: watch::channel(()).0,
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Takes in what was printed; the oldest makes room.
     pub(crate) fn push(&self, error: bool, piece: &[u8]) {
-        let mut kept = self.kept();
-        let stream = match error {
-            true => &mut kept.stderr,
-            false => &mut kept.stdout,
-        };
-        stream.extend(piece);
-        let over = stream.len().saturating_sub(SHELL_LOG_BYTES);
-        stream.drain(..over);
-        kept.dropped += over as u64;
-        drop(kept);
+        match error {
+            true => self.kept.push_stderr(piece),
+            false => self.kept.push_stdout(piece),
+        }
         self.changed.send_replace(());
     }
 
     fn end(&self, status: CommandStatus) {
-        self.kept().state = ShellState::Ended(status);
+        self.kept.end(status);
         self.changed.send_replace(());
     }
 
-    fn state(&self) -> ShellState {
-        self.kept().state
-    }
-
     fn is_running(&self) -> bool {
-        self.state() == ShellState::Running
-    }
-
-    /// Takes what there is; `None` if that is nothing and more may come.
-    fn take(&self) -> Option<ShellOutput> {
-        let mut kept = self.kept();
-        let nothing = kept.stdout.is_empty() && kept.stderr.is_empty();
-        if nothing && kept.state == ShellState::Running {
-            return None;
-        }
-        let mut output = ShellOutput::new(kept.state);
-        output.stdout = Vec::from(std::mem::take(&mut kept.stdout)).into();
-        output.stderr = Vec::from(std::mem::take(&mut kept.stderr)).into();
-        output.dropped = std::mem::take(&mut kept.dropped);
-        Some(output)
+        self.kept.is_running()
     }
 
     async fn ended(&self) {
@@ -220,7 +115,7 @@ impl Log {
     async fn next(&self) -> ShellOutput {
         let mut changed = self.changed.subscribe();
         loop {
-            if let Some(output) = self.take() {
+            if let Some(output) = self.kept.take() {
                 return output;
             }
             // The sender lives as long as this.
@@ -236,13 +131,13 @@ impl Runner {
         command: Command,
         directory: Arc<OwnedFd>,
     ) -> Result<ShellInfo> {
-        let number = self.state.shells.reserve()?;
+        let number = self.state.shells.reserve(|shell| !shell.is_running())?;
         let task = self.task(command, directory);
         let (reply, answer) = oneshot::channel();
         match engine::handle() {
             Ok(engine) => drop(engine.spawn(run(task, number, reply))),
             Err(error) => {
-                self.state.shells.insert(number, None);
+                self.state.shells.settle(number, None);
                 return Err(error);
             }
         }
@@ -253,11 +148,11 @@ impl Runner {
     pub(crate) async fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
         self.touch();
         let shell = self.state.shells.find(id)?;
-        if let Some(output) = shell.log.take() {
+        if let Some(output) = shell.log.kept.take() {
             return Ok(output);
         }
         if wait.is_zero() {
-            return Ok(ShellOutput::new(shell.log.state()));
+            return Ok(ShellOutput::new(shell.log.kept.state()));
         }
         // The caller may have no timers; the engine does. It is told when the
         // caller has gone, and takes nothing out of the log itself.
@@ -271,7 +166,7 @@ impl Runner {
         Ok(tokio::select! {
             biased;
             output = shell.log.next() => output,
-            _ = over => ShellOutput::new(shell.log.state()),
+            _ = over => ShellOutput::new(shell.log.kept.state()),
         })
     }
 
@@ -293,9 +188,8 @@ impl Runner {
 
     /// The shells that have started.
     pub(crate) fn shell_list(&self) -> Vec<ShellInfo> {
-        let listed = self.state.shells.lock();
-        let shells = listed.shells.values().flatten();
-        shells.map(|shell| shell.info()).collect()
+        let shells = self.state.shells.list();
+        shells.iter().map(|shell| shell.info()).collect()
     }
 }
 
@@ -309,7 +203,7 @@ async fn run(mut task: Task, number: u64, reply: oneshot::Sender<Result<ShellInf
     let (mut job, mut pipes, pid) = match launched {
         Ok(launched) => launched,
         Err(error) => {
-            task.state.shells.insert(number, None);
+            task.state.shells.settle(number, None);
             let _ = reply.send(Err(error));
             return;
         }
@@ -317,14 +211,14 @@ async fn run(mut task: Task, number: u64, reply: oneshot::Sender<Result<ShellInf
     let log = Arc::new(Log::new());
     let (kill, mut killed) = watch::channel(reply.is_closed());
     let shell = Arc::new(Shell {
-        id: ShellId::new(format!("bg_{number}")),
+        id: shell_id(number),
         line,
         pid,
         log: Arc::clone(&log),
         stdin: tokio::sync::Mutex::new(pipes.stdin.take()),
         kill,
     });
-    task.state.shells.insert(number, Some(Arc::clone(&shell)));
+    task.state.shells.settle(number, Some(Arc::clone(&shell)));
     let mut sinks = (
         Sink::Log {
             log: Arc::clone(&log),

@@ -1,13 +1,12 @@
 //! Background shells: commands that stay, with their logs.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use backend_core::limits::{SHELL_LOG_BYTES, SHELLS};
-use backend_core::ops::{Command, CommandStatus, ShellId, ShellInfo, ShellOutput, ShellState};
-use backend_core::{Error, ErrorKind, Quoted, Result};
+use backend_core::ops::{Command, CommandStatus, ShellId, ShellInfo, ShellOutput};
+use backend_core::shells::{ShellLog, ShellTable, shell_id};
+use backend_core::{Error, ErrorKind, Result};
 use bytes::Bytes;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{oneshot, watch};
@@ -17,85 +16,13 @@ use crate::engine;
 use crate::machine::Machine;
 
 /// The shells of one sandbox.
-#[derive(Debug, Default)]
-pub(crate) struct Shells(Mutex<Listed>);
-
-#[derive(Debug, Default)]
-struct Listed {
-    /// How many were started.
-    last: u64,
-    /// By number; `None` while it starts.
-    shells: BTreeMap<u64, Option<Arc<Shell>>>,
-}
-
-impl Shells {
-    fn lock(&self) -> MutexGuard<'_, Listed> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Makes room for one more and returns its number.
-    fn reserve(&self) -> Result<u64> {
-        let mut listed = self.lock();
-        if listed.shells.len() >= SHELLS {
-            let ended = listed.shells.iter().find(|(_, shell)| {
-                let shell = shell.as_ref();
-                shell.is_some_and(|shell| !shell.log.is_running())
-            });
-            let Some((&oldest, _)) = ended else {
-                return Err(Error::too_large(format!(
-                    "{SHELLS} background shells run already; kill one first"
-                )));
-            };
-            listed.shells.remove(&oldest);
-        }
-        listed.last += 1;
-        let number = listed.last;
-        listed.shells.insert(number, None);
-        Ok(number)
-    }
-
-    /// Puts a shell that has started in its place, or gives that up. Says whether
-    /// it still has one.
-    fn settle(&self, number: u64, shell: Option<Arc<Shell>>) -> bool {
-        let mut listed = self.lock();
-        match (listed.shells.contains_key(&number), shell) {
-            (true, Some(shell)) => {
-                listed.shells.insert(number, Some(shell));
-                true
-            }
-            _ => {
-                listed.shells.remove(&number);
-                false
-            }
-        }
-    }
-
-    fn find(&self, id: &ShellId) -> Result<Arc<Shell>> {
-        let listed = self.lock();
-        let mut shells = listed.shells.values().flatten();
-        let shell = shells.find(|shell| shell.id == *id).cloned();
-        shell.ok_or_else(|| {
-            Error::new(
-                ErrorKind::NotFound,
-                format!(
-                    "there is no background shell {}; list them to see which there are",
-                    Quoted::new(id.as_str())
-                ),
-            )
-        })
-    }
-
-    /// Forgets all of them.
-    pub(crate) fn clear(&self) {
-        self.lock().shells.clear();
-    }
-}
+pub(crate) type Shells = ShellTable<Arc<Shell>>;
 
 /// A shell's standard input; `None` once closed.
 type Input = Option<Pin<Box<dyn AsyncWrite + Send>>>;
 
 /// A background shell.
-struct Shell {
+pub(crate) struct Shell {
     id: ShellId,
     line: String,
     pid: u32,
@@ -113,7 +40,7 @@ impl std::fmt::Debug for Shell {
 impl Shell {
     fn info(&self) -> ShellInfo {
         let mut info = ShellInfo::new(self.id.clone(), self.line.clone(), Some(self.pid));
-        info.state = self.log.state();
+        info.state = self.log.kept.state();
         info
     }
 
@@ -149,79 +76,37 @@ fn conflict(text: &str) -> Error {
     )
 }
 
-/// What a shell printed and nobody has taken yet, and whether it runs.
+/// A shell's log, which can be waited for.
 #[derive(Debug)]
 pub(crate) struct Log {
-    kept: Mutex<Kept>,
+    kept: ShellLog,
     changed: watch::Sender<()>,
-}
-
-#[derive(Debug)]
-struct Kept {
-    stdout: VecDeque<u8>,
-    stderr: VecDeque<u8>,
-    dropped: u64,
-    state: ShellState,
 }
 
 impl Log {
     fn new() -> Self {
-        let kept = Kept {
-            stdout: VecDeque::new(),
-            stderr: VecDeque::new(),
-            dropped: 0,
-            state: ShellState::Running,
-        };
         Self {
-            kept: Mutex::new(kept),
+            kept: ShellLog::new(),
             changed: watch::channel(()).0,
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Takes in what was printed; the oldest makes room.
     pub(crate) fn push(&self, is_error: bool, piece: &[u8]) {
-        let mut kept = self.kept();
-        let stream = match is_error {
-            true => &mut kept.stderr,
-            false => &mut kept.stdout,
-        };
-        stream.extend(piece);
-        let over = stream.len().saturating_sub(SHELL_LOG_BYTES);
-        stream.drain(..over);
-        kept.dropped += over as u64;
-        drop(kept);
+        match is_error {
+            true => self.kept.push_stderr(piece),
+            false => self.kept.push_stdout(piece),
+        }
         self.changed.send_replace(());
     }
 
     fn end(&self, status: CommandStatus) {
-        self.kept().state = ShellState::Ended(status);
+        self.kept.end(status);
         self.changed.send_replace(());
     }
 
-    fn state(&self) -> ShellState {
-        self.kept().state
-    }
-
     fn is_running(&self) -> bool {
-        self.state() == ShellState::Running
-    }
-
-    /// Takes what there is; `None` if that is nothing and more may come.
-    fn take(&self) -> Option<ShellOutput> {
-        let mut kept = self.kept();
-        let nothing = kept.stdout.is_empty() && kept.stderr.is_empty();
-        if nothing && kept.state == ShellState::Running {
-            return None;
-        }
-        let mut output = ShellOutput::new(kept.state);
-        output.stdout = Vec::from(std::mem::take(&mut kept.stdout)).into();
-        output.stderr = Vec::from(std::mem::take(&mut kept.stderr)).into();
-        output.dropped = std::mem::take(&mut kept.dropped);
-        Some(output)
+        self.kept.is_running()
     }
 
     async fn ended(&self) {
@@ -233,7 +118,7 @@ impl Log {
     async fn next(&self) -> ShellOutput {
         let mut changed = self.changed.subscribe();
         loop {
-            if let Some(output) = self.take() {
+            if let Some(output) = self.kept.take() {
                 return output;
             }
             // The sender lives as long as this.
@@ -247,7 +132,7 @@ impl<M: Machine> Runner<M> {
     pub(crate) async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
         let task = self.task(command)?;
         let engine = engine::handle()?;
-        let number = self.shells.reserve()?;
+        let number = self.shells.reserve(|shell| !shell.log.is_running())?;
         let (reply, answer) = oneshot::channel();
         engine.spawn(run(task, number, reply));
         answer.await.unwrap_or_else(|_| Err(panicked()))
@@ -257,11 +142,11 @@ impl<M: Machine> Runner<M> {
     pub(crate) async fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
         self.touch();
         let shell = self.shells.find(id)?;
-        if let Some(output) = shell.log.take() {
+        if let Some(output) = shell.log.kept.take() {
             return Ok(output);
         }
         if wait.is_zero() {
-            return Ok(ShellOutput::new(shell.log.state()));
+            return Ok(ShellOutput::new(shell.log.kept.state()));
         }
         // The caller may have no timers; the engine does. It is told when the
         // caller has gone, and takes nothing out of the log itself.
@@ -275,7 +160,7 @@ impl<M: Machine> Runner<M> {
         Ok(tokio::select! {
             biased;
             output = shell.log.next() => output,
-            _ = over => ShellOutput::new(shell.log.state()),
+            _ = over => ShellOutput::new(shell.log.kept.state()),
         })
     }
 
@@ -298,9 +183,8 @@ impl<M: Machine> Runner<M> {
 
     /// The shells that have started.
     pub(crate) fn shell_list(&self) -> Vec<ShellInfo> {
-        let listed = self.shells.lock();
-        let shells = listed.shells.values().flatten();
-        shells.map(|shell| shell.info()).collect()
+        let shells = self.shells.list();
+        shells.iter().map(|shell| shell.info()).collect()
     }
 }
 
@@ -321,7 +205,7 @@ async fn run<M: Machine>(
     let log = Arc::new(Log::new());
     let (kill, mut killed) = watch::channel(reply.is_closed());
     let shell = Arc::new(Shell {
-        id: ShellId::new(format!("bg_{number}")),
+        id: shell_id(number),
         line: task.command.line.clone(),
         pid: job.pid,
         log: Arc::clone(&log),

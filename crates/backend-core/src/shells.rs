@@ -1,0 +1,315 @@
+//! The bookkeeping of background shells, for sandboxes that run them: which there
+//! are, and what each printed. No I/O and no waiting: who pushes to a log wakes who
+//! waits for it.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use backend_core::ops::CommandStatus;
+//! use backend_core::shells::{ShellLog, ShellTable, shell_id};
+//!
+//! let table = ShellTable::<Arc<ShellLog>>::new();
+//! let number = table.reserve(|log| !log.is_running())?;
+//! let log = Arc::new(ShellLog::new());
+//! table.settle(number, Some(Arc::clone(&log)));
+//!
+//! log.push_stdout(b"listening\n");
+//! log.end(CommandStatus::Exited(0));
+//! let output = table.find(&shell_id(number))?.take().unwrap();
+//! assert_eq!(output.stdout, "listening\n");
+//! # Ok::<(), backend_core::Error>(())
+//! ```
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::limits::{SHELL_LOG_BYTES, SHELLS};
+use crate::ops::{CommandStatus, ShellId, ShellOutput, ShellState};
+use crate::path::Quoted;
+
+/// What the ids of shells begin with.
+const PREFIX: &str = "bg_";
+
+/// The id of the shell with this number in its table.
+pub fn shell_id(number: u64) -> ShellId {
+    ShellId::new(format!("{PREFIX}{number}"))
+}
+
+/// The shells of one sandbox, at most [`SHELLS`] of them.
+///
+/// Numbers are given once. When there is no room, the oldest one that has ended is
+/// forgotten.
+#[derive(Debug)]
+pub struct ShellTable<S>(Mutex<Listed<S>>);
+
+#[derive(Debug)]
+struct Listed<S> {
+    /// How many were started.
+    last: u64,
+    /// By number; `None` while it starts.
+    shells: BTreeMap<u64, Option<S>>,
+}
+
+impl<S> Default for ShellTable<S> {
+    fn default() -> Self {
+        Self(Mutex::new(Listed {
+            last: 0,
+            shells: BTreeMap::new(),
+        }))
+    }
+}
+
+impl<S: Clone> ShellTable<S> {
+    /// No shells.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Listed<S>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes room for one that is about to start and returns its number.
+    ///
+    /// # Errors
+    ///
+    /// `TooLarge` if there is no room, because none has ended.
+    pub fn reserve(&self, has_ended: impl Fn(&S) -> bool) -> Result<u64> {
+        let mut listed = self.lock();
+        if listed.shells.len() >= SHELLS {
+            let ended = |shell: &Option<S>| shell.as_ref().is_some_and(&has_ended);
+            let found = listed.shells.iter().find(|(_, shell)| ended(shell));
+            let Some((&oldest, _)) = found else {
+                return Err(Error::too_large(format!(
+                    "{SHELLS} background shells run already; kill one first"
+                )));
+            };
+            listed.shells.remove(&oldest);
+        }
+        listed.last += 1;
+        let number = listed.last;
+        listed.shells.insert(number, None);
+        Ok(number)
+    }
+
+    /// Puts a shell that has started in its place, or gives the place up. Returns
+    /// whether the shell is listed: its place may be gone.
+    pub fn settle(&self, number: u64, shell: Option<S>) -> bool {
+        let mut listed = self.lock();
+        let is_listed = shell.is_some() && listed.shells.contains_key(&number);
+        match is_listed {
+            true => listed.shells.insert(number, shell),
+            false => listed.shells.remove(&number),
+        };
+        is_listed
+    }
+
+    /// The shell with this id.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is none, or it is only starting.
+    pub fn find(&self, id: &ShellId) -> Result<S> {
+        let number = id.as_str().strip_prefix(PREFIX);
+        let number = number.and_then(|number| number.parse().ok());
+        let number = number.filter(|number| shell_id(*number) == *id);
+        let found = number.and_then(|number| self.lock().shells.get(&number).cloned().flatten());
+        found.ok_or_else(|| {
+            Error::new(
+                ErrorKind::NotFound,
+                format!(
+                    "there is no background shell {}; list them to see which there are",
+                    Quoted::new(id.as_str())
+                ),
+            )
+        })
+    }
+
+    /// Those that have started, the oldest first.
+    pub fn list(&self) -> Vec<S> {
+        self.lock().shells.values().flatten().cloned().collect()
+    }
+
+    /// Forgets those for which `keep` says no, and no place that waits for a start.
+    pub fn retain(&self, keep: impl Fn(&S) -> bool) {
+        let keep = |shell: &Option<S>| shell.as_ref().is_none_or(&keep);
+        self.lock().shells.retain(|_, shell| keep(shell));
+    }
+
+    /// Forgets all, also those that start.
+    pub fn clear(&self) {
+        self.lock().shells.clear();
+    }
+}
+
+/// What a shell printed and nobody has taken yet, and whether it runs.
+///
+/// Of each stream the last [`SHELL_LOG_BYTES`] are kept; what was lost is counted.
+#[derive(Debug)]
+pub struct ShellLog(Mutex<Kept>);
+
+#[derive(Debug)]
+struct Kept {
+    stdout: VecDeque<u8>,
+    stderr: VecDeque<u8>,
+    dropped: u64,
+    state: ShellState,
+}
+
+impl Default for ShellLog {
+    fn default() -> Self {
+        Self(Mutex::new(Kept {
+            stdout: VecDeque::new(),
+            stderr: VecDeque::new(),
+            dropped: 0,
+            state: ShellState::Running,
+        }))
+    }
+}
+
+impl ShellLog {
+    /// The log of a shell that runs and has printed nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in what came on standard output.
+    pub fn push_stdout(&self, piece: &[u8]) {
+        let mut kept = self.kept();
+        let lost = push(&mut kept.stdout, piece);
+        kept.dropped += lost;
+    }
+
+    /// Takes in what came on standard error.
+    pub fn push_stderr(&self, piece: &[u8]) {
+        let mut kept = self.kept();
+        let lost = push(&mut kept.stderr, piece);
+        kept.dropped += lost;
+    }
+
+    /// Says how it ended.
+    pub fn end(&self, status: CommandStatus) {
+        self.kept().state = ShellState::Ended(status);
+    }
+
+    /// Whether it runs, and how it ended if not.
+    pub fn state(&self) -> ShellState {
+        self.kept().state
+    }
+
+    /// Whether it runs.
+    pub fn is_running(&self) -> bool {
+        self.state() == ShellState::Running
+    }
+
+    /// Takes what there is; `None` if that is nothing and more may come.
+    pub fn take(&self) -> Option<ShellOutput> {
+        let mut kept = self.kept();
+        let nothing = kept.stdout.is_empty() && kept.stderr.is_empty();
+        if nothing && kept.state == ShellState::Running {
+            return None;
+        }
+        let mut output = ShellOutput::new(kept.state);
+        output.stdout = Vec::from(std::mem::take(&mut kept.stdout)).into();
+        output.stderr = Vec::from(std::mem::take(&mut kept.stderr)).into();
+        output.dropped = std::mem::take(&mut kept.dropped);
+        Some(output)
+    }
+}
+
+/// Adds to a stream, whose oldest makes room. Returns how much was lost.
+fn push(stream: &mut VecDeque<u8>, piece: &[u8]) -> u64 {
+    stream.extend(piece);
+    let over = stream.len().saturating_sub(SHELL_LOG_BYTES);
+    stream.drain(..over);
+    over as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_that_ended_makes_room() {
+        let table = ShellTable::new();
+        let start = |running: bool| {
+            let number = table.reserve(|running: &bool| !running)?;
+            assert!(table.settle(number, Some(running)));
+            Ok::<_, Error>(number)
+        };
+        start(true).unwrap();
+        assert_eq!(start(false).unwrap(), 2);
+        assert_eq!(start(false).unwrap(), 3);
+        for _ in 3..SHELLS {
+            start(true).unwrap();
+        }
+        start(true).unwrap();
+        let gone = table.find(&shell_id(2)).unwrap_err();
+        assert_eq!(gone.kind(), ErrorKind::NotFound);
+        assert!(!table.find(&shell_id(3)).unwrap());
+        start(true).unwrap();
+        assert_eq!(start(true).unwrap_err().kind(), ErrorKind::TooLarge);
+        assert_eq!(table.list().len(), SHELLS);
+    }
+
+    #[test]
+    fn a_place_may_be_gone_when_the_shell_has_started() {
+        let table = ShellTable::new();
+        let number = table.reserve(|()| true).unwrap();
+        assert!(table.find(&shell_id(number)).is_err(), "it only starts");
+        table.retain(|()| false);
+        assert!(
+            table.settle(number, Some(())),
+            "who starts is not forgotten"
+        );
+        assert!(table.find(&shell_id(number)).is_ok());
+        let number = table.reserve(|()| true).unwrap();
+        table.clear();
+        assert!(!table.settle(number, Some(())));
+        assert!(table.list().is_empty());
+        let number = table.reserve(|()| true).unwrap();
+        assert_eq!(number, 3, "numbers are given once");
+        assert!(!table.settle(number, None));
+    }
+
+    #[test]
+    fn ids_are_what_they_are() {
+        let table = ShellTable::new();
+        let number = table.reserve(|()| true).unwrap();
+        table.settle(number, Some(()));
+        for id in [
+            "bg_01",
+            "bg_+1",
+            "1",
+            "bg_",
+            "",
+            "BG_1",
+            "bg_99999999999999999999",
+        ] {
+            assert!(table.find(&ShellId::new(id)).is_err(), "{id}");
+        }
+        assert!(table.find(&ShellId::new("bg_1")).is_ok());
+    }
+
+    #[test]
+    fn a_log_keeps_the_last_and_counts_the_rest() {
+        let log = ShellLog::new();
+        assert!(log.take().is_none());
+        log.push_stdout(&vec![b'a'; SHELL_LOG_BYTES]);
+        log.push_stdout(b"bc");
+        log.push_stderr(b"e");
+        let output = log.take().unwrap();
+        assert_eq!(output.stdout.len(), SHELL_LOG_BYTES);
+        assert!(output.stdout.ends_with(b"abc"));
+        assert_eq!((&*output.stderr, output.dropped), (&b"e"[..], 2));
+        assert!(log.take().is_none());
+        log.end(CommandStatus::Exited(1));
+        let output = log.take().unwrap();
+        assert_eq!(output.state, ShellState::Ended(CommandStatus::Exited(1)));
+        assert_eq!(output.dropped, 0);
+    }
+}
