@@ -44,6 +44,7 @@ struct Inner {
     /// The processor that the agent is for.
     agent_architecture: &'static str,
     portable: Option<Arc<dyn Sandbox>>,
+    mode: Mode,
     /// Who serves, once that is settled.
     chosen: OnceLock<Arc<dyn Sandbox>>,
     /// What becomes of the container in the end; nothing if it was attached to.
@@ -122,12 +123,15 @@ impl DockerSandbox {
                 AgentOptions::default(),
             ))
         };
-        let portable = (mode != Mode::Agent)
-            .then(|| -> Arc<dyn Sandbox> { Arc::new(PortableSandbox::new(Arc::clone(&shared))) });
+        let portable = (mode != Mode::Agent).then(|| -> Arc<dyn Sandbox> {
+            let portable = PortableSandbox::new(Arc::clone(&shared));
+            Arc::new(portable.without_warning())
+        });
         Self(Arc::new(Inner {
             agent: agent.as_ref().map(served),
             agent_architecture: agent.as_ref().map(AgentBinary::arch).unwrap_or_default(),
             portable,
+            mode,
             machine,
             chosen: OnceLock::new(),
             disposal,
@@ -254,10 +258,13 @@ impl DockerSandbox {
         if let Some(chosen) = inner.chosen.get() {
             return Ok(chosen);
         }
+        let mut why = None;
         let chosen = match (&inner.agent, &inner.portable) {
             (Some(agent), None) => agent,
             (None, Some(portable)) => {
-                self.warn("there is no sandbox-agent beside this program");
+                if inner.mode == Mode::Auto {
+                    why = Some("there is no sandbox-agent beside this program");
+                }
                 portable
             }
             (Some(agent), Some(portable)) => {
@@ -267,7 +274,7 @@ impl DockerSandbox {
                 if image.is_empty() || ours.is_empty() || image == ours {
                     agent
                 } else {
-                    self.warn("the sandbox-agent is for another processor than the image");
+                    why = Some("the sandbox-agent is for another processor than the image");
                     portable
                 }
             }
@@ -277,14 +284,15 @@ impl DockerSandbox {
                 ));
             }
         };
-        Ok(inner.chosen.get_or_init(|| Arc::clone(chosen)))
-    }
-
-    fn warn(&self, why: &str) {
-        tracing::warn!(
-            container = self.container(),
-            "{why}: the image's own tools serve, which is slower"
-        );
+        Ok(inner.chosen.get_or_init(|| {
+            if let Some(why) = why {
+                tracing::warn!(
+                    container = self.container(),
+                    "{why}: the image's own tools serve, which is slower"
+                );
+            }
+            Arc::clone(chosen)
+        }))
     }
 }
 

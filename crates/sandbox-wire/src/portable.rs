@@ -8,6 +8,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
@@ -102,6 +103,13 @@ impl<M: Machine> PortableSandbox<M> {
         Self {
             inner: Arc::new(inner),
         }
+    }
+
+    /// Leaves out the warning that there is no agent, for whoever tells why.
+    #[must_use]
+    pub fn without_warning(self) -> Self {
+        self.inner.pool.warned.store(true, Ordering::Relaxed);
+        self
     }
 
     /// The machine.

@@ -29,7 +29,7 @@ pub(crate) struct Pool<M> {
     seats: Arc<Semaphore>,
     /// Begins the mark of every command of this sandbox, until it stops.
     owner: Mutex<String>,
-    warned: AtomicBool,
+    pub(super) warned: AtomicBool,
     /// Whether there has been a shell since the last stop.
     opened: AtomicBool,
     /// Whose rights the shells have.
