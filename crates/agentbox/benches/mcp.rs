@@ -212,6 +212,8 @@ fn checked(id: &str, answer: &Value) -> usize {
 
 /// The most memory that a server held while it did a hundred calls of each kind.
 fn memory(side: &Side) -> Value {
+    // Whichever way the last edit of another row went.
+    std::fs::write(side.directory.join("edit.txt"), text()).unwrap();
     let mut server = side.start();
     for round in 0..20 {
         for id in ["mcp_read", "mcp_write", "mcp_edit", "mcp_search"] {
@@ -232,14 +234,18 @@ fn fill(directory: &Path) {
             std::fs::write(inner.join(format!("{file}.md")), "# Notes\n").unwrap();
         }
     }
+    std::fs::write(directory.join("read.txt"), text()).unwrap();
+    std::fs::write(directory.join("edit.txt"), text()).unwrap();
+}
+
+/// What is read and edited.
+fn text() -> String {
     let lines: String = (0..49)
         .map(|number| {
             format!("    let value_{number:02} = compute(input, {number}, &mut state)?;\n")
         })
         .collect();
-    let text = format!("{}\n{lines}", edited(0).0);
-    std::fs::write(directory.join("read.txt"), &text).unwrap();
-    std::fs::write(directory.join("edit.txt"), &text).unwrap();
+    format!("{}\n{lines}", edited(0).0)
 }
 
 /// What an edit replaces, and by what. Each undoes the one before.
