@@ -8,6 +8,7 @@
 mod ca;
 mod context;
 mod http;
+mod logins;
 mod store;
 mod trace;
 mod work;
@@ -21,6 +22,7 @@ use crate::dockerfile::{self, Style};
 use crate::runtime::{Runtime, config};
 
 pub use ca::CaBundle;
+pub use logins::Logins;
 pub use work::{Build, BuildEvent};
 
 /// The repository of images that were built here.
@@ -64,6 +66,8 @@ pub struct BuildOptions {
     pub no_cache: bool,
     /// Leaves older images of the same runtime where they are after a build.
     pub keep_superseded: bool,
+    /// Who we are to registries that want to know before they give out an image.
+    pub logins: Logins,
 }
 
 impl BuildOptions {
@@ -104,6 +108,13 @@ impl BuildOptions {
     #[must_use]
     pub fn with_keep_superseded(mut self, keep: bool) -> Self {
         self.keep_superseded = keep;
+        self
+    }
+
+    /// Says who we are to registries.
+    #[must_use]
+    pub fn with_logins(mut self, logins: Logins) -> Self {
+        self.logins = logins;
         self
     }
 }

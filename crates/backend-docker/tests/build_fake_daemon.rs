@@ -9,8 +9,10 @@
 use std::sync::{Arc, Mutex};
 
 use backend_core::ErrorKind;
-use backend_docker::image::{self, BuildEvent, BuildOptions};
+use backend_docker::image::{self, BuildEvent, BuildOptions, Logins};
 use backend_docker::{Daemon, Runtime};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::StreamExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -72,9 +74,9 @@ async fn answer(mut stream: TcpStream, script: Script, seen: Requests) {
         }
     }
     let head = String::from_utf8_lossy(&head).into_owned();
-    let line = head.lines().next().unwrap().to_owned();
+    let line = head.lines().next().unwrap();
     let target = line.split(' ').nth(1).unwrap().to_owned();
-    seen.lock().unwrap().push(line);
+    seen.lock().unwrap().push(head);
     let (path, _) = target.split_once('?').unwrap_or((&target, ""));
     let (status, body) = if path.ends_with("/build") {
         if let Some(gate) = &script.gate {
@@ -362,4 +364,33 @@ async fn cached_images_are_used_unless_the_runtime_says_no() {
     let anew = options.with_no_cache(true);
     image::ensure(&daemon, &on_base(), &anew).await.unwrap();
     assert_eq!(builds(&requests).len(), 2);
+}
+
+#[tokio::test]
+async fn a_login_goes_with_the_pull_of_its_own_registry() {
+    let logins = Logins::new().with_password("mirror.example", "me", "secret");
+    let options = BuildOptions::new().with_logins(logins);
+    for (image, is_sent) in [
+        ("mirror.example/python:3", true),
+        ("python:3", false),
+        ("other.example/python:3", false),
+    ] {
+        let (daemon, requests) = start(Script::default()).await;
+        let runtime = Runtime::from_image("fetched", image);
+        image::ensure(&daemon, &runtime, &options).await.unwrap();
+        for request in requests.lock().unwrap().iter() {
+            let header = request.lines().find_map(|line| {
+                let (name, value) = line.split_once(": ")?;
+                name.eq_ignore_ascii_case("x-registry-auth")
+                    .then_some(value)
+            });
+            // A daemon is also told that there is no login.
+            let header = header.unwrap_or_default().trim_end_matches('=');
+            let sent = URL_SAFE_NO_PAD.decode(header).unwrap();
+            let sent = String::from_utf8(sent).unwrap();
+            let is_pull = request.contains("/images/create?");
+            assert_eq!(sent.contains("secret"), is_sent && is_pull, "{request}");
+            assert!(!request.contains("secret"), "{request}");
+        }
+    }
 }

@@ -4,10 +4,11 @@
 mod container;
 mod settings;
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use backend_core::ops::StopMode;
-use backend_docker::image::{BuildOptions, CaBundle};
+use backend_docker::image::{BuildOptions, CaBundle, Logins};
 use backend_docker::{Daemon, Runtimes};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -104,13 +105,32 @@ impl Docker {
         Ok(agent)
     }
 
-    /// How images are built.
+    /// How images are fetched and built.
     pub(crate) fn build_options(&self) -> Result<BuildOptions, Failure> {
-        let options = BuildOptions::new();
+        let options = BuildOptions::new().with_logins(self.logins()?);
         Ok(match &self.settings.ca_bundle {
             Some(file) => options.with_ca_bundle(CaBundle::from_file(file)?),
             None => options,
         })
+    }
+
+    /// What `docker login` wrote: to the file that is configured, else where docker
+    /// keeps it.
+    fn logins(&self) -> Result<Logins, Failure> {
+        if let Some(file) = &self.settings.logins {
+            let text = read_text(file, "file of logins")?;
+            return Logins::from_docker_config(&text)
+                .map_err(|error| Failure::usage(format!("{}: {}", file.display(), error.chain())));
+        }
+        let text = usual_logins().and_then(|file| std::fs::read_to_string(file).ok());
+        let logins = text.map(|text| Logins::from_docker_config(&text));
+        Ok(logins.transpose().map_or_else(
+            |error| {
+                tracing::warn!("the logins of docker are not used: {}", error.chain());
+                Logins::new()
+            },
+            Option::unwrap_or_default,
+        ))
     }
 
     fn target<'a>(&'a self, argument: Option<&'a str>) -> Result<Target<'a>, Failure> {
@@ -134,14 +154,15 @@ impl Docker {
         let (sandbox, end) = match target {
             Target::Attach(id) => (container::attach(self, id)?.open().await?, End::Leave),
             Target::Image(image) => {
+                let options = self.build_options()?;
                 let builder = container::builder(self)?.image(image);
-                (builder.build()?, self.end())
+                (builder.build_options(options).build()?, self.end())
             }
             Target::Runtime(name) => {
                 let runtime = self.runtimes()?.get(name)?;
+                let options = self.build_options()?;
                 let builder = container::builder(self)?;
                 let daemon = self.daemon()?;
-                let options = self.build_options()?;
                 // Building takes minutes: that is better seen than waited for.
                 let build = progress::build(daemon, runtime.clone(), options.clone());
                 match prepare {
@@ -164,6 +185,18 @@ impl Docker {
             false => StopMode::Purge,
         })
     }
+}
+
+/// Where docker keeps its configuration.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the program looks where docker looks"
+)]
+fn usual_logins() -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let directory = variable("DOCKER_CONFIG").map(PathBuf::from);
+    let directory = directory.or_else(|| Some(Path::new(&variable("HOME")?).join(".docker")));
+    Some(directory?.join("config.json"))
 }
 
 fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {

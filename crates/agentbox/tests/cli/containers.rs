@@ -22,6 +22,7 @@ fn no_daemon_is_3_with_what_to_do() {
 #[test]
 fn what_makes_no_sense_is_64() {
     let place = Place::new();
+    place.file("logins.json", r#"{"auths": {"a.example": {"auth": "?"}}}"#);
     for (config, spec, about) in [
         ("", "docker", "docker:IMAGE"),
         ("", "docker:", "docker:IMAGE"),
@@ -32,6 +33,8 @@ fn what_makes_no_sense_is_64() {
         ("volumes = [\"/a\"]", "docker:a", "SOURCE:TARGET"),
         ("relax = [\"everything\"]", "docker:a", "everything"),
         ("image = \"a\"\nruntime = \"b\"", "docker", "remove one"),
+        ("logins = \"none.json\"", "docker:a", "none.json"),
+        ("logins = \"logins.json\"", "docker:a", "docker login"),
     ] {
         place.file("config.toml", &format!("[docker]\n{config}\n"));
         let arguments = ["--config", "config.toml", "--backend", spec, "tools"];

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use backend_core::{Error, Quoted, Result};
+use bollard::auth::DockerCredentials;
 use bollard::errors::Error as Theirs;
 use bollard::models::ImageSummary;
 use bollard::query_parameters::{
@@ -32,6 +33,7 @@ pub(super) async fn is_present(daemon: &Daemon, image: &str) -> Result<bool> {
 pub(super) async fn pull_if_absent(
     daemon: &Daemon,
     image: &str,
+    credentials: Option<DockerCredentials>,
     send: &mut (dyn FnMut(BuildEvent) + Send),
 ) -> Result<()> {
     if is_present(daemon, image).await? {
@@ -44,7 +46,7 @@ pub(super) async fn pull_if_absent(
         .from_image(&with_tag(image))
         .build();
     let client = daemon.negotiated().await?;
-    let mut progress = client.create_image(Some(options), None, None);
+    let mut progress = client.create_image(Some(options), None, credentials);
     while let Some(said) = progress.next().await {
         let said = said.map_err(|error| pull_error(daemon, image, error))?;
         if said.progress_detail.is_none_or(|it| it.total.is_none()) {
@@ -78,8 +80,8 @@ fn pull_error(daemon: &Daemon, image: &str, error: Theirs) -> Error {
         .any(|word| said.contains(word));
     if absent {
         return config(format!(
-            "no registry gives out the image {quoted}; check its name, \
-             or load it with 'docker load' or 'docker pull' after 'docker login'"
+            "no registry gives out the image {quoted}; check its name, log in with \
+             'docker login', or load it with 'docker pull' or 'docker load'"
         ))
         .with_source(error);
     }

@@ -14,6 +14,7 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::logins::Login;
 use super::trace::Reader;
 use super::{BuildOptions, Builder, context, http, store};
 use crate::daemon::Daemon;
@@ -94,8 +95,8 @@ struct Failure {
 type Outcome = Option<Result<bool, Failure>>;
 
 /// What is under way, by daemon and image; with `true` for one that must not use
-/// what is there.
-type Key = (String, String, bool);
+/// what is there. Nobody shares the failure of a stranger's login, or its success.
+type Key = (String, String, bool, Option<Login>);
 
 static UNDER_WAY: LazyLock<Mutex<HashMap<Key, Weak<Work>>>> = LazyLock::new(Mutex::default);
 
@@ -187,7 +188,9 @@ pub(super) fn begin(
     image: String,
 ) -> Result<Build> {
     let anew = options.no_cache || !runtime.cache_image;
-    let key = (daemon.address().to_owned(), image.clone(), anew);
+    let fetched = runtime.base_image.as_deref().unwrap_or(&image);
+    let login = options.logins.of_image(fetched).cloned();
+    let key = (daemon.address().to_owned(), image.clone(), anew, login);
     let engine = engine::handle()?;
     // Declared first, so that it is dropped when the lock is no longer held.
     let old;
@@ -289,7 +292,9 @@ impl Job {
     }
 
     async fn pull(&self, image: &str) -> Result<()> {
-        store::pull_if_absent(&self.daemon, image, &mut |event| self.event(event)).await
+        let credentials = self.options.logins.credentials(image);
+        let mut send = |event| self.event(event);
+        store::pull_if_absent(&self.daemon, image, credentials, &mut send).await
     }
 
     async fn build_if_needed(&self, base: &str) -> Result<bool> {

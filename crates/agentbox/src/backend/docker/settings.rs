@@ -24,6 +24,7 @@ pub(super) const KEYS: &[&str] = &[
     "image",
     "keep",
     "labels",
+    "logins",
     "memory",
     "mode",
     "name",
@@ -43,7 +44,14 @@ pub(super) const KEYS: &[&str] = &[
 ];
 
 /// Those that hold paths of this machine.
-pub(super) const PATHS: &[&str] = &["agent", "ca_bundle", "runtimes", "seccomp", "volumes"];
+pub(super) const PATHS: &[&str] = &[
+    "agent",
+    "ca_bundle",
+    "logins",
+    "runtimes",
+    "seccomp",
+    "volumes",
+];
 
 /// The table `[docker]`. What is not set is up to the library.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -69,6 +77,8 @@ pub(crate) struct Settings {
     /// The container stays, stopped, when the program ends.
     pub(super) keep: bool,
     pub(super) labels: BTreeMap<String, String>,
+    /// What `docker login` wrote, if it is not where docker keeps it.
+    pub(super) logins: Option<PathBuf>,
     pub(super) memory: Option<Size>,
     pub(super) mode: Mode,
     pub(super) name: Option<String>,
@@ -234,6 +244,7 @@ mod tests {
             image = "python:3.12"
             keep = true
             labels = { team = "x" }
+            logins = "config.json"
             memory = "512m"
             mode = "portable"
             name = "box"

@@ -1,0 +1,289 @@
+//! [`Logins`]: who we are to registries that want to know.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use backend_core::{Quoted, Result};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bollard::auth::DockerCredentials;
+use serde::Deserialize;
+
+use crate::runtime::config;
+
+/// The registry of names that begin with none.
+const DEFAULT: &str = "docker.io";
+/// What daemons call it, for historical reasons.
+const DEFAULT_ADDRESS: &str = "https://index.docker.io/v1/";
+
+/// Logins for registries that do not give their images to everybody.
+///
+/// A login goes to the daemon, with the request to fetch an image of its own
+/// registry, and nowhere else: neither into an image nor into a message. `Debug` shows
+/// the registries only.
+///
+/// ```
+/// use backend_docker::image::{BuildOptions, Logins};
+///
+/// let logins = Logins::new().with_password("ghcr.io", "me", "a token");
+/// let options = BuildOptions::new().with_logins(logins);
+/// assert_eq!(format!("{:?}", options.logins), r#"Logins["ghcr.io"]"#);
+/// ```
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Logins(BTreeMap<String, Login>);
+
+/// How one registry knows us.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) enum Login {
+    Password { user: String, password: String },
+    Token(String),
+}
+
+impl Logins {
+    /// None.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a name and a password, or an access token in a password's place.
+    #[must_use]
+    pub fn with_password(
+        self,
+        registry: &str,
+        user: impl Into<String>,
+        password: impl Into<String>,
+    ) -> Self {
+        self.with(
+            registry,
+            Login::Password {
+                user: user.into(),
+                password: password.into(),
+            },
+        )
+    }
+
+    /// Adds an identity token, which a registry gave out for an earlier login.
+    #[must_use]
+    pub fn with_identity_token(self, registry: &str, token: impl Into<String>) -> Self {
+        self.with(registry, Login::Token(token.into()))
+    }
+
+    fn with(mut self, registry: &str, login: Login) -> Self {
+        self.0.insert(host(registry), login);
+        self
+    }
+
+    /// Reads what `docker login` wrote to its `config.json`.
+    ///
+    /// Logins that it left to a program (`credsStore`, `credHelpers`) are not in
+    /// that file: fetch such images with `docker pull`.
+    ///
+    /// # Errors
+    ///
+    /// `Config` if that is no such file, or a login in it cannot be read.
+    pub fn from_docker_config(text: &str) -> Result<Self> {
+        let file: File = serde_json::from_str(text).map_err(|error| {
+            // The message of the parser may quote what it read.
+            let (line, column) = (error.line(), error.column());
+            config(format!(
+                "this is no configuration of docker (line {line}, column {column}); \
+                 log in again with 'docker login'"
+            ))
+        })?;
+        let mut logins = Self::new();
+        for (registry, entry) in file.auths {
+            if let Some(login) = entry.login(&registry)? {
+                logins = logins.with(&registry, login);
+            }
+        }
+        Ok(logins)
+    }
+
+    /// The registries there are logins for, sorted.
+    pub fn registries(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// The login for the registry that an image comes from.
+    pub(super) fn of_image(&self, image: &str) -> Option<&Login> {
+        self.0.get(&registry(image))
+    }
+
+    /// The same in the words of the daemon.
+    pub(super) fn credentials(&self, image: &str) -> Option<DockerCredentials> {
+        let registry = registry(image);
+        let login = self.0.get(&registry)?.clone();
+        let address = match registry == DEFAULT {
+            true => DEFAULT_ADDRESS.to_owned(),
+            false => registry,
+        };
+        let mut credentials = DockerCredentials {
+            serveraddress: Some(address),
+            ..DockerCredentials::default()
+        };
+        match login {
+            Login::Password { user, password } => {
+                credentials.username = Some(user);
+                credentials.password = Some(password);
+            }
+            Login::Token(token) => credentials.identitytoken = Some(token),
+        }
+        Some(credentials)
+    }
+}
+
+impl fmt::Debug for Logins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Logins")?;
+        f.debug_list().entries(self.0.keys()).finish()
+    }
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Login")
+    }
+}
+
+/// What is read of `config.json`.
+#[derive(Deserialize)]
+struct File {
+    #[serde(default)]
+    auths: BTreeMap<String, Entry>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "lowercase", default)]
+struct Entry {
+    auth: String,
+    username: String,
+    password: String,
+    identitytoken: String,
+}
+
+impl Entry {
+    /// `None` if a program keeps it.
+    fn login(self, registry: &str) -> Result<Option<Login>> {
+        let wrong = || {
+            config(format!(
+                "the login for {} cannot be read; log in again with 'docker login'",
+                Quoted::new(registry)
+            ))
+        };
+        if !self.identitytoken.is_empty() {
+            return Ok(Some(Login::Token(self.identitytoken)));
+        }
+        if self.auth.is_empty() {
+            let Self {
+                username: user,
+                password,
+                ..
+            } = self;
+            return Ok((!user.is_empty()).then_some(Login::Password { user, password }));
+        }
+        let bytes = STANDARD.decode(&self.auth).map_err(|_| wrong())?;
+        let text = String::from_utf8(bytes).map_err(|_| wrong())?;
+        let (user, password) = text.split_once(':').ok_or_else(wrong)?;
+        Ok(Some(Login::Password {
+            user: user.to_owned(),
+            // Old versions of docker padded it.
+            password: password.trim_end_matches('\0').to_owned(),
+        }))
+    }
+}
+
+/// The registry that an image comes from.
+fn registry(image: &str) -> String {
+    match image.split_once('/') {
+        Some((first, _)) if first == "localhost" || first.contains(['.', ':']) => host(first),
+        _ => DEFAULT.to_owned(),
+    }
+}
+
+/// A registry by one name, however it was written.
+fn host(registry: &str) -> String {
+    let bare = registry
+        .strip_prefix("https://")
+        .or_else(|| registry.strip_prefix("http://"))
+        .unwrap_or(registry);
+    let bare = bare.split('/').next().unwrap_or_default();
+    match bare {
+        "index.docker.io" | "registry-1.docker.io" => DEFAULT.to_owned(),
+        other => other.to_ascii_lowercase(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use backend_core::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn an_image_finds_the_login_of_its_registry() {
+        let logins = Logins::new()
+            .with_password(DEFAULT_ADDRESS, "hub", "1")
+            .with_password("https://Mirror.example:5000/v2/", "mirror", "2")
+            .with_identity_token("localhost", "3");
+        let user = |image: &str| logins.credentials(image)?.username;
+        for image in ["python", "library/python:3", "docker.io/python@sha256:a"] {
+            assert_eq!(user(image).as_deref(), Some("hub"), "{image}");
+        }
+        let mirror = "mirror.example:5000/team/python:3";
+        assert_eq!(user(mirror).as_deref(), Some("mirror"));
+        let hub = logins.credentials("python").unwrap();
+        assert_eq!(hub.serveraddress.as_deref(), Some(DEFAULT_ADDRESS));
+        let local = logins.credentials("localhost/python").unwrap();
+        assert_eq!(local.identitytoken.as_deref(), Some("3"));
+        // A login goes to its own registry and to no other.
+        for image in [
+            "mirror.example/python",
+            "evil.example/mirror.example:5000/x",
+        ] {
+            assert_eq!(logins.of_image(image), None, "{image}");
+        }
+    }
+
+    #[test]
+    fn what_docker_wrote_is_read() {
+        // me:pass:word, and one that a program keeps.
+        let text = r#"{
+            "auths": {
+                "https://index.docker.io/v1/": { "auth": "bWU6cGFzczp3b3Jk" },
+                "ghcr.io": {},
+                "azure.example": { "auth": "AAAA", "identitytoken": "token" }
+            },
+            "credsStore": "desktop", "HttpHeaders": { "User-Agent": "x" }
+        }"#;
+        let logins = Logins::from_docker_config(text).unwrap();
+        let registries: Vec<_> = logins.registries().collect();
+        assert_eq!(registries, ["azure.example", "docker.io"]);
+        let hub = logins.credentials("python:3").unwrap();
+        assert_eq!(hub.username.as_deref(), Some("me"));
+        assert_eq!(hub.password.as_deref(), Some("pass:word"));
+        assert_eq!(Logins::from_docker_config("{}").unwrap(), Logins::new());
+    }
+
+    #[test]
+    fn nothing_shows_a_secret() {
+        let logins = Logins::new()
+            .with_password("a.example", "me", "geheim")
+            .with_identity_token("b.example", "geheim");
+        let login = logins.of_image("a.example/x");
+        assert!(!format!("{logins:?} {login:?}").contains("geheim"));
+        for text in [
+            "",
+            "7",
+            r#"{"auths": 7}"#,
+            r#"{"auths": {"a.example": {"auth": 5}}}"#,
+            r#"{"auths": {"a.example": {"auth": "geheim!"}}}"#,
+            // geheim, without a colon
+            r#"{"auths": {"a.example": {"auth": "Z2VoZWlt"}}}"#,
+        ] {
+            let error = Logins::from_docker_config(text).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Config);
+            let told = error.chain().to_string();
+            assert!(!told.contains("geheim") && !told.contains("Z2Vo"), "{told}");
+        }
+    }
+}
