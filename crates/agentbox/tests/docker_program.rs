@@ -1,5 +1,6 @@
 //! The program with a container behind it: one for each client, and none is left
-//! when the client, the program or its machine's patience has gone.
+//! when the client has gone, when the program ends, or after what a killed program
+//! left was reaped.
 
 #![allow(
     clippy::unwrap_used,

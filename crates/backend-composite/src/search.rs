@@ -128,7 +128,9 @@ impl Composite {
         let path = std::mem::replace(&mut query.path, VPath::root());
         query.path = route.inside(&path)?;
         let found = route.backend().grep(query).await;
-        let found = found.map_err(route.relay(Operation::Grep, &path))?;
+        let found = found.map_err(route.relay(Operation::Grep, &path));
+        // As a read of the file would do.
+        let found = self.endured(route, found)?;
         Ok(renamed(route, found))
     }
 

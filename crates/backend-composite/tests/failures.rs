@@ -175,6 +175,43 @@ async fn partial_results_come_with_the_failures() {
     assert_eq!(kind(bad.map(|_| ())), ErrorKind::InvalidInput);
 }
 
+/// A child may list its files and be gone when they are searched.
+#[tokio::test]
+async fn the_shared_walk_goes_on_after_a_child_that_fails_in_it() {
+    let composite = Composite::new(state());
+    let failing = Intercepted::new(StateBackend::new(), |call| match call.operation {
+        Operation::Grep => Err(Error::unavailable("the sandbox is gone")),
+        _ => Ok(()),
+    });
+    composite.add_route(route("/a", &state())).unwrap();
+    composite
+        .add_route(Route::new(path("/a/b"), Arc::new(failing)))
+        .unwrap();
+    // Rules from above the start make the whole search one walk.
+    for (file, content) in [
+        ("/.gitignore", "nothing\n"),
+        ("/a/b/f", "needle\n"),
+        ("/a/b/g", "needle\n"),
+        ("/a/z", "needle\n"),
+    ] {
+        composite.write_file(file, content).await.unwrap();
+    }
+    let query = GrepQuery::new(path("/a"), "needle");
+    let error = composite.grep(query.clone()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.message().contains("route '/a/b'"), "{error}");
+    let (found, failures) = composite.grep_partial(query).await.unwrap();
+    let files: Vec<_> = found
+        .files
+        .iter()
+        .map(|file| file.path().as_str())
+        .collect();
+    assert_eq!(files, ["/a/z"]);
+    assert_eq!(failures.len(), 1);
+    assert_eq!(failures[0].route, path("/a/b"));
+    assert_eq!(failures[0].error.kind(), ErrorKind::Unavailable);
+}
+
 #[tokio::test]
 async fn a_failing_default_leaves_the_routes() {
     let composite = Composite::new(gone());
