@@ -20,8 +20,10 @@ xflags::xflags! {
             optional --require list: List
             /// Run only the stages that need no extra tool and little time.
             optional --quick
-            /// Also run the tests marked slow, and fuzz for longer.
-            optional --slow
+            /// Run everything: adds licences, coverage, fuzzing and the client frameworks.
+            optional --full
+            /// Let property tests and fuzzing try new inputs; fuzz each target for two minutes.
+            optional --random
         }
 
         /// Check manifests, dependency rules, sources and Markdown.
@@ -129,7 +131,7 @@ mod tests {
         let XtaskCmd::TestAll(flags) = flags.subcommand else {
             panic!("not test-all: {flags:?}");
         };
-        assert!(flags.quick && !flags.slow && !flags.provision);
+        assert!(flags.quick && !flags.full && !flags.provision);
         assert_eq!(flags.only, Some("a,b".parse().unwrap()));
         assert_eq!(flags.require, Some("fmt".parse().unwrap()));
     }

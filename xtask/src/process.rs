@@ -6,6 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::{TimeVal, TimeValLike as _};
 
 /// How often a child with a time limit is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -84,6 +86,15 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
+/// The processor time of all children that have ended, and of theirs.
+pub(crate) fn cpu_of_children() -> Duration {
+    // It fails only for a number that the system does not know.
+    getrusage(UsageWho::RUSAGE_CHILDREN).map_or(Duration::ZERO, |usage| {
+        let micros = |time: TimeVal| u64::try_from(time.num_microseconds()).unwrap_or(0);
+        Duration::from_micros(micros(usage.user_time()) + micros(usage.system_time()))
+    })
+}
+
 fn check(command: &Command, status: ExitStatus) -> Result<()> {
     if !status.success() {
         bail!("{} failed ({status})", name(command));
@@ -153,6 +164,16 @@ mod tests {
         assert_eq!(error.to_string(), "`sh -c` ran longer than 0 s");
         assert!(start.elapsed() < Duration::from_secs(30));
         assert!(run_limited(&mut shell("exit 0"), Duration::from_secs(60)).is_ok());
+    }
+
+    #[test]
+    fn what_children_compute_is_counted() {
+        let before = cpu_of_children();
+        run(&mut shell(
+            "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done",
+        ))
+        .unwrap();
+        assert!(cpu_of_children() > before);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use anyhow::{Context as _, Result, bail};
 
 use crate::process;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, llvm_major};
 
 /// Everything that can be installed, in the order in which it is needed.
 const PROVISIONS: &[Provision] = &[
@@ -69,13 +69,8 @@ const PROVISIONS: &[Provision] = &[
         source: Source::Cargo("cargo-deny", "0.20.2", &[]),
     },
     Provision {
-        program: "cargo-tarpaulin",
-        // Its default features send reports to a service, and need OpenSSL for that.
-        source: Source::Cargo("cargo-tarpaulin", "0.37.5", &["--no-default-features"]),
-    },
-    Provision {
-        program: "cargo-fuzz",
-        source: Source::Cargo("cargo-fuzz", "0.13.2", &[]),
+        program: "llvm-cov",
+        source: Source::LlvmTools,
     },
     Provision {
         program: "rg",
@@ -102,6 +97,8 @@ enum Source {
     Apt(&'static [&'static str]),
     /// A component of the active rustup toolchain.
     Component(&'static str),
+    /// The tools of rustc's LLVM: a component of the toolchain, else Debian's packages.
+    LlvmTools,
     /// The crate that has the program, its version, and switches to install it with.
     Cargo(&'static str, &'static str, &'static [&'static str]),
 }
@@ -143,6 +140,7 @@ impl Provision {
         match self.source {
             Source::Apt(packages) => format!("{} ({})", self.program, packages.join(" ")),
             Source::Component(name) => name.to_owned(),
+            Source::LlvmTools => "llvm-tools".to_owned(),
             Source::Cargo(package, version, _) => format!("{package} {version}"),
         }
     }
@@ -150,6 +148,7 @@ impl Provision {
     fn is_present(&self, workspace: &Workspace) -> Result<bool> {
         match self.source {
             Source::Apt(_) => workspace.has_program(self.program),
+            Source::LlvmTools => Ok(workspace.llvm_tools()?.is_some()),
             // Asked of the program, because rustup has a proxy for components that are missing.
             Source::Component(_) => Ok(process::succeeds(
                 workspace.command(self.program)?.arg("--version"),
@@ -169,6 +168,11 @@ impl Provision {
         match self.source {
             Source::Apt(packages) => apt_install(workspace, packages),
             Source::Component(name) => component_add(workspace, name),
+            Source::LlvmTools => component_add(workspace, "llvm-tools").or_else(|error| {
+                println!("{error:#}; trying Debian's packages");
+                let package = format!("llvm-{}", llvm_major(workspace)?);
+                apt_install(workspace, &[&package])
+            }),
             Source::Cargo(package, version, switches) => {
                 cargo_install(workspace, package, version, switches)
             }
@@ -232,7 +236,6 @@ mod tests {
     #[test]
     fn version_is_compared_as_a_whole() {
         assert!(has_version("cargo-deny 0.20.2\n", "0.20.2"));
-        assert!(has_version("tarpaulin 0.37.5", "0.37.5"));
         assert!(has_version("ripgrep 15.2.0\n\nfeatures:-pcre2\n", "15.2.0"));
         assert!(!has_version("cargo-deny 0.20.21\n", "0.20.2"));
         assert!(!has_version("", "0.20.2"));
@@ -242,10 +245,10 @@ mod tests {
     fn only_named_tools_are_wanted_but_always_the_toolchain() {
         let wanted: Vec<_> = PROVISIONS
             .iter()
-            .filter(|provision| provision.is_wanted(&["cargo-fuzz"]))
+            .filter(|provision| provision.is_wanted(&["rg"]))
             .map(|provision| provision.program)
             .collect();
-        assert_eq!(wanted, [TOOLCHAIN, &["cargo-fuzz"]].concat());
+        assert_eq!(wanted, [TOOLCHAIN, &["rg"]].concat());
     }
 
     #[test]

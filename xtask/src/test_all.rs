@@ -24,14 +24,14 @@ use anyhow::Result;
 use crate::test_all::plan::Plan;
 use crate::test_all::report::{Entry, Report};
 use crate::workspace::Workspace;
-use crate::{flags, provision, tidy};
+use crate::{flags, process, provision, tidy};
 
 /// All stages, in the order in which they run.
 const STAGES: &[Stage] = &[
     Stage {
         name: "fmt",
         what: "sources are formatted",
-        quick: true,
+        tier: Tier::Quick,
         tools: &[],
         extras: &[],
         run: cargo::fmt,
@@ -39,7 +39,7 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "clippy",
         what: "no lint warns",
-        quick: true,
+        tier: Tier::Quick,
         tools: &[],
         extras: &[],
         run: cargo::clippy,
@@ -47,7 +47,7 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "tidy",
         what: "the project's own rules hold",
-        quick: true,
+        tier: Tier::Quick,
         tools: &[],
         extras: &[],
         run: |ctx| tidy_stage(&ctx.workspace),
@@ -55,7 +55,7 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "test",
         what: "unit and integration tests",
-        quick: true,
+        tier: Tier::Quick,
         tools: &[],
         extras: &[],
         run: cargo::test,
@@ -63,7 +63,7 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "doctest",
         what: "code in the documentation",
-        quick: true,
+        tier: Tier::Quick,
         tools: &[],
         extras: &[],
         run: cargo::doctest,
@@ -71,7 +71,7 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "doc",
         what: "rustdoc without warnings",
-        quick: false,
+        tier: Tier::Default,
         tools: &[],
         extras: &[],
         run: cargo::doc,
@@ -79,7 +79,7 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "examples",
         what: "every example runs",
-        quick: false,
+        tier: Tier::Default,
         tools: &[],
         extras: &[],
         run: examples::run,
@@ -87,7 +87,7 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "consumers",
         what: "each published crate builds alone",
-        quick: false,
+        tier: Tier::Default,
         tools: &[],
         extras: &[],
         run: consumers::run,
@@ -95,7 +95,7 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "deny",
         what: "licences, bans and sources of dependencies",
-        quick: false,
+        tier: Tier::Full,
         tools: &["cargo-deny"],
         extras: &[],
         run: cargo::deny,
@@ -103,7 +103,7 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "postgres",
         what: "a real PostgreSQL keeps our documents",
-        quick: false,
+        tier: Tier::Default,
         tools: &["psql", "pg_createcluster"],
         extras: &[],
         run: postgres::run,
@@ -111,7 +111,7 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "root",
         what: "full disks, other file systems, files of others",
-        quick: false,
+        tier: Tier::Default,
         tools: &[],
         extras: &[],
         run: root::run,
@@ -119,7 +119,7 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "agent",
         what: "the program for sandboxes, static and small",
-        quick: false,
+        tier: Tier::Default,
         tools: &[],
         extras: &[],
         run: agent::run,
@@ -127,7 +127,7 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "docker",
         what: "sandboxes in containers of a real daemon",
-        quick: false,
+        tier: Tier::Default,
         tools: &["docker", "/usr/bin/python3", "node", "npm"],
         extras: &["dockerd", "debootstrap", "busybox"],
         run: docker::run,
@@ -135,7 +135,7 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "clients",
         what: "MCP clients of others use the program",
-        quick: false,
+        tier: Tier::Default,
         tools: &["/usr/bin/python3", "node", "npm"],
         extras: &[],
         run: clients::run,
@@ -143,20 +143,31 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "coverage",
         what: "line coverage of each crate",
-        quick: false,
-        tools: &["cargo-tarpaulin"],
-        extras: &[],
+        tier: Tier::Full,
+        tools: &[],
+        extras: &["llvm-cov"],
         run: coverage::run,
     },
     Stage {
         name: "fuzz",
         what: "a short run of each fuzz target",
-        quick: false,
-        tools: &["c++", "cargo-fuzz"],
+        tier: Tier::Full,
+        tools: &["c++"],
         extras: &[],
         run: fuzz::run,
     },
 ];
+
+/// How much a run does. Each tier runs the stages of those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Tier {
+    /// `--quick`: no extra tools, little time.
+    Quick,
+    /// Everything that tests the product. No tool is compiled for it.
+    Default,
+    /// `--full`: also tools that look at the code, and frameworks that use the program.
+    Full,
+}
 
 /// One thing that `test-all` runs.
 #[derive(Debug)]
@@ -165,8 +176,8 @@ struct Stage {
     name: &'static str,
     /// What it shows when it passes.
     what: &'static str,
-    /// Whether `--quick` runs it.
-    quick: bool,
+    /// The smallest run that it is part of.
+    tier: Tier,
     /// Programs without which it is skipped; those that `provision` knows can be installed.
     tools: &'static [&'static str],
     /// Programs that `provision` installs for it too, though it may do without.
@@ -178,8 +189,10 @@ struct Stage {
 #[derive(Debug)]
 struct Ctx {
     workspace: Workspace,
-    /// Take the time that is needed to look thoroughly.
-    slow: bool,
+    /// Whether all of the run was asked for, with `--full`.
+    is_full: bool,
+    /// Whether property tests and fuzzing try new inputs instead of the same ones each time.
+    is_random: bool,
 }
 
 /// How a stage ended; the text is shown in the table. An error counts as failed.
@@ -205,7 +218,8 @@ pub(crate) fn run(flags: &flags::TestAll) -> Result<bool> {
     let plan = Plan::new(STAGES, flags)?;
     let ctx = Ctx {
         workspace: Workspace::discover()?,
-        slow: flags.slow,
+        is_full: flags.full,
+        is_random: flags.random,
     };
     let mut report = Report::default();
     if flags.provision {
@@ -241,6 +255,7 @@ fn run_stage(stage: &Stage, ctx: &Ctx) -> Result<Outcome> {
 fn timed(name: &'static str, what: &str, stage: impl FnOnce() -> Result<Outcome>) -> Entry {
     println!("\n=== {name}: {what}");
     let start = Instant::now();
+    let cpu_before = process::cpu_of_children();
     let outcome = stage().unwrap_or_else(|error| {
         let message = format!("{error:#}");
         eprintln!("error: {message}");
@@ -249,7 +264,8 @@ fn timed(name: &'static str, what: &str, stage: impl FnOnce() -> Result<Outcome>
     Entry {
         name,
         outcome,
-        time: start.elapsed(),
+        wall: start.elapsed(),
+        cpu: process::cpu_of_children().saturating_sub(cpu_before),
     }
 }
 
@@ -290,14 +306,15 @@ mod tests {
         let stage = Stage {
             name: "x",
             what: "y",
-            quick: false,
+            tier: Tier::Default,
             tools: &["no-such-program-here"],
             extras: &[],
             run: |_| bail!("must not run"),
         };
         let ctx = Ctx {
             workspace: Workspace::discover().unwrap(),
-            slow: false,
+            is_full: false,
+            is_random: false,
         };
         let outcome = run_stage(&stage, &ctx).unwrap();
         assert!(matches!(outcome, Outcome::Skipped(reason) if reason.contains("no-such-program")));

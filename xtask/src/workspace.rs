@@ -71,6 +71,19 @@ impl Workspace {
         Ok(env::split_paths(&path).any(|dir| dir.join(program).is_file()))
     }
 
+    /// The directory with rustc's LLVM tools: the toolchain's own, else Debian's of that version.
+    pub(crate) fn llvm_tools(&self) -> Result<Option<PathBuf>> {
+        let sysroot = process::output(self.command("rustc")?.args(["--print", "sysroot"]))?;
+        let own = Path::new(sysroot.trim())
+            .join("lib/rustlib")
+            .join(host_target(self)?)
+            .join("bin");
+        let debian = PathBuf::from(format!("/usr/lib/llvm-{}/bin", llvm_major(self)?));
+        Ok([own, debian]
+            .into_iter()
+            .find(|dir| dir.join("llvm-cov").is_file()))
+    }
+
     /// The members of the workspace as cargo sees them.
     pub(crate) fn metadata(&self) -> Result<Metadata> {
         let args = ["metadata", "--format-version", "1", "--no-deps"];
@@ -85,6 +98,29 @@ impl Workspace {
             .chain(env::split_paths(&inherited));
         env::join_paths(dirs).context("the cache directory cannot be part of PATH")
     }
+}
+
+/// The target that rustc builds for by itself.
+pub(crate) fn host_target(workspace: &Workspace) -> Result<String> {
+    rustc_fact(workspace, "host")
+}
+
+/// The major version of the LLVM in rustc.
+pub(crate) fn llvm_major(workspace: &Workspace) -> Result<String> {
+    let version = rustc_fact(workspace, "LLVM version")?;
+    Ok(version.split('.').next().unwrap_or_default().to_owned())
+}
+
+fn rustc_fact(workspace: &Workspace, name: &str) -> Result<String> {
+    let text = process::output(workspace.command("rustc")?.arg("-vV"))?;
+    fact(&text, name)
+}
+
+/// What `rustc -vV` says after `name:`.
+fn fact(text: &str, name: &str) -> Result<String> {
+    let value = |line: &str| Some(line.strip_prefix(name)?.strip_prefix(": ")?.to_owned());
+    let found = text.lines().find_map(value);
+    found.with_context(|| format!("rustc does not tell its {name}"))
 }
 
 /// `$XTASK_CACHE`, else `$XDG_CACHE_HOME/agentbox`, else `~/.cache/agentbox`.
@@ -124,6 +160,15 @@ mod tests {
         assert_eq!(cache_for(&[home, xdg]), Some("/x/agentbox".into()));
         assert_eq!(cache_for(&[home]), Some("/h/.cache/agentbox".into()));
         assert_eq!(cache_for(&[]), None);
+    }
+
+    #[test]
+    fn rustc_tells_its_target_and_llvm() {
+        let text =
+            "rustc 1.95.0\nbinary: rustc\nhost: aarch64-unknown-linux-gnu\nLLVM version: 22.1.2\n";
+        assert_eq!(fact(text, "host").unwrap(), "aarch64-unknown-linux-gnu");
+        assert_eq!(fact(text, "LLVM version").unwrap(), "22.1.2");
+        assert!(fact("rustc 1.95.0", "host").is_err());
     }
 
     #[test]

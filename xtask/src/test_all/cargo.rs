@@ -48,26 +48,20 @@ pub(super) fn deny(ctx: &Ctx) -> Result<Outcome> {
     ))
 }
 
-/// Lets property tests try the same cases each time, so that they fail for a change and not by
-/// chance.
-pub(super) const PROPERTY_SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
-
-/// All tests but those in documentation; `--slow` adds a pass over the ignored ones, and has
-/// property tests try new cases.
+/// All tests but those in documentation.
 pub(super) fn test(ctx: &Ctx) -> Result<Outcome> {
-    const ARGS: [&str; 4] = ["--no-fail-fast", "--lib", "--bins", "--tests"];
-    let mut command = cargo(ctx, "test", &ARGS)?;
-    if !ctx.slow {
-        command.env(PROPERTY_SEED.0, PROPERTY_SEED.1);
-        return Ok(run_tests(&mut command)?.outcome());
+    let args = ["--no-fail-fast", "--lib", "--bins", "--tests"];
+    let mut command = cargo(ctx, "test", &args)?;
+    seed(ctx, &mut command);
+    Ok(run_tests(&mut command)?.outcome())
+}
+
+/// Lets property tests try the same cases each time, so that they fail for a change and not by
+/// chance; `--random` lets them try new ones.
+pub(super) fn seed(ctx: &Ctx, command: &mut Command) {
+    if !ctx.is_random {
+        command.env("PROPTEST_RNG_SEED", "1");
     }
-    let mut run = run_tests(&mut command)?;
-    // What needs a service has a stage of its own, which starts it.
-    let slow = run_tests(command.args(["--", "--ignored", "--skip", "needs_", "--skip", "part_"]))?;
-    run.counts.ignored = 0;
-    run.counts += slow.counts;
-    run.is_success &= slow.is_success;
-    Ok(run.outcome())
 }
 
 pub(super) fn doctest(ctx: &Ctx) -> Result<Outcome> {

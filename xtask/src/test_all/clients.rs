@@ -1,7 +1,7 @@
-//! Stage `clients`: the program as people get it, used by clients that nobody here wrote.
+//! Stage `clients`: the program, used by MCP clients of others.
 //!
 //! The official Python and TypeScript SDKs of MCP are installed into the cache, as
-//! is the conformance suite of the protocol. With `--slow` they meet the release build.
+//! is the conformance suite of the protocol.
 
 use std::fs;
 use std::io::Write as _;
@@ -102,19 +102,9 @@ impl<'c> Clients<'c> {
         process::run(alone.arg(workspace.cache("consumers-target")))?;
         process::run(&mut cargo(ctx, "build", &["--bins", "--examples"])?)?;
         let target = workspace.metadata()?.target_directory;
-        let profile = if ctx.slow {
-            process::run(&mut cargo(
-                ctx,
-                "build",
-                &["--release", "--bin", "agentbox"],
-            )?)?;
-            "release"
-        } else {
-            "debug"
-        };
         Ok(Self {
             ctx,
-            agentbox: target.join(profile).join("agentbox"),
+            agentbox: target.join("debug/agentbox"),
             examples: target.join("debug/examples"),
             venv,
             npm,

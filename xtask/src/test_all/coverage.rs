@@ -1,64 +1,49 @@
-//! Stage `coverage`: line coverage per crate, with a floor for the pure ones.
+//! Stage `coverage`: line coverage of the crates that have a floor.
 //!
-//! cargo-tarpaulin is used with its ptrace engine because that needs no extra
-//! toolchain component.
+//! The tests are built with `-C instrument-coverage` and write down what they ran; the LLVM tools
+//! of the toolchain make lines of it.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
-use crate::test_all::cargo::PROPERTY_SEED;
+use crate::test_all::cargo::{run_tests, seed};
 use crate::test_all::{Ctx, Outcome};
 use crate::tidy::is_test_source;
 use crate::{process, table};
 
 /// Crates whose behaviour does not depend on the machine, so that tests can reach every line.
-///
-/// `permissions` is not among them: some of its lines are reached only by tests on a real
-/// directory, which are called `local_…` and are not traced. It is shown without a floor.
 const PURE_CRATES: &[&str] = &["backend-core", "backend-state", "hashline"];
 
 /// The least share of lines that the tests of a pure crate reach.
 const PURE_MIN_PERCENT: f64 = 95.0;
 
-/// A property test is silent for long, and being traced slows it down.
-const TEST_TIMEOUT_SECONDS: &str = "600";
-
-/// Packages that are not measured even with `--slow`: `examples` and `xtask` are no part of the
-/// product, and the processes that the others start and kill must not be traced.
-const NOT_TRACED: &[&str] = &[
-    "agentbox",
-    "backend-composite",
-    "backend-docker",
-    "backend-local",
-    "backend-sync",
-    "console-mcp",
-    "console-rig",
-    "console-testkit",
-    "console-tools",
-    "examples",
-    "mounts",
-    "sandbox-agent",
-    "sandbox-wire",
-    "xtask",
-];
-
-/// Tests that repeat what others reach anyway, and take minutes while traced, or
-/// start processes.
-const NOT_TRACED_TESTS: &[&str] = &[
-    "each_defect_fails_exactly_the_cases_it_should",
-    "a_million_files_work",
-    "a_swapped_link_changes_nothing",
-    "local_",
-];
+/// Compiles a member of the workspace, but none of its dependencies, with counters in it.
+const WRAPPER: &str = "#!/bin/sh\nexec \"$@\" -C instrument-coverage\n";
 
 pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
-    let report = measure(ctx)?;
-    let crates = by_crate(&report.files, ctx.workspace.root());
+    let Some(tools) = ctx.workspace.llvm_tools()? else {
+        return Ok(Outcome::Skipped(
+            "llvm-tools is not installed; --provision installs it".to_owned(),
+        ));
+    };
+    let directory = ctx.workspace.cache("coverage");
+    // Counts of an earlier run must not be taken for this one's.
+    if directory.exists() {
+        fs::remove_dir_all(&directory)?;
+    }
+    fs::create_dir_all(&directory)?;
+    let programs = match test(ctx, &directory)? {
+        Ok(programs) => programs,
+        Err(failed) => return Ok(failed),
+    };
+    let counts = export(ctx, &tools, &directory, &programs)?;
+    let crates = by_crate(&counts, ctx.workspace.root())?;
     let rows: Vec<_> = crates
         .iter()
         .map(|(name, lines)| row(name, *lines))
@@ -75,66 +60,76 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     })
 }
 
-fn measure(ctx: &Ctx) -> Result<Report> {
-    let output = ctx.workspace.cache("coverage");
-    let mut command = ctx
-        .workspace
-        .cargo(["tarpaulin", "--engine", "ptrace", "--all-features"])?;
-    select(ctx.slow, &mut command);
-    // For cargo the unit tests are part of `--tests`; naming `--lib` too would run them twice.
-    command.arg("--tests");
-    command.args(["--timeout", TEST_TIMEOUT_SECONDS]);
-    // Traced code is compiled with other flags: its own directory keeps both builds warm.
-    command
-        .arg("--skip-clean")
-        .arg("--target-dir")
-        .arg(ctx.workspace.cache("coverage-target"));
-    command.args(["--out", "Json", "--output-dir"]).arg(&output);
-    command.arg("--");
-    for test in NOT_TRACED_TESTS {
-        command.args(["--skip", test]);
-    }
-    // A report of an earlier run must not be taken for this one's.
-    fs::create_dir_all(&output)?;
-    let path = output.join("tarpaulin-report.json");
-    if path.exists() {
-        fs::remove_file(&path)?;
-    }
-    command.env(PROPERTY_SEED.0, PROPERTY_SEED.1);
-    process::run(&mut command)?;
-    let json = fs::read_to_string(&path)
-        .with_context(|| format!("cargo-tarpaulin wrote no {}", path.display()))?;
-    serde_json::from_str(&json).context("cargo-tarpaulin wrote an unknown kind of report")
-}
-
-/// The crates with a floor, or all that can be traced: their tests take minutes to build for it.
-fn select(slow: bool, command: &mut Command) {
-    if !slow {
+/// Runs the tests; their programs, or how they failed.
+fn test(ctx: &Ctx, directory: &Path) -> Result<Result<Vec<PathBuf>, Outcome>> {
+    let wrapper = directory.join("rustc");
+    fs::write(&wrapper, WRAPPER)?;
+    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755))?;
+    let cargo = |args: &[&str]| -> Result<Command> {
+        let mut command = ctx
+            .workspace
+            .cargo(["test", "--all-features", "--lib", "--tests"])?;
         for package in PURE_CRATES {
-            command.args(["--package", package, "--include-files"]);
-            command.arg(format!("crates/{package}/src/*"));
+            command.args(["--package", package]);
         }
-        return;
+        command.args(args).arg("--target-dir");
+        command.arg(ctx.workspace.cache("coverage-target"));
+        command.env("RUSTC_WORKSPACE_WRAPPER", &wrapper);
+        // One file for each program, shared by its runs.
+        command.env("LLVM_PROFILE_FILE", directory.join("%m.profraw"));
+        seed(ctx, &mut command);
+        Ok(command)
+    };
+    let run = run_tests(&mut cargo(&["--no-fail-fast"])?)?;
+    match run.outcome() {
+        Outcome::Passed(_) => {}
+        failed => return Ok(Err(failed)),
     }
-    command.args(["--workspace", "--include-files", "crates/*/src/*"]);
-    for package in NOT_TRACED {
-        command.args(["--exclude", package, "--exclude-files"]);
-        command.arg(format!("crates/{package}/*"));
-    }
+    let built = process::output(&mut cargo(&["--no-run", "--message-format", "json"])?)?;
+    Ok(Ok(built.lines().filter_map(executable).collect()))
 }
 
-/// What cargo-tarpaulin writes as JSON.
-#[derive(Debug, Deserialize)]
-struct Report {
-    files: Vec<FileCoverage>,
+/// The program that a message of cargo says it built.
+fn executable(message: &str) -> Option<PathBuf> {
+    #[derive(Deserialize)]
+    struct Message {
+        executable: Option<PathBuf>,
+    }
+    serde_json::from_str::<Message>(message).ok()?.executable
 }
 
-#[derive(Debug, Deserialize)]
-struct FileCoverage {
-    /// The components of the absolute path.
-    path: Vec<String>,
-    covered: usize,
-    coverable: usize,
+/// How often each line ran, in the form of lcov.
+fn export(ctx: &Ctx, tools: &Path, directory: &Path, programs: &[PathBuf]) -> Result<String> {
+    let merged = directory.join("merged.profdata");
+    let mut merge = ctx.workspace.command(tools.join("llvm-profdata"))?;
+    merge.args(["merge", "--sparse", "--output"]).arg(&merged);
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "profraw")
+        {
+            merge.arg(path);
+        }
+    }
+    process::run(&mut merge)?;
+    let mut export = ctx.workspace.command(tools.join("llvm-cov"))?;
+    export.args(["export", "--format=lcov", "--instr-profile"]);
+    export.arg(merged);
+    for program in programs {
+        export.arg("--object").arg(program);
+    }
+    export.arg("--sources");
+    for package in PURE_CRATES {
+        export.arg(
+            ctx.workspace
+                .root()
+                .join("crates")
+                .join(package)
+                .join("src"),
+        );
+    }
+    process::output(&mut export)
 }
 
 /// Lines that tests reach, out of those they could reach.
@@ -161,21 +156,48 @@ impl Lines {
 }
 
 /// Sums the files under `crates/NAME/src`; what exists for tests is not code to cover.
-fn by_crate(files: &[FileCoverage], root: &Path) -> BTreeMap<String, Lines> {
+fn by_crate(lcov: &str, root: &Path) -> Result<BTreeMap<String, Lines>> {
     let mut crates: BTreeMap<String, Lines> = BTreeMap::new();
-    for file in files {
-        let path: PathBuf = file.path.iter().collect();
-        let relative = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
-        let parts: Vec<_> = relative.split('/').collect();
-        if let ["crates", name, "src", ..] = parts[..]
-            && !is_test_source(&relative)
+    let mut file: Option<(String, usize)> = None;
+    for record in lcov.lines() {
+        if let Some(path) = record.strip_prefix("SF:") {
+            file = measured(Path::new(path), root)?;
+        } else if let Some(count) = record.strip_prefix("DA:")
+            && let Some((name, tests_from)) = &file
         {
-            let lines = crates.entry(name.to_owned()).or_default();
-            lines.covered += file.covered;
-            lines.coverable += file.coverable;
+            let (line, count) = count.split_once(',').context("llvm-cov wrote no lcov")?;
+            if line.parse::<usize>()? < *tests_from {
+                let lines = crates.entry(name.clone()).or_default();
+                lines.coverable += 1;
+                lines.covered += usize::from(count != "0");
+            }
         }
     }
-    crates
+    Ok(crates)
+}
+
+/// The crate that a source belongs to, and the line from which on there are only tests.
+fn measured(path: &Path, root: &Path) -> Result<Option<(String, usize)>> {
+    let relative = path.strip_prefix(root).unwrap_or(path).to_string_lossy();
+    let parts: Vec<_> = relative.split('/').collect();
+    let ["crates", name, "src", ..] = parts[..] else {
+        return Ok(None);
+    };
+    if is_test_source(&relative) {
+        return Ok(None);
+    }
+    let text = fs::read_to_string(path)
+        .with_context(|| format!("cannot read the measured {}", path.display()))?;
+    Ok(Some((name.to_owned(), tests_from(&text))))
+}
+
+/// The number of the line where the tests of a file begin, which stand at its end.
+fn tests_from(source: &str) -> usize {
+    let lines: Vec<_> = source.lines().collect();
+    let begins = lines
+        .windows(2)
+        .position(|pair| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod "));
+    begins.map_or(usize::MAX, |index| index + 1)
 }
 
 /// The pure crates under their floor; one that was not measured counts as under it.
@@ -216,76 +238,66 @@ fn row(name: &str, lines: Lines) -> [String; 5] {
 mod tests {
     use super::*;
 
-    const REPORT: &str = r#"{"files": [
-        {"path": ["/", "r", "crates", "a", "src", "lib.rs"], "content": "", "traces": [], "covered": 7, "coverable": 8},
-        {"path": ["/", "r", "crates", "a", "src", "x", "y.rs"], "content": "", "traces": [], "covered": 12, "coverable": 12},
-        {"path": ["/", "r", "crates", "a", "tests", "it.rs"], "content": "", "traces": [], "covered": 9, "coverable": 9},
-        {"path": ["/", "r", "crates", "a", "src", "x_tests.rs"], "content": "", "traces": [], "covered": 1, "coverable": 9},
-        {"path": ["/", "r", "xtask", "src", "main.rs"], "content": "", "traces": [], "covered": 0, "coverable": 9},
-        {"path": ["/", "r", "crates", "b", "src", "lib.rs"], "content": "", "traces": [], "covered": 0, "coverable": 0}
-    ], "coverage": 1.0, "covered": 28, "coverable": 38}"#;
-
-    fn crates() -> BTreeMap<String, Lines> {
-        let report: Report = serde_json::from_str(REPORT).unwrap();
-        by_crate(&report.files, Path::new("/r"))
-    }
+    const SOURCE: &str = "fn a() {}\nfn b() {}\n\n#[cfg(test)]\nmod tests {\n    fn t() {}\n}\n";
 
     #[test]
-    fn sources_are_summed_by_crate() {
-        let expected = [
-            (
-                "a".to_owned(),
-                Lines {
-                    covered: 19,
-                    coverable: 20,
-                },
-            ),
-            (
-                "b".to_owned(),
-                Lines {
-                    covered: 0,
-                    coverable: 0,
-                },
-            ),
-        ];
-        assert_eq!(crates(), BTreeMap::from(expected));
-        assert_eq!(total(&crates()), "95.0 %");
-    }
-
-    #[test]
-    fn a_pure_crate_needs_its_floor() {
-        assert_eq!(below_floor(&crates(), &["a"]), [""; 0]);
+    fn sources_are_summed_by_crate_without_their_tests() {
+        let root = std::env::temp_dir().join(format!("agentbox-coverage-{}", std::process::id()));
+        let mut lcov = String::new();
+        for file in [
+            "crates/a/src/lib.rs",
+            "crates/a/src/x_tests.rs",
+            "crates/b/tests/it.rs",
+        ] {
+            let path = root.join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, SOURCE).unwrap();
+            let path = path.display();
+            lcov.push_str(&format!(
+                "SF:{path}\nDA:1,7\nDA:2,0\nDA:6,1\nend_of_record\n"
+            ));
+        }
+        let crates = by_crate(&lcov, &root);
+        fs::remove_dir_all(&root).unwrap();
         let lines = Lines {
-            covered: 949,
+            covered: 1,
+            coverable: 2,
+        };
+        assert_eq!(crates.unwrap(), BTreeMap::from([("a".to_owned(), lines)]));
+    }
+
+    #[test]
+    fn tests_begin_where_their_module_does() {
+        assert_eq!(tests_from(SOURCE), 4);
+        assert_eq!(tests_from("#[cfg(test)]\nfn helper() {}\n"), usize::MAX);
+    }
+
+    #[test]
+    fn cargo_names_the_programs_it_built() {
+        let built = r#"{"reason": "compiler-artifact", "executable": "/t/a-1"}"#;
+        assert_eq!(executable(built), Some("/t/a-1".into()));
+        let library = r#"{"reason": "compiler-artifact", "executable": null}"#;
+        assert_eq!(executable(library), None);
+        assert_eq!(executable("no message"), None);
+    }
+
+    #[test]
+    fn a_pure_crate_needs_its_floor_and_a_measure() {
+        let lines = |covered| Lines {
+            covered,
             coverable: 1000,
         };
-        let crates = BTreeMap::from([("a".to_owned(), lines)]);
-        assert_eq!(below_floor(&crates, &["a"]), ["a: 94.9 % < 95 %"]);
-    }
-
-    #[test]
-    fn a_pure_crate_without_a_measure_is_below_its_floor() {
-        let expected = ["b: no lines < 95 %", "missing: no lines < 95 %"];
-        assert_eq!(below_floor(&crates(), &["b", "missing"]), expected);
+        let crates = BTreeMap::from([("a".to_owned(), lines(949)), ("b".to_owned(), lines(950))]);
+        assert_eq!(below_floor(&crates, &["b"]), [""; 0]);
+        let expected = ["a: 94.9 % < 95 %", "missing: no lines < 95 %"];
+        assert_eq!(below_floor(&crates, &["a", "missing"]), expected);
+        assert_eq!(total(&crates), "94.9 %");
     }
 
     #[test]
     fn share_is_rounded_down() {
-        assert_eq!(
-            Lines {
-                covered: 9496,
-                coverable: 10_000
-            }
-            .share(),
-            "94.9 %"
-        );
-        assert_eq!(
-            Lines {
-                covered: 3,
-                coverable: 3
-            }
-            .share(),
-            "100.0 %"
-        );
+        let share = |covered, coverable| Lines { covered, coverable }.share();
+        assert_eq!(share(9496, 10_000), "94.9 %");
+        assert_eq!(share(3, 3), "100.0 %");
     }
 }

@@ -183,7 +183,8 @@ mod tests {
     fn the_tests_are_told_where_everything_is() {
         let ctx = Ctx {
             workspace: Workspace::discover().unwrap(),
-            slow: false,
+            is_full: false,
+            is_random: false,
         };
         let docker = Docker {
             ctx: &ctx,

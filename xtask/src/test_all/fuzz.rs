@@ -2,42 +2,60 @@
 //!
 //! A short run shows that the targets build and that nothing near the surface
 //! breaks. It tries the same inputs each time, so that it fails for a change and
-//! not by chance; `--slow` tries new ones, for longer.
+//! not by chance; `--random` tries new ones, for longer, and keeps what it learns.
+//!
+//! The targets are ordinary programs with libFuzzer in them: cargo builds them with the flags
+//! that `cargo fuzz` would use, and that tool need not be installed.
 
-use anyhow::Result;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
 
 use crate::process;
 use crate::test_all::{Ctx, Outcome};
+use crate::workspace::host_target;
 
 /// Inputs that a short run tries.
 const RUNS_PER_TARGET: u32 = 100_000;
-/// The most that a run may take.
-const SECONDS_PER_TARGET: u32 = 60;
-const SLOW_SECONDS_PER_TARGET: u32 = 120;
+/// The most that a short run may take.
+const MAX_SECONDS_PER_TARGET: u32 = 60;
+const RANDOM_SECONDS_PER_TARGET: u32 = 120;
 const MEMORY_LIMIT_MIB: u32 = 2048;
 
+/// Counters on every edge and comparison, which guide libFuzzer. No sanitizer: that needs a
+/// nightly toolchain, and safe code has little use for one.
+const RUSTFLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module \
+    -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+    -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares";
+
 pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
-    if !ctx.workspace.root().join("fuzz").is_dir() {
-        return Ok(Outcome::Skipped("there is no fuzz/".to_owned()));
-    }
-    let list = process::output(&mut ctx.workspace.cargo(["fuzz", "list"])?)?;
-    let targets: Vec<_> = list
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect();
+    let manifest = ctx.workspace.root().join("fuzz/Cargo.toml");
+    let targets = targets(&fs::read_to_string(&manifest)?)?;
     if targets.is_empty() {
         return Ok(Outcome::Failed("fuzz/ has no targets".to_owned()));
     }
+    let host = host_target(&ctx.workspace)?;
+    let directory = ctx.workspace.cache("fuzz-target");
+    let mut build = ctx
+        .workspace
+        .cargo(["build", "--release", "--bins", "--locked"])?;
+    // With `--target` the flags are not used for build scripts and macros.
+    build.args(["--target", &host, "--manifest-path"]);
+    build.arg(&manifest).arg("--target-dir").arg(&directory);
+    process::run(build.env("RUSTFLAGS", RUSTFLAGS))?;
+    let programs = directory.join(host).join("release");
     let mut failed = Vec::new();
     for target in &targets {
-        if let Err(error) = fuzz(ctx, target) {
+        if let Err(error) = fuzz(ctx, &programs.join(target)) {
             eprintln!("error: fuzz target {target}: {error:#}");
-            failed.push(*target);
+            failed.push(target.as_str());
         }
     }
-    let each = if ctx.slow {
-        format!("{SLOW_SECONDS_PER_TARGET} s")
+    let each = if ctx.is_random {
+        format!("{RANDOM_SECONDS_PER_TARGET} s")
     } else {
         format!("{RUNS_PER_TARGET} inputs")
     };
@@ -45,26 +63,50 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     Ok(Outcome::unless_failed(&failed, note))
 }
 
-fn fuzz(ctx: &Ctx, target: &str) -> Result<()> {
-    // Without a sanitizer the stable toolchain is enough; safe code has little use for one.
-    let mut command = ctx
-        .workspace
-        .cargo(["fuzz", "run", "--sanitizer", "none"])?;
-    command
-        .arg("--target-dir")
-        .arg(ctx.workspace.cache("fuzz-target"))
-        .arg(target)
-        .arg("--");
-    if ctx.slow {
-        command.arg(format!("-max_total_time={SLOW_SECONDS_PER_TARGET}"));
+/// The names of the programs in a manifest.
+fn targets(manifest: &str) -> Result<Vec<String>> {
+    let manifest: toml::Table = manifest.parse().context("fuzz/Cargo.toml is no TOML")?;
+    let bins = manifest.get("bin").and_then(toml::Value::as_array);
+    let names = bins.into_iter().flatten().filter_map(|bin| bin.get("name"));
+    Ok(names
+        .filter_map(toml::Value::as_str)
+        .map(String::from)
+        .collect())
+}
+
+fn fuzz(ctx: &Ctx, program: &Path) -> Result<()> {
+    let name = program.file_name().context("a program without a name")?;
+    let crashes = ctx.workspace.cache("fuzz-crashes").join(name);
+    fs::create_dir_all(&crashes)?;
+    let mut command = ctx.workspace.command(program)?;
+    // An input that crashes is kept there; the program takes its path to run it again.
+    command.arg(format!("-artifact_prefix={}/", crashes.display()));
+    if ctx.is_random {
+        let corpus = ctx.workspace.cache("fuzz-corpus").join(name);
+        fs::create_dir_all(&corpus)?;
+        command.arg(corpus);
+        command.arg(format!("-max_total_time={RANDOM_SECONDS_PER_TARGET}"));
     } else {
         command
             .arg("-seed=1")
             .arg(format!("-runs={RUNS_PER_TARGET}"));
-        command.arg(format!("-max_total_time={SECONDS_PER_TARGET}"));
+        command.arg(format!("-max_total_time={MAX_SECONDS_PER_TARGET}"));
     }
     command.arg(format!("-rss_limit_mb={MEMORY_LIMIT_MIB}"));
     // No line for every new input; a crash is still shown in full.
     command.arg("-verbosity=0");
     process::run(&mut command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_the_programs_of_the_manifest() {
+        let text = "[package]\nname = \"p\"\n[[bin]]\nname = \"a\"\n[[bin]]\nname = \"b\"\n";
+        assert_eq!(targets(text).unwrap(), ["a", "b"]);
+        assert!(targets("[package]\n").unwrap().is_empty());
+        assert!(targets("[").is_err());
+    }
 }

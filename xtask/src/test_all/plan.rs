@@ -4,9 +4,9 @@ use anyhow::{Result, bail};
 
 use crate::flags;
 use crate::test_all::report::Entry;
-use crate::test_all::{Outcome, Stage};
+use crate::test_all::{Outcome, Stage, Tier};
 
-/// The checked form of `--only`, `--quick` and `--require`.
+/// The checked form of `--only`, `--quick`, `--full` and `--require`.
 #[derive(Debug)]
 pub(super) struct Plan {
     stages: Vec<&'static Stage>,
@@ -18,6 +18,7 @@ impl Plan {
     pub(super) fn new(all: &'static [Stage], flags: &flags::TestAll) -> Result<Self> {
         let known: Vec<_> = all.iter().map(|stage| stage.name).collect();
         let stages: Vec<_> = match &flags.only {
+            _ if flags.quick && flags.full => bail!("--quick and --full exclude each other"),
             Some(_) if flags.quick => bail!("--only and --quick both select stages: use one"),
             Some(list) => {
                 let only = list.checked("stage", &known)?;
@@ -25,10 +26,14 @@ impl Plan {
                     .filter(|stage| only.iter().any(|name| name == stage.name))
                     .collect()
             }
-            None => all
-                .iter()
-                .filter(|stage| stage.quick || !flags.quick)
-                .collect(),
+            None => {
+                let tier = match (flags.quick, flags.full) {
+                    (true, _) => Tier::Quick,
+                    (_, true) => Tier::Full,
+                    _ => Tier::Default,
+                };
+                all.iter().filter(|stage| stage.tier <= tier).collect()
+            }
         };
         let required = match &flags.require {
             Some(list) => list.checked("stage", &known)?.to_vec(),
@@ -72,11 +77,11 @@ mod tests {
 
     use super::*;
 
-    const fn stage(name: &'static str, quick: bool, tools: &'static [&'static str]) -> Stage {
+    const fn stage(name: &'static str, tier: Tier, tools: &'static [&'static str]) -> Stage {
         Stage {
             name,
             what: "",
-            quick,
+            tier,
             tools,
             extras: &[],
             run: |_| Ok(Outcome::Passed(String::new())),
@@ -84,70 +89,79 @@ mod tests {
     }
 
     const ALL: &[Stage] = &[
-        stage("fmt", true, &[]),
-        stage("test", true, &[]),
-        stage("deny", false, &["cargo-deny"]),
+        stage("fmt", Tier::Quick, &[]),
+        stage("docker", Tier::Default, &["docker"]),
+        stage("deny", Tier::Full, &["cargo-deny"]),
     ];
 
-    fn flags(only: Option<&str>, require: Option<&str>, quick: bool) -> flags::TestAll {
-        let list = |text: Option<&str>| text.map(|text| text.parse().unwrap());
-        flags::TestAll {
-            provision: false,
-            only: list(only),
-            require: list(require),
-            quick,
-            slow: false,
+    fn flags(words: &str) -> flags::TestAll {
+        let words = ["test-all"].into_iter().chain(words.split_whitespace());
+        let parsed = flags::Xtask::from_vec(words.map(Into::into).collect()).unwrap();
+        match parsed.subcommand {
+            flags::XtaskCmd::TestAll(flags) => flags,
+            other => panic!("not test-all: {other:?}"),
         }
     }
 
-    fn names(plan: &Plan) -> Vec<&str> {
+    fn plan(words: &str) -> Plan {
+        Plan::new(ALL, &flags(words)).unwrap()
+    }
+
+    fn names(words: &str) -> Vec<&'static str> {
+        let plan = plan(words);
         plan.stages().iter().map(|stage| stage.name).collect()
     }
 
-    fn error(flags: &flags::TestAll) -> String {
-        Plan::new(ALL, flags).unwrap_err().to_string()
+    fn error(words: &str) -> String {
+        Plan::new(ALL, &flags(words)).unwrap_err().to_string()
     }
 
     #[test]
-    fn all_quick_and_only_select() {
-        let plan = |only, quick| Plan::new(ALL, &flags(only, None, quick)).unwrap();
-        assert_eq!(names(&plan(None, false)), ["fmt", "test", "deny"]);
-        assert_eq!(names(&plan(None, true)), ["fmt", "test"]);
-        // The table decides the order, not the flag.
-        assert_eq!(names(&plan(Some("deny,fmt"), false)), ["fmt", "deny"]);
+    fn a_tier_runs_the_stages_of_those_before_it() {
+        assert_eq!(names("--quick"), ["fmt"]);
+        assert_eq!(names(""), ["fmt", "docker"]);
+        assert_eq!(names("--full"), ["fmt", "docker", "deny"]);
+    }
+
+    #[test]
+    fn only_selects_from_every_tier_in_the_order_of_the_table() {
+        assert_eq!(names("--only deny,fmt"), ["fmt", "deny"]);
+        assert_eq!(names("--only deny --full"), ["deny"]);
     }
 
     #[test]
     fn tools_are_those_of_the_selected_stages() {
-        let plan = |quick| Plan::new(ALL, &flags(None, None, quick)).unwrap();
-        assert_eq!(plan(false).tools(), ["cargo-deny"]);
-        assert!(plan(true).tools().is_empty());
+        assert_eq!(plan("--full").tools(), ["docker", "cargo-deny"]);
+        assert_eq!(plan("").tools(), ["docker"]);
+        assert!(plan("--quick").tools().is_empty());
     }
 
     #[test]
     fn names_must_exist_and_be_selected() {
-        let unknown = "unknown stage `nope`; valid: fmt, test, deny";
-        assert_eq!(error(&flags(Some("nope"), None, false)), unknown);
-        assert_eq!(error(&flags(None, Some("nope"), false)), unknown);
+        let unknown = "unknown stage `nope`; valid: fmt, docker, deny";
+        assert_eq!(error("--only nope"), unknown);
+        assert_eq!(error("--require nope"), unknown);
         let unselected = "stage `deny` is required but not selected";
-        assert_eq!(error(&flags(None, Some("deny"), true)), unselected);
-        assert!(error(&flags(Some("fmt"), None, true)).contains("use one"));
+        assert_eq!(error("--require deny"), unselected);
+        assert!(error("--only fmt --quick").contains("use one"));
+        assert!(error("--full --quick").contains("exclude each other"));
     }
 
     #[test]
     fn only_a_required_stage_fails_when_skipped() {
-        let plan = Plan::new(ALL, &flags(None, Some("deny"), false)).unwrap();
+        let plan = plan("--require docker");
         let skipped = Outcome::Skipped("no tool".to_owned());
         let enforce = |name| {
             let entry = Entry {
                 name,
                 outcome: skipped.clone(),
-                time: Duration::ZERO,
+                wall: Duration::ZERO,
+                cpu: Duration::ZERO,
             };
             plan.enforce(entry).outcome
         };
         assert_eq!(enforce("fmt"), skipped);
         let failed = Outcome::Failed("required, but skipped: no tool".to_owned());
-        assert_eq!(enforce("deny"), failed);
+        assert_eq!(enforce("docker"), failed);
     }
 }

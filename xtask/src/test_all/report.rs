@@ -11,19 +11,35 @@ use crate::test_all::Outcome;
 pub(super) struct Entry {
     pub(super) name: &'static str,
     pub(super) outcome: Outcome,
-    pub(super) time: Duration,
+    pub(super) wall: Duration,
+    /// Processor time of all processes that were started and have ended. What a daemon does for a
+    /// stage, in containers for example, is not in it.
+    pub(super) cpu: Duration,
 }
 
 impl Entry {
-    fn row(&self) -> [String; 4] {
+    fn row(&self) -> [String; 5] {
         let (result, note) = match &self.outcome {
             Outcome::Passed(note) => ("ok", note),
             Outcome::Failed(note) => ("FAILED", note),
             Outcome::Skipped(note) => ("skipped", note),
         };
-        let time = format!("{:.1} s", self.time.as_secs_f64());
-        [self.name.to_owned(), result.to_owned(), time, note.clone()]
+        [
+            self.name.to_owned(),
+            result.to_owned(),
+            seconds(self.wall),
+            seconds(self.cpu),
+            note.clone(),
+        ]
     }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+fn minutes(time: Duration) -> String {
+    format!("{:.1} min", time.as_secs_f64() / 60.0)
 }
 
 /// Every stage so far; its `Display` is the end of a run's output.
@@ -55,8 +71,11 @@ impl fmt::Display for Report {
         writeln!(
             f,
             "{}",
-            table::render(["stage", "result", "time", "note"], &rows)
+            table::render(["stage", "result", "wall", "cpu", "note"], &rows)
         )?;
+        let wall = self.entries.iter().map(|entry| entry.wall).sum();
+        let cpu = self.entries.iter().map(|entry| entry.cpu).sum();
+        writeln!(f, "time: {} wall, {} cpu", minutes(wall), minutes(cpu))?;
         let passed = self.count(|outcome| matches!(outcome, Outcome::Passed(_)));
         let failed = self.count(|outcome| matches!(outcome, Outcome::Failed(_)));
         let skipped = self.count(|outcome| matches!(outcome, Outcome::Skipped(_)));
@@ -74,11 +93,12 @@ mod tests {
     fn report(outcomes: &[Outcome]) -> Report {
         let mut report = Report::default();
         for outcome in outcomes {
-            let time = Duration::from_millis(1250);
+            let wall = Duration::from_millis(1250);
             report.push(Entry {
                 name: "test",
                 outcome: outcome.clone(),
-                time,
+                wall,
+                cpu: 2 * wall,
             });
         }
         report
@@ -90,12 +110,13 @@ mod tests {
         let failed = Outcome::Failed("clippy".to_owned());
         let skipped = Outcome::Skipped("no fuzz".to_owned());
         let expected = "\
-| stage | result  | time  | note       |
-| ----- | ------- | ----- | ---------- |
-| test  | ok      | 1.2 s | 172 passed |
-| test  | FAILED  | 1.2 s | clippy     |
-| test  | skipped | 1.2 s | no fuzz    |
+| stage | result  | wall  | cpu   | note       |
+| ----- | ------- | ----- | ----- | ---------- |
+| test  | ok      | 1.2 s | 2.5 s | 172 passed |
+| test  | FAILED  | 1.2 s | 2.5 s | clippy     |
+| test  | skipped | 1.2 s | 2.5 s | no fuzz    |
 
+time: 0.1 min wall, 0.1 min cpu
 stages: 1 passed, 1 failed, 1 skipped";
         assert_eq!(report(&[passed, failed, skipped]).to_string(), expected);
     }
