@@ -66,7 +66,8 @@ const PROVISIONS: &[Provision] = &[
     },
     Provision {
         program: "cargo-deny",
-        source: Source::Cargo("cargo-deny", "0.20.2", &[]),
+        // It runs for a second: optimising it takes minutes.
+        source: Source::Cargo("cargo-deny", "0.20.2", &["--debug"]),
     },
     Provision {
         program: "llvm-cov",

@@ -1,6 +1,7 @@
 //! Running commands: settings, and the runner that owns what was started.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 pub use environment::Environment;
 pub use locate::Supervisor;
@@ -36,6 +37,7 @@ pub struct Commands {
     pub(crate) supervisor: Supervisor,
     pub(crate) confinement: Confinement,
     pub(crate) limits: Limits,
+    pub(crate) linger: Option<Duration>,
 }
 
 impl Commands {
@@ -73,6 +75,15 @@ impl Commands {
     /// Sets what commands may use up. Needs a supervisor.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Sets how long processes that a finished command left behind may go on
+    /// printing before they are ended. 50 milliseconds unless set: enough for the
+    /// last filter of a pipe, on a machine that is not overloaded. The call returns
+    /// as soon as they close the output.
+    pub fn linger(mut self, time: Duration) -> Self {
+        self.linger = Some(time);
         self
     }
 }

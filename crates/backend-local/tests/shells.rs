@@ -140,13 +140,20 @@ async fn a_kill_ends_the_whole_tree() {
 async fn a_timeout_applies_to_shells() {
     for place in places() {
         let token = token();
-        let command =
-            Command::new(format!("echo x; sleep {token}")).timeout(Duration::from_millis(100));
-        let shell = place.backend.shell_start(command).await.unwrap();
-        let (text, state) = place.read_all(&shell.id).await;
-        assert_eq!(text, "x\n");
-        assert_eq!(state, ShellState::Ended(CommandStatus::TimedOut));
-        none(&token);
+        let mut printed = String::new();
+        // A busy machine may need the later ones to print at all.
+        for limit in LIMITS {
+            let command = Command::new(format!("echo x; sleep {token}")).timeout(limit);
+            let shell = place.backend.shell_start(command).await.unwrap();
+            let (text, state) = place.read_all(&shell.id).await;
+            assert_eq!(state, ShellState::Ended(CommandStatus::TimedOut));
+            none(&token);
+            printed = text;
+            if !printed.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(printed, "x\n");
     }
 }
 

@@ -17,9 +17,9 @@ use super::job::{Exited, Extent, Job};
 use super::pump::{OverLimit, Pipes, Sink, pump};
 use super::runner::Task;
 
-/// How long what a finished command left may go on printing before it is ended.
-/// Enough for the last filter of a pipe that its shell did not wait for.
-const LINGER: Duration = Duration::from_millis(50);
+/// How long what a finished command left may go on printing before it is ended,
+/// unless [`Commands::linger`](crate::Commands::linger) says otherwise. Enough for the last filter of a pipe that its shell did not wait for.
+pub(crate) const LINGER: Duration = Duration::from_millis(50);
 
 /// How long a killed process may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -124,6 +124,7 @@ pub(crate) async fn drive(
     cancel: impl Future<Output = ()>,
 ) -> Result<Ending> {
     let Task {
+        state,
         command,
         stopped,
         began,
@@ -164,7 +165,9 @@ pub(crate) async fn drive(
     match reason {
         Reason::Exited(exited) => {
             ending.status = status(exited);
-            ending.leftovers = flow.settle(job, exited, command.keep_leftovers).await?;
+            ending.leftovers = flow
+                .settle(job, exited, command.keep_leftovers, state.linger)
+                .await?;
         }
         _ => {
             let exited = flow.end_tree(job).await?;
@@ -244,11 +247,17 @@ impl<P: FusedFuture<Output = Result<(), OverLimit>>> Flow<'_, P> {
 
     /// Deals with what a command that ended by itself left: processes of its
     /// group, and output on its way. Returns how many processes there were.
-    async fn settle(&mut self, job: &mut Job, exited: Exited, keep: bool) -> Result<u32> {
-        let until = Instant::now() + KILL_GRACE;
+    async fn settle(
+        &mut self,
+        job: &mut Job,
+        exited: Exited,
+        keep: bool,
+        linger: Duration,
+    ) -> Result<u32> {
+        let until = Instant::now() + KILL_GRACE.max(linger);
         let mut leftovers = 0;
         if exited.group {
-            self.wait(Instant::now() + LINGER).await;
+            self.wait(Instant::now() + linger).await;
             let grace = until.saturating_duration_since(Instant::now());
             let grace = (!keep).then_some(grace);
             leftovers = self.during(job.end(Extent::Group, grace)).await?;

@@ -71,6 +71,8 @@ pub(crate) struct State {
     alive: AtomicBool,
     dropped: AtomicBool,
     pub(crate) shells: Shells,
+    /// How long leftovers of a command may go on printing.
+    pub(crate) linger: Duration,
     /// Where confined commands put their temporary files.
     _temporary: Option<Temporary>,
 }
@@ -133,6 +135,7 @@ impl Runner {
             alive: AtomicBool::new(false),
             dropped: AtomicBool::new(false),
             shells: Shells::default(),
+            linger: commands.linger.unwrap_or(run::LINGER),
             _temporary: temporary,
         };
         let runner = Self {

@@ -6,8 +6,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command as HostCommand;
 use std::sync::Arc;
+use std::time::Duration;
 
-use backend_core::ops::{Command, ExecuteOutcome};
+use backend_core::ops::{Command, CommandStatus, ExecuteOutcome};
 use backend_core::{Backend, Sandbox};
 use backend_local::{Commands, LocalBackend, Supervisor};
 use tempfile::TempDir;
@@ -28,7 +29,24 @@ impl Place {
     pub(crate) async fn run(&self, command: impl Into<Line>) -> ExecuteOutcome {
         self.backend.execute(command.into().0).await.unwrap()
     }
+
+    /// Lets the time of `line` run out after it has printed `printed`. A busy machine needs
+    /// longer for that than an idle one.
+    pub(crate) async fn time_out(&self, line: &str, printed: &str) -> ExecuteOutcome {
+        for limit in LIMITS {
+            let outcome = self.run(Command::new(line).timeout(limit)).await;
+            assert_eq!(outcome.status, CommandStatus::TimedOut);
+            if outcome.stdout.text().starts_with(printed) {
+                return outcome;
+            }
+        }
+        panic!("`{line}` did not print {printed:?} before its time ran out");
+    }
 }
+
+/// Limits to try for a command that must get somewhere before its time runs out.
+pub(crate) const LIMITS: [Duration; 3] =
+    [Duration::from_millis(200), Duration::from_secs(2), PATIENCE];
 
 /// A command, or the line of one.
 pub(crate) struct Line(pub Command);
