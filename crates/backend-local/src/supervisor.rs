@@ -8,7 +8,7 @@
 //! Any program can be its own supervisor:
 //!
 //! ```no_run
-//! // First thing in `main`:
+//! // First thing in `main`, which may be async:
 //! backend_local::supervisor::run_if_asked();
 //! ```
 
@@ -51,8 +51,12 @@ pub(crate) const SUPERVISE: &str = "--agentbox-supervise=";
 static ARMED: AtomicBool = AtomicBool::new(false);
 
 /// Serves as a supervisor if this process was started as one, and does not
-/// return then. Call it first thing in `main`, before any thread is started;
-/// from then on, local backends of this program use the program itself.
+/// return then. Call it first thing in `main`; from then on, local backends of
+/// this program use the program itself.
+///
+/// An async `main` may call it too: threads that its runtime has started by then
+/// stay idle. They are started once more for each command with
+/// [`Limits`](crate::Limits), which a call before the runtime avoids.
 pub fn run_if_asked() {
     ARMED.store(true, Ordering::Relaxed);
     #[cfg(target_os = "linux")]
@@ -66,9 +70,19 @@ pub fn run_if_asked() {
             limits::run_launcher(arguments);
         }
         if let Some(version) = first.strip_prefix(SUPERVISE.as_bytes()) {
-            std::process::exit(serve::run(version));
+            std::process::exit(serve_apart(version.to_vec()));
         }
     }
+}
+
+/// Serves on a thread of its own: this one may belong to a runtime, in which no
+/// other may be used and nothing may block.
+#[cfg(target_os = "linux")]
+fn serve_apart(version: Vec<u8>) -> i32 {
+    let thread = std::thread::Builder::new().name("supervisor".into());
+    let served = thread.spawn(move || serve::run(&version));
+    // One that did not start, or panicked, has nothing left to say.
+    served.map_or(1, |thread| thread.join().unwrap_or(1))
 }
 
 /// Whether [`run_if_asked`] was called.

@@ -3,7 +3,9 @@
 //! Inside the workspace cargo unifies the features of all members, so a
 //! manifest that forgets one still builds. A project with a single dependency
 //! sees what a user of that crate alone would see, and one with a few what they
-//! are to each other without the rest.
+//! are to each other without the rest. Some programs are run, too.
+
+mod programs;
 
 use std::fs;
 use std::path::Path;
@@ -50,8 +52,21 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
             failed.push(joined(&packages));
         }
     }
+    let needed = ["backend-core", "backend-local"]
+        .into_iter()
+        .filter_map(find);
+    let needed: Vec<_> = needed.map(|it| (it.name.as_str(), it.dir())).collect();
+    if let Err(error) = programs::run(ctx, &needed) {
+        eprintln!("error: {error:#}");
+        failed.push("programs".to_owned());
+    }
     let failed: Vec<_> = failed.iter().map(String::as_str).collect();
-    let note = format!("{} crates, {} sets", packages.len(), TOGETHER.len());
+    let note = format!(
+        "{} crates, {} sets, {} programs",
+        packages.len(),
+        TOGETHER.len(),
+        programs::MAINS.len()
+    );
     Ok(Outcome::unless_failed(&failed, note))
 }
 

@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::locate::Program;
 use crate::supervisor::kill::{self, Marker, Scope, Target};
-use crate::supervisor::limits::Launch;
+use crate::supervisor::limits::{Launch, THREADS};
 use crate::supervisor::protocol::{
     self, HEADER_BYTES, Hello, Reply, Request, VERSION, decode, encode, send_some,
 };
@@ -86,6 +86,9 @@ impl Link {
                     .iter()
                     .map(|(name, value)| (name, value)),
             )
+            // A program with an async `main` starts its runtime before it knows that
+            // it is to be a supervisor, which has no work for it.
+            .env(THREADS, "1")
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -10,7 +10,7 @@ mod cgroup;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -34,6 +34,11 @@ const NOT_STARTED: i32 = 126;
 /// Tasks that a supervisor needs for itself within the group it shares with its
 /// commands.
 const OWN_TASKS: u64 = 8;
+
+/// How many threads the runtime of an async `main` starts; and where what a
+/// command is to find under that name waits until the launcher has become it.
+pub(crate) const THREADS: &str = "TOKIO_WORKER_THREADS";
+const THREADS_KEPT: &str = "AGENTBOX_TOKIO_WORKER_THREADS";
 
 /// Seconds from the signal that a program may catch to the one it may not.
 const CPU_GRACE: u64 = 1;
@@ -138,7 +143,8 @@ impl Launch {
             Some(tasks) => {
                 let failed = |error| format!("cannot bound the number of processes: {error}");
                 let parent = Parent::find().map_err(failed)?;
-                let mut group = Group::create(&parent, tasks.saturating_add(OWN_TASKS))
+                let own = OWN_TASKS.saturating_add(idle_threads());
+                let mut group = Group::create(&parent, tasks.saturating_add(own))
                     .map_err(|error| failed(error.to_string()))?;
                 group.enter().map_err(|error| failed(error.to_string()))?;
                 Some(group)
@@ -160,10 +166,15 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
+    /// Whether commands have to be wrapped.
+    fn wraps(&self) -> bool {
+        !self.specification.is_empty()
+    }
+
     /// The command line that sets the limits and becomes `argv`. Its program is
     /// this supervisor's own, also if the file has been replaced since.
     pub(crate) fn wrap(&self, argv: Vec<OsString>) -> Vec<OsString> {
-        if self.specification.is_empty() {
+        if !self.wraps() {
             return argv;
         }
         let mut wrapped: Vec<OsString> = vec![
@@ -174,6 +185,27 @@ impl Prepared {
         wrapped.extend(argv);
         wrapped
     }
+
+    /// Keeps a launcher whose `main` is async from starting a thread for each
+    /// processor: they would count as the command's.
+    pub(crate) fn spare_threads(&self, command: &mut Command) {
+        if !self.wraps() {
+            return;
+        }
+        let mut variables = command.get_envs();
+        let asked = variables.find_map(|(name, value)| value.filter(|_| name == THREADS));
+        match asked.map(OsStr::to_owned) {
+            Some(asked) => command.env(THREADS_KEPT, asked),
+            None => command.env_remove(THREADS_KEPT),
+        };
+        command.env(THREADS, "1");
+    }
+}
+
+/// Threads of this process besides the one that is always there.
+fn idle_threads() -> u64 {
+    let threads = std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
+    u64::try_from(threads).unwrap_or(u64::MAX).saturating_sub(1)
 }
 
 /// Sets limits on this process and becomes the command; `args` are those after
@@ -194,6 +226,10 @@ fn become_command(mut args: impl Iterator<Item = OsString>) -> String {
     let Some(limits) = specification.to_str().and_then(parse) else {
         return "the limits make no sense".into();
     };
+    // Made first: a limit may leave no memory for it.
+    let mut command = Command::new(&program);
+    command.args(args);
+    restore_threads(&mut command);
     for (kind, limit) in limits {
         if let Err(error) = set(kind, limit) {
             return format!("cannot limit {}: {error}", kind.name());
@@ -203,8 +239,20 @@ fn become_command(mut args: impl Iterator<Item = OsString>) -> String {
     if let Err(error) = SigSet::empty().thread_set_mask() {
         return format!("cannot let signals through: {error}");
     }
-    let error = Command::new(&program).args(args).exec();
+    let error = command.exec();
     format!("{}: {error}", program.display())
+}
+
+/// Undoes [`Prepared::spare_threads`].
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the launcher's environment is the command's"
+)]
+fn restore_threads(command: &mut Command) {
+    match std::env::var_os(THREADS_KEPT) {
+        Some(kept) => command.env(THREADS, kept).env_remove(THREADS_KEPT),
+        None => command.env_remove(THREADS),
+    };
 }
 
 /// Sets a limit, unless a lower one holds already, which only root may raise.

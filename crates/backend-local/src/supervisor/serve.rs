@@ -3,7 +3,8 @@
 //! Four threads. One, confined like the commands, reads requests and starts
 //! commands. One collects exits. One waits for the host's death, since a process
 //! that the host forked may hold the socket open. The first, which stays free of
-//! all confinement, ends processes.
+//! all confinement, ends processes. Others may be there before them: those of the
+//! runtime that an async `main` began with, which do nothing.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -57,7 +58,8 @@ pub(crate) fn run(version: &[u8]) -> i32 {
     }
 }
 
-/// Makes this process fit to own others, before it has any second thread.
+/// Makes this process fit to own others. All of it is about the whole process but
+/// the mask of signals, which threads that are started from here on inherit.
 fn become_supervisor() -> std::io::Result<UnixStream> {
     // No terminal: a command that asks for a password there fails at once, and
     // the host's ^C is the host's affair.
@@ -89,7 +91,9 @@ fn catch_signals() -> std::io::Result<()> {
 }
 
 /// Closes what the host left open for its children by mistake, so that commands
-/// do not inherit it and nobody waits for its end.
+/// do not inherit it and nobody waits for its end. What closes by itself when a
+/// program is started was opened by this one: by the runtime of an async `main`,
+/// which does not survive its loss.
 fn close_inherited() {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
         return;
@@ -100,8 +104,18 @@ fn close_inherited() {
         .collect();
     for number in numbers {
         // The listing's own is among them and closed already.
-        let _ = nix::unistd::close(number);
+        let about = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}"));
+        if about.is_ok_and(|about| outlives_programs(&about) == Some(true)) {
+            let _ = nix::unistd::close(number);
+        }
     }
+}
+
+/// Whether a descriptor that the kernel describes so is passed on to programs.
+fn outlives_programs(about: &str) -> Option<bool> {
+    let flags = about.lines().find_map(|line| line.strip_prefix("flags:"))?;
+    let flags = u32::from_str_radix(flags.trim(), 8).ok()?;
+    Some(flags & rustix::fs::OFlags::CLOEXEC.bits() == 0)
 }
 
 fn serve(socket: &UnixStream, hello: Hello) -> Result<(), String> {
@@ -254,6 +268,19 @@ fn wait_for(host: &OwnedFd) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn descriptors_of_this_program_are_told_from_inherited_ones() {
+        let about = |file: &std::fs::File| {
+            let number = std::os::fd::AsRawFd::as_raw_fd(file);
+            std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")).unwrap()
+        };
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert_eq!(outlives_programs(&about(&file)), Some(false));
+        rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
+        assert_eq!(outlives_programs(&about(&file)), Some(true));
+        assert_eq!(outlives_programs("pos:\t0\n"), None);
+    }
 
     #[test]
     fn only_its_parent_is_a_host() {

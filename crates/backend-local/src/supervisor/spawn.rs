@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 
@@ -106,6 +106,9 @@ impl Spawner {
             .stdin(Stdio::from(stdin))
             .stdout(Stdio::from(stdout))
             .stderr(Stdio::from(stderr));
+        if let Some(limits) = &*self.limits() {
+            limits.spare_threads(&mut command);
+        }
         // A directory that was opened is the one that was meant; a path may have
         // come to mean another. Only this thread uses the current directory.
         rustix::process::fchdir(&directory).map_err(|error| Failure {
@@ -121,15 +124,17 @@ impl Spawner {
         started.map_err(other)
     }
 
+    fn limits(&self) -> MutexGuard<'_, Option<Prepared>> {
+        self.limits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn command(&self, line: String) -> Command {
         // A line that begins with a dash is no option.
         let argv = vec![self.shell.clone(), "-c".into(), "--".into(), line.into()];
-        let limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
-        let argv = match &*limits {
+        let argv = match &*self.limits() {
             Some(limits) => limits.wrap(argv),
             None => argv,
         };
-        drop(limits);
         let mut argv = argv.into_iter();
         let mut command = Command::new(argv.next().unwrap_or_default());
         command.args(argv).process_group(0).env_clear();
