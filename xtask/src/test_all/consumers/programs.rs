@@ -45,7 +45,7 @@ async fn work(supervised: bool) {
     let command = backend_core::ops::Command::new(line);
     let done = backend_core::Sandbox::execute(&backend, command).await;
     let done = done.expect("the command runs");
-    let output = done.stdout.text().into_owned();
+    let output = done.stdout.text();
     let parent = output.strip_prefix("ran\n").expect("the command prints");
     assert_eq!(parent.starts_with("agentbox-supervisor "), supervised, "{parent}");
 }
