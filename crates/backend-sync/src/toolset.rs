@@ -4,7 +4,9 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use backend_core::Result;
-use console_tools::{Arguments, Caller, Chat, Definitions, Observer, Options, Reply, Toolset};
+use console_tools::{
+    Arguments, CallPreview, Caller, Chat, Definitions, Observer, Options, Reply, Toolset,
+};
 use serde_json::Value;
 
 use crate::calls::Calls;
@@ -199,21 +201,44 @@ impl SyncChat {
         observer: Option<Arc<dyn Observer>>,
     ) -> Result<Reply> {
         let (chat, name) = (self.chat.clone(), name.to_owned());
-        let arguments = Owned::from(arguments);
+        let mut arguments = Owned::from(arguments);
         self.calls.run(async move {
-            let text;
-            let arguments = match arguments {
-                Owned::Raw(raw) => {
-                    text = raw;
-                    Arguments::Raw(&text)
-                }
-                Owned::Value(value) => Arguments::Value(value),
-            };
+            let arguments = arguments.lend();
             Ok(match observer {
                 Some(observer) => chat.call_followed(&name, arguments, observer).await,
                 None => chat.call(&name, arguments).await,
             })
         })
+    }
+
+    /// What a call would ask if it were made now: [`Chat::preview`].
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use backend_state::StateBackend;
+    /// # use backend_sync::SyncToolset;
+    /// # use console_tools::{Options, Toolset};
+    /// # let mut options = Options::default();
+    /// # options.require_write_approval = true;
+    /// # let toolset = Toolset::builder(Arc::new(StateBackend::new())).options(options).build()?;
+    /// # let chat = SyncToolset::new(toolset).conversation("conversation-1");
+    /// let preview = chat.preview("write_file", r#"{"path": "a.md", "content": "hello"}"#)?;
+    /// assert_eq!(preview.questions()[0].description, "Write 5 chars to /a.md");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call).
+    pub fn preview<'a>(
+        &self,
+        name: &str,
+        arguments: impl Into<Arguments<'a>>,
+    ) -> Result<CallPreview> {
+        let (chat, name) = (self.chat.clone(), name.to_owned());
+        let mut arguments = Owned::from(arguments.into());
+        self.calls
+            .run(async move { Ok(chat.preview(&name, arguments.lend()).await) })
     }
 
     /// The tools that are offered here.
@@ -252,6 +277,16 @@ impl SyncChat {
 enum Owned {
     Raw(String),
     Value(Value),
+}
+
+impl Owned {
+    /// As a call takes them, once.
+    fn lend(&mut self) -> Arguments<'_> {
+        match self {
+            Self::Raw(raw) => Arguments::Raw(raw),
+            Self::Value(value) => Arguments::Value(value.take()),
+        }
+    }
 }
 
 impl From<Arguments<'_>> for Owned {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use backend_core::{BackendExt as _, ErrorKind};
 use backend_state::StateBackend;
 use backend_sync::{Cancel, Engine, SyncChat, SyncToolset};
-use console_tools::{Caller, Class, Toolset};
+use console_tools::{Caller, Class, Options, Toolset};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 
@@ -59,6 +59,25 @@ fn what_is_offered_is_known() {
     assert_eq!(toolset.prompt(), chat.prompt().unwrap());
     assert!(std::ptr::eq(toolset.options(), chat.options()));
     assert!(std::ptr::eq(toolset.options(), toolset.inner().options()));
+}
+
+#[test]
+fn a_preview_says_what_would_be_asked() {
+    let backend = StateBackend::new();
+    let mut options = Options::default();
+    options.require_write_approval = true;
+    let toolset = Toolset::builder(Arc::new(backend.clone())).options(options);
+    let chat = SyncToolset::new(toolset.build().unwrap()).conversation("one");
+    for preview in [
+        chat.preview("write_file", r#"{"path": "a", "content": "b"}"#),
+        chat.preview("write_file", json!({"path": "a", "content": "b"})),
+    ] {
+        let preview = preview.unwrap();
+        assert_eq!(preview.questions().len(), 1, "{preview:?}");
+    }
+    assert!(chat.preview("ls", "{}").unwrap().is_allowed());
+    let read = futures::executor::block_on(backend.read_string("a"));
+    assert_eq!(read.unwrap_err().kind(), ErrorKind::NotFound);
 }
 
 #[test]

@@ -15,9 +15,9 @@ pub struct Conversation {
     /// Outputs that were too long for a reply.
     pub(crate) spills: Arc<Spills>,
     /// Where the output of each background shell stands.
-    pub(crate) screens: Screens,
+    pub(crate) screens: Arc<Screens>,
     /// The background shells that it started.
-    pub(crate) shells: OwnShells,
+    pub(crate) shells: Arc<OwnShells>,
 }
 
 impl Conversation {
@@ -31,6 +31,17 @@ impl Conversation {
     pub async fn close(&self) -> backend_core::Result<usize> {
         self.spills.clear();
         self.shells.end().await
+    }
+
+    /// What a call that is only tried works with: it sees what this one knows,
+    /// remembers nothing in it, and waits for no other call.
+    pub(crate) fn aside(&self) -> Self {
+        Self {
+            tracker: self.tracker.aside(),
+            spills: Arc::clone(&self.spills),
+            screens: Arc::clone(&self.screens),
+            shells: Arc::clone(&self.shells),
+        }
     }
 
     /// A conversation that has just begun.

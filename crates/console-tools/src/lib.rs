@@ -38,4 +38,4 @@ pub use reply::{Block, Class, Reply, ToolError, ToolResult};
 pub use resolver::{Caller, Resolver};
 pub use spill::{OUTPUTS, Overlay};
 pub use tool::{Annotations, Definition, ToolHandler};
-pub use toolset::{BuildError, Chat, Toolset, ToolsetBuilder};
+pub use toolset::{BuildError, CallPreview, Chat, Toolset, ToolsetBuilder};

@@ -7,6 +7,7 @@ mod chat;
 mod door;
 mod entry;
 mod ground;
+mod preview;
 mod reach;
 
 use std::collections::HashMap;
@@ -23,6 +24,7 @@ pub(crate) use builtin::wanted;
 pub use chat::Chat;
 use entry::Entry;
 use ground::{Able, Ground, Law, Tools, offered};
+pub use preview::CallPreview;
 
 use crate::{Caller, Definitions, Options, Resolver, prompt};
 

@@ -119,7 +119,7 @@ pub(crate) struct Tracker {
     locks: Locks,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Files {
     seen: HashMap<VPath, Seen>,
     clock: u64,
@@ -127,6 +127,14 @@ struct Files {
 }
 
 impl Tracker {
+    /// The same memory apart from this one, with locks of its own.
+    pub(crate) fn aside(&self) -> Self {
+        Self {
+            files: Mutex::new(self.files().clone()),
+            locks: Locks::default(),
+        }
+    }
+
     /// Waits until no other call of this conversation changes the file.
     pub(crate) async fn lock(&self, path: &VPath) -> PathLock<'_> {
         self.locks.lock(path).await

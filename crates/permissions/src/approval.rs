@@ -34,6 +34,7 @@
 mod answer;
 mod approver;
 mod callback;
+mod deferred;
 mod desk;
 mod effect;
 mod grants;
@@ -47,6 +48,7 @@ pub use approver::{
     ApproveAll, Approver, ApproverError, ApproverMode, Strict, Unavailable, WithTimeout,
 };
 pub use callback::Interactive;
+pub use deferred::Deferred;
 pub use desk::{Desk, Pending};
 pub use effect::{Amount, Effect};
 pub use grants::{Grant, GrantId, GrantKey, Grants, GrantsError, NotRemembered, PatternOf};

@@ -15,6 +15,7 @@ mod gate;
 mod list;
 mod preview;
 mod read;
+mod rehearsal;
 mod route;
 mod sandbox;
 mod shells;
@@ -75,7 +76,8 @@ pub struct Guarded<B> {
 struct Shared<B> {
     backend: B,
     desk: Option<Desk>,
-    audit: Audit,
+    /// `None` in a rehearsal, of which nobody is told.
+    audit: Option<Audit>,
     session: Arc<str>,
     shells: Mutex<shells::Shells>,
 }
@@ -162,7 +164,7 @@ impl<B: Backend> GuardedBuilder<B> {
             shared: Arc::new(Shared {
                 backend: self.backend,
                 desk: self.desk.map(bind),
-                audit: self.audit,
+                audit: Some(self.audit),
                 session: self.session,
                 shells: Mutex::default(),
             }),

@@ -142,8 +142,9 @@ impl ToolsetBuilder {
         self
     }
 
-    /// Sets the desk where questions are brought. What it remembers counts
-    /// whatever the policy is, unless it was told the policy's id.
+    /// Sets the desk where questions are brought. What is granted there counts
+    /// for the policy under which it was asked, unless the desk was told another
+    /// policy's id.
     pub fn desk(mut self, desk: Desk) -> Self {
         self.who = Who::Given(desk);
         self

@@ -10,6 +10,7 @@ use tracing::Instrument as _;
 
 use super::chat::Chat;
 use super::door::Door;
+use super::entry::Entry;
 use super::ground::Tools;
 use crate::{Arguments, Class, Observer, Reply, ToolError, ToolResult, arguments};
 
@@ -53,24 +54,26 @@ impl Chat {
             .catch_unwind()
             .instrument(span.clone())
             .await;
-        let result = match result {
-            Ok(result) => result,
-            Err(_) => {
-                tracing::error!(target: TARGET, tool = ?shown, session, "the tool panicked");
-                let text = format!(
-                    "{} failed in a way that nobody foresaw; do it in another way",
-                    Quoted::new(shown)
-                );
-                Err(ToolError::environment(text))
-            }
-        };
-        let options = self.options();
-        let reply = Reply::in_words_of(options.profile, result).within(options.limits.reply_bytes);
+        let reply = self.reply(name, result);
         span.in_scope(|| {
             let elapsed = started.elapsed();
             tracing::debug!(target: TARGET, outcome = outcome(&reply), ?elapsed, "called");
         });
         reply
+    }
+
+    /// What the model reads of a result, or of a panic.
+    pub(super) fn reply(&self, name: &str, result: std::thread::Result<ToolResult>) -> Reply {
+        let result = result.unwrap_or_else(|_| {
+            let (shown, session) = (beginning(name), &*self.caller().session);
+            tracing::error!(target: TARGET, tool = ?shown, session, "the tool panicked");
+            Err(ToolError::environment(format!(
+                "{} failed in a way that nobody foresaw; do it in another way",
+                Quoted::new(shown)
+            )))
+        });
+        let options = self.options();
+        Reply::in_words_of(options.profile, result).within(options.limits.reply_bytes)
     }
 
     async fn try_call(
@@ -81,17 +84,20 @@ impl Chat {
     ) -> ToolResult {
         let arguments = arguments::read(arguments, self.options().limits.argument_bytes)?;
         let ground = self.ground().await?;
+        let door = Door::new(self, &ground, self.entry(name, &ground.tools)?, observer);
+        door.entry.callable.call(&door, arguments).await
+    }
+
+    /// The tool of this name, if it is offered.
+    pub(super) fn entry(&self, name: &str, tools: &Tools) -> Result<&Entry, ToolError> {
         let inner = &self.toolset().0;
         let found = inner.index.get(name).copied();
-        let offered = found.filter(|index| ground.tools.offers(*index));
-        let Some(entry) = offered.and_then(|index| inner.entries.get(index)) else {
-            return Err(match found {
-                Some(_) => not_offered(name, &ground.tools),
-                None => unknown(name, &ground.tools),
-            });
-        };
-        let door = Door::new(self, &ground, entry, observer);
-        entry.callable.call(&door, arguments).await
+        let offered = found.filter(|index| tools.offers(*index));
+        let entry = offered.and_then(|index| inner.entries.get(index));
+        entry.ok_or_else(|| match found {
+            Some(_) => not_offered(name, tools),
+            None => unknown(name, tools),
+        })
     }
 }
 

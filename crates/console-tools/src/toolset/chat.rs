@@ -77,6 +77,18 @@ impl Chat {
         }))
     }
 
+    /// The same for a call that is only tried.
+    pub(super) fn aside(&self) -> Self {
+        Self(Arc::new(State {
+            toolset: self.0.toolset.clone(),
+            caller: self.0.caller.clone(),
+            conversation: Arc::new(self.0.conversation.aside()),
+            policy: self.0.policy.clone(),
+            who: self.0.who.clone(),
+            ground: Mutex::default(),
+        }))
+    }
+
     /// Ends the background shells that this conversation started, also commands
     /// that were moved to the background, and drops the outputs that it keeps.
     /// Returns how many shells still ran. The conversation can go on.

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::chat::Chat;
 use super::entry::Entry;
 use super::ground::Ground;
+use super::preview::Trial;
 use crate::{Context, Observer, ToolError};
 
 /// What stands between one call of a tool and the backend.
@@ -21,6 +22,8 @@ pub(crate) struct Door<'c> {
     /// The guard that asks nobody.
     quiet: Guarded<Arc<dyn Backend>>,
     observer: Option<Arc<dyn Observer>>,
+    /// Set if the call is only tried.
+    trial: Option<Arc<Trial>>,
 }
 
 impl<'c> Door<'c> {
@@ -36,6 +39,20 @@ impl<'c> Door<'c> {
             chat,
             view: ground.guard.with_tool(Arc::clone(&entry.name)),
             quiet: ground.quiet.clone(),
+            trial: None,
+        }
+    }
+
+    /// The same for a call that is only tried.
+    pub(super) fn tried(mut self, trial: Arc<Trial>) -> Self {
+        self.trial = Some(trial);
+        self
+    }
+
+    /// Called before code of the host runs, which no trial may do.
+    pub(super) async fn runs(&self) {
+        if let Some(trial) = &self.trial {
+            trial.reached::<()>().await;
         }
     }
 

@@ -215,6 +215,7 @@ impl<T: CustomTool> Callable for OfHost<T> {
         };
         let context = door.authorize(considered, words).await;
         let context = context.map_err(|error| door.failed(error))?;
+        door.runs().await;
         self.0.run(&context, args).await
     }
 }
@@ -236,6 +237,7 @@ impl Callable for Dynamic {
             |question: Question| described(question.args(Value::clone(&shown)), String::new());
         let context = door.authorize(considered, words).await;
         let context = context.map_err(|error| door.failed(error))?;
+        door.runs().await;
         self.0.call(&context, arguments).await
     }
 }

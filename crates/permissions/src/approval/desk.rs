@@ -77,6 +77,18 @@ impl Desk {
         self
     }
 
+    /// A desk like this one where `approver` answers instead. What is remembered
+    /// is the same.
+    #[must_use]
+    pub fn answered_by(&self, approver: Arc<dyn Approver>) -> Self {
+        Self {
+            approver,
+            grants: self.grants.clone(),
+            remember_denials: self.remember_denials,
+            flights: Arc::default(),
+        }
+    }
+
     /// What is remembered, as far as it counts here.
     pub fn grants(&self) -> &Grants {
         &self.grants

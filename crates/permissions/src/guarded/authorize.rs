@@ -77,7 +77,8 @@ impl<B: Backend> Guarded<B> {
             return Ok(());
         };
         gate.weigh(access.clone(), Some(&given))?;
-        let judged = self.policy.rules().is_some() || self.policy.scope().is_some();
+        let by_policy = self.policy.rules().is_some() || self.policy.scope().is_some();
+        let judged = by_policy || self.setting.vote().is_some();
         if !judged || !self.backend().info().capabilities.links {
             return Ok(());
         }

@@ -83,15 +83,15 @@ impl<B: Backend> Guarded<B> {
     /// Records a decision, and who made it.
     fn tell(&self, access: &Access, verdict: &Verdict, outcome: Outcome, permit: Option<&Permit>) {
         let shared = &self.shared;
-        if !shared.audit.listens_to(outcome) {
+        let Some(audit) = shared.audit.as_ref().filter(|it| it.listens_to(outcome)) else {
             return;
-        }
+        };
         let mut event = AuditEvent::new(&shared.session, access, verdict, outcome);
         event.tool = self.tool.as_deref();
         if let Some(permit) = permit {
             event = event.permit(permit);
         }
-        shared.audit.record(&event);
+        audit.record(&event);
     }
 }
 

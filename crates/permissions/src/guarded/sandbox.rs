@@ -21,6 +21,13 @@ use crate::command::CommandContext;
 use crate::policy::CommandJudgement;
 use crate::{Access, Action, Layer, Op, Target, Verdict, Vote, Why};
 
+impl<B> Guarded<B> {
+    pub(super) fn shells(&self) -> MutexGuard<'_, Shells> {
+        let shells = self.shared.shells.lock();
+        shells.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl<B: Backend> Guarded<B> {
     /// The sandbox behind.
     fn sandbox(&self, operation: Operation) -> Result<&dyn Sandbox> {
@@ -29,11 +36,6 @@ impl<B: Backend> Guarded<B> {
                 .during(operation)
                 .on(self.backend().info().name)
         })
-    }
-
-    fn shells(&self) -> MutexGuard<'_, Shells> {
-        let shells = self.shared.shells.lock();
-        shells.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Judges a command, and asks.

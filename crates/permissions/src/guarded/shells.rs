@@ -98,7 +98,7 @@ impl Reader {
 }
 
 /// Lines that were typed into shells.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Shells(BTreeMap<ShellId, Typed>);
 
 /// What was typed into one shell.

@@ -1,0 +1,166 @@
+//! [`CallPreview`]: what a call would ask, before it is made.
+//!
+//! The call is tried: the same code runs, on a backend that stops it at the first
+//! thing that would change anything, with an approver that takes the questions
+//! down. So a preview cannot say something else than the call does.
+
+mod still;
+
+use std::future::{Future as _, pending, poll_fn};
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
+
+use async_trait::async_trait;
+use backend_core::Backend;
+use futures::FutureExt as _;
+use permissions::approval::{Answer, Approver, ApproverError, Question};
+
+use self::still::Still;
+use super::chat::Chat;
+use super::door::Door;
+use super::ground::Ground;
+use crate::{Arguments, Class, Reply, ToolResult, arguments};
+
+/// What a call would do if it were made at this moment.
+///
+/// Another call, or a change of a file, can make it something else.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum CallPreview {
+    /// It would begin, and ask nobody. It may still fail, as any call may.
+    Allowed,
+    /// Somebody would be asked this first: one question, in the order asked if a
+    /// tool ever asks more. Where nobody can be asked it would be refused.
+    Asks(Vec<Question>),
+    /// It would be refused: by the policy, by a remembered no, or since the tool
+    /// is not offered.
+    Denied(Reply),
+    /// It would fail before it asks or does anything: the arguments are wrong,
+    /// the text to replace is not there, there is no such tool.
+    Fails(Reply),
+}
+
+impl CallPreview {
+    /// What would be asked; empty if nothing would.
+    pub fn questions(&self) -> &[Question] {
+        match self {
+            Self::Asks(questions) => questions,
+            _ => &[],
+        }
+    }
+
+    /// Whether the call would begin without a question.
+    pub fn is_allowed(&self) -> bool {
+        matches!(self, Self::Allowed)
+    }
+}
+
+impl Chat {
+    /// What [`call`](Self::call) would ask if it were made now, for hosts that
+    /// settle approvals before they make a call. Nothing is changed, nobody is
+    /// asked, and neither the conversation nor an audit remembers it.
+    ///
+    /// Files and listings are looked at as far as the call looks at them before
+    /// its first change; nothing is searched. Of a [`CustomTool`](crate::CustomTool)
+    /// only what it says it is going to do is judged: it does not run.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::sync::Arc;
+    /// use backend_state::StateBackend;
+    /// use console_tools::Toolset;
+    /// use permissions::Preset;
+    ///
+    /// let toolset = Toolset::builder(Arc::new(StateBackend::new()))
+    ///     .ruleset(Preset::Default.ruleset())
+    ///     .build()?;
+    /// let chat = toolset.conversation("conversation-1");
+    /// let preview = chat.preview("write_file", r#"{"path": "a.md", "content": "hello"}"#).await;
+    /// assert_eq!(preview.questions()[0].description, "Write 5 chars to /a.md");
+    /// assert!(chat.preview("ls", "{}").await.is_allowed());
+    /// # Ok(()) }
+    /// ```
+    pub async fn preview<'a>(
+        &self,
+        name: &str,
+        arguments: impl Into<Arguments<'a>>,
+    ) -> CallPreview {
+        let trial = Arc::new(Trial::default());
+        let tried = AssertUnwindSafe(self.tried(name, arguments.into(), &trial)).catch_unwind();
+        let mut tried = pin!(tried);
+        let ended = poll_fn(|cx| match tried.as_mut().poll(cx) {
+            Poll::Ready(result) => Poll::Ready(Some(result)),
+            // What was reached waits for ever.
+            Poll::Pending if trial.is_over() => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        });
+        let ended = ended.await;
+        let asked = trial.taken();
+        if !asked.is_empty() {
+            return CallPreview::Asks(asked);
+        }
+        let Some(result) = ended else {
+            return CallPreview::Allowed;
+        };
+        let reply = self.reply(name, result);
+        match reply.failure {
+            None => CallPreview::Allowed,
+            Some(Class::Refused) => CallPreview::Denied(reply),
+            Some(Class::Fixable | Class::Environment) => CallPreview::Fails(reply),
+        }
+    }
+
+    async fn tried(&self, name: &str, arguments: Arguments<'_>, trial: &Arc<Trial>) -> ToolResult {
+        let arguments = arguments::read(arguments, self.options().limits.argument_bytes)?;
+        let real = self.ground().await?;
+        let entry = self.entry(name, &real.tools)?;
+        let backend = Arc::clone(real.guard.unguarded());
+        let still: Arc<dyn Backend> = Arc::new(Still::new(backend, Arc::clone(trial)));
+        let notes: Arc<dyn Approver> = Arc::clone(trial) as _;
+        let ground = Ground {
+            guard: real.guard.rehearsal(Arc::clone(&still), Some(notes)),
+            quiet: real.quiet.rehearsal(still, None),
+            tools: Arc::clone(&real.tools),
+        };
+        let aside = self.aside();
+        let door = Door::new(&aside, &ground, entry, None).tried(Arc::clone(trial));
+        entry.callable.call(&door, arguments).await
+    }
+}
+
+/// A call that is only tried: how far it came, and what it asked.
+#[derive(Debug, Default)]
+pub(super) struct Trial {
+    is_over: AtomicBool,
+    asked: Mutex<Vec<Question>>,
+}
+
+impl Trial {
+    /// Ends the trial: what comes now would change something. Never returns.
+    pub(super) async fn reached<T>(&self) -> T {
+        self.is_over.store(true, Ordering::Release);
+        pending().await
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    fn taken(&self) -> Vec<Question> {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *asked)
+    }
+}
+
+/// Takes the question down, and lets the trial go on as after a yes.
+#[async_trait]
+impl Approver for Trial {
+    async fn ask(&self, question: &Question) -> Result<Answer, ApproverError> {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.push(question.clone());
+        Ok(Answer::yes())
+    }
+}

@@ -1,0 +1,60 @@
+//! Trying what a call would ask, without a trace.
+
+use std::sync::{Arc, Mutex};
+
+use backend_core::Backend;
+
+use super::{Guarded, Shared};
+use crate::approval::{Approver, Desk, Grants};
+
+impl<B> Guarded<B> {
+    /// A guard that judges as this one does, for trying what a call would ask:
+    /// questions go to `approver`, and no decision is recorded. What is granted
+    /// already is not asked. Without an approver, what must be asked is refused.
+    ///
+    /// Whatever is allowed is done to `backend`: give it one that changes nothing.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::sync::Arc;
+    /// use backend_core::BackendExt as _;
+    /// use backend_state::StateBackend;
+    /// use permissions::approval::Strict;
+    /// use permissions::{Guarded, Policy, Preset};
+    ///
+    /// let files = StateBackend::new();
+    /// let policy = Policy::builder().ruleset(&Preset::Default.ruleset(), &"/".parse()?).build();
+    /// let guarded = Guarded::builder(files).policy(policy).build();
+    /// let elsewhere = StateBackend::new();
+    /// let trial = guarded.rehearsal(elsewhere, Some(Arc::new(Strict)));
+    /// let refusal = trial.write_file("/a", "b").await.unwrap_err();
+    /// assert!(refusal.to_string().contains("Strict mode"), "{refusal}");
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn rehearsal<C: Backend>(
+        &self,
+        backend: C,
+        approver: Option<Arc<dyn Approver>>,
+    ) -> Guarded<C> {
+        let desk = approver.map(|approver| match &self.shared.desk {
+            Some(desk) => desk.answered_by(approver),
+            None => Desk::new(approver, Grants::new()),
+        });
+        Guarded {
+            shared: Arc::new(Shared {
+                backend,
+                desk,
+                audit: None,
+                session: Arc::clone(&self.shared.session),
+                shells: Mutex::new(self.shells().clone()),
+            }),
+            policy: self.policy.clone(),
+            permits: self.permits.clone(),
+            tool: self.tool.clone(),
+            setting: self.setting,
+            words: self.words.clone(),
+            args: self.args.clone(),
+        }
+    }
+}
