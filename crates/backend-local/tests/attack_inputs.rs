@@ -26,7 +26,7 @@ use backend_local::LocalBackend;
 use place::Place;
 
 /// Only a hang takes this long.
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(180);
 
 /// pydantic-ai-backend: every `\r` was deleted on write, and an edit changed
 /// line ends and encodings that it was not asked about.
