@@ -39,9 +39,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     }
     let host = host_target(&ctx.workspace)?;
     let directory = ctx.workspace.cache("fuzz-target");
-    let mut build = ctx
-        .workspace
-        .cargo(["build", "--release", "--bins", "--locked"])?;
+    let mut build = ctx.workspace.cargo(["build", "--release", "--bins"])?;
     // With `--target` the flags are not used for build scripts and macros.
     build.args(["--target", &host, "--manifest-path"]);
     build.arg(&manifest).arg("--target-dir").arg(&directory);
