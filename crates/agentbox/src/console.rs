@@ -10,6 +10,7 @@ mod schema;
 mod show;
 mod signals;
 mod words;
+mod wrap;
 
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
@@ -141,9 +142,10 @@ fn greeting(backend: Option<&str>, screen: Screen) -> String {
     let name = screen.paint(Style::Bold, &format!("agentbox {version}"));
     let place = backend.map(|backend| format!("Files: {backend}\n"));
     let place = place.unwrap_or_default();
-    format!(
+    let text = format!(
         "{name}: the tools of an AI agent, in your hands\n{place}Type help; Tab completes; Ctrl-D leaves.\n"
-    )
+    );
+    wrap::lines(&text, screen.width())
 }
 
 /// A conversation of a person with the tools.
@@ -245,7 +247,9 @@ impl Console {
             (None, about) => {
                 self.failed = true;
                 let name = about.unwrap_or_default();
-                let text = format!("there is no tool '{name}'; type tools to see those there are");
+                let meant = language::meant(name, tools);
+                let text =
+                    format!("there is no tool '{name}'{meant}; type tools to see those there are");
                 self.screen.complain(&text)
             }
         }

@@ -21,6 +21,8 @@ const PATIENCE: u64 = 60_000;
 
 const UP: &str = "\x1b[A";
 const PROMPT: &str = "local> ";
+/// The end of a question.
+const QUESTION: &str = "[n]o:";
 
 struct Console {
     terminal: PtySession,
@@ -119,7 +121,7 @@ fn home() -> TempDir {
 /// returns the id.
 fn long_command(console: &mut Console) -> String {
     console.types("!echo p'i'd $$ end; exec sleep 1000\r");
-    console.sees("[a]lways: ");
+    console.sees(QUESTION);
     console.types("y\n");
     console.sees("pid ");
     console.sees(" end")
@@ -238,7 +240,7 @@ fn commands_are_asked_about() {
     let home = home();
     let mut console = Console::start(&home);
     console.types("!echo one > out\r");
-    let question = console.sees("[a]lways: ");
+    let question = console.sees(QUESTION);
     assert!(question.contains("echo one > out"), "{question:?}");
     console.types("n not that\n");
     let text = console.sees(PROMPT);
@@ -246,20 +248,50 @@ fn commands_are_asked_about() {
     assert!(!workspace(&home).join("out").exists());
 
     console.types("!echo two > out\r");
-    console.sees("[a]lways: ");
+    console.sees(QUESTION);
     console.types("perhaps\n");
-    console.sees("y allows this once");
-    console.sees("[a]lways: ");
+    console.sees("y allows this once.");
+    console.sees(QUESTION);
     console.types("y\n");
     console.sees(PROMPT);
     assert_eq!(read(&workspace(&home).join("out")), "two\n");
 
-    console.types("!echo three > out\r");
-    console.sees("[a]lways: ");
-    console.types("a\n");
+    // The same again, and nothing else.
+    console.types("!echo three >> out\r");
+    console.sees(QUESTION);
+    console.types("s\n");
     console.sees(PROMPT);
+    console.says("!echo three >> out");
+    assert_eq!(read(&workspace(&home).join("out")), "two\nthree\nthree\n");
+    console.types("!echo other > out\r");
+    let question = console.sees(QUESTION);
+    // Coloured lines are broken at words.
+    assert!(question.contains("[a]ny execute"), "{question:?}");
+    console.types("a\n");
+    let text = console.sees(PROMPT);
+    assert!(text.contains("nobody asks about any execute"), "{text:?}");
     console.says("!echo four > out");
     assert_eq!(read(&workspace(&home).join("out")), "four\n");
+}
+
+#[test]
+fn commands_are_told_from_tools() {
+    let home = home();
+    let mut console = Console::start(&home);
+    for (typed, told) in [
+        (
+            "git status",
+            "there is no tool 'git'; to run a command: !git status",
+        ),
+        ("pwd", "to run a command: !pwd"),
+        ("cd x", "to run a command: !cd x && COMMAND"),
+        ("python3 a.py 'it", "to run a command: !python3 a.py 'it"),
+        ("wriet a.txt x", "did you mean write?"),
+        ("help reed", "did you mean read?"),
+    ] {
+        let text = console.says(typed);
+        assert!(text.contains(told), "{typed}: {text:?}");
+    }
 }
 
 fn read(path: &Path) -> String {
@@ -274,7 +306,7 @@ fn what_commands_print_comes_live_and_harmless() {
     console.types(
         "!printf '\\033[31mfirst\\033[0m \\033[2J\\n'; until [ -e go ]; do sleep 0.05; done; echo second; exit 3\r",
     );
-    console.sees("[a]lways: ");
+    console.sees(QUESTION);
     console.types("y\n");
     let before = console.sees("\x1b[31mfirst\x1b[0m ");
     assert!(!before.contains("\x1b[2J"));
@@ -296,7 +328,7 @@ fn ctrl_c_cancels_a_command() {
     is_gone(&pid);
     // The next one works.
     console.types("!echo still here\r");
-    console.sees("[a]lways: ");
+    console.sees(QUESTION);
     console.types("y\n");
     console.sees("still here");
     console.sees(PROMPT);
@@ -309,7 +341,7 @@ fn ctrl_c_withdraws_a_question() {
     let home = home();
     let mut console = Console::start(&home);
     console.types("!echo no > out\r");
-    console.sees("[a]lways: ");
+    console.sees(QUESTION);
     console.control('c');
     console.sees("cancelled");
     console.sees(PROMPT);
@@ -340,7 +372,7 @@ fn ctrl_c_twice_leaves_nothing_behind() {
     let home = home();
     let mut console = Console::start(&home);
     console.types("bg echo $$ > bg; exec sleep 1000\r");
-    console.sees("[a]lways: ");
+    console.sees(QUESTION);
     console.types("a\n");
     console.sees("bg_1");
     console.sees(PROMPT);
@@ -387,7 +419,7 @@ fn ctrl_c_ends_all_that_was_pasted() {
     let mut console = Console::start(&home);
     let pasted = "!echo begun; exec sleep 1000\nwrite late.txt x\n";
     console.types(&format!("\x1b[200~{pasted}\x1b[201~\r"));
-    console.sees("[a]lways: ");
+    console.sees(QUESTION);
     console.types("y\n");
     console.sees("begun");
     console.control('c');
@@ -412,7 +444,7 @@ fn background_shells_end_with_the_console() {
     let home = home();
     let mut console = Console::start(&home);
     console.types("bg echo p'i'd $$ end; exec sleep 1000\r");
-    console.sees("[a]lways: ");
+    console.sees(QUESTION);
     console.types("y\n");
     console.sees(PROMPT);
     console.types("out bg_1 --wait-seconds 60\r");
@@ -429,7 +461,7 @@ fn ctrl_c_stops_a_flood() {
     let home = home();
     let mut console = Console::start(&home);
     console.types("!exec yes flood\r");
-    console.sees("[a]lways: ");
+    console.sees(QUESTION);
     console.types("y\n");
     console.sees("flood\r\nflood\r\n");
     console.control('c');
@@ -448,7 +480,7 @@ fn a_terminal_that_can_do_nothing() {
     console.types("write a.txt 'two\nlines'\n");
     assert!(console.sees(PROMPT).contains("Wrote 2 lines"));
     console.types("!echo p'i'd $$ end; exec sleep 1000\n");
-    let question = console.sees("[a]lways: ");
+    let question = console.sees(QUESTION);
     assert!(!question.contains('\x1b'), "{question:?}");
     console.types("y\n");
     console.sees("pid ");

@@ -11,6 +11,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::safe;
 use super::show::{Screen, Style};
+use super::wrap;
 
 /// Most bytes of an answer.
 const ANSWER: usize = 4096;
@@ -41,22 +42,47 @@ impl Person {
         self.screen.print(&shown(question, self.screen))?;
         // What was typed before the question was there is no answer to it.
         tcflush(io::stdin(), QueueSelector::IFlush)?;
+        let kinds = kinds(question);
         loop {
-            self.screen.prompt("Allow it? [y]es, [n]o, [a]lways: ")?;
+            self.screen.prompt(&offer(&kinds))?;
             let line = line().await?;
             if line.is_empty() {
                 self.screen.print("\n")?;
                 return Ok(Answer::no());
             }
-            if let Some(answer) = read(&line) {
-                return Ok(answer);
-            }
-            self.screen.print(
-                "y allows this once, n refuses (a word after it says why), a allows all such \
-                 operations until you leave.",
-            )?;
+            let told = match read(&line) {
+                Some(answer) if answer.remember == Remember::Session => {
+                    let told = format!("Until you leave, nobody asks about any {kinds}.");
+                    self.screen
+                        .print(&wrap::lines(&told, self.screen.width()))?;
+                    return Ok(answer);
+                }
+                Some(answer) => return Ok(answer),
+                None => format!(
+                    "y allows this once. s allows it whenever exactly the same is wanted, and a \
+                     any {kinds}, whatever it is about: both until you leave. n refuses; words \
+                     after it say why."
+                ),
+            };
+            self.screen
+                .print(&wrap::lines(&told, self.screen.width()))?;
         }
     }
+}
+
+/// The operations that a question is about.
+fn kinds(question: &Question) -> String {
+    let mut kinds: Vec<&str> = question.asked.iter().map(|one| one.op.as_str()).collect();
+    kinds.dedup();
+    match kinds.is_empty() {
+        true => "operation".to_owned(),
+        false => kinds.join(" or "),
+    }
+}
+
+/// What can be answered, the narrowest first.
+fn offer(kinds: &str) -> String {
+    format!("Allow it? [y]es, once; [s]ame again, this session; [a]ny {kinds}, this session; [n]o:")
 }
 
 /// The next line, which the terminal gives as a whole. Dropping this takes
@@ -104,7 +130,8 @@ fn read(line: &str) -> Option<Answer> {
     let (word, note) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     match (word.to_ascii_lowercase().as_str(), note.trim()) {
         ("y" | "yes", "") => Some(Answer::yes()),
-        ("a" | "always", "") => Some(Answer::yes().remember(Remember::Session)),
+        ("s" | "same", "") => Some(Answer::yes().remember(Remember::Path)),
+        ("a" | "any", "") => Some(Answer::yes().remember(Remember::Session)),
         ("n" | "no", "") => Some(Answer::no()),
         ("n" | "no", note) => Some(Answer::no().note(note)),
         _ => None,
@@ -201,10 +228,26 @@ mod tests {
         assert_eq!(read(" YES \n"), Some(Answer::yes()));
         assert_eq!(read("n\n"), Some(Answer::no()));
         assert_eq!(read("no  not now\n"), Some(Answer::no().note("not now")));
+        assert_eq!(read("s\n"), Some(Answer::yes().remember(Remember::Path)));
         assert_eq!(read("a\n"), Some(Answer::yes().remember(Remember::Session)));
-        for unclear in ["\n", "yn\n", "y maybe\n", "ja\n", "1\n"] {
+        for unclear in ["\n", "always\n", "yn\n", "y maybe\n", "ja\n", "1\n"] {
             assert_eq!(read(unclear), None, "{unclear:?}");
         }
+    }
+
+    #[test]
+    fn scopes_are_named_and_the_narrowest_is_first() {
+        let asked = |op, path: &str| Asked::new(op, Target::Command(path.into()));
+        let question = Question::new("s", vec![asked(Op::Write, "/a"), asked(Op::Edit, "/a")]);
+        let offered = offer(&kinds(&question));
+        let at = |text: &str| offered.find(text).unwrap_or_else(|| panic!("{offered}"));
+        let order = [
+            "[y]es, once",
+            "[s]ame again",
+            "[a]ny write or edit",
+            "[n]o:",
+        ];
+        assert!(order.is_sorted_by_key(|text| at(text)), "{offered}");
     }
 
     #[test]

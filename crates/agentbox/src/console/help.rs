@@ -6,18 +6,33 @@ use super::language::{self, SHORT};
 use super::safe;
 use super::schema::{self, Field};
 use super::show::{Screen, Style};
+use super::wrap;
 
-const HOW: &str = "\
-Type a tool's name and its fields:
-  read src/main.rs --offset 10    fields in order, or by name: --field value, field=value
-  edit a.txt 'old text' new       quotes as in a shell; --replace-all sets a flag
-  write a.txt <<EOF               text on lines of its own, up to the line EOF
-  run --timeout 60 cargo test     the rest of the line is the command; so is !cargo test
-  glob {\"pattern\": \"*.rs\"}        JSON, as a model writes it
-help TOOL tells a tool's fields, tools lists the tools. Tab completes, the arrow keys bring
-earlier lines back.
-Ctrl-C cancels, twice leaves; Ctrl-D and quit leave.
-";
+/// What can be typed.
+const HOW: &[(&str, &str)] = &[
+    (
+        "read src/main.rs --offset 10",
+        "fields in order, or by name: --field value, field=value",
+    ),
+    (
+        "edit a.txt 'old text' new",
+        "quotes as in a shell; --replace-all sets a flag",
+    ),
+    (
+        "write a.txt <<EOF",
+        "text on lines of its own, up to the line EOF",
+    ),
+    (
+        "run --timeout 60 cargo test",
+        "the rest of the line is the command; so is !cargo test",
+    ),
+    ("glob {\"pattern\": \"*.rs\"}", "JSON, as a model writes it"),
+];
+
+const KEYS: &str = "\
+help TOOL tells a tool's fields, tools lists the tools. Tab completes, the arrow keys \
+bring earlier lines back.
+Ctrl-C cancels, twice leaves; Ctrl-D and quit leave.";
 
 /// The short names of a tool.
 fn short(tool: &str, tools: &Definitions) -> String {
@@ -28,24 +43,39 @@ fn short(tool: &str, tools: &Definitions) -> String {
 
 /// The tools, a line each.
 pub(crate) fn list(tools: &Definitions, screen: Screen) -> String {
-    let widest = tools.iter().map(|tool| tool.name.len()).max().unwrap_or(0);
-    let line = |tool: &console_tools::Definition| {
-        let name = format!("{:widest$}", tool.name);
-        let short = format!("{:7}", short(&tool.name, tools));
+    table(tools, screen, screen.width())
+}
+
+fn table(tools: &Definitions, screen: Screen, width: Option<usize>) -> String {
+    let rows = tools.iter().map(|tool| (tool, short(&tool.name, tools)));
+    let rows: Vec<_> = rows.collect();
+    let widest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
+    let name_width = widest(&mut rows.iter().map(|(tool, _)| tool.name.len()));
+    let short_width = widest(&mut rows.iter().map(|(_, short)| short.len()));
+    let column = 2 + name_width + 2 + short_width + 2;
+    let line = |(tool, short): &(&console_tools::Definition, String)| {
+        let name = screen.paint(Style::Bold, &tool.name);
+        let gap = " ".repeat(name_width - tool.name.len() + 2);
         let asks = if tool.asks { " (asks)" } else { "" };
-        let about = safe::text(first_sentence(&tool.description));
-        let name = screen.paint(Style::Bold, &name);
-        format!("  {name}  {short} {about}{asks}\n")
+        let about = format!("{}{asks}", safe::text(first_sentence(&tool.description)));
+        wrap::beside(&format!("  {name}{gap}{short}"), column, &about, width)
     };
-    match tools.is_empty() {
+    match rows.is_empty() {
         true => "No tool is offered here.\n".to_owned(),
-        false => tools.iter().map(line).collect(),
+        false => rows.iter().map(line).collect(),
     }
 }
 
 /// How the console is used.
 pub(crate) fn all(all: &Definitions, screen: Screen) -> String {
-    format!("{HOW}\n{}", list(all, screen))
+    let width = screen.width();
+    let mut text = "Type a tool's name and its fields:\n".to_owned();
+    let column = HOW.iter().map(|(typed, _)| typed.len()).max().unwrap_or(0) + 4;
+    for (typed, about) in HOW {
+        text.push_str(&wrap::beside(&format!("  {typed}"), column, about, width));
+    }
+    let keys = wrap::lines(KEYS, width);
+    format!("{text}{keys}\n\n{}", list(all, screen))
 }
 
 /// What a tool is for, and its fields; `None` if there is no such tool.
@@ -67,7 +97,8 @@ pub(crate) fn tool(name: &str, tools: &Definitions, screen: Screen) -> Option<St
         text.push_str(&about(field, screen));
     }
     text.push('\n');
-    text.push_str(&safe::text(definition.description.trim_end()));
+    let description = safe::text(definition.description.trim_end());
+    text.push_str(&wrap::lines(&description, screen.width()));
     text.push('\n');
     Some(text)
 }
@@ -89,7 +120,8 @@ fn about(field: &Field, screen: Screen) -> String {
     let name = screen.paint(Style::Cyan, &format!("--{}", field.name.replace('_', "-")));
     let kind = screen.paint(Style::Dim, &safe::text(&kind));
     let description = safe::text(&field.description.replace('\n', " "));
-    format!("  {name}  {kind}\n      {description}\n")
+    let description = wrap::lines(&format!("      {description}"), screen.width());
+    format!("  {name}  {kind}\n{description}\n")
 }
 
 /// The first sentence of a description, on one line.
@@ -136,5 +168,36 @@ mod tests {
         );
         assert!(text.contains("--path  text, required"), "{text}");
         assert_eq!(tool("nothing", &tools, PLAIN), None);
+    }
+
+    #[test]
+    fn the_table_is_aligned_at_every_width() {
+        let tools = tools();
+        let coloured = Screen {
+            terminal: false,
+            colour: true,
+        };
+        for width in [None, Some(120), Some(80), Some(40), Some(10)] {
+            let text = table(&tools, PLAIN, width);
+            let starts = tools.iter().map(|tool| {
+                let about = first_sentence(&tool.description);
+                let word = about.split(' ').next().unwrap();
+                let mut lines = text.lines();
+                let mine = lines.find(|line| line.starts_with(&format!("  {} ", tool.name)));
+                match mine {
+                    Some(line) if width.is_none_or(|width| width >= 80) => {
+                        line.rfind(&format!("  {word}"))
+                    }
+                    _ => None,
+                }
+            });
+            let starts: std::collections::BTreeSet<Option<usize>> = starts.collect();
+            assert_eq!(starts.len(), 1, "{width:?}: {starts:?}\n{text}");
+            let longest = text.lines().map(|line| line.chars().count()).max();
+            let fits = width.is_none_or(|width| width < 40 || longest.unwrap() <= width);
+            assert!(fits, "{width:?}: {text}");
+            let colours = table(&tools, coloured, width);
+            assert_eq!(colours.replace("\x1b[1m", "").replace("\x1b[0m", ""), text);
+        }
     }
 }

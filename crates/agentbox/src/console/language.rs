@@ -33,6 +33,12 @@ pub(crate) const SHORT: &[(&str, &[&str])] = &[
     ("shells", &["list_shells"]),
 ];
 
+/// Most characters of a line that are said back.
+const SHOWN: usize = 200;
+
+/// How much a name must be like another to be meant by it.
+const LIKE: f64 = 0.84;
+
 /// What the console does itself.
 pub(crate) const OWN: &[&str] = &["help", "tools", "quit"];
 
@@ -91,8 +97,11 @@ pub(crate) fn parse(input: &str, tools: &Definitions) -> Result<(Request, usize)
     };
     let tool = full_name(name, tools);
     let Some(definition) = tools.get(tool) else {
+        if !is_own(name) {
+            return Err(Stop::Wrong(unknown(name, text, tools)));
+        }
         let words = complete(words::split(input, after))?;
-        return Ok((own(name, tool, &words.all)?, words.used));
+        return Ok((own(name, &words.all)?, words.used));
     };
     let fields = schema::fields(definition);
     let verbatim = schema::takes_command(&fields);
@@ -131,20 +140,17 @@ fn complete(words: words::Words) -> Result<words::Words, Stop> {
     }
 }
 
-/// What the console does itself. A name that nobody knows is passed on: the
-/// tools explain it best.
-fn own(name: &str, tool: &str, words: &[Word]) -> Result<Request, Stop> {
+fn is_own(name: &str) -> bool {
+    OWN.contains(&name) || matches!(name, "?" | "exit")
+}
+
+/// What the console does itself.
+fn own(name: &str, words: &[Word]) -> Result<Request, Stop> {
     let request = match (name, words) {
         ("help" | "?", [about]) => return Ok(Request::Help(Some(about.text.clone()))),
         ("help" | "?", _) => Request::Help(None),
         ("tools", _) => Request::Tools,
-        ("quit" | "exit", _) => Request::Quit,
-        _ => {
-            return Ok(Request::Call {
-                tool: tool.to_owned(),
-                arguments: Value::Object(Map::new()),
-            });
-        }
+        _ => Request::Quit,
     };
     match words.first() {
         Some(word) => Err(Stop::Wrong(format!(
@@ -152,6 +158,40 @@ fn own(name: &str, tool: &str, words: &[Word]) -> Result<Request, Stop> {
             word.text
         ))),
         None => Ok(request),
+    }
+}
+
+/// What to do about a name that is no tool's. Most often it is a command's.
+fn unknown(name: &str, text: &str, tools: &Definitions) -> String {
+    let tool = full_name(name, tools);
+    let known = tool != name || SHORT.iter().any(|(_, full)| full.contains(&name));
+    if known || text.starts_with('!') {
+        return format!("the tool {tool} is not offered here; type tools to see those that are");
+    }
+    let meant = meant(name, tools);
+    if tools.get("execute").is_none() {
+        return format!("there is no tool '{name}'{meant}; type tools to see those there are");
+    }
+    let line = text.lines().next().unwrap_or_default().trim_end();
+    let line = match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line.to_owned(),
+    };
+    // Alone it would change nothing: every command starts in the same directory.
+    let elsewhere = if name == "cd" { " && COMMAND" } else { "" };
+    format!("there is no tool '{name}'{meant}; to run a command: !{line}{elsewhere}")
+}
+
+/// ` (did you mean X?)` for a name that there is not.
+pub(crate) fn meant(name: &str, tools: &Definitions) -> String {
+    let short = SHORT.iter().map(|(short, _)| *short);
+    let short = short.filter(|short| tools.get(full_name(short, tools)).is_some());
+    let full = tools.iter().map(|tool| tool.name.as_str());
+    let all = full.chain(short).chain(OWN.iter().copied());
+    let scored = all.map(|known| (strsim::jaro_winkler(name, known), known));
+    match scored.max_by(|one, two| one.0.total_cmp(&two.0)) {
+        Some((likeness, best)) if likeness > LIKE => format!(" (did you mean {best}?)"),
+        _ => String::new(),
     }
 }
 

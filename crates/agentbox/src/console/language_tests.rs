@@ -217,8 +217,6 @@ fn what_the_console_does_itself() {
     assert_eq!(request("help grep"), Request::Help(Some("grep".into())));
     assert_eq!(request("tools"), Request::Tools);
     assert_eq!(request("exit"), Request::Quit);
-    // The tools explain what there is not.
-    is("reed a", "reed", json!({}));
 }
 
 #[test]
@@ -273,5 +271,56 @@ proptest! {
     fn any_text_can_be_given(path in any::<String>(), content in any::<String>()) {
         let line = format!("write {} --content {}", words::quote(&path), words::quote(&content));
         is(&line, "write_file", json!({"path": path, "content": content}));
+    }
+}
+
+#[test]
+fn what_is_no_tool_may_be_a_command() {
+    for (typed, told) in [
+        (
+            "git status",
+            "there is no tool 'git'; to run a command: !git status",
+        ),
+        ("pwd\n", "there is no tool 'pwd'; to run a command: !pwd"),
+        (
+            "cd x",
+            "there is no tool 'cd'; to run a command: !cd x && COMMAND",
+        ),
+        (
+            "python3 a.py <<EOF\nx",
+            "there is no tool 'python3'; to run a command: !python3 a.py <<EOF",
+        ),
+        (
+            "raed a",
+            "there is no tool 'raed' (did you mean read?); to run a command: !raed a",
+        ),
+        (
+            "shels",
+            "there is no tool 'shels' (did you mean shells?); to run a command: !shels",
+        ),
+        (
+            "hlep",
+            "there is no tool 'hlep' (did you mean help?); to run a command: !hlep",
+        ),
+    ] {
+        assert_eq!(wrong(typed), told);
+    }
+    let long = wrong(&format!("make {}", "x".repeat(1_000)));
+    assert!(long.ends_with("x…") && long.len() < 300, "{long}");
+    let none = Toolset::builder(Arc::new(StateBackend::new()))
+        .build()
+        .unwrap()
+        .definitions();
+    let wrong = |typed| match parse(typed, &none) {
+        Err(Stop::Wrong(why)) => why,
+        other => panic!("{typed}: {other:?}"),
+    };
+    assert_eq!(
+        wrong("git status"),
+        "there is no tool 'git'; type tools to see those there are"
+    );
+    let offered = "the tool execute is not offered here; type tools to see those that are";
+    for typed in ["run ls", "!ls", "execute ls"] {
+        assert_eq!(wrong(typed), offered, "{typed}");
     }
 }

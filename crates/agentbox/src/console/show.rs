@@ -9,6 +9,7 @@ use console_tools::{Block, Observer, Reply};
 use serde_json::Value;
 
 use super::safe::{self, Filter, RESET};
+use super::wrap;
 
 /// How something looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +57,11 @@ impl Screen {
         lines.join("\n")
     }
 
+    /// How many columns there are; `None` if nobody counts them.
+    pub(crate) fn width(self) -> Option<usize> {
+        self.terminal.then(wrap::columns)
+    }
+
     /// Writes text to the standard output, and a line end if there is none.
     pub(crate) fn print(self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
@@ -69,7 +75,9 @@ impl Screen {
     /// Writes text and stays on its line.
     pub(crate) fn prompt(self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
-        out.write_all(self.paint(Style::Bold, text).as_bytes())?;
+        let text = wrap::lines(text, self.width());
+        out.write_all(self.paint(Style::Bold, &text).as_bytes())?;
+        out.write_all(b" ")?;
         out.flush()
     }
 
@@ -78,6 +86,7 @@ impl Screen {
     pub(crate) fn complain(self, text: &str) -> io::Result<()> {
         let text = safe::text(text.trim_end());
         if self.terminal {
+            let text = wrap::lines(&text, self.width());
             return self.print(&self.paint(Style::Red, &text));
         }
         writeln!(io::stderr().lock(), "{text}")

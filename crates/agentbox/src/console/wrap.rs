@@ -1,0 +1,101 @@
+//! Breaks lines at words, for a terminal that would break them anywhere.
+
+use textwrap::Options;
+
+/// Columns that a terminal has if it does not say.
+const USUAL: usize = 80;
+
+/// Columns that explanations need beside what they explain; with fewer they stand
+/// beneath it.
+const BESIDE: usize = 24;
+
+/// How many columns the terminal has.
+pub(crate) fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout());
+    let columns = size.map_or(0, |size| usize::from(size.ws_col));
+    match columns {
+        0 => USUAL,
+        columns => columns,
+    }
+}
+
+/// Breaks every line that is longer than `width`; what follows is indented as the
+/// line is.
+pub(crate) fn lines(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width else {
+        return text.to_owned();
+    };
+    let broken = text.split('\n').map(|line| {
+        let words = line.trim_start();
+        let indent = line.get(..line.len() - words.len()).unwrap_or_default();
+        let item = if words.starts_with("- ") { "  " } else { "" };
+        filled(words, indent, &format!("{indent}{item}"), width)
+    });
+    broken.collect::<Vec<String>>().join("\n")
+}
+
+/// `about` beside `left`, which takes `column` columns; beneath it where that
+/// leaves too little room. What is coloured counts as if it were not.
+pub(crate) fn beside(left: &str, column: usize, about: &str, width: Option<usize>) -> String {
+    let left = left.trim_end();
+    let padding = " ".repeat(column.saturating_sub(textwrap::core::display_width(left)));
+    let (between, indent) = match width {
+        Some(width) if width < column + BESIDE => ("\n".to_owned(), 6),
+        _ => (padding, column),
+    };
+    let Some(width) = width else {
+        return format!("{left}{between}{about}\n");
+    };
+    let indent = " ".repeat(indent);
+    let about = filled(about, &indent, &indent, width);
+    let about = match between.as_str() {
+        "\n" => &*about,
+        _ => about.trim_start(),
+    };
+    format!("{left}{between}{about}\n")
+}
+
+fn filled(text: &str, first: &str, others: &str, width: usize) -> String {
+    let options = Options::new(width.max(1))
+        .initial_indent(first)
+        .subsequent_indent(others)
+        // A path or a name that is broken cannot be copied.
+        .break_words(false)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .word_separator(textwrap::WordSeparator::AsciiSpace);
+    textwrap::wrap(text, options).join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_at_words() {
+        let text = "one two three\n  - four five six\n\nseven-eight-nine-ten";
+        let broken = "one two\nthree\n  - four\n    five\n    six\n\nseven-eight-nine-ten";
+        assert_eq!(lines(text, Some(9)), broken);
+        assert_eq!(lines(text, None), text);
+        assert_eq!(lines("", Some(9)), "");
+    }
+
+    #[test]
+    fn columns_stay_aligned() {
+        let about = "what it is for, in some words";
+        assert_eq!(
+            beside("  name", 10, about, Some(34)),
+            "  name    what it is for, in some\n          words\n"
+        );
+        assert_eq!(
+            beside("  name", 10, about, Some(20)),
+            "  name\n      what it is\n      for, in some\n      words\n"
+        );
+        assert_eq!(
+            beside("  name", 10, about, None),
+            format!("  name    {about}\n")
+        );
+        // Colours take no columns.
+        let painted = beside("  \x1b[1mname\x1b[0m", 10, about, None);
+        assert_eq!(painted, format!("  \x1b[1mname\x1b[0m    {about}\n"));
+    }
+}
