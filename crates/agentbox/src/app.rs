@@ -30,6 +30,11 @@ impl App {
         let rules = rules.transpose()?;
         let spec = config.backend.as_deref();
         let wanted = Wanted::new(spec, &config.backends)?;
+        if global.allows_directories() && wanted.allowed_directories().is_empty() {
+            return Err(Failure::usage(
+                "--allow-dir is for --backend local:DIR; other backends hold what they hold",
+            ));
+        }
         Ok(Self {
             config,
             rules,

@@ -38,6 +38,9 @@ const DEPTH: usize = 8;
 /// Where files are if nobody says: a directory under the current one.
 pub(crate) const WORKSPACE: &str = "agentbox-workspace";
 
+/// The key of the directories that a local backend reaches besides its own.
+pub(crate) const ALLOWED: &str = "allowed_directories";
+
 /// A kind of backend.
 #[derive(Debug)]
 pub(crate) struct Kind {
@@ -162,6 +165,20 @@ impl Wanted {
             Some(argument) => format!("{}:{argument}", self.kind.name),
             None => self.kind.name.to_owned(),
         }
+    }
+
+    /// The directories besides its own that it reaches, if it can have any.
+    pub(crate) fn allowed_directories(&self) -> Vec<String> {
+        let table = self.tables.get(local::KIND.name);
+        let allowed = table.filter(|_| self.kind.name == local::KIND.name);
+        let allowed = allowed.and_then(|table| table.get(ALLOWED)?.as_array());
+        let paths = allowed.into_iter().flatten().filter_map(Value::as_str);
+        paths.map(str::to_owned).collect()
+    }
+
+    /// Whether there may be containers in it.
+    pub(crate) fn has_containers(&self) -> bool {
+        [docker::KIND.name, composite::KIND.name].contains(&self.kind.name)
     }
 
     /// The directory of this machine that holds the files, if there is one.
@@ -359,7 +376,7 @@ mod tests {
         let volumes = table["volumes"].to_string();
         assert_eq!(
             volumes,
-            r#"["data:/data", "/etc/./src:/src:ro", "/abs:/abs"]"#
+            r#"["data:/data", "/etc/src:/src:ro", "/abs:/abs"]"#
         );
         assert_eq!(table["image"].as_str(), Some("a/b"));
     }

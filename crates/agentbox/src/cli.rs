@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand};
 use toml::{Table, Value};
 
@@ -10,6 +10,7 @@ use crate::backend;
 use crate::commands::{
     call, check, completions, doctor, man, mcp, mcp_config, run, runtimes, sandboxes, tools, tour,
 };
+use crate::config::place;
 
 const MORE: &str = "\
 Every option can also be set by a variable (AGENTBOX_BACKEND for --backend) or in \
@@ -41,11 +42,15 @@ pub(crate) struct Global {
     /// rules; without it everything inside the backend.
     #[arg(long, global = true, value_name = "PRESET|FILE")]
     permissions: Option<String>,
+    /// Another directory that the file tools of local:DIR reach; paths are then
+    /// those of this machine. Can be given more than once.
+    #[arg(long = "allow-dir", global = true, value_name = "DIR")]
+    allow_dirs: Vec<String>,
     /// How files are edited.
     #[arg(long, global = true, value_name = "FORMAT", value_parser = PossibleValuesParser::new(["str_replace", "hashline"]))]
     edit_format: Option<String>,
     /// Which tools there are, and how much their descriptions say.
-    #[arg(long, global = true, value_name = "PROFILE", value_parser = PossibleValuesParser::new(["coding", "lean", "filesystem"]))]
+    #[arg(long, global = true, value_name = "PROFILE", value_parser = PossibleValuesParser::new(profiles()))]
     profile: Option<String>,
     /// What is logged to standard error: off, error, warn, info, debug, trace, or a
     /// filter such as warn,backend_local=debug.
@@ -56,7 +61,18 @@ pub(crate) struct Global {
     pub(crate) config: Option<PathBuf>,
 }
 
+/// The profiles; `agent` is what pydantic-ai-backend calls `lean`.
+fn profiles() -> [PossibleValue; 3] {
+    let lean = PossibleValue::new("lean").alias("agent");
+    ["coding".into(), lean, "filesystem".into()]
+}
+
 impl Global {
+    /// Whether directories were named that only one kind of backend can have.
+    pub(crate) fn allows_directories(&self) -> bool {
+        !self.allow_dirs.is_empty()
+    }
+
     /// The flags as a layer of the configuration.
     pub(crate) fn layer(&self) -> Table {
         let flags = [
@@ -70,7 +86,15 @@ impl Global {
             let value = value.as_ref()?;
             Some((key.to_owned(), Value::from(value.as_str())))
         });
-        given.collect()
+        let mut layer: Table = given.collect();
+        if !self.allow_dirs.is_empty() {
+            let here = std::env::current_dir().unwrap_or_default();
+            let absolute = |path: &String| place(path, &here).to_string_lossy().into_owned();
+            let paths: Vec<String> = self.allow_dirs.iter().map(absolute).collect();
+            let local = Table::from_iter([(backend::ALLOWED.to_owned(), paths.into())]);
+            layer.insert("local".to_owned(), local.into());
+        }
+        layer
     }
 }
 

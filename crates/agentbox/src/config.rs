@@ -10,12 +10,12 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use console_tools::Options;
+use console_tools::{EditFormat, Options, Profile};
 use permissions::tool::ToolSettings;
 use serde::Deserialize;
 use toml::{Table, Value};
 
-pub(crate) use self::layers::{place, read_text};
+pub(crate) use self::layers::{Carried, place, read_text};
 use crate::backend::{KINDS, Tables};
 use crate::exit::Failure;
 
@@ -41,6 +41,12 @@ pub(crate) struct Config {
     /// The file that was read.
     #[serde(skip)]
     pub(crate) file: Option<PathBuf>,
+    /// How files are edited and which tools there are if only the file counts.
+    #[serde(skip)]
+    pub(crate) of_file: (EditFormat, Profile),
+    /// The variables that set what has no flag.
+    #[serde(skip)]
+    pub(crate) carried: Vec<Carried>,
 }
 
 /// Options of `agentbox run`.
@@ -86,6 +92,7 @@ impl Config {
             layers::merge(&mut table, layers::file(file, &known)?);
             config = read(table.clone(), &whose)?;
         }
+        let of_file = (config.options.edit_format, config.options.profile);
         if !environment.is_empty() {
             layers::merge(&mut table, environment);
             config = read(table.clone(), "the environment (AGENTBOX_*)")?;
@@ -95,6 +102,8 @@ impl Config {
             config = read(table, "the command line")?;
         }
         config.file = file;
+        config.of_file = of_file;
+        config.carried = layers::carried(&variables, &known);
         Ok(config)
     }
 }

@@ -20,6 +20,8 @@ mod help;
 mod machine;
 #[path = "cli/mcp.rs"]
 mod mcp;
+#[path = "cli/mcp_config.rs"]
+mod mcp_config;
 #[path = "cli/run.rs"]
 mod run;
 #[path = "cli/signals.rs"]

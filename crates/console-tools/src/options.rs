@@ -25,7 +25,8 @@ pub enum Profile {
     /// For agents that write code: with advice.
     #[default]
     Coding,
-    /// The same tools, without advice.
+    /// The same tools, without advice. pydantic-ai-backend calls it `agent`.
+    #[serde(alias = "agent")]
     Lean,
     /// The seven tools of a mounted file system, and nothing else.
     Filesystem,

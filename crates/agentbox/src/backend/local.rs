@@ -1,9 +1,11 @@
 //! `local:DIR`: a directory of this machine, with commands.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use backend_local::{Commands, Confinement, Environment, Landlock, Limits, LocalBackend};
+use backend_local::{
+    Commands, Confinement, Environment, Landlock, Limits, LocalBackend, NameSpace,
+};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde::Deserialize;
@@ -16,6 +18,7 @@ pub(super) const KIND: Kind = Kind {
     usage: "local:DIR",
     argument: Argument::Directory,
     keys: &[
+        "allowed_directories",
         "commands",
         "confinement",
         "cpu_seconds",
@@ -30,7 +33,7 @@ pub(super) const KIND: Kind = Kind {
         "variables",
         "write",
     ],
-    paths: &[],
+    paths: &["allowed_directories", "read", "write"],
     open,
 };
 
@@ -38,6 +41,9 @@ pub(super) const KIND: Kind = Kind {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Settings {
+    /// Directories besides that of the backend. With them, paths are those of this
+    /// machine.
+    allowed_directories: Vec<PathBuf>,
     /// Whether commands run.
     commands: bool,
     /// Whether nothing can be changed.
@@ -66,6 +72,7 @@ struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            allowed_directories: Vec::new(),
             commands: true,
             read_only: false,
             shell: None,
@@ -129,6 +136,19 @@ impl Settings {
         Ok(commands)
     }
 
+    /// How paths are read. A part of a tree has paths of the tree.
+    fn names(&self, part: bool) -> Result<NameSpace, Failure> {
+        let allowed = self.allowed_directories.clone();
+        match (allowed.is_empty(), part) {
+            (true, _) => Ok(NameSpace::Virtual),
+            (false, false) => Ok(NameSpace::Host { allowed }),
+            (false, true) => Err(Failure::usage(
+                "allowed_directories give paths of this machine, which a part of a tree has not; \
+                 make each of them a part of its own",
+            )),
+        }
+    }
+
     fn confinement(&self) -> Result<Confinement, Failure> {
         if self.confinement == Reach::Off {
             let meant = self.network || !self.read.is_empty() || !self.write.is_empty();
@@ -157,6 +177,7 @@ fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
         let settings: Settings = wanted.settings()?;
         let directory = wanted.directory()?.unwrap_or(Path::new("."));
         let backend = LocalBackend::builder(directory)
+            .names(settings.names(wanted.depth > 0)?)
             .read_only(settings.read_only)
             .enable_execute(settings.commands)
             .commands(settings.commands()?)
@@ -173,6 +194,7 @@ mod tests {
     #[test]
     fn every_key_is_read_and_no_other() {
         let table = r#"
+            allowed_directories = ["/srv"]
             commands = true
             confinement = "landlock"
             cpu_seconds = 1

@@ -18,9 +18,14 @@ const OWN: &[&str] = &[
     "tools",
 ];
 
-/// Short names of options that have a flag, and what they stand for.
-pub(super) const ALIASES: &[(&str, &str)] =
-    &[("edit_format", "edit_format"), ("profile", "profile")];
+/// Short names of options: of those that have a flag, and those that
+/// pydantic-ai-backend calls otherwise. And what they stand for.
+pub(super) const ALIASES: &[(&str, &str)] = &[
+    ("edit_format", "edit_format"),
+    ("max_document_bytes", "limits.document_bytes"),
+    ("max_image_bytes", "limits.image_bytes"),
+    ("profile", "profile"),
+];
 
 /// Tables whose keys are anybody's.
 const FREE: &[&str] = &["options.descriptions", "permissions", "tools"];

@@ -103,10 +103,12 @@ pub(crate) fn place(path: &str, directory: &Path) -> PathBuf {
         "~" => Some(""),
         path => path.strip_prefix("~/"),
     };
-    match beneath.zip(home()) {
+    let path = match beneath.zip(home()) {
         Some((beneath, home)) => home.join(beneath),
         None => directory.join(path),
-    }
+    };
+    // Without `/.`: it says nothing, and people see it.
+    path.components().collect()
 }
 
 /// The variables that are ours. Quotes around a text can be left out.
@@ -130,6 +132,62 @@ pub(super) fn environment(
         put(&mut table, key, scalar(value));
     }
     aliased(table, "the environment (AGENTBOX_*)")
+}
+
+/// A variable that sets something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Carried {
+    pub(crate) name: String,
+    pub(crate) key: String,
+    /// What means the same in any directory.
+    pub(crate) value: String,
+}
+
+/// The variables that are ours, without those whose settings have a flag.
+pub(super) fn carried(variables: &[(OsString, OsString)], known: &Known) -> Vec<Carried> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let carry = |(name, value): &(OsString, OsString)| {
+        let (name, value) = (name.to_str()?, value.to_str()?);
+        let key = known.of_variable(name)?.ok()?;
+        let flags = [
+            "backend",
+            "config",
+            "edit_format",
+            "local.allowed_directories",
+            "log",
+            "profile",
+        ];
+        let key_of_option = key.strip_prefix("options.").unwrap_or(key);
+        if flags.contains(&key_of_option) || key.starts_with("mcp.") {
+            return None;
+        }
+        Some(Carried {
+            name: name.to_owned(),
+            key: key.to_owned(),
+            value: from_anywhere(key, value, &here),
+        })
+    };
+    variables.iter().filter_map(carry).collect()
+}
+
+/// A value whose paths do not start at the current directory.
+fn from_anywhere(key: &str, text: &str, here: &Path) -> String {
+    let mut parts = key.split('.');
+    let (kind, last) = (parts.next(), parts.next());
+    let kind = backend::KINDS.iter().find(|known| Some(known.name) == kind);
+    let (Some(kind), Some(last)) = (kind, last) else {
+        return text.to_owned();
+    };
+    if !kind.paths.contains(&last) {
+        return text.to_owned();
+    }
+    let mut table = Table::from_iter([(last.to_owned(), scalar(text))]);
+    backend::rebase(&mut table, kind, here);
+    match table.remove(last) {
+        Some(Value::String(path)) => path,
+        Some(value) => value.to_string(),
+        None => text.to_owned(),
+    }
 }
 
 /// A number, a truth value or a list if it reads as one, else the text.
@@ -162,9 +220,10 @@ pub(super) fn aliased(mut table: Table, whose: &str) -> Result<Table, Failure> {
         let Some(value) = table.remove(*short) else {
             continue;
         };
+        let mut path = key.split('.');
+        let there = path.try_fold(table.get("options"), |above, part| Some(above?.get(part)));
         let key = format!("options.{key}");
-        let there = table.get("options").and_then(|options| options.get(short));
-        if there.is_some() {
+        if there.flatten().is_some() {
             return Err(Failure::usage(format!(
                 "{whose} sets {short} and {key}, which are one; remove one of them"
             )));

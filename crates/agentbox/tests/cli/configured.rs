@@ -152,3 +152,101 @@ fn the_log_goes_to_standard_error() {
         .code(0);
     assert!(quiet.err.contains("console_tools"), "{}", quiet.err);
 }
+
+#[test]
+fn names_of_the_python_library_are_understood() {
+    let place = Place::new();
+    let lean = place.run(&["tools", "--json", "--profile", "lean"]).code(0);
+    let agent = place
+        .run(&["tools", "--json", "--profile", "agent"])
+        .code(0);
+    assert_eq!(lean.out, agent.out);
+    place.file("config.toml", "profile = \"agent\"\nmax_image_bytes = 10\n");
+    let configured = ["--config", "config.toml"];
+    let tools = place.run(&[&["tools", "--json"], &configured[..]].concat());
+    assert_eq!(lean.out, tools.code(0).out);
+    let picture = place.file("agentbox-workspace/a.png", "");
+    std::fs::write(picture, b"\x89PNG\r\n\x1a\n and more").unwrap();
+    let call = ["call", "read_file", r#"{"path": "a.png"}"#];
+    let large = place.run(&[&call[..], &configured].concat()).code(1);
+    assert!(
+        large.err.contains("too large") || large.out.contains("too large"),
+        "{large:?}"
+    );
+    let twice = "max_image_bytes = 10\n[options.limits]\nimage_bytes = 11\n";
+    place.file("config.toml", twice);
+    let twice = [&["tools"], &configured[..]].concat();
+    place.run(&twice).code(64).complains("which are one");
+    let rules = ["check", "READONLY_RULESET", "write", "/a"];
+    place.run(&rules).code(1);
+}
+
+#[test]
+fn more_directories_can_be_allowed() {
+    let place = Place::new();
+    let here = place.path("").canonicalize().unwrap();
+    for name in ["work", "more", "other"] {
+        place.file(&format!("{name}/a.txt"), name);
+    }
+    let of = |name: &str| here.join(name).join("a.txt").display().to_string();
+    let read = |flags: &[&str], path: &str| {
+        let arguments = serde_json::json!({ "path": path }).to_string();
+        let call = [
+            &["call", "read_file", &arguments, "--backend", "local:work"],
+            flags,
+        ]
+        .concat();
+        place.run(&call)
+    };
+    let allowed = ["--allow-dir", "more"];
+    // Paths are those of the machine, and start in the directory of the backend.
+    for (path, text) in [
+        ("a.txt", "work"),
+        (&*of("work"), "work"),
+        (&*of("more"), "more"),
+    ] {
+        assert!(read(&allowed, path).code(0).out.contains(text), "{path}");
+    }
+    for path in [&*of("other"), "../other/a.txt", "/etc/passwd"] {
+        let ended = read(&allowed, path);
+        assert_ne!(ended.code, 0, "{path}: {ended:?}");
+    }
+    read(&[], &of("more")).code(1);
+    // The same in a file, whose paths start where it is.
+    place.file(
+        "conf/config.toml",
+        "[local]\nallowed_directories = [\"../more\", \"../other\"]\n",
+    );
+    let file = ["--config", "conf/config.toml"];
+    assert!(read(&file, &of("other")).code(0).out.contains("other"));
+    let both = [&file[..], &allowed].concat();
+    assert_ne!(
+        read(&both, &of("other")).code,
+        0,
+        "a flag outranks the file"
+    );
+    assert_ne!(read(&["--allow-dir", "missing"], "a.txt").code, 0);
+    let state = ["tools", "--backend", "state", "--allow-dir", "more"];
+    place.run(&state).code(64).complains("local:DIR");
+    place.file("tree.toml", "default = \"local:work\"\n");
+    let tree = [
+        "tools",
+        "--backend",
+        "composite:tree.toml",
+        "--config",
+        "conf/config.toml",
+    ];
+    place.run(&tree).code(64).complains("a part of its own");
+    // A client's snippet carries them.
+    let snippet = [
+        "mcp-config",
+        "cursor",
+        "--backend",
+        "local:work",
+        "--allow-dir",
+        "more/.",
+    ];
+    let args = place.run(&snippet).code(0).json()["mcpServers"]["agentbox"]["args"].take();
+    assert_eq!(args[3], "--allow-dir");
+    assert_eq!(args[4], here.join("more").to_str().unwrap());
+}

@@ -32,6 +32,8 @@ fn the_doctor_tells_what_is_there_and_what_to_do() {
             "{finding}"
         );
     }
+    // Nobody is sent to set up what there is no backend for.
+    assert!(!ended.out.contains("kube"), "{}", ended.out);
     assert_eq!(names(&place.path("")), ["home"], "looking changes nothing");
 }
 

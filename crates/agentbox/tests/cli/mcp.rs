@@ -1,93 +1,13 @@
-//! `mcp` and `mcp-config`.
+//! `mcp`.
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::support::{Place, names};
-
-#[test]
-fn snippets_work_from_anywhere() {
-    let place = Place::new();
-    let rules = place.file("rules.toml", "default = \"allow\"\n");
-    let here = place.path("").canonicalize().unwrap();
-    let arguments = |flags: &[&str]| {
-        let all = [&["mcp-config", "claude-desktop"], flags].concat();
-        let ended = place.run(&all).code(0);
-        assert!(ended.err.contains("# "), "{}", ended.err);
-        let server = ended.json()["mcpServers"]["agentbox"].clone();
-        assert_eq!(server["command"], env!("CARGO_BIN_EXE_agentbox"));
-        let word = |word: &Value| word.as_str().unwrap().to_owned();
-        let words = server["args"].as_array().unwrap().iter();
-        words.map(word).collect::<Vec<String>>()
-    };
-    let workspace = format!("local:{}", here.join("agentbox-workspace").display());
-    assert_eq!(arguments(&[]), ["mcp", "--backend", &workspace]);
-    let flags = [
-        "--permissions",
-        "rules.toml",
-        "--edit-format",
-        "hashline",
-        "--backend",
-        "state",
-    ];
-    let rules = rules.canonicalize().unwrap();
-    let wanted = [
-        "mcp",
-        "--backend",
-        "state",
-        "--permissions",
-        rules.to_str().unwrap(),
-        "--edit-format",
-        "hashline",
-    ];
-    assert_eq!(arguments(&flags), wanted);
-    // It is there when the client needs it.
-    assert_eq!(names(&here), ["agentbox-workspace", "home", "rules.toml"]);
-    let missing = &["mcp-config", "zed", "--backend", "local:missing"];
-    place.run(missing).code(3).complains("mkdir");
-    place.file("config.toml", "profile = \"lean\"\n");
-    let config = here.join("config.toml");
-    let wanted = [
-        "mcp",
-        "--backend",
-        "state",
-        "--profile",
-        "lean",
-        "--config",
-        config.to_str().unwrap(),
-    ];
-    assert_eq!(
-        arguments(&["--backend", "state", "--config", "config.toml"]),
-        wanted
-    );
-}
-
-#[test]
-fn every_client_gets_something() {
-    let place = Place::new();
-    for (client, shown) in [
-        ("claude-code", "mcpServers"),
-        ("codex", "[mcp_servers.agentbox]"),
-        ("continue", "mcpServers:"),
-        ("cursor", "mcpServers"),
-        ("gemini", "mcpServers"),
-        ("python", "StdioServerParameters("),
-        ("vscode", "\"servers\""),
-        ("windsurf", "mcpServers"),
-        ("zed", "context_servers"),
-    ] {
-        let ended = place.run(&["mcp-config", client]).code(0);
-        assert!(ended.out.contains(shown), "{client}: {}", ended.out);
-        assert!(
-            ended.out.contains(env!("CARGO_BIN_EXE_agentbox")),
-            "{client}"
-        );
-    }
-}
+use crate::support::Place;
 
 #[test]
 fn what_cannot_be_served_is_said_before_anybody_connects() {
@@ -112,17 +32,22 @@ fn what_cannot_be_served_is_said_before_anybody_connects() {
 }
 
 /// A client that speaks no more than it must.
-struct Client {
-    child: Child,
-    input: Option<ChildStdin>,
+pub(crate) struct Client {
+    pub(crate) child: Child,
+    pub(crate) input: Option<ChildStdin>,
     output: Lines<BufReader<ChildStdout>>,
     last: u64,
 }
 
 impl Client {
     fn start(place: &Place, flags: &[&str]) -> Self {
-        let mut command = place.command(&[&["mcp"], flags].concat());
-        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        Self::greet(place.command(&[&["mcp"], flags].concat()))
+    }
+
+    /// Starts a server, and says hello.
+    pub(crate) fn greet(mut command: Command) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let mut client = Self {
             input: child.stdin.take(),
             output: BufReader::new(child.stdout.take().unwrap()).lines(),
@@ -144,7 +69,7 @@ impl Client {
     }
 
     /// The result of a request. Whatever else comes is passed over.
-    fn asks(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn asks(&mut self, method: &str, params: Value) -> Value {
         self.last += 1;
         let id = self.last;
         self.says(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));

@@ -151,9 +151,12 @@ impl FromStr for Preset {
     type Err = UnknownPreset;
 
     fn from_str(name: &str) -> Result<Self, UnknownPreset> {
+        // pydantic-ai-backend writes `READONLY_RULESET`.
+        let short = name.strip_suffix("_RULESET").map(str::to_lowercase);
+        let name_or_short = short.as_deref().unwrap_or(name);
         Self::ALL
             .into_iter()
-            .find(|preset| preset.name() == name)
+            .find(|preset| preset.name() == name_or_short)
             .ok_or_else(|| UnknownPreset(Quoted::new(name)))
     }
 }

@@ -1,15 +1,11 @@
-//! What is around: clusters, and what clients are made of.
+//! What clients are made of.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
 
 use super::Finding;
 
-const NOT_YET: &str = "this version has no backend for it";
-
 pub(super) fn findings() -> Vec<Finding> {
     vec![
-        kubernetes(),
         program("python3", "MCP clients in Python"),
         program("node", "MCP clients in JavaScript"),
     ]
@@ -21,25 +17,6 @@ pub(super) fn findings() -> Vec<Finding> {
 )]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
-}
-
-fn kubernetes() -> Finding {
-    let finding = Finding::new("kubernetes", "pods of a cluster");
-    let inside = Path::new("/var/run/secrets/kubernetes.io/serviceaccount/token");
-    if inside.exists() {
-        return finding.ok(format!("this machine is in a cluster; {NOT_YET}"));
-    }
-    let named = variable("KUBECONFIG").map(PathBuf::from);
-    let usual = variable("HOME").map(|home| Path::new(&home).join(".kube/config"));
-    match named.or(usual) {
-        Some(config) if config.is_file() => {
-            finding.ok(format!("configured in {}; {NOT_YET}", config.display()))
-        }
-        _ => finding.missing(
-            "there is no configuration",
-            "put one to ~/.kube/config, or set KUBECONFIG",
-        ),
-    }
 }
 
 fn program(name: &'static str, purpose: &'static str) -> Finding {

@@ -1,0 +1,421 @@
+//! The clients that are known, and how each writes down a server.
+
+use std::collections::BTreeMap;
+
+use clap::ValueEnum;
+use serde_json::{Map, Value, json};
+
+use super::TOKEN;
+
+/// How a client gets to the server.
+#[derive(Debug)]
+pub(super) enum Way {
+    /// It starts the program.
+    Start {
+        program: String,
+        arguments: Vec<String>,
+        environment: BTreeMap<String, String>,
+    },
+    /// The program listens already.
+    Reach { url: String, token: bool },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Client {
+    ClaudeCode,
+    ClaudeDesktop,
+    // A line for a shell: `claude mcp add`.
+    ClaudeMcpAdd,
+    Cline,
+    Codex,
+    Continue,
+    Cursor,
+    Gemini,
+    Goose,
+    Jetbrains,
+    Opencode,
+    PydanticAi,
+    Python,
+    Vscode,
+    Windsurf,
+    Zed,
+}
+
+impl Client {
+    /// Where the snippet belongs.
+    pub(super) fn where_to(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => {
+                "# .mcp.json of the project; or run what `agentbox mcp-config claude-mcp-add` prints"
+            }
+            Self::ClaudeDesktop => {
+                "# claude_desktop_config.json (Settings, Developer, Edit Config)"
+            }
+            Self::ClaudeMcpAdd => "# to be run in a shell, in the directory of the project",
+            Self::Cline => "# cline_mcp_settings.json (MCP Servers, Configure)",
+            Self::Codex => "# ~/.codex/config.toml",
+            Self::Continue => "# .continue/mcpServers/agentbox.yaml",
+            Self::Cursor => "# .cursor/mcp.json of the project, or ~/.cursor/mcp.json",
+            Self::Gemini => "# ~/.gemini/settings.json",
+            Self::Goose => "# ~/.config/goose/config.yaml",
+            Self::Jetbrains => {
+                "# Settings, Tools, AI Assistant, Model Context Protocol; or .junie/mcp/mcp.json"
+            }
+            Self::Opencode => "# opencode.json of the project, or ~/.config/opencode/opencode.json",
+            Self::PydanticAi => "# needs: pip install 'pydantic-ai-slim[mcp,openai]'",
+            Self::Python => "# needs: pip install 'mcp>=2'",
+            Self::Vscode => "# .vscode/mcp.json",
+            Self::Windsurf => "# ~/.codeium/windsurf/mcp_config.json",
+            Self::Zed => "# settings.json (zed: open settings)",
+        }
+    }
+
+    /// What is said about the token, which is never in the snippet.
+    pub(super) fn about_token(self) -> String {
+        match self {
+            Self::Cline | Self::Jetbrains | Self::Zed => format!(
+                "# write the token where {TOKEN} stands: this client reads no variables there"
+            ),
+            Self::Continue => format!("# put the token into ~/.continue/.env as {TOKEN}=…"),
+            Self::Vscode => "# VS Code asks for the token, and keeps it".to_owned(),
+            _ => format!("# the client finds the token in the variable {TOKEN}; set it there"),
+        }
+    }
+
+    /// How the client writes that the token is to be put here.
+    fn token(self) -> String {
+        match self {
+            Self::Cline | Self::Jetbrains | Self::Zed => TOKEN.to_owned(),
+            Self::Continue => format!("${{{{ secrets.{TOKEN} }}}}"),
+            Self::Cursor | Self::Windsurf => format!("${{env:{TOKEN}}}"),
+            Self::Opencode => format!("{{env:{TOKEN}}}"),
+            Self::Vscode => format!("${{input:{TOKEN}}}"),
+            _ => format!("${{{TOKEN}}}"),
+        }
+    }
+
+    /// `Authorization`, if the server wants it.
+    fn headers(self, token: bool) -> BTreeMap<String, String> {
+        let header = token.then(|| format!("Bearer {}", self.token()));
+        let header = header.map(|value| ("Authorization".to_owned(), value));
+        header.into_iter().collect()
+    }
+
+    /// The snippet; `None` if the client cannot get there this way.
+    pub(super) fn snippet(self, way: &Way) -> Option<String> {
+        Some(match self {
+            Self::ClaudeMcpAdd => line(self, way)?,
+            Self::Codex => codex(way),
+            Self::Continue => continue_yaml(self, way),
+            Self::Goose => goose(self, way),
+            Self::PydanticAi => pydantic_ai(way),
+            Self::Python => python(way),
+            _ => {
+                let text = serde_json::to_string_pretty(&self.json(way)?);
+                text.unwrap_or_default()
+            }
+        })
+    }
+
+    /// The snippet of a client that reads JSON.
+    fn json(self, way: &Way) -> Option<Value> {
+        let server = match way {
+            Way::Start { .. } if self == Self::Opencode => opencode(way),
+            Way::Start { .. } => self.started(way),
+            Way::Reach { url, token } => self.reached(url, *token)?,
+        };
+        let servers = json!({ "agentbox": server });
+        Some(match self {
+            Self::Vscode => match way {
+                Way::Reach { token: true, .. } => json!({
+                    "inputs": [{
+                        "type": "promptString",
+                        "id": TOKEN,
+                        "description": "The token of agentbox",
+                        "password": true,
+                    }],
+                    "servers": servers,
+                }),
+                _ => json!({ "servers": servers }),
+            },
+            Self::Zed => json!({ "context_servers": servers }),
+            Self::Opencode => json!({
+                "$schema": "https://opencode.ai/config.json",
+                "mcp": servers,
+            }),
+            _ => json!({ "mcpServers": servers }),
+        })
+    }
+
+    /// A server that is started.
+    fn started(self, way: &Way) -> Value {
+        let mut server = Map::new();
+        if let Way::Start {
+            program,
+            arguments,
+            environment,
+        } = way
+        {
+            if matches!(self, Self::ClaudeCode | Self::Vscode) {
+                server.insert("type".to_owned(), json!("stdio"));
+            }
+            server.insert("command".to_owned(), json!(program));
+            server.insert("args".to_owned(), json!(arguments));
+            if !environment.is_empty() {
+                server.insert("env".to_owned(), json!(environment));
+            }
+        }
+        Value::Object(server)
+    }
+
+    /// A server that listens.
+    fn reached(self, url: &str, token: bool) -> Option<Value> {
+        let (key, kind) = match self {
+            // Its file names programs only.
+            Self::ClaudeDesktop => return None,
+            Self::ClaudeCode | Self::Vscode => ("url", Some("http")),
+            Self::Cline => ("url", Some("streamableHttp")),
+            Self::Gemini => ("httpUrl", None),
+            Self::Opencode => ("url", Some("remote")),
+            Self::Windsurf => ("serverUrl", None),
+            _ => ("url", None),
+        };
+        let mut server = Map::new();
+        if let Some(kind) = kind {
+            server.insert("type".to_owned(), json!(kind));
+        }
+        server.insert(key.to_owned(), json!(url));
+        if token {
+            server.insert("headers".to_owned(), json!(self.headers(token)));
+        }
+        Some(Value::Object(server))
+    }
+}
+
+/// Program and arguments are one list, and the environment has another name.
+fn opencode(way: &Way) -> Value {
+    let Way::Start {
+        program,
+        arguments,
+        environment,
+    } = way
+    else {
+        return Value::Null;
+    };
+    let command: Vec<&String> = std::iter::once(program).chain(arguments).collect();
+    let mut server = json!({ "type": "local", "command": command, "enabled": true });
+    if !environment.is_empty() {
+        server["environment"] = json!(environment);
+    }
+    server
+}
+
+/// Options of `claude mcp add` take every word that follows them, so the name of
+/// the server stands behind one that takes a single word.
+fn line(client: Client, way: &Way) -> Option<String> {
+    let mut words: Vec<String> = ["claude", "mcp", "add"].map(str::to_owned).to_vec();
+    match way {
+        Way::Start {
+            program,
+            arguments,
+            environment,
+        } => {
+            for (name, value) in environment {
+                words.extend(["--env".to_owned(), format!("{name}={value}")]);
+            }
+            let fixed = ["--transport", "stdio", "agentbox", "--"];
+            words.extend(fixed.map(str::to_owned));
+            words.push(program.clone());
+            words.extend_from_slice(arguments);
+        }
+        Way::Reach { url, token } => {
+            let fixed = ["--scope", "project", "--transport", "http", "agentbox"];
+            words.extend(fixed.map(str::to_owned));
+            words.push(url.clone());
+            for (name, value) in client.headers(*token) {
+                words.extend(["--header".to_owned(), format!("{name}: {value}")]);
+            }
+        }
+    }
+    // It fails for what cannot be a word of a command.
+    shlex::try_join(words.iter().map(String::as_str)).ok()
+}
+
+fn codex(way: &Way) -> String {
+    let mut server = toml::Table::new();
+    match way {
+        Way::Start {
+            program,
+            arguments,
+            environment,
+        } => {
+            server.insert("command".to_owned(), program.as_str().into());
+            server.insert("args".to_owned(), arguments.clone().into());
+            if !environment.is_empty() {
+                let environment: toml::Table = environment
+                    .iter()
+                    .map(|(name, value)| (name.clone(), value.as_str().into()))
+                    .collect();
+                server.insert("env".to_owned(), environment.into());
+            }
+        }
+        Way::Reach { url, token } => {
+            server.insert("url".to_owned(), url.as_str().into());
+            if *token {
+                server.insert("bearer_token_env_var".to_owned(), TOKEN.into());
+            }
+        }
+    }
+    let server = toml::Table::from_iter([("agentbox".to_owned(), server.into())]);
+    toml::Table::from_iter([("mcp_servers".to_owned(), server.into())]).to_string()
+}
+
+/// A text as JSON has it, which YAML and Python read alike.
+fn literal(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+fn literals(texts: &[String]) -> String {
+    let texts: Vec<String> = texts.iter().map(|text| literal(text)).collect();
+    format!("[{}]", texts.join(", "))
+}
+
+fn literal_map(map: &BTreeMap<String, String>) -> String {
+    let pairs = map.iter();
+    let pairs = pairs.map(|(name, value)| format!("{}: {}", literal(name), literal(value)));
+    format!("{{{}}}", pairs.collect::<Vec<String>>().join(", "))
+}
+
+fn continue_yaml(client: Client, way: &Way) -> String {
+    let mut text = "name: agentbox\nversion: 0.0.1\nschema: v1\nmcpServers:\n".to_owned();
+    let mut add = |line: String| {
+        text.push_str(&line);
+        text.push('\n');
+    };
+    add("  - name: agentbox".to_owned());
+    match way {
+        Way::Start {
+            program,
+            arguments,
+            environment,
+        } => {
+            add(format!("    command: {}", literal(program)));
+            add(format!("    args: {}", literals(arguments)));
+            if !environment.is_empty() {
+                add(format!("    env: {}", literal_map(environment)));
+            }
+        }
+        Way::Reach { url, token } => {
+            add("    type: streamable-http".to_owned());
+            add(format!("    url: {}", literal(url)));
+            if *token {
+                let headers = literal_map(&client.headers(true));
+                add(format!("    requestOptions:\n      headers: {headers}"));
+            }
+        }
+    }
+    text
+}
+
+fn goose(client: Client, way: &Way) -> String {
+    let head = "extensions:\n  agentbox:\n    name: agentbox\n    description: files and commands\n    \
+                enabled: true\n    timeout: 300\n";
+    match way {
+        Way::Start {
+            program,
+            arguments,
+            environment,
+        } => format!(
+            "{head}    type: stdio\n    cmd: {}\n    args: {}\n    envs: {}\n",
+            literal(program),
+            literals(arguments),
+            literal_map(environment),
+        ),
+        Way::Reach { url, token } => {
+            let keys = token.then(|| TOKEN.to_owned());
+            format!(
+                "{head}    type: streamable_http\n    uri: {}\n    headers: {}\n    envs: {{}}\n    \
+                 env_keys: {}\n",
+                literal(url),
+                literal_map(&client.headers(*token)),
+                literals(keys.as_slice()),
+            )
+        }
+    }
+}
+
+/// The headers as Python reads them from the environment.
+fn python_headers() -> String {
+    format!("{{\"Authorization\": \"Bearer \" + os.environ[\"{TOKEN}\"]}}")
+}
+
+fn pydantic_ai(way: &Way) -> String {
+    let (imports, server) = match way {
+        Way::Start {
+            program,
+            arguments,
+            environment,
+        } => (
+            "from fastmcp.client.transports import StdioTransport\n",
+            format!(
+                "StdioTransport(\n    command={},\n    args={},\n    env={},\n)",
+                literal(program),
+                literals(arguments),
+                literal_map(environment),
+            ),
+        ),
+        Way::Reach { url, token: true } => (
+            "import os\n\n",
+            format!("{}, headers={}", literal(url), python_headers()),
+        ),
+        Way::Reach { url, token: false } => ("", literal(url)),
+    };
+    format!(
+        "{imports}from pydantic_ai import Agent\nfrom pydantic_ai.mcp import MCPToolset\n\n\
+         agentbox = MCPToolset({server})\n\
+         agent = Agent(\"openai:gpt-5\", toolsets=[agentbox])\n\
+         print(agent.run_sync(\"Write a haiku to poem.txt, and tell me its size.\").output)\n"
+    )
+}
+
+fn python(way: &Way) -> String {
+    let (imports, server) = match way {
+        Way::Start {
+            program,
+            arguments,
+            environment,
+        } => (
+            "import asyncio\nfrom mcp import Client, StdioServerParameters\n",
+            format!(
+                "StdioServerParameters(command={}, args={}, env={})",
+                literal(program),
+                literals(arguments),
+                literal_map(environment),
+            ),
+        ),
+        Way::Reach { url, token: true } => (
+            "import asyncio\nimport os\n\nimport httpx2\nfrom mcp import Client\n\
+             from mcp.client.streamable_http import streamable_http_client\n",
+            format!(
+                "streamable_http_client({}, http_client=httpx2.AsyncClient(headers={}))",
+                literal(url),
+                python_headers()
+            ),
+        ),
+        Way::Reach { url, token: false } => {
+            ("import asyncio\nfrom mcp import Client\n", literal(url))
+        }
+    };
+    format!(
+        r#"{imports}
+server = {server}
+
+async def main():
+    async with Client(server) as client:
+        print([tool.name for tool in (await client.list_tools()).tools])
+        print(await client.call_tool("write_file", {{"path": "hello.txt", "content": "hello\n"}}))
+
+asyncio.run(main())
+"#
+    )
+}
