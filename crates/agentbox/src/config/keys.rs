@@ -18,13 +18,17 @@ const OWN: &[&str] = &[
     "tools",
 ];
 
-/// Short names of options: of those that have a flag, and those that
-/// pydantic-ai-backend calls otherwise. And what they stand for.
+/// Other names of keys: of those that have a flag, and of those that
+/// pydantic-ai-backend calls otherwise.
 pub(super) const ALIASES: &[(&str, &str)] = &[
-    ("edit_format", "edit_format"),
-    ("max_document_bytes", "limits.document_bytes"),
-    ("max_image_bytes", "limits.image_bytes"),
-    ("profile", "profile"),
+    ("docker.container_name", "docker.name"),
+    ("docker.mem_limit", "docker.memory"),
+    ("docker.network_mode", "docker.network"),
+    ("docker.pids_limit", "docker.pids"),
+    ("edit_format", "options.edit_format"),
+    ("max_document_bytes", "options.limits.document_bytes"),
+    ("max_image_bytes", "options.limits.image_bytes"),
+    ("profile", "options.profile"),
 ];
 
 /// Tables whose keys are anybody's.

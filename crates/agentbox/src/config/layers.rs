@@ -143,7 +143,8 @@ pub(crate) struct Carried {
     pub(crate) value: String,
 }
 
-/// The variables that are ours, without those whose settings have a flag.
+/// The variables that are ours, without those whose settings have a flag and those
+/// that are about listening.
 pub(super) fn carried(variables: &[(OsString, OsString)], known: &Known) -> Vec<Carried> {
     let here = std::env::current_dir().unwrap_or_default();
     let carry = |(name, value): &(OsString, OsString)| {
@@ -155,10 +156,13 @@ pub(super) fn carried(variables: &[(OsString, OsString)], known: &Known) -> Vec<
             "edit_format",
             "local.allowed_directories",
             "log",
+            "mcp.http",
+            "mcp.origins",
+            "mcp.token_file",
             "profile",
         ];
         let key_of_option = key.strip_prefix("options.").unwrap_or(key);
-        if flags.contains(&key_of_option) || key.starts_with("mcp.") {
+        if flags.contains(&key_of_option) {
             return None;
         }
         Some(Carried {
@@ -214,21 +218,26 @@ fn put(table: &mut Table, key: &str, value: Value) {
     }
 }
 
-/// Puts what has a short name where it belongs.
+/// Puts what has another name where it belongs.
 pub(super) fn aliased(mut table: Table, whose: &str) -> Result<Table, Failure> {
-    for (short, key) in ALIASES {
-        let Some(value) = table.remove(*short) else {
+    for (alias, key) in ALIASES {
+        let Some(value) = take(&mut table, alias) else {
             continue;
         };
-        let mut path = key.split('.');
-        let there = path.try_fold(table.get("options"), |above, part| Some(above?.get(part)));
-        let key = format!("options.{key}");
-        if there.flatten().is_some() {
+        if take(&mut table, key).is_some() {
             return Err(Failure::usage(format!(
-                "{whose} sets {short} and {key}, which are one; remove one of them"
+                "{whose} sets {alias} and {key}, which are one; remove one of them"
             )));
         }
-        put(&mut table, &key, value);
+        put(&mut table, key, value);
     }
     Ok(table)
+}
+
+/// Takes a value out, by its key with dots.
+fn take(table: &mut Table, key: &str) -> Option<Value> {
+    match key.split_once('.') {
+        None => table.remove(key),
+        Some((first, rest)) => take(table.get_mut(first)?.as_table_mut()?, rest),
+    }
 }

@@ -177,6 +177,14 @@ fn names_of_the_python_library_are_understood() {
     place.file("config.toml", twice);
     let twice = [&["tools"], &configured[..]].concat();
     place.run(&twice).code(64).complains("which are one");
+    let twice = [
+        ("AGENTBOX_DOCKER_MEM_LIMIT", "1g"),
+        ("AGENTBOX_DOCKER_MEMORY", "2g"),
+    ];
+    let twice = place.run_with(&["tools", "--backend", "state"], &twice);
+    twice
+        .code(64)
+        .complains("docker.mem_limit and docker.memory");
     let rules = ["check", "READONLY_RULESET", "write", "/a"];
     place.run(&rules).code(1);
 }
