@@ -4,7 +4,8 @@ use std::io;
 use std::os::fd::AsFd;
 
 use async_trait::async_trait;
-use permissions::approval::{Answer, Approver, ApproverError, Effect, Question, Remember};
+use permissions::Target;
+use permissions::approval::{Answer, Approver, ApproverError, Asked, Effect, Question, Remember};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::{Semaphore, oneshot};
@@ -42,9 +43,9 @@ impl Person {
         self.screen.print(&shown(question, self.screen))?;
         // What was typed before the question was there is no answer to it.
         tcflush(io::stdin(), QueueSelector::IFlush)?;
-        let kinds = kinds(question);
+        let (kinds, what) = (kinds(question), what(question));
         loop {
-            self.screen.prompt(&offer(&kinds))?;
+            self.screen.prompt(&offer(&kinds, what))?;
             let line = line().await?;
             if line.is_empty() {
                 self.screen.print("\n")?;
@@ -59,8 +60,8 @@ impl Person {
                 }
                 Some(answer) => return Ok(answer),
                 None => format!(
-                    "y allows this once. s allows it whenever exactly the same is wanted, and a \
-                     any {kinds}, whatever it is about: both until you leave. n refuses; words \
+                    "y allows this once. s allows {kinds} of the same {what} again, and a any \
+                     {kinds}, whatever it is about: both until you leave. n refuses; words \
                      after it say why."
                 ),
             };
@@ -80,9 +81,20 @@ fn kinds(question: &Question) -> String {
     }
 }
 
+/// What stays the same where an answer counts again.
+fn what(question: &Question) -> &'static str {
+    let is_command = |asked: &Asked| matches!(asked.target, Target::Command(_));
+    match question.asked.iter().all(is_command) {
+        true => "command",
+        false => "path",
+    }
+}
+
 /// What can be answered, the narrowest first.
-fn offer(kinds: &str) -> String {
-    format!("Allow it? [y]es, once; [s]ame again, this session; [a]ny {kinds}, this session; [n]o:")
+fn offer(kinds: &str, what: &str) -> String {
+    format!(
+        "Allow it? [y]es, once; [s]ame {what}, this session; [a]ny {kinds}, this session; [n]o:"
+    )
 }
 
 /// The next line, which the terminal gives as a whole. Dropping this takes
@@ -219,8 +231,7 @@ mod tests {
     use super::*;
     use std::io::{Read as _, Write as _};
 
-    use permissions::approval::Asked;
-    use permissions::{Op, Target};
+    use permissions::Op;
 
     #[test]
     fn answers() {
@@ -237,17 +248,19 @@ mod tests {
 
     #[test]
     fn scopes_are_named_and_the_narrowest_is_first() {
-        let asked = |op, path: &str| Asked::new(op, Target::Command(path.into()));
-        let question = Question::new("s", vec![asked(Op::Write, "/a"), asked(Op::Edit, "/a")]);
-        let offered = offer(&kinds(&question));
-        let at = |text: &str| offered.find(text).unwrap_or_else(|| panic!("{offered}"));
-        let order = [
-            "[y]es, once",
-            "[s]ame again",
-            "[a]ny write or edit",
-            "[n]o:",
-        ];
-        assert!(order.is_sorted_by_key(|text| at(text)), "{offered}");
+        let path = Target::Path("/a".parse().unwrap());
+        let asked = [Op::Write, Op::Edit].map(|op| Asked::new(op, path.clone()));
+        let command = Asked::new(Op::Execute, Target::Command("ls".into()));
+        for (asked, same, any) in [
+            (asked.to_vec(), "[s]ame path", "[a]ny write or edit"),
+            (vec![command], "[s]ame command", "[a]ny execute"),
+        ] {
+            let question = Question::new("s", asked);
+            let offered = offer(&kinds(&question), what(&question));
+            let at = |text: &&str| offered.find(*text).unwrap_or_else(|| panic!("{offered}"));
+            let order = ["[y]es, once", same, any, "[n]o:"];
+            assert!(order.is_sorted_by_key(at), "{offered}");
+        }
     }
 
     #[test]
