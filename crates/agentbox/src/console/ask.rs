@@ -156,13 +156,14 @@ fn shown(question: &Question, screen: Screen) -> String {
     let all = question.to_string();
     let first = all.lines().next().unwrap_or_default();
     let mut text = screen.paint(Style::Bold, first);
+    let dim = |line: &str| screen.paint(Style::Dim, &wrap::lines(line, screen.width()));
     let mut add = |line: &str| {
         text.push('\n');
         text.push_str(line);
     };
     let asked: Vec<String> = question.asked.iter().map(ToString::to_string).collect();
     if asked.len() > 1 {
-        add(&screen.paint(Style::Dim, &listed("asks", asked.iter().map(|one| &**one))));
+        add(&dim(&listed("asks", asked.iter().map(|one| &**one))));
     }
     if !question.reasons.is_empty() {
         let reasons = question.reasons.iter().map(|reason| {
@@ -170,7 +171,7 @@ fn shown(question: &Question, screen: Screen) -> String {
             let why = about.and_then(|rest| rest.strip_prefix(": "));
             why.unwrap_or(reason)
         });
-        add(&screen.paint(Style::Dim, &listed("because", reasons)));
+        add(&dim(&listed("because", reasons)));
     }
     let effect = question.effect.to_string();
     match &question.effect {

@@ -92,6 +92,7 @@ pub(crate) fn tool(name: &str, tools: &Definitions, screen: Screen) -> Option<St
     if !short.is_empty() {
         text.push_str(&screen.paint(Style::Dim, &format!("   ({short})")));
     }
+    text = wrap::lines(&text, screen.width());
     text.push('\n');
     for field in &fields {
         text.push_str(&about(field, screen));
@@ -120,8 +121,8 @@ fn about(field: &Field, screen: Screen) -> String {
     let name = screen.paint(Style::Cyan, &format!("--{}", field.name.replace('_', "-")));
     let kind = screen.paint(Style::Dim, &safe::text(&kind));
     let description = safe::text(&field.description.replace('\n', " "));
-    let description = wrap::lines(&format!("      {description}"), screen.width());
-    format!("  {name}  {kind}\n{description}\n")
+    let text = format!("  {name}  {kind}\n      {description}\n");
+    wrap::lines(&text, screen.width())
 }
 
 /// The first sentence of a description, on one line.

@@ -77,6 +77,11 @@ mod tests {
         assert_eq!(lines(text, Some(9)), broken);
         assert_eq!(lines(text, None), text);
         assert_eq!(lines("", Some(9)), "");
+        // Colours take no columns.
+        assert_eq!(
+            lines("\x1b[1mone two\x1b[0m", Some(7)),
+            "\x1b[1mone two\x1b[0m"
+        );
     }
 
     #[test]
