@@ -3,7 +3,7 @@
 //! `cargo xtask bench mcp` installs the peer, runs this, and reads the lines of
 //! JSON that it prints: one for each row. Calls are made by turns. Both servers
 //! get the same requests on files of their own, and answer in plain text; ours
-//! adds structured data and judges every call by a policy.
+//! judges every call by a policy.
 //!
 //! | row | ours | the peer's |
 //! |---|---|---|

@@ -67,6 +67,10 @@ pub(crate) struct Mcp {
     pub(crate) token_file: Option<PathBuf>,
     /// Web origins that may send requests.
     pub(crate) origins: Vec<String>,
+    /// Whether results have data besides their text.
+    pub(crate) structured: bool,
+    /// Whether every failure is marked as an error.
+    pub(crate) mark_failures: bool,
 }
 
 impl Config {

@@ -8,8 +8,9 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::exit::Failure;
 
-/// What is told unless somebody asks for more. Refusals are in the replies.
-const DEFAULT: &str = "warn,permissions=error";
+/// What is told unless somebody asks for more. Refusals are in the replies, and
+/// what a client did wrong is in its answers.
+const DEFAULT: &str = "warn,permissions=error,rmcp::service=error";
 
 /// Starts to tell. `filter` is a level, or levels by module:
 /// `warn,backend_local=debug`.

@@ -1,7 +1,7 @@
 //! A small MCP server: the files of a directory, and commands in it.
 //!
 //! ```text
-//! stdio DIRECTORY [--ask] [--http ADDRESS] [--token TOKEN]
+//! stdio DIRECTORY [--ask] [--structured] [--http ADDRESS] [--token TOKEN]
 //! stdio --state
 //! ```
 //!
@@ -62,18 +62,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+    let mut settings = Settings::default();
     let (mut directory, mut asks, mut http, mut token) = (None, false, None, None);
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
             "--state" => directory = None,
             "--ask" => asks = true,
+            "--structured" => settings.structured = true,
             "--http" => http = words.next(),
             "--token" => token = words.next(),
             _ => directory = Some(PathBuf::from(word)),
         }
     }
-    let mut settings = Settings::default();
     settings.host_root = directory.clone();
     let place = Arc::new(Place { directory, asks });
     let Some(address) = http else {

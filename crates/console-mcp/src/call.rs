@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use console_tools::{Block, Definition, Reply};
+use console_tools::{Block, Class, Definition, Reply};
 use rmcp::model::{
     CallToolResult, ContentBlock, MetaObject, ResourceContents, Tool, ToolAnnotations,
 };
 use serde_json::{Map, Value};
 
-use crate::uri;
+use crate::{Settings, structured, uri};
+
+/// Where a result says what kind of failure it is.
+const FAILURE: &str = "console-tools/failure";
 
 /// A tool as clients know it.
-pub(crate) fn tool(definition: &Definition) -> Tool {
+pub(crate) fn tool(definition: &Definition, settings: &Settings) -> Tool {
     let hints = &definition.annotations;
     let title = title(&definition.name);
     let annotations = ToolAnnotations::with_title(title.clone())
@@ -28,17 +31,19 @@ pub(crate) fn tool(definition: &Definition) -> Tool {
     );
     tool.title = Some(title);
     tool.annotations = Some(annotations);
-    tool.output_schema = definition
-        .output_schema
-        .as_ref()
-        .map(|schema| Arc::new(object(schema)));
+    if settings.structured {
+        tool.output_schema = structured::schema_of(definition).map(Arc::new);
+    }
     if definition.asks {
-        let mut meta = MetaObject::default();
-        meta.0
-            .insert("console-tools/asks".to_owned(), Value::Bool(true));
-        tool.meta = Some(meta);
+        tool.meta = Some(meta("console-tools/asks", true));
     }
     tool
+}
+
+fn meta(key: &str, value: impl Into<Value>) -> MetaObject {
+    let mut meta = MetaObject::default();
+    meta.0.insert(key.to_owned(), value.into());
+    meta
 }
 
 fn object(schema: &Value) -> Map<String, Value> {
@@ -54,10 +59,17 @@ fn title(name: &str) -> String {
     title
 }
 
-/// A reply as clients get it. A failure is a result too: the model should read
-/// it. `path` is the file that was asked for, if one was.
-pub(crate) fn result(reply: Reply, path: Option<&str>, promised: bool) -> CallToolResult {
-    let failed = !reply.is_success();
+/// A reply as clients get it. `path` is the file that was asked for, if one was;
+/// `promised` says whether the tool has a schema of its data.
+pub(crate) fn result(
+    mut reply: Reply,
+    path: Option<&str>,
+    promised: bool,
+    settings: &Settings,
+) -> CallToolResult {
+    // Some clients that find data show nothing else, not even a picture.
+    let wanted = settings.structured && (promised || reply.blocks.is_empty());
+    let structured = wanted.then(|| structured::of(&mut reply));
     let mut content = vec![ContentBlock::text(reply.text)];
     content.extend(
         reply
@@ -65,19 +77,23 @@ pub(crate) fn result(reply: Reply, path: Option<&str>, promised: bool) -> CallTo
             .into_iter()
             .filter_map(|block| block_of(block, path)),
     );
-    let mut result = match failed {
-        true => CallToolResult::error(content),
-        false => CallToolResult::success(content),
+    let mut result = match reply.failure {
+        Some(class) if is_marked(class, settings) => CallToolResult::error(content),
+        _ => CallToolResult::success(content),
     };
-    // Clients refuse a success without the data that its tool promised.
-    if promised && !failed && reply.structured.is_none() {
-        result.is_error = Some(true);
-        result.content.push(ContentBlock::text(
-            "[the same as data would be too large; ask for less at a time]",
-        ));
-    }
-    result.structured_content = reply.structured.filter(Value::is_object);
+    result.structured_content = structured;
+    result.meta = reply.failure.map(|class| meta(FAILURE, class.as_str()));
     result
+}
+
+/// Whether a failure is an error of the protocol. Clients count those: some end a
+/// run at the second one, which would be the model's second typo. It reads in the
+/// text what was wrong.
+fn is_marked(class: Class, settings: &Settings) -> bool {
+    match class {
+        Class::Fixable | Class::Refused => settings.mark_failures,
+        _ => true,
+    }
 }
 
 fn block_of(block: Block, path: Option<&str>) -> Option<ContentBlock> {
@@ -115,13 +131,53 @@ mod tests {
         }
     }
 
+    fn failure(class: Class) -> Reply {
+        let mut reply = Reply::text("Error: no");
+        reply.failure = Some(class);
+        reply
+    }
+
     #[test]
-    fn a_promise_that_is_not_kept_is_no_success() {
-        let kept = Reply::text("a").structured(serde_json::json!({"a": 1}));
-        assert_eq!(result(kept, None, true).is_error, Some(false));
-        assert_eq!(result(Reply::text("a"), None, false).is_error, Some(false));
-        let broken = result(Reply::text("a"), None, true);
-        assert_eq!(broken.is_error, Some(true));
-        assert_eq!(broken.content.len(), 2);
+    fn what_a_model_can_answer_to_is_no_error() {
+        let mut settings = Settings::default();
+        for (class, marked) in [
+            (Class::Fixable, false),
+            (Class::Refused, false),
+            (Class::Environment, true),
+        ] {
+            for all in [false, true] {
+                settings.mark_failures = all;
+                let result = result(failure(class), None, false, &settings);
+                assert_eq!(result.is_error, Some(marked || all), "{class:?}");
+                let meta = result.meta.unwrap();
+                assert_eq!(meta.0[FAILURE], class.as_str());
+            }
+        }
+        let success = result(Reply::text("a"), None, false, &settings);
+        assert_eq!((success.is_error, success.meta), (Some(false), None));
+    }
+
+    #[test]
+    fn data_is_there_if_it_is_asked_for_and_hides_nothing() {
+        let mut settings = Settings::default();
+        let text = Reply::text("a").structured(serde_json::json!({"b": 1}));
+        let picture = text.clone().block(Block::Image {
+            media_type: "image/png".into(),
+            data: b"\x89PNG"[..].into(),
+        });
+        let data = |reply: &Reply, promised, settings: &Settings| {
+            result(reply.clone(), None, promised, settings).structured_content
+        };
+        assert_eq!(data(&text, true, &settings), None);
+        settings.structured = true;
+        let whole = serde_json::json!({"text": "a", "data": {"b": 1}});
+        assert_eq!(data(&text, false, &settings), Some(whole.clone()));
+        assert_eq!(data(&picture, false, &settings), None);
+        assert_eq!(data(&picture, true, &settings), Some(whole));
+        // Too large to be data: the text is left, and it is a success.
+        let large = result(Reply::text("a"), None, true, &settings);
+        assert_eq!(large.is_error, Some(false));
+        let text = serde_json::json!({"text": "a"});
+        assert_eq!(large.structured_content, Some(text));
     }
 }

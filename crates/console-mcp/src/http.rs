@@ -1,5 +1,6 @@
 //! [`serve_http`]: clients over streamable HTTP, each with a session of its own.
 
+mod newer;
 mod origin;
 mod sessions;
 
@@ -57,6 +58,7 @@ pub async fn serve_http(
         origins: Origins::new(&http.origins),
         token: http.token.as_deref().map(digest),
         sessions: Arc::clone(&sessions),
+        frame_bytes: settings.frame_bytes,
     });
     let settings = Arc::new(settings);
     let server = move || Ok(Server::new(Arc::clone(&connect), Arc::clone(&settings)));
@@ -102,6 +104,7 @@ struct Gate {
     origins: Origins,
     token: Option<ContentHash>,
     sessions: Arc<Sessions>,
+    frame_bytes: usize,
 }
 
 /// Hashes are compared instead of tokens: how long that takes says nothing about
@@ -166,6 +169,13 @@ async fn admitted(gate: &Gate, request: Request, next: Next) -> Response {
         return (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "30")], text).into_response();
     }
     let ends = request.method() == Method::DELETE;
+    let request = match begins {
+        true => match newer::turned_away(request, gate.frame_bytes).await {
+            Ok(request) => request,
+            Err(answer) => return answer,
+        },
+        false => request,
+    };
     let mut response = next.run(request).await;
     // There is nothing to come: clients take "accepted" for a failure.
     if ends && response.status() == StatusCode::ACCEPTED {

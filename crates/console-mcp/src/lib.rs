@@ -12,6 +12,7 @@ mod server;
 mod session;
 mod settings;
 mod stdio;
+mod structured;
 mod turn;
 mod uri;
 

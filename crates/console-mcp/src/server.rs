@@ -10,11 +10,11 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use console_tools::Reply;
+use console_tools::{Class, Reply};
 use futures::FutureExt as _;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
-    CustomResult, ErrorCode, Implementation, InitializeRequestParams, InitializeResult,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,
+    ErrorCode, Implementation, InitializeRequestParams, InitializeResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
     PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
     ServerCapabilities, ServerConfig, SetLevelRequestParams,
@@ -33,7 +33,7 @@ use crate::{Connect, Settings, call, resources, roots};
 
 /// The newest protocol in which a client has a session. What comes after it has
 /// none, and a backend of its own for each client needs one.
-const NEWEST: ProtocolVersion = ProtocolVersion::LATEST_WITH_INITIALIZE;
+pub(crate) const NEWEST: ProtocolVersion = ProtocolVersion::LATEST_WITH_INITIALIZE;
 
 /// The toolset as an MCP server, for one client.
 #[derive(Debug)]
@@ -94,7 +94,8 @@ impl Server {
             Some(_) => self.settings.host_root.clone(),
             None => None,
         };
-        let session = Session::new(chat, context.peer.clone(), line, host_root);
+        let settings = Arc::clone(&self.settings);
+        let session = Session::new(chat, context.peer.clone(), line, host_root, settings);
         if self.session.set(session).is_err() {
             let text = "the session has begun already; open another connection";
             return Err(ErrorData::invalid_request(text, None));
@@ -110,14 +111,14 @@ impl Server {
         let session = self.session()?;
         let place = match session.place().await {
             Ok(place) => place,
-            Err(text) => return Ok(refused(text)),
+            Err(text) => return Ok(self.refused(text)),
         };
         if let Some(why) = &place.closed {
-            return Ok(refused(why.clone()));
+            return Ok(self.refused(why.clone()));
         }
         let name = request.name;
         if place.narrowed && roots::takes_away(&name) {
-            return Ok(refused(roots::NO_COMMANDS.to_owned()));
+            return Ok(self.refused(roots::NO_COMMANDS.to_owned()));
         }
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let path = arguments
@@ -141,7 +142,14 @@ impl Server {
         let mut tools = place.tools.iter();
         let tool = tools.find(|tool| tool.name == name);
         let promised = tool.is_some_and(|tool| tool.output_schema.is_some());
-        Ok(call::result(reply, path.as_deref(), promised))
+        let path = path.as_deref();
+        Ok(call::result(reply, path, promised, &self.settings))
+    }
+
+    fn refused(&self, text: String) -> CallToolResult {
+        let mut reply = Reply::text(text);
+        reply.failure = Some(Class::Refused);
+        call::result(reply, None, false, &self.settings)
     }
 
     /// Does what may take much time or memory: so much of it at once.
@@ -161,10 +169,6 @@ impl Server {
     fn logs(&self, level: LoggingLevel) -> bool {
         level as u8 >= self.level.load(Ordering::Relaxed)
     }
-}
-
-fn refused(text: String) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(text)])
 }
 
 /// The connection that a request came on.

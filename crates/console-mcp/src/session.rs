@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::line::Line;
 use crate::roots::{Left, left, narrowed};
-use crate::{call, roots};
+use crate::{Settings, call, roots};
 
 /// How long a client may take to say its roots.
 const ROOTS_TIME: Duration = Duration::from_secs(10);
@@ -28,6 +28,7 @@ pub(crate) struct Session {
     line: Arc<Line>,
     /// Where the client's roots lie, if it has any and they mean something.
     host_root: Option<PathBuf>,
+    settings: Arc<Settings>,
     /// Replaced when the roots change.
     place: Mutex<Arc<OnceCell<Arc<Place>>>>,
     /// The last one there was.
@@ -55,6 +56,7 @@ impl Session {
         peer: Peer<RoleServer>,
         line: Arc<Line>,
         host_root: Option<PathBuf>,
+        settings: Arc<Settings>,
     ) -> Self {
         line.keep(chat.clone());
         Self {
@@ -62,6 +64,7 @@ impl Session {
             peer,
             line,
             host_root,
+            settings,
             place: Mutex::default(),
             last: Mutex::default(),
         }
@@ -114,7 +117,8 @@ impl Session {
             Left::All | Left::Nothing(_) => self.chat.clone(),
         };
         let definitions = chat.definitions().await.map_err(said)?;
-        let tools: Vec<Tool> = definitions.iter().map(call::tool).collect();
+        let tools = definitions.iter();
+        let tools: Vec<Tool> = tools.map(|tool| call::tool(tool, &self.settings)).collect();
         let changed = last.is_some_and(|last| last.tools != tools);
         let place = Arc::new(Place {
             quiet: chat.approver(Unavailable::Error),

@@ -38,6 +38,14 @@ pub struct Settings {
     /// How many calls of one client run at the same time; others wait. Those that
     /// wait for an answer do not count.
     pub concurrent_calls: usize,
+    /// Whether results have `structuredContent`, and tools an output schema. It has
+    /// all of the text: many clients show a model nothing else then. The list of
+    /// tools is longer by half, and every reply is sent twice.
+    pub structured: bool,
+    /// Whether every failure is marked with `isError`. If not, only those are that
+    /// no other call can mend: some clients end a run at the second one.
+    /// `_meta["console-tools/failure"]` has the class of a failure in any case.
+    pub mark_failures: bool,
     /// Longest message.
     pub frame_bytes: usize,
     /// Largest file that is served as a resource.
@@ -55,6 +63,8 @@ impl Default for Settings {
             ask_client: true,
             answer_timeout: Duration::from_secs(600),
             concurrent_calls: 64,
+            structured: false,
+            mark_failures: false,
             frame_bytes: 16 * 1024 * 1024,
             resource_bytes: 8 * 1024 * 1024,
             linger: Duration::from_secs(1),

@@ -16,7 +16,7 @@ use std::time::Duration;
 use client::{Place, failed, gone, soon, text};
 use console_mcp::{HttpSettings, ServeError, Settings, serve_http};
 use http::{Site, Visitor};
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn here() -> HttpSettings {
     HttpSettings::new(([127, 0, 0, 1], 0).into())
@@ -46,6 +46,35 @@ async fn tools_work_and_sessions_share_nothing() {
     assert_eq!(one.send("DELETE", "").await.status, 204);
     assert_eq!(one.send("POST", PING).await.status, 404);
     assert!(!failed(&two.call("read_file", json!({"path": "b"})).await));
+    site.stop().await;
+}
+
+#[tokio::test]
+async fn a_client_that_tries_a_newer_protocol_is_told_which_there_are() {
+    let site = Site::new(Place::default(), Settings::default(), here()).await;
+    let newer = Visitor::new(site.address).with("mcp-protocol-version", "2026-07-28");
+    let discover = json!({"jsonrpc": "2.0", "id": "a", "method": "server/discover", "params": {}});
+    let answer = newer.post(&discover).await;
+    assert_eq!(answer.status, 400);
+    let answer: Value = serde_json::from_str(&answer.text().await).unwrap();
+    assert_eq!(
+        (&answer["id"], &answer["error"]["code"]),
+        (&json!("a"), &json!(-32022))
+    );
+    assert_eq!(answer["error"]["data"]["supported"][3], "2025-11-25");
+    // Beginning a session agrees on one.
+    let hello = json!({
+        "protocolVersion": "2026-07-28", "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    });
+    let begin = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello});
+    let agreed = newer.post(&begin).await;
+    assert_eq!(agreed.status, 200);
+    let agreed = agreed.answer().await;
+    assert_eq!(
+        agreed["result"]["protocolVersion"], "2025-11-25",
+        "{agreed}"
+    );
     site.stop().await;
 }
 

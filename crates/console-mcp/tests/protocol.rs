@@ -42,9 +42,7 @@ async fn tools_are_listed_with_all_that_is_known_of_them() {
         for hint in ["destructiveHint", "idempotentHint", "openWorldHint"] {
             assert!(tool["annotations"][hint].is_boolean(), "{tool}");
         }
-        if let Some(schema) = tool.get("outputSchema") {
-            assert_eq!(schema["type"], "object", "{tool}");
-        }
+        assert!(tool.get("outputSchema").is_none(), "{tool}");
     }
     // This backend runs no commands.
     assert!(!tools.iter().any(|tool| tool["name"] == "execute"));
@@ -52,7 +50,7 @@ async fn tools_are_listed_with_all_that_is_known_of_them() {
 }
 
 #[tokio::test]
-async fn results_are_text_and_data_and_failures_are_results() {
+async fn results_are_text_and_failures_are_results() {
     let mut client = Client::plain(Place::default()).await;
     let written = client
         .call("write_file", json!({"path": "a.txt", "content": "one\n"}))
@@ -60,7 +58,7 @@ async fn results_are_text_and_data_and_failures_are_results() {
     assert!(!failed(&written), "{written}");
     let read = client.call("read_file", json!({"path": "a.txt"})).await;
     assert!(text(&read).contains("one"), "{read}");
-    assert!(read["structuredContent"].is_object(), "{read}");
+    assert!(read.get("structuredContent").is_none(), "{read}");
     let missing = client.call("read_file", json!({"path": "b.txt"})).await;
     assert!(
         failed(&missing) && text(&missing).starts_with("Error: "),
@@ -73,7 +71,30 @@ async fn results_are_text_and_data_and_failures_are_results() {
     );
     let wrong = client.call("read_file", json!({"pth": 1})).await;
     assert!(failed(&wrong), "{wrong}");
+    // A client that counts errors does not count these.
+    for result in [written, read, missing, unknown, wrong] {
+        assert_eq!(result["isError"], false, "{result}");
+    }
     client.leave().await;
+}
+
+#[tokio::test]
+async fn failures_are_errors_for_those_who_want_that() {
+    let mut settings = Settings::default();
+    settings.mark_failures = true;
+    let mut client = Client::new(Place::default(), settings, json!({})).await;
+    let missing = client.call("read_file", json!({"path": "b.txt"})).await;
+    assert_eq!(missing["isError"], true, "{missing}");
+    assert_eq!(missing["_meta"]["console-tools/failure"], "fixable");
+    let listed = client.call("ls", json!({})).await;
+    assert_eq!(listed["isError"], false, "{listed}");
+    client.leave().await;
+}
+
+fn structured() -> Settings {
+    let mut settings = Settings::default();
+    settings.structured = true;
+    settings
 }
 
 /// Checks what clients check first: that nothing is missing, and nothing is there
@@ -100,7 +121,7 @@ fn keeps(schema: &Value, data: &Value) {
 }
 
 #[tokio::test]
-async fn every_success_keeps_the_promise_of_its_schema() {
+async fn data_says_all_that_the_text_says_and_keeps_to_its_schema() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(
         directory.path().join("p.png"),
@@ -109,7 +130,8 @@ async fn every_success_keeps_the_promise_of_its_schema() {
     .unwrap();
     std::fs::write(directory.path().join("d.pdf"), b"%PDF-1.4 tiny").unwrap();
     std::fs::write(directory.path().join("a.txt"), "one\ntwo\n").unwrap();
-    let mut client = Client::plain(Place::local(directory.path())).await;
+    let place = Place::local(directory.path());
+    let mut client = Client::new(place, structured(), json!({})).await;
     let listed = client.ask("tools/list", json!({})).await;
     let promised = |name: &str| {
         let mut tools = listed["result"]["tools"].as_array().unwrap().iter();
@@ -133,10 +155,54 @@ async fn every_success_keeps_the_promise_of_its_schema() {
     ] {
         let result = client.call(tool, arguments).await;
         assert!(!failed(&result), "{tool}: {result}");
-        let schema = promised(tool);
-        assert!(schema.is_object(), "{tool}");
-        keeps(&schema, &result["structuredContent"]);
+        let data = &result["structuredContent"];
+        let shows = result["content"].as_array().unwrap().len() > 1;
+        assert_eq!(data.is_object(), !shows, "{tool}: {result}");
+        if shows {
+            // Data would hide the picture from some models.
+            continue;
+        }
+        assert_eq!(data["text"], text(&result), "{tool}");
+        assert!(data["data"].is_object(), "{tool}: {result}");
+        // Data is not always there where something may be shown.
+        match promised(tool) {
+            Value::Null => assert_eq!(tool, "read_file"),
+            schema => keeps(&schema, data),
+        }
     }
+    for (tool, arguments) in [
+        ("read_file", json!({"path": "nowhere"})),
+        ("glob", json!({"patern": "*"})),
+        (
+            "edit_file",
+            json!({"path": "a.txt", "old_string": "9", "new_string": "1"}),
+        ),
+    ] {
+        let result = client.call(tool, arguments).await;
+        let wanted = json!({"text": text(&result), "failure": "fixable"});
+        assert_eq!(result["structuredContent"], wanted, "{result}");
+        keeps(&promised(tool), &result["structuredContent"]);
+    }
+    client.leave().await;
+}
+
+#[tokio::test]
+async fn a_reply_too_large_for_data_is_text_and_no_error() {
+    let directory = tempfile::tempdir().unwrap();
+    for number in 0..1_000 {
+        std::fs::write(directory.path().join(format!("{number:03}")), "x").unwrap();
+    }
+    let place = Place {
+        reply_bytes: Some(20_000),
+        ..Place::local(directory.path())
+    };
+    let mut client = Client::new(place, structured(), json!({})).await;
+    let result = client.call("ls", json!({"path": "."})).await;
+    assert_eq!(result["isError"], false, "{result}");
+    let data = &result["structuredContent"];
+    assert_eq!(data["text"], text(&result));
+    assert!(text(&result).contains("999"), "{result}");
+    assert!(data.get("data").is_none(), "{data}");
     client.leave().await;
 }
 

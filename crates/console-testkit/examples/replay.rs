@@ -12,6 +12,10 @@
 //!  "structured": {...} | null, "questions": 0}
 //! ```
 //!
+//! What it answers as `structured` must have the text once more, and has what a tool
+//! knows besides as `data`. A reply with blocks has neither: some clients would show
+//! a model nothing else.
+//!
 //! With `--docker`, each conversation has a container of that image, and all of
 //! them have the directory with the files as their working directory.
 #![allow(clippy::print_stdout, reason = "it tells what differs")]
@@ -65,7 +69,10 @@ async fn main() -> Result<ExitCode, Error> {
     let played = play(&bridge, &script, &place).await;
     bridge.end()?;
 
-    let expected = Transcript::expected().for_place(&script, &place);
+    let mut expected = Transcript::expected().for_place(&script, &place);
+    for entry in &mut expected.entries {
+        without_data_beside_blocks(&mut entry.text);
+    }
     if let Some(difference) = played.difference(&expected) {
         println!("{difference}");
         return Ok(ExitCode::FAILURE);
@@ -79,6 +86,13 @@ async fn main() -> Result<ExitCode, Error> {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     })
+}
+
+fn without_data_beside_blocks(text: &mut String) {
+    if text.lines().any(|line| line.starts_with("block: ")) {
+        let lines = text.split_inclusive('\n');
+        *text = lines.filter(|line| !line.starts_with("data: ")).collect();
+    }
 }
 
 /// What the directory is called in containers.
@@ -107,6 +121,11 @@ fn write_configs(
         let mut config = toml::Table::try_from(&setup.capability)?;
         // Who is asked is up to the client.
         config.remove("approver");
+        // The transcript has the data, and says which steps failed.
+        let mut mcp = toml::Table::new();
+        mcp.insert("structured".to_owned(), true.into());
+        mcp.insert("mark_failures".to_owned(), true.into());
+        config.insert("mcp".to_owned(), mcp.into());
         if let Some(docker) = &docker {
             config.insert("docker".to_owned(), docker.clone().into());
         }
@@ -219,11 +238,18 @@ impl Process {
             let data = STANDARD.decode(block.base64)?;
             Ok(Seen::new(block.media_type, &data))
         });
+        let structured = match answered.structured {
+            None | Some(Value::Null) => None,
+            Some(whole) if whole["text"] != answered.text.as_str() => {
+                return Err(format!("its data does not say what its text says: {whole}").into());
+            }
+            Some(mut whole) => whole.get_mut("data").map(Value::take),
+        };
         Ok(Outcome {
             text: answered.text,
             is_error: answered.is_error,
             blocks: blocks.collect::<Result<_, Error>>()?,
-            structured: answered.structured.filter(|value| !value.is_null()),
+            structured,
             questions: answered.questions,
         })
     }

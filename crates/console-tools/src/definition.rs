@@ -47,6 +47,10 @@ impl Definitions {
 
     /// As the `tools` of an MCP server. A tool that may have to wait for
     /// somebody's yes says so in `_meta`.
+    ///
+    /// There is no `outputSchema`: many clients show a model only the structured
+    /// part of a result where there is one, and [`Reply::structured`](crate::Reply::structured)
+    /// does not say all that the text says.
     pub fn mcp(&self) -> Value {
         self.each(|definition| {
             let hints = &definition.annotations;
@@ -61,9 +65,6 @@ impl Definitions {
                     "openWorldHint": hints.open_world,
                 },
             });
-            if let (Some(schema), Some(tool)) = (&definition.output_schema, tool.as_object_mut()) {
-                tool.insert("outputSchema".to_owned(), schema.clone());
-            }
             if let (true, Some(tool)) = (definition.asks, tool.as_object_mut()) {
                 tool.insert("_meta".to_owned(), json!({"console-tools/asks": true}));
             }

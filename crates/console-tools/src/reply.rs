@@ -18,7 +18,8 @@ pub struct Reply {
     pub text: String,
     /// What it sees besides.
     pub blocks: Vec<Block>,
-    /// The same as data, for programs.
+    /// What is known of it as data, for programs. It need not say all that the
+    /// text says.
     pub structured: Option<Value>,
     /// What kind of failure this is; `None` for a success.
     pub failure: Option<Class>,
@@ -124,6 +125,17 @@ pub enum Class {
     Refused,
     /// The place behind the tools cannot do it, or not now.
     Environment,
+}
+
+impl Class {
+    /// `fixable`, `refused` or `environment`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fixable => "fixable",
+            Self::Refused => "refused",
+            Self::Environment => "environment",
+        }
+    }
 }
 
 /// Why a tool did not do what it was asked.

@@ -28,6 +28,7 @@ struct Text {
 /// Describes a tool and its arguments, by the profile and options in use.
 pub(crate) fn describe(definition: &mut Definition, tool: Tool, options: &Options) {
     definition.description = description(tool, options);
+    definition.blocks = seen(tool, options).is_some();
     fill(&mut definition.input_schema, options);
 }
 

@@ -95,6 +95,8 @@ pub struct Definition {
     pub annotations: Annotations,
     /// Whether a call may have to wait for somebody's yes.
     pub asks: bool,
+    /// Whether a reply may have [`blocks`](crate::Reply::blocks).
+    pub blocks: bool,
 }
 
 impl Definition {
@@ -112,6 +114,7 @@ impl Definition {
             output_schema: None,
             annotations,
             asks: false,
+            blocks: false,
         }
     }
 
@@ -119,6 +122,13 @@ impl Definition {
     #[must_use]
     pub fn output_schema(mut self, schema: impl Into<Option<Value>>) -> Self {
         self.output_schema = schema.into();
+        self
+    }
+
+    /// The same for a tool that shows pictures or documents.
+    #[must_use]
+    pub fn shows_blocks(mut self) -> Self {
+        self.blocks = true;
         self
     }
 }

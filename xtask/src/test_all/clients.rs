@@ -1,7 +1,8 @@
 //! Stage `clients`: the program, used by MCP clients of others.
 //!
 //! The official Python and TypeScript SDKs of MCP are installed into the cache, as
-//! is the conformance suite of the protocol.
+//! are the conformance suite of the protocol and frameworks for agents, whose models
+//! are scripted.
 
 use std::fs;
 use std::io::Write as _;
@@ -37,6 +38,12 @@ const TRIALS: &[(&str, Trial)] = &[
         clients.replay(clients.node(), None)
     }),
     ("three mounts, Python SDK", |clients| clients.mounts()),
+    ("a model behind pydantic-ai", |clients| {
+        clients.model("pydantic-ai")
+    }),
+    ("a model behind LangChain", |clients| {
+        clients.model("langchain")
+    }),
     ("conformance suite", |clients| clients.conformance()),
 ];
 
@@ -95,7 +102,7 @@ impl<'c> Clients<'c> {
     fn prepare(ctx: &'c Ctx) -> Result<Self> {
         let workspace = &ctx.workspace;
         let scripts = workspace.root().join("crates/console-mcp/tests/clients");
-        let venv = venv(ctx, &scripts.join("requirements.txt"))?;
+        let venv = venv(ctx, "clients-venv", &scripts.join("requirements.txt"))?;
         let npm = npm(ctx, &scripts.join("package.json"))?;
         // Alone, as a newcomer builds it: without the features that others switch on.
         let mut alone = workspace.cargo(["check", "--package", "agentbox", "--target-dir"])?;
@@ -178,6 +185,17 @@ impl<'c> Clients<'c> {
         process::run_limited(command.arg(&self.agentbox), TIME_LIMIT)
     }
 
+    /// What a model gets to see behind a framework. Each has an environment of its
+    /// own: they want different versions of the same libraries.
+    fn model(&self, framework: &str) -> Result<()> {
+        let requirements = self.script("agentbox", &format!("{framework}.txt"));
+        let venv = venv(self.ctx, &format!("clients-{framework}"), &requirements)?;
+        let script = format!("model_{}.py", framework.replace('-', "_"));
+        let mut command = self.command(venv.join("bin/python"))?;
+        command.arg("-B").arg(self.script("agentbox", &script));
+        process::run_limited(command.arg(&self.agentbox), TIME_LIMIT)
+    }
+
     /// Tools, pictures, cancellation, questions, roots, resources; over pipes and HTTP.
     fn session(&self, sdk: Sdk) -> Result<()> {
         let script = format!("client.{}", sdk.extension);
@@ -192,6 +210,8 @@ impl<'c> Clients<'c> {
         ]);
         let asking = format!("{agentbox} mcp --backend local:{{dir}} --permissions default");
         command.args(["--asking", &asking]);
+        let structured = format!("{agentbox} mcp --backend local:{{dir}} --structured");
+        command.args(["--structured", &structured]);
         let http = format!("{} {{dir}} --http 127.0.0.1:0", http.display());
         process::run_limited(command.args(["--http", &http]), TIME_LIMIT)
     }
@@ -223,9 +243,9 @@ impl<'c> Clients<'c> {
 }
 
 /// A Python environment with what `requirements` names, made once.
-fn venv(ctx: &Ctx, requirements: &Path) -> Result<PathBuf> {
+fn venv(ctx: &Ctx, name: &str, requirements: &Path) -> Result<PathBuf> {
     let wanted = fs::read_to_string(requirements)?;
-    let directory = ctx.workspace.cache("clients-venv");
+    let directory = ctx.workspace.cache(name);
     install_once(&directory, &wanted, || {
         let mut venv = ctx.workspace.command("python3")?;
         process::run(venv.args(["-m", "venv", "--clear"]).arg(&directory))?;

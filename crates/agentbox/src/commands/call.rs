@@ -136,14 +136,6 @@ fn as_json(reply: &Reply) -> Value {
         "text": reply.text,
         "blocks": blocks.collect::<Vec<Value>>(),
         "structured": reply.structured,
-        "failure": reply.failure.map(word),
+        "failure": reply.failure.map(Class::as_str),
     })
-}
-
-fn word(class: Class) -> &'static str {
-    match class {
-        Class::Fixable => "fixable",
-        Class::Refused => "refused",
-        _ => "environment",
-    }
 }

@@ -35,6 +35,14 @@ pub(crate) struct Args {
     /// A web origin that may send requests; can be given more than once.
     #[arg(long = "origin", value_name = "ORIGIN")]
     origins: Vec<String>,
+    /// Adds structuredContent and output schemas, for programs. Many clients show a
+    /// model nothing else then, so it has all of the text.
+    #[arg(long)]
+    structured: bool,
+    /// Marks every failure as an error, also one that another call can mend. Some
+    /// clients end a run at the second such error.
+    #[arg(long)]
+    mark_failures: bool,
 }
 
 impl Args {
@@ -110,6 +118,10 @@ impl Connect for Clients {
 
 pub(crate) async fn run(mut app: App, args: Args) -> Result<ExitCode, Failure> {
     let interrupts = Interrupts::watch()?;
+    let mut settings = Settings::default();
+    settings.host_root = app.wanted.host_root();
+    settings.structured = args.structured || app.config.mcp.structured;
+    settings.mark_failures = args.mark_failures || app.config.mcp.mark_failures;
     let http = http(&app, args)?;
     // A client does not wait minutes for its first answer.
     app.wanted.prepare = Prepare::Background;
@@ -130,8 +142,6 @@ pub(crate) async fn run(mut app: App, args: Args) -> Result<ExitCode, Failure> {
         );
     }
     let connect = Arc::clone(&clients) as Arc<dyn Connect>;
-    let mut settings = Settings::default();
-    settings.host_root = clients.app.wanted.host_root();
     let served = match http {
         None => interrupts
             .unless(serve_stdio(connect, settings))

@@ -102,9 +102,11 @@ fn a_client_gets_the_tools_that_were_asked_for() {
             .any(|tool| tool["name"] == name)
     };
     assert!(tool("hashline_edit") && tool("execute") && tool("move_file"));
+    assert!(!tools.to_string().contains("outputSchema"), "{tools}");
     assert!(!tool("edit_file"));
     let done = client.calls("write_file", json!({"path": "a", "content": "one"}));
-    assert_ne!(done["isError"], true, "{done}");
+    assert_eq!(done["isError"], false, "{done}");
+    assert_eq!(done.get("structuredContent"), None, "{done}");
     assert_eq!(place.read("work/a"), "one");
     // Commands ask nobody unless rules say so.
     let done = client.calls("execute", json!({"command": "cat a"}));
@@ -118,13 +120,36 @@ fn a_client_gets_the_tools_that_were_asked_for() {
 }
 
 #[test]
+fn a_client_gets_data_and_errors_if_that_is_configured() {
+    let place = Place::new();
+    place.file(
+        "config.toml",
+        "[mcp]\nstructured = true\nmark_failures = true\n",
+    );
+    let by_file = ["--backend", "state", "--config", "config.toml"];
+    let by_flag = ["--backend", "state", "--structured", "--mark-failures"];
+    for flags in [by_file, by_flag] {
+        let mut client = Client::start(&place, &flags);
+        let tools = client.asks("tools/list", json!({}))["tools"].take();
+        assert!(tools.to_string().contains("outputSchema"), "{tools}");
+        let missing = client.calls("read_file", json!({"path": "a"}));
+        assert_eq!(missing["isError"], true, "{missing}");
+        let text = &missing["content"][0]["text"];
+        assert_eq!(missing["structuredContent"]["text"], *text, "{missing}");
+        drop(client.input.take());
+        assert!(client.child.wait().unwrap().success());
+    }
+}
+
+#[test]
 fn rules_count_for_a_client() {
     let place = Place::new();
     let mut client = Client::start(&place, &["--backend", "state", "--permissions", "readonly"]);
     let tools = client.asks("tools/list", json!({}))["tools"].take();
     assert_eq!(tools.as_array().unwrap().len(), 4, "{tools}");
     let refused = client.calls("write_file", json!({"path": "a", "content": ""}));
-    assert_ne!(refused["isError"], false, "{refused}");
+    let class = &refused["_meta"]["console-tools/failure"];
+    assert_eq!(*class, "refused", "{refused}");
     drop(client.input.take());
     assert!(client.child.wait().unwrap().success());
 }
@@ -132,9 +157,9 @@ fn rules_count_for_a_client() {
 #[test]
 fn a_signal_ends_the_server_and_its_commands() {
     let place = Place::new();
-    let mut client = Client::start(&place, &["--backend", "local:."]);
+    let mut client = Client::start(&place, &["--backend", "local:.", "--structured"]);
     let started = client.calls("run_in_background", json!({"command": "sleep 1000"}));
-    let pid = started["structuredContent"]["pid"].as_i64();
+    let pid = started["structuredContent"]["data"]["pid"].as_i64();
     let pid = pid.unwrap_or_else(|| panic!("{started}"));
     let server = Pid::from_child(&client.child);
     kill_process(server, Signal::TERM).unwrap();
@@ -154,15 +179,18 @@ fn http_is_served_until_a_signal() {
         "127.0.0.1:0",
         "--token-file",
         "token",
+        "--log",
+        "info",
     ];
     let mut child = place.start(&serve);
     let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
     let line = said.next().unwrap().unwrap();
     let address = line.split("http://").nth(1).unwrap();
     let address = address.split("/mcp").next().unwrap();
-    let ask = |headers: &str| {
+    let ask = |method: &str, headers: &str| {
         let mut stream = TcpStream::connect(address).unwrap();
-        let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"0"}}}"#;
+        let params = r#"{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"0"}}"#;
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
         let length = body.len();
         write!(
             stream,
@@ -174,8 +202,14 @@ fn http_is_served_until_a_signal() {
         BufReader::new(stream).read_line(&mut status).unwrap();
         status
     };
-    assert!(ask("").contains("401"));
-    assert!(ask("Authorization: Bearer 0123456789abcdef\r\n").contains("200"));
+    let token = "Authorization: Bearer 0123456789abcdef\r\n";
+    assert!(ask("initialize", "").contains("401"));
+    assert!(ask("initialize", token).contains("200"));
+    let newer = format!("{token}MCP-Protocol-Version: 2026-07-28\r\n");
+    assert!(ask("server/discover", &newer).contains("400"));
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert!(child.wait().unwrap().success());
+    // A client that tries a newer protocol first is nothing to warn of.
+    let rest: Vec<String> = said.map(Result::unwrap).collect();
+    assert!(rest.iter().all(|line| !line.contains("WARN")), "{rest:?}");
 }

@@ -48,7 +48,7 @@ class Person:
 async def converse(client, person, root):
     async def call(tool, **arguments):
         result = await client.call_tool(tool, arguments)
-        return bool(result.is_error), result.content[0].text
+        return "console-tools/failure" in (result.meta or {}), result.content[0].text
 
     async def works(tool, **arguments):
         failed, text = await call(tool, **arguments)

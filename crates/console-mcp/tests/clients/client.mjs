@@ -1,9 +1,11 @@
 // The official TypeScript SDK against a server of ours.
 //
-//     client.mjs --server "COMMAND {dir}" --asking "COMMAND {dir}" [--http "COMMAND {dir}"]
+//     client.mjs --server "COMMAND {dir}" --asking "COMMAND {dir}" --structured "COMMAND {dir}"
+//         [--http "COMMAND {dir}"]
 //
 // {dir} is a new directory. The server of --asking asks before it runs commands or
-// writes. That of --http listens and prints its URL on standard error.
+// writes, that of --structured has data in its results. That of --http listens and
+// prints its URL on standard error.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -30,6 +32,7 @@ const FOR_EVER = "echo $$; exec sleep 1000";
 
 const words = (line, directory) => line.split(" ").map((word) => word.replaceAll("{dir}", directory));
 const text = (result) => result.content[0].text;
+const failure = (result) => result._meta?.["console-tools/failure"];
 
 async function inDirectory(work) {
   const directory = mkdtempSync(join(tmpdir(), "client-"));
@@ -61,15 +64,40 @@ const call = (client, name, args, options) =>
 async function tools(client) {
   const listed = await client.listTools();
   const read = listed.tools.find((tool) => tool.name === "read_file");
-  assert(read.annotations.readOnlyHint && read.outputSchema);
+  assert(read.annotations.readOnlyHint && !read.outputSchema);
   assert(listed.tools.some((tool) => tool.name === "execute"));
 }
 
 async function files(client) {
   const wrote = await call(client, "write_file", { path: "notes.md", content: "- three\n" });
-  assert(!wrote.isError && wrote.structuredContent.lines === 1);
+  assert(!wrote.isError && !wrote.structuredContent);
   const failed = await call(client, "edit_file", { path: "notes.md", old_string: "- four" });
-  assert(failed.isError && text(failed).includes("new_string"));
+  assert(failure(failed) === "fixable" && text(failed).includes("new_string"));
+}
+
+// Data beside the text, which the SDK holds against the schemas.
+async function structured(line) {
+  await inDirectory(async (directory) => {
+    writeFileSync(join(directory, "pixel.png"), Buffer.from(PIXEL, "base64"));
+    const client = await connect(line, directory);
+    const listed = await client.listTools();
+    assert(listed.tools.filter((tool) => tool.outputSchema).length > 5);
+    for (const [tool, args] of [
+      ["write_file", { path: "notes.md", content: "- three\n" }],
+      ["read_file", { path: "notes.md" }],
+      ["grep", { pattern: "three", output_mode: "content" }],
+      ["edit_file", { path: "notes.md", old_string: "- four", new_string: "" }],
+      ["execute", { command: "echo a; exit 3" }],
+      ["list_shells", {}],
+    ]) {
+      const result = await call(client, tool, args);
+      assert.equal(result.structuredContent.text, text(result));
+    }
+    const picture = await call(client, "read_file", { path: "pixel.png" });
+    assert.equal(picture.content[1].type, "image");
+    assert(!picture.structuredContent);
+    await client.close();
+  });
 }
 
 async function resources(client) {
@@ -119,13 +147,13 @@ async function approvals(line) {
     });
     assert.equal(text(await call(client, "execute", { command: "echo approved" })), "approved\n");
     const no = await call(client, "execute", { command: "touch denied" });
-    assert(no.isError && text(no).includes("not approved"), JSON.stringify(no));
+    assert(failure(no) === "refused" && text(no).includes("not approved"), JSON.stringify(no));
     assert(asked.length === 2 && asked[0].includes("echo approved"), JSON.stringify(asked));
     assert(!existsSync(join(directory, "denied")));
     await client.close();
     const plain = await connect(line, directory);
     const refused = await call(plain, "execute", { command: "echo x" });
-    assert(refused.isError && text(refused).includes("elicitation"), JSON.stringify(refused));
+    assert(failure(refused) && text(refused).includes("elicitation"), JSON.stringify(refused));
     await plain.close();
   });
 }
@@ -141,8 +169,8 @@ async function roots(line) {
         roots: [{ uri: pathToFileURL(join(directory, "in")).href }],
       }));
     });
-    assert(!(await call(client, "read_file", { path: "in/a.txt" })).isError);
-    assert((await call(client, "read_file", { path: "out/a.txt" })).isError);
+    assert(!failure(await call(client, "read_file", { path: "in/a.txt" })));
+    assert(failure(await call(client, "read_file", { path: "out/a.txt" })));
     await client.close();
   });
 }
@@ -190,10 +218,12 @@ async function overHttp(line) {
 }
 
 const option = { type: "string" };
-const { values } = parseArgs({ options: { server: option, asking: option, http: option } });
+const options = { server: option, asking: option, structured: option, http: option };
+const { values } = parseArgs({ options });
 await inDirectory(async (directory) => {
   await everything(await connect(values.server, directory), directory);
 });
+await structured(values.structured);
 await approvals(values.asking);
 await roots(values.server);
 await leavesNothing(values.server);

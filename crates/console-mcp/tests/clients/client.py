@@ -1,9 +1,11 @@
 """The official Python SDK against a server of ours.
 
-    client.py --server "COMMAND {dir}" --asking "COMMAND {dir}" [--http "COMMAND {dir}"]
+    client.py --server "COMMAND {dir}" --asking "COMMAND {dir}" --structured "COMMAND {dir}"
+        [--http "COMMAND {dir}"]
 
 {dir} is a new directory. The server of --asking asks before it runs commands or
-writes. That of --http listens and prints its URL on standard error.
+writes, that of --structured has data in its results. That of --http listens and
+prints its URL on standard error.
 """
 
 import argparse
@@ -32,6 +34,10 @@ def text(result):
     return result.content[0].text
 
 
+def failure(result):
+    return (result.meta or {}).get("console-tools/failure")
+
+
 async def gone(pid):
     """Waits until a process is gone."""
     async with asyncio.timeout(20):
@@ -44,14 +50,37 @@ async def tools(client):
     names = {tool.name for tool in listed.tools}
     assert {"read_file", "write_file", "execute"} <= names, names
     read = next(tool for tool in listed.tools if tool.name == "read_file")
-    assert read.annotations.read_only_hint and read.output_schema, read
+    assert read.annotations.read_only_hint and not read.output_schema, read
 
 
 async def files(client):
     wrote = await client.call_tool("write_file", {"path": "notes.md", "content": "- three\n"})
-    assert not wrote.is_error and wrote.structured_content["lines"] == 1, wrote
+    assert not wrote.is_error and not wrote.structured_content, wrote
     failed = await client.call_tool("edit_file", {"path": "notes.md", "old_string": "- four"})
-    assert failed.is_error and "new_string" in text(failed), failed
+    assert failure(failed) == "fixable" and "new_string" in text(failed), failed
+
+
+async def structured(line):
+    """Data beside the text, which the SDK holds against the schemas."""
+    with tempfile.TemporaryDirectory() as directory:
+        pathlib.Path(directory, "pixel.png").write_bytes(PIXEL)
+        async with Client(command(line, directory)) as client:
+            listed = await client.list_tools()
+            assert sum(bool(tool.output_schema) for tool in listed.tools) > 5, listed
+            note = {"path": "notes.md", "content": "- three\n"}
+            for tool, arguments in [
+                ("write_file", note),
+                ("read_file", {"path": "notes.md"}),
+                ("grep", {"pattern": "three", "output_mode": "content"}),
+                ("edit_file", {"path": "notes.md", "old_string": "- four", "new_string": ""}),
+                ("execute", {"command": "echo a; exit 3"}),
+                ("list_shells", {}),
+            ]:
+                result = await client.call_tool(tool, arguments)
+                assert result.structured_content["text"] == text(result), result
+            picture = await client.call_tool("read_file", {"path": "pixel.png"})
+            assert isinstance(picture.content[1], types.ImageContent), picture
+            assert not picture.structured_content, picture
 
 
 async def picture(client, directory):
@@ -109,13 +138,13 @@ async def approvals(line):
             yes = await client.call_tool("execute", {"command": "echo approved"})
             assert text(yes) == "approved\n", yes
             no = await client.call_tool("execute", {"command": "touch denied"})
-            assert no.is_error and "not approved" in text(no), no
+            assert failure(no) == "refused" and "not approved" in text(no), no
         assert len(asked) == 2 and "echo approved" in asked[0], asked
         assert not os.path.exists(os.path.join(directory, "denied"))
         # Without the capability, a refusal that says what to do.
         async with Client(server) as client:
             refused = await client.call_tool("execute", {"command": "echo x"})
-            assert refused.is_error and "elicitation" in text(refused), refused
+            assert failure(refused) and "elicitation" in text(refused), refused
 
 
 async def roots(line):
@@ -130,9 +159,9 @@ async def roots(line):
 
         async with Client(command(line, directory), list_roots_callback=answer) as client:
             inside = await client.call_tool("read_file", {"path": "in/a.txt"})
-            assert not inside.is_error, inside
+            assert not failure(inside), inside
             outside = await client.call_tool("read_file", {"path": "out/a.txt"})
-            assert outside.is_error, outside
+            assert failure(outside), outside
 
 
 async def leaves_nothing(line):
@@ -176,10 +205,12 @@ async def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--server", required=True)
     parser.add_argument("--asking", required=True)
+    parser.add_argument("--structured", required=True)
     parser.add_argument("--http")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         version = await everything(command(wanted.server, directory), directory)
+    await structured(wanted.structured)
     await approvals(wanted.asking)
     await roots(wanted.server)
     await leaves_nothing(wanted.server)

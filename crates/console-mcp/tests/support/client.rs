@@ -44,6 +44,8 @@ pub(crate) struct Place {
     pub(crate) directory: Option<PathBuf>,
     pub(crate) asks: bool,
     pub(crate) ruleset: Option<Ruleset>,
+    /// The most of text in a reply, if it is not the usual.
+    pub(crate) reply_bytes: Option<usize>,
 }
 
 impl Place {
@@ -68,6 +70,9 @@ impl Place {
         options.document_support = true;
         options.require_execute_approval = self.asks;
         options.require_write_approval = self.asks;
+        if let Some(bytes) = self.reply_bytes {
+            options.limits.reply_bytes = bytes;
+        }
         let builder = Toolset::builder(backend).options(options);
         Ok(match &self.ruleset {
             Some(ruleset) => builder.ruleset(ruleset.clone()),
@@ -279,5 +284,5 @@ pub(crate) fn text(result: &Value) -> &str {
 }
 
 pub(crate) fn failed(result: &Value) -> bool {
-    result["isError"] == true
+    result["_meta"]["console-tools/failure"].is_string()
 }

@@ -108,12 +108,7 @@ fn beginning(name: &str) -> &str {
 }
 
 fn outcome(reply: &Reply) -> &'static str {
-    match reply.failure {
-        None => "success",
-        Some(Class::Fixable) => "fixable",
-        Some(Class::Refused) => "refused",
-        Some(Class::Environment) => "environment",
-    }
+    reply.failure.map_or("success", Class::as_str)
 }
 
 fn not_offered(name: &str, tools: &Tools) -> ToolError {

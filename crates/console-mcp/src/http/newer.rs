@@ -1,0 +1,53 @@
+//! Clients that first try a protocol without sessions.
+//!
+//! That is how every new client begins, and it goes on with an older one. rmcp would
+//! answer the same, and warn of an error each time.
+
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse as _, Response};
+use rmcp::model::{ErrorCode, ProtocolVersion};
+use serde_json::{Value, json};
+
+use crate::server::NEWEST;
+
+/// The header that names a request's protocol.
+const VERSION: &str = "mcp-protocol-version";
+
+/// The request, unless it is of a protocol that is newer than any known here: then
+/// its answer, which names those that are. One that begins a session agrees on a
+/// protocol itself.
+pub(super) async fn turned_away(request: Request, most: usize) -> Result<Request, Response> {
+    let version = request.headers().get(VERSION);
+    let version = version.and_then(|version| version.to_str().ok());
+    let Some(version) = version.filter(|version| *version > NEWEST.as_str()) else {
+        return Ok(request);
+    };
+    let version = version.to_owned();
+    let (parts, body) = request.into_parts();
+    let Ok(body) = to_bytes(body, most).await else {
+        return Err(StatusCode::PAYLOAD_TOO_LARGE.into_response());
+    };
+    let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+    match message.get("method").and_then(Value::as_str) {
+        Some(method) if method != "initialize" => Err(answer(&message, &version)),
+        _ => Ok(Request::from_parts(parts, Body::from(body))),
+    }
+}
+
+fn answer(message: &Value, version: &str) -> Response {
+    tracing::debug!(version, "a client tries a newer protocol first");
+    let answer = json!({
+        "jsonrpc": "2.0",
+        "id": message.get("id"),
+        "error": {
+            "code": ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
+            "message": "Unsupported protocol version",
+            "data": {"requested": version, "supported": ProtocolVersion::known_up_to(&NEWEST)},
+        },
+    });
+    let json = [(CONTENT_TYPE, "application/json")];
+    (StatusCode::BAD_REQUEST, json, answer.to_string()).into_response()
+}

@@ -1,0 +1,84 @@
+//! Replies as data, for clients that want it.
+//!
+//! Many clients show a model nothing but the data of a result that has some. So it
+//! has all of the text, whatever else a tool knows.
+
+use console_tools::{Definition, Reply};
+use serde_json::{Map, Value, json};
+
+/// A reply as data. What it holds is taken out of the reply, but for the text.
+pub(crate) fn of(reply: &mut Reply) -> Value {
+    let mut fields = Map::new();
+    fields.insert("text".to_owned(), reply.text.as_str().into());
+    if let Some(data) = reply.structured.take() {
+        fields.insert("data".to_owned(), data);
+    }
+    if let Some(class) = reply.failure {
+        fields.insert("failure".to_owned(), class.as_str().into());
+    }
+    Value::Object(fields)
+}
+
+/// The schema of that. A tool whose replies may have blocks has none: where there
+/// is a schema clients insist on data, and where there is data some of them show
+/// no picture.
+pub(crate) fn schema_of(definition: &Definition) -> Option<Map<String, Value>> {
+    if definition.blocks {
+        return None;
+    }
+    let own = definition.output_schema.as_ref();
+    // A reference leads from the top, and this is no longer that.
+    let own = own.filter(|schema| !schema.to_string().contains("\"$ref\""));
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "text": {"type": "string"},
+            "data": own.cloned().unwrap_or_else(|| json!({})),
+            "failure": {"type": "string", "enum": ["fixable", "refused", "environment"]},
+        },
+        "required": ["text"],
+        "additionalProperties": false,
+    });
+    match schema {
+        Value::Object(schema) => Some(schema),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use console_tools::{Annotations, Class};
+
+    use super::*;
+
+    fn definition(schema: Option<Value>) -> Definition {
+        let hints = Annotations::of(&[permissions::Op::Read]);
+        Definition::new("a", "b", json!({"type": "object"}), hints).output_schema(schema)
+    }
+
+    #[test]
+    fn a_reply_has_its_text_in_its_data() {
+        let mut reply = Reply::text("all").structured(json!([1]));
+        assert_eq!(of(&mut reply), json!({"text": "all", "data": [1]}));
+        assert_eq!(reply.text, "all");
+        let mut reply = Reply::text("Error: no");
+        reply.failure = Some(Class::Refused);
+        let wanted = json!({"text": "Error: no", "failure": "refused"});
+        assert_eq!(of(&mut reply), wanted);
+    }
+
+    #[test]
+    fn only_what_stands_on_its_own_is_put_into_a_schema() {
+        let data = |schema: Option<Value>| {
+            let schema = schema_of(&definition(schema)).unwrap();
+            assert_eq!(schema["required"], json!(["text"]));
+            schema["properties"]["data"].clone()
+        };
+        let plain = json!({"type": "object", "properties": {}});
+        assert_eq!(data(Some(plain.clone())), plain);
+        assert_eq!(data(None), json!({}));
+        let recursive = json!({"type": "object", "properties": {"a": {"$ref": "#"}}});
+        assert_eq!(data(Some(recursive)), json!({}));
+        assert!(schema_of(&definition(Some(plain)).shows_blocks()).is_none());
+    }
+}
