@@ -40,7 +40,7 @@ pub struct Settings {
     pub concurrent_calls: usize,
     /// Whether results have `structuredContent`, and tools an output schema. It has
     /// all of the text: many clients show a model nothing else then. The list of
-    /// tools is longer by half, and every reply is sent twice.
+    /// tools is longer by three quarters, and every reply is sent twice.
     pub structured: bool,
     /// Whether every failure is marked with `isError`. If not, only those are that
     /// no other call can mend: some clients end a run at the second one.

@@ -1,8 +1,8 @@
 //! Stage `clients`: the program, used by MCP clients of others.
 //!
 //! The official Python and TypeScript SDKs of MCP are installed into the cache, as
-//! are the conformance suite of the protocol and frameworks for agents, whose models
-//! are scripted.
+//! is the conformance suite of the protocol; with `--full` also frameworks for agents,
+//! whose models are scripted.
 
 use std::fs;
 use std::io::Write as _;
@@ -38,26 +38,31 @@ const TRIALS: &[(&str, Trial)] = &[
         clients.replay(clients.node(), None)
     }),
     ("three mounts, Python SDK", |clients| clients.mounts()),
+    ("conformance suite", |clients| clients.conformance()),
+];
+
+/// What only a full run tries: these bring many packages.
+const FRAMEWORKS: &[(&str, Trial)] = &[
     ("a model behind pydantic-ai", |clients| {
         clients.model("pydantic-ai")
     }),
     ("a model behind LangChain", |clients| {
         clients.model("langchain")
     }),
-    ("conformance suite", |clients| clients.conformance()),
 ];
 
 pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     let clients = Clients::prepare(ctx)?;
     let mut failed = Vec::new();
-    for (name, trial) in TRIALS {
+    let frameworks = if ctx.is_full { FRAMEWORKS } else { &[] };
+    for (name, trial) in TRIALS.iter().chain(frameworks) {
         println!("--- {name}");
         if let Err(error) = trial(&clients) {
             eprintln!("error: {name}: {error:#}");
             failed.push(*name);
         }
     }
-    let note = format!("{} trials", TRIALS.len());
+    let note = format!("{} trials", TRIALS.len() + frameworks.len());
     Ok(Outcome::unless_failed(&failed, note))
 }
 
