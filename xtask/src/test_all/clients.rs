@@ -46,6 +46,9 @@ const FRAMEWORKS: &[(&str, Trial)] = &[
     ("a model behind pydantic-ai", |clients| {
         clients.model("pydantic-ai")
     }),
+    ("the agent of docs/from-pydantic-ai.md", |clients| {
+        clients.from_python()
+    }),
     ("a model behind LangChain", |clients| {
         clients.model("langchain")
     }),
@@ -190,14 +193,30 @@ impl<'c> Clients<'c> {
         process::run_limited(command.arg(&self.agentbox), TIME_LIMIT)
     }
 
-    /// What a model gets to see behind a framework. Each has an environment of its
-    /// own: they want different versions of the same libraries.
+    /// Python with a framework. Each has an environment of its own: they want
+    /// different versions of the same libraries.
+    fn framework(&self, name: &str) -> Result<PathBuf> {
+        let requirements = self.script("agentbox", &format!("{name}.txt"));
+        let venv = venv(self.ctx, &format!("clients-{name}"), &requirements)?;
+        Ok(venv.join("bin/python"))
+    }
+
+    /// What a model gets to see behind a framework.
     fn model(&self, framework: &str) -> Result<()> {
-        let requirements = self.script("agentbox", &format!("{framework}.txt"));
-        let venv = venv(self.ctx, &format!("clients-{framework}"), &requirements)?;
         let script = format!("model_{}.py", framework.replace('-', "_"));
-        let mut command = self.command(venv.join("bin/python"))?;
+        let mut command = self.command(self.framework(framework)?)?;
         command.arg("-B").arg(self.script("agentbox", &script));
+        process::run_limited(command.arg(&self.agentbox), TIME_LIMIT)
+    }
+
+    /// The agent that a page gives to users of the Python libraries, and the one that
+    /// the program prints for them.
+    fn from_python(&self) -> Result<()> {
+        let mut command = self.command(self.framework("pydantic-ai")?)?;
+        command
+            .arg("-B")
+            .arg(self.script("agentbox", "from_python.py"));
+        command.arg(self.ctx.workspace.root().join("docs/from-pydantic-ai.md"));
         process::run_limited(command.arg(&self.agentbox), TIME_LIMIT)
     }
 

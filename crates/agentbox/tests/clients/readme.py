@@ -1,4 +1,5 @@
-"""Takes the snippet for MCP clients out of README.md and uses it.
+"""Takes the snippet for MCP clients out of README.md and uses it, and runs the program
+that `mcp-config python` prints.
 
     readme.py README AGENTBOX
 
@@ -10,6 +11,7 @@ import asyncio
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 
@@ -42,7 +44,13 @@ async def main():
             assert "hello" in read.content[0].text, read
         with open(f"{directory}/project/a.txt", encoding="utf-8") as file:
             assert file.read() == "hello\n"
-    print("the snippet of README works")
+        os.mkdir(os.path.join(directory, "printed"))
+        config = [agentbox, "mcp-config", "python", "--backend", f"local:{directory}/printed"]
+        program = subprocess.run(config, check=True, stdout=subprocess.PIPE, text=True).stdout
+        subprocess.run([sys.executable, "-c", program], check=True)
+        with open(f"{directory}/printed/hello.txt", encoding="utf-8") as file:
+            assert file.read() == "hello\n"
+    print("the snippet of README works, and so does what mcp-config prints")
 
 
 asyncio.run(main())

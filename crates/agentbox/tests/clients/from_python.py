@@ -1,0 +1,87 @@
+"""Runs the agent of docs/from-pydantic-ai.md, and what `mcp-config` prints for Python.
+
+    from_python.py DOC AGENTBOX
+
+The agent is the first block of Python in the page. Its command is the program's
+name; here it is the program that was just built. Its model is played: it calls two
+tools and repeats what the second one returned.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import pydantic_ai
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import FunctionModel
+
+NOTES = "the tests are green\n"
+
+
+def block(page):
+    with open(page, encoding="utf-8") as file:
+        blocks = re.findall(r"^```python\n(.*?)^```", file.read(), re.M | re.S)
+    assert blocks, f"{page} has no block of Python"
+    lines = [line for line in blocks[0].splitlines() if line]
+    assert len(lines) <= 10, f"{page} promises ten lines, not {len(lines)}"
+    return blocks[0]
+
+
+def play(messages, info):
+    """Writes a file, reads it, and tells what it read."""
+    returned = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
+    match returned:
+        case []:
+            tools = {tool.name for tool in info.function_tools}
+            assert {"ls", "read_file", "write_file", "edit_file", "grep", "execute"} <= tools, tools
+            call = ToolCallPart("write_file", {"path": "notes.txt", "content": NOTES})
+        case [_]:
+            call = ToolCallPart("read_file", {"path": "notes.txt"})
+        case [_, read]:
+            return ModelResponse(parts=[TextPart(f"It says: {read.model_response_str()}")])
+    return ModelResponse(parts=[call])
+
+
+class Played(pydantic_ai.Agent):
+    """An agent whose model is played, whichever it asks for."""
+
+    def __init__(self, model, **options):
+        assert isinstance(model, str), model
+        super().__init__(FunctionModel(play), **options)
+
+
+def run(program):
+    """Runs a program with the agent played, and returns what it prints."""
+    printed = []
+    pydantic_ai.Agent = Played
+    exec(compile(program, "program", "exec"), {"print": printed.append})
+    (text,) = printed
+    return text
+
+
+def main():
+    page, agentbox = sys.argv[1:3]
+    with tempfile.TemporaryDirectory() as directory:
+        notes = os.path.join(directory, "notes.txt")
+        place = f"local:{directory}"
+        program = block(page)
+        for written, meant in [('"agentbox"', repr(agentbox)), ("local:/path/to/project", place)]:
+            assert program.count(written) == 1, (written, program)
+            program = program.replace(written, meant)
+        printed = subprocess.run(
+            [agentbox, "mcp-config", "pydantic-ai", "--backend", place],
+            check=True, stdout=subprocess.PIPE, text=True,
+        ).stdout
+        for source in [program, printed]:
+            text = run(source)
+            # The model is shown what is in the file, not only how long it is.
+            assert NOTES.strip() in text, text
+            with open(notes, encoding="utf-8") as file:
+                assert file.read() == NOTES
+            os.remove(notes)
+    print("the agent of the page works, and so does what mcp-config prints")
+
+
+main()
