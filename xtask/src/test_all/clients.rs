@@ -47,7 +47,7 @@ const FRAMEWORKS: &[(&str, Trial)] = &[
         clients.model("pydantic-ai")
     }),
     ("the agent of docs/from-pydantic-ai.md", |clients| {
-        clients.from_python()
+        clients.ten_lines()
     }),
     ("a model behind LangChain", |clients| {
         clients.model("langchain")
@@ -211,7 +211,7 @@ impl<'c> Clients<'c> {
 
     /// The agent that a page gives to users of the Python libraries, and the one that
     /// the program prints for them.
-    fn from_python(&self) -> Result<()> {
+    fn ten_lines(&self) -> Result<()> {
         let mut command = self.command(self.framework("pydantic-ai")?)?;
         command
             .arg("-B")
