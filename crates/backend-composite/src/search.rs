@@ -55,7 +55,7 @@ impl Composite {
     }
 
     async fn glob_part(&self, part: &Part, query: &GlobQuery) -> Result<GlobResult> {
-        let mut query = query.clone();
+        let mut query = query.clone().generated(part.generated);
         let Some(native) = &part.native else {
             query.path = part.start.clone();
             return glob_by_walk(self, query).await;
@@ -100,7 +100,7 @@ impl Composite {
     }
 
     async fn grep_part(&self, table: &Table, part: &Part, query: &GrepQuery) -> Result<GrepResult> {
-        let mut query = query.clone();
+        let mut query = query.clone().generated(part.generated);
         let Some(native) = &part.native else {
             query.path = part.start.clone();
             return self.grep_files(table, query).await;

@@ -261,6 +261,10 @@ pub trait Backend: std::fmt::Debug + Send + Sync + 'static {
     ///   and `.ignore` files from the root down are honoured, also outside a git
     ///   repository, unless switched off: deeper beats shallower, `.ignore` beats
     ///   `.gitignore`, nothing inside an ignored directory comes back.
+    /// - Where no ignore file holds a rule, [generated
+    ///   directories](crate::search::GENERATED_DIRECTORIES) are left out, unless
+    ///   asked for or named by a component of the pattern before its last. What
+    ///   is beneath a named one is found, and a search may start in any.
     /// - With a limit, the head of the complete, ordered result.
     ///
     /// # Errors

@@ -4,11 +4,13 @@
 //! Nothing here opens a file. [`Walk`] says which directory to list and which
 //! ignore file to read next, and its driver (an in-memory store, a real
 //! directory, a remote one) does so and hands the answer back. [`GrepWorker`]
-//! searches bytes it is given. So hidden files, ignore files, exclusion, order
-//! and the regular expression dialect cannot differ between backends.
+//! searches bytes it is given. So hidden files, ignore files, generated
+//! directories, exclusion, order and the regular expression dialect cannot differ
+//! between backends.
 
 mod collect;
 mod exclude;
+mod generated;
 mod glob;
 mod glob_set;
 mod grep;
@@ -17,6 +19,7 @@ mod walk;
 
 pub use collect::GlobCollector;
 pub use exclude::{Exclude, ExcludeAction, ExcludeRule, ExcludeState};
+pub use generated::{GENERATED_DIRECTORIES, is_generated};
 pub use glob::{Glob, GlobError};
 pub use glob_set::GlobSet;
 pub use grep::{Grep, GrepCollector, GrepPatternError, GrepWorker, Passed};

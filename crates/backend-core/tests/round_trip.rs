@@ -60,12 +60,20 @@ fn entry() -> impl Strategy<Value = Entry> {
 }
 
 fn skipped() -> impl Strategy<Value = Skipped> {
-    any::<[u64; 6]>().prop_map(
-        |[hidden, ignored, binary, unreadable, long_line, not_utf8]| {
+    any::<[u64; 7]>().prop_map(
+        |[
+            hidden,
+            ignored,
+            generated,
+            binary,
+            unreadable,
+            long_line,
+            not_utf8,
+        ]| {
             let mut skipped = Skipped::default();
             (skipped.hidden, skipped.ignored, skipped.binary) = (hidden, ignored, binary);
             (skipped.unreadable, skipped.long_line) = (unreadable, long_line);
-            skipped.not_utf8 = not_utf8;
+            (skipped.generated, skipped.not_utf8) = (generated, not_utf8);
             skipped
         },
     )
@@ -162,18 +170,19 @@ proptest! {
         links in links(),
         pattern in ".{0,12}",
         numbers in any::<[usize; 5]>(),
-        flags in any::<[bool; 4]>(),
+        flags in any::<[bool; 5]>(),
     ) {
         prop_assert_eq!(&again(&exclude), &exclude);
         let ls = LsOptions::default().links(links).limit(numbers[0]).exclude(exclude.clone());
         prop_assert_eq!(format!("{:?}", again(&ls)), format!("{ls:?}"));
         let glob = GlobQuery::new(path.clone(), pattern.clone()).order(GlobOrder::NewestFirst);
         let glob = glob.limit(numbers[0]).hidden(flags[0]).ignored(flags[1]).links(links);
-        let glob = glob.exclude(exclude.clone());
+        let glob = glob.generated(flags[4]).exclude(exclude.clone());
         prop_assert_eq!(format!("{:?}", again(&glob)), format!("{glob:?}"));
         let grep = GrepQuery::new(path, pattern.clone()).case(Case::Insensitive).files(pattern);
         let grep = grep.literal(flags[0]).multi_line(flags[1]).context(numbers[0], numbers[1]);
         let grep = grep.max_matches(numbers[2]).max_bytes(numbers[3]).max_line_bytes(numbers[4]);
+        let grep = grep.generated(!flags[4]);
         let grep = grep.hidden(flags[2]).ignored(flags[3]).links(links).exclude(exclude);
         prop_assert_eq!(format!("{:?}", again(&grep)), format!("{grep:?}"));
     }

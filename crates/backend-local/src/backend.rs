@@ -59,6 +59,8 @@ pub(crate) struct Inner {
     hidden: bool,
     /// Whether searches see ignored entries without being asked.
     ignored: bool,
+    /// Whether searches see what is in generated directories without being asked.
+    generated: bool,
 }
 
 impl LocalBackend {
@@ -77,12 +79,13 @@ impl LocalBackend {
             }
             false => None,
         };
-        let (hidden, ignored) = (builder.hidden, builder.ignored);
+        let (hidden, ignored, generated) = (builder.hidden, builder.ignored, builder.generated);
         let inner = Inner {
             space,
             runner,
             hidden,
             ignored,
+            generated,
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -298,6 +301,7 @@ impl Backend for LocalBackend {
     async fn glob(&self, mut query: GlobQuery) -> Result<GlobResult> {
         query.hidden |= self.inner.hidden;
         query.ignored |= self.inner.ignored;
+        query.generated |= self.inner.generated;
         let (path, links, inner) = (query.path.clone(), query.links, Arc::clone(&self.inner));
         let start = path.clone();
         let open = move || {
@@ -313,6 +317,7 @@ impl Backend for LocalBackend {
     async fn grep(&self, mut query: GrepQuery) -> Result<GrepResult> {
         query.hidden |= self.inner.hidden;
         query.ignored |= self.inner.ignored;
+        query.generated |= self.inner.generated;
         let (path, links, inner) = (query.path.clone(), query.links, Arc::clone(&self.inner));
         let start = path.clone();
         let open = move || inner.space.open_start(&start, links);

@@ -46,6 +46,7 @@ pub struct Builder {
     pub(crate) max_file_bytes: u64,
     pub(crate) hidden: bool,
     pub(crate) ignored: bool,
+    pub(crate) generated: bool,
     pub(crate) enable_execute: bool,
     pub(crate) commands: Commands,
 }
@@ -62,6 +63,7 @@ impl Builder {
             max_file_bytes: u64::MAX,
             hidden: false,
             ignored: false,
+            generated: false,
             enable_execute: false,
             commands: Commands::default(),
         }
@@ -116,9 +118,18 @@ impl Builder {
         self
     }
 
-    /// Makes searches see what ignore files exclude without being asked.
+    /// Makes searches see what ignore files exclude without being asked, and what
+    /// is in generated directories.
     pub fn search_ignored(mut self, ignored: bool) -> Self {
         self.ignored = ignored;
+        self
+    }
+
+    /// Makes searches see what is in [generated
+    /// directories](backend_core::search::GENERATED_DIRECTORIES) without being
+    /// asked.
+    pub fn search_generated(mut self, generated: bool) -> Self {
+        self.generated = generated;
         self
     }
 

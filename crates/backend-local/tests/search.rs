@@ -78,3 +78,25 @@ async fn the_builder_decides_what_searches_see() {
     assert_eq!(names(false, true).await, "ignored");
     assert_eq!(names(true, true).await, ".gitignore .hidden ignored");
 }
+
+#[tokio::test]
+async fn the_builder_decides_about_generated_directories() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir_all(directory.path().join("node_modules/m")).unwrap();
+    fs::write(directory.path().join("node_modules/m/a"), "x").unwrap();
+    for (generated, files, skipped) in [(false, 0, 1), (true, 1, 0)] {
+        let backend = LocalBackend::builder(directory.path())
+            .search_generated(generated)
+            .open()
+            .unwrap();
+        let query = GlobQuery::new(backend.working_dir(), "**");
+        let found = backend.glob(query).await.unwrap();
+        assert_eq!(
+            (found.files.len(), found.skipped.generated),
+            (files, skipped)
+        );
+        let query = GrepQuery::new(backend.working_dir(), "x");
+        let found = backend.grep(query).await.unwrap();
+        assert_eq!((found.matches, found.skipped.generated), (files, skipped));
+    }
+}

@@ -49,6 +49,10 @@ pub struct Options {
     pub require_execute_approval: bool,
     /// Whether `grep` leaves hidden files out unless told otherwise.
     pub default_ignore_hidden: bool,
+    /// Whether `glob` and `grep` leave out [generated
+    /// directories](backend_core::search::GENERATED_DIRECTORIES) unless told
+    /// otherwise.
+    pub skip_generated: bool,
     /// How files are edited.
     pub edit_format: EditFormat,
     /// Whether `read_file` shows pictures.
@@ -76,6 +80,7 @@ impl Default for Options {
             require_write_approval: false,
             require_execute_approval: true,
             default_ignore_hidden: true,
+            skip_generated: true,
             edit_format: EditFormat::default(),
             image_support: false,
             document_support: false,

@@ -12,6 +12,7 @@ pub(crate) use glob::GlobTool;
 pub(crate) use grep::GrepTool;
 pub(crate) use ls::LsTool;
 
+use backend_core::search::is_generated;
 use backend_core::{Error, ErrorKind, VPath};
 
 use crate::terminal::visible;
@@ -53,6 +54,15 @@ impl<'a> Place<'a> {
             path,
             working_dir,
         })
+    }
+
+    /// Whether a search here finds what is in generated directories: as the
+    /// options say, and wherever the model named one. Those above the working
+    /// directory it did not choose.
+    fn generated(&self, context: &Context) -> bool {
+        let from_here = self.path.strip_prefix(&context.backend.working_dir());
+        let mut names = from_here.unwrap_or(self.path.as_str()).split('/');
+        !context.options.skip_generated || names.any(is_generated)
     }
 
     /// How a found path is shown.

@@ -74,11 +74,14 @@ async fn same(local: &dyn Backend, portable: &dyn Backend, start: &VPath) {
         "**/.hidden/**",
         "a/b/*",
         "node_modules/**",
+        "**/build/**",
     ] {
-        for (hidden, ignored, limit) in [
-            (false, false, 10_000),
-            (true, false, 7),
-            (false, true, 100_000),
+        for (hidden, ignored, generated, limit) in [
+            (false, false, false, 10_000),
+            (true, false, false, 7),
+            (true, false, false, 10_000),
+            (true, false, true, 10_000),
+            (false, true, false, 100_000),
         ] {
             for order in [GlobOrder::Path, GlobOrder::NewestFirst]
                 .into_iter()
@@ -87,14 +90,21 @@ async fn same(local: &dyn Backend, portable: &dyn Backend, start: &VPath) {
                 let query = GlobQuery::new(start.clone(), pattern)
                     .hidden(hidden)
                     .ignored(ignored)
+                    .generated(generated)
                     .limit(limit)
                     .order(order);
                 let one = local.glob(query.clone()).await.unwrap();
                 let two = portable.glob(query).await.unwrap();
-                assert_eq!(one.files, two.files, "{pattern} {hidden} {ignored} {limit}");
+                assert_eq!(
+                    one.files, two.files,
+                    "{pattern} {hidden} {ignored} {generated} {limit}"
+                );
                 assert_eq!(one.truncated, two.truncated);
                 if !one.truncated {
-                    assert_eq!(one.skipped, two.skipped, "{pattern} {hidden} {ignored}");
+                    assert_eq!(
+                        one.skipped, two.skipped,
+                        "{pattern} {hidden} {ignored} {generated}"
+                    );
                 }
             }
         }
@@ -143,6 +153,39 @@ async fn large_trees_are_searched_alike() {
     for path in [host_path(), busybox_path()] {
         let portable = place.portable(path);
         same(&local, &portable, &place.path()).await;
+    }
+}
+
+/// Without an ignore file generated directories are left out, and they are not
+/// empty where they are asked for.
+#[tokio::test]
+async fn generated_directories_are_searched_alike() {
+    let place = Place::new();
+    for path in [
+        "a/b/c",
+        "node_modules/m/index.txt",
+        "node_modules/m/dist/index.txt",
+        "a/build/x/y.txt",
+        "a/build/venv/z",
+        "a/target",
+        ".venv/lib/x.txt",
+        "own/.gitignore",
+        "own/build/x.txt",
+    ] {
+        let text = if path.ends_with(".gitignore") {
+            "*.log\n"
+        } else {
+            "needle\n"
+        };
+        place.put(path, text);
+    }
+    let local = place.local();
+    for path in [host_path(), busybox_path()] {
+        let portable = place.portable(path);
+        same(&local, &portable, &place.path()).await;
+        let query = GlobQuery::new(place.path(), "**").hidden(true);
+        let found = portable.glob(query).await.unwrap();
+        assert_eq!((found.files.len(), found.skipped.generated), (4, 3));
     }
 }
 

@@ -13,7 +13,9 @@ use std::sync::Arc;
 
 use backend_core::limits::IGNORE_FILE_BYTES;
 use backend_core::ops::{FileKind, GlobQuery, GrepQuery, Links, ReadOptions, StatOptions};
-use backend_core::search::{Child, Exclude, ExcludeRule, Glob, Step, Walk, WalkOptions};
+use backend_core::search::{
+    Child, Exclude, ExcludeRule, GENERATED_DIRECTORIES, Glob, Step, Walk, WalkOptions, is_generated,
+};
 use backend_core::{Backend, Error, ErrorKind, Operation, Result, VPath};
 use bytes::Bytes;
 
@@ -64,6 +66,15 @@ impl<'q> Scope<'q> {
         })
     }
 
+    /// Whether a search from `start` finds what is in generated directories. It
+    /// does if one of them is on the way there: this search has entered it.
+    fn generated(&self, start: &VPath) -> bool {
+        let within = start.strip_prefix(self.path);
+        self.options.generated
+            || self.options.ignored
+            || within.is_some_and(|within| within.split('/').any(is_generated))
+    }
+
     /// What the child of `route` is to search from `start`, unless it cannot be
     /// told in the child's names.
     fn native(&self, route: &Route, start: &VPath, hidden: Exclude) -> Result<Option<Native>> {
@@ -95,7 +106,10 @@ impl<'q> Scope<'q> {
             return Some(None);
         }
         // A name with a dot asks for hidden names anywhere, and must not be lost.
-        if names_dots(pattern.as_str()) {
+        // Neither must that of a generated directory.
+        let asks = |name: &&str| pattern.names_directory(name);
+        let asks_for_generated = || GENERATED_DIRECTORIES.iter().any(asks);
+        if names_dots(pattern.as_str()) || (!self.generated(start) && asks_for_generated()) {
             return None;
         }
         let below = pattern.below(self.path, route.prefix()).ok()??;
@@ -170,6 +184,8 @@ pub(super) struct Part {
     pub(super) start: VPath,
     /// Whether the start is a directory whatever the child holds.
     pub(super) fixed: bool,
+    /// Whether to find what is in generated directories.
+    pub(super) generated: bool,
     /// How the child searches; `None` if the shared walk does.
     pub(super) native: Option<Native>,
 }
@@ -208,6 +224,7 @@ impl Composite {
             route: Arc::clone(place.route),
             start: scope.path.clone(),
             fixed: place.is_fixed(),
+            generated: scope.generated(scope.path),
             native: Some(native),
         };
         if beneath.is_empty() {
@@ -270,6 +287,7 @@ impl Composite {
                 route: Arc::clone(route),
                 start: prefix.clone(),
                 fixed: true,
+                generated: scope.generated(prefix),
                 native,
             });
         }

@@ -46,6 +46,7 @@ pub(crate) struct Search {
     pub(crate) limit: usize,
     pub(crate) hidden: bool,
     pub(crate) ignored: bool,
+    pub(crate) generated: bool,
     pub(crate) hide: Hide,
 }
 
@@ -136,6 +137,7 @@ impl Search {
             .limit(self.limit)
             .hidden(self.hidden)
             .ignored(self.ignored)
+            .generated(self.generated)
             .exclude(exclude(self.hide))
     }
 
@@ -146,6 +148,7 @@ impl Search {
             .context(lines.context.0, lines.context.1)
             .hidden(self.hidden)
             .ignored(self.ignored)
+            .generated(self.generated)
             .exclude(exclude(self.hide));
         if lines.insensitive {
             query = query.case(Case::Insensitive);

@@ -19,6 +19,7 @@ const PREFIXES: &[&str] = &[
     "/.hid",
     "/a/.x/y",
     "/target",
+    "/a/b/build/d",
     "/b[1]/{c}",
 ];
 
@@ -35,6 +36,7 @@ const NAMES: &[&str] = &[
     ".gitignore",
     ".ignore",
     "target",
+    "build",
     "deep",
     "b[1]",
     "é",
@@ -77,6 +79,11 @@ const PATTERNS: &[&str] = &[
     "x.rs",
     "/foobar/*",
     "target/**",
+    "/target/**",
+    "/a/b/build/**/*.rs",
+    "**/build/*",
+    "/*/{target,build}/**",
+    "tar*/**",
     "/foo/bar/deep/er/*",
     "**/.gitignore",
     "/{foo,foobar}/**/*.rs",
@@ -154,13 +161,15 @@ fn search() -> impl Strategy<Value = Search> {
     let pattern = prop::option::of(select(PATTERNS));
     let start = prop_oneof![3 => Just(VPath::root()), 3 => path()];
     let limit = prop_oneof![3 => Just(1000_usize), 3 => 1..6_usize, 1 => Just(0)];
-    (start, pattern, limit, any::<bool>(), any::<bool>(), hide()).prop_map(
-        |(start, pattern, limit, hidden, ignored, hide)| Search {
+    let flags = [any::<bool>(), any::<bool>(), any::<bool>()];
+    (start, pattern, limit, flags, hide()).prop_map(
+        |(start, pattern, limit, [hidden, ignored, generated], hide)| Search {
             start,
             pattern,
             limit,
             hidden,
             ignored,
+            generated,
             hide,
         },
     )

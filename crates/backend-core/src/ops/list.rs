@@ -244,6 +244,8 @@ pub struct Skipped {
     pub hidden: u64,
     /// Entries that a `.gitignore` or `.ignore` file excludes.
     pub ignored: u64,
+    /// [Generated directories](crate::search::GENERATED_DIRECTORIES).
+    pub generated: u64,
     /// Files that hold no text.
     pub binary: u64,
     /// Files and directories that could not be opened or read.
@@ -265,6 +267,7 @@ impl std::ops::AddAssign for Skipped {
     fn add_assign(&mut self, other: Self) {
         self.hidden += other.hidden;
         self.ignored += other.ignored;
+        self.generated += other.generated;
         self.binary += other.binary;
         self.unreadable += other.unreadable;
         self.long_line += other.long_line;

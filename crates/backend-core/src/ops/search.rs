@@ -39,8 +39,12 @@ pub struct GlobQuery {
     pub limit: usize,
     /// Whether to find hidden files too.
     pub hidden: bool,
-    /// Whether to find files that `.gitignore` and `.ignore` exclude.
+    /// Whether to find files that `.gitignore` and `.ignore` exclude, and those in
+    /// generated directories.
     pub ignored: bool,
+    /// Whether to find files in [generated
+    /// directories](crate::search::GENERATED_DIRECTORIES) too.
+    pub generated: bool,
     /// What to do about symbolic links on the way to `path`. Links beneath it
     /// are never followed.
     pub links: Links,
@@ -58,6 +62,7 @@ impl GlobQuery {
             limit: GLOB_FILES,
             hidden: false,
             ignored: false,
+            generated: false,
             links: Links::default(),
             exclude: Exclude::none(),
         }
@@ -84,10 +89,17 @@ impl GlobQuery {
         self
     }
 
-    /// Sets whether to find ignored files too.
+    /// Sets whether to find ignored files too, and those in generated directories.
     #[must_use]
     pub fn ignored(mut self, ignored: bool) -> Self {
         self.ignored = ignored;
+        self
+    }
+
+    /// Sets whether to find files in generated directories too.
+    #[must_use]
+    pub fn generated(mut self, generated: bool) -> Self {
+        self.generated = generated;
         self
     }
 
@@ -121,6 +133,7 @@ impl GlobQuery {
         Ok(WalkOptions {
             hidden: self.hidden,
             ignored: self.ignored,
+            generated: self.generated,
             exclude: self.exclude.clone(),
             pattern: Some(pattern),
         })
@@ -191,8 +204,12 @@ pub struct GrepQuery {
     pub max_line_bytes: usize,
     /// Whether to search hidden files too.
     pub hidden: bool,
-    /// Whether to search files that `.gitignore` and `.ignore` exclude.
+    /// Whether to search files that `.gitignore` and `.ignore` exclude, and those
+    /// in generated directories.
     pub ignored: bool,
+    /// Whether to search files in [generated
+    /// directories](crate::search::GENERATED_DIRECTORIES) too.
+    pub generated: bool,
     /// What to do about symbolic links on the way to `path`. Links beneath it
     /// are never followed.
     pub links: Links,
@@ -217,6 +234,7 @@ impl GrepQuery {
             max_line_bytes: LINE_BYTES,
             hidden: false,
             ignored: false,
+            generated: false,
             links: Links::default(),
             exclude: Exclude::none(),
         }
@@ -286,10 +304,18 @@ impl GrepQuery {
         self
     }
 
-    /// Sets whether to search ignored files too.
+    /// Sets whether to search ignored files too, and those in generated
+    /// directories.
     #[must_use]
     pub fn ignored(mut self, ignored: bool) -> Self {
         self.ignored = ignored;
+        self
+    }
+
+    /// Sets whether to search files in generated directories too.
+    #[must_use]
+    pub fn generated(mut self, generated: bool) -> Self {
+        self.generated = generated;
         self
     }
 
@@ -331,6 +357,7 @@ impl GrepQuery {
         let walk = WalkOptions {
             hidden: self.hidden,
             ignored: self.ignored,
+            generated: self.generated,
             exclude: self.exclude.clone(),
             pattern: files,
         };

@@ -281,6 +281,23 @@ impl Glob {
             .any(|alternative| alternative.names_hidden(name))
     }
 
+    /// Whether the pattern spells out a directory called `name`: a component
+    /// before the last is exactly that.
+    ///
+    /// ```
+    /// use backend_core::search::Glob;
+    /// let glob = Glob::new("{dist,build}/**/*.js")?;
+    /// assert!(glob.names_directory("dist") && glob.names_directory("build"));
+    /// assert!(!Glob::new("*/**/dist")?.names_directory("dist"), "a file's name");
+    /// # Ok::<(), backend_core::search::GlobError>(())
+    /// ```
+    pub fn names_directory(&self, name: &str) -> bool {
+        self.0
+            .alternatives
+            .iter()
+            .any(|alternative| alternative.names_directory(name))
+    }
+
     /// What the braces stand for.
     pub(super) fn compiled_alternatives(&self) -> &[Alternative] {
         &self.0.alternatives

@@ -97,6 +97,11 @@ impl IgnoreRules {
         self.plain.truncate(mark.plain);
     }
 
+    /// Whether no rule is in force.
+    pub(super) fn is_empty(&self) -> bool {
+        self.git.is_empty() && self.plain.is_empty()
+    }
+
     /// Whether `path`, which lies beneath every directory added, is ignored.
     pub(super) fn is_ignored(&self, path: &VPath, is_directory: bool) -> bool {
         let deepest_first = self.plain.iter().rev().chain(self.git.iter().rev());

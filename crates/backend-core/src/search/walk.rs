@@ -22,7 +22,12 @@
 //!    out unless the pattern names it, `hidden` or not.
 //! 4. What an ignore file excludes is left out and counted as ignored, unless
 //!    [`WalkOptions::ignored`] is set. The files above the start count as well.
-//! 5. A file that does not match the pattern is left out and not counted.
+//! 5. A [generated directory](super::GENERATED_DIRECTORIES) is left out and counted
+//!    as generated, unless [`WalkOptions::generated`] or [`WalkOptions::ignored`] is
+//!    set, an ignore file in force here holds a rule, the pattern names it (a
+//!    component before its last is that name), or it lies in another one that was
+//!    entered.
+//! 6. A file that does not match the pattern is left out and not counted.
 //!
 //! So the counts tell what the rules kept out of the directories that were
 //! entered, whether or not the pattern would have matched it. The start is

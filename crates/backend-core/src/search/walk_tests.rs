@@ -230,6 +230,89 @@ fn the_start_is_never_hidden_or_ignored() {
 }
 
 #[test]
+fn generated_directories_must_be_asked_for() {
+    let tree = Tree::new(&[
+        "/.venv/a.js",
+        "/a.js",
+        "/node_modules/m/dist/a.js",
+        "/sub/build/a.js",
+        "/sub/build/target/b.js",
+        "/sub/dist",
+        "/targets/a.js",
+    ]);
+    let hidden = || WalkOptions::default().hidden(true);
+    let all = [
+        "/.venv/a.js",
+        "/a.js",
+        "/node_modules/m/dist/a.js",
+        "/sub/build/a.js",
+        "/sub/build/target/b.js",
+        "/sub/dist",
+        "/targets/a.js",
+    ];
+    let made = ["/sub/build/a.js", "/sub/build/target/b.js"];
+    for (options, found, skipped) in [
+        (
+            WalkOptions::default(),
+            &["/a.js", "/sub/dist", "/targets/a.js"][..],
+            2,
+        ),
+        (hidden(), &["/a.js", "/sub/dist", "/targets/a.js"], 3),
+        (hidden().generated(true), &all, 0),
+        (hidden().ignored(true), &all, 0),
+        // A pattern names a directory anywhere, and then all that is in it.
+        (matching("sub/build/**"), &made, 0),
+        (matching("**/build/**"), &made, 1),
+        (matching("{sub,x}/{build,dist}/**"), &made, 0),
+        (matching("/**/m/dist/*"), &[], 2),
+        (
+            matching("/node_modules/**"),
+            &["/node_modules/m/dist/a.js"],
+            0,
+        ),
+        (matching(".venv/*"), &["/.venv/a.js"], 0),
+        // But neither by chance nor where it names a file.
+        (matching("sub/b*/**"), &[], 1),
+        (matching("**/build"), &[], 2),
+        (matching("**/dist"), &["/sub/dist"], 2),
+    ] {
+        let what = format!("{options:?}");
+        let log = tree.walk("/", options);
+        assert_eq!(log.found, found, "{what}");
+        assert_eq!(log.skipped.generated, skipped, "{what}");
+    }
+    let log = tree.walk("/sub/build", WalkOptions::default());
+    assert_eq!(
+        (log.found, log.skipped.generated),
+        (vec!["/sub/build/a.js".into()], 1)
+    );
+    let exclude = Exclude::hide(["/sub/build"]).unwrap();
+    let log = tree.walk("/sub", WalkOptions::default().exclude(exclude));
+    assert!(log.skipped.is_empty(), "what is excluded stays unseen");
+}
+
+#[test]
+fn ignore_files_say_better_what_is_generated() {
+    let tree = Tree::new(&[
+        "/alone/dist/a",
+        "/git/dist/a",
+        "/git/sub/build/a",
+        "/git/target/a",
+    ])
+    .with("/git/.gitignore", "target/\n")
+    .with("/alone/.gitignore", "# no rule\n");
+    let log = tree.walk("/", WalkOptions::default());
+    assert_eq!(log.found, ["/git/dist/a", "/git/sub/build/a"]);
+    assert_eq!((log.skipped.ignored, log.skipped.generated), (1, 1));
+    // The same from within, where the file lies above the start.
+    let log = tree.walk("/git/sub", WalkOptions::default());
+    assert_eq!(log.found, ["/git/sub/build/a"]);
+    let tree = Tree::new(&["/build/a", "/dist/a"]).with("/.ignore", "!build/\n");
+    let log = tree.walk("/", WalkOptions::default());
+    assert_eq!(log.found, ["/build/a", "/dist/a"]);
+}
+
+#[test]
 fn ignore_files_keep_their_precedence() {
     let tree = |files: &[(&str, &str)]| {
         files.iter().fold(

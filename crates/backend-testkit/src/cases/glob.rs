@@ -618,6 +618,101 @@ pub async fn case_matters(t: &Env) -> CaseResult {
     Ok(())
 }
 
+/// Where no ignore file holds a rule, generated directories are left out and
+/// counted, each as one. Files are not judged by their names, nor are directories
+/// whose names only look alike.
+pub async fn generated_left_out_and_counted(t: &Env) -> CaseResult {
+    t.put_all(&["__pycache__/a", "a/build/b", "a/build/dist/c", "b/venv"])
+        .await?;
+    t.put_all(&[".venv/lib/a", "node_modules.d/a", "node_modules/m/a"])
+        .await?;
+    let result = search(t, t.glob_query("**")).await?;
+    check_eq!(t.found(&result), ["b/venv", "node_modules.d/a"]);
+    check_eq!((result.skipped.generated, result.skipped.hidden), (3, 1));
+    let result = search(t, t.glob_query("**").hidden(true)).await?;
+    check_eq!(t.found(&result), ["b/venv", "node_modules.d/a"]);
+    check_eq!((result.skipped.generated, result.skipped.hidden), (4, 0));
+    // What the pattern cannot reach is not counted.
+    let result = search(t, t.glob_query("a/*/b")).await?;
+    check_eq!((result.files.len(), result.skipped.generated), (0, 1));
+    Ok(())
+}
+
+/// Generated directories are searched when asked for, and with whatever is ignored.
+pub async fn generated_on_request(t: &Env) -> CaseResult {
+    t.put_all(&["a/build/b", "node_modules/m/dist/a"]).await?;
+    for query in [
+        t.glob_query("**").generated(true),
+        t.glob_query("**").ignored(true),
+    ] {
+        let result = search(t, query).await?;
+        check_eq!(t.found(&result), ["a/build/b", "node_modules/m/dist/a"]);
+        check_eq!(result.skipped.generated, 0);
+    }
+    Ok(())
+}
+
+/// A generated directory is searched if a component of the pattern is its name,
+/// and then all that is in it is found.
+pub async fn generated_when_named(t: &Env) -> CaseResult {
+    t.put_all(&["a/build/b", "build/target/c", "dist/d", "dist/venv/e"])
+        .await?;
+    for (pattern, found) in [
+        ("build/**", &["build/target/c"][..]),
+        ("**/build/**", &["a/build/b", "build/target/c"]),
+        ("{dist,src}/**", &["dist/d", "dist/venv/e"]),
+        ("a/build/b", &["a/build/b"]),
+        // Neither a pattern that happens to match, nor the name of a file.
+        ("d*/**", &[]),
+        ("*/b*/*", &[]),
+        ("**/build", &[]),
+    ] {
+        let names = t.glob(pattern).await?;
+        check!(names == found, "{pattern} finds {names:?}");
+    }
+    Ok(())
+}
+
+/// The start is searched, whatever it and the directories above it are called.
+pub async fn generated_start_directory_is_searched(t: &Env) -> CaseResult {
+    t.put_all(&["build/a", "build/target/b", "build/src/c"])
+        .await?;
+    for (start, found_there, skipped) in [
+        ("build", &["build/a", "build/src/c"][..], 1),
+        ("build/target", &["build/target/b"], 0),
+        ("build/src", &["build/src/c"], 0),
+    ] {
+        let query = GlobQuery::new(t.path(start)?, "**");
+        let result = search(t, query).await?;
+        check_eq!(t.found(&result), found_there);
+        check_eq!(result.skipped.generated, skipped);
+    }
+    Ok(())
+}
+
+/// Where an ignore file holds a rule, ignore files alone say what is left out.
+pub async fn ignore_files_overrule_generated(t: &Env) -> CaseResult {
+    t.put("git/.gitignore", "target/\n").await?;
+    t.put("kept/.ignore", "!build/\n").await?;
+    t.put("bare/.gitignore", "# no rule\n").await?;
+    t.put_all(&[
+        "bare/build/a",
+        "git/build/a",
+        "git/sub/dist/a",
+        "git/target/a",
+    ])
+    .await?;
+    t.put_all(&["kept/build/a"]).await?;
+    let result = search(t, t.glob_query("**")).await?;
+    let kept = ["git/build/a", "git/sub/dist/a", "kept/build/a"];
+    check_eq!(t.found(&result), kept);
+    check_eq!((result.skipped.ignored, result.skipped.generated), (1, 1));
+    // Also where the file lies above the start.
+    let query = GlobQuery::new(t.path("git/sub")?, "**");
+    check_eq!(found(t, query).await?, ["git/sub/dist/a"]);
+    Ok(())
+}
+
 /// What was passed over is counted, a directory as one.
 pub async fn skipped_is_counted(t: &Env) -> CaseResult {
     t.put(".gitignore", "*.log\nbuild/\n").await?;

@@ -273,22 +273,54 @@ pub async fn gitignore_is_honoured(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// No directory is left out for its name, neither below nor above the start.
-pub async fn directories_named_build_are_searched(t: &Env) -> CaseResult {
-    let all = [
-        "build/a",
-        "dist/a",
-        "node_modules/x/a",
-        "target/a",
-        "venv/a",
-    ];
-    put_needles(t, &all).await?;
-    check_eq!(files(t, t.grep_query("needle")).await?, all);
-    for path in all {
-        let start = path.trim_end_matches("/a");
+/// Files in generated directories of which no ignore file speaks.
+const GENERATED: [&str; 5] = [
+    "a/build/b",
+    "dist/b",
+    "node_modules/m/dist/b",
+    "target/b",
+    "venv/b",
+];
+
+/// Generated directories are left out and counted, each as one.
+pub async fn generated_left_out_and_counted(t: &Env) -> CaseResult {
+    put_needles(t, &GENERATED).await?;
+    put_needles(t, &["build", "dist.txt", "targets/b"]).await?;
+    let result = search(t, t.grep_query("needle")).await?;
+    check_eq!(t.files_hit(&result), ["build", "dist.txt", "targets/b"]);
+    check_eq!((result.skipped.generated, result.skipped.ignored), (5, 0));
+    Ok(())
+}
+
+/// They are searched when asked for, and with whatever is ignored.
+pub async fn generated_on_request(t: &Env) -> CaseResult {
+    put_needles(t, &GENERATED).await?;
+    for query in [
+        t.grep_query("needle").generated(true),
+        t.grep_query("needle").ignored(true),
+    ] {
+        let result = search(t, query).await?;
+        check_eq!(t.files_hit(&result), GENERATED);
+        check_eq!(result.skipped.generated, 0);
+    }
+    Ok(())
+}
+
+/// A directory where the search starts is searched, whatever it is called, and so
+/// is one that the filter names, with all that is in it.
+pub async fn generated_when_named(t: &Env) -> CaseResult {
+    put_needles(t, &GENERATED).await?;
+    for path in ["a/build/b", "dist/b", "target/b", "venv/b"] {
+        let start = path.trim_end_matches("/b");
         let query = GrepQuery::new(t.path(start)?, "needle");
         check_eq!(files(t, query).await?, [path]);
+        let query = GrepQuery::new(t.path(path)?, "needle");
+        check_eq!(files(t, query).await?, [path]);
     }
+    let query = t.grep_query("needle").files("**/build/*");
+    check_eq!(files(t, query).await?, ["a/build/b"]);
+    let query = t.grep_query("needle").files("node_modules/**");
+    check_eq!(files(t, query).await?, ["node_modules/m/dist/b"]);
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use backend_core::ops::*;
-use backend_core::search::Exclude;
+use backend_core::search::{Exclude, is_generated};
 use backend_core::text::{self, TextWindow, WindowRequest};
 use backend_core::{
     Backend, BackendInfo, Edit, Error, ErrorKind, Operation, Result, Sandbox, VPath,
@@ -57,6 +57,9 @@ pub(crate) enum Defect {
     LimitTakesTheTail,
     ExcludeComesAfterTheLimit,
     IgnoreFilesAreIgnored,
+    GeneratedIsSearched,
+    GeneratedIsNeverSearched,
+    GeneratedIsNotCounted,
     BinaryIsNotCounted,
     TruncationIsNotTold,
     ErrorsLackContext,
@@ -112,6 +115,11 @@ impl Broken {
         };
         Ok(text::window(&content, request)?)
     }
+}
+
+fn is_in_generated(path: &VPath) -> bool {
+    let parent = path.parent();
+    parent.is_some_and(|parent| parent.as_str().split('/').any(is_generated))
 }
 
 fn window_of(text: &str) -> Result<TextWindow> {
@@ -367,6 +375,7 @@ impl Backend for Broken {
             NoBraces => query.pattern = query.pattern.replace('{', "\\{").replace('}', "\\}"),
             NewestFirstAlways => query.order = GlobOrder::NewestFirst,
             IgnoreFilesAreIgnored => query.ignored = true,
+            GeneratedIsSearched => query.generated = true,
             ExcludeComesAfterTheLimit => query.exclude = Exclude::none(),
             LimitTakesTheTail if query.limit > 0 => query.limit = usize::MAX,
             _ => {}
@@ -389,6 +398,8 @@ impl Backend for Broken {
                 result.truncated = over > 0;
             }
             TruncationIsNotTold => result.truncated = false,
+            GeneratedIsNeverSearched => result.files.retain(|file| !is_in_generated(&file.path)),
+            GeneratedIsNotCounted => result.skipped.generated = 0,
             _ => {}
         }
         Ok(result)
@@ -421,6 +432,7 @@ impl Backend for Broken {
             }
             HiddenFilesAreFound => query.hidden = true,
             IgnoreFilesAreIgnored => query.ignored = true,
+            GeneratedIsSearched => query.generated = true,
             ExcludeComesAfterTheLimit => query.exclude = Exclude::none(),
             LimitTakesTheTail if query.max_matches > 0 => query.max_matches = usize::MAX,
             _ => {}
@@ -436,6 +448,8 @@ impl Backend for Broken {
         let mut result = self.spoil(found)?;
         match self.defect {
             BinaryIsNotCounted => result.skipped.binary = 0,
+            GeneratedIsNeverSearched => result.files.retain(|file| !is_in_generated(file.path())),
+            GeneratedIsNotCounted => result.skipped.generated = 0,
             ExcludeComesAfterTheLimit => {
                 let shown = |file: &FileMatches| !wanted.exclude.hides(file.path());
                 result.files.retain(shown);

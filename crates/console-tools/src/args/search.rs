@@ -33,7 +33,9 @@ pub(crate) struct GlobArgs {
     /// names are found anyway.
     #[serde(default)]
     pub(crate) hidden: bool,
-    /// Find files that `.gitignore` and `.ignore` exclude too.
+    /// Find files that `.gitignore` and `.ignore` exclude too, and those in generated
+    /// directories such as `node_modules` or `build`. One that `path` or `pattern`
+    /// names is searched anyway.
     #[serde(default)]
     pub(crate) ignored: bool,
 }
@@ -71,7 +73,9 @@ pub(crate) struct GrepArgs {
     /// {ignore_hidden}.
     #[serde(default)]
     pub(crate) ignore_hidden: Option<bool>,
-    /// Search files that `.gitignore` and `.ignore` exclude too.
+    /// Search files that `.gitignore` and `.ignore` exclude too, and those in
+    /// generated directories such as `node_modules` or `build`. One that `path` or
+    /// `glob_pattern` names is searched anyway.
     #[serde(default)]
     pub(crate) ignored: bool,
     /// `sensitive`, `insensitive`, or `smart`: insensitive unless the pattern

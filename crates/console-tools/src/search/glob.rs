@@ -58,7 +58,8 @@ impl Builtin for GlobTool {
             .order(order)
             .limit(GLOB_FILES.max(shown))
             .hidden(args.hidden)
-            .ignored(args.ignored);
+            .ignored(args.ignored)
+            .generated(place.generated(context));
         let found = context.backend.glob(query).await;
         let found = found.map_err(|error| about_pattern("pattern", error))?;
         let pattern = on_one_line(&args.pattern);
@@ -87,6 +88,7 @@ impl Builtin for GlobTool {
             );
             lines.text.push_str(&text);
         }
+        lines.text.push_str(&skipped::warning(&found.skipped));
         let globbed = Globbed {
             files,
             total,

@@ -135,7 +135,8 @@ fn query(context: &Context, args: &GrepArgs, place: &Place<'_>) -> Result<GrepQu
         .multi_line(args.multi_line)
         .context(before, after)
         .hidden(!ignore_hidden)
-        .ignored(args.ignored);
+        .ignored(args.ignored)
+        .generated(place.generated(context));
     query.files.clone_from(&args.glob_pattern);
     Ok(query)
 }
@@ -220,6 +221,7 @@ impl Search<'_> {
             }
         };
         lines.text.push_str(&closing);
+        lines.text.push_str(&skipped::warning(&found.skipped));
         let grepped = Grepped {
             files,
             matches: found.matches,
@@ -236,10 +238,11 @@ impl Search<'_> {
         }
         let plus = if found.truncated { "+" } else { "" };
         let text = format!(
-            "Found {}{plus} match(es) for '{}' in {}{plus} file(s)",
+            "Found {}{plus} match(es) for '{}' in {}{plus} file(s){}",
             found.matches,
             self.pattern,
-            found.files.len()
+            found.files.len(),
+            skipped::warning(&found.skipped)
         );
         let files = found.files.iter().take(self.shown);
         let grepped = Grepped {
@@ -290,6 +293,7 @@ impl Search<'_> {
             let closing = format!("\n  ... and {more}{plus} more matches");
             text.text.push_str(&closing);
         }
+        text.text.push_str(&skipped::warning(&found.skipped));
         let grepped = Grepped {
             files,
             matches: total,

@@ -20,6 +20,7 @@ pub(super) fn note(skipped: &Skipped, hidden: &str) -> String {
         let entries = counted(skipped.ignored, "ignored");
         parts.push(format!("{entries} (ignored=true includes them)"));
     }
+    parts.extend(generated(skipped));
     for (count, what) in [
         (skipped.binary, "binary"),
         (skipped.unreadable, "unreadable"),
@@ -39,6 +40,25 @@ pub(super) fn note(skipped: &Skipped, hidden: &str) -> String {
     format!("\nNot searched: {}.", parts.join(", "))
 }
 
+/// One line about what a search passed over that found something: directories in
+/// which there may be more, although no rule of the tree speaks of them.
+pub(super) fn warning(skipped: &Skipped) -> String {
+    let generated = generated(skipped);
+    generated.map_or_else(String::new, |part| format!("\nNot searched: {part}."))
+}
+
+fn generated(skipped: &Skipped) -> Option<String> {
+    let directories = match skipped.generated {
+        0 => return None,
+        1 => "directory",
+        _ => "directories",
+    };
+    Some(format!(
+        "{} generated {directories} such as node_modules (ignored=true or naming one includes them)",
+        skipped.generated
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,5 +75,12 @@ mod tests {
             "\nNot searched: 1 hidden entry (hidden=true includes them), 2 ignored entries \
              (ignored=true includes them), 3 binary entries."
         );
+        assert_eq!(warning(&skipped), "");
+        let mut skipped = Skipped::default();
+        skipped.generated = 1;
+        let line = "\nNot searched: 1 generated directory such as node_modules (ignored=true or \
+                    naming one includes them).";
+        assert_eq!(note(&skipped, "hidden=true"), line);
+        assert_eq!(warning(&skipped), line);
     }
 }

@@ -184,6 +184,59 @@ async fn glob_says_what_it_passed_over() {
 }
 
 #[tokio::test]
+async fn generated_directories_are_searched_where_they_are_named() {
+    let files = [
+        ("/a.js", "needle\n"),
+        ("/build/sub/a.js", "needle\n"),
+        ("/node_modules/m/dist/a.js", "needle\n"),
+    ];
+    let mut tree = Tree::new(&files).await;
+    let warning = "\nNot searched: 2 generated directories such as node_modules (ignored=true or \
+                   naming one includes them).";
+    let all = "  a.js\n  build/sub/a.js\n  node_modules/m/dist/a.js";
+    let deep = "  node_modules/m/dist/a.js";
+    for (more, found) in [
+        (json!({}), format!("  a.js{warning}")),
+        (json!({"ignored": true}), all.to_owned()),
+        (json!({"path": "node_modules/m"}), deep.to_owned()),
+        (json!({"path": "/node_modules"}), deep.replace("  ", "  /")),
+    ] {
+        let mut args = more.clone();
+        args["pattern"] = json!("*.js");
+        let text = tree.text::<GlobTool>(args).await;
+        assert_eq!(text.split_once('\n').unwrap().1, found, "glob {more}");
+        let mut args = more.clone();
+        args["pattern"] = json!("needle");
+        let text = tree.text::<GrepTool>(args).await;
+        assert_eq!(text.split_once('\n').unwrap().1, found, "grep {more}");
+    }
+    let named = json!({"pattern": "node_modules/**/*.js"});
+    let text = tree.text::<GlobTool>(named).await;
+    assert_eq!(text.split_once('\n').unwrap().1, deep);
+    let named = json!({"pattern": "needle", "glob_pattern": "**/node_modules/**"});
+    let text = tree.text::<GrepTool>(named).await;
+    assert!(
+        text.contains(deep) && text.contains("1 generated directory"),
+        "{text}"
+    );
+    for (mode, first) in [
+        ("content", "Matches for 'needle':\na.js\n  1: needle"),
+        ("count", "Found 1 match(es) for 'needle' in 1 file(s)"),
+    ] {
+        let args = json!({"pattern": "needle", "output_mode": mode});
+        assert_eq!(
+            tree.text::<GrepTool>(args).await,
+            format!("{first}{warning}")
+        );
+    }
+    let nothing = tree.text::<GrepTool>(json!({"pattern": "nothing"})).await;
+    assert_eq!(nothing, format!("No matches for 'nothing'{warning}"));
+    tree.options.skip_generated = false;
+    let text = tree.text::<GlobTool>(json!({"pattern": "*.js"})).await;
+    assert_eq!(text.split_once('\n').unwrap().1, all);
+}
+
+#[tokio::test]
 async fn glob_stops_at_its_limits_and_counts_the_rest() {
     let names: Vec<String> = (0..7).map(|n| format!("/f{n}")).collect();
     let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();

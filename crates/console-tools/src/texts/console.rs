@@ -40,7 +40,7 @@ fn looking(tool: Tool) -> Text {
         Tool::Glob => Text {
             summary: "Finds files by name.",
             usage: "A pattern without a slash matches at any depth. Hidden and ignored files \
-                    are left out.",
+                    and generated directories such as node_modules are left out.",
             coding: "Prefer it to find.",
             returns: "Returns paths, sorted; at most {glob_files}, and how many more there are.",
         },

@@ -48,7 +48,12 @@ fn requests() -> Vec<Request> {
     let write = WriteOptions::default().links(refuse).durable(true);
     let write = write.mode(WriteMode::IfUnchanged(hash));
     let glob = GlobQuery::new(path("/g"), "*").order(GlobOrder::NewestFirst);
-    let glob = glob.limit(8).hidden(true).links(refuse).exclude(exclude());
+    let glob = glob
+        .limit(8)
+        .hidden(true)
+        .generated(true)
+        .links(refuse)
+        .exclude(exclude());
     let grep = GrepQuery::new(path("/g"), "x")
         .case(Case::Smart)
         .literal(true);
@@ -120,6 +125,7 @@ fn skipped() -> Skipped {
     let mut skipped = Skipped::default();
     (skipped.hidden, skipped.ignored, skipped.binary) = (1, 2, 3);
     (skipped.unreadable, skipped.long_line, skipped.not_utf8) = (4, 5, 6);
+    skipped.generated = 7;
     skipped
 }
 

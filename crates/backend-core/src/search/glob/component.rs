@@ -184,6 +184,13 @@ impl Alternative {
             })
     }
 
+    /// Whether a component before the last is `name`.
+    pub(super) fn names_directory(&self, name: &str) -> bool {
+        let directories = self.components.split_last();
+        directories
+            .is_some_and(|(_, before)| before.iter().any(|component| component.is_literal(name)))
+    }
+
     /// Whether a component that begins with a literal dot matches `name`.
     pub(super) fn names_hidden(&self, name: &str) -> bool {
         self.components

@@ -3,19 +3,22 @@
 use super::Child;
 use crate::ops::{FileKind, Skipped};
 use crate::path::VPath;
+use crate::search::generated::{is_generated, leads_through_generated};
 use crate::search::ignore_rules::IgnoreRules;
 use crate::search::{Exclude, ExcludeState, Glob};
 
 /// What a [`Walk`](super::Walk) looks for. The default is every file that is
-/// neither hidden nor ignored.
+/// neither hidden nor ignored nor in a generated directory.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct WalkOptions {
     /// Whether to find hidden files too.
     pub hidden: bool,
-    /// Whether to find files that `.gitignore` and `.ignore` exclude. If set, no
-    /// ignore file is read.
+    /// Whether to find files that `.gitignore` and `.ignore` exclude, and those in
+    /// generated directories. If set, no ignore file is read.
     pub ignored: bool,
+    /// Whether to find files in generated directories too.
+    pub generated: bool,
     /// What to leave out.
     pub exclude: Exclude,
     /// What a file must match to be found.
@@ -30,10 +33,17 @@ impl WalkOptions {
         self
     }
 
-    /// Sets whether to find ignored files too.
+    /// Sets whether to find ignored files too, and those in generated directories.
     #[must_use]
     pub fn ignored(mut self, ignored: bool) -> Self {
         self.ignored = ignored;
+        self
+    }
+
+    /// Sets whether to find files in generated directories too.
+    #[must_use]
+    pub fn generated(mut self, generated: bool) -> Self {
+        self.generated = generated;
         self
     }
 
@@ -100,6 +110,10 @@ impl Rules {
             self.skipped.ignored += u64::from(!is_unseen);
             return None;
         }
+        if is_directory && self.is_passed_by(directory, &child.name) {
+            self.skipped.generated += u64::from(!is_unseen);
+            return None;
+        }
         (is_directory || self.matches(&path)).then_some((path, exclude))
     }
 
@@ -118,6 +132,25 @@ impl Rules {
         name.starts_with('.')
             && !(self.options.hidden && name != ".git")
             && !pattern.is_some_and(|pattern| pattern.names_hidden(name))
+    }
+
+    /// Whether the directory `name` in `directory` is a generated one that was not
+    /// asked for.
+    fn is_passed_by(&self, directory: &VPath, name: &str) -> bool {
+        // Of all these the name decides most often.
+        is_generated(name)
+            && !self.options.generated
+            && !self.options.ignored
+            && self.ignore.is_empty()
+            && !self.is_named(name)
+            && !directory
+                .strip_prefix(&self.start)
+                .is_some_and(leads_through_generated)
+    }
+
+    fn is_named(&self, name: &str) -> bool {
+        let pattern = self.options.pattern.as_ref();
+        pattern.is_some_and(|pattern| pattern.names_directory(name))
     }
 
     /// Counts something unreadable, unless nobody may know of it.

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use backend_core::VPath;
 use backend_core::ops::{Entry, FileKind};
-use backend_core::search::Child;
+use backend_core::search::{Child, is_generated};
 
 use super::IGNORE_FILES;
 use crate::portable::record::Record;
@@ -47,7 +47,7 @@ pub(super) enum Avoid {
 }
 
 impl Avoid {
-    /// As `find` is told. It avoids `node_modules` by itself.
+    /// As `find` is told. It avoids generated directories by itself.
     pub(super) fn pattern(self) -> &'static str {
         match self {
             Self::Git => ".git",
@@ -60,7 +60,7 @@ impl Avoid {
             Self::Git => name == ".git",
             Self::Hidden => name.starts_with('.'),
         };
-        avoided || name == "node_modules"
+        avoided || is_generated(name)
     }
 }
 
@@ -153,6 +153,8 @@ pub(super) fn last_name(key: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use backend_core::search::GENERATED_DIRECTORIES;
+
     use super::*;
     use crate::portable::record::records;
 
@@ -193,6 +195,17 @@ mod tests {
         found
             .map(|(key, listed)| (key, names(listed).collect()))
             .collect()
+    }
+
+    /// What only one of the two avoided would look empty to the other.
+    #[test]
+    fn find_avoids_the_same_names() {
+        let script = include_str!("../worker/read.sh");
+        let avoided = script.split("-name \"$avoid\"").nth(1).unwrap();
+        let avoided = avoided.split("-prune").next().unwrap();
+        let names = avoided.split("-name ").skip(1);
+        let names: Vec<_> = names.filter_map(|name| name.split(' ').next()).collect();
+        assert_eq!(names, GENERATED_DIRECTORIES);
     }
 
     #[test]

@@ -64,7 +64,11 @@ op_tree() {
 	part
 	[ $# != 0 ] || return 0
 	find "$@" -mindepth 1 -maxdepth "$depth" -exec stat -c "$look" {} + \
-		-type d \( -name "$avoid" -o -name node_modules \) -prune \
+		-type d \( -name "$avoid" \
+		-o -name .eggs -o -name .mypy_cache -o -name .pytest_cache -o -name .ruff_cache \
+		-o -name .tox -o -name .venv -o -name __pycache__ -o -name build \
+		-o -name dist -o -name node_modules -o -name target -o -name venv \
+		\) -prune \
 		2>/dev/null | head -c "$most"
 }
 
