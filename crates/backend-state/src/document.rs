@@ -14,8 +14,8 @@
 //!
 //! Only directories without entries are listed. Reading also takes what
 //! pydantic-ai-backend wrote: a bare map of files or one under `files`, content
-//! as a list of lines, base64 in one piece, and from before base64 was marked,
-//! bytes hidden in lone surrogates.
+//! as a list of lines, base64 in one piece or in lines, and from before base64 was
+//! marked, bytes hidden in lone surrogates.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -216,9 +216,7 @@ struct StoredFile {
 impl StoredFile {
     fn decode(self) -> Result<File, String> {
         let content = match self.encoding.as_deref() {
-            Some("base64") => STANDARD
-                .decode(self.content.0)
-                .map_err(|error| format!("the content is not base64: {error}"))?,
+            Some("base64") => decode_base64(self.content.0)?,
             None | Some("utf-8") => unescape_surrogates(self.content.0)?,
             Some(other) => return Err(format!("the encoding {other:?} is not known")),
         };
@@ -226,6 +224,13 @@ impl StoredFile {
         let modified = self.modified_at.as_deref().map(parse_time).transpose()?;
         Ok(File::new(Bytes::from(content), created, modified))
     }
+}
+
+/// What base64 stands for, in however many lines it was written.
+fn decode_base64(mut text: Vec<u8>) -> Result<Vec<u8>, String> {
+    text.retain(|byte| !byte.is_ascii_whitespace());
+    let decoded = STANDARD.decode(text);
+    decoded.map_err(|error| format!("the content is not base64: {error}"))
 }
 
 fn parse_time(text: &str) -> Result<SystemTime, String> {

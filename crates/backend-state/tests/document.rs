@@ -7,6 +7,8 @@ use backend_core::ops::CreateDirOptions;
 use backend_core::{Backend as _, BackendExt as _, ErrorKind, VPath};
 use backend_state::{Snapshot, StateBackend};
 use backend_testkit::block_on;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -150,6 +152,10 @@ fn refuses_what_it_cannot_load_whole() {
         r#"{"/a": {"content": "?", "encoding": "base64"}}"#,
         "base64",
     );
+    refused(
+        r#"{"/a": {"content": "YQ==\nYQ==", "encoding": "base64"}}"#,
+        "base64",
+    );
     refused(r#"{"/a": {"content": "x", "modified_at": "soon"}}"#, "soon");
     refused(r#"{"/a": {"content": "x", "created_at": "soon"}}"#, "soon");
     refused(r#"{"/a": {"content": "\ud800x"}}"#, "half a character");
@@ -223,6 +229,30 @@ proptest! {
         prop_assert_eq!(&again, &snapshot);
         for (path, bytes) in files {
             prop_assert_eq!(content(&again, &path), bytes);
+        }
+    }
+
+    /// As MIME and PEM break it, and as a list of lines.
+    #[test]
+    fn base64_loads_in_any_number_of_lines(
+        bytes in prop::collection::vec(any::<u8>(), 0..300),
+        width in 1_usize..80,
+        line_end in prop::sample::select(vec!["\n", "\r\n", " ", "\t", "\n\n  "]),
+        last in any::<bool>(),
+    ) {
+        let whole = STANDARD.encode(&bytes);
+        let lines: Vec<_> = whole
+            .as_bytes()
+            .chunks(width)
+            .map(|line| str::from_utf8(line).unwrap())
+            .collect();
+        let mut text = lines.join(line_end);
+        if last {
+            text.push_str(line_end);
+        }
+        for stored in [json!(text), json!(lines)] {
+            let snapshot = load(&json!({"/a": {"content": stored, "encoding": "base64"}}));
+            prop_assert_eq!(content(&snapshot, "/a"), bytes.clone());
         }
     }
 
