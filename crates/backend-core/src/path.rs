@@ -51,13 +51,15 @@ pub enum PathError {
     #[error("the path {0} climbs above the root; use fewer '..'")]
     AboveRoot(Quoted),
     /// The folded path is longer than [`PATH_BYTES`].
-    #[error("the path {0} has {1} bytes, more than the {PATH_BYTES} a path can have")]
+    #[error("the path {0} has {1} bytes, more than the {PATH_BYTES} a path can have; shorten it")]
     TooLong(Quoted, usize),
     /// The folded path has more than [`PATH_DEPTH`] components.
-    #[error("the path {0} is {1} levels deep, more than the {PATH_DEPTH} a path can have")]
+    #[error(
+        "the path {0} is {1} levels deep, more than the {PATH_DEPTH} a path can have; nest less"
+    )]
     TooDeep(Quoted, usize),
     /// One component is longer than [`NAME_BYTES`].
-    #[error("the name {0} has {1} bytes, more than the {NAME_BYTES} a name can have")]
+    #[error("the name {0} has {1} bytes, more than the {NAME_BYTES} a name can have; shorten it")]
     NameTooLong(Quoted, usize),
     /// A component begins with [`TEMPORARY_PREFIX`].
     #[error("the name {0} is reserved for files that are being written; choose another")]

@@ -294,6 +294,10 @@ impl Refusal {
             items => items.join(", "),
         };
         match self {
+            // It may well lie inside, so that is not what to change.
+            Self::InvalidPath { problem, .. } if !leads_outside(problem) => {
+                format!("Cannot use this path: {problem}")
+            }
             Self::InvalidPath { path, readable, .. } | Self::Outside { path, readable } => {
                 let roots = or(readable, "none");
                 format!("Cannot access '{path}': path is outside sandbox.\nReadable paths: {roots}")
@@ -388,6 +392,15 @@ impl Refusal {
             _ => self.to_string(),
         }
     }
+}
+
+/// Whether what was typed would be a path somewhere else, but is none here. That
+/// library calls all of this outside.
+fn leads_outside(problem: &PathError) -> bool {
+    matches!(
+        problem,
+        PathError::Nul(_) | PathError::Home(_) | PathError::Drive(_) | PathError::AboveRoot(_)
+    )
 }
 
 /// A number with a comma between thousands.

@@ -109,6 +109,15 @@ fn filesystem_texts() {
             "Cannot access '..': path is outside sandbox.\nReadable paths: /a",
         ),
         (
+            Refusal::invalid_path(
+                "/a/.agentbox-tmp-1",
+                backend_core::VPath::parse("/a/.agentbox-tmp-1").unwrap_err(),
+                paths(&["/a"]),
+            ),
+            "Cannot use this path: the name '.agentbox-tmp-1' is reserved for files that are \
+             being written; choose another",
+        ),
+        (
             Refusal::read_only("/x", paths(&["/a"])),
             "Cannot write to '/x': path is read-only.\nWritable paths: /a",
         ),

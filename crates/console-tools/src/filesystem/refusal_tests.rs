@@ -50,6 +50,49 @@ fn what_is_no_path_is_outside() {
 }
 
 #[test]
+fn what_is_too_long_is_told_so() {
+    let name = "n".repeat(256);
+    let path = format!("/user/{name}");
+    let start = "Cannot use this path: the name 'nnnn";
+    let end = "' has 256 bytes, more than the 255 a name can have; shorten it";
+    let context = mounted();
+    for told in [
+        fixable::<ReadFile>(&context, json!({ "path": path })),
+        fixable::<WriteFile>(&context, json!({"path": path, "content": ""})),
+        fixable::<EditFile>(
+            &context,
+            json!({"path": path, "old_text": "a", "new_text": "b"}),
+        ),
+        fixable::<DeleteFile>(&context, json!({ "path": path })),
+        fixable::<MoveFile>(&context, from_to("/user/b.md", &path)),
+        fixable::<CopyFile>(&context, from_to(&path, "/user/c.md")),
+        fixable::<ListFiles>(&context, json!({ "path": path })),
+    ] {
+        assert!(told.starts_with(start) && told.ends_with(end), "{told}");
+    }
+    let deep = "/user".to_owned() + &"/d".repeat(255);
+    let long = "/user".to_owned() + &format!("/{}", "n".repeat(250)).repeat(17);
+    for (path, end) in [
+        (
+            deep,
+            "' is 256 levels deep, more than the 255 a path can have; nest less",
+        ),
+        (
+            long,
+            "' has 4272 bytes, more than the 4095 a path can have; shorten it",
+        ),
+    ] {
+        let told = fixable::<ReadFile>(&context, json!({ "path": path }));
+        assert!(told.starts_with("Cannot use this path: "), "{told}");
+        assert!(told.ends_with(end) && told.len() < 400, "{told}");
+    }
+    // A name of the greatest length is just one that is not there.
+    let path = format!("/user/{}.md", "n".repeat(252));
+    let told = fixable::<ReadFile>(&context, json!({ "path": path }));
+    assert!(told.starts_with("File not found"), "{told}");
+}
+
+#[test]
 fn read_only_names_what_can_be_written() {
     let text =
         |path: &str| format!("Cannot write to '{path}': path is read-only.\nWritable paths: /user");

@@ -168,8 +168,8 @@ impl Scope {
     ///
     /// # Errors
     ///
-    /// [`Refusal::InvalidPath`] for a NUL, a leading `~`, a drive, and for `..`
-    /// that climbs above the root.
+    /// [`Refusal::InvalidPath`] for a NUL, a leading `~`, a drive, for `..` that
+    /// climbs above the root, and for what is too long, too deep or reserved.
     pub fn parse(&self, typed: &str) -> Result<VPath, Refusal> {
         spelling::path(typed).map_err(|problem| {
             let cut = typed.floor_char_boundary(PATH_BYTES);
