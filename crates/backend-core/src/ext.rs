@@ -43,7 +43,8 @@ pub trait BackendExt: Backend {
     }
 
     /// Whether a regular file stands at `path`. False for directories and for
-    /// paths that are missing, invalid or denied.
+    /// paths that are missing, invalid, or denied to [`stat`](Backend::stat). A
+    /// file that can be seen exists, also if it cannot be read.
     ///
     /// # Errors
     ///

@@ -219,6 +219,39 @@ async fn no_spelling_evades_a_rule() {
     }
 }
 
+/// What a listing shows exists, whether or not it can be read.
+#[tokio::test]
+async fn exists_is_judged_as_a_listing_is() {
+    let backend = StateBackend::new();
+    backend.write_file("/app/secret.txt", "x").await.unwrap();
+    let rules = |section: &str, more: &str| {
+        format!(
+            r#"{{"default":"allow","{section}":{{"rules":[
+                {{"pattern":"**/secret.txt","action":"deny"{more}}}]}}}}"#
+        )
+    };
+    for (section, more, exists) in [
+        ("write", "", true),
+        ("read", "", true),
+        ("read", r#","hide":true"#, false),
+        ("ls", "", false),
+    ] {
+        let guarded = guard(
+            backend.clone(),
+            policy(&rules(section, more)),
+            &Person::yes(),
+        );
+        let listed = guarded.list_dir("/app").await.unwrap().entries;
+        assert_eq!(listed.len(), usize::from(exists), "{section}{more}");
+        let found = guarded.exists("/app/secret.txt").await.unwrap();
+        assert_eq!(found, exists, "{section}{more}");
+        let described = guarded.describe("/app/secret.txt").await;
+        assert_eq!(described.is_ok(), exists, "{section}{more}");
+        let missing = guarded.exists("/app/other.txt").await.unwrap();
+        assert!(!missing, "{section}{more}");
+    }
+}
+
 /// What lies in a secret directory is secret, and a rule can hide its name.
 #[tokio::test]
 async fn secret_directories_protect_what_is_in_them() {
