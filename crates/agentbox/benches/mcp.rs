@@ -202,6 +202,8 @@ fn turn(side: &Side, server: &mut Server, id: &str, round: usize) -> Sample {
 fn checked(id: &str, answer: &Value) -> usize {
     let result = &answer["result"];
     assert_ne!(result["isError"], json!(true), "{id}: {answer}");
+    let failure = &result["_meta"]["console-tools/failure"];
+    assert!(failure.is_null(), "{id}: {answer}");
     let text = result["content"][0]["text"].as_str();
     let text = text.unwrap_or_else(|| panic!("{id}: {answer}"));
     match id {
