@@ -65,7 +65,8 @@ pub struct Options {
     pub timeout_to_background: bool,
     /// How much the descriptions say.
     pub profile: Profile,
-    /// Descriptions to use instead, by the name of the tool.
+    /// Descriptions to use instead: of a tool by its name, of an argument by
+    /// `tool.argument`.
     pub descriptions: BTreeMap<String, String>,
     /// How much a reply may hold.
     pub limits: Limits,

@@ -4,6 +4,7 @@ mod builder;
 mod builtin;
 mod call;
 mod chat;
+mod descriptions;
 mod door;
 mod entry;
 mod ground;

@@ -42,6 +42,7 @@ include_background = false
 
 [options.descriptions]
 ls = "Looks."
+"ls.path" = "Where."
 
 [options.limits]
 reply_bytes = 1000

@@ -12,7 +12,7 @@ mod people;
 
 use std::sync::Arc;
 
-use console_tools::{Definitions, Toolset};
+use console_tools::{Definitions, Options, Profile, Toolset};
 use people::{Swap, store};
 use permissions::Preset;
 use serde_json::{Value, json};
@@ -138,5 +138,105 @@ async fn every_schema_is_whole_and_closed() {
                 }
             }
         }
+    }
+}
+
+/// A toolset in which these texts stand instead.
+fn described(
+    profile: Profile,
+    texts: &[(&str, &str)],
+) -> Result<Toolset, console_tools::BuildError> {
+    let mut options = Options::default();
+    options.profile = profile;
+    let texts = texts.iter();
+    options.descriptions = texts
+        .map(|(key, text)| ((*key).to_owned(), (*text).to_owned()))
+        .collect();
+    let backend = Arc::new(backend_state::StateBackend::new());
+    Toolset::builder(backend)
+        .options(options)
+        .tool(Swap)
+        .build()
+}
+
+#[test]
+fn tools_and_arguments_can_be_described_in_other_words() {
+    let texts = [
+        ("grep", "Searches."),
+        ("grep.pattern", "A regular expression."),
+        ("edit_file.edits.old_string", "Before."),
+        ("swap.one", "The first {file}."),
+        // Not offered here, and yet no mistake.
+        ("delete_file.path", "What to delete."),
+    ];
+    let plain = described(Profile::Coding, &[]).unwrap().definitions();
+    let definitions = described(Profile::Coding, &texts).unwrap().definitions();
+    let at = |tool: &str, pointer: &str| {
+        let schema = &definitions.get(tool).unwrap().input_schema;
+        schema.pointer(pointer).unwrap()["description"].clone()
+    };
+    assert_eq!(definitions.get("grep").unwrap().description, "Searches.");
+    assert_eq!(at("grep", "/properties/pattern"), "A regular expression.");
+    let old = "/properties/edits/items/properties/old_string";
+    assert_eq!(at("edit_file", old), "Before.");
+    assert_eq!(at("swap", "/properties/one"), "The first {file}.");
+    // Nothing else has changed, and no other toolset has.
+    let mut grep = definitions.get("grep").unwrap().clone();
+    let before = plain.get("grep").unwrap();
+    grep.description.clone_from(&before.description);
+    grep.input_schema["properties"]["pattern"] =
+        before.input_schema["properties"]["pattern"].clone();
+    assert_eq!(grep, *before);
+    let other = described(Profile::Coding, &[]).unwrap().definitions();
+    assert_eq!(other.get("edit_file"), plain.get("edit_file"));
+}
+
+#[test]
+fn what_cannot_be_described_is_an_error_that_says_what_can() {
+    for (profile, key, told) in [
+        (
+            Profile::Coding,
+            "grep.patern",
+            "a description is given for 'patern', which is no argument of grep; its arguments are \
+             pattern, path, glob_pattern,",
+        ),
+        (
+            Profile::Coding,
+            "edit_file.edits.old",
+            "a description is given for 'edits.old', which is no argument of edit_file; its \
+             arguments are old_string, new_string, replace_all",
+        ),
+        (
+            Profile::Coding,
+            "ls.path.name",
+            "a description is given for 'path.name', which is no argument of ls; its arguments \
+             are none",
+        ),
+        (
+            Profile::Coding,
+            "delete_file.file",
+            "a description is given for 'file', which is no argument of delete_file; its \
+             arguments are path, recursive",
+        ),
+        (
+            Profile::Coding,
+            "list_shells.",
+            "a description is given for '', which is no argument of list_shells; its arguments \
+             are none",
+        ),
+        (
+            Profile::Coding,
+            "list_files.path",
+            "descriptions are given for list_files, which no tool is called; the tools are ls,",
+        ),
+        (
+            Profile::Filesystem,
+            "read_file.limit",
+            "a description is given for 'limit', which is no argument of read_file; its arguments \
+             are path, max_chars, offset",
+        ),
+    ] {
+        let error = described(profile, &[(key, "x")]).unwrap_err();
+        assert!(error.to_string().starts_with(told), "{key}: {error}");
     }
 }

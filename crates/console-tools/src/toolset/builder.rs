@@ -12,7 +12,7 @@ use permissions::{Policy, Ruleset};
 
 use super::entry::Entry;
 use super::ground::{Law, Made};
-use super::{Inner, Source, Toolset, Who, builtin};
+use super::{Inner, Source, Toolset, Who, builtin, descriptions};
 use crate::{CustomTool, Options, ToolHandler, texts};
 
 /// Longest name of a tool.
@@ -29,6 +29,18 @@ pub enum BuildError {
     UnknownDescription {
         /// The names.
         unknown: Vec<String>,
+        /// Those that there are.
+        valid: Vec<String>,
+    },
+    /// A description for an argument that a tool does not have.
+    #[error("a description is given for {}, which is no argument of {tool}; its arguments are {}",
+        Quoted::new(.argument), or_none(.valid))]
+    #[non_exhaustive]
+    UnknownArgument {
+        /// The tool.
+        tool: String,
+        /// What it does not have; with dots, if it lies within another.
+        argument: String,
         /// Those that there are.
         valid: Vec<String>,
     },
@@ -193,7 +205,6 @@ impl ToolsetBuilder {
         check_names(&self.custom)?;
         let customs = self.custom.iter().map(|entry| entry.name.to_string());
         let customs: Vec<String> = customs.collect();
-        check_descriptions(&options, &customs)?;
         let is_made = self.ruleset.is_some() || self.settings.is_some() || self.mounts.is_some();
         let law = match self.policy {
             Some(_) if is_made => return Err(BuildError::TwoPolicies),
@@ -207,14 +218,10 @@ impl ToolsetBuilder {
                 },
             })),
         };
-        check_settings(law.settings(), customs)?;
         let mut entries = self.entries;
         entries.append(&mut self.custom);
-        for entry in &mut entries {
-            if let Some(text) = options.descriptions.get(&*entry.name) {
-                entry.definition.description.clone_from(text);
-            }
-        }
+        descriptions::replace(&options, &customs, &mut entries)?;
+        check_settings(law.settings(), customs)?;
         let names = entries.iter().enumerate();
         let index: HashMap<Arc<str>, usize> = names
             .map(|(index, entry)| (Arc::clone(&entry.name), index))
@@ -258,17 +265,6 @@ fn check_names(custom: &[Entry]) -> Result<(), BuildError> {
         }
     }
     Ok(())
-}
-
-fn check_descriptions(options: &Options, customs: &[String]) -> Result<(), BuildError> {
-    let mut valid: Vec<String> = builtin::names(options.profile).map(String::from).collect();
-    valid.extend_from_slice(customs);
-    let keys = options.descriptions.keys();
-    let unknown: Vec<String> = keys.filter(|key| !valid.contains(key)).cloned().collect();
-    match unknown.is_empty() {
-        true => Ok(()),
-        false => Err(BuildError::UnknownDescription { unknown, valid }),
-    }
 }
 
 /// A misspelt denial must not go unnoticed.

@@ -9,16 +9,20 @@ use crate::{EditFormat, Options, Profile, commands, files, filesystem, search};
 /// The tools of this crate that these options ask for, in the order in which a
 /// model is told of them.
 pub(super) fn entries(options: &Options) -> Vec<Entry> {
-    let all = match options.profile {
-        Profile::Coding | Profile::Lean => CONSOLE,
-        Profile::Filesystem => FILESYSTEM,
-    };
     let is_wanted = |(name, _): &&(&str, Make)| {
         let tool = name.parse::<Tool>();
         tool.is_ok_and(|tool| wanted(tool, options))
     };
-    let made = all.iter().filter(is_wanted).filter_map(|(_, make)| make());
+    let all = table(options.profile).iter();
+    let made = all.filter(is_wanted).filter_map(|(_, make)| make());
     made.collect()
+}
+
+fn table(profile: Profile) -> &'static [(&'static str, Make)] {
+    match profile {
+        Profile::Coding | Profile::Lean => CONSOLE,
+        Profile::Filesystem => FILESYSTEM,
+    }
 }
 
 /// Makes an entry; `None` if its name is no tool's.
@@ -64,6 +68,12 @@ pub(super) fn names(profile: Profile) -> impl Iterator<Item = &'static str> {
         Profile::Filesystem => in_filesystem(**tool),
     };
     Tool::ALL.iter().filter(known).map(|tool| tool.name())
+}
+
+/// A tool that a profile knows, whether or not the options ask for it.
+pub(super) fn known(profile: Profile, name: &str) -> Option<Entry> {
+    let (_, make) = table(profile).iter().find(|(known, _)| *known == name)?;
+    make()
 }
 
 const fn in_filesystem(tool: Tool) -> bool {

@@ -1,0 +1,97 @@
+//! Descriptions of a host's own, in place of those of tools and arguments.
+
+use serde_json::{Map, Value};
+
+use super::builder::BuildError;
+use super::builtin;
+use super::entry::Entry;
+use crate::Options;
+
+/// Puts the options' descriptions in place. Those of a tool that is known and
+/// not there are checked all the same.
+pub(super) fn replace(
+    options: &Options,
+    customs: &[String],
+    entries: &mut [Entry],
+) -> Result<(), BuildError> {
+    check_tools(options, customs)?;
+    for (key, text) in &options.descriptions {
+        let (tool, argument) = parts(key);
+        let mut unused;
+        let entry = match entries.iter_mut().find(|entry| *entry.name == *tool) {
+            Some(entry) => entry,
+            None => {
+                unused = builtin::known(options.profile, tool);
+                match &mut unused {
+                    Some(entry) => entry,
+                    None => continue,
+                }
+            }
+        };
+        match argument {
+            Some(argument) => describe(entry, argument, text)?,
+            None => entry.definition.description.clone_from(text),
+        }
+    }
+    Ok(())
+}
+
+/// The tool that a key is about, and the argument if it is about one.
+fn parts(key: &str) -> (&str, Option<&str>) {
+    match key.split_once('.') {
+        Some((tool, argument)) => (tool, Some(argument)),
+        None => (key, None),
+    }
+}
+
+fn check_tools(options: &Options, customs: &[String]) -> Result<(), BuildError> {
+    let mut valid: Vec<String> = builtin::names(options.profile).map(String::from).collect();
+    valid.extend_from_slice(customs);
+    let tools = options.descriptions.keys().map(|key| parts(key).0);
+    let mut unknown: Vec<String> = tools
+        .filter(|tool| !valid.iter().any(|valid| valid == tool))
+        .map(String::from)
+        .collect();
+    unknown.dedup();
+    match unknown.is_empty() {
+        true => Ok(()),
+        false => Err(BuildError::UnknownDescription { unknown, valid }),
+    }
+}
+
+/// Describes an argument.
+fn describe(entry: &mut Entry, argument: &str, text: &str) -> Result<(), BuildError> {
+    let schema = &mut entry.definition.input_schema;
+    let pointer = pointer(schema, argument).map_err(|valid| BuildError::UnknownArgument {
+        tool: entry.name.to_string(),
+        argument: argument.to_owned(),
+        valid,
+    })?;
+    let field = schema.pointer_mut(&pointer);
+    if let Some(field) = field.and_then(Value::as_object_mut) {
+        field.insert("description".to_owned(), text.into());
+    }
+    Ok(())
+}
+
+/// Where a schema has an argument, as a JSON pointer. Dots lead into objects and
+/// into the items of lists. Fails with the names that there are.
+fn pointer(schema: &Value, argument: &str) -> Result<String, Vec<String>> {
+    let mut pointer = String::new();
+    let mut at = schema;
+    for name in argument.split('.') {
+        if let Some(items) = at.get("items") {
+            pointer.push_str("/items");
+            at = items;
+        }
+        let fields = at.get("properties").and_then(Value::as_object);
+        let Some(field) = fields.and_then(|fields| fields.get(name)) else {
+            let names = fields.into_iter().flat_map(Map::keys);
+            return Err(names.cloned().collect());
+        };
+        pointer.push_str("/properties/");
+        pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+        at = field;
+    }
+    Ok(pointer)
+}
