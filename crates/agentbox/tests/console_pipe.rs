@@ -50,7 +50,7 @@ fn home() -> TempDir {
 #[test]
 fn a_script_is_readable() {
     let (out, errors, code) = run(&home(), "write a.txt hello\nread a.txt\n");
-    assert_eq!(out, "Wrote 1 lines to a.txt\n     1\thello\n");
+    assert_eq!(out, "Wrote 1 line to a.txt\n     1\thello\n");
     assert_eq!((errors.as_str(), code), ("", Some(0)));
 }
 
@@ -58,7 +58,7 @@ fn a_script_is_readable() {
 fn it_goes_on_and_the_exit_code_tells() {
     let script = "# a comment\n\nread nope\nwrite a.txt <<EOF\n'one\nEOF\nread a.txt";
     let (out, errors, code) = run(&home(), script);
-    assert_eq!(out, "Wrote 1 lines to a.txt\n     1\t'one\n");
+    assert_eq!(out, "Wrote 1 line to a.txt\n     1\t'one\n");
     assert!(
         errors.starts_with("Error: File 'nope' not found"),
         "{errors}"

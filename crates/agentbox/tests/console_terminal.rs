@@ -134,7 +134,7 @@ fn greets_calls_and_leaves() {
     assert!(
         console
             .says("write a.txt 'hello there'")
-            .contains("Wrote 1 lines to a.txt")
+            .contains("Wrote 1 line to a.txt")
     );
     assert!(console.says("read a.txt").contains("1\thello there"));
     let text = console.says("read nope.txt");
@@ -193,7 +193,7 @@ fn history_lasts() {
     let text = console.says(UP);
     assert!(text.contains("1\tkept for later"), "{text:?}");
     let text = console.says(&format!("{UP}{UP}"));
-    assert!(text.contains("Wrote 1 lines"), "{text:?}");
+    assert!(text.contains("Wrote 1 line"), "{text:?}");
     let file = home.path().join(".local/state/agentbox/history");
     use std::os::unix::fs::PermissionsExt as _;
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o077, 0);

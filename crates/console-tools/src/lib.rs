@@ -6,6 +6,7 @@ mod capability;
 mod commands;
 mod context;
 mod conversation;
+mod counted;
 mod custom;
 mod definition;
 mod files;

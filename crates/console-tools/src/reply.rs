@@ -221,12 +221,19 @@ impl From<Error> for ToolError {
 /// What a model is told of an error: the same on every backend, so without the
 /// backend's name. A refusal names its target itself.
 fn said(error: &Error) -> String {
+    if let Some(refusal) = Refusal::of(error) {
+        return refusal.console_text();
+    }
     let message = error.message();
-    match (error.operation(), error.path()) {
-        (Some(operation), Some(path)) if Refusal::of(error).is_none() => {
+    let said = match (error.operation(), error.path()) {
+        (Some(operation), Some(path)) => {
             format!("{operation} {}: {message}", Quoted::new(path.as_str()))
         }
         _ => message.to_owned(),
+    };
+    match error.kind() {
+        ErrorKind::PermissionDenied => format!("Permission denied: {said}"),
+        _ => said,
     }
 }
 
@@ -274,7 +281,13 @@ mod tests {
         let refusal = refusal.at(backend_core::Operation::Read, &path).on("state");
         assert_eq!(
             ToolError::from(refusal).to_string(),
-            "read of '/x' is not allowed: private"
+            "Permission denied for read on '/x': private"
+        );
+        let denied = Error::new(ErrorKind::PermissionDenied, "kept from you");
+        let denied = denied.at(backend_core::Operation::Read, &path).on("local");
+        assert_eq!(
+            ToolError::from(denied).to_string(),
+            "Permission denied: read '/': kept from you"
         );
     }
 

@@ -317,7 +317,7 @@ async fn a_search_asks_once_and_leaves_out_what_is_denied() {
         (
             "grep",
             json!({"pattern": "two", "path": "/", "output_mode": "count"}),
-            "101 match(es)",
+            "101 matches",
         ),
     ] {
         let reply = chat.call(tool, arguments).await;

@@ -275,8 +275,9 @@ impl Refusal {
     }
 }
 
-/// The texts of the two Python libraries that this crate can stand in for. Where
-/// such a library has no such refusal, they are the refusal's own text.
+/// The texts for models, and those of the two Python libraries that this crate can
+/// stand in for. Where such a library has no such refusal, they are the refusal's
+/// own text.
 impl Refusal {
     /// As pydantic-ai-filesystem-sandbox words it, mostly in two lines.
     ///
@@ -349,26 +350,32 @@ impl Refusal {
         }
     }
 
-    /// As pydantic-ai-backend's guard words it for a tool's result.
+    /// As the console tools word it. What is not permitted says `Permission
+    /// denied`, which models know, and names what it is about.
     ///
     /// ```
     /// use permissions::{Op, Refusal};
     ///
     /// let secret = Refusal::rule(Op::Read, "/.env", "Protect sensitive files");
-    /// assert_eq!(secret.console_text(), "Permission denied: Protect sensitive files");
+    /// assert_eq!(
+    ///     secret.console_text(),
+    ///     "Permission denied for read on '/.env': Protect sensitive files",
+    /// );
     /// ```
     pub fn console_text(&self) -> String {
         match self {
-            Self::Rule { description, .. } if !description.is_empty() => {
-                format!("Permission denied: {description}")
-            }
-            Self::CommandPath { op, path, .. } => {
-                format!("Permission denied: command references '{path}', which is denied for {op}")
-            }
-            Self::Declined { what, note } if note.is_empty() => {
-                format!("Permission denied for {what} (approval required)")
-            }
-            _ => self.checker_text(),
+            Self::Rule {
+                op,
+                target,
+                description,
+            } => format!(
+                "Permission denied for {op} on {}{}",
+                Quoted::new(target),
+                because(description)
+            ),
+            // Other arguments mend these.
+            Self::InvalidPath { .. } | Self::TooLarge { .. } => self.to_string(),
+            _ => format!("Permission denied: {self}"),
         }
     }
 

@@ -171,44 +171,64 @@ fn filesystem_texts() {
 
 #[test]
 fn console_texts() {
-    let described = Refusal::rule(Op::Read, "/.env", "Protect sensitive files");
-    let plain = Refusal::rule(Op::Write, "/a", "");
-    for (refusal, guard, checker) in [
+    let why = "Approval required but no callback";
+    for (refusal, console, checker) in [
         (
-            &described,
-            "Permission denied: Protect sensitive files",
+            Refusal::rule(Op::Read, "/.env", "Protect sensitive files"),
+            "Permission denied for read on '/.env': Protect sensitive files",
             "Permission denied for read on '/.env': Protect sensitive files",
         ),
         (
-            &plain,
-            "Permission denied for write on '/a'",
+            Refusal::rule(Op::Execute, "a\n\u{1b}", ""),
+            r"Permission denied for execute on 'a\n\u{1b}'",
+            "Permission denied for execute on 'a\n\u{1b}'",
+        ),
+        (
+            Refusal::declined("write on '/a'", ""),
+            "Permission denied: write on '/a' was not approved",
             "Permission denied for write on '/a'",
         ),
         (
-            &Refusal::declined("write on '/a'", ""),
-            "Permission denied for write on '/a' (approval required)",
-            "Permission denied for write on '/a'",
-        ),
-        (
-            &Refusal::declined("write on '/a'", "no"),
+            Refusal::declined("write on '/a'", "no"),
+            "Permission denied: write on '/a' was not approved: no",
             "Permission denied for write on '/a': no",
-            "Permission denied for write on '/a': no",
         ),
         (
-            &Refusal::approval_required("write on '/a'", "Approval required but no callback"),
-            "Permission required for write on '/a': Approval required but no callback",
+            Refusal::approval_required("write on '/a'", why),
+            "Permission denied: write on '/a' needs approval, and Approval required but no callback",
             "Permission required for write on '/a': Approval required but no callback",
         ),
     ] {
-        assert_eq!(refusal.console_text(), guard);
+        assert_eq!(refusal.console_text(), console);
         assert_eq!(refusal.checker_text(), checker);
     }
-    assert_eq!(
-        Refusal::command_path(Op::Read, "/.env", "x").console_text(),
-        "Permission denied: command references '/.env', which is denied for read"
-    );
-    let outside = Refusal::outside("/x", Vec::new());
-    assert_eq!(outside.console_text(), outside.to_string());
+}
+
+#[test]
+fn what_is_not_permitted_says_so_in_the_words_that_models_know() {
+    for refusal in [
+        Refusal::rule(Op::Read, "/a", "x"),
+        Refusal::command_path(Op::Read, "/.env", "x"),
+        Refusal::outside("/x", Vec::new()),
+        Refusal::read_only("/x", Vec::new()),
+        Refusal::mount_root("/a"),
+        Refusal::suffix("/a", "", Vec::new()),
+        Refusal::declined("x", ""),
+        Refusal::approval_required("x", "y"),
+    ] {
+        let text = refusal.console_text();
+        assert!(text.starts_with("Permission denied"), "{text}");
+    }
+    for fixable in [
+        Refusal::too_large("/a", 2, 1),
+        Refusal::invalid_path(
+            "a\0",
+            backend_core::VPath::parse("\0").unwrap_err(),
+            Vec::new(),
+        ),
+    ] {
+        assert_eq!(fixable.console_text(), fixable.to_string());
+    }
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn the_tour_runs_through_and_leaves_nothing() {
         "climbs above the root",
         "leads outside",
         "? Edit /src/app.py",
-        "not allowed",
+        "Permission denied",
     ] {
         assert!(
             ended.out.contains(shown),

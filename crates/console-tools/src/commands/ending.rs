@@ -35,9 +35,3 @@ pub(super) fn signal(status: CommandStatus) -> Option<i32> {
         _ => None,
     }
 }
-
-/// A count with its noun.
-pub(super) fn counted(count: u64, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
-}

@@ -11,10 +11,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::ending::{counted, exit_code, signal};
+use super::ending::{exit_code, signal};
 use super::own::Awaited;
 use super::{RUNS, command, goes_on, sandbox};
 use crate::args::commands::ExecuteArgs;
+use crate::counted::counted;
 use crate::spill::{Collector, Shown};
 use crate::structured::{schema_of, to_value};
 use crate::tool::{Annotations, Builtin};

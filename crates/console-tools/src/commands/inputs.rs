@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::ending::counted;
 use super::lists::short;
 use super::{RUNS, about_shell, check_own, shells};
 use crate::args::commands::WriteInputArgs;
+use crate::counted::counted;
 use crate::structured::{schema_of, to_value};
 use crate::tool::{Annotations, Builtin};
 use crate::{Context, Reply, ToolError, ToolResult};

@@ -8,6 +8,8 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff, group_diff_ops};
 
+use crate::counted::counted;
+
 /// Unchanged lines shown around a change.
 const CONTEXT: usize = 2;
 
@@ -142,7 +144,11 @@ impl Hunks<'_> {
             self.text
                 .push_str(shown.strip_suffix('\r').unwrap_or(shown));
             if shown.len() < body.len() {
-                let _ = write!(self.text, " [... {} more bytes]", body.len() - shown.len());
+                let _ = write!(
+                    self.text,
+                    " [... {}]",
+                    counted((body.len() - shown.len()) as u64, "more byte")
+                );
             }
             self.text.push('\n');
             if body.len() == line.len() {
@@ -153,7 +159,11 @@ impl Hunks<'_> {
 
     fn finish(mut self) -> String {
         if self.left_out > 0 {
-            let _ = writeln!(self.text, "... ({} more lines of the diff)", self.left_out);
+            let _ = writeln!(
+                self.text,
+                "... ({} of the diff)",
+                counted(self.left_out as u64, "more line")
+            );
         }
         self.text.truncate(self.text.trim_end_matches('\n').len());
         self.text

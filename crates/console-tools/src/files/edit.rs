@@ -15,6 +15,7 @@ use super::hint::failed_edit;
 use super::output::{EditOutput, schema, value};
 use super::{Target, guard};
 use crate::args::files as args;
+use crate::counted::counted;
 use crate::tool::{Annotations, Builtin, Preview};
 use crate::tracker::{HASHED_BYTES, Seen, Stamp};
 use crate::{Context, Reply, ToolError, ToolResult};
@@ -153,7 +154,8 @@ impl Call<'_> {
         let count: usize = outcome.replacements.iter().sum();
         let shown = &self.file.shown;
         let output = self.output(&outcome.replacements, outcome.first_line, diff, false);
-        let text = format!("Edited {shown}: replaced {count} occurrence(s)");
+        let replaced = counted(count as u64, "occurrence");
+        let text = format!("Edited {shown}: replaced {replaced}");
         Ok(Reply::text(text).structured(output))
     }
 

@@ -20,7 +20,7 @@ async fn an_edit_replaces_exact_text() {
     let bench = program().await;
     let args = json!({"path": "m.rs", "old_string": "x = 1", "new_string": "x = 2"});
     let reply = bench.call::<EditFile>(args).await;
-    assert_eq!(reply.text, "Edited m.rs: replaced 1 occurrence(s)");
+    assert_eq!(reply.text, "Edited m.rs: replaced 1 occurrence");
     assert_eq!(
         reply.structured.unwrap(),
         json!({"path": "/m.rs", "replacements": [1], "first_line": 2, "dry_run": false})
@@ -35,7 +35,7 @@ async fn an_edit_replaces_exact_text() {
         json!({"path": "m.rs", "old_string": "let", "new_string": "const", "replace_all": true});
     assert_eq!(
         bench.ok::<EditFile>(args).await,
-        "Edited m.rs: replaced 2 occurrence(s)"
+        "Edited m.rs: replaced 2 occurrences"
     );
 }
 
@@ -70,7 +70,7 @@ async fn several_edits_are_made_together_or_not_at_all() {
     let args = json!({"path": "m.rs", "edits": edits});
     assert_eq!(
         bench.ok::<EditFile>(args).await,
-        "Edited m.rs: replaced 2 occurrence(s)"
+        "Edited m.rs: replaced 2 occurrences"
     );
     let before = bench.get("/m.rs").await;
     let edits = json!([

@@ -8,6 +8,7 @@ use permissions::access::Intent;
 
 use super::Target;
 use super::diff::diff;
+use crate::counted::counted;
 use crate::tool::Preview;
 use crate::tracker::{HASHED_BYTES, Seen, Stamp, count_lines};
 use crate::{Context, ToolError};
@@ -145,14 +146,14 @@ fn what_changed(seen: &Seen, now: &Bytes) -> Option<String> {
     if let (Some(before), Ok(after)) = (seen.text(), str::from_utf8(now)) {
         return Some(diff(before, after, CHANGE_BYTES).text);
     }
-    let lines = count_lines(now);
+    let lines = counted(count_lines(now), "line");
     let before = match (seen.lines, seen.stamp) {
-        (Some(before), _) => format!("it had {before} line(s)"),
-        (None, Stamp::Stat { size, .. }) => format!("it had {size} bytes"),
-        (None, Stamp::Hash(_)) => return Some(format!("it has {lines} line(s) now")),
+        (Some(before), _) => format!("it had {}", counted(before, "line")),
+        (None, Stamp::Stat { size, .. }) => format!("it had {}", counted(size, "byte")),
+        (None, Stamp::Hash(_)) => return Some(format!("it has {lines} now")),
     };
     Some(format!(
-        "{before}, it has {lines} line(s) and {} bytes now",
-        now.len()
+        "{before}, it has {lines} and {} now",
+        counted(now.len() as u64, "byte")
     ))
 }

@@ -10,6 +10,7 @@ use hashline::{
 
 use super::text::{Budget, Shown};
 use crate::args::files::LineEdit;
+use crate::counted::counted;
 use crate::tracker::count_lines;
 
 /// Most bytes of the lines that a refusal shows, as far as
@@ -147,7 +148,11 @@ fn stale_text(stale: &Stale, name: &dyn Fn(usize) -> String) -> String {
         // Writing to a string cannot fail.
         let _ = write!(text, "\n- {}line {}: ", name(wrong.edit), wrong.line);
         let _ = match (wrong.expected, wrong.found) {
-            (_, None) => write!(text, "there are only {} line(s)", stale.lines),
+            (_, None) => write!(
+                text,
+                "there are only {}",
+                counted(stale.lines as u64, "line")
+            ),
             (Some(given), Some(found)) if given != found => {
                 write!(text, "the hash given is {given}, the line's is {found}")
             }

@@ -117,7 +117,7 @@ async fn odd_files_get_a_text_that_helps() {
     bench.put("/wide", "é".repeat(5_000)).await;
     let text = read(&bench, "wide").await;
     assert!(text.contains("é [... 8000 more bytes]"), "{text}");
-    assert!(text.ends_with("(1 line(s) cut after 2000 bytes; find text in the rest with `grep`)"));
+    assert!(text.ends_with("(1 line cut after 2000 bytes; find text in the rest with `grep`)"));
 }
 
 #[tokio::test]
@@ -209,7 +209,7 @@ async fn hashline_shows_numbers_and_hashes() {
     let args = json!({"path": "f", "offset": 1, "limit": 1});
     assert_eq!(
         bench.ok::<ReadFile>(args).await,
-        "2:d4|\n\n... (1 more lines; read on with offset=2)"
+        "2:d4|\n\n... (1 more line; read on with offset=2)"
     );
     let args = json!({"path": "f", "offset": 3});
     assert_eq!(

@@ -4,6 +4,8 @@ use std::fmt::{Display, Write as _};
 
 use backend_core::text::TextWindow;
 
+use crate::counted::counted;
+
 /// Most bytes of a line that a hint shows.
 const HINT_LINE_BYTES: usize = 500;
 
@@ -93,7 +95,11 @@ pub(super) fn push_line(out: &mut String, number: u64, line: &str) {
     // Writing to a string cannot fail.
     let _ = write!(out, "{number:>6}\t{shown}");
     if shown.len() < line.len() {
-        let _ = write!(out, " [... {} more bytes]", line.len() - shown.len());
+        let _ = write!(
+            out,
+            " [... {}]",
+            counted((line.len() - shown.len()) as u64, "more byte")
+        );
     }
 }
 
@@ -105,8 +111,8 @@ impl Shown {
             let _ = match self.total {
                 Some(total) => write!(
                     out,
-                    "\n\n... ({} more lines; read on with offset={next})",
-                    total.saturating_sub(next)
+                    "\n\n... ({}; read on with offset={next})",
+                    counted(total.saturating_sub(next), "more line")
                 ),
                 None => write!(out, "\n\n... (more lines; read on with offset={next})"),
             };
@@ -114,8 +120,9 @@ impl Shown {
         if self.cut > 0 {
             let _ = write!(
                 out,
-                "\n\n... ({} line(s) cut after {} bytes; find text in the rest with `grep`)",
-                self.cut, budget.line_bytes
+                "\n\n... ({} cut after {} bytes; find text in the rest with `grep`)",
+                counted(self.cut, "line"),
+                budget.line_bytes
             );
         }
         out

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::output::{WriteOutput, schema, value};
 use super::{Target, guard};
 use crate::args::files as args;
+use crate::counted::counted;
 use crate::tool::{Annotations, Builtin};
 use crate::tracker::{Seen, count_lines};
 use crate::{Context, Reply, ToolError, ToolResult};
@@ -55,7 +56,7 @@ impl Builtin for WriteFile {
             bytes: outcome.size,
             created: outcome.created,
         };
-        let text = format!("Wrote {lines} lines to {}", file.shown);
+        let text = format!("Wrote {} to {}", counted(lines, "line"), file.shown);
         Ok(Reply::text(text).structured(value(&output)))
     }
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{LOOKS, Lines, Place, about_pattern, on_one_line, skipped};
 use crate::args::search::{GlobArgs, Order};
+use crate::counted::counted_at_least;
 use crate::structured::{schema_of, to_value};
 use crate::tool::{Annotations, Builtin};
 use crate::{Context, Reply, ToolResult};
@@ -71,7 +72,8 @@ impl Builtin for GlobTool {
         }
         let total = found.files.len();
         let plus = if found.truncated { "+" } else { "" };
-        let first = format!("Found {total}{plus} file(s) matching '{pattern}':");
+        let found_files = counted_at_least(total, found.truncated, ("file", "files"));
+        let first = format!("Found {found_files} matching '{pattern}':");
         let mut lines = Lines::new(context, &first);
         let mut files = Vec::new();
         for entry in found.files.iter().take(shown) {

@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::matched::Cutter;
 use super::{LOOKS, Lines, Place, about_pattern, on_one_line, skipped, within};
 use crate::args::search::{CaseRule, GrepArgs, OutputMode};
+use crate::counted::counted_at_least;
 use crate::structured::{schema_of, to_value};
 use crate::tool::{Annotations, Builtin};
 use crate::{Context, Reply, ToolError, ToolResult};
@@ -216,8 +217,8 @@ impl Search<'_> {
                 found.matches
             ),
             (more, truncated) => {
-                let plus = if truncated { "+" } else { "" };
-                format!("\n  ... and {more}{plus} more files")
+                let more = counted_at_least(more, truncated, ("more file", "more files"));
+                format!("\n  ... and {more}")
             }
         };
         lines.text.push_str(&closing);
@@ -236,12 +237,12 @@ impl Search<'_> {
         if found.files.is_empty() {
             return Ok(self.nothing(&found));
         }
-        let plus = if found.truncated { "+" } else { "" };
+        let more = found.truncated;
         let text = format!(
-            "Found {}{plus} match(es) for '{}' in {}{plus} file(s){}",
-            found.matches,
+            "Found {} for '{}' in {}{}",
+            counted_at_least(found.matches, more, ("match", "matches")),
             self.pattern,
-            found.files.len(),
+            counted_at_least(found.files.len(), more, ("file", "files")),
             skipped::warning(&found.skipped)
         );
         let files = found.files.iter().take(self.shown);
@@ -289,8 +290,8 @@ impl Search<'_> {
         };
         let more = total - shown;
         if more > 0 || is_minimum {
-            let plus = if is_minimum { "+" } else { "" };
-            let closing = format!("\n  ... and {more}{plus} more matches");
+            let words = ("more match", "more matches");
+            let closing = format!("\n  ... and {}", counted_at_least(more, is_minimum, words));
             text.text.push_str(&closing);
         }
         text.text.push_str(&skipped::warning(&found.skipped));

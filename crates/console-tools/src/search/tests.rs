@@ -144,14 +144,14 @@ async fn glob_shows_paths_as_they_were_asked_for() {
     let relative = tree.text::<GlobTool>(json!({"pattern": "*.rs"})).await;
     assert_eq!(
         relative,
-        "Found 2 file(s) matching '*.rs':\n  src/lib/deep.rs\n  src/main.rs"
+        "Found 2 files matching '*.rs':\n  src/lib/deep.rs\n  src/main.rs"
     );
     let absolute = tree
         .text::<GlobTool>(json!({"pattern": "*.rs", "path": "/src"}))
         .await;
     assert_eq!(
         absolute,
-        "Found 2 file(s) matching '*.rs':\n  /src/lib/deep.rs\n  /src/main.rs"
+        "Found 2 files matching '*.rs':\n  /src/lib/deep.rs\n  /src/main.rs"
     );
     let reply = tree.call::<GlobTool>(json!({"pattern": "src/*.rs"})).await;
     assert_eq!(
@@ -245,7 +245,7 @@ async fn glob_stops_at_its_limits_and_counts_the_rest() {
     let reply = tree.call::<GlobTool>(json!({"pattern": "f*"})).await;
     assert_eq!(
         reply.text,
-        "Found 7 file(s) matching 'f*':\n  f0\n  f1\n  f2\n  ... and 4 more; narrow the pattern \
+        "Found 7 files matching 'f*':\n  f0\n  f1\n  f2\n  ... and 4 more; narrow the pattern \
          or the path to see them"
     );
     assert_eq!(reply.structured.unwrap()["truncated"], json!(true));
@@ -331,13 +331,13 @@ async fn grep_counts() {
     let tree = sample().await;
     let args = json!({"pattern": "needle", "output_mode": "count", "case": "smart"});
     let reply = tree.call::<GrepTool>(args).await;
-    assert_eq!(reply.text, "Found 4 match(es) for 'needle' in 3 file(s)");
+    assert_eq!(reply.text, "Found 4 matches for 'needle' in 3 files");
     let args = json!({"pattern": "Needle", "output_mode": "count", "case": "smart"});
     let text = tree.text::<GrepTool>(args).await;
-    assert_eq!(text, "Found 2 match(es) for 'Needle' in 2 file(s)");
+    assert_eq!(text, "Found 2 matches for 'Needle' in 2 files");
     let args = json!({"pattern": "needle()", "output_mode": "count", "literal": true, "glob_pattern": "*.rs"});
     let text = tree.text::<GrepTool>(args).await;
-    assert_eq!(text, "Found 1 match(es) for 'needle()' in 1 file(s)");
+    assert_eq!(text, "Found 1 match for 'needle()' in 1 file");
 }
 
 #[tokio::test]
@@ -393,7 +393,7 @@ async fn many_matches_in_one_file_hide_no_other_file() {
     let text = tree
         .text::<GrepTool>(json!({"pattern": "x", "output_mode": "count"}))
         .await;
-    assert_eq!(text, "Found 200000+ match(es) for 'x' in 1+ file(s)");
+    assert_eq!(text, "Found 200000+ matches for 'x' in 1+ files");
 }
 
 #[tokio::test]
