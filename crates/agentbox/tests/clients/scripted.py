@@ -68,7 +68,7 @@ def conversation(commands):
     # Two refusals.
     for _ in range(2):
         seen = yield "write_file", {"path": ".env", "content": "KEY=1"}
-        assert "not allowed" in seen.text, seen
+        assert "Permission denied" in seen.text, seen
 
     seen = yield "grep", {"pattern": "return", "output_mode": "content"}
     assert "return a + b" in seen.text and "add.py" in seen.text, seen
