@@ -221,7 +221,7 @@ async fn generated_directories_are_searched_where_they_are_named() {
     );
     for (mode, first) in [
         ("content", "Matches for 'needle':\na.js\n  1: needle"),
-        ("count", "Found 1 match(es) for 'needle' in 1 file(s)"),
+        ("count", "Found 1 match for 'needle' in 1 file"),
     ] {
         let args = json!({"pattern": "needle", "output_mode": mode});
         assert_eq!(
