@@ -46,11 +46,7 @@ pub(crate) struct Built {
 impl Built {
     /// Its size, for people.
     pub(crate) fn size(&self) -> String {
-        format!(
-            "{}.{:02} MB",
-            self.bytes / 1_000_000,
-            self.bytes / 10_000 % 100
-        )
+        megabytes(self.bytes)
     }
 
     /// Fails if it is too large.
@@ -80,12 +76,15 @@ impl Built {
     }
 }
 
+/// Bytes, for people.
+pub(crate) fn megabytes(bytes: u64) -> String {
+    format!("{}.{:02} MB", bytes / 1_000_000, bytes / 10_000 % 100)
+}
+
 /// Builds the agent for `target`, or for this machine. Cargo does nothing if nothing changed.
 pub(crate) fn build(workspace: &Workspace, target: Option<&str>) -> Result<Built> {
-    let target = match target {
-        Some(target) => target.to_owned(),
-        None => host(&process::output(workspace.command("rustc")?.arg("-vV"))?)?,
-    };
+    let own = host(workspace)?;
+    let target = target.unwrap_or(&own).to_owned();
     let directory = workspace.metadata()?.target_directory.join(PROFILE);
     let args = ["build", "--package", PACKAGE, "--profile", PROFILE];
     let mut command = workspace.cargo(args)?;
@@ -95,6 +94,11 @@ pub(crate) fn build(workspace: &Workspace, target: Option<&str>) -> Result<Built
         .env("RUSTFLAGS", rustflags(workspace.root()))
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env("CARGO_INCREMENTAL", "0");
+    if let Some((variable, linker)) = own_linker(&target, &own)
+        && env::var_os(&variable).is_none()
+    {
+        command.env(variable, linker);
+    }
     process::run(&mut command).with_context(|| {
         format!(
             "the agent was not built; if its target is missing, run `rustup target add {target}`"
@@ -107,25 +111,44 @@ pub(crate) fn build(workspace: &Workspace, target: Option<&str>) -> Result<Built
     Ok(Built { path, bytes })
 }
 
+/// The variable that names a target's linker, and Rust's own, where that is enough:
+/// musl comes with the target, and there is no C in the agent.
+fn own_linker(target: &str, host: &str) -> Option<(String, &'static str)> {
+    if target == host || !target.ends_with("-musl") {
+        return None;
+    }
+    let name = target.to_uppercase().replace('-', "_");
+    Some((format!("CARGO_TARGET_{name}_LINKER"), "rust-lld"))
+}
+
 /// [`FLAGS`], and others that keep this machine's paths out of the program.
 fn rustflags(root: &Path) -> String {
+    let mut flags = vec![FLAGS.to_owned()];
+    flags.extend(remapped(root));
+    flags.join(" ")
+}
+
+/// Flags that keep this machine's paths out of a program.
+pub(crate) fn remapped(root: &Path) -> Vec<String> {
     let cargo = env::var_os("CARGO_HOME").map(PathBuf::from);
     let cargo = cargo.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")));
     let paths = [(Some(root.to_owned()), "/agentbox"), (cargo, "/cargo")];
-    let mut flags = FLAGS.to_owned();
-    for (from, to) in paths {
+    let flag = |(from, to): (Option<PathBuf>, &str)| {
+        let from = from.as_deref().and_then(Path::to_str)?.to_owned();
         // A path with a space would be taken for two flags.
-        if let Some(from) = from.as_deref().and_then(Path::to_str)
-            && !from.contains(char::is_whitespace)
-        {
-            flags.push_str(&format!(" --remap-path-prefix={from}={to}"));
-        }
-    }
-    flags
+        let plain = !from.contains(char::is_whitespace);
+        plain.then(|| format!("--remap-path-prefix={from}={to}"))
+    };
+    paths.into_iter().filter_map(flag).collect()
+}
+
+/// This machine's target.
+pub(crate) fn host(workspace: &Workspace) -> Result<String> {
+    named_host(&process::output(workspace.command("rustc")?.arg("-vV"))?)
 }
 
 /// The target that `rustc -vV` names as its own.
-fn host(version: &str) -> Result<String> {
+fn named_host(version: &str) -> Result<String> {
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
     Ok(host.context("rustc does not name its host")?.to_owned())
 }
@@ -153,8 +176,22 @@ mod tests {
     #[test]
     fn the_host_is_what_rustc_says() {
         let text = "rustc 1.95.0\nbinary: rustc\nhost: aarch64-unknown-linux-gnu\n";
-        assert_eq!(host(text).unwrap(), "aarch64-unknown-linux-gnu");
-        assert!(host("rustc 1.95.0").is_err());
+        assert_eq!(named_host(text).unwrap(), "aarch64-unknown-linux-gnu");
+        assert!(named_host("rustc 1.95.0").is_err());
+    }
+
+    #[test]
+    fn only_another_machines_musl_needs_no_linker_of_c() {
+        let host = "x86_64-unknown-linux-gnu";
+        let (variable, linker) = own_linker("aarch64-unknown-linux-musl", host).unwrap();
+        assert_eq!(variable, "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER");
+        assert_eq!(linker, "rust-lld");
+        assert_eq!(own_linker(host, host), None);
+        assert_eq!(own_linker("aarch64-unknown-linux-gnu", host), None);
+        assert_eq!(
+            own_linker("x86_64-unknown-linux-musl", "x86_64-unknown-linux-musl"),
+            None
+        );
     }
 
     #[test]

@@ -40,6 +40,14 @@ xflags::xflags! {
             optional --output directory: PathBuf
         }
 
+        /// Build the program as it is shipped, with the agents in it.
+        cmd dist {
+            /// Build it without optimisation, to try this command.
+            optional --dev
+            /// Where it goes; target/dist unless given.
+            optional --output directory: PathBuf
+        }
+
         /// Measure against the peers and write docs/benchmarks.md.
         cmd bench {
             /// The suites to measure (comma-separated names); all unless given.
@@ -166,7 +174,13 @@ mod tests {
 
     #[test]
     fn help_names_every_command() {
-        for command in ["xtask test-all", "xtask tidy", "xtask agent", "xtask bench"] {
+        for command in [
+            "xtask test-all",
+            "xtask tidy",
+            "xtask agent",
+            "xtask dist",
+            "xtask bench",
+        ] {
             assert!(Xtask::help().contains(command), "{command}");
         }
     }

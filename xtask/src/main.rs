@@ -12,6 +12,7 @@
 
 mod agent;
 mod bench;
+mod dist;
 mod flags;
 mod metadata;
 mod process;
@@ -48,6 +49,7 @@ fn run(flags: Xtask) -> Result<bool> {
         XtaskCmd::TestAll(flags) => test_all::run(&flags),
         XtaskCmd::Tidy(flags) => tidy::run(&flags),
         XtaskCmd::Agent(flags) => agent::run(&flags),
+        XtaskCmd::Dist(flags) => dist::run(&flags),
         XtaskCmd::Bench(flags) => bench::run(&flags),
     }
 }

@@ -8,7 +8,8 @@ use toml::{Table, Value};
 
 use crate::backend;
 use crate::commands::{
-    call, check, completions, doctor, man, mcp, mcp_config, run, runtimes, sandboxes, tools, tour,
+    agent, call, check, completions, doctor, man, mcp, mcp_config, run, runtimes, sandboxes, tools,
+    tour,
 };
 use crate::config::place;
 
@@ -118,6 +119,8 @@ pub(crate) enum Command {
     Runtimes(runtimes::Args),
     /// Lists containers that there are, and removes those that nobody owns any more.
     Sandboxes(sandboxes::Args),
+    /// Installs the program that makes calls into containers fast.
+    Agent(agent::Args),
     /// Shows what the tools do, in two minutes.
     Tour(tour::Args),
     /// Prints completions for a shell.

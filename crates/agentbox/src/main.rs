@@ -1,5 +1,6 @@
 //! `agentbox`: files and commands for AI agents, from a terminal or any MCP client.
 
+mod agent;
 mod app;
 mod approval;
 mod backend;

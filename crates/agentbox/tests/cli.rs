@@ -6,6 +6,8 @@
     reason = "a test that cannot set up has failed"
 )]
 
+#[path = "cli/agent.rs"]
+mod agent;
 #[path = "cli/call.rs"]
 mod call;
 #[path = "cli/check.rs"]

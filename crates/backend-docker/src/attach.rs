@@ -76,9 +76,10 @@ impl Attach {
         self
     }
 
-    /// Sets the agent. Without it, the one beside this program.
+    /// Gives an agent, and another one for each further processor: the image's own is
+    /// chosen. Without any, the one beside this program.
     pub fn agent(mut self, agent: AgentBinary) -> Self {
-        self.service.agent = Some(agent);
+        self.service.give(agent);
         self
     }
 
@@ -114,7 +115,7 @@ impl Attach {
                 "an idle timeout of zero stops every sandbox at once; leave it out for none",
             ));
         }
-        let agent = self.service.binary()?;
+        let agents = self.service.binaries()?;
         let parts = |working_dir: &str| -> Result<Parts> {
             Ok(Parts {
                 daemon: daemon.clone(),
@@ -122,7 +123,7 @@ impl Attach {
                 working_dir: check::place("work", working_dir)?,
                 settings: None,
                 foreign: self.foreign,
-                agent: agent.clone(),
+                agents: agents.clone(),
                 delivery: self.service.delivery,
             })
         };
@@ -132,7 +133,7 @@ impl Attach {
             return Err(Error::new(
                 ErrorKind::NotFound,
                 format!(
-                    "there is no container {}; list them to see their names",
+                    "there is no container {}; `docker ps --all` tells the names of those that there are",
                     self.container
                 ),
             )

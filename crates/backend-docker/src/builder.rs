@@ -88,22 +88,32 @@ pub(crate) struct Settings {
 /// Who serves a sandbox and how it gets there.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Service {
-    pub(crate) agent: Option<AgentBinary>,
+    /// One for each processor.
+    pub(crate) agents: Vec<AgentBinary>,
     pub(crate) delivery: Delivery,
     pub(crate) mode: Mode,
 }
 
 impl Service {
-    /// The agent to use: the one that was given, else the one beside this
+    /// Takes one more agent, instead of the one for the same processor.
+    pub(crate) fn give(&mut self, agent: AgentBinary) {
+        self.agents.retain(|other| other.arch() != agent.arch());
+        self.agents.push(agent);
+    }
+
+    /// The agents to choose from: those that were given, else the one beside this
     /// program; none in portable mode.
-    pub(crate) fn binary(&self) -> Result<Option<AgentBinary>> {
+    pub(crate) fn binaries(&self) -> Result<Vec<AgentBinary>> {
         if self.mode == Mode::Portable {
-            return Ok(None);
+            return Ok(Vec::new());
         }
-        let found = self.agent.clone().or_else(AgentBinary::locate);
-        if found.is_none() && self.mode == Mode::Agent {
+        let mut found = self.agents.clone();
+        if found.is_empty() {
+            found.extend(AgentBinary::locate());
+        }
+        if found.is_empty() && self.mode == Mode::Agent {
             return Err(check::wrong(
-                "there is no sandbox-agent beside this program; give its path with `agent`, or use Mode::Portable",
+                "there is no sandbox-agent beside this program; give one with `agent` (`agentbox agent install` makes one), or use Mode::Portable",
             ));
         }
         Ok(found)
@@ -321,9 +331,10 @@ impl Builder {
         self
     }
 
-    /// Sets the agent. Without it, the one beside this program.
+    /// Gives an agent, and another one for each further processor: the image's own is
+    /// chosen. Without any, the one beside this program.
     pub fn agent(mut self, agent: AgentBinary) -> Self {
-        self.settings.service.agent = Some(agent);
+        self.settings.service.give(agent);
         self
     }
 

@@ -33,7 +33,7 @@ fn python(name: &str, packages: &str) -> String {
 
 fn node(name: &str, packages: &str) -> String {
     format!(
-        "FROM node:20-slim\n\
+        "FROM node:24-slim\n\
          LABEL agentbox.runtime=\"{name}\"\n\
          WORKDIR /app\n\
          RUN --mount=type=cache,id=agentbox-npm,target=/root/.npm,sharing=locked \
@@ -117,8 +117,8 @@ fn builtins_that_are_images_have_no_dockerfile() {
     let expected = [
         ("bun", "oven/bun:1-slim", "/app"),
         ("deno", "denoland/deno:alpine", "/app"),
-        ("go", "golang:1.23-alpine", "/src"),
-        ("node-minimal", "node:20-slim", "/app"),
+        ("go", "golang:1-alpine", "/src"),
+        ("node-minimal", "node:24-slim", "/app"),
         ("python-minimal", "python:3.12-slim", "/workspace"),
         ("rust", "rust:1-slim", "/src"),
     ]

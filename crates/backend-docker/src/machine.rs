@@ -47,7 +47,8 @@ pub(crate) struct Core {
     settings: Option<Settings>,
     /// Whether a container that nobody here has made may be used.
     foreign: bool,
-    agent: Option<AgentBinary>,
+    /// One for each processor.
+    agents: Vec<AgentBinary>,
     delivery: Delivery,
     state: Mutex<State>,
     /// Held by whatever changes the container's state.
@@ -95,7 +96,7 @@ pub(crate) struct Parts {
     pub(crate) working_dir: VPath,
     pub(crate) settings: Option<Settings>,
     pub(crate) foreign: bool,
-    pub(crate) agent: Option<AgentBinary>,
+    pub(crate) agents: Vec<AgentBinary>,
     pub(crate) delivery: Delivery,
 }
 
@@ -108,7 +109,7 @@ impl DockerMachine {
             working_dir: parts.working_dir,
             settings: parts.settings,
             foreign: parts.foreign,
-            agent: parts.agent,
+            agents: parts.agents,
             delivery: parts.delivery,
             state: Mutex::new(State {
                 existed: attached,
@@ -192,6 +193,12 @@ impl DockerMachine {
 }
 
 impl Core {
+    /// The agent for an image of this processor; any if that is not known.
+    fn agent_for(&self, architecture: &str) -> Option<&AgentBinary> {
+        let fits = |agent: &&AgentBinary| architecture.is_empty() || agent.arch() == architecture;
+        self.agents.iter().find(fits)
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -41,8 +41,8 @@ pub struct DockerSandbox(Arc<Inner>);
 struct Inner {
     machine: DockerMachine,
     agent: Option<Arc<dyn Sandbox>>,
-    /// The processor that the agent is for.
-    agent_architecture: &'static str,
+    /// The processors that there are agents for.
+    agent_architectures: Vec<&'static str>,
     portable: Option<Arc<dyn Sandbox>>,
     mode: Mode,
     /// Who serves, once that is settled.
@@ -100,7 +100,7 @@ impl DockerSandbox {
             name,
             working_dir,
             foreign: false,
-            agent: settings.service.binary()?,
+            agents: settings.service.binaries()?,
             delivery: settings.service.delivery,
             settings: Some(settings),
         };
@@ -114,10 +114,10 @@ impl DockerSandbox {
         relaxed: Vec<Relaxation>,
         idle_timeout: Option<Duration>,
     ) -> Self {
-        let agent = parts.agent.clone();
+        let architectures: Vec<_> = parts.agents.iter().map(AgentBinary::arch).collect();
         let machine = DockerMachine::new(parts);
         let shared = Arc::new(machine.clone());
-        let served = |_: &AgentBinary| -> Arc<dyn Sandbox> {
+        let served = || -> Arc<dyn Sandbox> {
             Arc::new(AgentSandbox::new(
                 Arc::clone(&shared),
                 AgentOptions::default(),
@@ -128,8 +128,8 @@ impl DockerSandbox {
             Arc::new(portable.without_warning())
         });
         Self(Arc::new(Inner {
-            agent: agent.as_ref().map(served),
-            agent_architecture: agent.as_ref().map(AgentBinary::arch).unwrap_or_default(),
+            agent: (!architectures.is_empty()).then(served),
+            agent_architectures: architectures,
             portable,
             mode,
             machine,
@@ -263,18 +263,17 @@ impl DockerSandbox {
             (Some(agent), None) => agent,
             (None, Some(portable)) => {
                 if inner.mode == Mode::Auto {
-                    why = Some("there is no sandbox-agent beside this program");
+                    why = Some("there is no sandbox-agent");
                 }
                 portable
             }
             (Some(agent), Some(portable)) => {
                 self.ready(Wish::Needed).await?;
                 let image = inner.machine.architecture();
-                let ours = inner.agent_architecture;
-                if image.is_empty() || ours.is_empty() || image == ours {
+                if image.is_empty() || inner.agent_architectures.contains(&image.as_str()) {
                     agent
                 } else {
-                    why = Some("the sandbox-agent is for another processor than the image");
+                    why = Some("there is no sandbox-agent for the image's processor");
                     portable
                 }
             }
@@ -288,7 +287,7 @@ impl DockerSandbox {
             if let Some(why) = why {
                 tracing::warn!(
                     container = self.container(),
-                    "{why}: the image's own tools serve, which is slower"
+                    "{why}: the image's own tools serve, which is slower; `agentbox agent install` makes one"
                 );
             }
             Arc::clone(chosen)

@@ -343,6 +343,8 @@ async fn a_pull_that_fails_says_what_to_do() {
             let error = failure(script.clone(), &runtime).await;
             assert_eq!(error.kind(), kind, "{error}");
             assert!(error.to_string().contains(next), "{error}");
+            let said = error.chain().to_string();
+            assert_eq!(said.matches("docker: ").count(), 1, "{said}");
         }
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use backend_core::ops::StopMode;
 use backend_core::{Backend as _, BackendExt as _, ErrorKind, Result, Sandbox as _};
 use backend_docker::{ContainerState, DockerSandbox};
-use docker::{builder, daemon, exists, purge, run, until};
+use docker::{builder, daemon, exists, outcome, purge, run, until, variable};
 
 fn unavailable<T: std::fmt::Debug>(result: Result<T>, text: &str) {
     let error = result.unwrap_err();
@@ -224,4 +224,51 @@ async fn what_cannot_be_made_says_why_and_leaves_nothing() {
         assert!(sandbox.ls(&again, Default::default()).await.is_err());
         assert!(!exists(&sandbox.id()), "{text}");
     }
+}
+
+/// An image with nothing in it, which is removed in the end.
+struct Image(String);
+
+impl Image {
+    fn empty() -> Self {
+        let name = format!("agentbox-test/empty-{}:1", std::process::id());
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir(place.path().join("etc")).unwrap();
+        let mut tar = std::process::Command::new("tar");
+        tar.arg("-C").arg(place.path()).args(["-c", "."]);
+        let archive = tar.output().unwrap().stdout;
+        let file = place.path().join("image.tar");
+        std::fs::write(&file, archive).unwrap();
+        let mut import = std::process::Command::new("docker");
+        import.env("DOCKER_HOST", variable("DOCKER_HOST"));
+        let done = import.arg("import").arg(&file).arg(&name).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+        Self(name)
+    }
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        let mut remove = std::process::Command::new("docker");
+        remove.env("DOCKER_HOST", variable("DOCKER_HOST"));
+        let _ = remove.args(["rmi", "-f", &self.0]).output();
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
+async fn an_image_without_a_shell_says_what_is_missing() {
+    let image = Image::empty();
+    let portable = builder()
+        .image(&image.0)
+        .mode(backend_docker::Mode::Portable);
+    let portable = portable.build().unwrap();
+    unavailable(outcome(&portable, "true").await, "choose one with");
+    purge(&portable).await;
+    // The agent keeps it alive and serves its files.
+    let served = builder().image(&image.0).build().unwrap();
+    let directory = served.working_dir();
+    assert!(served.ls(&directory, Default::default()).await.is_ok());
+    unavailable(outcome(&served, "true").await, "use an image that has one");
+    purge(&served).await;
 }

@@ -22,7 +22,7 @@ pub const VARIABLE: &str = "SANDBOX_AGENT";
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// What to do without a usable agent.
-const NEXT_STEP: &str = "build one with `cargo xtask agent`";
+const NEXT_STEP: &str = "`agentbox agent install` makes one";
 
 /// The agent on this machine, ready to be carried into a sandbox.
 ///

@@ -82,7 +82,10 @@ fn the_path_must_lead_to_an_executable_file() {
         let error = AgentBinary::new(path).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config);
         assert!(error.message().contains(expected), "{error}");
-        assert!(error.message().contains("cargo xtask agent"), "{error}");
+        assert!(
+            error.message().contains("agentbox agent install"),
+            "{error}"
+        );
     };
     refused(directory.path(), "not a file");
     refused(&directory.path().join("missing"), "No such file");

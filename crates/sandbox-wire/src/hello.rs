@@ -128,7 +128,7 @@ async fn hear<T: serde::de::DeserializeOwned>(
     receive(socket, BODY).await.map_err(|fault| match fault {
         Fault::Ended => Deaf::Ended,
         Fault::Broken(what) => Deaf::Other(Error::unavailable(format!(
-            "the greeting of the other side is {what}; build the agent anew with `cargo xtask agent`"
+            "the greeting of the other side is {what}; build the agent anew with `agentbox agent install`"
         ))),
     })
 }
@@ -147,7 +147,7 @@ async fn hear_version(socket: &mut (impl AsyncRead + Unpin)) -> Option<(u16, Str
 fn other_version(protocol: u16, release: &str) -> Error {
     Error::unavailable(format!(
         "the other side is version {} and speaks protocol {protocol}, and this one is version \
-         '{VERSION}' and speaks protocol {PROTOCOL}; build the agent anew with `cargo xtask agent`",
+         '{VERSION}' and speaks protocol {PROTOCOL}; build the agent anew with `agentbox agent install`",
         Quoted::new(release)
     ))
 }

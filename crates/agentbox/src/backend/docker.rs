@@ -17,6 +17,7 @@ use sandbox_wire::agent::AgentBinary;
 use self::settings::{KEYS, PATHS, Settings};
 use super::opened::End;
 use super::{Argument, Kind, Opened, Prepare, Tables, Wanted};
+use crate::agent;
 use crate::config::read_text;
 use crate::exit::Failure;
 use crate::progress;
@@ -96,13 +97,12 @@ impl Docker {
         Ok(runtimes)
     }
 
-    /// The agent that is configured, else the one that is found.
-    pub(crate) fn agent(&self) -> Result<Option<AgentBinary>, Failure> {
-        let agent = match &self.settings.agent {
-            Some(path) => Some(AgentBinary::new(path)?),
-            None => AgentBinary::locate_from_env()?,
-        };
-        Ok(agent)
+    /// The agent that is configured, else those that are found.
+    pub(crate) fn agents(&self) -> Result<Vec<AgentBinary>, Failure> {
+        match &self.settings.agent {
+            Some(path) => Ok(vec![AgentBinary::new(path)?]),
+            None => agent::all(),
+        }
     }
 
     /// How images are fetched and built.

@@ -2,7 +2,7 @@
 
 use crate::support::{Place, names};
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "mcp",
     "mcp-config",
     "call",
@@ -12,6 +12,7 @@ const COMMANDS: [&str; 12] = [
     "doctor",
     "runtimes",
     "sandboxes",
+    "agent",
     "tour",
     "completions",
     "man",

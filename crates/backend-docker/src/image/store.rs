@@ -78,19 +78,19 @@ fn pull_error(daemon: &Daemon, image: &str, error: Theirs) -> Error {
     let absent = ["not found", "denied", "manifest unknown", "unauthorized"]
         .iter()
         .any(|word| said.contains(word));
+    // What to do comes last, where it is seen.
+    let said = Quoted::new(said);
     if absent {
         return config(format!(
-            "no registry gives out the image {quoted}; check its name, log in with \
-             'docker login', or load it with 'docker pull' or 'docker load'"
-        ))
-        .with_source(error);
+            "no registry gives out the image {quoted} ({said}); check its name, log in with \
+             'docker login', or load it with 'docker load'"
+        ));
     }
     Error::unavailable(format!(
-        "the image {quoted} is not there and its registry cannot be reached; \
-         load it with 'docker load', or name another in the map of images"
+        "the image {quoted} is not there and its registry does not give it out ({said}); check \
+         its name and the network, load it with 'docker load', or choose one that \
+         'docker images' lists"
     ))
-    .on("docker")
-    .with_source(error)
 }
 
 /// Removes images that were built for exactly this runtime's name, but for the

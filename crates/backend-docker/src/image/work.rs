@@ -91,6 +91,22 @@ struct Failure {
     message: String,
 }
 
+impl Failure {
+    /// The backend is left out: it is named in what each caller gets.
+    fn of(error: &Error) -> Self {
+        let mut message = error.message().to_owned();
+        let mut source = std::error::Error::source(error);
+        while let Some(cause) = source {
+            message.push_str(&format!(": {cause}"));
+            source = cause.source();
+        }
+        Self {
+            kind: error.kind(),
+            message,
+        }
+    }
+}
+
 /// Whether the image was built, once it is there.
 type Outcome = Option<Result<bool, Failure>>;
 
@@ -212,10 +228,7 @@ pub(super) fn begin(
                 send,
             };
             let task = engine.spawn(async move {
-                let result = job.run().await.map_err(|error| Failure {
-                    kind: error.kind(),
-                    message: error.chain().to_string(),
-                });
+                let result = job.run().await.map_err(|error| Failure::of(&error));
                 done.send_replace(Some(result));
             });
             let work = Arc::new(Work {

@@ -42,13 +42,10 @@ impl Core {
 
     /// Places the agent unless it is there, and says how to run it.
     pub(super) async fn place_agent(&self) -> Result<Vec<String>> {
-        let Some(agent) = &self.agent else {
-            return Err(Error::new(
-                ErrorKind::Config,
-                "there is no agent to place in the container; give one, or use Mode::Portable",
-            ));
+        let image = self.state().architecture.clone();
+        let Some(agent) = self.agent_for(&image) else {
+            return Err(self.no_agent(&image));
         };
-        self.check_processor(agent)?;
         let stamp = stamp(agent).await?;
         let (bound, uploaded, read_only) = {
             let state = self.state();
@@ -68,19 +65,18 @@ impl Core {
         Ok(vec![path, "--directory".to_owned(), directory])
     }
 
-    fn check_processor(&self, agent: &AgentBinary) -> Result<()> {
-        let image = self.state().architecture.clone();
-        if image.is_empty() || image == agent.arch() {
-            return Ok(());
-        }
-        Err(Error::new(
-            ErrorKind::Config,
-            format!(
+    fn no_agent(&self, image: &str) -> Error {
+        let ours: Vec<_> = self.agents.iter().map(AgentBinary::arch).collect();
+        let message = match ours.is_empty() {
+            true => "there is no agent to place in the container; give one, or use Mode::Portable"
+                .to_owned(),
+            false => format!(
                 "the agent is for {} and the image for {}; build the agent for it, or use Mode::Portable",
-                agent.arch(),
-                Quoted::new(&image)
+                ours.join(" and "),
+                Quoted::new(image)
             ),
-        ))
+        };
+        Error::new(ErrorKind::Config, message)
     }
 
     async fn upload_agent(&self, agent: &AgentBinary, path: String) -> Result<String> {

@@ -18,6 +18,9 @@ use crate::labels;
 /// program that holds it ends at once.
 const STOP_SECONDS: i32 = 2;
 
+/// The exit code of a container whose program is not there.
+const NOT_FOUND: i64 = 127;
+
 /// Why a container is made ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
@@ -49,6 +52,8 @@ pub(crate) struct Found {
     pub(crate) image: String,
     pub(crate) working_dir: String,
     pub(crate) read_only: bool,
+    /// Whether one of us has made it, and so chosen the program that holds it.
+    ours: bool,
 }
 
 impl Found {
@@ -64,11 +69,13 @@ impl Found {
             Some(Theirs::EXITED) => Status::Exited,
             _ => Status::Passing,
         };
+        let labels = config.labels.unwrap_or_default();
         Self {
             status,
+            ours: labels.contains_key(labels::SANDBOX),
             exit_code: state.exit_code.unwrap_or_default(),
             out_of_memory: state.oom_killed.unwrap_or_default(),
-            labels: config.labels.unwrap_or_default(),
+            labels,
             image: answer.image.unwrap_or_default(),
             working_dir: config.working_dir.unwrap_or_default(),
             read_only: host.readonly_rootfs.unwrap_or_default(),
@@ -83,6 +90,9 @@ impl Found {
             Status::Paused => format!("the container {name} is paused; unpause it, or call start"),
             Status::Exited if self.out_of_memory => format!(
                 "the container {name} ran out of memory and was ended; the next call starts it again, and a larger `memory` keeps it alive"
+            ),
+            Status::Exited if self.exit_code == NOT_FOUND && self.ours => format!(
+                "the container {name} could not be kept alive: its image has no `sleep`; choose one with a shell and the usual tools, or reach its files by an agent, which `agentbox agent install` makes"
             ),
             Status::Exited => format!(
                 "the container {name} ended with code {}; the next call starts it again",

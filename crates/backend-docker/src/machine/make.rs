@@ -185,7 +185,8 @@ impl Core {
         let owned = self.plan(settings, looked).owned(fresh);
         let mut furniture = self.furniture(&owned, &looked.user).await?;
         let upload = looked.agent.is_none() && !settings.read_only_root;
-        if let (Some(agent), Some(stamp), true) = (&self.agent, &looked.stamp, upload) {
+        let agent = self.agent_for(&looked.facts.architecture);
+        if let (Some(agent), Some(stamp), true) = (agent, &looked.stamp, upload) {
             // One archive for all, before anything runs.
             let path = deliver::uploaded_path(stamp);
             let mut archive = furniture.take().unwrap_or_else(Archive::new);

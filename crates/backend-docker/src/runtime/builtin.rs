@@ -2,15 +2,17 @@
 
 use super::{PackageManager, Runtime};
 
+// A version with a long support that has not ended, else the major one, which moves
+// by itself: Python 3.12 is mended until October 2028, Node 24 until April 2028.
 const PYTHON: &str = "python:3.12-slim";
-const NODE: &str = "node:20-slim";
+const NODE: &str = "node:24-slim";
 
 /// Tools of everyday work on code. Debian calls `fd` otherwise.
 const CODING_TOOLS: &str = "apt-get update && apt-get install -y --no-install-recommends \
     git curl ca-certificates ripgrep fd-find jq less procps \
     && ln -s /usr/bin/fdfind /usr/local/bin/fd && rm -rf /var/lib/apt/lists/*";
 
-/// Node beside Python.
+/// Node beside Python: Debian's, which Debian mends longer than Node's makers do.
 const NODE_TOOLS: &str = "apt-get update && apt-get install -y --no-install-recommends \
     curl ca-certificates git nodejs npm && rm -rf /var/lib/apt/lists/*";
 
@@ -95,7 +97,7 @@ const BUILTINS: [Builtin; 15] = [
         work_dir: "/workspace",
     },
     plain("deno", "Deno", "denoland/deno:alpine", "/app"),
-    plain("go", "Go", "golang:1.23-alpine", "/src"),
+    plain("go", "Go", "golang:1-alpine", "/src"),
     plain("node-minimal", "Node", NODE, "/app"),
     node(
         "node-react",

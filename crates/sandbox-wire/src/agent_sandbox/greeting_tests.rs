@@ -88,7 +88,7 @@ async fn another_version_is_told_by_name() {
     let error = first_error(b"\0agtwire\x00\x63\x059.9.9").await;
     assert!(error.contains("'9.9.9' and speaks protocol 99"), "{error}");
     assert!(error.contains(env!("CARGO_PKG_VERSION")), "{error}");
-    assert!(error.contains("cargo xtask agent"), "{error}");
+    assert!(error.contains("agentbox agent install"), "{error}");
     let error = first_error(b"\0agtwire\x00\x01\x050.0.0").await;
     assert!(error.contains("'0.0.0' and speaks protocol 1"), "{error}");
 }

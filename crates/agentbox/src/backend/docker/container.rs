@@ -19,7 +19,7 @@ pub(super) fn builder(docker: &Docker) -> Result<Builder, Failure> {
         .read_only_root(settings.read_only)
         .auto_remove(!settings.keep)
         .idle_timeout(settings.idle_timeout.map(Duration::from_secs));
-    if let Some(agent) = agent(docker)? {
+    for agent in agents(docker)? {
         builder = builder.agent(agent);
     }
     if let Some(network) = &settings.network {
@@ -55,7 +55,7 @@ pub(super) fn attach(docker: &Docker, id: &str) -> Result<Attach, Failure> {
         .allow_foreign(true)
         .mode(mode(settings.mode))
         .delivery(delivery(settings.delivery));
-    if let Some(agent) = agent(docker)? {
+    for agent in agents(docker)? {
         attach = attach.agent(agent);
     }
     if let Some(directory) = &settings.work_dir {
@@ -64,11 +64,11 @@ pub(super) fn attach(docker: &Docker, id: &str) -> Result<Attach, Failure> {
     Ok(attach)
 }
 
-/// Nobody looks for an agent that is not wanted.
-fn agent(docker: &Docker) -> Result<Option<AgentBinary>, Failure> {
+/// Agents that are not wanted are not looked for.
+fn agents(docker: &Docker) -> Result<Vec<AgentBinary>, Failure> {
     match docker.settings.mode {
-        settings::Mode::Portable => Ok(None),
-        settings::Mode::Auto | settings::Mode::Agent => docker.agent(),
+        settings::Mode::Portable => Ok(Vec::new()),
+        settings::Mode::Auto | settings::Mode::Agent => docker.agents(),
     }
 }
 

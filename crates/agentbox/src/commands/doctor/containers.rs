@@ -6,6 +6,7 @@ use std::time::Duration;
 use backend_docker::{Daemon, DaemonInfo};
 
 use super::Finding;
+use crate::agent::INSTALL;
 use crate::backend::{Docker, Tables};
 use crate::exit::Failure;
 
@@ -108,11 +109,15 @@ async fn leftovers(daemon: &Daemon) -> Finding {
 
 fn agent(docker: &Docker) -> Finding {
     let finding = Finding::new("sandbox-agent", "fast calls into containers");
-    let fix = "put sandbox-agent beside agentbox or into PATH, or name it with SANDBOX_AGENT; \
-               without it calls take longer";
-    match docker.agent() {
-        Ok(Some(agent)) => finding.ok(format!("{} ({})", agent.path().display(), agent.arch())),
-        Ok(None) => finding.missing("is not found", fix),
+    let fix = format!("run {INSTALL}; without it calls take longer");
+    match docker.agents() {
+        Ok(agents) if agents.is_empty() => finding.missing("is not found", fix),
+        Ok(agents) => {
+            let shown = agents
+                .iter()
+                .map(|agent| format!("{} ({})", agent.path().display(), agent.arch()));
+            finding.ok(Vec::from_iter(shown).join(", "))
+        }
         Err(failure) => finding.missing(failure.to_string(), fix),
     }
 }

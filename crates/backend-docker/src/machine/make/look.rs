@@ -39,6 +39,7 @@ impl Core {
         {
             shared.check(user.ids)?;
         }
+        let agent = self.agent_for(&facts.architecture);
         let mut looked = Looked {
             facts,
             user,
@@ -46,7 +47,7 @@ impl Core {
             agent: None,
             agent_holds: false,
         };
-        if let Some(agent) = &self.agent {
+        if let Some(agent) = agent {
             looked.stamp = Some(deliver::stamp(agent).await?);
             let seen = match self.delivery {
                 Delivery::Bind => true,

@@ -232,11 +232,26 @@ impl Job {
             false => &self.flow.out.buffer,
         };
         let first = String::from_utf8_lossy(first.get(..TEXT_BYTES).unwrap_or(first));
-        Error::unavailable(format!(
-            "the command could not be started; the machine said {}",
-            Quoted::new(first.trim())
-        ))
+        not_started(first.trim())
     }
+}
+
+/// What a command answers in whose place the machine said something.
+fn not_started(said: &str) -> Error {
+    let said = said.trim_end_matches('.');
+    let no_shell = said.contains("\"sh\"") && said.contains("not found");
+    let (why, next) = match no_shell {
+        true => (
+            "the image has no shell",
+            "choose one with `sh`, which commands need",
+        ),
+        false => (
+            "the command could not be started",
+            "see that the image has `sh` and the working directory",
+        ),
+    };
+    let said = Quoted::new(said);
+    Error::unavailable(format!("{why} (the machine said {said}); {next}"))
 }
 
 impl Flow {
@@ -255,5 +270,35 @@ impl Flow {
             self.take(piece, sink)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_without_a_shell_is_told_from_other_failures() {
+        let docker = "OCI runtime exec failed: exec failed: unable to start container process: \
+                      exec: \"sh\": executable file not found in $PATH: unknown";
+        let error = not_started(docker);
+        let expected = "the image has no shell (the machine said 'OCI runtime exec failed";
+        assert!(error.message().starts_with(expected), "{error}");
+        assert!(
+            error
+                .message()
+                .ends_with("choose one with `sh`, which commands need")
+        );
+        let other = not_started("OCI runtime exec failed: chdir to cwd (\"/x\") failed");
+        assert!(
+            other
+                .message()
+                .starts_with("the command could not be started"),
+            "{other}"
+        );
+        assert!(
+            other.message().ends_with("the working directory"),
+            "{other}"
+        );
     }
 }

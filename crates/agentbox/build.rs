@@ -1,0 +1,56 @@
+//! Carries agents along where `cargo xtask dist` built some, and remembers where
+//! their source is where it did not.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "cargo tells a build script by variables"
+)]
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+/// Names a directory with `ARCH.gz` for each agent.
+const AGENTS: &str = "AGENTBOX_EMBED_AGENTS";
+
+fn main() -> io::Result<()> {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed={AGENTS}");
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    let table = match env::var_os(AGENTS).filter(|directory| !directory.is_empty()) {
+        Some(directory) => embed(Path::new(&directory), &out)?,
+        None => {
+            remember_source();
+            "[]".to_owned()
+        }
+    };
+    fs::write(out.join("agents.rs"), format!("&{table}"))
+}
+
+/// Copies the agents to where the program includes them from.
+fn embed(directory: &Path, out: &Path) -> io::Result<String> {
+    println!("cargo::rerun-if-changed={}", directory.display());
+    let mut table = "[".to_owned();
+    let mut found: Vec<_> = fs::read_dir(directory)?.collect::<Result<_, _>>()?;
+    found.sort_unstable_by_key(fs::DirEntry::file_name);
+    for entry in found {
+        let name = entry.file_name();
+        let Some(arch) = name.to_str().and_then(|name| name.strip_suffix(".gz")) else {
+            continue;
+        };
+        println!("cargo::rerun-if-changed={}", entry.path().display());
+        fs::copy(entry.path(), out.join(&name))?;
+        let place = format!("concat!(env!(\"OUT_DIR\"), \"/{arch}.gz\")");
+        let _ = write!(table, "({arch:?}, include_bytes!({place}).as_slice()),");
+    }
+    table.push(']');
+    Ok(table)
+}
+
+/// A program that was built from a checkout can build its agent from there.
+fn remember_source() {
+    let own = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let agent = own.with_file_name("sandbox-agent");
+    if agent.join("Cargo.toml").is_file() {
+        println!("cargo::rustc-env=AGENTBOX_AGENT_SOURCE={}", agent.display());
+    }
+}

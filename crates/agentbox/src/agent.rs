@@ -1,0 +1,107 @@
+//! The agents that go into containers: where they are looked for, and where
+//! `agentbox agent install` puts them.
+
+mod embedded;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use sandbox_wire::agent::{AgentBinary, PROGRAM, VARIABLE};
+
+use crate::exit::Failure;
+
+/// What makes an agent and puts it to where this program finds it.
+pub(crate) const INSTALL: &str = "agentbox agent install";
+
+/// Agents of other versions are refused by the handshake.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The agents that there are, at most one for each processor. Nothing outranks the
+/// one that `SANDBOX_AGENT` names; those that were installed for this version or that
+/// this program carries along come before what lies beside it or in `PATH`, which may
+/// be of another version.
+pub(crate) fn all() -> Result<Vec<AgentBinary>, Failure> {
+    let located = AgentBinary::locate_from_env()?;
+    if variable(VARIABLE).is_some() {
+        return Ok(Vec::from_iter(located));
+    }
+    let mut found = installed();
+    for agent in embedded::agents().into_iter().chain(located) {
+        if found.iter().all(|other| other.arch() != agent.arch()) {
+            found.push(agent);
+        }
+    }
+    Ok(found)
+}
+
+/// Where agents of this version are installed; nowhere for a user without a home.
+pub(crate) fn directory() -> Option<PathBuf> {
+    Some(
+        own_directory("XDG_DATA_HOME", ".local/share")?
+            .join("agents")
+            .join(VERSION),
+    )
+}
+
+/// The name of an installed agent: a directory can hold one for each processor.
+pub(crate) fn file_name(arch: &str) -> String {
+    format!("{PROGRAM}-{arch}")
+}
+
+fn installed() -> Vec<AgentBinary> {
+    let entries = directory().and_then(|directory| std::fs::read_dir(directory).ok());
+    let mut agents: Vec<_> = entries
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let agent = AgentBinary::new(entry.path()).ok()?;
+            (entry.file_name() == *file_name(agent.arch())).then_some(agent)
+        })
+        .collect();
+    agents.sort_unstable_by_key(AgentBinary::arch);
+    agents
+}
+
+/// The processor of this machine, as images name it.
+pub(crate) fn host_arch() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+/// This program's directory below one that a variable names, or below the home.
+fn own_directory(name: &str, usual: &str) -> Option<PathBuf> {
+    let path = |name| Some(PathBuf::from(variable(name)?)).filter(|path| path.is_absolute());
+    let base = path(name).or_else(|| Some(path("HOME")?.join(usual)))?;
+    Some(base.join("agentbox"))
+}
+
+/// A variable that is not empty.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the program looks where others keep such things"
+)]
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// Writes a program whole or not at all, for everybody to run: in a container,
+/// another user does.
+pub(crate) fn write_program(
+    directory: &Path,
+    name: &str,
+    content: &mut dyn std::io::Read,
+) -> std::io::Result<PathBuf> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let path = directory.join(name);
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    std::io::copy(content, &mut file)?;
+    let rights = std::fs::Permissions::from_mode(0o755);
+    file.as_file().set_permissions(rights)?;
+    file.as_file().sync_all()?;
+    file.persist(&path)?;
+    Ok(path)
+}

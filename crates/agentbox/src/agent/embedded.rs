@@ -1,0 +1,158 @@
+//! Agents that this program carries along, compressed, and unpacks when it needs
+//! them: `cargo xtask dist` puts them in.
+
+use std::fs::{self, DirBuilder, Metadata};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
+use sandbox_wire::agent::AgentBinary;
+
+/// Processors, and their agents.
+const AGENTS: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/agents.rs"));
+
+/// Bytes at the end of what is compressed: a checksum and the length of the content.
+const TRAILER: usize = 8;
+
+/// Those that could be unpacked.
+pub(super) fn agents() -> Vec<AgentBinary> {
+    let unpacked = |(arch, packed): &(&str, &[u8])| {
+        let Some(cache) = super::own_directory("XDG_CACHE_HOME", ".cache") else {
+            tracing::warn!("no home to unpack the agent in; set HOME or XDG_CACHE_HOME");
+            return None;
+        };
+        let agent = unpack(arch, packed, &cache.join("agents"));
+        let agent = agent
+            .map_err(|error| error.to_string())
+            .and_then(|path| AgentBinary::new(path).map_err(|error| error.to_string()));
+        agent
+            .inspect_err(|error| {
+                let cache = cache.display();
+                tracing::warn!("the agent cannot be unpacked to {cache}: {error}; set XDG_CACHE_HOME to a directory of yours");
+            })
+            .ok()
+    };
+    AGENTS.iter().filter_map(unpacked).collect()
+}
+
+/// Unpacks an agent unless it is there.
+fn unpack(arch: &str, packed: &[u8], directory: &Path) -> io::Result<PathBuf> {
+    let (checksum, length) = trailer(packed)?;
+    // Two builds of one version are two agents.
+    let name = format!("{}-{checksum:08x}", super::file_name(arch));
+    make_private(directory)?;
+    let path = directory.join(&name);
+    let is_whole =
+        |found: Metadata| found.is_file() && is_own(&found) && found.len() == u64::from(length);
+    if fs::symlink_metadata(&path).is_ok_and(is_whole) {
+        return Ok(path);
+    }
+    // The checksum is compared at the end.
+    let mut content = GzDecoder::new(packed).take(u64::from(length) + 1);
+    super::write_program(directory, &name, &mut content)
+}
+
+/// A directory in which nobody else can put a program.
+fn make_private(directory: &Path) -> io::Result<()> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)?;
+    let found = fs::symlink_metadata(directory)?;
+    match found.is_dir() && is_own(&found) {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "others can write there",
+        )),
+    }
+}
+
+/// Whether it is ours, and nobody else may write to it.
+fn is_own(found: &Metadata) -> bool {
+    found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0
+}
+
+/// The checksum and the length of the content.
+fn trailer(packed: &[u8]) -> io::Result<(u32, u32)> {
+    let (_, last) = packed
+        .split_last_chunk::<TRAILER>()
+        .ok_or(io::ErrorKind::UnexpectedEof)?;
+    let number = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .rev()
+            .fold(0, |sum, byte| sum << 8 | u32::from(*byte))
+    };
+    let (checksum, length) = last.split_at(TRAILER / 2);
+    Ok((number(checksum), number(length)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn packed(content: &[u8]) -> Vec<u8> {
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(content).unwrap();
+        packed.finish().unwrap()
+    }
+
+    #[test]
+    fn an_agent_is_unpacked_once_and_again_if_it_was_damaged() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("new/agents");
+        let packed = packed(b"a program");
+        let path = unpack("amd64", &packed, &directory).unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(name.starts_with("sandbox-agent-amd64-"), "{name}");
+        assert_eq!(fs::read(&path).unwrap(), b"a program");
+        assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o755);
+        assert_eq!(directory.metadata().unwrap().mode() & 0o777, 0o700);
+        let inode = path.metadata().unwrap().ino();
+        assert_eq!(unpack("amd64", &packed, &directory).unwrap(), path);
+        assert_eq!(path.metadata().unwrap().ino(), inode);
+        fs::write(&path, "a prog").unwrap();
+        assert_eq!(unpack("amd64", &packed, &directory).unwrap(), path);
+        assert_eq!(fs::read(&path).unwrap(), b"a program");
+        // A link to elsewhere is not followed.
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("/bin/sh", &path).unwrap();
+        unpack("amd64", &packed, &directory).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"a program");
+    }
+
+    #[test]
+    fn another_build_is_another_file() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("agents");
+        let one = unpack("amd64", &packed(b"one"), &directory).unwrap();
+        let two = unpack("amd64", &packed(b"two"), &directory).unwrap();
+        assert_ne!(one, two);
+    }
+
+    #[test]
+    fn what_is_damaged_leaves_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("agents");
+        let mut damaged = packed(&[7; 10_000]);
+        let middle = damaged.len() - TRAILER;
+        damaged[middle] ^= 1;
+        assert!(unpack("amd64", &damaged, &directory).is_err());
+        assert!(unpack("amd64", b"short", &directory).is_err());
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_directory_of_everybody_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("agents");
+        fs::create_dir(&directory).unwrap();
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
+        let error = unpack("amd64", &packed(b"one"), &directory).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+    }
+}

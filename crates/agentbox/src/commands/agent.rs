@@ -1,0 +1,274 @@
+//! `agentbox agent`: the program that goes into containers and makes calls fast.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use clap::Subcommand;
+use sandbox_wire::agent::{AgentBinary, PROGRAM};
+
+use crate::agent::{self, INSTALL, VERSION};
+use crate::app::App;
+use crate::backend::Docker;
+use crate::exit::Failure;
+use crate::output;
+use crate::signals;
+
+/// Where its source is, if this program was built beside it.
+const SOURCE: Option<&str> = option_env!("AGENTBOX_AGENT_SOURCE");
+
+/// No shared libraries, which an image may not have, and nothing to be relocated.
+const FLAGS: &str = "-C target-feature=+crt-static -C relocation-model=static";
+
+/// What the workspace says of its profile `agent`, for a source without one.
+const PROFILE: &[&str] = &[
+    "profile.agent.inherits='release'",
+    "profile.agent.opt-level='z'",
+    "profile.agent.lto='fat'",
+    "profile.agent.codegen-units=1",
+    "profile.agent.strip=true",
+    "profile.agent.panic='abort'",
+];
+
+/// Options of `agent`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Builds the agent with cargo, or takes a file, and puts it where this program
+    /// finds it.
+    Install(Install),
+    /// Prints where the agents are that containers get.
+    Where,
+}
+
+#[derive(Debug, clap::Args)]
+struct Install {
+    /// Takes this program instead of building one.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "target"])]
+    file: Option<PathBuf>,
+    /// Builds this checkout; else the one that this program was built from, else
+    /// what crates.io has.
+    #[arg(long, value_name = "DIRECTORY")]
+    source: Option<PathBuf>,
+    /// Builds for this target of rustc; this machine's unless given.
+    #[arg(long, value_name = "TRIPLE")]
+    target: Option<String>,
+    /// Puts it there, as sandbox-agent; else where only this program looks.
+    #[arg(long, value_name = "DIRECTORY")]
+    dir: Option<PathBuf>,
+}
+
+pub(crate) fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
+    match args.command {
+        Action::Install(install) => {
+            let path = install.run()?;
+            output::print(&path.display().to_string())?;
+        }
+        Action::Where => {
+            let agents = Docker::configured(&app.config.backends)?.agents()?;
+            if agents.is_empty() {
+                return Err(Failure::environment(format!(
+                    "there is no sandbox-agent; run {INSTALL}"
+                )));
+            }
+            let lines = agents
+                .iter()
+                .map(|agent| format!("{}  {}\n", agent.arch(), agent.path().display()));
+            output::print(&String::from_iter(lines))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Install {
+    fn run(&self) -> Result<PathBuf, Failure> {
+        let agent = match &self.file {
+            Some(file) => AgentBinary::new(file)?,
+            None => {
+                let place = tempfile::tempdir().map_err(|error| {
+                    Failure::environment(format!(
+                        "no temporary directory: {error}; make room, or set TMPDIR"
+                    ))
+                })?;
+                signals::temporary(place.path());
+                return self.place(&self.build(place.path())?);
+            }
+        };
+        self.place(&agent)
+    }
+
+    /// Builds the agent below `place`.
+    fn build(&self, place: &Path) -> Result<AgentBinary, Failure> {
+        let source = self.source()?;
+        let cargo = cargo();
+        let target = match &self.target {
+            Some(target) => target.clone(),
+            None => host(&cargo)?,
+        };
+        output::note(&format!(
+            "agentbox: building {PROGRAM} {VERSION} for {target} from {}",
+            source
+                .as_deref()
+                .map_or("crates.io".into(), Path::to_string_lossy)
+        ));
+        let mut command = Command::new(&cargo);
+        command.arg("install");
+        match &source {
+            Some(source) => command.arg("--path").arg(source),
+            None => command.arg(format!("{PROGRAM}@={VERSION}")),
+        };
+        for setting in PROFILE {
+            command.args(["--config", setting]);
+        }
+        command
+            .args([
+                "--locked",
+                "--no-track",
+                "--profile",
+                "agent",
+                "--target",
+                &target,
+            ])
+            .arg("--root")
+            .arg(place)
+            .arg("--target-dir")
+            .arg(place.join("target"))
+            .env("RUSTFLAGS", FLAGS)
+            .env_remove("CARGO_ENCODED_RUSTFLAGS")
+            .stdin(Stdio::null())
+            // What it says is for people; the result is the path.
+            .stdout(Stdio::null());
+        let done = command.status().map_err(|error| no_cargo(&cargo, &error))?;
+        if !done.success() {
+            return Err(Failure::environment(format!(
+                "the agent was not built: see what cargo says above; where a static C library or \
+                 a linker is missing, run rustup target add {cpu}-unknown-linux-musl and give \
+                 --target {cpu}-unknown-linux-musl; or take one that was built elsewhere: \
+                 {INSTALL} --file FILE",
+                cpu = target.split('-').next().unwrap_or("x86_64")
+            )));
+        }
+        Ok(AgentBinary::new(place.join("bin").join(PROGRAM))?)
+    }
+
+    /// The directory of the agent's package; nothing for crates.io.
+    fn source(&self) -> Result<Option<PathBuf>, Failure> {
+        let is_package = |directory: &PathBuf| directory.join("Cargo.toml").is_file();
+        let Some(given) = &self.source else {
+            return Ok(SOURCE.map(PathBuf::from).filter(is_package));
+        };
+        let inside = given.join("crates").join(PROGRAM);
+        let named = given.ends_with(PROGRAM).then(|| given.clone());
+        let mut places = [Some(inside), named].into_iter().flatten();
+        let found = places.find(is_package).ok_or_else(|| {
+            Failure::usage(format!(
+                "{} is no checkout of agentbox: it has no crates/{PROGRAM}; give its top directory",
+                given.display()
+            ))
+        })?;
+        Ok(Some(found))
+    }
+
+    /// Copies the agent to where it is to be.
+    fn place(&self, agent: &AgentBinary) -> Result<PathBuf, Failure> {
+        check_version(agent)?;
+        let (directory, name) = match &self.dir {
+            Some(directory) => (directory.clone(), PROGRAM.to_owned()),
+            None => {
+                let usual = agent::directory().ok_or_else(|| {
+                    Failure::usage(
+                        "this user has no home; set HOME or XDG_DATA_HOME, or give --dir",
+                    )
+                })?;
+                (usual, agent::file_name(agent.arch()))
+            }
+        };
+        let written = fs::create_dir_all(&directory)
+            .and_then(|()| File::open(agent.path()))
+            .and_then(|mut content| agent::write_program(&directory, &name, &mut content));
+        written.map_err(|error| {
+            Failure::environment(format!(
+                "the agent cannot be put into {}: {error}; give another directory with --dir",
+                directory.display()
+            ))
+        })
+    }
+}
+
+/// Refuses an agent of another version, if this machine can run it.
+fn check_version(agent: &AgentBinary) -> Result<(), Failure> {
+    if agent.arch() != agent::host_arch() {
+        let (ours, theirs) = (agent::host_arch(), agent.arch());
+        output::note(&format!(
+            "agentbox: it is for {theirs} and this machine for {ours}: its version is not checked"
+        ));
+        return Ok(());
+    }
+    let shown = agent.path().display();
+    let asked = Command::new(agent.path())
+        .arg("--version")
+        .stdin(Stdio::null())
+        .output();
+    let asked = asked.map_err(|error| {
+        Failure::usage(format!("{shown} cannot be run: {error}; take another file"))
+    })?;
+    let said = String::from_utf8_lossy(&asked.stdout);
+    match said.trim_end() == format!("{PROGRAM} {VERSION}") {
+        true => Ok(()),
+        false => Err(Failure::usage(format!(
+            "{shown} is not the agent of this version: it says {} and must say \
+             '{PROGRAM} {VERSION}'; take one that was built with this program",
+            backend_core::Quoted::new(said.trim_end())
+        ))),
+    }
+}
+
+/// The cargo that started this program, if one did.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cargo tells programs where it is"
+)]
+fn cargo() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+fn no_cargo(cargo: &OsStr, error: &std::io::Error) -> Failure {
+    Failure::environment(format!(
+        "{} cannot be started: {error}; install Rust (https://rustup.rs), or take an agent that \
+         was built elsewhere: {INSTALL} --file FILE",
+        cargo.display()
+    ))
+}
+
+/// The target that cargo builds for by itself.
+fn host(cargo: &OsStr) -> Result<String, Failure> {
+    let asked = Command::new(cargo).arg("-vV").output();
+    let asked = asked.map_err(|error| no_cargo(cargo, &error))?;
+    let said = String::from_utf8_lossy(&asked.stdout);
+    let host = said.lines().find_map(|line| line.strip_prefix("host: "));
+    let host =
+        host.ok_or_else(|| Failure::environment("cargo does not name its host; give --target"))?;
+    Ok(host.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_profile_is_that_of_the_workspace() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
+        let root: toml::Table = fs::read_to_string(root).unwrap().parse().unwrap();
+        let mut theirs = root["profile"]["agent"].as_table().unwrap().clone();
+        // Searches are a little slower without; a package from elsewhere has no such list.
+        theirs.remove("package");
+        let ours: toml::Table = PROFILE.join("\n").parse().unwrap();
+        assert_eq!(ours["profile"]["agent"].as_table().unwrap(), &theirs);
+    }
+}
