@@ -35,7 +35,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Some(Command::Doctor(args)) => doctor::run(&global, &args).await,
         Some(Command::Runtimes(args)) => runtimes::run(&App::new(&global)?, args).await,
         Some(Command::Sandboxes(args)) => sandboxes::run(&App::new(&global)?, args).await,
-        Some(Command::Agent(args)) => agent::run(&App::new(&global)?, args),
+        Some(Command::Agent(args)) => agent::run(&App::new(&global)?, args).await,
         Some(Command::Tour(args)) => tour::run(&args).await,
         Some(Command::Completions(args)) => completions::run(&args),
         Some(Command::Man(args)) => man::run(&args),

@@ -338,3 +338,52 @@ fn is_unseen(error: &bollard::errors::Error, source: &str) -> bool {
         && text.contains("bind source path does not exist")
         && text.contains(source)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::builder::Service;
+
+    /// The least that passes for a static program of a processor.
+    fn agent(directory: &std::path::Path, name: &str, processor: u8) -> AgentBinary {
+        let mut bytes = vec![0; 64 + 56];
+        bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        for (at, value) in [(16, 2), (18, processor), (32, 64), (54, 56), (56, 1)] {
+            bytes[at] = value;
+        }
+        let path = directory.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        AgentBinary::new(path).unwrap()
+    }
+
+    #[test]
+    fn the_agent_is_that_of_the_images_processor() {
+        let place = tempfile::tempdir().unwrap();
+        let mut service = Service::default();
+        for (name, processor) in [("old", 62), ("arm", 183), ("new", 62)] {
+            service.give(agent(place.path(), name, processor));
+        }
+        let machine = DockerMachine::new(Parts {
+            daemon: Daemon::at("tcp://127.0.0.1:1").unwrap(),
+            name: "box".to_owned(),
+            working_dir: VPath::parse("/").unwrap(),
+            settings: None,
+            foreign: false,
+            agents: service.binaries().unwrap(),
+            delivery: Delivery::Auto,
+        });
+        let chosen = |architecture| {
+            let agent = machine.0.agent_for(architecture)?;
+            Some(agent.path().file_name().unwrap().to_owned())
+        };
+        assert_eq!(chosen("amd64").unwrap(), "new");
+        assert_eq!(chosen("arm64").unwrap(), "arm");
+        assert_eq!(chosen("riscv64"), None);
+        assert!(chosen("").is_some());
+        let error = machine.0.no_agent("riscv64");
+        assert!(error.message().contains("for arm64 and amd64"), "{error}");
+    }
+}

@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::backend::Docker;
 use crate::exit::Failure;
 use crate::output;
-use crate::signals;
+use crate::signals::{self, Interrupts};
 
 /// Where its source is, if this program was built beside it.
 const SOURCE: Option<&str> = option_env!("AGENTBOX_AGENT_SOURCE");
@@ -64,11 +64,14 @@ struct Install {
     dir: Option<PathBuf>,
 }
 
-pub(crate) fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
     match args.command {
         Action::Install(install) => {
-            let path = install.run()?;
-            output::print(&path.display().to_string())?;
+            let interrupts = Interrupts::watch()?;
+            match interrupts.unless(install.run()).await {
+                Ok(path) => output::print(&path?.display().to_string())?,
+                Err(code) => return Ok(ExitCode::from(code)),
+            }
         }
         Action::Where => {
             let agents = Docker::configured(&app.config.backends)?.agents()?;
@@ -87,24 +90,21 @@ pub(crate) fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
 }
 
 impl Install {
-    fn run(&self) -> Result<PathBuf, Failure> {
-        let agent = match &self.file {
-            Some(file) => AgentBinary::new(file)?,
-            None => {
-                let place = tempfile::tempdir().map_err(|error| {
-                    Failure::environment(format!(
-                        "no temporary directory: {error}; make room, or set TMPDIR"
-                    ))
-                })?;
-                signals::temporary(place.path());
-                return self.place(&self.build(place.path())?);
-            }
-        };
-        self.place(&agent)
+    async fn run(&self) -> Result<PathBuf, Failure> {
+        if let Some(file) = &self.file {
+            return self.place(&AgentBinary::new(file)?);
+        }
+        let place = tempfile::tempdir().map_err(|error| {
+            Failure::environment(format!(
+                "no temporary directory: {error}; make room, or set TMPDIR"
+            ))
+        })?;
+        signals::temporary(place.path());
+        self.place(&self.build(place.path()).await?)
     }
 
     /// Builds the agent below `place`.
-    fn build(&self, place: &Path) -> Result<AgentBinary, Failure> {
+    async fn build(&self, place: &Path) -> Result<AgentBinary, Failure> {
         let source = self.source()?;
         let cargo = cargo();
         let target = match &self.target {
@@ -144,7 +144,9 @@ impl Install {
             .stdin(Stdio::null())
             // What it says is for people; the result is the path.
             .stdout(Stdio::null());
-        let done = command.status().map_err(|error| no_cargo(&cargo, &error))?;
+        let mut command = tokio::process::Command::from(command);
+        let done = command.kill_on_drop(true).status().await;
+        let done = done.map_err(|error| no_cargo(&cargo, &error))?;
         if !done.success() {
             return Err(Failure::environment(format!(
                 "the agent was not built: see what cargo says above; where a static C library or \

@@ -65,7 +65,7 @@ impl Core {
         Ok(vec![path, "--directory".to_owned(), directory])
     }
 
-    fn no_agent(&self, image: &str) -> Error {
+    pub(super) fn no_agent(&self, image: &str) -> Error {
         let ours: Vec<_> = self.agents.iter().map(AgentBinary::arch).collect();
         let message = match ours.is_empty() {
             true => "there is no agent to place in the container; give one, or use Mode::Portable"
