@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, host_target};
 use crate::{flags, process};
 
 /// The package, its program, and its profile in `Cargo.toml`.
@@ -83,7 +83,7 @@ pub(crate) fn megabytes(bytes: u64) -> String {
 
 /// Builds the agent for `target`, or for this machine. Cargo does nothing if nothing changed.
 pub(crate) fn build(workspace: &Workspace, target: Option<&str>) -> Result<Built> {
-    let own = host(workspace)?;
+    let own = host_target(workspace)?;
     let target = target.unwrap_or(&own).to_owned();
     let directory = workspace.metadata()?.target_directory.join(PROFILE);
     let args = ["build", "--package", PACKAGE, "--profile", PROFILE];
@@ -142,17 +142,6 @@ pub(crate) fn remapped(root: &Path) -> Vec<String> {
     paths.into_iter().filter_map(flag).collect()
 }
 
-/// This machine's target.
-pub(crate) fn host(workspace: &Workspace) -> Result<String> {
-    named_host(&process::output(workspace.command("rustc")?.arg("-vV"))?)
-}
-
-/// The target that `rustc -vV` names as its own.
-fn named_host(version: &str) -> Result<String> {
-    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(host.context("rustc does not name its host")?.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,13 +160,6 @@ mod tests {
         assert!(built(MAX_BYTES).check().is_ok());
         let error = built(MAX_BYTES + 20_000).check().unwrap_err().to_string();
         assert!(error.contains("4.02 MB, more than the 4 MB"), "{error}");
-    }
-
-    #[test]
-    fn the_host_is_what_rustc_says() {
-        let text = "rustc 1.95.0\nbinary: rustc\nhost: aarch64-unknown-linux-gnu\n";
-        assert_eq!(named_host(text).unwrap(), "aarch64-unknown-linux-gnu");
-        assert!(named_host("rustc 1.95.0").is_err());
     }
 
     #[test]

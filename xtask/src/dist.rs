@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, host_target};
 use crate::{agent, flags, process};
 
 const PACKAGE: &str = "agentbox";
@@ -25,7 +25,7 @@ const PROCESSORS: &[(&str, &str)] = &[("amd64", "x86_64"), ("arm64", "aarch64")]
 /// Builds the agents and the program with them.
 pub(crate) fn run(flags: &flags::Dist) -> Result<bool> {
     let workspace = Workspace::discover()?;
-    let host = agent::host(&workspace)?;
+    let host = host_target(&workspace)?;
     let target = workspace.metadata()?.target_directory;
     let output = flags.output.clone().unwrap_or_else(|| target.join("dist"));
     let agents = output.join("agents");

@@ -242,8 +242,8 @@ fn cargo() -> OsString {
 
 fn no_cargo(cargo: &OsStr, error: &std::io::Error) -> Failure {
     Failure::environment(format!(
-        "{} cannot be started: {error}; install Rust (https://rustup.rs), or take an agent that \
-         was built elsewhere: {INSTALL} --file FILE",
+        "{} cannot be started: {error}; install Rust, or take an agent that was built \
+         elsewhere: {INSTALL} --file FILE",
         cargo.display()
     ))
 }
