@@ -17,7 +17,7 @@ use crate::{agent, flags, process};
 const PACKAGE: &str = "agentbox";
 
 /// Names the directory of agents to the build script of [`PACKAGE`].
-const EMBED: &str = "AGENTBOX_EMBED_AGENTS";
+pub(crate) const EMBED: &str = "AGENTBOX_EMBED_AGENTS";
 
 /// The processors that sandboxes may have, as images and as rustc name them.
 const PROCESSORS: &[(&str, &str)] = &[("amd64", "x86_64"), ("arm64", "aarch64")];
@@ -80,14 +80,28 @@ fn is_installed(workspace: &Workspace, target: &str) -> Result<bool> {
 fn embed(workspace: &Workspace, arch: &str, target: &str, agents: &Path) -> Result<()> {
     let built = agent::build(workspace, Some(target))?;
     built.check()?;
-    let packed = agents.join(format!("{arch}.gz"));
-    compress(&built.path, &packed).with_context(|| format!("cannot write {}", packed.display()))?;
+    let packed = pack_as(&built, arch, agents)?;
     println!(
         "agent for {arch} ({target})  {}, {} compressed",
         built.size(),
         size(&packed)?
     );
     Ok(())
+}
+
+/// Compresses an agent for this machine's processor into a directory for [`EMBED`].
+pub(crate) fn pack(built: &agent::Built, agents: &Path) -> Result<()> {
+    let own = PROCESSORS
+        .iter()
+        .find(|(_, cpu)| *cpu == std::env::consts::ARCH);
+    let (arch, _) = own.context("no sandbox has this machine's processor")?;
+    pack_as(built, arch, agents).map(drop)
+}
+
+fn pack_as(built: &agent::Built, arch: &str, agents: &Path) -> Result<PathBuf> {
+    let packed = agents.join(format!("{arch}.gz"));
+    compress(&built.path, &packed).with_context(|| format!("cannot write {}", packed.display()))?;
+    Ok(packed)
 }
 
 fn compress(from: &Path, to: &Path) -> io::Result<()> {

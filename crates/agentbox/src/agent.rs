@@ -84,7 +84,7 @@ fn own_directory(name: &str, usual: &str) -> Option<PathBuf> {
     clippy::disallowed_methods,
     reason = "the program looks where others keep such things"
 )]
-fn variable(name: &str) -> Option<OsString> {
+pub(crate) fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 

@@ -32,7 +32,7 @@ impl App {
         let wanted = Wanted::new(spec, &config.backends)?;
         if global.allows_directories() && wanted.allowed_directories().is_empty() {
             return Err(Failure::usage(
-                "--allow-dir is for --backend local:DIR; other backends hold what they hold",
+                "--allow-dir is for --backend local:DIR; other backends have no such directories",
             ));
         }
         Ok(Self {

@@ -8,7 +8,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::exit::Failure;
 
-/// What is told unless somebody asks for more. Refusals are in the replies, and
+/// The default filter. Refusals are in the replies, and
 /// what a client did wrong is in its answers.
 const DEFAULT: &str = "warn,permissions=error,rmcp::service=error";
 

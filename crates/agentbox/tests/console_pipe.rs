@@ -85,6 +85,16 @@ fn what_means_nothing_fails() {
 }
 
 #[test]
+fn the_text_of_a_tool_that_does_not_exist_is_no_command() {
+    let home = home();
+    let script = "write a.txt one\nwirte b.txt <<EOF\nrm a.txt\nEOF\nread a.txt\n";
+    let (out, errors, code) = run(&home, script);
+    assert_eq!(out, "Wrote 1 line to a.txt\n     1\tone\n");
+    assert!(errors.contains("there is no tool 'wirte'"), "{errors}");
+    assert_eq!(code, Some(1));
+}
+
+#[test]
 fn nobody_can_be_asked() {
     let (out, errors, code) = run(&home(), "!echo hi\n");
     assert_eq!((out.as_str(), code), ("", Some(1)));

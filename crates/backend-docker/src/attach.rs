@@ -133,7 +133,7 @@ impl Attach {
             return Err(Error::new(
                 ErrorKind::NotFound,
                 format!(
-                    "there is no container {}; `docker ps --all` tells the names of those that there are",
+                    "there is no container {}; `docker ps --all` lists them",
                     self.container
                 ),
             )

@@ -20,6 +20,9 @@ mod run;
 mod runner;
 mod shells;
 
+/// The most that [`Commands::linger`] takes.
+const LONGEST_LINGER: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// How commands run.
 ///
 /// ```
@@ -79,11 +82,12 @@ impl Commands {
     }
 
     /// Sets how long processes that a finished command left behind may go on
-    /// printing before they are ended. 50 milliseconds unless set: enough for the
-    /// last filter of a pipe, on a machine that is not overloaded. The call returns
-    /// as soon as they close the output.
+    /// printing before they are ended: at most a day, and 50 milliseconds unless
+    /// set, which is enough for the last filter of a pipe on a machine that is not
+    /// overloaded. The answer waits for them that long, but no longer than until
+    /// they close the output.
     pub fn linger(mut self, time: Duration) -> Self {
-        self.linger = Some(time);
+        self.linger = Some(time.min(LONGEST_LINGER));
         self
     }
 }

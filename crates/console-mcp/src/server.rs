@@ -111,14 +111,15 @@ impl Server {
         let session = self.session()?;
         let place = match session.place().await {
             Ok(place) => place,
-            Err(text) => return Ok(self.refused(text)),
+            Err(text) => return Ok(self.failed(text, Class::Environment)),
         };
         if let Some(why) = &place.closed {
-            return Ok(self.refused(why.clone()));
+            return Ok(self.failed(why.clone(), Class::Refused));
         }
         let name = request.name;
         if place.narrowed && roots::takes_away(&name) {
-            return Ok(self.refused(roots::NO_COMMANDS.to_owned()));
+            let text = roots::NO_COMMANDS.to_owned();
+            return Ok(self.failed(text, Class::Refused));
         }
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let path = arguments
@@ -146,9 +147,9 @@ impl Server {
         Ok(call::result(reply, path, promised, &self.settings))
     }
 
-    fn refused(&self, text: String) -> CallToolResult {
+    fn failed(&self, text: String, class: Class) -> CallToolResult {
         let mut reply = Reply::text(text);
-        reply.failure = Some(Class::Refused);
+        reply.failure = Some(class);
         call::result(reply, None, false, &self.settings)
     }
 

@@ -43,7 +43,7 @@ pub struct Settings {
     /// tools is longer by three quarters, and every reply is sent twice.
     pub structured: bool,
     /// Whether every failure is marked with `isError`. If not, only those are that
-    /// no other call can mend: some clients end a run at the second one.
+    /// no other call can fix: some clients end a run at the second one.
     /// `_meta["console-tools/failure"]` has the class of a failure in any case.
     pub mark_failures: bool,
     /// Longest message.

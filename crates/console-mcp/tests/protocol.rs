@@ -9,10 +9,17 @@
 #[path = "support/client.rs"]
 mod client;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use backend_core::{Backend, Error};
+use backend_state::StateBackend;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use client::{Client, Place, failed, soon, text};
-use console_mcp::Settings;
+use console_mcp::{Connect, Settings};
+use console_tools::{Caller, Resolver, Toolset};
 use permissions::Preset;
 use serde_json::{Value, json};
 
@@ -46,6 +53,37 @@ async fn tools_are_listed_with_all_that_is_known_of_them() {
     }
     // This backend runs no commands.
     assert!(!tools.iter().any(|tool| tool["name"] == "execute"));
+    client.leave().await;
+}
+
+/// A place that cannot be reached any more once a client has greeted it.
+#[derive(Debug, Default)]
+struct Failing(AtomicBool);
+
+#[async_trait]
+impl Resolver for Failing {
+    async fn resolve(&self, _: &Caller) -> backend_core::Result<Arc<dyn Backend>> {
+        match self.0.swap(true, Ordering::Relaxed) {
+            true => Err(Error::unavailable("the daemon does not answer; start it")),
+            false => Ok(Arc::new(StateBackend::new())),
+        }
+    }
+}
+
+#[async_trait]
+impl Connect for Failing {
+    async fn connect(&self) -> backend_core::Result<Toolset> {
+        let toolset = Toolset::resolving(Arc::new(Self::default())).build();
+        Ok(toolset.unwrap())
+    }
+}
+
+#[tokio::test]
+async fn a_backend_that_cannot_be_reached_is_an_error() {
+    let mut client = Client::new(Failing::default(), Settings::default(), json!({})).await;
+    let result = client.call("ls", json!({})).await;
+    assert!(text(&result).contains("does not answer"), "{result}");
+    assert_eq!(result["isError"], true, "{result}");
     client.leave().await;
 }
 

@@ -76,7 +76,7 @@ pub struct Guarded<B> {
 struct Shared<B> {
     backend: B,
     desk: Option<Desk>,
-    /// `None` in a rehearsal, of which nobody is told.
+    /// `None` in a rehearsal, which is not audited.
     audit: Option<Audit>,
     session: Arc<str>,
     shells: Mutex<shells::Shells>,

@@ -53,7 +53,7 @@ fn unpack(arch: &str, packed: &[u8], directory: &Path) -> io::Result<PathBuf> {
     super::write_program(directory, &name, &mut content)
 }
 
-/// A directory in which nobody else can put a program.
+/// Makes a directory that other users cannot write to.
 fn make_private(directory: &Path) -> io::Result<()> {
     DirBuilder::new()
         .recursive(true)
@@ -69,7 +69,7 @@ fn make_private(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether it is ours, and nobody else may write to it.
+/// Whether it is ours, and other users cannot write to it.
 fn is_own(found: &Metadata) -> bool {
     found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0
 }

@@ -2,10 +2,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
+use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use clap::Subcommand;
+use rustix::process::{Pid, Signal, kill_process_group};
 use sandbox_wire::agent::{AgentBinary, PROGRAM};
 
 use crate::agent::{self, INSTALL, VERSION};
@@ -107,10 +110,8 @@ impl Install {
     async fn build(&self, place: &Path) -> Result<AgentBinary, Failure> {
         let source = self.source()?;
         let cargo = cargo();
-        let target = match &self.target {
-            Some(target) => target.clone(),
-            None => host(&cargo)?,
-        };
+        let host = host(&cargo)?;
+        let target = self.target.clone().unwrap_or_else(|| host.clone());
         output::note(&format!(
             "agentbox: building {PROGRAM} {VERSION} for {target} from {}",
             source
@@ -144,8 +145,10 @@ impl Install {
             .stdin(Stdio::null())
             // What it says is for people; the result is the path.
             .stdout(Stdio::null());
-        let mut command = tokio::process::Command::from(command);
-        let done = command.kill_on_drop(true).status().await;
+        if let Some(linker) = own_linker(&target, &host) {
+            command.env(linker, "rust-lld");
+        }
+        let done = run_group(command).await;
         let done = done.map_err(|error| no_cargo(&cargo, &error))?;
         if !done.success() {
             return Err(Failure::environment(format!(
@@ -200,6 +203,39 @@ impl Install {
                 directory.display()
             ))
         })
+    }
+}
+
+/// The variable that names the linker of a target for which Rust's own is enough: musl
+/// comes with the target, and there is no C in the agent.
+fn own_linker(target: &str, host: &str) -> Option<String> {
+    let name = target.to_uppercase().replace('-', "_");
+    let variable = format!("CARGO_TARGET_{name}_LINKER");
+    let is_enough = target != host && target.ends_with("-musl");
+    (is_enough && agent::variable(&variable).is_none()).then_some(variable)
+}
+
+/// Runs a command to its end. If this is dropped before, all that it started is killed.
+async fn run_group(mut command: Command) -> io::Result<ExitStatus> {
+    command.process_group(0);
+    let mut child = tokio::process::Command::from(command)
+        .kill_on_drop(true)
+        .spawn()?;
+    let mut group = Group(child.id().and_then(|id| Pid::from_raw(id.cast_signed())));
+    let ended = child.wait().await;
+    group.0 = None;
+    ended
+}
+
+/// A process group that is killed when this is dropped.
+struct Group(Option<Pid>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            // It may have ended by itself.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
     }
 }
 
@@ -262,6 +298,16 @@ fn host(cargo: &OsStr) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_foreign_musl_target_is_linked_by_rust_itself() {
+        let host = "x86_64-unknown-linux-gnu";
+        let variable = own_linker("aarch64-unknown-linux-musl", host);
+        let wanted = "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER";
+        assert_eq!(variable.as_deref(), Some(wanted));
+        assert_eq!(own_linker(host, host), None);
+        assert_eq!(own_linker("aarch64-unknown-linux-gnu", host), None);
+    }
 
     #[test]
     fn the_profile_is_that_of_the_workspace() {

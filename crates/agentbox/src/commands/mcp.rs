@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// model nothing else then, so it has all of the text.
     #[arg(long)]
     structured: bool,
-    /// Marks every failure as an error, also one that another call can mend. Some
+    /// Marks every failure as an error, also one that another call can fix. Some
     /// clients end a run at the second such error.
     #[arg(long)]
     mark_failures: bool,

@@ -49,7 +49,7 @@ pub(crate) struct Args {
 pub(crate) fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
     let listening = match (&args.http, app.config.mcp.http) {
         (Some(place), _) => Some(place.clone()),
-        // The server would listen, whoever starts it.
+        // The server would listen, also if a client starts it.
         (None, Some(address)) => Some(address.to_string()),
         (None, None) => None,
     };
@@ -141,7 +141,7 @@ fn environment(
         if named && key == "permissions" {
             continue;
         }
-        match is_secret(key) {
+        match is_secret(key) || has_password(value) {
             true => notes.push(left_out(name)),
             false => drop(all.insert(name.clone(), value.clone())),
         }
@@ -261,7 +261,10 @@ fn serve(app: &App, address: SocketAddr, token: Option<&PathBuf>) -> Result<Stri
     words.extend(arguments(app)?);
     words.extend(["--http".to_owned(), address.to_string()]);
     let file = match token {
-        Some(file) => Some(file.display().to_string()),
+        Some(file) => {
+            let here = std::env::current_dir().unwrap_or_default();
+            Some(place(&file.to_string_lossy(), &here).display().to_string())
+        }
         None if address.ip().is_loopback() => None,
         None => Some("FILE".to_owned()),
     };

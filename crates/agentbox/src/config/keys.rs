@@ -30,6 +30,11 @@ pub(super) const ALIASES: &[(&str, &str)] = &[
     ("edit_format", "options.edit_format"),
     ("max_document_bytes", "options.limits.document_bytes"),
     ("max_image_bytes", "options.limits.image_bytes"),
+    (
+        "options.max_document_bytes",
+        "options.limits.document_bytes",
+    ),
+    ("options.max_image_bytes", "options.limits.image_bytes"),
     ("profile", "options.profile"),
 ];
 

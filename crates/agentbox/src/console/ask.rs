@@ -53,16 +53,16 @@ impl Person {
             }
             let told = match read(&line) {
                 Some(answer) if answer.remember == Remember::Session => {
-                    let told = format!("Until you leave, nobody asks about any {kinds}.");
+                    let told =
+                        format!("You will not be asked about any {kinds} again until you leave.");
                     self.screen
                         .print(&wrap::lines(&told, self.screen.width()))?;
                     return Ok(answer);
                 }
                 Some(answer) => return Ok(answer),
                 None => format!(
-                    "y allows this once. s allows {kinds} of the same {what} again, and a any \
-                     {kinds}, whatever it is about: both until you leave. n refuses; words \
-                     after it say why."
+                    "y allows this once. Until you leave, s allows the same {what} again, and a \
+                     allows any {kinds}. n refuses; words after it say why."
                 ),
             };
             self.screen
@@ -73,8 +73,13 @@ impl Person {
 
 /// The operations that a question is about.
 fn kinds(question: &Question) -> String {
-    let mut kinds: Vec<&str> = question.asked.iter().map(|one| one.op.as_str()).collect();
-    kinds.dedup();
+    let mut kinds: Vec<&str> = Vec::new();
+    for asked in &question.asked {
+        let kind = asked.op.as_str();
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
     match kinds.is_empty() {
         true => "operation".to_owned(),
         false => kinds.join(" or "),

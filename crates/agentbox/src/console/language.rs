@@ -98,6 +98,10 @@ pub(crate) fn parse(input: &str, tools: &Definitions) -> Result<(Request, usize)
     let tool = full_name(name, tools);
     let Some(definition) = tools.get(tool) else {
         if !is_own(name) {
+            // The text of a heredoc must not be taken for commands.
+            if let Some(until @ Until::Line(_)) = words::split(input, after).open {
+                return Err(Stop::Incomplete(until));
+            }
             return Err(Stop::Wrong(unknown(name, text, tools)));
         }
         let words = complete(words::split(input, after))?;

@@ -287,7 +287,7 @@ fn what_is_no_tool_may_be_a_command() {
             "there is no tool 'cd'; to run a command: !cd x && COMMAND",
         ),
         (
-            "python3 a.py <<EOF\nx",
+            "python3 a.py <<EOF\nx\nEOF\n",
             "there is no tool 'python3'; to run a command: !python3 a.py <<EOF",
         ),
         (

@@ -57,7 +57,7 @@ impl Screen {
         lines.join("\n")
     }
 
-    /// How many columns there are; `None` if nobody counts them.
+    /// How many columns there are; `None` without a terminal.
     pub(crate) fn width(self) -> Option<usize> {
         self.terminal.then(wrap::columns)
     }
@@ -84,9 +84,16 @@ impl Screen {
     /// Says what is wrong: in red, and where there is no terminal on the standard
     /// error, so that it can be told from what was asked for.
     pub(crate) fn complain(self, text: &str) -> io::Result<()> {
+        match self.terminal {
+            true => self.complain_verbatim(&wrap::lines(text, self.width())),
+            false => self.complain_verbatim(text),
+        }
+    }
+
+    /// The same without breaking lines.
+    fn complain_verbatim(self, text: &str) -> io::Result<()> {
         let text = safe::text(text.trim_end());
         if self.terminal {
-            let text = wrap::lines(&text, self.width());
             return self.print(&self.paint(Style::Red, &text));
         }
         writeln!(io::stderr().lock(), "{text}")
@@ -114,7 +121,8 @@ impl Screen {
     pub(crate) fn reply(self, reply: &Reply, live: &Live, diff: Option<&str>) -> io::Result<()> {
         let seen = live.finish()?;
         if !reply.is_success() {
-            return self.complain(&reply.text);
+            // Lines of files in it are copied: they stay as they are.
+            return self.complain_verbatim(&reply.text);
         }
         let mut out = self.text(reply, seen);
         let own = string(reply, "diff");

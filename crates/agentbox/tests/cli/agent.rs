@@ -90,7 +90,8 @@ fn what_is_no_agent_of_this_version_is_not_installed() {
         ("missing", 64, "is no agent"),
         ("text", 64, "is no agent"),
         ("/bin/sh", 64, "shared libraries"),
-        ("broken", 64, "broken cannot be run"),
+        // It does not start, or ends at once, as the kernel likes.
+        ("broken", 64, "broken"),
     ] {
         let ended = place.run(&["agent", "install", "--file", file]).code(code);
         ended.complains(about);

@@ -221,6 +221,7 @@ fn what_containers_need_comes_along_and_secrets_do_not() {
                 r#"["./data:/data:ro", "cache:/cache"]"#,
             ),
             ("AGENTBOX_DOCKER_ENV", r#"{KEY = "hush"}"#),
+            ("AGENTBOX_DOCKER_ADDRESS", "tcp://me:hush@10.0.0.9:2375"),
             ("AGENTBOX_LOG", "info"),
         ];
         let flags = ["mcp-config", "cursor", "--backend", backend];
@@ -313,11 +314,9 @@ fn servers_that_listen_are_reached_by_every_client_but_one() {
             "token",
         ];
         let ended = place.run(&flags).code(0);
-        assert!(
-            ended.err.contains("--http 0.0.0.0:8000 --token-file token"),
-            "{}",
-            ended.err
-        );
+        let file = place.path("token");
+        let line = format!("--http 0.0.0.0:8000 --token-file {}", file.display());
+        assert!(ended.err.contains(&line), "{}", ended.err);
         assert!(
             !(ended.out + &ended.err).contains("never-shown"),
             "{client}"

@@ -3,7 +3,7 @@
 use super::{PackageManager, Runtime};
 
 // A version with a long support that has not ended, else the major one, which moves
-// by itself: Python 3.12 is mended until October 2028, Node 24 until April 2028.
+// by itself: Python 3.12 is supported until October 2028, Node 24 until April 2028.
 const PYTHON: &str = "python:3.12-slim";
 const NODE: &str = "node:24-slim";
 
@@ -12,7 +12,7 @@ const CODING_TOOLS: &str = "apt-get update && apt-get install -y --no-install-re
     git curl ca-certificates ripgrep fd-find jq less procps \
     && ln -s /usr/bin/fdfind /usr/local/bin/fd && rm -rf /var/lib/apt/lists/*";
 
-/// Node beside Python: Debian's, which Debian mends longer than Node's makers do.
+/// Node beside Python: Debian's, which Debian supports longer than Node's makers do.
 const NODE_TOOLS: &str = "apt-get update && apt-get install -y --no-install-recommends \
     curl ca-certificates git nodejs npm && rm -rf /var/lib/apt/lists/*";
 

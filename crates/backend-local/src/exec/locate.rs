@@ -110,7 +110,7 @@ pub(crate) fn shell(wanted: Option<&Path>, path: Option<&OsStr>) -> Result<PathB
 /// What a command answers whose shell is not there.
 pub(crate) fn missing_shell(shell: &Path) -> Error {
     Error::unavailable(format!(
-        "the shell {} is not there or cannot be run, and commands need one; install it, choose another with `Commands::shell`, or use an image that has one",
+        "the shell {} is not there or cannot be run, and commands need one; install it, choose another with `Commands::shell` or, in a container, use an image that has one",
         shell.display()
     ))
 }

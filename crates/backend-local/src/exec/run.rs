@@ -18,7 +18,8 @@ use super::pump::{OverLimit, Pipes, Sink, pump};
 use super::runner::Task;
 
 /// How long what a finished command left may go on printing before it is ended,
-/// unless [`Commands::linger`](crate::Commands::linger) says otherwise. Enough for the last filter of a pipe that its shell did not wait for.
+/// unless [`Commands::linger`](crate::Commands::linger) says otherwise. Enough for
+/// the last filter of a pipe that its shell did not wait for.
 pub(crate) const LINGER: Duration = Duration::from_millis(50);
 
 /// How long a killed process may take to be gone.
@@ -254,10 +255,14 @@ impl<P: FusedFuture<Output = Result<(), OverLimit>>> Flow<'_, P> {
         keep: bool,
         linger: Duration,
     ) -> Result<u32> {
-        let until = Instant::now() + KILL_GRACE.max(linger);
+        let mut until = Instant::now() + KILL_GRACE;
         let mut leftovers = 0;
         if exited.group {
             self.wait(Instant::now() + linger).await;
+            // A longer time to print must not shorten the time to tidy up.
+            if linger > LINGER {
+                until = Instant::now() + KILL_GRACE;
+            }
             let grace = until.saturating_duration_since(Instant::now());
             let grace = (!keep).then_some(grace);
             leftovers = self.during(job.end(Extent::Group, grace)).await?;

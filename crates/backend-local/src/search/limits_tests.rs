@@ -138,7 +138,7 @@ fn drop_search(root: &Path, query: GrepQuery) -> Duration {
     let _ = lives.recv_timeout(Duration::from_millis(30));
     let dropped = std::time::Instant::now();
     drop(search);
-    let end = lives.recv_timeout(Duration::from_secs(60));
+    let end = lives.recv_timeout(2 * SOON);
     assert_eq!(
         end,
         Err(mpsc::RecvTimeoutError::Disconnected),
@@ -147,8 +147,9 @@ fn drop_search(root: &Path, query: GrepQuery) -> Duration {
     dropped.elapsed()
 }
 
-/// Far less than the searches take, and enough for a machine that is busy with other things.
-const SOON: Duration = Duration::from_secs(15);
+/// Far less than the slowest search takes, and enough for a machine that is busy with other
+/// things.
+const SOON: Duration = Duration::from_secs(60);
 
 #[test]
 fn dropped_search_stops_soon() {
@@ -162,15 +163,15 @@ fn dropped_search_stops_soon() {
     }
     // A pattern that takes long: nothing can be skipped.
     let slow = || for_lines(r"(?i)[a-z ]+[0-9]{3}\b");
+    let began = std::time::Instant::now();
+    futures::executor::block_on(grep(directory(root.path()), slow(), nothing_above())).unwrap();
+    let whole = began.elapsed();
+    for query in [slow(), slow(), slow().files("small/*")] {
+        let lived_on = drop_search(root.path(), query);
+        assert!(lived_on < whole / 2, "{lived_on:?} of {whole:?}");
+    }
     // And one that takes seconds for each of the small files.
     let very_slow = for_lines("(a.{0,200}){1,20}Q");
-    for query in [
-        slow(),
-        slow(),
-        very_slow.files("small/*"),
-        slow().files("small/*"),
-    ] {
-        let lived_on = drop_search(root.path(), query);
-        assert!(lived_on < SOON, "{lived_on:?}");
-    }
+    let lived_on = drop_search(root.path(), very_slow.files("small/*"));
+    assert!(lived_on < SOON, "{lived_on:?}");
 }

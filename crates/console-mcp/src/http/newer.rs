@@ -3,11 +3,14 @@
 //! That is how every new client begins, and it goes on with an older one. rmcp would
 //! answer the same, and warn of an error each time.
 
+use std::error::Error as _;
+
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
+use http_body_util::LengthLimitError;
 use rmcp::model::{ErrorCode, ProtocolVersion};
 use serde_json::{Value, json};
 
@@ -27,9 +30,15 @@ pub(super) async fn turned_away(request: Request, most: usize) -> Result<Request
     };
     let version = version.to_owned();
     let (parts, body) = request.into_parts();
-    let Ok(body) = to_bytes(body, most).await else {
-        return Err(StatusCode::PAYLOAD_TOO_LARGE.into_response());
-    };
+    let body = to_bytes(body, most).await.map_err(|error| {
+        let is_too_large = error
+            .source()
+            .is_some_and(|source| source.is::<LengthLimitError>());
+        match is_too_large {
+            true => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
+            false => StatusCode::BAD_REQUEST.into_response(),
+        }
+    })?;
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
     match message.get("method").and_then(Value::as_str) {
         Some(method) if method != "initialize" => Err(answer(&message, &version)),

@@ -30,10 +30,10 @@ use crate::{Arguments, Class, Reply, ToolResult, arguments};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum CallPreview {
-    /// It would begin, and ask nobody. It may still fail, as any call may.
+    /// It would begin without a question. It may still fail, as any call may.
     Allowed,
-    /// Somebody would be asked this first: one question, in the order asked if a
-    /// tool ever asks more. Where nobody can be asked it would be refused.
+    /// It would ask this first: one question, in the order asked if a tool ever
+    /// asks more. Without an approver it would be refused.
     Asks(Vec<Question>),
     /// It would be refused: by the policy, by a remembered no, or since the tool
     /// is not offered.
@@ -60,8 +60,8 @@ impl CallPreview {
 
 impl Chat {
     /// What [`call`](Self::call) would ask if it were made now, for hosts that
-    /// settle approvals before they make a call. Nothing is changed, nobody is
-    /// asked, and neither the conversation nor an audit remembers it.
+    /// settle approvals before they make a call. No file is
+    /// changed, nothing runs, no question is asked, and neither the conversation nor an audit remembers it.
     ///
     /// Files and listings are looked at as far as the call looks at them before
     /// its first change; nothing is searched. Of a [`CustomTool`](crate::CustomTool)

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::{Answer, Approver, ApproverError, Fingerprint, Question};
 
-/// Answers with what was decided earlier, for hosts in which nobody waits: a
+/// Answers with what was decided earlier, for hosts that cannot wait: a
 /// question without a decision gets no answer, and the call is refused.
 ///
 /// Each decision answers one question, once. The [`Fingerprint`] is what ties

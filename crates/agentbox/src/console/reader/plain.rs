@@ -88,6 +88,7 @@ mod tests {
         let commands = [
             "ls\n",
             "write a <<X\n'\nX\n",
+            "wirte a <<X\nrm b\nX\n",
             "write a 'b\nc'\n",
             "read {\n\"path\": \"a\"}\n",
             "ls",
