@@ -378,6 +378,23 @@ fn nesting_is_bounded() {
     thread.spawn(judge_all).unwrap().join().unwrap();
 }
 
+/// The tokenizer took memory without end for the second of these documents.
+#[test]
+fn documents_whose_end_mark_is_empty_are_not_read() {
+    for line in [
+        "$!<<\r<<\\",
+        "a<<\x0c<<\\",
+        "a<<\"\"<<\\",
+        "a <<- '' <<b",
+        "a << \\\n\r<<\\",
+        "a<<$''<<\\",
+    ] {
+        assert!(!judge(&permissive(), line).understood(), "{line:?}");
+    }
+    let two = "cat <<A <<'B' <<-\\C\na\nA\nb\nB\nc\nC\n";
+    assert!(judge(&permissive(), two).understood());
+}
+
 #[test]
 fn what_panics_the_grammar_is_kept_from_it() {
     for line in [

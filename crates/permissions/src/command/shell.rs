@@ -3,8 +3,9 @@
 //!
 //! The grammar recurses, so what nests deep is read on a thread with a large
 //! stack, and what nests deeper is not read at all. It takes exponential time for
-//! nested `case` and for parentheses in a row, and panics on numbers that are too
-//! large for a file descriptor: tokens that could do this are refused.
+//! nested `case` and for parentheses in a row, panics on numbers that are too
+//! large for a file descriptor, and takes memory without end for here-documents
+//! whose end mark is empty: what could do this is refused.
 
 use std::borrow::Cow;
 
@@ -78,8 +79,21 @@ fn padded(text: &str) -> Result<Cow<'_, str>, Trouble> {
     if !text.contains("<<") {
         return Ok(Cow::Borrowed(text));
     }
+    let several = text.matches("<<").nth(1).is_some();
+    if several && !text.split("<<").skip(1).all(begins_with_tag) {
+        return Err(Trouble("a here-document in it has an unusual end mark"));
+    }
     let brackets = text.matches(closes).count();
     Ok(Cow::Owned(format!("{text}{}", "\n".repeat(brackets + 1))))
+}
+
+/// Whether the end mark of a here-document begins like most do, perhaps quoted. For one that is
+/// empty, with another here-document after it, the tokenizer makes tokens without end.
+fn begins_with_tag(after: &str) -> bool {
+    let tag = after.strip_prefix('-').unwrap_or(after);
+    let tag = tag.trim_start_matches([' ', '\t']);
+    let tag = tag.strip_prefix(['\'', '"', '\\']).unwrap_or(tag);
+    tag.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
 }
 
 fn touches(left: &SourceSpan, right: &SourceSpan) -> bool {
