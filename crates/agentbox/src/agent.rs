@@ -4,6 +4,8 @@
 mod embedded;
 
 use std::ffi::OsString;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use sandbox_wire::agent::{AgentBinary, PROGRAM, VARIABLE};
@@ -49,18 +51,30 @@ pub(crate) fn file_name(arch: &str) -> String {
 }
 
 fn installed() -> Vec<AgentBinary> {
-    let entries = directory().and_then(|directory| std::fs::read_dir(directory).ok());
+    // Neither a program of another user's nor one that they could replace.
+    let is_safe = |path: &Path| {
+        let found = std::fs::symlink_metadata(path);
+        found.is_ok_and(|found| is_own(&found) && (found.is_dir() || found.is_file()))
+    };
+    let place = directory().filter(|directory| directory.ancestors().take(3).all(is_safe));
+    let entries = place.and_then(|directory| std::fs::read_dir(directory).ok());
     let mut agents: Vec<_> = entries
         .into_iter()
         .flatten()
         .filter_map(|entry| {
-            let entry = entry.ok()?;
-            let agent = AgentBinary::new(entry.path()).ok()?;
-            (entry.file_name() == *file_name(agent.arch())).then_some(agent)
+            let path = entry.ok()?.path();
+            let agent = AgentBinary::new(Some(&path).filter(|path| is_safe(path))?).ok()?;
+            let name = file_name(agent.arch());
+            (path.file_name() == Some(name.as_ref())).then_some(agent)
         })
         .collect();
     agents.sort_unstable_by_key(AgentBinary::arch);
     agents
+}
+
+/// Whether it is ours, and other users cannot write to it.
+fn is_own(found: &Metadata) -> bool {
+    found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0
 }
 
 /// The processor of this machine, as images name it.

@@ -125,6 +125,35 @@ async fn allowed_directories_and_their_spellings() {
     }
 }
 
+/// A guard judges what links lead to: it must see that there is one.
+#[tokio::test]
+async fn another_spelling_of_a_directory_is_a_link() {
+    let (_keep, top) = directory();
+    for name in ["root", "real"] {
+        fs::create_dir_all(top.join(name)).unwrap();
+    }
+    fs::write(top.join("real/file"), "x").unwrap();
+    symlink("real", top.join("alias")).unwrap();
+    for resolution in BOTH {
+        let backend = in_host(&top.join("root"), &[top.join("alias")], resolution);
+        let path = |name: &str| VPath::parse(text(&top.join(name))).unwrap();
+        let (alias, real) = (path("alias/file"), path("real/file"));
+        let resolved = backend.resolve(&alias, ResolveOptions::default()).await;
+        assert_eq!(resolved.unwrap(), real);
+        let options = || ReadOptions::default().links(Links::Refuse);
+        assert_eq!(
+            kind(backend.read(&alias, options()).await),
+            ErrorKind::IsALink
+        );
+        let options_of = StatOptions::default().links(Links::Refuse);
+        assert_eq!(
+            kind(backend.stat(&alias, options_of).await),
+            ErrorKind::IsALink
+        );
+        backend.read(&real, options()).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn the_working_directory_may_lie_in_an_allowed_one() {
     for resolution in BOTH {

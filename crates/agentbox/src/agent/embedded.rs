@@ -3,7 +3,7 @@
 
 use std::fs::{self, DirBuilder, Metadata};
 use std::io::{self, Read as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
@@ -43,8 +43,9 @@ fn unpack(arch: &str, packed: &[u8], directory: &Path) -> io::Result<PathBuf> {
     let name = format!("{}-{checksum:08x}", super::file_name(arch));
     make_private(directory)?;
     let path = directory.join(&name);
-    let is_whole =
-        |found: Metadata| found.is_file() && is_own(&found) && found.len() == u64::from(length);
+    let is_whole = |found: Metadata| {
+        found.is_file() && super::is_own(&found) && found.len() == u64::from(length)
+    };
     if fs::symlink_metadata(&path).is_ok_and(is_whole) {
         return Ok(path);
     }
@@ -60,18 +61,13 @@ fn make_private(directory: &Path) -> io::Result<()> {
         .mode(0o700)
         .create(directory)?;
     let found = fs::symlink_metadata(directory)?;
-    match found.is_dir() && is_own(&found) {
+    match found.is_dir() && super::is_own(&found) {
         true => Ok(()),
         false => Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
             "others can write there",
         )),
     }
-}
-
-/// Whether it is ours, and other users cannot write to it.
-fn is_own(found: &Metadata) -> bool {
-    found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0
 }
 
 /// The checksum and the length of the content.
@@ -93,7 +89,7 @@ fn trailer(packed: &[u8]) -> io::Result<(u32, u32)> {
 mod tests {
     use super::*;
     use std::io::Write as _;
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
     fn packed(content: &[u8]) -> Vec<u8> {
         let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

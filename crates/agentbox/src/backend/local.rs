@@ -176,6 +176,12 @@ fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
     async move {
         let settings: Settings = wanted.settings()?;
         let directory = wanted.directory()?.unwrap_or(Path::new("."));
+        if !settings.allowed_directories.is_empty() {
+            let allowed = settings.allowed_directories.iter().map(PathBuf::as_path);
+            for directory in allowed.chain([directory]) {
+                check_spelling(directory)?;
+            }
+        }
         let backend = LocalBackend::builder(directory)
             .names(settings.names(wanted.depth > 0)?)
             .read_only(settings.read_only)
@@ -185,6 +191,28 @@ fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
         Ok(Opened::new(Arc::new(backend)))
     }
     .boxed()
+}
+
+/// Refuses a directory whose path leads through a link: rules are about one path of a file,
+/// and would not see that the other is the same.
+fn check_spelling(directory: &Path) -> Result<(), Failure> {
+    let (Ok(given), Ok(canonical)) = (std::path::absolute(directory), directory.canonicalize())
+    else {
+        // Opening it says what is wrong.
+        return Ok(());
+    };
+    let given: PathBuf = given.components().collect();
+    let climbs = given
+        .components()
+        .any(|part| part == std::path::Component::ParentDir);
+    match climbs || given == canonical {
+        true => Ok(()),
+        false => Err(Failure::usage(format!(
+            "{} leads through a link, and rules would not know its files by both paths; give {}",
+            given.display(),
+            canonical.display()
+        ))),
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
@@ -55,8 +56,7 @@ struct Install {
     /// Takes this program instead of building one.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "target"])]
     file: Option<PathBuf>,
-    /// Builds this checkout; else the one that this program was built from, else
-    /// what crates.io has.
+    /// Builds this checkout; else the one that this program was built from.
     #[arg(long, value_name = "DIRECTORY")]
     source: Option<PathBuf>,
     /// Builds for this target of rustc; this machine's unless given.
@@ -114,16 +114,12 @@ impl Install {
         let target = self.target.clone().unwrap_or_else(|| host.clone());
         output::note(&format!(
             "agentbox: building {PROGRAM} {VERSION} for {target} from {}",
-            source
-                .as_deref()
-                .map_or("crates.io".into(), Path::to_string_lossy)
+            source.display()
         ));
         let mut command = Command::new(&cargo);
-        command.arg("install");
-        match &source {
-            Some(source) => command.arg("--path").arg(source),
-            None => command.arg(format!("{PROGRAM}@={VERSION}")),
-        };
+        // The current directory may be an agent's, and could name another toolchain.
+        command.current_dir("/");
+        command.arg("install").arg("--path").arg(&source);
         for setting in PROFILE {
             command.args(["--config", setting]);
         }
@@ -162,11 +158,17 @@ impl Install {
         Ok(AgentBinary::new(place.join("bin").join(PROGRAM))?)
     }
 
-    /// The directory of the agent's package; nothing for crates.io.
-    fn source(&self) -> Result<Option<PathBuf>, Failure> {
+    /// The directory of the agent's package.
+    fn source(&self) -> Result<PathBuf, Failure> {
         let is_package = |directory: &PathBuf| directory.join("Cargo.toml").is_file();
         let Some(given) = &self.source else {
-            return Ok(SOURCE.map(PathBuf::from).filter(is_package));
+            let built_from = SOURCE.map(PathBuf::from).filter(is_package);
+            return built_from.ok_or_else(|| {
+                Failure::usage(
+                    "there is no checkout that this program was built from; give one with \
+                     --source DIRECTORY, or an agent with --file FILE",
+                )
+            });
         };
         let inside = given.join("crates").join(PROGRAM);
         let named = given.ends_with(PROGRAM).then(|| given.clone());
@@ -177,7 +179,7 @@ impl Install {
                 given.display()
             ))
         })?;
-        Ok(Some(found))
+        Ok(std::path::absolute(&found).unwrap_or(found))
     }
 
     /// Copies the agent to where it is to be.
@@ -194,7 +196,11 @@ impl Install {
                 (usual, agent::file_name(agent.arch()))
             }
         };
-        let written = fs::create_dir_all(&directory)
+        // Others must not be able to replace it, whatever the mask says.
+        let written = fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(&directory)
             .and_then(|()| File::open(agent.path()))
             .and_then(|mut content| agent::write_program(&directory, &name, &mut content));
         written.map_err(|error| {
@@ -286,7 +292,7 @@ fn no_cargo(cargo: &OsStr, error: &std::io::Error) -> Failure {
 
 /// The target that cargo builds for by itself.
 fn host(cargo: &OsStr) -> Result<String, Failure> {
-    let asked = Command::new(cargo).arg("-vV").output();
+    let asked = Command::new(cargo).arg("-vV").current_dir("/").output();
     let asked = asked.map_err(|error| no_cargo(cargo, &error))?;
     let said = String::from_utf8_lossy(&asked.stdout);
     let host = said.lines().find_map(|line| line.strip_prefix("host: "));

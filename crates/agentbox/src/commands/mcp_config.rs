@@ -63,6 +63,12 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
         }
         None => start(app, &mut notes)?,
     };
+    if way.texts().iter().any(|text| text.contains(is_unprintable)) {
+        return Err(Failure::usage(
+            "a path, address or setting holds a control character, which clients read in \
+             different ways; give another",
+        ));
+    }
     let snippet = args.client.snippet(&way).ok_or_else(|| {
         let client = args.client.to_possible_value();
         let name = client.as_ref().map_or("", |client| client.get_name());
@@ -75,6 +81,11 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
     }
     output::print(&snippet)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a character could be lost, or change what a person sees.
+fn is_unprintable(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A server that the client starts.
@@ -175,7 +186,7 @@ fn environment(
 fn is_secret(key: &str) -> bool {
     let last = key.rsplit('.').next().unwrap_or(key);
     let secret = ["token", "secret", "password"];
-    key == "docker.env" || secret.iter().any(|word| last.ends_with(word))
+    key == "docker.env" || key == "docker.labels" || secret.iter().any(|word| last.ends_with(word))
 }
 
 /// Whether an address holds a password, as in `tcp://name:word@host`.
@@ -183,7 +194,9 @@ fn has_password(address: &str) -> bool {
     let after = address.split_once("://").map(|(_, after)| after);
     let authority = after.and_then(|after| after.split('/').next());
     let user = authority.and_then(|authority| authority.rsplit_once('@'));
-    user.is_some_and(|(user, _)| user.contains(':'))
+    // Where a name alone is given, it may be a token; not for ssh, where it is a user.
+    let is_ssh = address.starts_with("ssh://");
+    user.is_some_and(|(user, _)| user.contains(':') || !is_ssh)
 }
 
 fn left_out(name: &str) -> String {
@@ -272,6 +285,12 @@ fn serve(app: &App, address: SocketAddr, token: Option<&PathBuf>) -> Result<Stri
         file.into_iter()
             .flat_map(|file| ["--token-file".to_owned(), file]),
     );
+    // It would end the comment that the line is printed in.
+    if words.iter().any(|word| word.contains(is_unprintable)) {
+        return Err(Failure::usage(
+            "a path holds a control character; give another",
+        ));
+    }
     let line = shlex::try_join(words.iter().map(String::as_str));
     line.map_err(|_| Failure::usage("a path holds a NUL; give another"))
 }

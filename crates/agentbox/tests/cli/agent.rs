@@ -81,6 +81,19 @@ fn a_file_is_installed_and_found() {
 }
 
 #[test]
+fn an_agent_that_others_could_replace_is_not_used() {
+    let place = Place::new();
+    let [_, (other, _)] = PROCESSORS;
+    program(&place, "built", other);
+    place.run(&["agent", "install", "--file", "built"]).code(0);
+    let directory = place.path("home/.local/share/agentbox/agents");
+    std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o777)).unwrap();
+    place.run(&["agent", "where"]).code(3);
+    std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o755)).unwrap();
+    place.run(&["agent", "where"]).code(0);
+}
+
+#[test]
 fn what_is_no_agent_of_this_version_is_not_installed() {
     let place = Place::new();
     let [(own, _), _] = PROCESSORS;
@@ -103,8 +116,9 @@ fn what_is_no_agent_of_this_version_is_not_installed() {
 fn a_build_needs_cargo_and_a_source() {
     let place = Place::new();
     let nothing = [("PATH", "/nowhere")];
+    place.file("checkout/crates/sandbox-agent/Cargo.toml", "");
     place
-        .run_with(&["agent", "install"], &nothing)
+        .run_with(&["agent", "install", "--source", "checkout"], &nothing)
         .code(3)
         .complains("agentbox agent install --file FILE");
     place

@@ -234,6 +234,11 @@ fn more_directories_can_be_allowed() {
         "a flag outranks the file"
     );
     assert_ne!(read(&["--allow-dir", "missing"], "a.txt").code, 0);
+    // Rules would not know a file by both of its paths.
+    std::os::unix::fs::symlink("more", place.path("alias")).unwrap();
+    read(&["--allow-dir", "alias"], "a.txt")
+        .code(64)
+        .complains("leads through a link");
     let state = ["tools", "--backend", "state", "--allow-dir", "more"];
     place.run(&state).code(64).complains("local:DIR");
     place.file("tree.toml", "default = \"local:work\"\n");

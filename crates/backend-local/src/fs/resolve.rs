@@ -109,7 +109,7 @@ impl Space {
     /// `NotFound`, `NotADirectory`, `IsALink`, `PermissionDenied`, `InvalidPath`,
     /// and what opening fails with.
     pub(crate) fn open_path(&self, path: &VPath, flags: OFlags, links: Links) -> Result<OwnedFd> {
-        let at = self.locate(path)?;
+        let at = self.locate(path, links)?;
         match self.by_kernel(&at, at.as_str(), flags, links, ResolveFlags::empty())? {
             Ok(opened) => return Ok(opened),
             Err(Errno::AGAIN | Errno::XDEV | Errno::LOOP) => {}
@@ -141,7 +141,7 @@ impl Space {
         {
             return self.open_near(device, rest, flags, links);
         }
-        let at = self.locate(path).ok()?;
+        let at = self.locate(path, links).ok()?;
         if !self.root(at.root).ok()?.quick {
             return None;
         }
@@ -161,7 +161,7 @@ impl Space {
         links: Links,
     ) -> Option<OwnedFd> {
         let home = self.working_dir();
-        let at = self.locate(&home).ok()?;
+        let at = self.locate(&home, links).ok()?;
         let quick = ResolveFlags::CACHED;
         let opened = self.by_kernel(&at, at.as_str(), ABOVE, links, quick);
         let home = opened.ok()?.ok()?;
@@ -185,7 +185,7 @@ impl Space {
     ///
     /// `NotADirectory`, `IsALink`, `PermissionDenied`, `InvalidPath`.
     pub(crate) fn spot(&self, path: &VPath, links: Links, last: Last) -> Result<Spot> {
-        let at = self.locate(path)?;
+        let at = self.locate(path, links)?;
         if let Some((above, name)) = at.split()
             && let Ok(directory) =
                 self.by_kernel(&at, above, ABOVE, links, ResolveFlags::empty())?
@@ -214,7 +214,7 @@ impl Space {
     ///
     /// As [`Backend::resolve`](backend_core::Backend::resolve).
     pub(crate) fn resolve(&self, path: &VPath) -> Result<VPath> {
-        let at = self.locate(path)?;
+        let at = self.locate(path, Links::Follow)?;
         let plain = self.by_kernel(
             &at,
             at.as_str(),

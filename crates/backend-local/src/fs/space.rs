@@ -82,6 +82,8 @@ struct Anchor {
     root: usize,
     /// Where it is in that root.
     beneath: PathBuf,
+    /// Whether it is another spelling than the host's own, and so leads through a link.
+    alias: bool,
 }
 
 /// A root, and a path relative to it. Empty for the root itself.
@@ -146,7 +148,7 @@ impl Space {
             let Some((root, beneath)) = containing(&roots, canonical) else {
                 continue;
             };
-            for host in spellings(given, canonical) {
+            for (number, host) in spellings(given, canonical).into_iter().enumerate() {
                 let path = match host_names {
                     true => Some(host_path(&host)?),
                     false => None,
@@ -157,6 +159,7 @@ impl Space {
                     path,
                     root,
                     beneath,
+                    alias: number > 0,
                 });
             }
         }
@@ -231,8 +234,9 @@ impl Space {
     ///
     /// # Errors
     ///
-    /// `PermissionDenied` outside the directories of the space.
-    pub(crate) fn locate<'p>(&self, path: &'p VPath) -> Result<Location<'p>> {
+    /// `PermissionDenied` outside the directories of the space, `IsALink` for a spelling of one
+    /// that leads through a link, if links are refused.
+    pub(crate) fn locate<'p>(&self, path: &'p VPath, links: Links) -> Result<Location<'p>> {
         if !self.host_names {
             let relative = Cow::Borrowed(path.as_str().get(1..).unwrap_or_default());
             return Ok(Location { root: 0, relative });
@@ -246,6 +250,9 @@ impl Space {
         let (rest, anchor) = found
             .min_by_key(|(rest, _)| *rest)
             .ok_or_else(errno::elsewhere)?;
+        if anchor.alias && links == Links::Refuse {
+            return Err(errno::is_a_link());
+        }
         let text = path.as_str();
         let rest = text.get(text.len() - rest..).unwrap_or_default();
         let relative = match anchor.beneath.to_str() {

@@ -20,6 +20,24 @@ pub(super) enum Way {
     Reach { url: String, token: bool },
 }
 
+impl Way {
+    /// Everything in it that is written into a snippet.
+    pub(super) fn texts(&self) -> Vec<&str> {
+        match self {
+            Self::Start {
+                program,
+                arguments,
+                environment,
+            } => {
+                let variables = environment.iter().flat_map(|(name, value)| [name, value]);
+                let all = [program].into_iter().chain(arguments).chain(variables);
+                all.map(String::as_str).collect()
+            }
+            Self::Reach { url, .. } => vec![url],
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Client {
     ClaudeCode,
