@@ -390,7 +390,7 @@ fn pydantic_ai(way: &Way) -> String {
     };
     format!(
         "{imports}from pydantic_ai import Agent\nfrom pydantic_ai.mcp import MCPToolset\n\n\
-         agentbox = MCPToolset({server})\n\
+         agentbox = MCPToolset({server}, include_instructions=True, tool_error_behavior=\"failed\")\n\
          agent = Agent(\"openai:gpt-5\", toolsets=[agentbox])\n\
          print(agent.run_sync(\"Write a haiku to poem.txt, and tell me its size.\").output)\n"
     )
