@@ -12,7 +12,7 @@ use sandbox_wire::agent::{AgentBinary, PROGRAM, VARIABLE};
 
 use crate::exit::Failure;
 
-/// What makes an agent and puts it to where this program finds it.
+/// The command that builds an agent and installs it where this program looks.
 pub(crate) const INSTALL: &str = "agentbox agent install";
 
 /// Agents of other versions are refused by the handshake.

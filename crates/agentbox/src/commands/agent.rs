@@ -25,7 +25,7 @@ const SOURCE: Option<&str> = option_env!("AGENTBOX_AGENT_SOURCE");
 /// No shared libraries, which an image may not have, and nothing to be relocated.
 const FLAGS: &str = "-C target-feature=+crt-static -C relocation-model=static";
 
-/// What the workspace says of its profile `agent`, for a source without one.
+/// The workspace's profile `agent`, for a source that does not define it.
 const PROFILE: &[&str] = &[
     "profile.agent.inherits='release'",
     "profile.agent.opt-level='z'",
@@ -139,7 +139,7 @@ impl Install {
             .env("RUSTFLAGS", FLAGS)
             .env_remove("CARGO_ENCODED_RUSTFLAGS")
             .stdin(Stdio::null())
-            // What it says is for people; the result is the path.
+            // Standard output carries only the path of the agent.
             .stdout(Stdio::null());
         if let Some(linker) = own_linker(&target, &host) {
             command.env(linker, "rust-lld");
@@ -196,7 +196,7 @@ impl Install {
                 (usual, agent::file_name(agent.arch()))
             }
         };
-        // Others must not be able to replace it, whatever the mask says.
+        // Not writable by the group or others, even with a loose umask.
         let written = fs::DirBuilder::new()
             .recursive(true)
             .mode(0o755)

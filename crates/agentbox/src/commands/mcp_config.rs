@@ -116,7 +116,7 @@ fn arguments(app: &App) -> Result<Vec<String>, Failure> {
     for directory in app.wanted.allowed_directories() {
         arguments.extend(["--allow-dir".to_owned(), directory]);
     }
-    // What is as usual need not be said, unless the file says something else.
+    // Defaults are left out, unless the config file says otherwise.
     let (ours, usual) = (&app.config.options, Options::default());
     let (format, profile) = &app.config.of_file;
     if ours.edit_format != usual.edit_format || ours.edit_format != *format {

@@ -1,4 +1,4 @@
-//! What clients are made of.
+//! Checks for the interpreters that MCP clients run on.
 
 use std::os::unix::fs::PermissionsExt as _;
 
