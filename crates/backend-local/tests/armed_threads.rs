@@ -3,10 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-#[path = "support_commands/own_supervisor.rs"]
+#[path = "it/support/commands.rs"]
+#[allow(dead_code, reason = "a part of it is used here")]
+mod commands;
+#[path = "it/support/own_supervisor.rs"]
 mod own_supervisor;
-#[path = "support_commands/support.rs"]
-mod support;
 
 // As many as asked for, whatever the variable says.
 #[tokio::main(worker_threads = 12)]

@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::ops::AddAssign;
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
+use serde::Deserialize;
 
 use crate::process;
 use crate::test_all::{Ctx, Outcome};
@@ -86,7 +88,55 @@ pub(super) struct TestRun {
     counts: Counts,
 }
 
+/// A test program that cargo built.
+#[derive(Debug, Deserialize)]
+pub(super) struct TestProgram {
+    pub(super) executable: PathBuf,
+    manifest_path: PathBuf,
+    profile: Profile,
+}
+
+#[derive(Debug, Deserialize)]
+struct Profile {
+    test: bool,
+}
+
+impl TestProgram {
+    /// Reads what `cargo test --no-run --message-format json` prints.
+    pub(super) fn all(messages: &str) -> Vec<Self> {
+        let read = |line| serde_json::from_str::<Self>(line).ok();
+        let programs = messages.lines().filter_map(read);
+        // Programs that tests start are built as well.
+        programs.filter(|program| program.profile.test).collect()
+    }
+
+    /// The program, started where cargo would start it.
+    pub(super) fn command(&self, ctx: &Ctx) -> Result<Command> {
+        let mut command = ctx.workspace.command(&self.executable)?;
+        if let Some(package) = self.manifest_path.parent() {
+            command.current_dir(package);
+        }
+        Ok(command)
+    }
+}
+
+impl Default for TestRun {
+    fn default() -> Self {
+        Self {
+            is_success: true,
+            counts: Counts::default(),
+        }
+    }
+}
+
 impl TestRun {
+    /// Both runs as one.
+    pub(super) fn and(mut self, other: Self) -> Self {
+        self.is_success &= other.is_success;
+        self.counts += other.counts;
+        self
+    }
+
     /// A run without a single executed test shows nothing, so it does not pass.
     pub(super) fn outcome(self) -> Outcome {
         let Self { is_success, counts } = self;
@@ -152,6 +202,23 @@ impl fmt::Display for Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cargo_names_the_test_programs_it_built() {
+        let message = |executable: &str, test: bool| {
+            let profile = format!(r#""profile": {{"test": {test}}}"#);
+            format!(
+                r#"{{"executable": {executable}, "manifest_path": "/p/Cargo.toml", {profile}}}"#
+            )
+        };
+        let test = message(r#""/t/it-1""#, true);
+        let started = message(r#""/t/program""#, false);
+        let library = message("null", true);
+        let built = format!("{test}\n{started}\n{library}\nno message\n");
+        let programs = TestProgram::all(&built).into_iter();
+        let programs: Vec<_> = programs.map(|program| program.executable).collect();
+        assert_eq!(programs, [PathBuf::from("/t/it-1")]);
+    }
 
     const OK: &str = "test result: ok. 12 passed; 0 failed; 3 ignored; 0 measured; 2 filtered out; finished in 0.01s";
     const FAILED: &str = "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.20s";

@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
-use serde::Deserialize;
 
-use crate::test_all::cargo::{run_tests, seed};
+use crate::test_all::cargo::{TestProgram, run_tests, seed};
 use crate::test_all::{Ctx, Outcome};
 use crate::tidy::is_test_source;
 use crate::{process, table};
@@ -86,16 +85,8 @@ fn test(ctx: &Ctx, directory: &Path) -> Result<Result<Vec<PathBuf>, Outcome>> {
         failed => return Ok(Err(failed)),
     }
     let built = process::output(&mut cargo(&["--no-run", "--message-format", "json"])?)?;
-    Ok(Ok(built.lines().filter_map(executable).collect()))
-}
-
-/// The program that a message of cargo says it built.
-fn executable(message: &str) -> Option<PathBuf> {
-    #[derive(Deserialize)]
-    struct Message {
-        executable: Option<PathBuf>,
-    }
-    serde_json::from_str::<Message>(message).ok()?.executable
+    let programs = TestProgram::all(&built).into_iter();
+    Ok(Ok(programs.map(|program| program.executable).collect()))
 }
 
 /// How often each line ran, in the form of lcov.
@@ -270,15 +261,6 @@ mod tests {
     fn tests_begin_where_their_module_does() {
         assert_eq!(tests_from(SOURCE), 4);
         assert_eq!(tests_from("#[cfg(test)]\nfn helper() {}\n"), usize::MAX);
-    }
-
-    #[test]
-    fn cargo_names_the_programs_it_built() {
-        let built = r#"{"reason": "compiler-artifact", "executable": "/t/a-1"}"#;
-        assert_eq!(executable(built), Some("/t/a-1".into()));
-        let library = r#"{"reason": "compiler-artifact", "executable": null}"#;
-        assert_eq!(executable(library), None);
-        assert_eq!(executable("no message"), None);
     }
 
     #[test]

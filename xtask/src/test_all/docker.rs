@@ -17,7 +17,7 @@ use anyhow::Result;
 
 use crate::agent;
 use crate::process;
-use crate::test_all::cargo::{cargo, run_tests};
+use crate::test_all::cargo::{TestProgram, TestRun, cargo, run_tests};
 use crate::test_all::clients::{self, Containers};
 use crate::test_all::docker::daemon::{Daemon, Found};
 use crate::test_all::{Ctx, Outcome};
@@ -53,7 +53,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     }
     let before = docker.things()?;
     let agent = agent::build(&ctx.workspace, None)?;
-    let run = run_tests(&mut docker.tests(&agent.path)?)?;
+    let run = docker.tests(&agent.path)?;
     let containers = Containers {
         host: &docker.host,
         agent: &agent.path,
@@ -73,6 +73,15 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
         }
         (other, _) => noted(other, &format!("left behind: {}", left.join(", "))),
     })
+}
+
+/// The modules of tests that need a daemon, out of a list of tests.
+fn modules(tests: &str) -> BTreeSet<&str> {
+    let modules = tests.lines().filter_map(|test| test.split_once("::"));
+    let modules = modules.map(|(module, _)| module);
+    modules
+        .filter(|module| module.starts_with("docker_"))
+        .collect()
 }
 
 /// Whether something is an image that tests keep on purpose.
@@ -104,10 +113,26 @@ impl Docker<'_> {
         Ok(command)
     }
 
-    /// The tests, with what they read.
-    fn tests(&self, agent: &Path) -> Result<Command> {
-        let args = ["--no-fail-fast", "--test", "docker_*", "--", "--ignored"];
-        let mut command = cargo(self.ctx, "test", &args)?;
+    /// Runs the tests, one module `docker_*` after the other: some look at every container of
+    /// the daemon.
+    fn tests(&self, agent: &Path) -> Result<TestRun> {
+        let args = ["--test", "it", "--no-run", "--message-format", "json"];
+        let built = process::output(&mut cargo(self.ctx, "test", &args)?)?;
+        let mut run = TestRun::default();
+        for program in TestProgram::all(&built) {
+            let mut list = program.command(self.ctx)?;
+            list.args(["--list", "--ignored", "--format", "terse"]);
+            for module in modules(&process::output(&mut list)?) {
+                let mut command = program.command(self.ctx)?;
+                command.args(["--ignored", &format!("{module}::")]);
+                run = run.and(run_tests(self.prepare(&mut command, agent))?);
+            }
+        }
+        Ok(run)
+    }
+
+    /// Tells tests what they read.
+    fn prepare<'a>(&self, command: &'a mut Command, agent: &Path) -> &'a mut Command {
         command.env("DOCKER_HOST", &self.host);
         command.env("SANDBOX_AGENT", agent);
         command.env("TEST_IMAGE_BUSYBOX", images::BUSYBOX);
@@ -115,7 +140,7 @@ impl Docker<'_> {
         if env::var_os("SSL_CERT_FILE").is_none() && Path::new(CERTIFICATES).is_file() {
             command.env("SSL_CERT_FILE", CERTIFICATES);
         }
-        Ok(command)
+        command
     }
 
     /// The containers and images that are ours, by what people call them. On a private daemon
@@ -163,6 +188,13 @@ mod tests {
     use crate::workspace::Workspace;
 
     #[test]
+    fn modules_are_those_that_need_a_daemon() {
+        let tests =
+            "docker_a::one: test\ndocker_a::b::two: test\nportable_docker::c: test\nd: test\n";
+        assert_eq!(Vec::from_iter(modules(tests)), ["docker_a"]);
+    }
+
+    #[test]
     fn notes_add_up() {
         let passed = noted(Outcome::Passed("1 passed".to_owned()), "here");
         assert_eq!(passed, Outcome::Passed("1 passed; here".to_owned()));
@@ -191,7 +223,8 @@ mod tests {
             host: "unix:///somewhere".to_owned(),
             is_private: false,
         };
-        let command = docker.tests(Path::new("/agent")).unwrap();
+        let mut command = Command::new("tests");
+        docker.prepare(&mut command, Path::new("/agent"));
         let value = |name: &str| {
             let (_, value) = command.get_envs().find(|(key, _)| *key == name)?;
             value?.to_str()
@@ -200,7 +233,5 @@ mod tests {
         assert_eq!(value("SANDBOX_AGENT"), Some("/agent"));
         assert_eq!(value("TEST_IMAGE_BUSYBOX"), Some(images::BUSYBOX));
         assert_eq!(value("TEST_IMAGE_PYTHON"), Some(images::PYTHON));
-        let last = command.get_args().last().unwrap();
-        assert_eq!(last, "--ignored");
     }
 }

@@ -25,7 +25,11 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
         return Ok(Outcome::Skipped(format!("no server in {SERVERS}")));
     };
     let server = Server::start(&ctx.workspace, programs)?;
-    let mut command = cargo(ctx, "test", &["--test", "jsonb", "--", "--ignored"])?;
+    let mut command = cargo(
+        ctx,
+        "test",
+        &["--test", "it", "--", "--ignored", "needs_postgres"],
+    )?;
     command.env("PGHOST", &server.directory);
     command.envs([
         ("PGUSER", "postgres"),

@@ -6,7 +6,8 @@
     reason = "a test that cannot set up has failed"
 )]
 
-#[path = "../../tests/support/pipe.rs"]
+#[path = "../../tests/it/support/pipe.rs"]
+#[allow(dead_code, reason = "a part of it is used here")]
 mod pipe;
 
 use std::sync::Arc;

@@ -1,0 +1,17 @@
+//! The program as its users see it: arguments in, output and exit codes out.
+
+mod agent;
+mod call;
+mod check;
+mod configured;
+mod containers;
+mod help;
+mod machine;
+mod mcp;
+mod mcp_config;
+mod run;
+mod signals;
+mod state;
+mod terminal;
+mod tour;
+mod trees;

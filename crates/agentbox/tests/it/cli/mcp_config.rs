@@ -1,0 +1,441 @@
+//! `mcp-config`: what is printed is read as its client reads it, and used.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use yaml_rust2::{Yaml, YamlLoader};
+
+use super::mcp::Client;
+use crate::support::{Place, names};
+
+/// Every client, without those that are programs in Python: the stage `clients` of
+/// the tests runs what is printed for them.
+const CLIENTS: &[&str] = &[
+    "claude-code",
+    "claude-desktop",
+    "claude-mcp-add",
+    "cline",
+    "codex",
+    "continue",
+    "cursor",
+    "gemini",
+    "goose",
+    "jetbrains",
+    "opencode",
+    "vscode",
+    "windsurf",
+    "zed",
+];
+
+const TOKEN: &str = "MCP_AGENTBOX_TOKEN";
+
+fn yaml(text: &str) -> Value {
+    fn read(yaml: &Yaml) -> Value {
+        match yaml {
+            Yaml::String(text) => json!(text),
+            Yaml::Integer(number) => json!(number),
+            Yaml::Boolean(truth) => json!(truth),
+            Yaml::Array(all) => all.iter().map(read).collect(),
+            Yaml::Hash(pairs) => {
+                let pair =
+                    |(key, value): (&Yaml, &Yaml)| (key.as_str().unwrap().to_owned(), read(value));
+                Value::Object(pairs.iter().map(pair).collect())
+            }
+            // A version number.
+            other => json!(format!("{other:?}")),
+        }
+    }
+    let documents = YamlLoader::load_from_str(text).unwrap();
+    let [document] = &*documents else {
+        panic!("not one document: {text}");
+    };
+    read(document)
+}
+
+/// What a client finds in a snippet about the server.
+fn server(client: &str, text: &str) -> Value {
+    let all: Value = match client {
+        "codex" => {
+            let table: toml::Table = toml::from_str(text).unwrap();
+            serde_json::to_value(table).unwrap()
+        }
+        "continue" | "goose" => yaml(text),
+        "claude-mcp-add" => return added(text),
+        _ => serde_json::from_str(text).unwrap(),
+    };
+    let path = match client {
+        "codex" => "/mcp_servers/agentbox",
+        "continue" => "/mcpServers/0",
+        "goose" => "/extensions/agentbox",
+        "opencode" => "/mcp/agentbox",
+        "vscode" => "/servers/agentbox",
+        "zed" => "/context_servers/agentbox",
+        _ => "/mcpServers/agentbox",
+    };
+    let found = all.pointer(path).cloned();
+    found.unwrap_or_else(|| panic!("{client} has nothing at {path}: {text}"))
+}
+
+/// What `claude mcp add` understands: options that take every word up to the next
+/// option, a name, and a command behind `--` or a URL.
+fn added(line: &str) -> Value {
+    let words = shlex::split(line).unwrap();
+    assert_eq!(words[..3], ["claude", "mcp", "add"]);
+    let mut words = words[3..].iter().peekable();
+    let (mut env, mut headers, mut plain) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--" => {
+                assert_eq!(plain, ["agentbox"]);
+                let command = words.next().unwrap();
+                let args: Vec<&String> = words.collect();
+                return json!({"command": command, "args": args, "env": env});
+            }
+            "--transport" | "--scope" => drop(words.next()),
+            "--env" | "--header" => {
+                let mut count = 0;
+                while let Some(value) = words.next_if(|word| !word.starts_with("--")) {
+                    let (map, between) = match word.as_str() {
+                        "--env" => (&mut env, "="),
+                        _ => (&mut headers, ": "),
+                    };
+                    let (name, value) = value.split_once(between).expect("NAME and value");
+                    map.insert(name.to_owned(), value.to_owned());
+                    count += 1;
+                }
+                assert_ne!(count, 0, "{word} has no value: {line}");
+            }
+            _ => plain.push(word.as_str()),
+        }
+    }
+    let [name, url] = *plain else {
+        panic!("no URL: {line}");
+    };
+    assert_eq!(name, "agentbox");
+    json!({"url": url, "headers": headers})
+}
+
+/// The command in a snippet, and the variables that come with it.
+fn command(client: &str, text: &str) -> (Vec<String>, BTreeMap<String, String>) {
+    let server = server(client, text);
+    let (program, args, env) = match client {
+        "goose" => ("cmd", "args", "envs"),
+        "opencode" => ("", "command", "environment"),
+        _ => ("command", "args", "env"),
+    };
+    let word = |word: &Value| word.as_str().unwrap().to_owned();
+    let program = server.get(program).map(word);
+    let args = server[args].as_array().unwrap().iter().map(word);
+    let env = server.get(env).and_then(Value::as_object);
+    let env = env
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| (name.clone(), word(value)));
+    (program.into_iter().chain(args).collect(), env.collect())
+}
+
+/// The address in a snippet, and how the token is referred to.
+fn address(client: &str, text: &str) -> (String, String) {
+    let server = server(client, text);
+    let (url, header) = match client {
+        "codex" => ("url", "/bearer_token_env_var"),
+        "continue" => ("url", "/requestOptions/headers/Authorization"),
+        "gemini" => ("httpUrl", "/headers/Authorization"),
+        "goose" => ("uri", "/headers/Authorization"),
+        "windsurf" => ("serverUrl", "/headers/Authorization"),
+        _ => ("url", "/headers/Authorization"),
+    };
+    let header = server.pointer(header).and_then(Value::as_str);
+    let url = server[url].as_str();
+    let url = url.unwrap_or_else(|| panic!("{client} has no {url:?}: {text}"));
+    (url.to_owned(), header.unwrap_or_default().to_owned())
+}
+
+#[test]
+fn every_snippet_starts_a_server_that_answers() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("it's \"odd\" \\ $HOME")).unwrap();
+    place.file(
+        "config/agentbox/config.toml",
+        "[options]\ninclude_background = false\n",
+    );
+    let home = place.path("config");
+    let variables = [
+        ("XDG_CONFIG_HOME", home.to_str().unwrap()),
+        ("AGENTBOX_OPTIONS_INCLUDE_FILE_OPERATIONS", "false"),
+        (
+            "AGENTBOX_OPTIONS_DESCRIPTIONS",
+            r#"{grep = "it's \"quoted\""}"#,
+        ),
+        ("AGENTBOX_EDIT_FORMAT", "hashline"),
+    ];
+    for client in CLIENTS {
+        let flags = [
+            "mcp-config",
+            client,
+            "--backend",
+            "local:./it's \"odd\" \\ $HOME/.",
+        ];
+        let ended = place.run_with(&flags, &variables).code(0);
+        assert!(ended.err.starts_with("# "), "{client}: {}", ended.err);
+        let (words, env) = command(client, &ended.out);
+        assert_eq!(words[0], env!("CARGO_BIN_EXE_agentbox"), "{client}");
+        assert!(
+            !words.iter().any(|word| word.ends_with("/.")),
+            "{client}: {words:?}"
+        );
+        let mut command = Command::new(&words[0]);
+        command
+            .args(&words[1..])
+            .env_clear()
+            .envs(&env)
+            .current_dir("/");
+        let mut client = Client::greet(command);
+        let tools = client.asks("tools/list", json!({}))["tools"].take();
+        let tools = tools.as_array().unwrap();
+        let tool = |name: &str| tools.iter().find(|tool| tool["name"] == name);
+        assert!(tool("execute").is_some() && tool("hashline_edit").is_some());
+        assert!(
+            tool("run_in_background").is_none(),
+            "the config file counts"
+        );
+        assert!(tool("move_file").is_none(), "the variable counts");
+        assert_eq!(tool("grep").unwrap()["description"], "it's \"quoted\"");
+        drop(client.input.take());
+        assert!(client.child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn what_containers_need_comes_along_and_secrets_do_not() {
+    let place = Place::new();
+    let here = place.path("").canonicalize().unwrap();
+    let ask = |backend: &str, host: &str| {
+        let variables = [
+            ("DOCKER_HOST", host),
+            ("SANDBOX_AGENT", "agents/sandbox-agent"),
+            ("AGENTBOX_DOCKER_CA_BUNDLE", "ca.pem"),
+            (
+                "AGENTBOX_DOCKER_VOLUMES",
+                r#"["./data:/data:ro", "cache:/cache"]"#,
+            ),
+            ("AGENTBOX_DOCKER_ENV", r#"{KEY = "hush"}"#),
+            ("AGENTBOX_DOCKER_ADDRESS", "tcp://me:hush@10.0.0.9:2375"),
+            ("AGENTBOX_LOG", "info"),
+        ];
+        let flags = ["mcp-config", "cursor", "--backend", backend];
+        let ended = place.run_with(&flags, &variables).code(0);
+        assert!(!ended.out.contains("hush") && !ended.err.contains("hush"));
+        assert!(
+            ended.err.contains("AGENTBOX_DOCKER_ENV may hold secrets"),
+            "{}",
+            ended.err
+        );
+        (command("cursor", &ended.out), ended.err)
+    };
+    let ((words, env), _) = ask("docker:alpine", "tcp://10.0.0.1:2375");
+    assert_eq!(
+        words[1..],
+        ["mcp", "--backend", "docker:alpine", "--log", "info"]
+    );
+    let from_here = |name: &str| here.join(name).display().to_string();
+    let wanted = [
+        ("AGENTBOX_DOCKER_CA_BUNDLE", from_here("ca.pem")),
+        (
+            "AGENTBOX_DOCKER_VOLUMES",
+            format!(r#"["{}:/data:ro", "cache:/cache"]"#, from_here("data")),
+        ),
+        ("DOCKER_HOST", "tcp://10.0.0.1:2375".to_owned()),
+        ("SANDBOX_AGENT", from_here("agents/sandbox-agent")),
+    ];
+    let wanted = wanted.map(|(name, value)| (name.to_owned(), value));
+    assert_eq!(env, BTreeMap::from(wanted));
+    let ((_, env), notes) = ask("docker:alpine", "tcp://me:hush@10.0.0.1:2375");
+    assert!(!env.contains_key("DOCKER_HOST"));
+    assert!(notes.contains("DOCKER_HOST may hold secrets"), "{notes}");
+    let ((_, env), _) = ask("state", "tcp://10.0.0.1:2375");
+    assert!(!env.contains_key("DOCKER_HOST"), "{env:?}");
+}
+
+#[test]
+fn rules_given_by_a_variable_are_not_lost() {
+    let place = Place::new();
+    let rules = r#"{default = "deny", ls = {default = "allow"}}"#;
+    let variables = [("AGENTBOX_PERMISSIONS", rules)];
+    let flags = ["mcp-config", "zed", "--backend", "state"];
+    let (words, env) = command("zed", &place.run_with(&flags, &variables).code(0).out);
+    assert_eq!(words[1..], ["mcp", "--backend", "state"]);
+    assert_eq!(env["AGENTBOX_PERMISSIONS"], rules);
+    let variables = [("AGENTBOX_PERMISSIONS", "readonly")];
+    let (words, env) = command("zed", &place.run_with(&flags, &variables).code(0).out);
+    assert_eq!(words[4..], ["--permissions", "readonly"]);
+    assert!(env.is_empty(), "{env:?}");
+    // A flag that says the usual outranks a file that does not.
+    place.file("config.toml", "profile = \"lean\"\n");
+    let flags = [
+        &flags[..],
+        &["--config", "config.toml", "--profile", "coding"],
+    ]
+    .concat();
+    let (words, _) = command("zed", &place.run(&flags).code(0).out);
+    assert_eq!(words[4..6], ["--profile", "coding"]);
+}
+
+#[test]
+fn servers_that_listen_are_reached_by_every_client_but_one() {
+    let place = Place::new();
+    place.file("token", "never-shown-0123456789\n");
+    for client in CLIENTS {
+        let plain = ["mcp-config", client, "--http", "127.0.0.1:8000"];
+        let ended = place.run(&plain);
+        if *client == "claude-desktop" {
+            ended.code(64).complains("names programs only");
+            continue;
+        }
+        let ended = ended.code(0);
+        assert!(
+            ended.err.contains("# serve it with: agentbox mcp "),
+            "{}",
+            ended.err
+        );
+        let (url, header) = address(client, &ended.out);
+        assert_eq!(
+            (&*url, &*header),
+            ("http://127.0.0.1:8000/mcp", ""),
+            "{client}"
+        );
+        let flags = [
+            "mcp-config",
+            client,
+            "--http",
+            "0.0.0.0:8000",
+            "--token-file",
+            "token",
+        ];
+        let ended = place.run(&flags).code(0);
+        let file = place.path("token");
+        let line = format!("--http 0.0.0.0:8000 --token-file {}", file.display());
+        assert!(ended.err.contains(&line), "{}", ended.err);
+        assert!(
+            !(ended.out + &ended.err).contains("never-shown"),
+            "{client}"
+        );
+        let out = place.run(&flags).out;
+        let (url, header) = address(client, &out);
+        assert_eq!(url, "http://127.0.0.1:8000/mcp", "{client}");
+        assert!(header.contains(TOKEN), "{client}: {header}");
+        assert!(
+            header.starts_with("Bearer ") || *client == "codex",
+            "{client}: {header}"
+        );
+        let far = ["mcp-config", client, "--http", "https://box.example/mcp"];
+        let (url, header) = address(client, &place.run(&far).code(0).out);
+        assert_eq!(url, "https://box.example/mcp");
+        assert!(header.contains(TOKEN), "{client}: {header}");
+    }
+    // Whoever starts a server that is configured to listen would wait for ever.
+    place.file("config.toml", "[mcp]\nhttp = \"127.0.0.1:8123\"\n");
+    let configured = ["mcp-config", "zed", "--config", "config.toml"];
+    let (url, _) = address("zed", &place.run(&configured).code(0).out);
+    assert_eq!(url, "http://127.0.0.1:8123/mcp");
+}
+
+#[test]
+fn addresses_that_mean_nothing_are_refused() {
+    let place = Place::new();
+    for (address, about) in [
+        ("8000", "127.0.0.1:8000"),
+        ("ftp://host/mcp", "no URL"),
+        ("https://me:hush@host/mcp", "password"),
+    ] {
+        let flags = ["mcp-config", "zed", "--http", address];
+        place.run(&flags).code(64).complains(about);
+    }
+    let alone = ["mcp-config", "zed", "--token-file", "token"];
+    place.run(&alone).code(64).complains("--http");
+}
+
+#[test]
+fn programs_in_python_are_printed_whole() {
+    let place = Place::new();
+    for (client, started, reached) in [
+        (
+            "python",
+            "StdioServerParameters(",
+            "streamable_http_client(",
+        ),
+        ("pydantic-ai", "StdioTransport(", "MCPToolset(\"http"),
+    ] {
+        let out = place.run(&["mcp-config", client]).code(0).out;
+        assert!(out.contains(started), "{client}: {out}");
+        assert!(
+            out.contains(env!("CARGO_BIN_EXE_agentbox")),
+            "{client}: {out}"
+        );
+        let flags = ["mcp-config", client, "--http", "10.0.0.1:80"];
+        let out = place.run(&flags).code(0).out;
+        assert!(out.contains(reached), "{client}: {out}");
+        assert!(
+            out.contains(&format!("os.environ[\"{TOKEN}\"]")),
+            "{client}: {out}"
+        );
+    }
+}
+
+#[test]
+fn snippets_work_from_anywhere() {
+    let place = Place::new();
+    let rules = place.file("rules.toml", "default = \"allow\"\n");
+    let here = place.path("").canonicalize().unwrap();
+    let arguments = |flags: &[&str]| {
+        let all = [&["mcp-config", "claude-desktop"], flags].concat();
+        let ended = place.run(&all).code(0);
+        assert!(ended.err.contains("# "), "{}", ended.err);
+        let server = ended.json()["mcpServers"]["agentbox"].clone();
+        assert_eq!(server["command"], env!("CARGO_BIN_EXE_agentbox"));
+        let word = |word: &Value| word.as_str().unwrap().to_owned();
+        let words = server["args"].as_array().unwrap().iter();
+        words.map(word).collect::<Vec<String>>()
+    };
+    let workspace = format!("local:{}", here.join("agentbox-workspace").display());
+    assert_eq!(arguments(&[]), ["mcp", "--backend", &workspace]);
+    let flags = [
+        "--permissions",
+        "rules.toml",
+        "--edit-format",
+        "hashline",
+        "--backend",
+        "state",
+    ];
+    let rules = rules.canonicalize().unwrap();
+    let wanted = [
+        "mcp",
+        "--backend",
+        "state",
+        "--permissions",
+        rules.to_str().unwrap(),
+        "--edit-format",
+        "hashline",
+    ];
+    assert_eq!(arguments(&flags), wanted);
+    // It is there when the client needs it.
+    assert_eq!(names(&here), ["agentbox-workspace", "home", "rules.toml"]);
+    let missing = &["mcp-config", "zed", "--backend", "local:missing"];
+    place.run(missing).code(3).complains("mkdir");
+    place.file("config.toml", "profile = \"lean\"\n");
+    let config = here.join("config.toml");
+    let wanted = [
+        "mcp",
+        "--backend",
+        "state",
+        "--profile",
+        "lean",
+        "--config",
+        config.to_str().unwrap(),
+    ];
+    assert_eq!(
+        arguments(&["--backend", "state", "--config", "config.toml"]),
+        wanted
+    );
+}

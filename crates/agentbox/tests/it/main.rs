@@ -1,0 +1,14 @@
+//! Integration tests of `agentbox`: the program, started as its users start it.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test stops where it fails"
+)]
+
+mod cli;
+mod console_pipe;
+mod console_terminal;
+mod docker_program;
+mod support;

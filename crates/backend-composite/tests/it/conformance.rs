@@ -1,0 +1,146 @@
+//! The whole suite on composites: with the working directory in a route, above
+//! routes, and in a composite in a composite.
+
+use std::sync::Arc;
+
+use backend_composite::{Composite, Route};
+use backend_core::{Backend, VPath};
+use backend_state::StateBackend;
+use backend_sync::{BlockingAdapter, SyncBackend};
+use futures::executor::block_on;
+
+use crate::support::fixture::{LocalFixture, StateFixture, path, state_at};
+use crate::support::unseen::Unseen;
+
+/// The working directory is in a route whose child sees the path below it.
+fn in_a_route(store: Arc<StateBackend>) -> Arc<dyn Backend> {
+    let composite = Composite::builder()
+        .default_backend(Arc::new(StateBackend::new()))
+        .route(Route::new(path("/desk/"), store))
+        .working_dir(path("/desk"))
+        .build();
+    Arc::new(composite.unwrap())
+}
+
+/// The working directory is in a route whose child sees the whole path, with a
+/// route of another name beside it.
+fn with_full_paths(store: Arc<StateBackend>) -> Arc<dyn Backend> {
+    let composite = Composite::builder()
+        .default_backend(Arc::new(StateBackend::new()))
+        .route(Route::new(path("/a/desk"), store).full_paths())
+        .route(state_at("/a/works"))
+        .working_dir(path("/a/desk/deeper"))
+        .build();
+    let composite = composite.unwrap();
+    let deeper = path("/a/desk/deeper");
+    block_on(composite.create_dir(&deeper, Default::default())).unwrap();
+    Arc::new(composite)
+}
+
+/// The working directory has routes in it, which the cases do not see.
+fn above_routes(store: Arc<StateBackend>) -> Arc<dyn Backend> {
+    let composite = Composite::builder()
+        .default_backend(store)
+        .route(state_at("/unseen"))
+        .route(state_at("/unseen/inner"))
+        .route(state_at("/unseen-too/deep/down"))
+        .build();
+    let unseen = ["/unseen", "/unseen-too"];
+    Arc::new(Unseen::new(composite.unwrap(), &unseen))
+}
+
+/// The working directory is in a child that blocks its threads; the default does
+/// not.
+fn in_a_blocking_route(store: Arc<StateBackend>) -> Arc<dyn Backend> {
+    let blocking = BlockingAdapter::new(SyncBackend::new(store));
+    let composite = Composite::builder()
+        .default_backend(Arc::new(StateBackend::new()))
+        .route(Route::new(path("/desk"), Arc::new(blocking)))
+        .working_dir(path("/desk"))
+        .build();
+    Arc::new(composite.unwrap())
+}
+
+/// The working directory is in an async child; the default blocks its threads.
+fn beside_a_blocking_default(store: Arc<StateBackend>) -> Arc<dyn Backend> {
+    let blocking = SyncBackend::new(Arc::new(StateBackend::new()));
+    let composite = Composite::builder()
+        .default_backend(Arc::new(BlockingAdapter::new(blocking)))
+        .route(Route::new(path("/desk"), store))
+        .working_dir(path("/desk"))
+        .build();
+    Arc::new(composite.unwrap())
+}
+
+/// A composite in a composite.
+fn nested(store: Arc<StateBackend>) -> Arc<dyn Backend> {
+    let inner = Composite::builder()
+        .default_backend(Arc::new(StateBackend::new()))
+        .route(Route::new(path("/inner"), store))
+        .build();
+    let outer = Composite::builder()
+        .route(Route::new(path("/outer"), Arc::new(inner.unwrap())))
+        .route(state_at("/other"))
+        .working_dir(path("/outer/inner"))
+        .build();
+    Arc::new(outer.unwrap())
+}
+
+backend_testkit::conformance! {
+    mod two_states_in_a_route;
+    fixture = async || StateFixture::new(in_a_route);
+    skipped = 159;
+}
+
+backend_testkit::conformance! {
+    mod two_states_with_full_paths;
+    fixture = async || StateFixture::new(with_full_paths);
+    skipped = 159;
+}
+
+backend_testkit::conformance! {
+    mod states_above_routes;
+    fixture = async || StateFixture::new(above_routes);
+    skipped = 159;
+}
+
+backend_testkit::conformance! {
+    mod states_nested;
+    fixture = async || StateFixture::new(nested);
+    skipped = 159;
+}
+
+backend_testkit::conformance! {
+    mod state_and_local_in_a_route;
+    fixture = async || LocalFixture::in_a_route();
+    skipped = 0;
+}
+
+backend_testkit::conformance! {
+    mod state_and_local_above_routes;
+    fixture = async || LocalFixture::above_routes();
+    skipped = 0;
+}
+
+backend_testkit::conformance! {
+    mod blocking_in_a_route;
+    fixture = async || StateFixture::new(in_a_blocking_route);
+    skipped = 159;
+}
+
+backend_testkit::conformance! {
+    mod blocking_default;
+    fixture = async || StateFixture::new(beside_a_blocking_default);
+    skipped = 159;
+}
+
+/// What the fixtures rely on.
+#[test]
+fn an_unseen_route_is_there_all_the_same() {
+    let backend = above_routes(Arc::new(StateBackend::new()));
+    let (inner, root) = (path("/unseen/inner"), VPath::root());
+    let stat = block_on(backend.stat(&inner, Default::default()));
+    assert!(stat.unwrap().is_directory());
+    let listed = block_on(backend.ls(&root, Default::default()));
+    assert_eq!(listed.unwrap().total, 0);
+}

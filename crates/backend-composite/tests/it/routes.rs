@@ -1,0 +1,367 @@
+//! What routes do to the tree: where they lead, what they show and hide, and how
+//! they come and go.
+
+use std::sync::Arc;
+
+use backend_composite::{Composite, Route};
+use backend_core::ops::{Content, GlobQuery, GrepQuery, Links, ReadOptions, ResolveOptions};
+use backend_core::{Backend, BackendExt as _, Capabilities, Containment, ErrorKind, Result, VPath};
+use backend_local::LocalBackend;
+use backend_state::StateBackend;
+use bytes::Bytes;
+use futures::StreamExt as _;
+use tokio::sync::mpsc;
+
+fn path(text: &str) -> VPath {
+    VPath::parse(text).unwrap()
+}
+
+fn state() -> Arc<StateBackend> {
+    Arc::new(StateBackend::new())
+}
+
+fn route(prefix: &str, backend: &Arc<StateBackend>) -> Route {
+    Route::new(path(prefix), Arc::<StateBackend>::clone(backend))
+}
+
+async fn names(composite: &Composite, path: &str) -> Vec<String> {
+    let listing = composite.list_dir(path).await.unwrap();
+    let entries = listing.entries.iter();
+    entries.map(|entry| entry.name().to_owned()).collect()
+}
+
+async fn found(composite: &Composite, pattern: &str) -> Vec<String> {
+    let found = composite.find_files(pattern).await.unwrap();
+    let files = found.files.iter();
+    files.map(|file| file.path.to_string()).collect()
+}
+
+fn kind<T: std::fmt::Debug>(result: Result<T>) -> ErrorKind {
+    result.unwrap_err().kind()
+}
+
+#[tokio::test]
+async fn a_child_sees_the_names_that_its_route_says() {
+    let [default, below, full, deep] = [state(), state(), state(), state()];
+    let composite = Composite::builder()
+        .default_backend(Arc::<StateBackend>::clone(&default))
+        .route(route("/below/", &below))
+        .route(route("/full", &full).full_paths())
+        .route(route("/deep", &deep).to_directory(path("/desk/space")))
+        .build()
+        .unwrap();
+    for name in ["below", "full", "deep", "belowed"] {
+        composite
+            .write_file(&format!("/{name}/f"), name)
+            .await
+            .unwrap();
+    }
+    assert_eq!(below.read_string("/f").await.unwrap(), "below");
+    assert_eq!(full.read_string("/full/f").await.unwrap(), "full");
+    assert_eq!(deep.read_string("/desk/space/f").await.unwrap(), "deep");
+    assert_eq!(default.read_string("/belowed/f").await.unwrap(), "belowed");
+    let expected = ["/below/f", "/belowed/f", "/deep/f", "/full/f"];
+    assert_eq!(found(&composite, "**").await, expected);
+    let matches = composite.search_text("e").await.unwrap();
+    let files: Vec<_> = matches
+        .files
+        .iter()
+        .map(|file| file.path().as_str())
+        .collect();
+    assert_eq!(files, ["/below/f", "/belowed/f", "/deep/f"]);
+}
+
+#[tokio::test]
+async fn routes_show_and_hide() {
+    let default = state();
+    for file in ["/a/b/hidden", "/a/beside", "/z"] {
+        default.write_file(file, "needle").await.unwrap();
+    }
+    let composite = Composite::new(default);
+    composite.add_route(route("/a/b", &state())).unwrap();
+    composite.add_route(route("/x/y/z", &state())).unwrap();
+    assert_eq!(names(&composite, "/").await, ["a", "x", "z"]);
+    assert_eq!(names(&composite, "/a").await, ["b", "beside"]);
+    assert!(names(&composite, "/a/b").await.is_empty());
+    assert_eq!(names(&composite, "/x/y").await, ["z"]);
+    assert_eq!(found(&composite, "**").await, ["/a/beside", "/z"]);
+    assert_eq!(composite.search_text("needle").await.unwrap().matches, 2);
+    assert_eq!(
+        kind(composite.read_bytes("/a/b/hidden").await),
+        ErrorKind::NotFound
+    );
+}
+
+#[tokio::test]
+async fn what_lies_above_a_route_is_a_directory() {
+    let composite = Composite::new(state());
+    composite.add_route(route("/x/y/z", &state())).unwrap();
+    for fixed in ["/x", "/x/y", "/x/y/z"] {
+        assert!(composite.describe(fixed).await.unwrap().is_directory());
+        assert!(!composite.exists(fixed).await.unwrap());
+        let at = path(fixed);
+        composite.create_dir(&at, Default::default()).await.unwrap();
+        assert_eq!(
+            kind(composite.write_file(fixed, "x").await),
+            ErrorKind::IsADirectory
+        );
+        assert_eq!(
+            kind(composite.write_new_file(fixed, "x").await),
+            ErrorKind::AlreadyExists
+        );
+        assert_eq!(
+            kind(composite.read_bytes(fixed).await),
+            ErrorKind::IsADirectory
+        );
+        assert_eq!(
+            kind(composite.replace_text(fixed, "a", "b").await),
+            ErrorKind::IsADirectory
+        );
+        for refused in [
+            composite.delete_tree(fixed).await,
+            composite.delete_file(fixed).await,
+            composite.move_to(fixed, "/elsewhere").await,
+        ] {
+            let error = refused.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+            assert!(error.message().contains("remove the route"), "{error}");
+            assert_eq!(error.path(), Some(&at));
+        }
+    }
+    assert_eq!(
+        composite
+            .resolve(&path("/x/y"), ResolveOptions::default())
+            .await
+            .unwrap(),
+        path("/x/y")
+    );
+    // Beside the route, its parent takes files; the default makes the directory.
+    composite.write_file("/x/file", "x").await.unwrap();
+    assert_eq!(names(&composite, "/x").await, ["y", "file"]);
+}
+
+#[tokio::test]
+async fn a_file_where_a_routes_parent_must_be_is_hidden() {
+    let default = state();
+    default.write_file("/x", "needle").await.unwrap();
+    let composite = Composite::new(default);
+    composite.add_route(route("/x/y", &state())).unwrap();
+    composite.write_file("/x/y/f", "needle").await.unwrap();
+    assert!(composite.describe("/x").await.unwrap().is_directory());
+    assert_eq!(names(&composite, "/x").await, ["y"]);
+    let query = GrepQuery::new(path("/x"), "needle");
+    assert_eq!(composite.grep(query).await.unwrap().matches, 1);
+    let query = GlobQuery::new(path("/x"), "*");
+    assert_eq!(composite.glob(query).await.unwrap().files.len(), 1);
+}
+
+#[tokio::test]
+async fn routes_come_and_go() {
+    let composite = Composite::new(state());
+    composite.write_file("/a/f", "default").await.unwrap();
+    let added = state();
+    composite.add_route(route("/a/", &added)).unwrap();
+    let again = composite.add_route(route("/a", &added)).unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::AlreadyExists);
+    composite.write_file("/a/f", "route").await.unwrap();
+    let prefixes: Vec<_> = composite
+        .routes()
+        .iter()
+        .map(|route| route.prefix().to_string())
+        .collect();
+    assert_eq!(prefixes, ["/", "/a"]);
+
+    let removed = composite.remove_route(&path("/a")).unwrap();
+    assert_eq!(removed.backend().read_string("/f").await.unwrap(), "route");
+    assert_eq!(composite.read_string("/a/f").await.unwrap(), "default");
+    assert_eq!(
+        kind(composite.remove_route(&path("/a"))),
+        ErrorKind::NotFound
+    );
+    // The default is the route at the root.
+    composite.remove_route(&VPath::root()).unwrap();
+    assert_eq!(
+        kind(composite.read_bytes("/a/f").await),
+        ErrorKind::NotFound
+    );
+    composite.add_route(route("/", &added)).unwrap();
+    assert_eq!(composite.read_string("/f").await.unwrap(), "route");
+}
+
+#[tokio::test]
+async fn a_call_keeps_the_routes_it_began_with() {
+    let composite = Composite::new(state());
+    let old = state();
+    composite.add_route(route("/a", &old)).unwrap();
+    let (pieces, mut taken) = mpsc::channel::<Bytes>(1);
+    let stream = futures::stream::poll_fn(move |context| taken.poll_recv(context));
+    let content = Content::Stream(stream.map(Ok).boxed());
+    let writing = tokio::spawn({
+        let composite = composite.clone();
+        async move { composite.write_file("/a/f", content).await }
+    });
+    // The second piece is taken only when the write is under way.
+    pieces.send(Bytes::from("one ")).await.unwrap();
+    pieces.send(Bytes::from("two")).await.unwrap();
+    composite.remove_route(&path("/a")).unwrap();
+    let new = state();
+    composite.add_route(route("/a", &new)).unwrap();
+    drop(pieces);
+    writing.await.unwrap().unwrap();
+    assert_eq!(old.read_string("/f").await.unwrap(), "one two");
+    assert!(!new.exists("/f").await.unwrap());
+}
+
+#[tokio::test]
+async fn without_a_default_only_routes_are_there() {
+    let composite = Composite::builder()
+        .route(route("/in/put", &state()))
+        .route(route("/out", &state()))
+        .build()
+        .unwrap();
+    composite.write_file("/out/f", "needle").await.unwrap();
+    assert_eq!(names(&composite, "/").await, ["in", "out"]);
+    assert_eq!(names(&composite, "/in").await, ["put"]);
+    assert_eq!(found(&composite, "**").await, ["/out/f"]);
+    assert_eq!(
+        kind(composite.read_bytes("/other").await),
+        ErrorKind::NotFound
+    );
+    for denied in [
+        composite.write_file("/other", "x").await.map(drop),
+        composite.copy_to("/out/f", "/in/f").await,
+        composite
+            .create_dir(&path("/in/new"), Default::default())
+            .await,
+    ] {
+        let error = denied.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+        assert!(error.message().contains("no route leads there"), "{error}");
+    }
+    assert!(
+        Composite::builder()
+            .build()
+            .unwrap()
+            .list_dir("/")
+            .await
+            .unwrap()
+            .entries
+            .is_empty()
+    );
+}
+
+#[tokio::test]
+async fn capabilities_are_what_holds_everywhere() {
+    let directory = tempfile::tempdir().unwrap();
+    let local = LocalBackend::builder(directory.path()).open().unwrap();
+    let composite = Composite::new(state());
+    let alone = composite.info();
+    assert_eq!(alone.name, "composite");
+    assert_eq!(alone.capabilities, Capabilities::writable().with_times());
+    assert_eq!(alone.containment, Containment::NoCommands);
+    assert!(composite.as_sandbox().is_none());
+    composite
+        .add_route(Route::new(path("/l"), Arc::new(local)))
+        .unwrap();
+    let both = composite.info().capabilities;
+    assert!(both.writable && both.links && both.times);
+    assert!(!both.modes && !both.durable && !both.commands);
+    assert_eq!(
+        Composite::builder().build().unwrap().info().capabilities,
+        Capabilities::default()
+    );
+}
+
+#[tokio::test]
+async fn links_lead_to_names_of_the_composite() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    std::fs::create_dir_all(root.join("real/inner")).unwrap();
+    std::fs::write(root.join("real/f"), "x").unwrap();
+    std::os::unix::fs::symlink("real", root.join("link")).unwrap();
+    std::os::unix::fs::symlink("real/inner", root.join("shadowed")).unwrap();
+    let local = Arc::new(LocalBackend::builder(root).open().unwrap());
+    let composite = Composite::new(state());
+    composite
+        .add_route(Route::new(path("/l"), Arc::<LocalBackend>::clone(&local)))
+        .unwrap();
+    composite
+        .add_route(route("/l/real/inner", &state()))
+        .unwrap();
+    let resolve = async |text: &str| {
+        composite
+            .resolve(&path(text), ResolveOptions::default())
+            .await
+    };
+    assert_eq!(resolve("/l/link/f").await.unwrap(), path("/l/real/f"));
+    assert_eq!(
+        resolve("/l/link/new/deeper").await.unwrap(),
+        path("/l/real/new/deeper")
+    );
+    // The link leads to what the route hides: no name here means that place.
+    assert_eq!(
+        kind(resolve("/l/shadowed").await),
+        ErrorKind::PermissionDenied
+    );
+    let refuse = ReadOptions::default().links(Links::Refuse);
+    let refused = composite
+        .read(&path("/l/link/f"), refuse)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (refused.kind(), refused.path()),
+        (ErrorKind::IsALink, Some(&path("/l/link/f")))
+    );
+
+    let below = Route::new(path("/below"), local).to_directory(path("/real"));
+    std::os::unix::fs::symlink("../link", root.join("real/out")).unwrap();
+    std::os::unix::fs::symlink("..", root.join("real/up")).unwrap();
+    composite.add_route(below).unwrap();
+    assert_eq!(resolve("/below/out/f").await.unwrap(), path("/below/f"));
+    assert_eq!(
+        kind(resolve("/below/up").await),
+        ErrorKind::PermissionDenied
+    );
+}
+
+#[tokio::test]
+async fn the_working_directory_may_be_anywhere() {
+    let composite = Composite::builder()
+        .default_backend(state())
+        .route(route("/a/b", &state()))
+        .working_dir(path("/a"))
+        .build()
+        .unwrap();
+    composite.write_file("b/f", "needle").await.unwrap();
+    composite.write_file("g", "needle").await.unwrap();
+    assert_eq!(names(&composite, ".").await, ["b", "g"]);
+    assert_eq!(found(&composite, "*").await, ["/a/b/f", "/a/g"]);
+    assert_eq!(
+        kind(composite.delete_tree("/a").await),
+        ErrorKind::InvalidInput
+    );
+}
+
+#[tokio::test]
+async fn a_thousand_routes() {
+    let mut builder = Composite::builder().default_backend(state());
+    for number in 0..1000 {
+        builder = builder.route(route(&format!("/r/{number:03}"), &state()));
+    }
+    let composite = builder.build().unwrap();
+    for number in 0..1000 {
+        let path = format!("/r/{number:03}/f");
+        composite.write_file(&path, "needle").await.unwrap();
+    }
+    let query = GlobQuery::new(VPath::root(), "f").limit(3);
+    let globbed = composite.glob(query).await.unwrap();
+    assert!(globbed.truncated);
+    let files: Vec<_> = globbed
+        .files
+        .iter()
+        .map(|file| file.path.as_str())
+        .collect();
+    assert_eq!(files, ["/r/000/f", "/r/001/f", "/r/002/f"]);
+    assert_eq!(composite.search_text("needle").await.unwrap().matches, 1000);
+    assert_eq!(composite.list_dir("/r").await.unwrap().total, 1000);
+}

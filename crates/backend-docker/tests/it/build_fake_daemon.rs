@@ -1,0 +1,392 @@
+//! Builds and pulls against a daemon that says what a test wants: one that breaks
+//! off, floods, refuses, or is old.
+use std::sync::{Arc, Mutex};
+
+use backend_core::ErrorKind;
+use backend_docker::image::{self, BuildEvent, BuildOptions, Logins};
+use backend_docker::{Daemon, Runtime};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use futures::StreamExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+/// What a daemon answers.
+#[derive(Clone)]
+struct Script {
+    /// Images that are there.
+    present: &'static [&'static str],
+    /// The version of its interface.
+    api: &'static str,
+    /// Status and body for a pull.
+    pull: (u16, &'static str),
+    /// Status and body for a build.
+    build: (u16, String),
+    /// More bytes than are sent.
+    promised: usize,
+    /// Builds are answered once this is open.
+    gate: Option<Arc<Semaphore>>,
+}
+
+impl Default for Script {
+    fn default() -> Self {
+        Self {
+            present: &["base:1"],
+            api: "1.41",
+            pull: (200, ""),
+            build: (200, "{\"stream\":\"Successfully built\"}\n".to_owned()),
+            promised: 0,
+            gate: None,
+        }
+    }
+}
+
+type Requests = Arc<Mutex<Vec<String>>>;
+
+/// A daemon on loopback, and the requests it got.
+async fn start(script: Script) -> (Daemon, Requests) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("tcp://{}", listener.local_addr().unwrap());
+    let requests = Requests::default();
+    let seen = Arc::clone(&requests);
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(answer(stream, script.clone(), Arc::clone(&seen)));
+        }
+    });
+    (Daemon::at(&address).unwrap(), requests)
+}
+
+async fn answer(mut stream: TcpStream, script: Script, seen: Requests) {
+    let mut head = Vec::new();
+    while !head.windows(4).any(|it| it == b"\r\n\r\n") {
+        let mut buffer = [0; 4096];
+        match stream.read(&mut buffer).await {
+            Ok(0) | Err(_) => return,
+            Ok(count) => head.extend_from_slice(&buffer[..count]),
+        }
+    }
+    let head = String::from_utf8_lossy(&head).into_owned();
+    let line = head.lines().next().unwrap();
+    let target = line.split(' ').nth(1).unwrap().to_owned();
+    seen.lock().unwrap().push(head);
+    let (path, _) = target.split_once('?').unwrap_or((&target, ""));
+    let (status, body) = if path.ends_with("/build") {
+        if let Some(gate) = &script.gate {
+            drop(gate.acquire().await);
+        }
+        script.build.clone()
+    } else if path.ends_with("/version") {
+        let api = script.api;
+        (200, format!(r#"{{"ApiVersion":"{api}","Os":"linux"}}"#))
+    } else if path.ends_with("/images/create") {
+        (script.pull.0, script.pull.1.to_owned())
+    } else if script
+        .present
+        .iter()
+        .any(|it| path.ends_with(&format!("/images/{it}/json")))
+    {
+        (200, "{}".to_owned())
+    } else {
+        (404, r#"{"message":"no such thing"}"#.to_owned())
+    };
+    let length = body.len() + script.promised;
+    let head = format!(
+        "HTTP/1.1 {status} X\r\nApi-Version: {}\r\nContent-Type: application/json\r\n\
+         Content-Length: {length}\r\nConnection: close\r\n\r\n",
+        script.api
+    );
+    // Whoever has heard enough hangs up.
+    let _ = stream.write_all(head.as_bytes()).await;
+    let _ = stream.write_all(body.as_bytes()).await;
+    let _ = stream.shutdown().await;
+}
+
+fn on_base() -> Runtime {
+    Runtime::on_base("fake", "base:1").with_setup_command("true")
+}
+
+async fn failure(script: Script, runtime: &Runtime) -> backend_core::Error {
+    let (daemon, _) = start(script).await;
+    let ended = image::ensure(&daemon, runtime, &BuildOptions::new()).await;
+    ended.unwrap_err()
+}
+
+fn builds(requests: &Requests) -> Vec<String> {
+    let requests = requests.lock().unwrap();
+    let builds = requests.iter().filter(|line| line.contains("/build?"));
+    builds.cloned().collect()
+}
+
+#[tokio::test]
+async fn a_daemon_that_breaks_off_is_unavailable() {
+    let script = Script {
+        build: (
+            200,
+            "{\"stream\":\"Step 1/2 : FROM base:1\\n\"}\n".to_owned(),
+        ),
+        promised: 100,
+        ..Script::default()
+    };
+    let error = failure(script, &on_base()).await;
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert!(error.to_string().contains("does not answer"), "{error}");
+}
+
+#[tokio::test]
+async fn an_end_without_an_image_is_a_failure() {
+    let script = Script {
+        build: (
+            200,
+            "{\"stream\":\"half\\n\"}\nnot json\n{\"aux\":7}\n".to_owned(),
+        ),
+        ..Script::default()
+    };
+    let text = failure(script, &on_base()).await.to_string();
+    assert!(text.contains("without saying why"), "{text}");
+    assert!(text.ends_with("the last lines were:\n  half"), "{text}");
+}
+
+#[tokio::test]
+async fn a_line_without_an_end_is_not_collected() {
+    let script = Script {
+        build: (200, "x".repeat(9 << 20)),
+        ..Script::default()
+    };
+    let error = failure(script, &on_base()).await;
+    assert!(
+        error.to_string().contains("a line without an end"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_refused_build_says_the_daemons_words() {
+    let script = Script {
+        build: (500, "{\"message\":\"out of \\u001b[2Jspace\"}\n".to_owned()),
+        ..Script::default()
+    };
+    let error = failure(script, &on_base()).await;
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.to_string().contains("out of space; "), "{error}");
+}
+
+#[tokio::test]
+async fn a_slow_listener_is_told_what_it_missed() {
+    let mut body = String::new();
+    for number in 0..5000 {
+        body.push_str(&format!("{{\"stream\":\"line {number}\\n\"}}\n"));
+    }
+    body.push_str("{\"aux\":{\"ID\":\"sha256:1\"}}\n");
+    let script = Script {
+        build: (200, body),
+        ..Script::default()
+    };
+    let (daemon, _) = start(script).await;
+    let options = BuildOptions::new();
+    let slow = image::build(&daemon, &on_base(), &options).unwrap();
+    let other = image::build(&daemon, &on_base(), &options).unwrap();
+    other.finish().await.unwrap();
+    let events: Vec<_> = slow.collect().await;
+    let BuildEvent::Skipped { events: skipped } = events[0] else {
+        panic!("{:?}", events[0]);
+    };
+    let logs = events
+        .iter()
+        .filter(|it| matches!(it, BuildEvent::Log { .. }))
+        .count();
+    assert_eq!(logs as u64 + skipped, 5000);
+    assert!(logs < 500, "{logs} were kept");
+    let done = BuildEvent::Done {
+        image: image::name(&on_base()).unwrap(),
+        built: true,
+    };
+    assert_eq!(events.last(), Some(&done));
+}
+
+#[tokio::test]
+async fn all_who_ask_at_once_share_one_build() {
+    let gate = Arc::new(Semaphore::new(0));
+    let script = Script {
+        gate: Some(Arc::clone(&gate)),
+        ..Script::default()
+    };
+    let (daemon, requests) = start(script).await;
+    let options = BuildOptions::new();
+    let ask = || image::build(&daemon, &on_base(), &options).unwrap();
+    let all: Vec<_> = (0..20).map(|_| ask()).collect();
+    // One of them goes, and others come while it runs.
+    let mut all = all.into_iter();
+    drop(all.next());
+    let late = ask();
+    gate.add_permits(1);
+    for build in all.chain([late]) {
+        build.finish().await.unwrap();
+    }
+    assert_eq!(builds(&requests).len(), 1);
+    // Nothing is under way any more: it is asked for again.
+    let again: Vec<_> = ask().collect().await;
+    assert_eq!(again.len(), 2, "{again:?}");
+    assert_eq!(builds(&requests).len(), 2);
+}
+
+#[tokio::test]
+async fn a_failure_is_everybodys() {
+    let gate = Arc::new(Semaphore::new(0));
+    let script = Script {
+        build: (200, "{\"error\":\"exit code: 3\"}\n".to_owned()),
+        gate: Some(Arc::clone(&gate)),
+        ..Script::default()
+    };
+    let (daemon, requests) = start(script).await;
+    let ask = || image::build(&daemon, &on_base(), &BuildOptions::new()).unwrap();
+    let (one, two) = (ask(), ask());
+    gate.add_permits(1);
+    for build in [one, two] {
+        let error = build.finish().await.unwrap_err();
+        assert!(error.to_string().contains("exit code: 3"), "{error}");
+    }
+    assert_eq!(builds(&requests).len(), 1);
+}
+
+#[tokio::test]
+async fn old_daemons_get_the_classic_builder() {
+    for (api, version) in [
+        ("1.38", "version=1&"),
+        ("1.41", "version=2&"),
+        ("1.52", "version=2&"),
+    ] {
+        let (daemon, requests) = start(Script {
+            api,
+            ..Script::default()
+        })
+        .await;
+        let options = BuildOptions::new().with_network("a&b").with_no_cache(true);
+        image::ensure(&daemon, &on_base(), &options).await.unwrap();
+        let asked = builds(&requests);
+        assert!(asked[0].contains(version), "{api}: {asked:?}");
+        assert!(asked[0].contains("networkmode=a%26b"), "{asked:?}");
+        assert!(asked[0].contains("nocache=1"), "{asked:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_missing_image_is_pulled_by_one_tag() {
+    let script = Script {
+        pull: (
+            200,
+            "{\"status\":\"Pulling\\u001b[2J from x\",\"id\":\"latest\"}\n",
+        ),
+        ..Script::default()
+    };
+    let (daemon, requests) = start(script).await;
+    let runtime = Runtime::from_image("x", "registry.example/x");
+    let build = image::build(&daemon, &runtime, &BuildOptions::new()).unwrap();
+    let events: Vec<String> = build.map(|event| event.to_string()).collect().await;
+    assert_eq!(
+        events,
+        [
+            "pulling registry.example/x",
+            "latest: Pulling from x",
+            "registry.example/x is there"
+        ]
+    );
+    let asked = requests.lock().unwrap().join("\n");
+    assert!(
+        asked.contains("fromImage=registry.example%2Fx%3Alatest"),
+        "{asked}"
+    );
+}
+
+#[tokio::test]
+async fn a_pull_that_fails_says_what_to_do() {
+    for (pull, kind, next) in [
+        (
+            (404, r#"{"message":"pull access denied for x"}"#),
+            ErrorKind::Config,
+            "check its name",
+        ),
+        (
+            (404, r#"{"message":"manifest unknown"}"#),
+            ErrorKind::Config,
+            "check its name",
+        ),
+        (
+            (500, r#"{"message":"Get https://x: dial tcp: i/o timeout"}"#),
+            ErrorKind::Unavailable,
+            "docker load",
+        ),
+        (
+            (
+                200,
+                "{\"errorDetail\":{\"message\":\"connection reset\"},\"error\":\"x\"}\n",
+            ),
+            ErrorKind::Unavailable,
+            "docker load",
+        ),
+    ] {
+        let script = Script {
+            pull,
+            ..Script::default()
+        };
+        for runtime in [
+            Runtime::from_image("x", "x:1"),
+            Runtime::on_base("x", "x:1"),
+        ] {
+            let error = failure(script.clone(), &runtime).await;
+            assert_eq!(error.kind(), kind, "{error}");
+            assert!(error.to_string().contains(next), "{error}");
+            let said = error.chain().to_string();
+            assert_eq!(said.matches("docker: ").count(), 1, "{said}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn cached_images_are_used_unless_the_runtime_says_no() {
+    let present = image::name(&on_base()).unwrap();
+    let script = Script {
+        present: vec!["base:1", present.leak()].leak(),
+        ..Script::default()
+    };
+    let (daemon, requests) = start(script).await;
+    let options = BuildOptions::new();
+    image::ensure(&daemon, &on_base(), &options).await.unwrap();
+    assert_eq!(builds(&requests).len(), 0);
+    let uncached = on_base().with_cache_image(false);
+    image::ensure(&daemon, &uncached, &options).await.unwrap();
+    assert_eq!(builds(&requests).len(), 1);
+    let anew = options.with_no_cache(true);
+    image::ensure(&daemon, &on_base(), &anew).await.unwrap();
+    assert_eq!(builds(&requests).len(), 2);
+}
+
+#[tokio::test]
+async fn a_login_goes_with_the_pull_of_its_own_registry() {
+    let logins = Logins::new().with_password("mirror.example", "me", "secret");
+    let options = BuildOptions::new().with_logins(logins);
+    for (image, is_sent) in [
+        ("mirror.example/python:3", true),
+        ("python:3", false),
+        ("other.example/python:3", false),
+    ] {
+        let (daemon, requests) = start(Script::default()).await;
+        let runtime = Runtime::from_image("fetched", image);
+        image::ensure(&daemon, &runtime, &options).await.unwrap();
+        for request in requests.lock().unwrap().iter() {
+            let header = request.lines().find_map(|line| {
+                let (name, value) = line.split_once(": ")?;
+                name.eq_ignore_ascii_case("x-registry-auth")
+                    .then_some(value)
+            });
+            // A daemon is also told that there is no login.
+            let header = header.unwrap_or_default().trim_end_matches('=');
+            let sent = URL_SAFE_NO_PAD.decode(header).unwrap();
+            let sent = String::from_utf8(sent).unwrap();
+            let is_pull = request.contains("/images/create?");
+            assert_eq!(sent.contains("secret"), is_sent && is_pull, "{request}");
+            assert!(!request.contains("secret"), "{request}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The whole suite in a container, served by the agent and by the image's own
+//! tools. One container for each: every case has a directory of its own in it.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use backend_core::ops::Command;
+use backend_core::{Backend, Sandbox as _, VPath};
+use backend_docker::{DockerSandbox, Mode};
+use backend_testkit::{CASES, Case, CaseResult, Failure, Fixture, Need, Outcome, run_case};
+use futures::StreamExt as _;
+
+use crate::support::docker;
+use crate::support::docker::{builder, daemon, purge, run};
+
+/// Cases at once.
+const AT_ONCE: usize = 8;
+
+/// What no container has: a place outside that a link can lead to (12 cases), and
+/// a second, read-only backend on the same place (3).
+const SKIPPED: usize = 15;
+
+/// A directory of a container, and a hand in it.
+struct ContainerFixture {
+    backend: DockerSandbox,
+    hand: DockerSandbox,
+}
+
+impl ContainerFixture {
+    /// Runs a command behind the backend's back.
+    async fn hand(&self, line: &str, values: &[&str]) -> CaseResult {
+        let mut command = Command::new(line);
+        for (number, value) in values.iter().enumerate() {
+            command = command.env(format!("V{number}"), *value);
+        }
+        let outcome = self.hand.execute(command).await?;
+        match outcome.status.success() {
+            true => Ok(()),
+            false => Err(Failure::new(format!(
+                "the fixture failed: {line}: {}",
+                outcome.stderr.text()
+            ))),
+        }
+    }
+}
+
+#[async_trait]
+impl Fixture for ContainerFixture {
+    fn backend(&self) -> Arc<dyn Backend> {
+        Arc::new(self.backend.clone())
+    }
+
+    fn provides(&self, need: Need) -> bool {
+        !matches!(need, Need::Outside | Need::ReadOnly)
+    }
+
+    async fn make_link(&self, path: &VPath, text: &str) -> CaseResult {
+        self.hand(r#"ln -s -- "$V1" "$V0""#, &[path.as_str(), text])
+            .await
+    }
+
+    async fn make_fifo(&self, path: &VPath) -> CaseResult {
+        self.hand(r#"mkfifo -m 600 "$V0""#, &[path.as_str()]).await
+    }
+
+    async fn make_raw_name(&self, directory: &VPath, name: &[u8]) -> CaseResult {
+        let mut escaped = String::new();
+        for byte in name {
+            write!(escaped, "\\{byte:03o}").unwrap();
+        }
+        let line = r#"cd "$V0" && : > "$(printf "$V1")""#;
+        self.hand(line, &[directory.as_str(), &escaped]).await
+    }
+
+    async fn set_mode(&self, path: &VPath, mode: u32) -> CaseResult {
+        let mode = format!("{mode:o}");
+        self.hand(r#"chmod "$V1" "$V0""#, &[path.as_str(), &mode])
+            .await
+    }
+
+    async fn set_modified(&self, path: &VPath, time: SystemTime) -> CaseResult {
+        let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        let time = format!("@{}", since.as_secs());
+        self.hand(r#"touch -d "$V1" "$V0""#, &[path.as_str(), &time])
+            .await
+    }
+}
+
+/// Whether a case stops its sandbox, which others would notice.
+fn needs_its_own(case: &Case) -> bool {
+    case.group == "sandbox" || case.name == "stop_ends_everything"
+}
+
+/// Runs a case in a directory of a container that others use too.
+async fn run_shared(container: &DockerSandbox, mode: Mode, number: usize) -> Outcome {
+    run(container, &format!("mkdir case-{number}")).await;
+    let backend = DockerSandbox::attach(container.container())
+        .daemon(daemon())
+        .agent(docker::agent())
+        .mode(mode)
+        .working_dir(format!("/workspace/case-{number}"))
+        .open()
+        .await
+        .unwrap();
+    let hand = container.clone();
+    run_case(&CASES[number], ContainerFixture { backend, hand }).await
+}
+
+/// Runs a case in a container of its own.
+async fn run_alone(mode: Mode, case: &Case) -> Outcome {
+    let backend = builder().mode(mode).build().unwrap();
+    let hand = backend.clone();
+    let outcome = run_case(
+        case,
+        ContainerFixture {
+            backend,
+            hand: hand.clone(),
+        },
+    )
+    .await;
+    purge(&hand).await;
+    outcome
+}
+
+async fn suite(mode: Mode) {
+    let container = builder().pids_limit(4096).build().unwrap();
+    run(&container, "true").await;
+    let cases = CASES.iter().enumerate().map(|(number, case)| {
+        let container = &container;
+        async move {
+            let outcome = match needs_its_own(case) {
+                true => run_alone(mode, case).await,
+                false => run_shared(container, mode, number).await,
+            };
+            (case.id(), outcome)
+        }
+    });
+    let outcomes: Vec<_> = futures::stream::iter(cases)
+        .buffer_unordered(AT_ONCE)
+        .collect()
+        .await;
+    purge(&container).await;
+    let failed: Vec<_> = outcomes
+        .iter()
+        .filter_map(|(id, outcome)| match outcome {
+            Outcome::Failed(failure) => Some(format!("{id}: {failure}")),
+            _ => None,
+        })
+        .collect();
+    let skipped = outcomes
+        .iter()
+        .filter(|(_, outcome)| matches!(outcome, Outcome::Skipped(_)));
+    let skipped = skipped.count();
+    assert!(
+        failed.is_empty(),
+        "{} failed:\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
+    assert_eq!((outcomes.len(), skipped), (CASES.len(), SKIPPED));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
+async fn every_case_holds_with_the_agent() {
+    suite(Mode::Agent).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
+async fn every_case_holds_with_the_images_own_tools() {
+    suite(Mode::Portable).await;
+}

@@ -1,0 +1,141 @@
+//! What a killed process leaves is found and removed; nothing else is touched.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Command, Stdio};
+
+use backend_core::Sandbox as _;
+use backend_docker::{leftovers, reap};
+
+use crate::support::docker;
+use crate::support::docker::{builder, busybox, daemon, exists, purge, until};
+
+/// Set in the process that is to be killed.
+const VICTIM: &str = "AGENTBOX_TEST_VICTIM";
+
+/// Held by the tests whose leftovers the other one would reap.
+static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
+/// Another process of this program that holds sandboxes.
+struct Victim {
+    child: Child,
+    names: Vec<String>,
+}
+
+impl Victim {
+    fn start() -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--ignored",
+                "--exact",
+                "--nocapture",
+                "docker_leftovers::holds_sandboxes_until_it_is_killed",
+            ])
+            .env(VICTIM, "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut lines = output.lines().map(Result::unwrap);
+        let names = lines.find_map(|line| Some(line.split_once("holds: ")?.1.to_owned()));
+        let names = names.unwrap().split(' ').map(str::to_owned).collect();
+        Self { child, names }
+    }
+
+    /// Ends it as a crash would.
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
+#[allow(clippy::disallowed_methods, reason = "how a victim knows itself")]
+async fn holds_sandboxes_until_it_is_killed() {
+    if std::env::var(VICTIM).is_err() {
+        return;
+    }
+    let named = format!("agentbox-victim-{:x}", std::process::id());
+    let all = [
+        builder().build().unwrap(),
+        builder().auto_remove(false).build().unwrap(),
+        builder().name(&named).build().unwrap(),
+    ];
+    for sandbox in &all {
+        sandbox.start().await.unwrap();
+    }
+    let names: Vec<_> = all.iter().map(|sandbox| sandbox.id()).collect();
+    println!("holds: {}", names.join(" "));
+    std::io::stdout().flush().unwrap();
+    std::future::pending::<()>().await;
+}
+
+#[tokio::test]
+#[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
+async fn a_killed_process_is_cleaned_up_after() {
+    let _turn = ONE_AT_A_TIME.lock().await;
+    let daemon = daemon();
+    let mut victim = Victim::start();
+    let held = victim.names.clone();
+    let [removed, stopped, named] = &held[..] else {
+        panic!("{held:?}");
+    };
+    let ours = async || -> Vec<String> {
+        let all = leftovers(&daemon).await.unwrap();
+        let names = all.into_iter().map(|left| left.name);
+        names.filter(|name| held.contains(name)).collect()
+    };
+    assert_eq!(ours().await, Vec::<String>::new(), "it lives");
+    let foreign = docker::docker(&["create", &busybox(), "true"]);
+    // Labelled as if made on another host, by a process that is not here.
+    let elsewhere = docker::docker(&[
+        "create",
+        "--label",
+        "agentbox.sandbox=elsewhere",
+        "--label",
+        "agentbox.disposal=remove",
+        "--label",
+        "agentbox.owner=1:1:another-boot:1",
+        "--label",
+        "agentbox.host=another/host",
+        &busybox(),
+        "true",
+    ]);
+    let mine = builder().build().unwrap();
+    mine.start().await.unwrap();
+    victim.kill();
+    let mut left = ours().await;
+    left.sort();
+    let mut expected = vec![removed.clone(), stopped.clone()];
+    expected.sort();
+    assert_eq!(left, expected);
+    reap(&daemon).await.unwrap();
+    assert!(!exists(removed));
+    assert!(exists(stopped) && exists(named), "those were to be kept");
+    let running = |name: &str| docker::docker(&["inspect", "-f", "{{.State.Running}}", name]);
+    assert_eq!((&*running(stopped), &*running(named)), ("false", "true"));
+    assert_eq!(ours().await, Vec::<String>::new());
+    assert!(
+        mine.is_alive().await.unwrap(),
+        "those of processes that live stay"
+    );
+    for id in [&foreign, &elsewhere] {
+        docker::docker(&["inspect", id]);
+    }
+    docker::docker(&["rm", "-f", &foreign, &elsewhere, stopped, named]);
+    purge(&mine).await;
+}
+
+#[tokio::test]
+#[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
+async fn the_next_start_reaps_by_itself() {
+    let _turn = ONE_AT_A_TIME.lock().await;
+    let mut victim = Victim::start();
+    victim.kill();
+    let sandbox = builder().reap_leftovers(true).build().unwrap();
+    sandbox.start().await.unwrap();
+    until("the reaping", async || !exists(&victim.names[0])).await;
+    docker::docker(&["rm", "-f", &victim.names[1], &victim.names[2]]);
+    purge(&sandbox).await;
+}

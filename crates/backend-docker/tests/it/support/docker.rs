@@ -1,0 +1,89 @@
+//! The daemon, the images and the agent that tests use, from the environment.
+
+use backend_core::ops::{Command, ExecuteOutcome, StopMode};
+use backend_core::{Result, Sandbox};
+use backend_docker::{Builder, Daemon, DockerSandbox, Mode};
+use sandbox_wire::agent::AgentBinary;
+
+/// What a variable says; a test without it has failed.
+pub(crate) fn variable(name: &str) -> String {
+    std::env::var(name)
+        .unwrap_or_else(|_| panic!("{name} is not set; run `cargo xtask test-all`, which sets it"))
+}
+
+pub(crate) fn daemon() -> Daemon {
+    Daemon::at(&variable("DOCKER_HOST")).unwrap()
+}
+
+pub(crate) fn busybox() -> String {
+    variable("TEST_IMAGE_BUSYBOX")
+}
+
+pub(crate) fn agent() -> AgentBinary {
+    AgentBinary::new(variable("SANDBOX_AGENT")).unwrap()
+}
+
+/// A sandbox on the small image, served by the agent.
+pub(crate) fn builder() -> Builder {
+    DockerSandbox::builder()
+        .daemon(daemon())
+        .image(busybox())
+        .agent(agent())
+        .mode(Mode::Agent)
+        // What other tests leave for a while is theirs.
+        .reap_leftovers(false)
+}
+
+/// Runs a command that must succeed, and returns what it printed.
+pub(crate) async fn run(sandbox: &DockerSandbox, line: &str) -> String {
+    let outcome = outcome(sandbox, line).await.unwrap();
+    let (out, err) = (outcome.stdout.text(), outcome.stderr.text());
+    assert!(
+        outcome.status.success(),
+        "{line}: {}: {out}{err}",
+        outcome.status
+    );
+    out.trim_end().to_owned()
+}
+
+pub(crate) async fn outcome(sandbox: &DockerSandbox, line: &str) -> Result<ExecuteOutcome> {
+    sandbox.execute(Command::new(line)).await
+}
+
+/// Removes the container; a test that forgets leaves it to the drop.
+pub(crate) async fn purge(sandbox: &DockerSandbox) {
+    sandbox.stop(StopMode::Purge).await.unwrap();
+}
+
+/// Asks the daemon behind the library's back, through its own program.
+pub(crate) fn docker(arguments: &[&str]) -> String {
+    let output = std::process::Command::new("docker")
+        .env("DOCKER_HOST", variable("DOCKER_HOST"))
+        .args(arguments)
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    assert!(
+        output.status.success(),
+        "docker {arguments:?}: {}",
+        text(&output.stderr)
+    );
+    text(&output.stdout)
+}
+
+/// Whether there is a container of that name.
+pub(crate) fn exists(name: &str) -> bool {
+    let filter = format!("name=^/{name}$");
+    !docker(&["ps", "-aq", "--filter", &filter]).is_empty()
+}
+
+/// Waits until something holds that another process brings about.
+pub(crate) async fn until(what: &str, holds: impl AsyncFn() -> bool) {
+    for _ in 0..600 {
+        if holds().await {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("{what} did not come about");
+}

@@ -1,0 +1,71 @@
+//! The whole suite on the local backend: in both name spaces, with the kernel's
+//! confinement and with our own.
+
+use std::sync::Arc;
+
+use backend_core::VPath;
+use backend_local::{Builder, Commands, LocalBackend, NameSpace, Resolution, Supervisor};
+
+use crate::support::fixture::DiskFixture;
+
+fn host_names() -> NameSpace {
+    NameSpace::Host {
+        allowed: Vec::new(),
+    }
+}
+
+/// A directory whose commands have a supervisor.
+fn supervised(names: NameSpace, resolution: Resolution) -> DiskFixture {
+    let program = env!("CARGO_BIN_EXE_agentbox-supervisor");
+    let supervisor = Supervisor::Program(program.into());
+    let commands = Commands::default().supervisor(supervisor);
+    with(names, |builder| {
+        builder.resolution(resolution).commands(commands)
+    })
+}
+
+/// A directory that is opened with further options.
+fn with(names: NameSpace, options: impl FnOnce(Builder) -> Builder) -> DiskFixture {
+    DiskFixture::new(names != NameSpace::Virtual, |root| {
+        let builder = options(LocalBackend::builder(root).names(names));
+        let read_only = builder.clone().read_only(true).open().unwrap();
+        let backend = builder.enable_execute(true).open().unwrap();
+        (Arc::new(backend), Arc::new(read_only))
+    })
+}
+
+backend_testkit::conformance! {
+    mod virtual_names;
+    fixture = async || supervised(NameSpace::Virtual, Resolution::Auto);
+    skipped = 0;
+}
+
+backend_testkit::conformance! {
+    mod host_names_too;
+    fixture = async || supervised(host_names(), Resolution::Auto);
+    skipped = 0;
+}
+
+backend_testkit::conformance! {
+    mod virtual_names_by_components;
+    fixture = async || supervised(NameSpace::Virtual, Resolution::Components);
+    skipped = 0;
+}
+
+backend_testkit::conformance! {
+    mod host_names_by_components;
+    fixture = async || supervised(host_names(), Resolution::Components);
+    skipped = 0;
+}
+
+// Also with a working directory beneath the root: commands and files are asked
+// apart, so one suite serves for both.
+backend_testkit::conformance! {
+    mod without_a_supervisor;
+    fixture = async || with(NameSpace::Virtual, |builder| {
+        let commands = Commands::default().supervisor(Supervisor::None);
+        let workspace = VPath::parse("/workspace").unwrap();
+        builder.working_dir(workspace).create_root(true).commands(commands)
+    });
+    skipped = 0;
+}

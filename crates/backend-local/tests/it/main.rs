@@ -1,0 +1,42 @@
+//! Integration tests of `backend-local`.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test stops where it fails"
+)]
+
+#[cfg(target_os = "linux")]
+mod attack_crash;
+#[cfg(target_os = "linux")]
+mod attack_inputs;
+#[cfg(target_os = "linux")]
+mod attack_no_process;
+#[cfg(target_os = "linux")]
+mod attack_race;
+#[cfg(target_os = "linux")]
+mod attack_regressions;
+mod commands;
+#[cfg(target_os = "linux")]
+mod confinement;
+mod conformance;
+mod errors;
+mod files;
+mod names;
+mod process_trees;
+mod resolution;
+mod search;
+mod shells;
+mod signals;
+mod support {
+    pub(crate) mod canary;
+    pub(crate) mod commands;
+    pub(crate) mod disk;
+    pub(crate) mod fixture;
+    pub(crate) mod place;
+    pub(crate) mod race;
+    pub(crate) mod snapshot;
+}
+mod trees;

@@ -1,0 +1,43 @@
+//! Looking at the disk behind a backend.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use backend_core::{ErrorKind, Result, VPath};
+use backend_local::LocalBackend;
+
+pub(crate) fn directory() -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::Builder::new().prefix("files").tempdir().unwrap();
+    let path = directory.path().canonicalize().unwrap();
+    (directory, path)
+}
+
+pub(crate) fn open(root: &Path) -> LocalBackend {
+    LocalBackend::builder(root).open().unwrap()
+}
+
+pub(crate) fn kind<T: std::fmt::Debug>(result: Result<T>) -> ErrorKind {
+    result.unwrap_err().kind()
+}
+
+pub(crate) fn at(path: &str) -> VPath {
+    VPath::parse(path).unwrap()
+}
+
+/// The real names in a directory.
+pub(crate) fn names(path: &Path) -> Vec<String> {
+    let entries = fs::read_dir(path).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.collect();
+    names.sort_unstable();
+    names
+}
+
+pub(crate) fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+pub(crate) fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}

@@ -1,0 +1,89 @@
+//! Tokens that name a test's processes, and a look for survivors.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Pid, PidfdFlags};
+
+/// How long a test waits for what must happen.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Names the processes of a test: a number of seconds that no other test sleeps.
+pub(crate) fn token() -> String {
+    format!("9{:012}", fastrand::u64(0..1_000_000_000_000))
+}
+
+/// Processes that have `token` in their arguments.
+pub(crate) fn survivors(token: &str) -> Vec<i32> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        if String::from_utf8_lossy(&line).contains(token) {
+            found.push(pid);
+        }
+    }
+    found
+}
+
+/// Says what a process is, for messages.
+pub(crate) fn describe(pid: i32) -> String {
+    let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
+    format!("{} | {}", read("cmdline").replace('\0', " "), read("stat"))
+}
+
+/// A handle to a process.
+pub(crate) fn handle(pid: i32) -> Option<OwnedFd> {
+    rustix::process::pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()
+}
+
+/// Waits for a process's end. Returns whether it came.
+pub(crate) fn wait(handle: &OwnedFd, limit: Duration) -> bool {
+    let limit = Timespec::try_from(limit).unwrap();
+    let mut polled = [PollFd::new(handle, PollFlags::IN)];
+    rustix::event::poll(&mut polled, Some(&limit)).unwrap() == 1
+}
+
+/// Waits until no process has `token`; fails with what is left.
+pub(crate) fn gone(token: &str) {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let left = survivors(token);
+        let Some(&pid) = left.first() else {
+            return;
+        };
+        let patience = until.saturating_duration_since(Instant::now());
+        if handle(pid).is_some_and(|handle| !wait(&handle, patience)) {
+            let left: Vec<String> = left.iter().map(|&pid| describe(pid)).collect();
+            kill(token);
+            panic!("survivors: {left:#?}");
+        }
+    }
+}
+
+/// Fails if a process has `token` now.
+pub(crate) fn none(token: &str) {
+    let left = survivors(token);
+    let shown: Vec<String> = left.iter().map(|&pid| describe(pid)).collect();
+    if !left.is_empty() {
+        kill(token);
+    }
+    assert!(shown.is_empty(), "survivors: {shown:#?}");
+}
+
+/// Kills what has `token`.
+pub(crate) fn kill(token: &str) {
+    for pid in survivors(token) {
+        if let Some(handle) = handle(pid) {
+            let _ = rustix::process::pidfd_send_signal(handle, rustix::process::Signal::KILL);
+        }
+    }
+}

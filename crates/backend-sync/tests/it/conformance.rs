@@ -1,0 +1,89 @@
+//! The whole suite through blocking calls: on plain threads, inside a runtime, on a
+//! borrowed one, with commands, and over an implementation that blocks itself.
+#[path = "../../../permissions/tests/it/support/fixture.rs"]
+mod fixture;
+
+use std::sync::{Arc, OnceLock};
+
+use backend_core::Backend;
+use backend_sync::{BlockingAdapter, Engine, SyncBackend};
+use backend_testkit::{CASES, Fixture, Outcome, block_on, run_case};
+use fixture::{GuardedLocal as Local, GuardedState as State};
+use tokio::runtime::Runtime;
+
+use crate::support::flat::Flat;
+use crate::support::inline::Inline;
+
+/// Blocking, and wrapped back: calls are made by plain threads.
+fn back<B: Backend>(backend: B) -> Arc<dyn Backend> {
+    let blocking = SyncBackend::new(Arc::new(backend));
+    Arc::new(BlockingAdapter::new(blocking))
+}
+
+/// The same on a runtime that somebody else owns.
+fn borrowed<B: Backend>(backend: B) -> Arc<dyn Backend> {
+    static LENDER: OnceLock<Runtime> = OnceLock::new();
+    let lender = LENDER.get_or_init(|| Runtime::new().unwrap());
+    let engine = Engine::borrowed(lender.handle()).unwrap();
+    let blocking = SyncBackend::new(Arc::new(backend)).on(&engine);
+    Arc::new(BlockingAdapter::new(blocking))
+}
+
+/// Blocking calls inside the runtime of the suite.
+fn inside<B: Backend>(backend: B) -> Arc<dyn Backend> {
+    Arc::new(Inline(SyncBackend::new(Arc::new(backend))))
+}
+
+/// An implementation that blocks and derives what it can.
+struct Blocking(Arc<BlockingAdapter<Flat>>);
+
+impl Fixture for Blocking {
+    fn backend(&self) -> Arc<dyn Backend> {
+        Arc::clone(&self.0) as Arc<dyn Backend>
+    }
+}
+
+backend_testkit::conformance! {
+    mod state;
+    fixture = async || State::new(back);
+    skipped = 159;
+}
+
+backend_testkit::conformance! {
+    mod local;
+    fixture = async || Local::new(back);
+    skipped = 0;
+}
+
+/// Runs every case but those that are named; how many are skipped is pinned.
+fn all<F: Fixture>(but: &[&str], skipped: usize, fixture: impl Fn() -> F) {
+    let (mut failed, mut left_out) = (Vec::new(), 0);
+    for case in CASES.iter().filter(|case| !but.contains(&&*case.id())) {
+        match block_on(run_case(case, fixture())) {
+            Outcome::Passed => {}
+            Outcome::Skipped(_) => left_out += 1,
+            outcome => failed.push((case.id(), outcome)),
+        }
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
+    assert_eq!(left_out, skipped);
+}
+
+#[test]
+fn state_on_a_borrowed_runtime() {
+    all(&[], 159, || State::new(borrowed));
+}
+
+#[test]
+fn state_inside_a_runtime() {
+    // A call that holds its thread cannot be dropped.
+    let but = ["write::dropped_write_has_not_happened"];
+    all(&but, 159, || State::new(inside));
+}
+
+#[test]
+fn blocking_implementation() {
+    all(&[], 168, || {
+        Blocking(Arc::new(BlockingAdapter::new(Flat::default())))
+    });
+}

@@ -1,0 +1,408 @@
+//! Streamable HTTP: who gets in, and sessions that know nothing of each other.
+
+use std::time::Duration;
+
+use console_mcp::{HttpSettings, ServeError, Settings, serve_http};
+use serde_json::{Value, json};
+
+use crate::support::client::{Place, failed, gone, soon, text};
+use crate::support::http;
+use crate::support::http::{Site, Visitor};
+
+fn here() -> HttpSettings {
+    HttpSettings::new(([127, 0, 0, 1], 0).into())
+}
+
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
+#[tokio::test]
+async fn tools_work_and_sessions_share_nothing() {
+    let site = Site::new(Place::default(), Settings::default(), here()).await;
+    let mut one = site.visitor(json!({})).await;
+    let mut two = site.visitor(json!({})).await;
+    assert_ne!(one.headers, two.headers);
+    one.call("write_file", json!({"path": "a", "content": "mine"}))
+        .await;
+    two.call("write_file", json!({"path": "b", "content": "yours"}))
+        .await;
+    assert!(failed(&two.call("read_file", json!({"path": "a"})).await));
+    assert!(text(&one.call("read_file", json!({"path": "a"})).await).contains("mine"));
+    let listed = one.ask("resources/list", json!({})).await;
+    assert_eq!(
+        listed["result"]["resources"].as_array().unwrap().len(),
+        1,
+        "{listed}"
+    );
+    // A session that has ended is gone, with its files.
+    assert_eq!(one.send("DELETE", "").await.status, 204);
+    assert_eq!(one.send("POST", PING).await.status, 404);
+    assert!(!failed(&two.call("read_file", json!({"path": "b"})).await));
+    site.stop().await;
+}
+
+#[tokio::test]
+async fn a_client_that_tries_a_newer_protocol_is_told_which_there_are() {
+    let site = Site::new(Place::default(), Settings::default(), here()).await;
+    let newer = Visitor::new(site.address).with("mcp-protocol-version", "2026-07-28");
+    let discover = json!({"jsonrpc": "2.0", "id": "a", "method": "server/discover", "params": {}});
+    let answer = newer.post(&discover).await;
+    assert_eq!(answer.status, 400);
+    let answer: Value = serde_json::from_str(&answer.text().await).unwrap();
+    assert_eq!(
+        (&answer["id"], &answer["error"]["code"]),
+        (&json!("a"), &json!(-32022))
+    );
+    assert_eq!(answer["error"]["data"]["supported"][3], "2025-11-25");
+    // Beginning a session agrees on one.
+    let hello = json!({
+        "protocolVersion": "2026-07-28", "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    });
+    let begin = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello});
+    let agreed = newer.post(&begin).await;
+    assert_eq!(agreed.status, 200);
+    let agreed = agreed.answer().await;
+    assert_eq!(
+        agreed["result"]["protocolVersion"], "2025-11-25",
+        "{agreed}"
+    );
+    site.stop().await;
+}
+
+#[tokio::test]
+async fn nobody_gets_in_without_the_token() {
+    let mut settings = here();
+    settings.token = Some("right-token".to_owned());
+    let site = Site::new(Place::default(), Settings::default(), settings).await;
+    let stranger = Visitor::new(site.address);
+    for authorization in [
+        None,
+        Some("Bearer wrong-token"),
+        Some("Bearer right-toke"),
+        Some("Bearer right-token2"),
+        Some("Bearer "),
+        Some("right-token"),
+        Some("Basic right-token"),
+    ] {
+        let visitor = match authorization {
+            Some(value) => stranger.clone().with("authorization", value),
+            None => stranger.clone(),
+        };
+        for method in ["POST", "GET", "DELETE", "OPTIONS", "PUT"] {
+            let response = visitor.send(method, PING).await;
+            assert_eq!(response.status, 401, "{method} {authorization:?}");
+            assert_eq!(response.header("www-authenticate"), Some("Bearer"));
+        }
+    }
+    // Two are one too many.
+    let mut both = stranger.clone().with("authorization", "Bearer right-token");
+    both.headers
+        .push(("authorization".to_owned(), "Bearer other".to_owned()));
+    assert_eq!(both.send("POST", PING).await.status, 401);
+    let mut known = stranger.with("authorization", "bearer right-token");
+    let answer = known.initialize(json!({})).await;
+    assert!(answer["result"].is_object(), "{answer}");
+    // Nor with a session of somebody else.
+    let session = known
+        .headers
+        .iter()
+        .find(|(name, _)| name == "mcp-session-id")
+        .unwrap();
+    let thief = Visitor::new(site.address).with("mcp-session-id", &session.1);
+    assert_eq!(thief.send("POST", PING).await.status, 401);
+    site.stop().await;
+}
+
+#[tokio::test]
+async fn web_pages_of_others_are_kept_out() {
+    let mut settings = here();
+    settings.origins = vec!["https://good.example:443".to_owned()];
+    let site = Site::new(Place::default(), Settings::default(), settings).await;
+    let visitor = site.visitor(json!({})).await;
+    for (origin, status) in [
+        ("https://evil.example", 403),
+        ("http://localhost.evil.example", 403),
+        ("http://good.example", 403),
+        ("null", 403),
+        ("file://", 403),
+        ("nonsense", 403),
+        ("https://good.example", 200),
+        ("http://localhost:8080", 200),
+        ("http://127.0.0.1", 200),
+        ("http://[::1]:1", 200),
+    ] {
+        let response = visitor
+            .clone()
+            .with("origin", origin)
+            .send("POST", PING)
+            .await;
+        assert_eq!(response.status, status, "{origin}");
+    }
+    // Browsers ask first, and without a token.
+    let page = Visitor::new(site.address).with("origin", "https://good.example");
+    let preflight = page.clone().with("access-control-request-method", "POST");
+    let response = preflight.send("OPTIONS", "").await;
+    assert_eq!(response.status, 204);
+    let allowed = response.header("access-control-allow-origin");
+    assert_eq!(allowed, Some("https://good.example"));
+    let headers = response.header("access-control-allow-headers").unwrap();
+    assert!(headers.contains("authorization"), "{headers}");
+    let stranger = preflight.with("origin", "https://evil.example");
+    let response = stranger.send("OPTIONS", "").await;
+    assert_eq!(response.status, 403);
+    assert_eq!(response.header("access-control-allow-origin"), None);
+    for (host, status) in [
+        ("evil.example", 403),
+        ("evil.example:80", 403),
+        ("127.0.0.1:1", 200),
+    ] {
+        let response = visitor.clone().with("host", host).send("POST", PING).await;
+        assert_eq!(response.status, status, "{host}");
+    }
+    site.stop().await;
+}
+
+#[tokio::test]
+async fn other_machines_need_a_token() {
+    let open = HttpSettings::new(([0, 0, 0, 0], 0).into());
+    let place = std::sync::Arc::new(Place::default());
+    let ready = |_| panic!("it listens");
+    let error = serve_http(
+        place,
+        Settings::default(),
+        open,
+        ready,
+        std::future::pending(),
+    )
+    .await;
+    let error = error.unwrap_err();
+    assert!(matches!(error, ServeError::Config(_)), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("set one, or listen on 127.0.0.1"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_cancelled_command_is_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let site = Site::new(Place::local(directory.path()), Settings::default(), here()).await;
+    let mut visitor = site.visitor(json!({})).await;
+    let call = json!({"name": "execute", "arguments": {"command": "echo $$; exec sleep 1000"},
+        "_meta": {"progressToken": 7}});
+    let (id, mut stream) = visitor.begin("tools/call", call).await;
+    let progress = stream.event("notifications/progress").await;
+    assert_eq!(progress["params"]["progressToken"], 7);
+    let pid = progress["params"]["message"].as_str().unwrap().to_owned();
+    visitor
+        .notify("notifications/cancelled", json!({"requestId": id}))
+        .await;
+    gone(&pid).await;
+    let alive = visitor
+        .call("execute", json!({"command": "echo alive"}))
+        .await;
+    assert_eq!(text(&alive), "alive\n");
+    site.stop().await;
+}
+
+/// Starts a command that runs for ever. Its process, and the stream that tells.
+async fn for_ever(visitor: &mut Visitor) -> (String, http::Response) {
+    let call = json!({"name": "execute", "arguments": {"command": "echo $$; exec sleep 1000"},
+        "_meta": {"progressToken": 7}});
+    let (_, mut stream) = visitor.begin("tools/call", call).await;
+    let progress = stream.event("notifications/progress").await;
+    (
+        progress["params"]["message"].as_str().unwrap().to_owned(),
+        stream,
+    )
+}
+
+#[tokio::test]
+async fn what_nobody_listens_to_ends() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut settings = here();
+    settings.linger = Duration::from_millis(50);
+    let site = Site::new(
+        Place::local(directory.path()),
+        Settings::default(),
+        settings,
+    )
+    .await;
+    let mut visitor = site.visitor(json!({})).await;
+    let (pid, stream) = for_ever(&mut visitor).await;
+    drop(stream);
+    gone(&pid).await;
+    site.stop().await;
+}
+
+#[tokio::test]
+async fn sessions_that_are_ended_or_idle_leave_nothing_running() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut settings = here();
+    settings.idle = Duration::from_millis(1_500);
+    let mut quiet = Settings::default();
+    quiet.name = "quiet".to_owned();
+    let site = Site::new(Place::local(directory.path()), quiet, settings).await;
+    let mut visitor = site.visitor(json!({})).await;
+    let (pid, _stream) = for_ever(&mut visitor).await;
+    assert!(visitor.send("DELETE", "").await.status < 300);
+    gone(&pid).await;
+    let mut visitor = site.visitor(json!({})).await;
+    let background = json!({"command": "echo $$ > pid.new; mv pid.new pid; exec sleep 1000"});
+    visitor.call("run_in_background", background).await;
+    let wait = "until test -e pid; do sleep 0.01; done; cat pid";
+    let pid = visitor.call("execute", json!({"command": wait})).await;
+    gone(text(&pid).trim()).await;
+    site.stop().await;
+}
+
+#[tokio::test]
+async fn a_client_that_listens_is_not_idle() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut settings = here();
+    settings.idle = Duration::from_millis(1_000);
+    let site = Site::new(
+        Place::local(directory.path()),
+        Settings::default(),
+        settings,
+    )
+    .await;
+    let mut visitor = site.visitor(json!({})).await;
+    // Silent for much longer than a client may be.
+    let call = json!({"name": "execute", "arguments": {"command": "sleep 2.2; echo done"}});
+    let (_, stream) = visitor.begin("tools/call", call).await;
+    assert_eq!(text(&stream.answer().await["result"]), "done\n");
+    let mut visitor = site.visitor(json!({})).await;
+    let listening = visitor.send("GET", "").await;
+    assert_eq!(listening.status, 200);
+    visitor
+        .call("execute", json!({"command": "sleep 0.3"}))
+        .await;
+    site.stop().await;
+}
+
+#[tokio::test]
+async fn the_end_of_the_server_ends_everything() {
+    let directory = tempfile::tempdir().unwrap();
+    let site = Site::new(Place::local(directory.path()), Settings::default(), here()).await;
+    let mut visitor = site.visitor(json!({})).await;
+    let (pid, _stream) = for_ever(&mut visitor).await;
+    site.stop().await;
+    gone(&pid).await;
+}
+
+#[tokio::test]
+async fn questions_find_their_way() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = Place {
+        asks: true,
+        ..Place::local(directory.path())
+    };
+    let mut settings = Settings::default();
+    settings.host_root = Some(directory.path().to_owned());
+    let site = Site::new(place, settings, here()).await;
+    let able = json!({"elicitation": {}, "roots": {}});
+    let mut visitor = site.visitor(able).await;
+    let call = json!({"name": "execute", "arguments": {"command": "echo done"}});
+    let (_, mut stream) = visitor.begin("tools/call", call).await;
+    let roots = stream.event("roots/list").await;
+    let answer = json!({"jsonrpc": "2.0", "id": roots["id"], "result": {"roots": []}});
+    assert_eq!(visitor.post(&answer).await.status, 202);
+    let question = stream.event("elicitation/create").await;
+    let yes = json!({"action": "accept", "content": {"decision": "allow once"}});
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": yes});
+    assert_eq!(visitor.post(&answer).await.status, 202);
+    assert_eq!(text(&stream.answer().await["result"]), "done\n");
+    site.stop().await;
+}
+
+#[tokio::test]
+async fn there_is_room_for_so_many() {
+    let mut settings = here();
+    settings.sessions = 2;
+    let site = Site::new(Place::default(), Settings::default(), settings).await;
+    let one = site.visitor(json!({})).await;
+    let mut two = site.visitor(json!({})).await;
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"}}});
+    let refused = Visitor::new(site.address).post(&hello).await;
+    assert_eq!(refused.status, 503);
+    assert!(refused.header("retry-after").is_some());
+    assert!(!failed(&two.call("ls", json!({"path": "/"})).await));
+    // Whoever goes makes room.
+    assert!(one.send("DELETE", "").await.status < 300);
+    let welcome = async {
+        while Visitor::new(site.address).post(&hello).await.status != 200 {
+            tokio::task::yield_now().await;
+        }
+    };
+    soon(welcome).await;
+    site.stop().await;
+}
+
+#[tokio::test]
+async fn bad_requests_are_refused() {
+    let mut settings = Settings::default();
+    settings.frame_bytes = 10_000;
+    let site = Site::new(Place::default(), settings, here()).await;
+    let visitor = site.visitor(json!({})).await;
+    assert_eq!(visitor.send("POST", &"x".repeat(20_000)).await.status, 413);
+    for body in ["garbage", "", "[]", "17", "{}"] {
+        let status = visitor.send("POST", body).await.status;
+        assert!((400..500).contains(&status), "{body}: {status}");
+    }
+    assert_eq!(visitor.send("PUT", PING).await.status, 405);
+    let plain = visitor.clone().with("accept", "text/plain");
+    assert_eq!(plain.send("POST", PING).await.status, 406);
+    let form = visitor.clone().with("content-type", "text/plain");
+    assert_eq!(form.send("POST", PING).await.status, 415);
+    let nobody = Visitor::new(site.address);
+    assert!((400..500).contains(&nobody.send("POST", PING).await.status));
+    let guessed = nobody.with("mcp-session-id", "00000000-0000-0000-0000-000000000000");
+    assert_eq!(guessed.send("POST", PING).await.status, 404);
+    assert_eq!(guessed.send("GET", "").await.status, 404);
+    assert_eq!(visitor.send("POST", PING).await.status, 200);
+    // What has no sessions is not spoken here; its clients fall back.
+    let discover = json!({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {
+        "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "x", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {}}}});
+    let newer = Visitor::new(site.address)
+        .with("mcp-protocol-version", "2026-07-28")
+        .with("mcp-method", "server/discover");
+    let response = newer.post(&discover).await;
+    assert_eq!(response.status, 400);
+    assert!(response.text().await.contains("-32022"));
+    site.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_calls_at_once_are_all_answered() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("a.txt"), "one\n").unwrap();
+    let place = Place::local(directory.path());
+    let site = Site::new(place, Settings::default(), here()).await;
+    let visitor = site.visitor(json!({})).await;
+    let mut calls = tokio::task::JoinSet::new();
+    for id in 100..400 {
+        let visitor = visitor.clone();
+        calls.spawn(async move {
+            let arguments = match id % 10 {
+                0 => json!({"name": "execute", "arguments": {"command": "echo one"}}),
+                _ => json!({"name": "read_file", "arguments": {"path": "a.txt"}}),
+            };
+            let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+                "params": arguments});
+            let answer = visitor.post(&call).await.answer().await;
+            assert_eq!(answer["id"], id);
+            assert!(text(&answer["result"]).contains("one"), "{answer}");
+        });
+    }
+    while let Some(done) = soon(calls.join_next()).await {
+        done.unwrap();
+    }
+    site.stop().await;
+}

@@ -1,0 +1,36 @@
+//! Integration tests of `console-tools`.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test stops where it fails"
+)]
+
+mod bad_input;
+mod capability;
+mod conversation;
+mod custom;
+mod definitions;
+mod filesystem_profile;
+mod filesystem_refusals;
+mod one_question;
+mod previews;
+mod read_tracking;
+#[cfg(target_os = "linux")]
+mod shells;
+mod snapshots_commands;
+mod snapshots_schemas;
+mod snapshots_texts;
+mod spill;
+mod support {
+    pub(crate) mod cases;
+    pub(crate) mod mounted;
+    pub(crate) mod people;
+    pub(crate) mod script;
+    pub(crate) mod slots;
+    pub(crate) mod valid;
+}
+mod toolset;
+#[cfg(target_os = "linux")]
+mod transcripts;

@@ -1,0 +1,203 @@
+//! Every place of every tool where a model can put something, and where to try it.
+
+use std::sync::Arc;
+
+use backend_core::ops::{LsOptions, ReadOptions};
+use backend_core::{Backend, BackendExt as _, VPath};
+use backend_local::LocalBackend;
+use backend_state::StateBackend;
+use console_tools::{Chat, Definition, Options, Toolset};
+use permissions::Policy;
+use permissions::approval::ApproveAll;
+use serde_json::{Map, Value, json};
+
+use super::people::Swap;
+
+/// Where calls are made.
+pub(crate) struct Ground {
+    pub(crate) backend: Arc<dyn Backend>,
+    /// What surrounds a directory on disk.
+    pub(crate) around: Option<tempfile::TempDir>,
+}
+
+impl Ground {
+    pub(crate) async fn state() -> Self {
+        Self::with(Arc::new(StateBackend::new()), None).await
+    }
+
+    pub(crate) async fn local() -> Self {
+        let around = tempfile::tempdir().unwrap();
+        std::fs::create_dir(around.path().join("root")).unwrap();
+        std::fs::write(around.path().join("secret"), "classified").unwrap();
+        let local = LocalBackend::builder(around.path().join("root")).enable_execute(true);
+        Self::with(Arc::new(local.open().unwrap()), Some(around)).await
+    }
+
+    async fn with(backend: Arc<dyn Backend>, around: Option<tempfile::TempDir>) -> Self {
+        for (path, content) in [("/a", "1\n"), ("/d/b", "2\n"), ("/d/.c", "3\n")] {
+            backend.write_file(path, content).await.unwrap();
+        }
+        Self { backend, around }
+    }
+
+    pub(crate) async fn both() -> [Self; 2] {
+        [Self::state().await, Self::local().await]
+    }
+
+    pub(crate) fn chat(&self, options: Options) -> Chat {
+        let toolset = Toolset::builder(Arc::clone(&self.backend))
+            .options(options)
+            .policy(Policy::allow_all())
+            .approver(ApproveAll)
+            .tool(Swap);
+        toolset.build().unwrap().conversation("c")
+    }
+
+    /// Everything that there is, and what it holds.
+    pub(crate) async fn dump(&self) -> Vec<(String, Option<Vec<u8>>)> {
+        let mut all = Vec::new();
+        let mut open = vec![VPath::root()];
+        while let Some(directory) = open.pop() {
+            let listing = self.backend.ls(&directory, LsOptions::default()).await;
+            for entry in listing.unwrap().entries {
+                let path = entry.path.to_string();
+                if entry.is_directory() {
+                    open.push(entry.path);
+                    all.push((path, None));
+                } else {
+                    let read = self.backend.read(&entry.path, ReadOptions::default()).await;
+                    all.push((path, Some(read.unwrap().data.to_vec())));
+                }
+            }
+        }
+        all.sort();
+        all
+    }
+}
+
+/// Every profile with each edit format, so that every tool is tried.
+pub(crate) fn profiles() -> Vec<Options> {
+    let mut all = Vec::new();
+    for (profile, format) in [
+        ("coding", "str_replace"),
+        ("lean", "hashline"),
+        ("filesystem", "str_replace"),
+    ] {
+        let options = json!({
+            "profile": profile, "edit_format": format, "include_file_operations": true,
+            "require_execute_approval": false,
+        });
+        all.push(serde_json::from_value(options).unwrap());
+    }
+    all
+}
+
+/// A place where something can be put.
+pub(crate) struct Slot {
+    /// As a message names it.
+    pub(crate) name: String,
+    /// The last part of the name.
+    pub(crate) key: String,
+    pub(crate) schema: Value,
+    pub(crate) required: bool,
+    arguments: Map<String, Value>,
+    /// The list that the place lies in.
+    list: Option<String>,
+}
+
+impl Slot {
+    /// Arguments that are good but for this.
+    pub(crate) fn with(&self, value: Value) -> Value {
+        self.changed(|fields| {
+            fields.insert(self.key.clone(), value);
+        })
+    }
+
+    /// Arguments that are good, without this.
+    pub(crate) fn without(&self) -> Value {
+        self.changed(|fields| {
+            fields.shift_remove(&self.key);
+        })
+    }
+
+    fn changed(&self, change: impl FnOnce(&mut Map<String, Value>)) -> Value {
+        let mut arguments = self.arguments.clone();
+        match &self.list {
+            None => change(&mut arguments),
+            Some(list) => {
+                let item = arguments[list][0].as_object_mut().unwrap();
+                change(item);
+            }
+        }
+        Value::Object(arguments)
+    }
+
+    /// Arguments as a model wrote them, with `raw` in this place.
+    pub(crate) fn raw(&self, raw: &str) -> String {
+        let mark = "\u{1}here\u{1}";
+        let quoted = Value::from(mark).to_string();
+        self.with(json!(mark)).to_string().replace(&quoted, raw)
+    }
+
+    pub(crate) fn takes(&self, kind: &str) -> bool {
+        is_a(&self.schema, kind)
+    }
+}
+
+fn is_a(schema: &Value, kind: &str) -> bool {
+    let text = schema["type"].to_string() + &schema["anyOf"].to_string();
+    text.contains(&format!("\"{kind}\""))
+}
+
+/// Values for what must be there, all of them harmless.
+fn good(schema: &Value) -> Map<String, Value> {
+    let mut good = Map::new();
+    for name in schema["required"].as_array().into_iter().flatten() {
+        let name = name.as_str().unwrap();
+        let field = &schema["properties"][name];
+        let value = match name {
+            "command" => json!("true"),
+            _ if is_a(field, "string") => json!("no/such"),
+            _ if is_a(field, "integer") => json!(1),
+            _ if is_a(field, "boolean") => json!(false),
+            _ => panic!("{name}: {field}"),
+        };
+        good.insert(name.to_owned(), value);
+    }
+    good
+}
+
+/// Every place of a tool, those in lists included.
+pub(crate) fn slots(definition: &Definition) -> Vec<Slot> {
+    let schema = &definition.input_schema;
+    let arguments = good(schema);
+    let mut all = Vec::new();
+    let required = |schema: &Value, name: &str| {
+        let mut listed = schema["required"].as_array().into_iter().flatten();
+        listed.any(|one| one == name)
+    };
+    for (name, field) in schema["properties"].as_object().unwrap() {
+        all.push(Slot {
+            name: name.clone(),
+            key: name.clone(),
+            schema: field.clone(),
+            required: required(schema, name),
+            arguments: arguments.clone(),
+            list: None,
+        });
+        let items = &field["items"];
+        for (inner, field) in items["properties"].as_object().into_iter().flatten() {
+            let mut arguments = arguments.clone();
+            arguments.insert(name.clone(), json!([good(items)]));
+            all.push(Slot {
+                name: format!("{name}[0].{inner}"),
+                key: inner.clone(),
+                schema: field.clone(),
+                required: required(items, inner),
+                arguments,
+                list: Some(name.clone()),
+            });
+        }
+    }
+    all
+}

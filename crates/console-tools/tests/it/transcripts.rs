@@ -1,0 +1,192 @@
+//! The transcripts in `docs/tools.md` are what happens.
+//!
+//! A block of text after `<!-- transcript: SCENE -->` holds calls, each a line that
+//! begins with `> `, and under each what came of it. They are made again here; with
+//! `UPDATE_TRANSCRIPTS=1` in the environment the page is rewritten instead.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use backend_core::Backend;
+use backend_local::LocalBackend;
+use console_tools::{Chat, EditFormat, Options, Toolset, ToolsetBuilder};
+use permissions::{Policy, Preset};
+use tempfile::TempDir;
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tools.md");
+
+/// What stands before the fence of a transcript.
+const MARK: &str = "<!-- transcript: ";
+
+/// Lines that are nothing but a number and stand in a row of more than this are
+/// shown in part.
+const ROW: usize = 4;
+
+const TODO: &str = "pub fn add(a: i32, b: i32) -> i32 {\n    todo!() // TODO: add them\n}\n";
+const DONE: &str = "pub fn add(a: i64, b: i64) -> i64 {\n    a + b\n}\n";
+
+/// A directory and a conversation on it.
+struct Scene {
+    directory: TempDir,
+    chat: Chat,
+}
+
+impl Scene {
+    fn new(
+        source: &str,
+        set: impl FnOnce(&mut Options),
+        rules: fn(ToolsetBuilder) -> ToolsetBuilder,
+    ) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        for (path, content) in [
+            ("src/lib.rs", source),
+            (".env.example", "FIXME=1\n"),
+            (".gitignore", "target/\n"),
+            ("target/notes.txt", "FIXME\n"),
+        ] {
+            let path = directory.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        }
+        let local = LocalBackend::builder(directory.path()).enable_execute(true);
+        let backend: Arc<dyn Backend> = Arc::new(local.open().unwrap());
+        let mut options = Options::default();
+        set(&mut options);
+        let toolset = rules(Toolset::builder(backend).options(options));
+        let chat = toolset.build().unwrap().conversation("c");
+        Self { directory, chat }
+    }
+
+    async fn named(name: &str) -> Self {
+        let allow: fn(ToolsetBuilder) -> ToolsetBuilder =
+            |builder| builder.policy(Policy::allow_all());
+        match name {
+            "first steps" => Self::new(TODO, |_| {}, allow),
+            "by line" => Self::new(
+                DONE,
+                |options| options.edit_format = EditFormat::Hashline,
+                allow,
+            ),
+            "long output" => Self::new(TODO, |_| {}, allow),
+            "goes on" => Self::new(TODO, |options| options.timeout_to_background = true, allow),
+            "changed meanwhile" => {
+                let scene = Self::new(TODO, |_| {}, allow);
+                let read = serde_json::json!({"path": "src/lib.rs"});
+                assert!(scene.chat.call("read_file", read).await.is_success());
+                let changed = TODO.replace("i32", "i64");
+                std::fs::write(scene.directory.path().join("src/lib.rs"), changed).unwrap();
+                scene
+            }
+            "asked" | "nobody to ask" => Self::new(
+                DONE,
+                |_| {},
+                |builder| builder.ruleset(Preset::Default.ruleset()),
+            ),
+            other => panic!("there is no scene {other:?}"),
+        }
+    }
+
+    /// What comes of a call: the question if the scene is about those, else the
+    /// reply.
+    async fn call(&self, name: &str, tool: &str, arguments: &str) -> String {
+        if name == "asked" {
+            let preview = self.chat.preview(tool, arguments).await;
+            return preview.questions().first().expect("it asks").to_string();
+        }
+        abridged(&self.chat.call(tool, arguments).await.text)
+    }
+}
+
+/// The text with long rows of numbers cut.
+fn abridged(text: &str) -> String {
+    let is_number = |line: &&str| line.parse::<u64>().is_ok();
+    let lines: Vec<&str> = text.lines().collect();
+    let mut shown = Vec::new();
+    let mut rest = lines.as_slice();
+    while let Some(first) = rest.first() {
+        let row = rest.iter().take_while(|line| is_number(line)).count();
+        if row > ROW {
+            shown.extend([rest[0], rest[1], "…", rest[row - 1]]);
+            rest = &rest[row..];
+        } else {
+            shown.push(first);
+            rest = &rest[1..];
+        }
+    }
+    shown.join("\n")
+}
+
+/// Makes the calls of a block again.
+async fn replayed(name: &str, block: &str) -> String {
+    let scene = Scene::named(name).await;
+    let mut text = String::new();
+    for line in block.lines() {
+        let Some((tool, arguments)) = line
+            .strip_prefix("> ")
+            .and_then(|call| call.split_once(' '))
+        else {
+            continue;
+        };
+        let told = scene.call(name, tool, arguments).await;
+        let gap = if text.is_empty() { "" } else { "\n" };
+        writeln!(text, "{gap}{line}\n{told}").unwrap();
+    }
+    assert!(!text.is_empty(), "{name}: there are no calls");
+    scene.chat.close().await.unwrap();
+    text
+}
+
+/// The page with every transcript made again, and how many there are.
+async fn renewed(page: &str) -> (String, usize) {
+    let mut parts = page.split(MARK);
+    let mut renewed = parts.next().unwrap().to_owned();
+    let mut count = 0;
+    for part in parts {
+        let (name, rest) = part
+            .split_once(" -->\n```text\n")
+            .expect("a fence follows the mark");
+        let (block, after) = rest.split_once("\n```\n").expect("the block ends");
+        let mut text = replayed(name, block).await;
+        // The command has a second to print a word, and the call five to see that it
+        // still runs. On a busy machine that may be too little: then it is done again.
+        let in_time = |text: &str| text.contains("goes on as") && text.ends_with("begun\n");
+        for _ in 0..20 {
+            if name != "goes on" || in_time(&text) {
+                break;
+            }
+            text = replayed(name, block).await;
+        }
+        write!(renewed, "{MARK}{name} -->\n```text\n{text}```\n{after}").unwrap();
+        count += 1;
+    }
+    (renewed, count)
+}
+
+#[tokio::test]
+async fn local_runs_are_what_the_guide_shows() {
+    let page = std::fs::read_to_string(PAGE).unwrap();
+    let (renewed, count) = renewed(&page).await;
+    assert_eq!(count, 7);
+    // A transcript without a mark would be held against nothing.
+    let calls = |text: &str| text.lines().filter(|line| line.starts_with("> ")).count();
+    let marked: usize = page
+        .split(MARK)
+        .skip(1)
+        .map(|part| calls(part.split("\n```\n").next().unwrap()))
+        .sum();
+    assert_eq!(calls(&page), marked, "some calls are in no transcript");
+    if std::env::var_os("UPDATE_TRANSCRIPTS").is_some() {
+        std::fs::write(Path::new(PAGE), renewed).unwrap();
+    } else {
+        let differs = page
+            .lines()
+            .zip(renewed.lines())
+            .find(|(page, now)| page != now);
+        assert_eq!(
+            differs, None,
+            "run this test with UPDATE_TRANSCRIPTS=1 and look at the change"
+        );
+        assert!(page == renewed);
+    }
+}

@@ -1,0 +1,255 @@
+//! What the desk asks, how often, and what it issues.
+use std::sync::{Arc, Mutex};
+
+use backend_core::VPath;
+use backend_core::ops::ContentHash;
+use permissions::approval::{
+    Answer, Approver, ApproverError, Asked, Desk, Effect, Grants, PermitSource, Question, Remember,
+};
+use permissions::{Op, Refusal, Target};
+
+fn path(path: &str) -> VPath {
+    VPath::parse(path).unwrap()
+}
+
+fn at(op: Op, text: &str) -> Asked {
+    Asked::new(op, Target::Path(path(text)))
+}
+
+fn write(text: &str) -> Question {
+    Question::new("s", vec![at(Op::Write, text)])
+}
+
+/// Gives the answers in turn and keeps the questions.
+#[derive(Debug, Default)]
+struct Script {
+    answers: Mutex<Vec<Answer>>,
+    asked: Mutex<Vec<Question>>,
+}
+
+impl Script {
+    fn new(answers: impl IntoIterator<Item = Answer>) -> Arc<Self> {
+        let mut answers: Vec<_> = answers.into_iter().collect();
+        answers.reverse();
+        Arc::new(Self {
+            answers: Mutex::new(answers),
+            asked: Mutex::default(),
+        })
+    }
+
+    fn count(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+
+    fn desk(self: &Arc<Self>) -> Desk {
+        Desk::new(Arc::<Self>::clone(self), Grants::new())
+    }
+}
+
+#[async_trait::async_trait]
+impl Approver for Script {
+    async fn ask(&self, question: &Question) -> Result<Answer, ApproverError> {
+        self.asked.lock().unwrap().push(question.clone());
+        let answer = self.answers.lock().unwrap().pop();
+        answer.ok_or_else(|| ApproverError::new("the script has ended"))
+    }
+}
+
+#[tokio::test]
+async fn a_yes_is_a_permit_for_what_was_asked_and_nothing_else() {
+    let script = Script::new([Answer::yes().note("go on")]);
+    let desk = script.desk();
+    let hash = ContentHash::of(b"old");
+    let question =
+        Question::new("s", vec![at(Op::Read, "/a"), at(Op::Edit, "/a")]).bind(path("/a"), hash);
+    let permit = desk.authorize(question.clone()).await.unwrap();
+    assert!(permit.covers(Op::Read, &Target::Path(path("/a"))));
+    assert!(permit.covers(Op::Edit, &Target::Path(path("/a"))));
+    assert!(!permit.covers(Op::Write, &Target::Path(path("/a"))));
+    assert!(!permit.covers(Op::Read, &Target::Path(path("/a/b"))));
+    assert!(!permit.covers(Op::Read, &Target::Command("/a".into())));
+    assert!(permit.answers(&question) && !permit.answers(&write("/a")));
+    assert_eq!(permit.expects(&path("/a")), Some(hash));
+    assert_eq!(permit.expects(&path("/b")), None);
+    assert_eq!(permit.how(), PermitSource::Answer);
+    assert_eq!(permit.note(), Some("go on"));
+    assert!(permit.waited().is_some() && permit.grants().is_empty());
+    assert_eq!(permit.asked(), question.asked);
+}
+
+#[tokio::test]
+async fn a_no_and_nobody_are_different_refusals() {
+    let script = Script::new([Answer::no().note("not today"), Answer::no().note("")]);
+    let desk = script.desk();
+    let declined = desk.authorize(write("/a\n")).await.unwrap_err();
+    assert_eq!(
+        declined.to_string(),
+        r"write /a\n was not approved: not today"
+    );
+    assert!(matches!(declined, Refusal::Declined { .. }));
+    let declined = desk.authorize(write("/a")).await.unwrap_err();
+    assert_eq!(
+        declined.to_string(),
+        "write /a was not approved",
+        "an empty note is none"
+    );
+    let nobody = desk.authorize(write("/a")).await.unwrap_err();
+    assert_eq!(
+        nobody.to_string(),
+        "write /a needs approval, and the script has ended"
+    );
+    assert!(matches!(nobody, Refusal::ApprovalRequired { .. }));
+}
+
+#[tokio::test]
+async fn a_yes_to_this_call_alone_is_asked_again() {
+    let script = Script::new([Answer::yes(), Answer::no()]);
+    let desk = script.desk();
+    desk.authorize(write("/a")).await.unwrap();
+    desk.authorize(write("/a")).await.unwrap_err();
+    assert_eq!(script.count(), 2);
+    assert!(desk.grants().is_empty());
+}
+
+#[tokio::test]
+async fn a_remembered_call_is_asked_once_for_the_same_arguments() {
+    let yes = || Answer::yes().remember(Remember::Call);
+    let script = Script::new([yes(), yes(), yes(), yes()]);
+    let desk = script.desk();
+    let call = |session: &str, content: &[u8], old| {
+        Question::new(session, vec![at(Op::Write, "/a")])
+            .tool("write_file")
+            .effect(Effect::write("/a", old, content))
+    };
+    desk.authorize(call("s", b"x", None)).await.unwrap();
+    let again = desk.authorize(call("s", b"x", Some(b"x"))).await.unwrap();
+    assert_eq!(script.count(), 1, "the same call");
+    assert_eq!(again.how(), PermitSource::Grant(desk.grants().list()[0].id));
+    assert!(again.covers(Op::Write, &Target::Path(path("/a"))));
+    desk.authorize(call("s", b"y", None)).await.unwrap();
+    desk.authorize(call("t", b"x", None)).await.unwrap();
+    assert_eq!(script.count(), 3, "other content, another session");
+    desk.authorize(call("s", b"x", None).tool("other"))
+        .await
+        .unwrap();
+    assert_eq!(script.count(), 4, "another tool");
+}
+
+#[tokio::test]
+async fn only_what_is_not_granted_is_asked() {
+    let script = Script::new([
+        Answer::yes().remember(Remember::Path),
+        Answer::yes().remember(Remember::Call),
+    ]);
+    let desk = script.desk();
+    desk.authorize(Question::new("s", vec![at(Op::Read, "/a")]))
+        .await
+        .unwrap();
+    let copy = || Question::new("s", vec![at(Op::Read, "/a"), at(Op::Write, "/b")]);
+    let permit = desk.authorize(copy()).await.unwrap();
+    let second = script.asked.lock().unwrap()[1].clone();
+    assert_eq!(second.asked, [at(Op::Write, "/b")]);
+    assert_eq!(second.description, "write /b");
+    assert!(
+        permit.covers(Op::Read, &Target::Path(path("/a"))),
+        "the whole call"
+    );
+    assert_eq!(permit.how(), PermitSource::Answer);
+    let first = desk.grants().list()[0].id;
+    assert_eq!(permit.grants(), [first]);
+    // Both grants together cover it now, and neither does alone.
+    desk.authorize(copy()).await.unwrap();
+    assert_eq!(script.count(), 2);
+    desk.grants().revoke(first);
+    desk.authorize(copy()).await.unwrap_err();
+    assert_eq!(script.asked.lock().unwrap()[2].asked, [at(Op::Read, "/a")]);
+}
+
+#[tokio::test]
+async fn a_call_of_no_known_operation_is_asked_and_can_be_remembered() {
+    let script = Script::new([
+        Answer::yes().remember(Remember::Session),
+        Answer::yes().remember(Remember::Call),
+    ]);
+    let desk = script.desk();
+    let call = |to: &str| Question::for_tool("s", "send_mail", serde_json::json!({"to": to}));
+    let permit = desk.authorize(call("a")).await.unwrap();
+    assert_eq!(script.count(), 1, "nothing asked is not everything granted");
+    assert_eq!(
+        permit.note(),
+        Some("(not remembered: this names no operation; remember the call itself)")
+    );
+    desk.authorize(call("a")).await.unwrap();
+    desk.authorize(call("a")).await.unwrap();
+    assert_eq!(script.count(), 2);
+    desk.authorize(call("b")).await.unwrap_err();
+    assert_eq!(script.count(), 3);
+}
+
+#[tokio::test]
+async fn a_scope_that_covers_something_else_holds_for_this_call_only() {
+    let wrong = Answer::yes()
+        .note("fine")
+        .remember(Remember::Prefix(path("/elsewhere")));
+    let script = Script::new([wrong.clone(), wrong]);
+    let desk = script.desk();
+    let permit = desk.authorize(write("/a")).await.unwrap();
+    assert!(
+        permit
+            .note()
+            .unwrap()
+            .starts_with("fine (not remembered: the scope does not cover"),
+        "{:?}",
+        permit.note()
+    );
+    desk.authorize(write("/a")).await.unwrap();
+    assert_eq!(script.count(), 2);
+}
+
+#[tokio::test]
+async fn a_no_is_asked_again_unless_the_desk_remembers_it() {
+    let no = || Answer::no().note("never").remember(Remember::Path);
+    let script = Script::new([no(), no(), Answer::yes()]);
+    let desk = script.desk();
+    desk.authorize(write("/a")).await.unwrap_err();
+    assert!(desk.grants().is_empty());
+    let stubborn = desk.remember_denials(true);
+    stubborn.authorize(write("/a")).await.unwrap_err();
+    let refusal = stubborn.authorize(write("/a")).await.unwrap_err();
+    assert_eq!(refusal.to_string(), "write /a was not approved: never");
+    assert_eq!(script.count(), 2);
+    // One that does not remember asks, though the store holds the no.
+    let lenient = stubborn.clone().remember_denials(false);
+    lenient.authorize(write("/a")).await.unwrap();
+    assert_eq!(script.count(), 3);
+}
+
+#[tokio::test]
+async fn a_remembered_no_keeps_a_wider_yes_from_sparing_the_question() {
+    let script = Script::new([]);
+    let desk = script.desk();
+    let question = write("/a/x");
+    let yes = Answer::yes().remember(Remember::Session);
+    let no = Answer::no().remember(Remember::Prefix(path("/a")));
+    desk.grants().record(&question, &yes).unwrap();
+    desk.grants().record(&question, &no).unwrap();
+    desk.authorize(write("/b")).await.unwrap();
+    let asked = desk.authorize(write("/a/y")).await.unwrap_err();
+    assert!(matches!(asked, Refusal::ApprovalRequired { .. }));
+    let declined = desk.remember_denials(true).authorize(write("/a/y")).await;
+    assert!(matches!(declined, Err(Refusal::Declined { .. })));
+}
+
+#[tokio::test]
+async fn grants_of_the_old_rules_are_asked_again_under_new_ones() {
+    let yes = || Answer::yes().remember(Remember::Session);
+    let script = Script::new([yes(), yes()]);
+    let desk = script.desk().policy_id("rules-1");
+    desk.authorize(write("/a")).await.unwrap();
+    desk.authorize(write("/b")).await.unwrap();
+    assert_eq!(script.count(), 1);
+    let newer = desk.clone().policy_id("rules-2");
+    newer.authorize(write("/a")).await.unwrap();
+    assert_eq!(script.count(), 2);
+    assert_eq!(desk.grants().list().len(), 2);
+}

@@ -1,0 +1,142 @@
+//! Corpora of command lines against rulesets. Nothing in them is ever run.
+use std::path::Path;
+
+use backend_core::VPath;
+use permissions::command::{CommandContext, CommandPolicy, CommandReport};
+use permissions::rules::Ruleset;
+use permissions::{Action, Policy, Preset, Verdict};
+
+fn permissive() -> CommandPolicy {
+    CommandPolicy::new(&Preset::Permissive.ruleset())
+}
+
+/// What every layer says: the rules for paths have a say too.
+fn whole(ruleset: &Ruleset, line: &str) -> Verdict {
+    let directory = VPath::parse("/workspace").unwrap();
+    let policy = Policy::builder().ruleset(ruleset, &directory).build();
+    let command = CommandContext::new(line, &directory);
+    policy.judge_command(command).verdict
+}
+
+/// A few programs are allowed, one is denied, everything else is asked about.
+fn git_only() -> Ruleset {
+    let text = r#"{
+        "default": "ask",
+        "read": {"default": "allow"},
+        "execute": {
+            "default": "ask",
+            "rules": [
+                {"pattern": "rm *", "action": "deny"},
+                {"pattern": "git *", "action": "allow"},
+                {"pattern": "ls *", "action": "allow"},
+                {"pattern": "cat *", "action": "allow"},
+                {"pattern": "cargo *", "action": "allow"},
+                {"pattern": "echo *", "action": "allow"}
+            ]
+        }
+    }"#;
+    serde_json::from_str(text).unwrap()
+}
+
+fn judge(policy: &CommandPolicy, line: &str) -> CommandReport {
+    let directory = VPath::parse("/workspace").unwrap();
+    policy.judge(CommandContext::new(line, &directory))
+}
+
+/// The entries of a corpus, each with the section it stands in.
+fn corpus(name: &str) -> Vec<(String, String)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/corpus")
+        .join(name);
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut section = String::new();
+    let mut entries = Vec::new();
+    for line in text
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with("# "))
+    {
+        match line.strip_prefix('@') {
+            Some(name) => section = name.to_owned(),
+            None => entries.push((section.clone(), line.replace("\\n", "\n"))),
+        }
+    }
+    entries
+}
+
+#[test]
+fn dangerous_commands_are_denied() {
+    let entries = corpus("dangerous.txt");
+    assert!(entries.len() >= 120, "{}", entries.len());
+    // The rules have no say in this.
+    let mut lenient = Preset::Permissive.ruleset();
+    let rules = r#"{"default": "allow", "opaque": "allow", "rules": [{"pattern": "*", "action": "allow"}]}"#;
+    lenient.execute = Some(serde_json::from_str(rules).unwrap());
+    let policies = [permissive(), CommandPolicy::new(&lenient)];
+    let wrong: Vec<_> = entries
+        .iter()
+        .filter(|(_, line)| {
+            policies
+                .iter()
+                .any(|policy| judge(policy, line).verdict.action() != Action::Deny)
+        })
+        .map(|(_, line)| format!("{line}\n    {}", judge(&policies[0], line).verdict))
+        .collect();
+    assert!(wrong.is_empty(), "not denied:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn everyday_commands_are_allowed() {
+    let entries = corpus("everyday.txt");
+    assert!(entries.len() >= 170, "{}", entries.len());
+    let ruleset = Preset::Permissive.ruleset();
+    let others: Vec<_> = entries
+        .iter()
+        .map(|(_, line)| (line, whole(&ruleset, line)))
+        .filter(|(_, verdict)| verdict.action() != Action::Allow)
+        .map(|(line, verdict)| format!("{line}\n    {verdict}"))
+        .collect();
+    assert!(
+        others.len() * 50 <= entries.len(),
+        "{} of {} are not allowed:\n{}",
+        others.len(),
+        entries.len(),
+        others.join("\n")
+    );
+    let policy = permissive();
+    let denied: Vec<_> = entries
+        .iter()
+        .filter(|(_, line)| judge(&policy, line).verdict.action() == Action::Deny)
+        .collect();
+    assert!(denied.is_empty(), "taken for dangerous: {denied:?}");
+}
+
+#[test]
+fn no_bypass_is_allowed() {
+    let entries = corpus("bypass.txt");
+    assert!(entries.len() >= 300, "{}", entries.len());
+    let (permissive, git_only) = (Preset::Permissive.ruleset(), git_only());
+    let mut allowed = Vec::new();
+    let mut denied = 0;
+    for (section, line) in &entries {
+        let verdict = match section.as_str() {
+            "permissive" => whole(&permissive, line),
+            "git-only" => whole(&git_only, line),
+            other => panic!("no ruleset is called {other}"),
+        };
+        match verdict.action() {
+            Action::Allow => allowed.push(format!("{section}: {line}\n    {verdict}")),
+            Action::Ask => {}
+            Action::Deny => denied += 1,
+        }
+    }
+    assert!(
+        allowed.is_empty(),
+        "{} allowed:\n{}",
+        allowed.len(),
+        allowed.join("\n")
+    );
+    assert_eq!(denied, DENIED, "of {} attempts", entries.len());
+}
+
+/// How many attempts are refused outright rather than asked about.
+const DENIED: usize = 243;

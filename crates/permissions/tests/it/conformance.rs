@@ -1,0 +1,106 @@
+//! The whole suite through a guard: without rules, with rules that never match,
+//! and with somebody who says yes to every question.
+
+use std::sync::Arc;
+
+use backend_core::Backend;
+use permissions::approval::ApproveAll;
+use permissions::{Guarded, Policy, Ruleset};
+
+use crate::support::fixture::{GuardedLocal, GuardedState};
+
+/// Rules about a place that no case uses.
+const NEVER: &str = r#"{
+    "default": "allow",
+    "read": { "rules": [
+        { "pattern": "/no/such/place/**", "action": "deny", "hide": true },
+        { "pattern": "**/*.no-such-suffix", "action": "ask" }
+    ] },
+    "write": { "rules": [{ "pattern": "/no/such/place/**", "action": "deny" }] },
+    "edit": { "rules": [{ "pattern": "/no/such/place/**", "action": "deny" }] },
+    "delete": { "rules": [{ "pattern": "/no/such/place/**", "action": "deny" }] },
+    "move": { "rules": [{ "pattern": "/no/such/place/**", "action": "deny" }] },
+    "copy": { "rules": [{ "pattern": "/no/such/place/**", "action": "deny" }] },
+    "ls": { "rules": [{ "pattern": "/no/such/place/**", "action": "deny" }] },
+    "glob": { "rules": [{ "pattern": "/no/such/place/**", "action": "deny" }] },
+    "grep": { "rules": [{ "pattern": "/no/such/place/**", "action": "deny" }] },
+    "execute": { "default": "allow", "opaque": "allow", "dangerous": "allow" }
+}"#;
+
+fn open<B: Backend>(backend: B) -> Arc<dyn Backend> {
+    Arc::new(Guarded::builder(backend).build())
+}
+
+fn open_dyn<B: Backend>(backend: B) -> Arc<dyn Backend> {
+    let backend: Arc<dyn Backend> = Arc::new(backend);
+    open(backend)
+}
+
+fn ruled<B: Backend>(backend: B) -> Arc<dyn Backend> {
+    with_rules(backend, serde_json::from_str(NEVER).unwrap())
+}
+
+/// Every answer is a yes that somebody gives.
+fn asked<B: Backend>(backend: B) -> Arc<dyn Backend> {
+    with_rules(backend, Ruleset::default())
+}
+
+fn with_rules<B: Backend>(backend: B, rules: Ruleset) -> Arc<dyn Backend> {
+    let policy = Policy::builder()
+        .ruleset(&rules, &backend.working_dir())
+        .build();
+    let guarded = Guarded::builder(backend)
+        .policy(policy)
+        .approver(ApproveAll);
+    Arc::new(guarded.build())
+}
+
+backend_testkit::conformance! {
+    mod state_open;
+    fixture = async || GuardedState::new(open);
+    skipped = 159;
+}
+
+backend_testkit::conformance! {
+    mod state_open_dyn;
+    fixture = async || GuardedState::new(open_dyn);
+    skipped = 159;
+}
+
+backend_testkit::conformance! {
+    mod state_ruled;
+    fixture = async || GuardedState::new(ruled);
+    skipped = 159;
+}
+
+backend_testkit::conformance! {
+    mod local_open;
+    fixture = async || GuardedLocal::new(open);
+    skipped = 0;
+}
+
+backend_testkit::conformance! {
+    mod local_ruled;
+    fixture = async || GuardedLocal::new(ruled);
+    skipped = 0;
+}
+
+/// A write that was asked about replaces only what the question showed. So of
+/// several that are asked at once, one is done.
+const BOUND_TO_THE_ANSWER: &[&str] = &["write::concurrent_writes_never_mix"];
+
+#[test]
+fn state_asked() {
+    let fixture = async || GuardedState::new(asked);
+    let report = backend_testkit::block_on(backend_testkit::run_all(fixture));
+    assert_eq!(report.failed_ids(), BOUND_TO_THE_ANSWER, "{report}");
+    assert_eq!(report.skipped.len(), 159);
+}
+
+#[test]
+fn local_asked() {
+    let fixture = async || GuardedLocal::new(asked);
+    let report = backend_testkit::block_on(backend_testkit::run_all(fixture));
+    assert_eq!(report.failed_ids(), BOUND_TO_THE_ANSWER, "{report}");
+    assert_eq!(report.skipped.len(), 0);
+}

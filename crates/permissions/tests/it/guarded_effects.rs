@@ -1,0 +1,395 @@
+//! What a guard does about links, questions, whole directories, searches and
+//! shells.
+
+use std::fs;
+
+use backend_core::ops::{
+    Command, GrepQuery, GrepResult, Links, ReadOptions, ResolveOptions, ShellId, WriteMode,
+    WriteOptions,
+};
+use backend_core::{Backend, BackendExt as _, ErrorKind, Sandbox as _};
+use backend_state::StateBackend;
+use bytes::Bytes;
+use permissions::guarded::TREE_ENTRIES;
+use permissions::tool::{Tool, ToolSetting, ToolSettings};
+use permissions::{Action, Answer, Guarded, Op, Policy, Refusal, Target};
+
+use crate::support::scene::{Person, guard, link, local, path, policy};
+
+/// Nothing in `/deny` may be touched, what is in `/ask` is asked about.
+const RULES: &str = r#"{ "default": "allow",
+    "read":   {"rules": [{"pattern": "/deny/**", "action": "deny"},
+                         {"pattern": "/ask/**", "action": "ask"}]},
+    "write":  {"rules": [{"pattern": "/deny/**", "action": "deny"},
+                         {"pattern": "/ask/**", "action": "ask"}]},
+    "edit":   {"rules": [{"pattern": "/deny/**", "action": "deny"},
+                         {"pattern": "/ask/**", "action": "ask"}]},
+    "ls":     {"rules": [{"pattern": "/deny/**", "action": "deny"}]},
+    "execute": {"default": "allow", "opaque": "ask"} }"#;
+
+fn found(result: &GrepResult) -> Vec<String> {
+    let files = result.files.iter();
+    files.map(|file| file.path().to_string()).collect()
+}
+
+#[tokio::test]
+async fn a_link_is_judged_where_it_leads_and_nothing_is_told_about_it() {
+    let (directory, backend) = local();
+    backend
+        .write_file("/deny/secret.txt", "secret")
+        .await
+        .unwrap();
+    backend.write_file("/ok/file", "fine").await.unwrap();
+    let root = directory.path();
+    link(root, "out", "deny/secret.txt");
+    link(root, "dir", "deny");
+    link(root, "fine", "ok");
+    let guarded = guard(backend, policy(RULES), &Person::yes());
+    for name in ["/out", "/dir/secret.txt"] {
+        for error in [
+            guarded.read_bytes(name).await.unwrap_err(),
+            guarded.write_file(name, "x").await.unwrap_err(),
+            guarded.replace_text(name, "secret", "x").await.unwrap_err(),
+            guarded.describe(name).await.unwrap_err(),
+            guarded
+                .resolve(&path(name), ResolveOptions::default())
+                .await
+                .unwrap_err(),
+            guarded
+                .grep(GrepQuery::new(path(name), "."))
+                .await
+                .unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+            assert_eq!(error.path(), Some(&path(name)), "{error}");
+            assert!(Refusal::of(&error).is_some(), "{error}");
+            assert!(!format!("{error:?}").contains("/deny"), "{error:?}");
+        }
+    }
+    for error in [
+        guarded.list_dir("/dir").await.unwrap_err(),
+        guarded.delete_file("/dir/secret.txt").await.unwrap_err(),
+        guarded.move_to("/dir/secret.txt", "/x").await.unwrap_err(),
+        guarded.copy_to("/dir/secret.txt", "/x").await.unwrap_err(),
+        guarded.copy_to("/ok/file", "/dir/new").await.unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+        assert!(!format!("{error:?}").contains("/deny"), "{error:?}");
+    }
+    assert_eq!(guarded.read_string("/fine/file").await.unwrap(), "fine");
+    let refuse = ReadOptions::default().links(Links::Refuse);
+    let error = guarded.read(&path("/fine/file"), refuse).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::IsALink);
+    // The link itself is nobody's secret.
+    guarded.delete_file("/out").await.unwrap();
+    assert_eq!(
+        fs::read_to_string(root.join("deny/secret.txt")).unwrap(),
+        "secret"
+    );
+}
+
+#[tokio::test]
+async fn one_question_tells_where_a_link_leads() {
+    let (directory, backend) = local();
+    backend.write_file("/ask/file", "old").await.unwrap();
+    link(directory.path(), "link", "ask/file");
+    let person = Person::yes();
+    let guarded = guard(backend.clone(), policy(r#"{"default":"ask"}"#), &person);
+    guarded.write_file("/link", "new").await.unwrap();
+    let questions = person.taken();
+    assert_eq!(questions.len(), 1);
+    let targets: Vec<_> = questions[0]
+        .asked
+        .iter()
+        .map(|asked| &asked.target)
+        .collect();
+    assert_eq!(
+        targets,
+        [
+            &Target::Path(path("/link")),
+            &Target::Path(path("/ask/file"))
+        ]
+    );
+    assert!(!questions[0].description.contains("/ask/file"));
+    assert_eq!(backend.read_string("/ask/file").await.unwrap(), "new");
+    // Only where it leads is asked about.
+    let guarded = guard(backend, policy(RULES), &person);
+    guarded.read_string("/link").await.unwrap();
+    assert_eq!(person.taken().len(), 1);
+}
+
+#[tokio::test]
+async fn a_link_swapped_while_somebody_thinks_changes_nothing() {
+    let (directory, backend) = local();
+    backend.write_file("/ask/file", "old").await.unwrap();
+    backend.write_file("/deny/file", "secret").await.unwrap();
+    let root = directory.path().to_owned();
+    link(&root, "link", "ask/file");
+    let swap = root.clone();
+    let person = Person::who(move |_| {
+        let _ = fs::remove_file(swap.join("link"));
+        link(&swap, "link", "deny/file");
+        Answer::yes()
+    });
+    let guarded = guard(backend, policy(RULES), &person);
+    guarded.write_file("/link", "new").await.unwrap();
+    assert_eq!(fs::read_to_string(root.join("ask/file")).unwrap(), "new");
+    assert_eq!(
+        fs::read_to_string(root.join("deny/file")).unwrap(),
+        "secret"
+    );
+}
+
+#[tokio::test]
+async fn what_changed_since_the_question_is_not_overwritten() {
+    let backend = StateBackend::new();
+    backend.write_file("/ask/file", "one\n").await.unwrap();
+    let other = backend.clone();
+    let person = Person::who(move |question| {
+        let shown = format!("{:?}", question.effect);
+        assert!(shown.contains("mine"), "{shown}");
+        let write = other.write_file("/ask/file", "theirs\n");
+        futures::executor::block_on(write).unwrap();
+        let write = other.write_file("/ask/new", "theirs\n");
+        futures::executor::block_on(write).unwrap();
+        Answer::yes()
+    });
+    let guarded = guard(backend.clone(), policy(RULES), &person);
+    for path in ["/ask/new", "/ask/file"] {
+        if path == "/ask/file" {
+            backend.write_file(path, "one\n").await.unwrap();
+        }
+        let error = guarded.write_file(path, "mine\n").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+        assert!(
+            error.to_string().contains("while somebody was asked"),
+            "{error}"
+        );
+        assert_eq!(backend.read_string(path).await.unwrap(), "theirs\n");
+    }
+    backend.write_file("/ask/file", "one\n").await.unwrap();
+    let error = guarded
+        .replace_text("/ask/file", "one", "mine")
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    assert_eq!(backend.read_string("/ask/file").await.unwrap(), "theirs\n");
+}
+
+#[tokio::test]
+async fn nobody_is_asked_about_what_cannot_be_done() {
+    let backend = StateBackend::new();
+    backend.write_file("/ask/file", "one\n").await.unwrap();
+    let person = Person::yes();
+    let guarded = guard(backend.clone(), policy(RULES), &person);
+    let new = WriteOptions::default().mode(WriteMode::CreateNew);
+    let error = guarded.write(&path("/ask/file"), "x".into(), new).await;
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::AlreadyExists);
+    let error = guarded.write_file("/ask", "x").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::IsADirectory);
+    assert!(person.taken().is_empty());
+    // But why an edit fails tells what the file holds: that needs the yes.
+    let no = guard(backend, policy(RULES), &Person::no());
+    let error = no.replace_text("/ask/file", "onn", "x").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    assert!(!error.to_string().contains("one"), "{error}");
+    let error = guarded
+        .replace_text("/ask/file", "onn", "x")
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert_eq!(person.taken().len(), 1);
+}
+
+#[tokio::test]
+async fn a_search_keeps_what_rules_deny_or_ask_about() {
+    let backend = StateBackend::new();
+    for path in ["/deny/a", "/ask/b", "/ask/deeper/b", "/ok/c"] {
+        backend.write_file(path, "needle\n").await.unwrap();
+    }
+    let person = Person::yes();
+    let guarded = guard(backend.clone(), policy(RULES), &person);
+    assert_eq!(
+        found(&guarded.search_text("needle").await.unwrap()),
+        ["/ok/c"]
+    );
+    assert!(person.taken().is_empty());
+    for (place, expected) in [
+        ("/ask/b", &["/ask/b"][..]),
+        ("/ask", &["/ask/b", "/ask/deeper/b"]),
+    ] {
+        let result = guarded.grep(GrepQuery::new(path(place), "needle")).await;
+        assert_eq!(found(&result.unwrap()), expected, "{place}");
+        assert_eq!(person.taken().len(), 1);
+    }
+    let error = guarded
+        .grep(GrepQuery::new(path("/deny/a"), "needle"))
+        .await;
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::PermissionDenied);
+    let no = guard(backend, policy(RULES), &Person::no());
+    let error = no.grep(GrepQuery::new(path("/ask"), "needle")).await;
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::PermissionDenied);
+}
+
+#[tokio::test]
+async fn a_directory_is_as_protected_as_what_it_holds() {
+    let rules = r#"{ "default": "allow",
+        "read":   {"rules": [{"pattern": "**/.env", "action": "deny"}]},
+        "write":  {"rules": [{"pattern": "**/*.lock", "action": "deny"},
+                             {"pattern": "**/*.cfg", "action": "ask"}]} }"#;
+    let backend = StateBackend::new();
+    for path in [
+        "/secret/deep/.env",
+        "/locked/x.lock",
+        "/asks/one.cfg",
+        "/asks/two.cfg",
+        "/free/a/b",
+    ] {
+        backend.write_file(path, "x").await.unwrap();
+    }
+    let person = Person::yes();
+    let guarded = guard(backend.clone(), policy(rules), &person);
+    let copy = backend_core::ops::CopyOptions::default().recursive(true);
+    for (error, named) in [
+        (guarded.move_to("/secret", "/x").await, "/secret/deep/.env"),
+        (
+            guarded.copy(&path("/secret"), &path("/x"), copy).await,
+            "/secret/deep/.env",
+        ),
+        (
+            guarded.copy(&path("/locked"), &path("/x"), copy).await,
+            "/locked/x.lock",
+        ),
+        (guarded.delete_tree("/locked").await, "/locked/x.lock"),
+    ] {
+        let error = error.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+        assert!(error.to_string().contains(named), "{error}");
+    }
+    assert!(person.taken().is_empty());
+    assert!(!backend.exists("/x/x.lock").await.unwrap());
+    guarded.delete_tree("/asks").await.unwrap();
+    let questions = person.taken();
+    assert_eq!(questions.len(), 1, "one question for all of it");
+    assert_eq!(questions[0].asked.len(), 2);
+    guarded.delete_tree("/free").await.unwrap();
+    assert!(person.taken().is_empty());
+}
+
+#[tokio::test]
+async fn a_directory_that_is_asked_about_is_one_question() {
+    let backend = StateBackend::new();
+    for number in 0..50 {
+        let path = format!("/d/{}/{number}", number % 5);
+        backend.write_file(&path, "x").await.unwrap();
+    }
+    let person = Person::yes();
+    let guarded = guard(backend, policy(r#"{"default":"ask"}"#), &person);
+    guarded.delete_tree("/d").await.unwrap();
+    let questions = person.taken();
+    assert_eq!(questions.len(), 1);
+    assert_eq!(questions[0].asked.len(), 1, "what it holds goes with it");
+    assert!(questions[0].reasons[0].starts_with("55 entries"));
+}
+
+#[tokio::test]
+async fn too_large_a_directory_is_taken_apart() {
+    let backend = StateBackend::new();
+    for number in 0..=TREE_ENTRIES {
+        let path = format!("/d/{number}");
+        backend.write_file(&path, "").await.unwrap();
+    }
+    let rules = r#"{"default":"allow","write":{"rules":[{"pattern":"**/.env","action":"deny"}]}}"#;
+    let guarded = guard(backend.clone(), policy(rules), &Person::yes());
+    let error = guarded.delete_tree("/d").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    assert!(error.to_string().contains("one at a time"), "{error}");
+    assert!(backend.exists("/d/0").await.unwrap());
+}
+
+async fn type_into(
+    guarded: &Guarded<backend_local::LocalBackend>,
+    id: &ShellId,
+    text: &str,
+) -> Result<(), ErrorKind> {
+    let input = Bytes::copy_from_slice(text.as_bytes());
+    let typed = guarded.shell_write(id, Some(input)).await;
+    typed.map_err(|error| error.kind())
+}
+
+#[tokio::test]
+async fn what_is_typed_into_a_shell_is_judged() {
+    let (_directory, backend) = local();
+    let person = Person::no();
+    let guarded = guard(backend.clone(), policy(RULES), &person);
+    let shell = guarded.shell_start(Command::new("sh")).await.unwrap().id;
+    let cat = guarded.shell_start(Command::new("cat")).await.unwrap().id;
+    assert_eq!(type_into(&guarded, &shell, "true\n").await, Ok(()));
+    assert_eq!(type_into(&guarded, &cat, "rm -rf").await, Ok(()), "data");
+    assert!(person.taken().is_empty());
+    let refused = Err(ErrorKind::PermissionDenied);
+    assert_eq!(type_into(&guarded, &shell, "half a li").await, refused);
+    assert_eq!(person.taken().len(), 1, "no complete line");
+    assert_eq!(type_into(&guarded, &shell, "half \\\n").await, refused);
+    assert_eq!(person.taken().len(), 1);
+    // Started behind the guard's back: what it has read is not known.
+    let other = backend.shell_start(Command::new("sh")).await.unwrap().id;
+    assert_eq!(type_into(&guarded, &other, "true\n").await, refused);
+    assert_eq!(person.taken().len(), 1);
+    let unknown = ShellId::new("none");
+    assert_eq!(
+        type_into(&guarded, &unknown, "x").await,
+        Err(ErrorKind::NotFound)
+    );
+    let python = backend
+        .shell_start(Command::new("exec python3 -i || true"))
+        .await;
+    assert_eq!(
+        type_into(&guarded, &python.unwrap().id, "1\n").await,
+        refused
+    );
+    assert_eq!(person.taken().len(), 1, "code of another kind");
+    guarded.shell_write(&shell, None).await.unwrap();
+    assert!(person.taken().is_empty());
+    let tools = ToolSettings::default().with(Tool::WriteInput, ToolSetting::action(Action::Ask));
+    let asking = Policy::builder().tools(tools).build();
+    let asking = guard(backend.clone(), asking, &person).with_tool("write_input");
+    assert_eq!(type_into(&asking, &cat, "x\n").await, refused);
+    assert_eq!(person.taken().len(), 1, "the tool asks, once");
+    let denied = guard(backend.clone(), policy(r#"{"default":"deny"}"#), &person);
+    assert_eq!(type_into(&denied, &cat, "x").await, refused);
+    let error = denied.shell_list().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    let error = denied.shell_kill(&cat).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    assert!(person.taken().is_empty());
+    backend
+        .stop(backend_core::ops::StopMode::Keep)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn an_answer_about_a_line_does_not_hold_for_another_environment() {
+    let (_directory, backend) = local();
+    let person = Person::yes();
+    let guarded = guard(backend, policy(r#"{"default":"ask"}"#), &person);
+    let plain = Command::new("true");
+    for command in [
+        plain.clone(),
+        plain.clone().env("PATH", "/tmp"),
+        plain.clone().env("PATH", "/tmp/x"),
+        plain.directory(path("/")),
+    ] {
+        guarded.execute(command).await.unwrap();
+    }
+    let questions = person.taken();
+    let asked: Vec<_> = questions
+        .iter()
+        .map(|question| (question.asked[0].op, question.asked[0].target.to_string()))
+        .collect();
+    assert_eq!(asked[0], (Op::Execute, "true".to_owned()));
+    assert_ne!(asked[0], asked[1]);
+    assert_ne!(asked[1], asked[2]);
+    assert_eq!(asked[0], asked[3], "the working directory, spelt out");
+}

@@ -1,0 +1,235 @@
+//! What a guard does with mounts: sizes, suffixes, searches, narrower scopes.
+
+use backend_core::ops::{Content, GrepQuery, GrepResult, ReadOptions, WriteOptions};
+use backend_core::{Backend, BackendExt as _, ErrorKind};
+use backend_state::StateBackend;
+use bytes::Bytes;
+use permissions::mounts::{Derive, Mode, Mount, MountConfig, Scope};
+use permissions::{Guarded, Policy, Refusal};
+
+use crate::support::scene;
+use crate::support::scene::{Person, guard, path};
+
+fn found(result: &GrepResult) -> Vec<String> {
+    let files = result.files.iter();
+    files.map(|file| file.path().to_string()).collect()
+}
+
+/// `/user` takes small text files, `/big` anything, `/docs` is for reading,
+/// `/shy` asks before it is read.
+fn scope() -> Scope {
+    let mount = |point: &str| {
+        let host = format!("/srv{point}");
+        Mount::new(host, point).unwrap().write_approval(false)
+    };
+    let mounts = vec![
+        mount("/user")
+            .mode(Mode::Rw)
+            .max_file_bytes(10)
+            .suffixes([".txt"]),
+        mount("/big").mode(Mode::Rw),
+        mount("/docs").mode(Mode::Ro),
+        mount("/shy").mode(Mode::Rw).read_approval(true),
+    ];
+    Scope::new(MountConfig::new(mounts).build().unwrap())
+}
+
+async fn mounted(person: &Person) -> (StateBackend, Guarded<StateBackend>) {
+    let backend = StateBackend::new();
+    for (path, content) in [
+        ("/user/small.txt", "small"),
+        ("/user/large.txt", "more than ten bytes"),
+        ("/big/large.txt", "more than ten bytes"),
+        ("/big/small.txt", "small"),
+        ("/docs/guide.txt", "small"),
+        ("/shy/private.txt", "small"),
+        ("/elsewhere/file.txt", "small"),
+    ] {
+        backend.write_file(path, content).await.unwrap();
+    }
+    let policy = Policy::builder().scope(scope()).build();
+    let guarded = guard(backend.clone(), policy, person);
+    (backend, guarded)
+}
+
+#[tokio::test]
+async fn sizes_hold_for_every_way_in_and_out() {
+    let (backend, guarded) = mounted(&Person::no()).await;
+    let pieces = || {
+        let pieces = ["12345", "12345", "1"].map(|piece| Ok(Bytes::from(piece)));
+        Content::Stream(Box::pin(futures::stream::iter(pieces)))
+    };
+    let options = WriteOptions::default;
+    let tail = ReadOptions::default().range(0..2);
+    for error in [
+        guarded.read_bytes("/user/large.txt").await.map(drop),
+        guarded.read(&path("/user/large.txt"), tail).await.map(drop),
+        guarded
+            .read_text(&path("/user/large.txt"), Default::default())
+            .await
+            .map(drop),
+        guarded
+            .write_file("/user/new.txt", "12345678901")
+            .await
+            .map(drop),
+        guarded
+            .write(&path("/user/new.txt"), pieces(), options())
+            .await
+            .map(drop),
+        guarded
+            .replace_text("/user/small.txt", "small", "12345678901")
+            .await
+            .map(drop),
+        guarded.copy_to("/big/large.txt", "/user/new.txt").await,
+        guarded.move_to("/big/large.txt", "/user/new.txt").await,
+        guarded.copy_to("/user/large.txt", "/big/new.txt").await,
+        guarded.move_to("/user/large.txt", "/big/new.txt").await,
+    ] {
+        let error = error.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
+        assert!(matches!(
+            Refusal::of(&error),
+            Some(Refusal::TooLarge { limit: 10, .. })
+        ));
+    }
+    assert!(!backend.exists("/user/new.txt").await.unwrap());
+    assert_eq!(
+        backend.read_string("/user/small.txt").await.unwrap(),
+        "small"
+    );
+    guarded
+        .write_file("/user/new.txt", "1234567890")
+        .await
+        .unwrap();
+    guarded
+        .replace_text("/user/new.txt", "1", "x")
+        .await
+        .unwrap();
+    guarded
+        .copy_to("/big/small.txt", "/user/copied.txt")
+        .await
+        .unwrap();
+    guarded.delete_file("/user/large.txt").await.unwrap();
+}
+
+#[tokio::test]
+async fn suffixes_hold_for_every_way_in() {
+    let (backend, guarded) = mounted(&Person::no()).await;
+    for error in [
+        guarded.write_file("/user/run.sh", "x").await.map(drop),
+        guarded.copy_to("/big/small.txt", "/user/run.sh").await,
+        guarded.move_to("/big/small.txt", "/user/run.sh").await,
+        guarded.move_to("/user/small.txt", "/user/small.sh").await,
+    ] {
+        let error = error.unwrap_err();
+        assert!(
+            matches!(Refusal::of(&error), Some(Refusal::Suffix { .. })),
+            "{error}"
+        );
+    }
+    let directory = backend_core::ops::CreateDirOptions::default();
+    guarded
+        .create_dir(&path("/user/dir.sh"), directory)
+        .await
+        .unwrap();
+    backend
+        .write_file("/big/tree/deep/run.sh", "x")
+        .await
+        .unwrap();
+    let moved = guarded
+        .move_to("/big/tree", "/user/tree")
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(Refusal::of(&moved), Some(Refusal::Suffix { .. })),
+        "{moved}"
+    );
+    assert!(backend.exists("/big/tree/deep/run.sh").await.unwrap());
+}
+
+#[tokio::test]
+async fn a_search_shows_only_what_may_be_read() {
+    let person = Person::no();
+    let (_, guarded) = mounted(&person).await;
+    let error = guarded.search_text("small").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    assert_eq!(person.taken().len(), 1, "a mount that asks is beneath");
+    let (_, guarded) = mounted(&Person::yes()).await;
+    let names = guarded.list_dir("/").await.unwrap().entries;
+    let names: Vec<_> = names.iter().map(|entry| entry.name()).collect();
+    assert_eq!(names, ["big", "docs", "shy", "user"]);
+    assert!(guarded.describe("/").await.is_ok() && guarded.describe("/big").await.is_ok());
+    let all = guarded.search_text(".").await.unwrap();
+    let expected = [
+        "/big/large.txt",
+        "/big/small.txt",
+        "/docs/guide.txt",
+        "/shy/private.txt",
+        "/user/small.txt",
+    ];
+    assert_eq!(found(&all), expected, "all but the one that is too large");
+    assert_eq!(all.matches, 5);
+    let error = guarded
+        .grep(GrepQuery::new(path("/user/large.txt"), "."))
+        .await;
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::TooLarge);
+}
+
+#[tokio::test]
+async fn a_derived_view_only_narrows() {
+    let (_, guarded) = mounted(&Person::yes()).await;
+    let child = guarded.derive(Derive::new().read(["/docs"])).await.unwrap();
+    assert!(child.read_bytes("/docs/guide.txt").await.is_ok());
+    let error = child.read_bytes("/big/small.txt").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    assert!(!error.to_string().contains("/user"), "{error}");
+    let error = child
+        .derive(Derive::new().read(["/big"]))
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    let error = guarded
+        .derive(Derive::new().read(["/docs/guide.txt"]))
+        .await;
+    let error = error.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert!(error.to_string().contains("'/docs'"), "{error}");
+    let nothing = guarded.derive(Derive::new()).await.unwrap();
+    assert!(nothing.read_bytes("/docs/guide.txt").await.is_err());
+    let without = Guarded::builder(StateBackend::new()).build();
+    let error = without.derive(Derive::new()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+}
+
+#[tokio::test]
+async fn where_a_link_leads_out_of_the_mounts_is_not_told() {
+    let (directory, backend) = scene::local();
+    for path in ["/big/file", "/elsewhere/secret.txt", "/docs/guide.txt"] {
+        backend.write_file(path, "x").await.unwrap();
+    }
+    scene::link(directory.path(), "big/out", "../elsewhere/secret.txt");
+    scene::link(directory.path(), "big/guide", "../docs/guide.txt");
+    let policy = Policy::builder().scope(scope()).build();
+    let guarded = guard(backend, policy, &Person::yes());
+    for error in [
+        guarded.read_bytes("/big/out").await.map(drop).unwrap_err(),
+        guarded
+            .write_file("/big/out", "y")
+            .await
+            .map(drop)
+            .unwrap_err(),
+        guarded
+            .write_file("/big/guide", "y")
+            .await
+            .map(drop)
+            .unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+        let told = format!("{error:?}");
+        assert!(
+            !told.contains("elsewhere") && !told.contains("docs/guide"),
+            "{told}"
+        );
+    }
+    assert_eq!(guarded.read_string("/big/guide").await.unwrap(), "x");
+}

@@ -1,0 +1,47 @@
+//! Integration tests of `permissions`.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test stops where it fails"
+)]
+
+mod approval_approvers;
+mod approval_audit;
+mod approval_desk;
+mod approval_flights;
+mod approval_grants;
+mod approval_scopes;
+#[cfg(feature = "shell")]
+mod command;
+#[cfg(feature = "shell")]
+mod command_corpus;
+#[cfg(not(feature = "shell"))]
+mod command_without_shell;
+#[cfg(target_os = "linux")]
+mod conformance;
+#[cfg(target_os = "linux")]
+mod guarded;
+#[cfg(target_os = "linux")]
+mod guarded_authorize;
+#[cfg(target_os = "linux")]
+mod guarded_effects;
+#[cfg(target_os = "linux")]
+mod guarded_mounts;
+mod mounts_config;
+mod mounts_derive;
+mod mounts_properties;
+mod mounts_scope;
+mod mounts_search;
+#[cfg(target_os = "linux")]
+mod presets;
+mod rules;
+mod rules_load;
+mod rules_presets;
+mod rules_properties;
+mod support {
+    pub(crate) mod fixture;
+    pub(crate) mod scene;
+}
+#[cfg(target_os = "linux")]
+mod swap;

@@ -1,0 +1,415 @@
+//! Every preset, from the tool call to the effect, and what went wrong elsewhere.
+
+use backend_core::ops::{Command, GrepQuery};
+use backend_core::{Backend, BackendExt as _, ErrorKind, Sandbox as _, VPath};
+use backend_local::LocalBackend;
+use backend_state::StateBackend;
+use permissions::access::Intent;
+use permissions::mounts::{Mode, Mount, MountConfig, Scope};
+use permissions::tool::{Tool, Visibility, visible};
+use permissions::{Action, Guarded, Kind, Op, Policy, Preset, Refusal};
+
+use crate::support::scene::{Person, call, furnish, guard, local, path, policy, snapshot};
+
+/// What happens to a call: nothing, a question, or a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Done,
+    Asked,
+    Refused,
+}
+
+use Fate::{Asked, Done, Refused};
+
+/// Tool, method, and its fate under default, permissive, readonly and strict.
+const LOOP: &[(Tool, &str, [Fate; 4])] = &[
+    (Tool::ReadFile, "read", [Done, Done, Done, Asked]),
+    (Tool::ReadFile, "read_text", [Done, Done, Done, Asked]),
+    (Tool::WriteFile, "write", [Asked, Done, Refused, Asked]),
+    (Tool::EditFile, "edit", [Asked, Done, Refused, Asked]),
+    (Tool::DeleteFile, "delete", [Asked, Done, Refused, Asked]),
+    (Tool::MoveFile, "rename", [Asked, Done, Refused, Asked]),
+    (Tool::CopyFile, "copy", [Asked, Done, Refused, Asked]),
+    (Tool::Ls, "ls", [Done, Done, Done, Asked]),
+    (Tool::Glob, "glob", [Done, Done, Done, Asked]),
+    (Tool::Grep, "grep", [Done, Done, Done, Asked]),
+    (Tool::Execute, "execute", [Asked, Done, Refused, Asked]),
+    (
+        Tool::RunInBackground,
+        "shell_start",
+        [Asked, Done, Refused, Asked],
+    ),
+];
+
+fn preset(preset: Preset) -> Policy {
+    let rules = preset.ruleset();
+    Policy::builder().ruleset(&rules, &VPath::root()).build()
+}
+
+/// What the policy says of the parts of a call, before anything is called.
+fn planned(policy: &Policy, method: &str) -> Fate {
+    let (a, d, new) = (path("/d/a.txt"), path("/d"), path("/d/new"));
+    let intent = match method {
+        "read" | "read_text" => Intent::read(a),
+        "write" => Intent::write(a),
+        "edit" => Intent::edit(a),
+        "delete" => Intent::delete(a),
+        "rename" => Intent::rename(a, new),
+        "copy" => Intent::copy(a, new),
+        "ls" => Intent::ls(d),
+        "glob" => Intent::glob(d),
+        "grep" => Intent::grep(d),
+        _ => {
+            let root = VPath::root();
+            let context = permissions::command::CommandContext::new("touch ran", &root);
+            return fate(policy.judge_command(context).verdict.action());
+        }
+    };
+    let judge = |access: permissions::Access| {
+        let path = access.path().unwrap();
+        policy
+            .judge(access.op, path, access.kind, access.bytes)
+            .action()
+    };
+    fate(intent.accesses().map(judge).max().unwrap())
+}
+
+fn fate(action: Action) -> Fate {
+    match action {
+        Action::Allow => Done,
+        Action::Ask => Asked,
+        Action::Deny => Refused,
+    }
+}
+
+async fn furnished() -> (tempfile::TempDir, LocalBackend) {
+    let (directory, backend) = local();
+    furnish(&backend).await;
+    (directory, backend)
+}
+
+#[tokio::test]
+async fn from_the_tool_call_to_the_effect() {
+    for (tool, method, fates) in LOOP {
+        let (_expected, bare) = furnished().await;
+        call(&bare, method).await.unwrap();
+        let after = snapshot(&bare).await;
+        for (which, fate) in Preset::ALL.into_iter().zip(fates) {
+            let name = format!("{tool} under {which}");
+            let policy = preset(which);
+            assert_eq!(planned(&policy, method), *fate, "{name}");
+            for agreed in [true, false] {
+                let (_directory, backend) = furnished().await;
+                let before = snapshot(&backend).await;
+                let person = if agreed { Person::yes() } else { Person::no() };
+                let guarded = guard(backend.clone(), policy.clone(), &person);
+                let answer = call(&guarded.with_tool(tool.name()), method).await;
+                let questions = person.taken();
+                assert_eq!(questions.len(), usize::from(*fate == Asked), "{name}");
+                for question in &questions {
+                    assert_eq!(question.tool.as_deref(), Some(tool.name()));
+                }
+                let happens = *fate == Done || (*fate == Asked && agreed);
+                match answer {
+                    Ok(_) => assert!(happens, "{name}"),
+                    Err(error) => {
+                        assert!(!happens, "{name}: {error}");
+                        assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+                        let refusal = Refusal::of(&error).unwrap().to_string();
+                        assert!(error.to_string().contains(&refusal), "{error}");
+                    }
+                }
+                let now = snapshot(&backend).await;
+                assert_eq!(now, if happens { after.clone() } else { before }, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_can_only_be_denied_is_not_offered() {
+    for which in Preset::ALL {
+        let policy = preset(which);
+        for tool in Tool::ALL {
+            let best = tool.operations().iter().map(|op| policy.best(*op)).max();
+            let looks = [Tool::ReadOutput, Tool::ListShells, Tool::KillShell];
+            let expected = match best.unwrap() {
+                Action::Deny => Visibility::Hidden,
+                Action::Ask if looks.contains(tool) => Visibility::Offered { asks: false },
+                Action::Ask => Visibility::Offered { asks: true },
+                Action::Allow => Visibility::Offered { asks: false },
+            };
+            assert_eq!(visible(*tool, &policy, true), expected, "{tool} {which}");
+        }
+        let offered = |tool| visible(tool, &policy, true) != Visibility::Hidden;
+        let changes = [
+            Tool::WriteFile,
+            Tool::EditFile,
+            Tool::HashlineEdit,
+            Tool::DeleteFile,
+            Tool::MoveFile,
+            Tool::CopyFile,
+            Tool::Execute,
+            Tool::RunInBackground,
+            Tool::ReadOutput,
+            Tool::WriteInput,
+            Tool::KillShell,
+            Tool::ListShells,
+        ];
+        for tool in changes {
+            assert_eq!(offered(tool), which != Preset::Readonly, "{tool} {which}");
+        }
+        for tool in [Tool::Ls, Tool::ReadFile, Tool::Glob, Tool::Grep] {
+            assert!(offered(tool), "{tool} {which}");
+        }
+    }
+}
+
+/// A background command is judged like any other, and its id is reported.
+#[tokio::test]
+async fn no_command_slips_past_the_rules_in_the_background() {
+    let (directory, backend) = local();
+    let guarded = guard(backend, preset(Preset::Readonly), &Person::yes());
+    let command = || Command::new("touch slipped");
+    let error = guarded.shell_start(command()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    assert!(guarded.stream(command()).await.is_err());
+    assert!(guarded.execute(command()).await.is_err());
+    assert!(!directory.path().join("slipped").exists());
+}
+
+/// Every spelling of a path is one path.
+#[tokio::test]
+async fn no_spelling_evades_a_rule() {
+    let backend = StateBackend::new();
+    backend.write_file("/etc/passwd", "root").await.unwrap();
+    backend.write_file("/app/.env", "TOKEN").await.unwrap();
+    let guarded = guard(backend, preset(Preset::Permissive), &Person::yes());
+    for spelling in [
+        ".env",
+        "./.env",
+        "/app/../app/.env",
+        "app//.env",
+        "x/../../app/.env",
+    ] {
+        let full = if spelling.contains("app") {
+            spelling.to_owned()
+        } else {
+            format!("app/{spelling}")
+        };
+        let Ok(path) = guarded.path(&full) else {
+            continue;
+        };
+        let error = guarded.read_bytes(path.as_str()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{spelling}");
+    }
+    for spelling in ["etc/passwd", "./etc/../etc/passwd", "/etc//passwd"] {
+        let error = guarded.write_file(spelling, "x").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{spelling}");
+    }
+}
+
+/// What a listing shows exists, whether or not it can be read.
+#[tokio::test]
+async fn exists_is_judged_as_a_listing_is() {
+    let backend = StateBackend::new();
+    backend.write_file("/app/secret.txt", "x").await.unwrap();
+    let rules = |section: &str, more: &str| {
+        format!(
+            r#"{{"default":"allow","{section}":{{"rules":[
+                {{"pattern":"**/secret.txt","action":"deny"{more}}}]}}}}"#
+        )
+    };
+    for (section, more, exists) in [
+        ("write", "", true),
+        ("read", "", true),
+        ("read", r#","hide":true"#, false),
+        ("ls", "", false),
+    ] {
+        let guarded = guard(
+            backend.clone(),
+            policy(&rules(section, more)),
+            &Person::yes(),
+        );
+        let listed = guarded.list_dir("/app").await.unwrap().entries;
+        assert_eq!(listed.len(), usize::from(exists), "{section}{more}");
+        let found = guarded.exists("/app/secret.txt").await.unwrap();
+        assert_eq!(found, exists, "{section}{more}");
+        let described = guarded.describe("/app/secret.txt").await;
+        assert_eq!(described.is_ok(), exists, "{section}{more}");
+        let missing = guarded.exists("/app/other.txt").await.unwrap();
+        assert!(!missing, "{section}{more}");
+    }
+}
+
+/// What lies in a secret directory is secret, and a rule can hide its name.
+#[tokio::test]
+async fn secret_directories_protect_what_is_in_them() {
+    let backend = StateBackend::new();
+    backend
+        .write_file("/app/secrets/db/login.txt", "needle")
+        .await
+        .unwrap();
+    backend.write_file("/app/open.txt", "needle").await.unwrap();
+    let guarded = guard(backend.clone(), preset(Preset::Permissive), &Person::yes());
+    let error = guarded
+        .read_bytes("/app/secrets/db/login.txt")
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    let found = guarded.search_text("needle").await.unwrap();
+    assert_eq!(found.files.len(), 1);
+    let error = guarded.move_to("/app", "/b").await.unwrap_err();
+    assert_eq!(
+        error.kind(),
+        ErrorKind::PermissionDenied,
+        "not by moving its parent"
+    );
+    let error = guarded.delete_tree("/app").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    let hiding = r#"{"default":"allow","read":{"rules":[
+        {"pattern":"**/secrets","action":"deny","hide":true}]}}"#;
+    let guarded = guard(backend, policy(hiding), &Person::yes());
+    let names: Vec<_> = guarded.list_dir("/app").await.unwrap().entries;
+    assert_eq!(names.len(), 1);
+    assert_eq!(guarded.find_files("**").await.unwrap().files.len(), 1);
+    for hidden in ["/app/secrets", "/app/secrets/db/login.txt"] {
+        assert!(!guarded.exists(hidden).await.unwrap());
+        let error = guarded.describe(hidden).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    }
+    let error = guarded.list_dir("/app/secrets").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    let grep = guarded.grep(GrepQuery::new(path("/"), "needle")).await;
+    assert_eq!(grep.unwrap().files.len(), 1);
+}
+
+/// A refusal is a value with a text for the model; looking at shells is not
+/// asked about.
+#[tokio::test]
+async fn a_denial_ends_nothing_and_looking_asks_nobody() {
+    let (_directory, backend) = local();
+    backend.write_file("/.env", "x").await.unwrap();
+    let person = Person::yes();
+    let guarded = guard(backend, preset(Preset::Default), &person);
+    let error = guarded.read_bytes("/.env").await.unwrap_err();
+    assert!(
+        error.to_string().contains("Protect sensitive files"),
+        "{error}"
+    );
+    guarded.shell_list().await.unwrap();
+    assert!(person.taken().is_empty());
+}
+
+fn mounts() -> Scope {
+    let mount = |point: &str| Mount::new(format!("/srv{point}"), point).unwrap();
+    let mounts = vec![
+        mount("/free").mode(Mode::Rw).write_approval(false),
+        mount("/rw").mode(Mode::Rw),
+        mount("/ro").mode(Mode::Ro),
+        mount("/shy")
+            .mode(Mode::Rw)
+            .read_approval(true)
+            .write_approval(false),
+    ];
+    Scope::new(MountConfig::new(mounts).build().unwrap())
+}
+
+/// Which calls a tree of mounts blocks and which it asks about.
+#[tokio::test]
+async fn mounts_block_and_ask() {
+    let policy = Policy::builder().scope(mounts()).build();
+    for (name, expected) in [
+        ("write /free/f", Done),
+        ("write /rw/f", Asked),
+        ("write /ro/f", Refused),
+        ("write /none/f", Refused),
+        ("edit /rw/f", Asked),
+        ("edit /ro/f", Refused),
+        ("delete /rw/f", Asked),
+        ("delete /ro/f", Refused),
+        ("read /rw/f", Done),
+        ("read /ro/f", Done),
+        ("read /shy/f", Asked),
+        ("read /none/f", Refused),
+        ("list /", Asked),
+        ("list /rw", Done),
+        ("list /shy", Asked),
+        ("list /none", Refused),
+        ("move /free/f /free/g", Done),
+        ("move /rw/f /free/g", Asked),
+        ("move /free/f /rw/g", Asked),
+        ("move /ro/f /free/g", Refused),
+        ("move /free/f /ro/g", Refused),
+        ("move /none/f /free/g", Refused),
+        ("move /shy/f /free/g", Asked),
+        ("copy /ro/f /free/g", Done),
+        ("copy /shy/f /free/g", Asked),
+        ("copy /free/f /rw/g", Asked),
+        ("copy /free/f /ro/g", Refused),
+        ("copy /free/f /none/g", Refused),
+    ] {
+        let backend = StateBackend::new();
+        for directory in ["free", "rw", "ro", "shy", "none"] {
+            let path = format!("/{directory}/f");
+            backend.write_file(&path, "needle").await.unwrap();
+        }
+        let person = Person::yes();
+        let guarded = guard(backend, policy.clone(), &person);
+        let answer = run(&guarded, name).await;
+        assert_eq!(answer.is_ok(), expected != Refused, "{name}: {answer:?}");
+        let asked = person.taken().len();
+        assert_eq!(asked, usize::from(expected == Asked), "{name}");
+    }
+}
+
+async fn run(guarded: &Guarded<StateBackend>, line: &str) -> backend_core::Result<()> {
+    let words: Vec<_> = line.split(' ').collect();
+    match words[..] {
+        ["write", path] => guarded.write_file(path, "x").await.map(drop),
+        ["edit", path] => guarded.replace_text(path, "needle", "x").await.map(drop),
+        ["delete", path] => guarded.delete_file(path).await,
+        ["read", path] => guarded.read_bytes(path).await.map(drop),
+        ["list", place] => {
+            let query = backend_core::ops::GlobQuery::new(path(place), "**");
+            guarded.glob(query).await.map(drop)
+        }
+        ["move", from, to] => guarded.move_to(from, to).await,
+        ["copy", from, to] => guarded.copy_to(from, to).await,
+        _ => Err(backend_core::Error::internal("no such call")),
+    }
+}
+
+/// A file cannot be moved out of a mount that asks before it is read and then be
+/// read without a question.
+#[tokio::test]
+async fn moving_is_no_way_around_reading() {
+    let backend = StateBackend::new();
+    backend.write_file("/shy/f", "private").await.unwrap();
+    let policy = Policy::builder().scope(mounts()).build();
+    let guarded = guard(backend.clone(), policy, &Person::no());
+    for error in [
+        guarded.move_to("/shy/f", "/free/f").await.unwrap_err(),
+        guarded.copy_to("/shy/f", "/free/f").await.unwrap_err(),
+        guarded
+            .replace_text("/shy/f", "privat", "x")
+            .await
+            .unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+        assert!(!error.to_string().contains("private"), "{error}");
+    }
+    assert!(!backend.exists("/free/f").await.unwrap());
+}
+
+#[test]
+fn a_verdict_explains_itself() {
+    let policy = preset(Preset::Permissive);
+    let verdict = policy.judge(Op::Write, &path("/etc/hosts"), Kind::File, None);
+    assert_eq!(verdict.action(), Action::Deny);
+    let text = policy.explain(Op::Write, &path("/etc/hosts"));
+    assert!(
+        text.contains("'/etc/**'") && text.contains("system files"),
+        "{text}"
+    );
+}

@@ -1,0 +1,394 @@
+//! What rules cover, and which of them decides.
+use backend_core::VPath;
+use permissions::rules::{PathRule, PathRules, Preset, Rules, Ruleset};
+use permissions::{Action, Layer, Op, Why};
+
+use Action::{Allow, Ask, Deny};
+
+fn path(text: &str) -> VPath {
+    VPath::parse(text).unwrap()
+}
+
+/// Rules for reading, where everything else is denied.
+fn reading(default: Action, rules: &[(&str, Action)]) -> Ruleset {
+    let mut section = PathRules::default();
+    section.default = default;
+    section.rules = rules
+        .iter()
+        .map(|(pattern, action)| PathRule::new(pattern, *action).unwrap())
+        .collect();
+    let mut ruleset = Ruleset::default();
+    ruleset.default = Deny;
+    ruleset.read = Some(section);
+    ruleset
+}
+
+fn in_work(ruleset: &Ruleset) -> Rules {
+    ruleset.compile(&path("/project"))
+}
+
+fn read(rules: &Rules, text: &str) -> Action {
+    rules.judge(Op::Read, &path(text)).action
+}
+
+/// The place of the deciding rule, counted from 0.
+fn decided_by(rules: &Rules, text: &str) -> Option<usize> {
+    match rules.judge(Op::Read, &path(text)).why {
+        Why::Rule(rule) => Some(rule.index),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_pattern_covers_what_it_should() {
+    for (pattern, covered, not_covered) in [
+        // Everything beneath a directory covers the directory.
+        (
+            "/etc/**",
+            "/etc /etc/passwd /etc/a/b",
+            "/ /etcetera /x/etc /project/etc",
+        ),
+        (
+            "**/.ssh/**",
+            "/root/.ssh /root/.ssh/id /.ssh /project/a/.ssh/b/c",
+            "/root /root/x.ssh",
+        ),
+        ("/**", "/ /a /a/b", ""),
+        ("**", "/ /a /a/b", ""),
+        ("*", "/ /a /a/b", ""),
+        ("/a/**/*", "/a /a/b /a/b/c", "/ab"),
+        ("{/a/**,/b/*/**}", "/a /a/x /b/c /b/c/d", "/b /c"),
+        // One name, or `**` in front: the whole tree. A path: the working directory.
+        (".env", "/.env /project/.env /root/a/.env", "/.env2"),
+        ("**/*.pem", "/k.pem /project/a/k.pem /root/k.pem", "/pem"),
+        (
+            "{*.key,conf/*.ini}",
+            "/a/x.key /project/conf/a.ini",
+            "/conf/a.ini /project/x/conf/a.ini",
+        ),
+        (
+            "src/**",
+            "/project/src /project/src/a/b",
+            "/src /src/a /project /project/a/src",
+        ),
+        (
+            "./src/*.rs",
+            "/project/src/a.rs",
+            "/project/src/a/b.rs /src/a.rs",
+        ),
+        ("/src/*", "/src/a", "/project/src/a"),
+        // What used to go wrong elsewhere.
+        ("/a[!b]c", "/axc", "/a/c /abc"),
+        ("/?", "/é", "//"),
+        ("/x\\*", "/x*", "/xy"),
+    ] {
+        let rules = in_work(&reading(Deny, &[(pattern, Allow)]));
+        for text in covered.split(' ') {
+            assert_eq!(read(&rules, text), Allow, "{pattern} covers {text}");
+        }
+        for text in not_covered.split(' ').filter(|text| !text.is_empty()) {
+            assert_eq!(read(&rules, text), Deny, "{pattern} does not cover {text}");
+        }
+    }
+}
+
+#[test]
+fn a_working_directory_is_plain_text() {
+    let rules = reading(Deny, &[("a/*", Allow)]).compile(&path("/w*[x]{y,z}"));
+    assert_eq!(read(&rules, "/w*[x]{y,z}/a/b"), Allow);
+    assert_eq!(read(&rules, "/wx/a/b"), Deny);
+    assert_eq!(rules.judge_text(Op::Read, "a/b").unwrap().action, Allow);
+    assert_eq!(rules.working_dir(), &path("/w*[x]{y,z}"));
+}
+
+#[test]
+fn denials_and_questions_protect_what_lies_inside() {
+    for action in [Deny, Ask] {
+        let rules = in_work(&reading(
+            Allow,
+            &[
+                ("**/secrets*", action),
+                ("/etc", action),
+                ("[k]eys/*", action),
+            ],
+        ));
+        for text in [
+            "/secrets",
+            "/a/secrets/x/y",
+            "/a/secrets.d/x",
+            "/etc",
+            "/etc/passwd",
+            "/etc/a/b",
+            "/project/keys/a",
+            "/project/keys/a/b/c",
+        ] {
+            assert_eq!(read(&rules, text), action, "{text}");
+        }
+        for text in [
+            "/",
+            "/a",
+            "/a/my-secrets",
+            "/x/etc",
+            "/project/keys",
+            "/keys/a",
+        ] {
+            assert_eq!(read(&rules, text), Allow, "{text}");
+        }
+    }
+    let rules = in_work(&reading(Deny, &[("/etc", Allow)]));
+    assert_eq!(read(&rules, "/etc"), Allow);
+    assert_eq!(
+        read(&rules, "/etc/passwd"),
+        Deny,
+        "what is allowed does not extend"
+    );
+}
+
+#[test]
+fn the_first_rule_decides() {
+    let rules = in_work(&reading(
+        Ask,
+        &[
+            ("/secrets/public/**", Allow),
+            ("/secrets", Deny),
+            ("/secrets/late", Allow),
+            ("/*", Allow),
+        ],
+    ));
+    for (text, action, by) in [
+        ("/secrets/public", Allow, Some(0)),
+        ("/secrets/public/a/b", Allow, Some(0)),
+        ("/secrets", Deny, Some(1)),
+        ("/secrets/x", Deny, Some(1)),
+        ("/secrets/late", Deny, Some(1)),
+        ("/a", Allow, Some(3)),
+        ("/a/b", Ask, None),
+    ] {
+        assert_eq!(read(&rules, text), action, "{text}");
+        assert_eq!(decided_by(&rules, text), by, "{text}");
+    }
+}
+
+#[test]
+fn a_question_from_above_is_a_floor() {
+    let rules = in_work(&reading(
+        Allow,
+        &[
+            ("/d/free", Allow),
+            ("/d", Ask),
+            ("/d/x", Allow),
+            ("/d/y", Deny),
+            ("/d/z", Ask),
+        ],
+    ));
+    for (text, action, by) in [
+        ("/d/free", Allow, Some(0)),
+        ("/d/free/a", Ask, Some(1)),
+        ("/d", Ask, Some(1)),
+        ("/d/x", Ask, Some(1)),
+        ("/d/other", Ask, Some(1)),
+        ("/d/y", Deny, Some(3)),
+        ("/d/y/beneath", Deny, Some(3)),
+        ("/d/z", Ask, Some(1)),
+        ("/e", Allow, None),
+    ] {
+        assert_eq!(read(&rules, text), action, "{text}");
+        assert_eq!(decided_by(&rules, text), by, "{text}");
+    }
+    let denied = in_work(&reading(Deny, &[("/d", Ask)]));
+    assert_eq!(read(&denied, "/d"), Ask, "the rule covers it");
+    assert_eq!(
+        read(&denied, "/d/x"),
+        Deny,
+        "the default is stronger than the floor"
+    );
+    assert!(matches!(
+        denied.judge(Op::Read, &path("/d/x")).why,
+        Why::Default(Op::Read)
+    ));
+}
+
+#[test]
+fn sections_that_are_missing() {
+    let mut ruleset = Ruleset::default();
+    let rules = in_work(&ruleset);
+    for op in Op::ALL {
+        let vote = rules.judge(op, &path("/a"));
+        let (action, why) = match op {
+            Op::Move | Op::Copy => (Allow, Why::Nothing),
+            Op::Delete => (Ask, Why::Default(Op::Write)),
+            op => (Ask, Why::Default(op)),
+        };
+        assert_eq!(
+            (vote.action, vote.why, vote.layer),
+            (action, why, Layer::Rules),
+            "{op}"
+        );
+    }
+
+    ruleset.write = reading(Ask, &[("/a", Deny)]).read;
+    ruleset.moves = Some(PathRules::default());
+    let rules = in_work(&ruleset);
+    let vote = rules.judge(Op::Delete, &path("/a"));
+    assert_eq!(vote.to_string(), "rules: deny, by rule 1 of write ('/a')");
+    let Why::Rule(rule) = vote.why else {
+        panic!("a rule decides");
+    };
+    assert_eq!((rule.op, rule.index), (Op::Write, 0));
+    assert_eq!(
+        rules.judge(Op::Move, &path("/a")).why,
+        Why::Default(Op::Move)
+    );
+
+    ruleset.delete = Some(PathRules::default());
+    let vote = in_work(&ruleset).judge(Op::Delete, &path("/a"));
+    assert_eq!((vote.action, vote.why), (Allow, Why::Default(Op::Delete)));
+}
+
+#[test]
+fn every_section_speaks_for_its_operation() {
+    for op in Op::ALL.into_iter().filter(|op| *op != Op::Execute) {
+        let mut ruleset = Ruleset::default();
+        let pattern = format!("/only-{op}");
+        *ruleset.section_mut(op).unwrap() = reading(Allow, &[(&pattern, Deny)]).read;
+        let rules = in_work(&ruleset);
+        for other in Op::ALL {
+            let follows = op == Op::Write && other == Op::Delete;
+            let denied = rules.judge(other, &path(&pattern)).action == Deny;
+            assert_eq!(denied, op == other || follows, "{op}, {other}");
+        }
+        assert_eq!(ruleset.section(op).unwrap().rules.len(), 1);
+    }
+    let mut ruleset = Ruleset::default();
+    assert!(ruleset.section_mut(Op::Execute).is_none() && ruleset.section(Op::Execute).is_none());
+    ruleset.execute = Preset::Readonly.ruleset().execute;
+    let vote = in_work(&ruleset).judge(Op::Execute, &path("/a"));
+    assert_eq!((vote.action, vote.why), (Deny, Why::Default(Op::Execute)));
+}
+
+#[test]
+fn of_several_spellings_the_strongest_counts() {
+    let rules = in_work(&reading(Allow, &[("/a", Ask), ("/b", Deny), ("/c", Deny)]));
+    let all = |texts: &[&str]| {
+        let paths: Vec<_> = texts.iter().map(|text| path(text)).collect();
+        rules.judge_all(Op::Read, &paths.iter().collect::<Vec<_>>())
+    };
+    assert_eq!(all(&["/x"]).action, Allow);
+    assert_eq!(all(&["/x", "/a", "/y"]).action, Ask);
+    assert_eq!(all(&["/a", "/c", "/b"]), rules.judge(Op::Read, &path("/c")));
+    assert_eq!(all(&[]).action, Deny, "nothing is known");
+}
+
+#[test]
+fn a_typed_path_is_folded_first() {
+    let rules = in_work(&reading(
+        Allow,
+        &[("/project/key", Deny), ("/etc/**", Deny)],
+    ));
+    let typed = |text: &str| rules.judge_text(Op::Read, text).map(|vote| vote.action);
+    for text in [
+        "key",
+        "./key",
+        "x/../key",
+        "/project//key",
+        "../project/key/",
+        "../etc/./passwd",
+    ] {
+        assert_eq!(typed(text), Ok(Deny), "{text}");
+    }
+    assert_eq!(typed("keys"), Ok(Allow));
+    assert!(typed("../../..").is_err() && typed("~/x").is_err() && typed("a\0").is_err());
+}
+
+#[test]
+fn the_most_lenient_answer() {
+    for (default, rules, best) in [
+        (Deny, &[][..], Deny),
+        (Ask, &[("/a", Deny)], Ask),
+        (Deny, &[("/a", Ask)], Ask),
+        (Deny, &[("/a", Ask), ("b", Allow)], Allow),
+        (Allow, &[("**", Deny)], Deny),
+        (Allow, &[("/**", Ask)], Ask),
+        (Allow, &[("*", Deny), ("/a", Allow)], Deny),
+        (Allow, &[("/a", Ask), ("{x,**}", Deny)], Ask),
+        (Allow, &[("/*", Deny)], Allow),
+        (Allow, &[("work/**", Deny)], Allow),
+    ] {
+        let rules_of = in_work(&reading(default, rules));
+        assert_eq!(rules_of.best(Op::Read), best, "{default} {rules:?}");
+    }
+    let nothing = in_work(&reading(Allow, &[]));
+    assert_eq!(nothing.best(Op::Ls), Deny, "the default of the ruleset");
+    assert_eq!(nothing.best(Op::Delete), Deny, "as write");
+    assert_eq!(nothing.best(Op::Move), Allow, "neutral");
+    assert_eq!(nothing.best(Op::Execute), nothing.commands().best());
+}
+
+#[test]
+fn the_strongest_answer_beneath() {
+    let rules = in_work(&reading(
+        Allow,
+        &[
+            ("/free/**", Allow),
+            ("/a/secret", Deny),
+            ("/b", Ask),
+            ("/c/*/x", Ask),
+            ("/d/x/**", Deny),
+            ("/b/y", Deny),
+        ],
+    ));
+    let beneath = |text: &str| rules.protects_beneath(Op::Read, &path(text));
+    for (text, action) in [
+        ("/", Deny),
+        ("/free", Allow),
+        ("/free/a", Allow),
+        ("/a", Deny),
+        ("/a/secret", Deny),
+        ("/a/secret/x", Deny),
+        ("/a/other", Allow),
+        ("/b", Deny),
+        ("/b/x", Ask),
+        ("/c", Ask),
+        ("/c/1", Ask),
+        ("/c/1/y", Allow),
+        ("/d", Deny),
+        ("/e", Allow),
+    ] {
+        assert_eq!(beneath(text), action, "{text}");
+    }
+    assert_eq!(
+        rules.protects_beneath(Op::Ls, &path("/e")),
+        Deny,
+        "the default"
+    );
+    assert_eq!(
+        rules.protects_beneath(Op::Copy, &path("/a")),
+        Allow,
+        "neutral"
+    );
+}
+
+#[test]
+fn votes_share_their_rule() {
+    let rules = in_work(&reading(Allow, &[("/a", Deny)]));
+    let (one, two) = (
+        rules.judge(Op::Read, &path("/a")),
+        rules.judge(Op::Read, &path("/a/b")),
+    );
+    let (Why::Rule(one), Why::Rule(two)) = (one.why, two.why) else {
+        panic!("a rule decides");
+    };
+    assert!(std::sync::Arc::ptr_eq(&one, &two));
+}
+
+#[test]
+fn an_id_names_the_content() {
+    let ids: std::collections::HashSet<_> = Preset::ALL
+        .map(|preset| in_work(&preset.ruleset()).id().to_owned())
+        .into();
+    assert_eq!(ids.len(), Preset::ALL.len());
+    let id = Preset::Strict.ruleset().id();
+    assert!(ids.contains(&id) && id.len() == 64 && id.bytes().all(|b| b.is_ascii_hexdigit()));
+    let loaded = Ruleset::from_toml(&Preset::Strict.ruleset().to_toml().unwrap()).unwrap();
+    assert_eq!(loaded.id(), id);
+}

@@ -1,0 +1,252 @@
+//! What the presets and the builder say.
+use backend_core::VPath;
+use permissions::rules::{CommandRule, PathRules, Preset, Rules, Ruleset, SECRETS, SYSTEM};
+use permissions::{Action, Op};
+
+use Action::{Allow, Ask, Deny};
+
+fn path(text: &str) -> VPath {
+    VPath::parse(text).unwrap()
+}
+
+fn in_work(ruleset: &Ruleset) -> Rules {
+    ruleset.compile(&path("/project"))
+}
+
+fn read(rules: &Rules, text: &str) -> Action {
+    rules.judge(Op::Read, &path(text)).action
+}
+
+#[test]
+fn presets_say_what_their_table_says() {
+    // Default, permissive, readonly, strict; for a plain path, a secret, a system path.
+    let table = [
+        (
+            Op::Read,
+            [
+                [Allow, Deny, Allow],
+                [Allow, Deny, Allow],
+                [Allow, Deny, Allow],
+                [Ask, Deny, Ask],
+            ],
+        ),
+        (
+            Op::Write,
+            [
+                [Ask, Deny, Ask],
+                [Allow, Deny, Deny],
+                [Deny, Deny, Deny],
+                [Ask, Deny, Ask],
+            ],
+        ),
+        (
+            Op::Edit,
+            [
+                [Ask, Deny, Ask],
+                [Allow, Deny, Deny],
+                [Deny, Deny, Deny],
+                [Ask, Deny, Ask],
+            ],
+        ),
+        (
+            Op::Delete,
+            [
+                [Ask, Deny, Ask],
+                [Allow, Deny, Deny],
+                [Deny, Deny, Deny],
+                [Ask, Deny, Ask],
+            ],
+        ),
+        (Op::Ls, [[Allow; 3], [Allow; 3], [Allow; 3], [Ask; 3]]),
+        (Op::Glob, [[Allow; 3], [Allow; 3], [Allow; 3], [Ask; 3]]),
+        (Op::Grep, [[Allow; 3], [Allow; 3], [Allow; 3], [Ask; 3]]),
+        (Op::Execute, [[Ask; 3], [Allow; 3], [Deny; 3], [Ask; 3]]),
+        (Op::Move, [[Allow; 3]; 4]),
+        (Op::Copy, [[Allow; 3]; 4]),
+    ];
+    for (op, answers) in table {
+        for (preset, answers) in Preset::ALL.into_iter().zip(answers) {
+            let rules = in_work(&preset.ruleset());
+            let targets = ["/project/src/main.rs", "/home/x/.ssh/id", "/etc/hosts"];
+            let votes = targets.map(|text| rules.judge(op, &path(text)).action);
+            assert_eq!(votes, answers, "{preset} {op}");
+        }
+    }
+    for (preset, default, opaque) in [
+        (Preset::Default, Ask, Ask),
+        (Preset::Permissive, Allow, Allow),
+        (Preset::Readonly, Deny, Ask),
+        (Preset::Strict, Ask, Ask),
+    ] {
+        let ruleset = preset.ruleset();
+        let execute = ruleset.execute.unwrap();
+        assert_eq!(
+            (ruleset.default, execute.opaque),
+            (default, opaque),
+            "{preset}"
+        );
+        assert_eq!(execute.dangerous, Deny, "{preset}");
+        assert_eq!(preset.name().parse(), Ok(preset));
+    }
+    let error = "Strict".parse::<Preset>().unwrap_err().to_string();
+    assert!(
+        error.contains("'Strict'") && error.contains("strict"),
+        "{error}"
+    );
+}
+
+#[test]
+fn every_preset_pattern_is_a_rule() {
+    let permissive = Preset::Permissive.ruleset();
+    let patterns = |section: &Option<PathRules>| {
+        let rules = &section.as_ref().unwrap().rules;
+        rules
+            .iter()
+            .map(|rule| rule.pattern.as_str().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(patterns(&permissive.read), SECRETS);
+    assert_eq!(patterns(&permissive.write), [SECRETS, SYSTEM].concat());
+    let descriptions = |section: &Option<PathRules>| {
+        section
+            .as_ref()
+            .unwrap()
+            .rules
+            .last()
+            .unwrap()
+            .description
+            .clone()
+    };
+    assert_eq!(descriptions(&permissive.read), "Protect sensitive files");
+    assert_eq!(
+        descriptions(&permissive.edit),
+        "Protect sensitive and system files"
+    );
+}
+
+#[test]
+fn secrets_are_protected_whole() {
+    let rules = in_work(&Preset::Default.ruleset());
+    for text in [
+        "/project/.env",
+        "/project/.env.local",
+        "/project/a/k.pem",
+        "/project/k.key",
+        "/project/k.crt",
+        "/project/credentials.json",
+        "/project/secrets",
+        "/project/secrets/db/prod.txt",
+        "/project/my_secret_notes/a",
+        "/project/password-store/x",
+        "/root/.aws",
+        "/root/.aws/config",
+        "/root/.ssh",
+        "/root/.ssh/id_rsa",
+        "/root/.gnupg/x/y",
+    ] {
+        for op in [Op::Read, Op::Write, Op::Edit, Op::Delete] {
+            assert_eq!(rules.judge(op, &path(text)).action, Deny, "{op} {text}");
+        }
+    }
+    for text in [
+        "/project/env",
+        "/project/.environment",
+        "/project/key",
+        "/root/.sshd",
+        "/project/a.pemx",
+    ] {
+        assert_eq!(read(&rules, text), Allow, "{text}");
+    }
+}
+
+#[test]
+fn the_builder_equals_its_model() {
+    let ruleset = Ruleset::builder().build().unwrap();
+    let default_of = |section: &Option<PathRules>| section.as_ref().unwrap().default;
+    let count = |section: &Option<PathRules>| section.as_ref().unwrap().rules.len();
+    assert_eq!(ruleset.default, Ask);
+    for (section, default, rules) in [
+        (&ruleset.read, Allow, SECRETS.len()),
+        (&ruleset.write, Ask, SECRETS.len()),
+        (&ruleset.edit, Ask, SECRETS.len()),
+        (&ruleset.glob, Allow, 0),
+        (&ruleset.grep, Allow, 0),
+        (&ruleset.ls, Allow, 0),
+    ] {
+        assert_eq!((default_of(section), count(section)), (default, rules));
+    }
+    assert!(ruleset.delete.is_none() && ruleset.moves.is_none() && ruleset.copy.is_none());
+    let execute = ruleset.execute.unwrap();
+    assert_eq!(
+        (execute.default, execute.dangerous, execute.opaque),
+        (Ask, Deny, Ask)
+    );
+    assert!(execute.rules.is_empty());
+
+    let switched = Ruleset::builder()
+        .default_action(Deny)
+        .allow_read(false)
+        .allow_write(true)
+        .allow_edit(true)
+        .allow_execute(true)
+        .allow_glob(false)
+        .allow_grep(false)
+        .allow_ls(false)
+        .deny_secrets(false)
+        .opaque(Allow)
+        .build()
+        .unwrap();
+    assert_eq!(switched.default, Deny);
+    for (section, default) in [
+        (&switched.read, Ask),
+        (&switched.write, Allow),
+        (&switched.edit, Allow),
+        (&switched.glob, Ask),
+        (&switched.grep, Ask),
+        (&switched.ls, Ask),
+    ] {
+        assert_eq!((default_of(section), count(section)), (default, 0));
+    }
+    let execute = switched.execute.unwrap();
+    assert_eq!((execute.default, execute.opaque), (Allow, Allow));
+}
+
+#[test]
+fn the_builder_takes_rules() {
+    let ruleset = Ruleset::builder()
+        .rule(Op::Read, "**/.env.example", Allow, "no secrets")
+        .rule(Op::Delete, "/project/build/**", Allow, "")
+        .rule(Op::Move, "/project/kept/**", Deny, "")
+        .rule(Op::Execute, "git push*", Ask, "leaves the machine")
+        .hide("/project/private/**", "private")
+        .build()
+        .unwrap();
+    let rule = CommandRule::new("git push*", Ask)
+        .unwrap()
+        .description("leaves the machine");
+    assert_eq!(ruleset.execute.as_ref().unwrap().rules, [rule]);
+    let rules = in_work(&ruleset);
+    assert_eq!(
+        read(&rules, "/project/.env.example"),
+        Allow,
+        "in front of the secrets"
+    );
+    assert_eq!(read(&rules, "/project/.env.other"), Deny);
+    for (op, text, action) in [
+        (Op::Delete, "/project/build/x", Allow),
+        (Op::Delete, "/project/.env", Deny),
+        (Op::Delete, "/project/x", Ask),
+        (Op::Move, "/project/kept/x", Deny),
+        (Op::Move, "/project/x", Allow),
+    ] {
+        assert_eq!(rules.judge(op, &path(text)).action, action, "{op} {text}");
+    }
+    assert!(rules.exclude(Op::Ls).hides(&path("/project/private")));
+    let error = Ruleset::builder()
+        .rule(Op::Read, "a[", Deny, "")
+        .rule(Op::Execute, " ", Deny, "")
+        .hide("~/x", "")
+        .build()
+        .unwrap_err();
+    assert!(error.to_string().contains("'a['"), "{error}");
+}

@@ -1,0 +1,15 @@
+//! Integration tests of `sandbox-agent`.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test stops where it fails"
+)]
+
+#[cfg(target_os = "linux")]
+mod conformance;
+#[cfg(target_os = "linux")]
+mod life;
+mod support {
+    pub(crate) mod machine;
+}

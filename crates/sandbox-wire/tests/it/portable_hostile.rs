@@ -1,0 +1,383 @@
+//! What is in a machine is nobody's friend: names that try to be code, answers
+//! that are none, shells that vanish, and callers that leave.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use backend_core::ops::{
+    Command, CommandStatus, Content, CopyOptions, GlobQuery, GrepQuery, ReadOptions, Streams,
+};
+use backend_core::{Backend as _, BackendExt as _, ErrorKind, Sandbox as _, VPath};
+use futures::StreamExt as _;
+use sandbox_wire::PortableSandbox;
+
+use crate::support::liar::{Liar, Lie};
+use crate::support::portable_machine::{HostMachine, busybox_path, host_path};
+
+fn sandbox(path: String) -> (PortableSandbox<HostMachine>, tempfile::TempDir) {
+    let directory = tempfile::Builder::new()
+        .prefix("portable")
+        .tempdir()
+        .unwrap();
+    let place = directory.path().canonicalize().unwrap();
+    let machine = HostMachine::new(&place, path);
+    (PortableSandbox::new(Arc::new(machine)), directory)
+}
+
+/// What is in a directory, temporary files included.
+fn names(directory: &Path) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
+}
+
+const NAMES: &[&str] = &[
+    "new\nline",
+    "\n",
+    "ends with newline\n",
+    "it's",
+    "'; touch pwned; '",
+    "\"double\"",
+    "-rf",
+    "--help",
+    "$(touch pwned)",
+    "`touch pwned`",
+    "$HOME",
+    "back\\slash\\n",
+    " leading and trailing ",
+    "*",
+    "?[a-z]",
+    "a;b|c&d>e<f",
+    "!#%^~",
+    "$nl",
+    "\u{1e}secret ok",
+    "\t\r\u{1b}[0m",
+    "...",
+    "é 日本 🦀",
+];
+
+async fn every_operation(sandbox: &PortableSandbox<HostMachine>, name: &str) {
+    let inside = format!("dir {name}/{name}");
+    let moved = format!("dir {name}/moved {name}");
+    let copied = format!("copied {name}/x/{name}");
+    let is = |text: &str| format!("{text} of {name:?}");
+    let written = sandbox.write_file(&inside, "needle\nold\n").await;
+    assert!(written.unwrap().created, "{}", is("write"));
+    sandbox.replace_text(&inside, "old", "new").await.unwrap();
+    assert_eq!(sandbox.read_string(&inside).await.unwrap(), "needle\nnew\n");
+    let entry = sandbox.describe(&inside).await.unwrap();
+    assert_eq!(
+        (entry.name(), entry.size),
+        (name, Some(11)),
+        "{}",
+        is("stat")
+    );
+    let listed = sandbox.list_dir(&format!("dir {name}")).await.unwrap();
+    assert_eq!(listed.entries[0].name(), name, "{}", is("ls"));
+    let path = sandbox.path(&inside).unwrap();
+    let resolved = sandbox.resolve(&path, Default::default()).await.unwrap();
+    assert_eq!(resolved, path, "{}", is("resolve"));
+    let start = sandbox.path(&format!("dir {name}")).unwrap();
+    let found = sandbox
+        .glob(GlobQuery::new(start.clone(), "**").hidden(true))
+        .await
+        .unwrap();
+    assert_eq!(found.files[0].path, path, "{}", is("glob"));
+    let query = GrepQuery::new(start.clone(), "needle").hidden(true);
+    assert_eq!(
+        sandbox.grep(query).await.unwrap().matches,
+        1,
+        "{}",
+        is("grep")
+    );
+    let query = GrepQuery::new(path.clone(), "needle");
+    assert_eq!(
+        sandbox.grep(query).await.unwrap().matches,
+        1,
+        "{}",
+        is("grep")
+    );
+    sandbox.copy_to(&inside, &copied).await.unwrap();
+    let link = Path::new(start.as_str()).join("link");
+    std::os::unix::fs::symlink(name, &link).unwrap();
+    let through = format!("dir {name}/link");
+    assert_eq!(
+        sandbox.read_string(&through).await.unwrap(),
+        "needle\nnew\n"
+    );
+    sandbox.write_file(&through, "through").await.unwrap();
+    sandbox.move_to(&inside, &moved).await.unwrap();
+    assert_eq!(sandbox.read_string(&moved).await.unwrap(), "through");
+    let tree = sandbox.path(&format!("tree {name}")).unwrap();
+    let options = CopyOptions::default().recursive(true);
+    sandbox.copy(&start, &tree, options).await.unwrap();
+    let command = Command::new("pwd; printf %s \"$V\"")
+        .directory(tree)
+        .env("V", name);
+    let outcome = sandbox.execute(command).await.unwrap();
+    assert!(outcome.stdout.text().ends_with(name), "{}", is("execute"));
+    sandbox.delete_file(&moved).await.unwrap();
+    for tree in ["dir ", "copied ", "tree "] {
+        sandbox.delete_tree(&format!("{tree}{name}")).await.unwrap();
+    }
+}
+
+async fn names_are_only_names(path: String) {
+    let (sandbox, directory) = sandbox(path);
+    for name in NAMES {
+        every_operation(&sandbox, name).await;
+        assert_eq!(names(directory.path()), BTreeSet::new(), "after {name:?}");
+    }
+    assert!(!Path::new("/pwned").exists());
+}
+
+#[tokio::test]
+async fn names_are_only_names_to_busybox() {
+    names_are_only_names(busybox_path()).await;
+}
+
+#[tokio::test]
+async fn names_are_only_names_to_the_host() {
+    names_are_only_names(host_path()).await;
+}
+
+/// File operations share one shell; each command is one program more.
+#[tokio::test]
+async fn few_programs_are_started() {
+    let (sandbox, _directory) = sandbox(host_path());
+    for number in 0..20 {
+        let name = format!("file {number}");
+        sandbox.write_file(&name, "text").await.unwrap();
+        sandbox.read_string(&name).await.unwrap();
+        sandbox.replace_text(&name, "t", "T").await.unwrap_err();
+        sandbox.list_dir(".").await.unwrap();
+        sandbox.find_files("**").await.unwrap();
+        sandbox.search_text("text").await.unwrap();
+    }
+    let spawned = || sandbox.machine().spawned.load(Ordering::SeqCst);
+    assert_eq!(spawned(), 1);
+    for _ in 0..3 {
+        sandbox.execute(Command::new("true")).await.unwrap();
+    }
+    assert_eq!(spawned(), 4);
+}
+
+/// Whether whoever started this program made it ignore interrupts, as a shell does
+/// with what it runs in the background. Everything that it starts inherits that.
+fn is_deaf_to_interrupts() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = u64::from_str_radix(ignored.unwrap().trim(), 16).unwrap();
+    ignored & 0b10 != 0
+}
+
+/// A code is told from a signal, also where a shell makes one of the other.
+#[tokio::test]
+async fn codes_are_no_signals() {
+    let interrupted = match is_deaf_to_interrupts() {
+        true => CommandStatus::Exited(0),
+        false => CommandStatus::Signalled(2),
+    };
+    for path in [host_path(), busybox_path()] {
+        let (sandbox, _directory) = sandbox(path);
+        for (line, status) in [
+            ("exit 143", CommandStatus::Exited(143)),
+            ("exit 137", CommandStatus::Exited(137)),
+            ("exit 255", CommandStatus::Exited(255)),
+            ("sh -c 'kill -9 $$'; exit $?", CommandStatus::Exited(137)),
+            ("kill -9 $$", CommandStatus::Signalled(9)),
+            ("kill -SEGV $$", CommandStatus::Signalled(11)),
+            ("kill -PIPE $$", CommandStatus::Signalled(13)),
+            ("kill -INT $$; sleep 1", interrupted),
+        ] {
+            let outcome = sandbox.execute(Command::new(line)).await.unwrap();
+            assert_eq!(outcome.status, status, "{line}");
+            let printed = outcome.stderr.text();
+            assert!(
+                printed.is_empty() || line.contains("sh -c"),
+                "{line}: {printed}"
+            );
+        }
+    }
+}
+
+/// A command that kills who waits for it has an outcome all the same.
+#[tokio::test]
+async fn a_keeper_that_is_killed_is_noticed() {
+    let (sandbox, _directory) = sandbox(host_path());
+    let line =
+        "p=$PPID; read -r s </proc/$p/stat; s=${s##*) }; set -- $s; kill -9 $2 $p; echo done";
+    let command = Command::new(line).timeout(Duration::from_secs(30));
+    let outcome = sandbox.execute(command).await.unwrap();
+    assert!(
+        matches!(outcome.status, CommandStatus::Signalled(_)),
+        "{:?}",
+        outcome.status
+    );
+}
+
+/// Answers that are none are errors, soon and in bounded memory.
+#[tokio::test]
+async fn lies_are_noticed() {
+    for lie in [
+        Lie::Garbage,
+        Lie::Flood,
+        Lie::Nothing,
+        Lie::DiesInTheMiddle,
+        Lie::Wrong("who-knows"),
+        Lie::Wrong(""),
+        Lie::Answer(b"rubbish"),
+        Lie::Answer(b"d/x//no record\n"),
+        Lie::Answer(b"-//81a4 1 2 3 4 ./x\n//81a4 1 2 3 4 ./y\n"),
+        Lie::Answer(b"-1 0:0 x\n"),
+        Lie::Answer(b"99999999999999999999 1\n"),
+    ] {
+        let sandbox = PortableSandbox::new(Arc::new(Liar::new(lie)));
+        let file = VPath::parse("/file").unwrap();
+        let unavailable = |kind| assert_eq!(kind, ErrorKind::Unavailable, "{lie:?}");
+        unavailable(sandbox.describe("/file").await.unwrap_err().kind());
+        unavailable(sandbox.list_dir("/file").await.unwrap_err().kind());
+        unavailable(sandbox.read_bytes("/file").await.unwrap_err().kind());
+        unavailable(sandbox.write_file("/file", "x").await.unwrap_err().kind());
+        let deleted = sandbox.copy_to("/file", "/to").await;
+        if !matches!(lie, Lie::Answer(_)) {
+            unavailable(deleted.unwrap_err().kind());
+            let found = sandbox.glob(GlobQuery::new(VPath::root(), "*")).await;
+            unavailable(found.unwrap_err().kind());
+        }
+        let found = sandbox.grep(GrepQuery::new(file, "x")).await;
+        assert!(found.is_err(), "{lie:?}");
+        let ran = sandbox.execute(Command::new("true")).await;
+        assert!(ran.is_err(), "{lie:?}");
+    }
+}
+
+/// Names that a machine makes up stay in their directory.
+#[tokio::test]
+async fn made_up_names_go_nowhere() {
+    let lie = Lie::Answer(b"d//81a4 1 2 3 4.0 ./..\n//81a4 1 2 3 4 ./a/../../b\n//81a4 1 2 3 4 ./ok\n//81a4 1 2 3 4 ./\n");
+    let sandbox = PortableSandbox::new(Arc::new(Liar::new(lie)));
+    let listing = sandbox.list_dir("/dir").await.unwrap();
+    let names: Vec<_> = listing
+        .entries
+        .iter()
+        .map(|entry| entry.path.as_str())
+        .collect();
+    assert_eq!(names, ["/dir/ok"]);
+}
+
+/// More bytes than there can be are not waited for.
+#[tokio::test]
+async fn a_read_gets_no_more_than_it_asked_for() {
+    let sandbox = PortableSandbox::new(Arc::new(Liar::new(Lie::Answer(
+        b"5 1:1 t\nmore than five bytes",
+    ))));
+    let read = sandbox.read_bytes("/file").await.unwrap();
+    assert_eq!(&read[..], b"more ");
+    let path = VPath::parse("/file").unwrap();
+    let short = ReadOptions::default().max_bytes(3);
+    let error = sandbox.read(&path, short).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+}
+
+/// A machine without a shell says what to use instead.
+#[tokio::test]
+async fn no_shell_is_unsupported() {
+    let sandbox = PortableSandbox::new(Arc::new(Liar::new(Lie::NoShell)));
+    let error = sandbox.describe("/").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.message().contains("agent"), "{error}");
+}
+
+/// A shell that was killed is replaced.
+#[tokio::test]
+async fn a_lost_shell_is_replaced() {
+    let (sandbox, _directory) = sandbox(host_path());
+    sandbox.write_file("file", "x").await.unwrap();
+    let line = "for f in /proc/[0-9]*/cmdline; do p=${f#/proc/}; p=${p%/*}; \
+        read -r s </proc/$p/stat; s=${s##*) }; set -- $s; \
+        [ \"$2\" = \"$OWNER\" ] && grep -q 'far end of a channel' $f && kill -9 $p; done 2>/dev/null; :";
+    let owner = std::process::id().to_string();
+    // Only the children of this test, of which there are others.
+    let lines = Command::new(line).env("OWNER", owner);
+    sandbox.execute(lines).await.unwrap();
+    let mut attempts = 0;
+    while sandbox.read_string("file").await.is_err() {
+        attempts += 1;
+        assert!(attempts < 10, "it is not replaced");
+    }
+}
+
+/// A write that nobody waits for leaves nothing.
+#[tokio::test]
+async fn dropped_writes_leave_nothing() {
+    let (sandbox, directory) = sandbox(busybox_path());
+    sandbox.write_file("file", "old").await.unwrap();
+    for pieces in 0..6 {
+        let half = futures::stream::iter((0..pieces).map(|_| Ok(vec![b'x'; 200_000].into())));
+        let content = Content::Stream(half.chain(futures::stream::pending()).boxed());
+        let path = sandbox.path("file").unwrap();
+        let write = sandbox.write(&path, content, Default::default());
+        let waited = tokio::time::timeout(Duration::from_millis(20 * pieces), write).await;
+        assert!(waited.is_err());
+    }
+    // What was begun ends soon, but nobody waits for that.
+    let only = BTreeSet::from(["file".to_owned()]);
+    for _ in 0..200 {
+        if names(directory.path()) == only {
+            break;
+        }
+        sandbox.describe("file").await.unwrap();
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(names(directory.path()), only);
+    assert_eq!(sandbox.read_string("file").await.unwrap(), "old");
+}
+
+/// Large files come and go whole, and a change in the middle keeps the rest.
+#[tokio::test]
+async fn large_files_are_whole() {
+    let (sandbox, directory) = sandbox(busybox_path());
+    let mut text: String = (0..150_000).map(|n| format!("line {n}\n")).collect();
+    sandbox.write_file("large", text.as_str()).await.unwrap();
+    sandbox
+        .replace_text("large", "line 149999\n", "the end\n")
+        .await
+        .unwrap();
+    text = text.replace("line 149999\n", "the end\n");
+    assert_eq!(sandbox.read_string("large").await.unwrap(), text);
+    let found = sandbox.search_text("^the end$").await.unwrap();
+    let lines: Vec<_> = found.files[0].lines().map(|line| line.number).collect();
+    assert_eq!(lines, [150_000]);
+    let path = sandbox.path("large").unwrap();
+    for (start, end) in [
+        (0, 1),
+        (65_535, 65_537),
+        (131_072, 131_073),
+        (999_999, 1_100_001),
+    ] {
+        let options = ReadOptions::default().range(start..end);
+        let read = sandbox.read(&path, options).await.unwrap();
+        let expected = &text.as_bytes()[start as usize..end as usize];
+        assert_eq!(&read.data[..], expected);
+    }
+    assert_eq!(names(directory.path()).len(), 1);
+}
+
+/// A reader that stops reading stops the command, and everybody else goes on.
+#[tokio::test]
+async fn a_slow_reader_slows_its_command() {
+    let (sandbox, _directory) = sandbox(host_path());
+    let command = Command::new("yes; :").streams(Streams::Merged);
+    let mut stream = sandbox.stream(command).await.unwrap();
+    stream.next().await.unwrap().unwrap();
+    for _ in 0..5 {
+        let outcome = sandbox.execute(Command::new("echo other")).await.unwrap();
+        assert_eq!(outcome.stdout.text(), "other\n");
+    }
+    drop(stream);
+}

@@ -1,0 +1,155 @@
+//! A machine that is a task of this process: a backend, served over a pipe.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use backend_core::ops::StopMode;
+use backend_core::{Backend, Error, Result, VPath};
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use sandbox_wire::{
+    AgentOptions, AgentSandbox, ByteStream, Machine, Piece, Process, ServeOptions, Spawn, serve,
+};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
+use tokio::task::AbortHandle;
+use tokio_util::io::ReaderStream;
+
+/// Bytes that fit into the pipe in each direction.
+pub(crate) const PIPE: usize = 64 * 1024;
+
+/// What happens at the machine's end of the pipe.
+pub(crate) type Agent = Box<dyn Fn(DuplexStream) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// A machine whose agent is a task of this process.
+pub(crate) struct PipeMachine {
+    agent: Agent,
+    backend: Arc<dyn Backend>,
+    runs: AtomicBool,
+    agents: Mutex<Vec<AbortHandle>>,
+    /// What [`Machine::diagnose`] says.
+    pub(crate) diagnosis: Mutex<Option<String>>,
+}
+
+impl fmt::Debug for PipeMachine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PipeMachine")
+    }
+}
+
+impl PipeMachine {
+    /// A machine whose agent serves `backend`.
+    pub(crate) fn new(backend: Arc<dyn Backend>) -> Self {
+        let served = Arc::clone(&backend);
+        let agent = move |pipe| -> BoxFuture<'static, ()> {
+            let (reader, writer) = tokio::io::split(pipe);
+            let served = serve(reader, writer, Arc::clone(&served), ServeOptions::default());
+            Box::pin(async move { drop(served.await) })
+        };
+        Self::with(backend, Box::new(agent))
+    }
+
+    /// A machine with another agent.
+    pub(crate) fn with(backend: Arc<dyn Backend>, agent: Agent) -> Self {
+        Self {
+            agent,
+            backend,
+            runs: AtomicBool::new(false),
+            agents: Mutex::default(),
+            diagnosis: Mutex::default(),
+        }
+    }
+
+    /// How many agents were started.
+    pub(crate) fn spawned(&self) -> usize {
+        self.agents.lock().unwrap().len()
+    }
+
+    /// Ends all agents where they stand.
+    pub(crate) fn kill_agents(&self) {
+        self.agents
+            .lock()
+            .unwrap()
+            .iter()
+            .for_each(AbortHandle::abort);
+    }
+}
+
+/// Both ends of a pipe as a process that was started.
+pub(crate) fn process(
+    reader: impl AsyncRead + Send + 'static,
+    writer: impl AsyncWrite + Send + 'static,
+) -> Process {
+    let pieces = ReaderStream::with_capacity(reader, PIPE);
+    let pieces = pieces.map(|piece| match piece {
+        Ok(bytes) => Ok(Piece::Stdout(bytes)),
+        Err(error) => Err(Error::unavailable("the pipe broke").with_source(error)),
+    });
+    let exit = Box::pin(async { Ok(0) });
+    Process::new(Some(Box::pin(writer)), pieces.boxed(), exit)
+}
+
+#[async_trait]
+impl Machine for PipeMachine {
+    fn name(&self) -> Cow<'static, str> {
+        "pipe".into()
+    }
+
+    fn id(&self) -> String {
+        "pipe-1".into()
+    }
+
+    fn working_dir(&self) -> VPath {
+        self.backend.working_dir()
+    }
+
+    async fn start(&self) -> Result<()> {
+        self.runs.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+
+    async fn stop(&self, mode: StopMode) -> Result<()> {
+        self.runs.store(false, Ordering::SeqCst);
+        match self.backend.as_sandbox() {
+            Some(sandbox) => sandbox.stop(mode).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn is_alive(&self) -> Result<bool> {
+        Ok(self.runs.load(Ordering::SeqCst))
+    }
+
+    async fn agent(&self) -> Result<Vec<String>> {
+        Ok(vec!["agent".into()])
+    }
+
+    async fn spawn(&self, _: Spawn) -> Result<Process> {
+        let (host, agent) = tokio::io::duplex(PIPE);
+        let agent = tokio::spawn((self.agent)(agent)).abort_handle();
+        self.agents.lock().unwrap().push(agent);
+        let (reader, writer) = tokio::io::split(host);
+        Ok(process(reader, writer))
+    }
+
+    async fn put(&self, _: &VPath, _: ByteStream) -> Result<()> {
+        Err(Error::unsupported("there are no archives here"))
+    }
+
+    async fn get(&self, _: &VPath) -> Result<ByteStream> {
+        Err(Error::unsupported("there are no archives here"))
+    }
+
+    async fn diagnose(&self) -> Option<Error> {
+        let diagnosis = self.diagnosis.lock().unwrap().clone();
+        diagnosis.map(Error::unavailable)
+    }
+}
+
+/// A backend, served over a pipe.
+pub(crate) fn piped(backend: impl Backend) -> AgentSandbox<PipeMachine> {
+    let options = AgentOptions::default().capabilities(backend.info().capabilities);
+    AgentSandbox::new(Arc::new(PipeMachine::new(Arc::new(backend))), options)
+}
