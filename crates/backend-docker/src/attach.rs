@@ -9,7 +9,6 @@ use sandbox_wire::engine;
 use crate::builder::{DEFAULT_WORKING_DIR, Service};
 use crate::check;
 use crate::daemon::Daemon;
-use crate::labels;
 use crate::machine::{DockerMachine, Parts};
 use crate::options::{Delivery, Mode};
 use crate::sandbox::DockerSandbox;
@@ -139,7 +138,7 @@ impl Attach {
             )
             .on("docker"));
         };
-        if !self.foreign && !found.labels.contains_key(labels::SANDBOX) {
+        if !self.foreign && !found.ours {
             return Err(Error::new(
                 ErrorKind::PermissionDenied,
                 format!(

@@ -2,9 +2,12 @@
 
 use std::collections::HashMap;
 
+use bollard::models::{HostConfig, HostConfigLogConfig};
+
 /// What every label of ours begins with.
 pub(crate) const PREFIX: &str = "agentbox.";
-/// The sandbox's own name; a container without it is none of ours.
+/// The sandbox's own name. It is for finding containers, and proves nothing:
+/// `docker commit` copies labels into the image, and so into its containers.
 pub(crate) const SANDBOX: &str = "agentbox.sandbox";
 /// The process that made it.
 pub(crate) const OWNER: &str = "agentbox.owner";
@@ -20,6 +23,31 @@ pub(crate) const DISPOSAL: &str = "agentbox.disposal";
 pub(crate) const CONFIG: &str = "agentbox.config";
 /// How the agent got in, and which one.
 pub(crate) const AGENT: &str = "agentbox.agent";
+
+/// A number of this one container; see [`log_config`].
+pub(crate) const NONCE: &str = "agentbox.nonce";
+
+/// Where a container's output goes: nowhere, because nothing of ours is printed
+/// there and a log would grow for ever.
+///
+/// It carries the nonce too. The configuration for the host gets into no image, and
+/// `docker create` takes no options for this driver, so that neither a container
+/// made from a committed sandbox nor one with copied labels has both.
+pub(crate) fn log_config(nonce: &str) -> HostConfigLogConfig {
+    HostConfigLogConfig {
+        typ: Some("none".to_owned()),
+        config: Some(HashMap::from([(NONCE.to_owned(), nonce.to_owned())])),
+    }
+}
+
+/// Whether a container with these labels and this configuration was made by us,
+/// whatever its name is now.
+pub(crate) fn is_ours(labels: &HashMap<String, String>, host: &HostConfig) -> bool {
+    let log = host.log_config.as_ref();
+    let kept = log.and_then(|log| log.config.as_ref()?.get(NONCE));
+    let named = labels.get(NONCE).filter(|nonce| !nonce.is_empty());
+    labels.contains_key(SANDBOX) && named.is_some() && named == kept
+}
 
 /// What becomes of a container when its owner is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,6 +195,27 @@ mod tests {
         for bad in ["", "1", "1:2:3", "a:2:3:4", "1:2:3:4:5", "1:2::4", "1:2:3:"] {
             assert_eq!(Process::parse(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn labels_alone_prove_nothing() {
+        let label = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        let labels = HashMap::from([label(SANDBOX, "box"), label(NONCE, "7")]);
+        let host = |log_config| HostConfig {
+            log_config,
+            ..HostConfig::default()
+        };
+        assert!(is_ours(&labels, &host(Some(log_config("7")))));
+        let copied = [None, Some(HostConfigLogConfig::default())];
+        for log_config in copied.into_iter().chain([Some(log_config("8"))]) {
+            assert!(!is_ours(&labels, &host(log_config)));
+        }
+        let empty = HashMap::from([label(SANDBOX, "box"), label(NONCE, "")]);
+        assert!(!is_ours(&empty, &host(Some(log_config("")))));
+        let unnamed = HashMap::from([label(NONCE, "7")]);
+        assert!(!is_ours(&unnamed, &host(Some(log_config("7")))));
+        let bare = HashMap::from([label(SANDBOX, "box")]);
+        assert!(!is_ours(&bare, &host(None)));
     }
 
     #[test]

@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use backend_core::{Error, Result};
 use bollard::models::ContainerSummary;
 use bollard::query_parameters::{
-    ListContainersOptionsBuilder, RemoveContainerOptionsBuilder, StopContainerOptionsBuilder,
+    InspectContainerOptions, ListContainersOptionsBuilder, RemoveContainerOptionsBuilder,
+    StopContainerOptionsBuilder,
 };
 use sandbox_wire::engine;
 
@@ -33,7 +34,8 @@ pub struct Leftover {
 /// Lists the containers without a name whose process on this host is gone.
 ///
 /// Containers of processes that live, of other hosts or name spaces, with a name
-/// of the user's, and those that are no sandboxes are never among them.
+/// of the user's, and those that are no sandboxes are never among them; nor are
+/// containers that only carry the labels of one, as those from a committed sandbox.
 ///
 /// # Errors
 ///
@@ -88,12 +90,35 @@ async fn find(daemon: &Daemon) -> Result<Vec<Leftover>> {
     let listed = client.list_containers(Some(options)).await;
     let listed = listed.map_err(|error| daemon.error(error))?;
     let local = daemon.socket().is_some().then(labels::host);
-    let judge = |one| judge(one, &here, local.as_deref());
-    Ok(listed.into_iter().filter_map(judge).collect())
+    let mut found = Vec::new();
+    for container in listed {
+        if let Some(leftover) = judge(container, &here, local.as_deref())
+            && is_ours(daemon, &leftover.id).await?
+        {
+            found.push(leftover);
+        }
+    }
+    Ok(found)
 }
 
-/// A container, if its process is certainly gone. `host` is this one, if the
-/// daemon is on it.
+/// Whether we made a container, which its labels alone do not prove.
+async fn is_ours(daemon: &Daemon, id: &str) -> Result<bool> {
+    let asked = daemon
+        .client()
+        .inspect_container(id, None::<InspectContainerOptions>);
+    match asked.await {
+        Ok(answer) => {
+            let found = answer.config.and_then(|config| config.labels);
+            let host = answer.host_config.unwrap_or_default();
+            Ok(labels::is_ours(&found.unwrap_or_default(), &host))
+        }
+        Err(error) if daemon::is_missing(&error) => Ok(false),
+        Err(error) => Err(daemon.error(error)),
+    }
+}
+
+/// A container, if the process in its labels is certainly gone. `host` is this one,
+/// if the daemon is on it.
 fn judge(container: ContainerSummary, here: &Process, host: Option<&str>) -> Option<Leftover> {
     let found = container.labels?;
     let owner = Process::parse(found.get(labels::OWNER)?)?;
@@ -137,6 +162,8 @@ async fn reap_now(daemon: &Daemon) -> Result<Vec<Leftover>> {
 async fn dispose(daemon: &Daemon, leftover: &Leftover) -> Result<()> {
     let client = daemon.client();
     let done = if leftover.removed {
+        // The volumes without a name that go along were made for this container,
+        // which is ours; the daemon keeps those that another container uses.
         let options = RemoveContainerOptionsBuilder::default()
             .force(true)
             .v(true)

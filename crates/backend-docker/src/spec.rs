@@ -5,9 +5,7 @@ use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use backend_core::VPath;
-use bollard::models::{
-    ContainerCreateBody, HealthConfig, HostConfig, HostConfigLogConfig, Mount, MountType,
-};
+use bollard::models::{ContainerCreateBody, HealthConfig, HostConfig, Mount, MountType};
 use sha2::{Digest as _, Sha256};
 
 use crate::builder::Settings;
@@ -136,6 +134,8 @@ pub(crate) struct Owned {
 #[derive(Debug)]
 pub(crate) struct Plan<'a> {
     pub(crate) name: &'a str,
+    /// A number that no other container has.
+    pub(crate) nonce: &'a str,
     pub(crate) settings: &'a Settings,
     pub(crate) working_dir: &'a VPath,
     pub(crate) facts: &'a ImageFacts,
@@ -220,11 +220,7 @@ impl Plan<'_> {
             tmpfs: Some(self.tmpfs()),
             mounts: Some(self.mounts()),
             runtime: settings.oci_runtime.clone(),
-            // Nothing of ours is printed there, and a log would grow for ever.
-            log_config: Some(HostConfigLogConfig {
-                typ: Some("none".to_owned()),
-                config: None,
-            }),
+            log_config: Some(labels::log_config(self.nonce)),
             ..HostConfig::default()
         }
     }
@@ -301,6 +297,7 @@ impl Plan<'_> {
         let mut all: HashMap<_, _> = self.settings.labels.clone().into_iter().collect();
         let mut set = |key: &str, value: String| all.insert(key.to_owned(), value);
         set(labels::SANDBOX, self.name.to_owned());
+        set(labels::NONCE, self.nonce.to_owned());
         set(labels::CONFIG, self.fingerprint(body));
         set(
             labels::DISPOSAL,
@@ -323,16 +320,17 @@ impl Plan<'_> {
     }
 
     /// Names what the container is made from: the options and the image, without
-    /// the agent, its holder and the process that makes it.
+    /// the agent, its holder, the nonce and the process that makes it.
     pub(crate) fn fingerprint(&self, body: &ContainerCreateBody) -> String {
         let mut same = body.clone();
         same.labels = Some(self.settings.labels.clone().into_iter().collect());
         same.image = Some(self.facts.id.clone());
         same.entrypoint = None;
-        if let Some(config) = &mut same.host_config
-            && let Some(mounts) = &mut config.mounts
-        {
-            mounts.retain(|mount| mount.target.as_deref() != Some(BOUND_AGENT));
+        if let Some(config) = &mut same.host_config {
+            config.log_config = None;
+            if let Some(mounts) = &mut config.mounts {
+                mounts.retain(|mount| mount.target.as_deref() != Some(BOUND_AGENT));
+            }
         }
         // Through a value, whose maps are sorted here: those of a body have no order.
         let value = serde_json::to_value(&same).map(sorted).unwrap_or_default();

@@ -21,6 +21,7 @@ fn planned<T>(builder: Builder, facts: &ImageFacts, check: impl FnOnce(&Plan<'_>
     let working_dir = VPath::parse("/workspace").unwrap();
     check(&Plan {
         name: "box",
+        nonce: "7",
         settings: &settings,
         working_dir: &working_dir,
         facts,
@@ -267,12 +268,16 @@ fn a_fingerprint_is_about_options_and_image_only() {
         let body = Plan {
             agent: None,
             stamp: None,
+            nonce: "8",
             holder: vec!["other".into()],
             ..*plan
         };
         body.fingerprint(&body.body())
     });
-    assert_eq!(first, without_agent, "another agent is no other container");
+    assert_eq!(
+        first, without_agent,
+        "another agent or nonce is no other option"
+    );
 }
 
 #[test]
@@ -290,4 +295,5 @@ fn labels_say_whose_it_is() {
         "stop"
     );
     assert_eq!(labels_of(new().name("mine"))[labels::DISPOSAL], "keep");
+    assert!(labels::is_ours(&found, &host(new())));
 }

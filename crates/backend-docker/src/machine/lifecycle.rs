@@ -52,8 +52,8 @@ pub(crate) struct Found {
     pub(crate) image: String,
     pub(crate) working_dir: String,
     pub(crate) read_only: bool,
-    /// Whether one of us has made it, and so chosen the program that holds it.
-    ours: bool,
+    /// Whether one of us has made it, and so chosen everything about it.
+    pub(crate) ours: bool,
 }
 
 impl Found {
@@ -72,7 +72,7 @@ impl Found {
         let labels = config.labels.unwrap_or_default();
         Self {
             status,
-            ours: labels.contains_key(labels::SANDBOX),
+            ours: labels::is_ours(&labels, &host),
             exit_code: state.exit_code.unwrap_or_default(),
             out_of_memory: state.oom_killed.unwrap_or_default(),
             labels,
@@ -172,8 +172,11 @@ impl Core {
 
     /// Refuses a container that is not what this object is about.
     async fn check(&self, found: &Found) -> Result<()> {
-        let owner = found.labels.get(labels::SANDBOX);
-        if owner.is_none() && !self.foreign {
+        // Made by this object: there is nothing to prove.
+        if self.state().attempted {
+            return Ok(());
+        }
+        if !found.ours && !self.foreign {
             return Err(Error::new(
                 ErrorKind::Conflict,
                 format!(
@@ -185,9 +188,6 @@ impl Core {
         let Some(settings) = &self.settings else {
             return Ok(());
         };
-        if self.state().attempted {
-            return Ok(());
-        }
         let wanted = self.fingerprint(settings).await?;
         if found.labels.get(labels::CONFIG) == Some(&wanted) {
             return Ok(());

@@ -153,6 +153,7 @@ impl Core {
     fn plan<'a>(&'a self, settings: &'a Settings, looked: &'a Looked) -> Plan<'a> {
         Plan {
             name: &self.name,
+            nonce: &looked.nonce,
             settings,
             working_dir: &self.working_dir,
             facts: &looked.facts,

@@ -48,19 +48,10 @@ async fn in_every_state_and_by_name_or_id() {
 #[tokio::test]
 #[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
 async fn one_that_was_never_started() {
-    let label = "agentbox.sandbox=created";
     let image = busybox();
-    let id = docker::docker(&[
-        "create",
-        "--label",
-        label,
-        "--network",
-        "none",
-        &image,
-        "sleep",
-        "infinity",
-    ]);
-    let sandbox = attach(&id).working_dir("/srv/work").open().await.unwrap();
+    let id = docker::docker(&["create", "--network", "none", &image, "sleep", "infinity"]);
+    let attach = attach(&id).allow_foreign(true).working_dir("/srv/work");
+    let sandbox = attach.open().await.unwrap();
     assert_eq!(sandbox.state().await.unwrap(), ContainerState::Created);
     sandbox.write_file("a.txt", "one\n").await.unwrap();
     assert_eq!(run(&sandbox, "pwd; cat a.txt").await, "/srv/work\none");

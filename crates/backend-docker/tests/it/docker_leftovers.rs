@@ -3,8 +3,8 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
 
-use backend_core::Sandbox as _;
-use backend_docker::{leftovers, reap};
+use backend_core::{ErrorKind, Sandbox as _};
+use backend_docker::{DockerSandbox, leftovers, reap};
 
 use crate::support::docker;
 use crate::support::docker::{builder, busybox, daemon, exists, purge, until};
@@ -46,6 +46,67 @@ impl Victim {
     fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+    }
+}
+
+/// Containers of the user's that carry the labels of a sandbox, and their volume.
+struct Copies {
+    image: String,
+    volume: String,
+    /// Run from the image of the committed sandbox.
+    committed: String,
+    /// Made by hand, with the same labels.
+    labelled: String,
+}
+
+impl Copies {
+    fn of(sandbox: &str) -> Self {
+        let number = format!("{:x}-{sandbox}", std::process::id());
+        let image = format!("agentbox-test-committed:{number}");
+        let volume = format!("agentbox-test-volume-{number}");
+        docker::docker(&["commit", sandbox, &image]);
+        let mount = format!("{volume}:/kept");
+        let run = [
+            "run",
+            "-d",
+            "--network",
+            "none",
+            "-v",
+            &mount,
+            "-v",
+            "/scratch",
+        ];
+        let committed = docker::docker(&[&run[..], &[&image]].concat());
+        let format = "{{range $key, $value := .Config.Labels}}{{$key}}={{$value}}\n{{end}}";
+        let labels = docker::docker(&["inspect", "-f", format, sandbox]);
+        let labels = labels.lines().filter(|line| !line.is_empty());
+        let labels: Vec<_> = labels.flat_map(|line| ["--label", line]).collect();
+        assert!(labels.len() > 8, "{labels:?}");
+        let create = [&["create"][..], &labels, &[&busybox(), "true"]];
+        let labelled = docker::docker(&create.concat());
+        Self {
+            image,
+            volume,
+            committed,
+            labelled,
+        }
+    }
+
+    /// All are there as they were made.
+    fn check(&self) {
+        let format = "{{.State.Running}} {{range .Mounts}}{{.Name}} {{end}}";
+        let found = docker::docker(&["inspect", "-f", format, &self.committed]);
+        assert!(found.starts_with("true "), "{found}");
+        for volume in found.split(' ').skip(1) {
+            docker::docker(&["volume", "inspect", volume]);
+        }
+        docker::docker(&["inspect", &self.labelled]);
+    }
+
+    fn remove(self) {
+        docker::docker(&["rm", "-f", "-v", &self.committed, &self.labelled]);
+        docker::docker(&["volume", "rm", &self.volume]);
+        docker::docker(&["rmi", &self.image]);
     }
 }
 
@@ -129,13 +190,52 @@ async fn a_killed_process_is_cleaned_up_after() {
 
 #[tokio::test]
 #[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
+async fn labels_that_were_copied_are_no_leftovers() {
+    let _turn = ONE_AT_A_TIME.lock().await;
+    let daemon = daemon();
+    let mut victim = Victim::start();
+    let [removed, stopped, named] = &victim.names.clone()[..] else {
+        panic!("{:?}", victim.names);
+    };
+    let copies = Copies::of(removed);
+    let renamed = format!("{removed}-renamed");
+    docker::docker(&["rename", removed, &renamed]);
+    victim.kill();
+    let ids = async || -> Vec<String> {
+        let all = leftovers(&daemon).await.unwrap();
+        all.into_iter().map(|left| left.id).collect()
+    };
+    let found = ids().await;
+    let id = docker::docker(&["inspect", "-f", "{{.Id}}", &renamed]);
+    assert!(
+        found.contains(&id),
+        "another name changes nothing: {found:?}"
+    );
+    assert!(!found.contains(&copies.committed) && !found.contains(&copies.labelled));
+    reap(&daemon).await.unwrap();
+    assert!(!exists(&renamed));
+    copies.check();
+    // Nor is one of them taken for the sandbox itself.
+    let error = DockerSandbox::attach(&copies.committed).daemon(daemon.clone());
+    let error = error.agent(docker::agent()).open().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+    copies.remove();
+    docker::docker(&["rm", "-f", stopped, named]);
+}
+
+#[tokio::test]
+#[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
 async fn the_next_start_reaps_by_itself() {
     let _turn = ONE_AT_A_TIME.lock().await;
     let mut victim = Victim::start();
+    let copies = Copies::of(&victim.names[0]);
     victim.kill();
     let sandbox = builder().reap_leftovers(true).build().unwrap();
     sandbox.start().await.unwrap();
+    // The daemon lists the youngest first: the copies were looked at before it.
     until("the reaping", async || !exists(&victim.names[0])).await;
+    copies.check();
+    copies.remove();
     docker::docker(&["rm", "-f", &victim.names[1], &victim.names[2]]);
     purge(&sandbox).await;
 }

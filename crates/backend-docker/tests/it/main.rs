@@ -20,6 +20,7 @@ mod docker_hardening;
 mod docker_leftovers;
 mod docker_lifecycle;
 mod docker_volumes;
+mod leftovers_fake_daemon;
 mod runtimes;
 mod support {
     pub(crate) mod build;

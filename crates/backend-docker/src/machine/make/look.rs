@@ -21,6 +21,8 @@ const PASSWD_BYTES: usize = 1024 * 1024;
 
 /// What had to be looked up for a plan.
 pub(super) struct Looked {
+    /// A number for the container that is made with this.
+    pub(super) nonce: String,
     pub(super) facts: ImageFacts,
     pub(super) user: User,
     pub(super) stamp: Option<String>,
@@ -41,6 +43,7 @@ impl Core {
         }
         let agent = self.agent_for(&facts.architecture);
         let mut looked = Looked {
+            nonce: format!("{:032x}", fastrand::u128(..)),
             facts,
             user,
             stamp: None,
