@@ -263,6 +263,8 @@ impl DockerSandbox {
             (Some(agent), None) => agent,
             (None, Some(portable)) => {
                 if inner.mode == Mode::Auto {
+                    // A container that cannot be made is told first, and alone.
+                    self.ready(Wish::Needed).await?;
                     why = Some("there is no sandbox-agent");
                 }
                 portable

@@ -139,7 +139,9 @@ fn answer(result: &ElicitResult) -> Answer {
         Some(SAME) => Answer::yes().remember(Remember::Path),
         Some(ALL) => Answer::yes().remember(Remember::Session),
         Some(DENY) => Answer::no(),
-        _ => Answer::no().note("the client's answer names no decision"),
+        _ => Answer::no().note(format!(
+            "the client's answer has no `{DECISION}` that is '{ONCE}', '{SAME}', '{ALL}' or '{DENY}'"
+        )),
     }
 }
 

@@ -8,7 +8,10 @@
 //! that `cargo fuzz` would use, and that tool need not be installed.
 
 use std::fs;
+use std::num::NonZero;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use anyhow::{Context as _, Result};
 
@@ -45,13 +48,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     build.arg(&manifest).arg("--target-dir").arg(&directory);
     process::run(build.env("RUSTFLAGS", RUSTFLAGS))?;
     let programs = directory.join(host).join("release");
-    let mut failed = Vec::new();
-    for target in &targets {
-        if let Err(error) = fuzz(ctx, &programs.join(target)) {
-            eprintln!("error: fuzz target {target}: {error:#}");
-            failed.push(target.as_str());
-        }
-    }
+    let failed = fuzz_all(ctx, &targets, &programs);
     let each = if ctx.is_random {
         format!("{RANDOM_SECONDS_PER_TARGET} s")
     } else {
@@ -70,6 +67,30 @@ fn targets(manifest: &str) -> Result<Vec<String>> {
         .filter_map(toml::Value::as_str)
         .map(String::from)
         .collect())
+}
+
+/// Runs as many targets at once as there are processors; gives the names of those that failed.
+fn fuzz_all<'t>(ctx: &Ctx, targets: &'t [String], programs: &Path) -> Vec<&'t str> {
+    let left = Mutex::new(targets.iter());
+    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || {
+        let mut failed = Vec::new();
+        while let Some(target) = next() {
+            if let Err(error) = fuzz(ctx, &programs.join(target)) {
+                eprintln!("error: fuzz target {target}: {error:#}");
+                failed.push(target.as_str());
+            }
+        }
+        failed
+    };
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..processors).map(|_| scope.spawn(work)).collect();
+        let failed = workers.into_iter().map(|worker| worker.join());
+        failed
+            .flat_map(|failed| failed.unwrap_or_else(|_| vec!["a worker"]))
+            .collect()
+    })
 }
 
 fn fuzz(ctx: &Ctx, program: &Path) -> Result<()> {

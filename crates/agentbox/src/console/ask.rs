@@ -4,8 +4,8 @@ use std::io;
 use std::os::fd::AsFd;
 
 use async_trait::async_trait;
-use permissions::Target;
 use permissions::approval::{Answer, Approver, ApproverError, Asked, Effect, Question, Remember};
+use permissions::{Op, Target};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::{Semaphore, oneshot};
@@ -52,9 +52,13 @@ impl Person {
                 return Ok(Answer::no());
             }
             let told = match read(&line) {
-                Some(answer) if answer.remember == Remember::Session => {
+                Some(answer) if answer.remember != Remember::No && answer.approved => {
+                    let about = match answer.remember {
+                        Remember::Session => format!("any {kinds}"),
+                        _ => format!("the same {what}"),
+                    };
                     let told =
-                        format!("You will not be asked about any {kinds} again until you leave.");
+                        format!("You will not be asked about {about} again until you leave.");
                     self.screen
                         .print(&wrap::lines(&told, self.screen.width()))?;
                     return Ok(answer);
@@ -75,7 +79,10 @@ impl Person {
 fn kinds(question: &Question) -> String {
     let mut kinds: Vec<&str> = Vec::new();
     for asked in &question.asked {
-        let kind = asked.op.as_str();
+        let kind = match asked.op {
+            Op::Execute => "command",
+            op => op.as_str(),
+        };
         if !kinds.contains(&kind) {
             kinds.push(kind);
         }
@@ -237,8 +244,6 @@ mod tests {
     use super::*;
     use std::io::{Read as _, Write as _};
 
-    use permissions::Op;
-
     #[test]
     fn answers() {
         assert_eq!(read("y\n"), Some(Answer::yes()));
@@ -259,7 +264,7 @@ mod tests {
         let command = Asked::new(Op::Execute, Target::Command("ls".into()));
         for (asked, same, any) in [
             (asked.to_vec(), "[s]ame path", "[a]ny write or edit"),
-            (vec![command], "[s]ame command", "[a]ny execute"),
+            (vec![command], "[s]ame command", "[a]ny command"),
         ] {
             let question = Question::new("s", asked);
             let offered = offer(&kinds(&question), what(&question));

@@ -131,6 +131,12 @@ pub(crate) fn parse(input: &str, tools: &Definitions) -> Result<(Request, usize)
     Ok((Request::Call { tool, arguments }, used))
 }
 
+/// Whether a word looks like `-l` or `-la`, and is not quoted.
+fn is_short_option(word: &Word) -> bool {
+    let letters = word.text.strip_prefix('-').unwrap_or_default();
+    word.plain >= 2 && letters.starts_with(|letter: char| letter.is_ascii_alphabetic())
+}
+
 /// A command may begin with a brace of the shell: `{ ls; }`.
 fn verbatim_json(rest: &str, verbatim: bool) -> bool {
     let inside = rest.trim_start().strip_prefix('{').unwrap_or_default();
@@ -302,6 +308,7 @@ impl<'f> Given<'f> {
                     self.set(field, &value)?;
                 }
                 None if self.only_options => return Ok(at),
+                None if options && is_short_option(word) => return Err(self.short(word)),
                 None => match self.assigned(word) {
                     Some((field, value)) => self.set(field, value)?,
                     None => {
@@ -315,6 +322,15 @@ impl<'f> Given<'f> {
             }
         }
         Ok(words.len())
+    }
+
+    /// Tools are named like programs, which have such options.
+    fn short(&self, word: &Word) -> Stop {
+        let (tool, option) = (self.tool, &word.text);
+        Stop::Wrong(format!(
+            "{tool} has no option {option}; type help {tool} to see its options, quote text that \
+             begins with a dash, or put ! before the line to run it as a command"
+        ))
     }
 
     /// The field of an option, and what it is set to if it is a flag.

@@ -275,6 +275,21 @@ proptest! {
 }
 
 #[test]
+fn options_of_programs_are_not_taken_for_paths() {
+    for (typed, told) in [
+        ("ls -la", "ls has no option -la; type help ls"),
+        ("grep hello -i", "grep has no option -i; type help grep"),
+    ] {
+        let why = wrong(typed);
+        assert!(why.starts_with(told), "{why}");
+        assert!(why.ends_with("put ! before the line to run it as a command"));
+    }
+    is("ls '-la'", "ls", json!({"path": "-la"}));
+    is("ls -- -la", "ls", json!({"path": "-la"}));
+    is("grep -5", "grep", json!({"pattern": "-5"}));
+}
+
+#[test]
 fn what_is_no_tool_may_be_a_command() {
     for (typed, told) in [
         (

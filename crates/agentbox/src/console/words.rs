@@ -213,7 +213,7 @@ fn bodies(input: &str, words: &mut Words) {
 /// `text` as one word.
 pub(crate) fn quote(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./,:@%+*?".contains(c);
-    if !text.is_empty() && !text.starts_with("--") && text.chars().all(plain) {
+    if !text.is_empty() && !text.starts_with('-') && text.chars().all(plain) {
         return text.to_owned();
     }
     format!("'{}'", text.replace('\'', r"'\''"))

@@ -2,7 +2,7 @@
 
     from_python.py DOC AGENTBOX
 
-The agent is the first block of Python in the page. Its command is the program's
+The agent is the first block of Python in the page; the second answers questions. Its command is the program's
 name; here it is the program that was just built. Its model is played: it calls two
 tools and repeats what the second one returned.
 """
@@ -20,13 +20,12 @@ from pydantic_ai.models.function import FunctionModel
 NOTES = "the tests are green\n"
 
 
-def block(page):
+def blocks(page):
     with open(page, encoding="utf-8") as file:
-        blocks = re.findall(r"^```python\n(.*?)^```", file.read(), re.M | re.S)
-    assert blocks, f"{page} has no block of Python"
-    lines = [line for line in blocks[0].splitlines() if line]
+        agent, handler = re.findall(r"^```python\n(.*?)^```", file.read(), re.M | re.S)
+    lines = [line for line in agent.splitlines() if line]
     assert len(lines) <= 10, f"{page} promises ten lines, not {len(lines)}"
-    return blocks[0]
+    return agent, handler
 
 
 def play(messages, info):
@@ -57,8 +56,7 @@ def run(program):
     printed = []
     pydantic_ai.Agent = Played
     exec(compile(program, "program", "exec"), {"print": printed.append})
-    (text,) = printed
-    return text
+    return printed
 
 
 def main():
@@ -66,7 +64,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         notes = os.path.join(directory, "notes.txt")
         place = f"local:{directory}"
-        program = block(page)
+        program, handler = blocks(page)
         for written, meant in [('"agentbox"', repr(agentbox)), ("local:/path/to/project", place)]:
             assert program.count(written) == 1, (written, program)
             program = program.replace(written, meant)
@@ -74,8 +72,11 @@ def main():
             [agentbox, "mcp-config", "pydantic-ai", "--backend", place],
             check=True, stdout=subprocess.PIPE, text=True,
         ).stdout
-        for source in [program, printed]:
-            text = run(source)
+        asking = program.replace('"--profile"', '"--permissions", "default", "--profile"')
+        asking = asking.replace("include_instructions", "elicitation_handler=ask, include_instructions")
+        for source, questions in [(program, 0), (printed, 0), (handler + asking, 1)]:
+            *asked, text = run(source)
+            assert len(asked) == questions and all("notes.txt" in one for one in asked), asked
             # The model is shown what is in the file, not only how long it is.
             assert NOTES.strip() in text, text
             with open(notes, encoding="utf-8") as file:

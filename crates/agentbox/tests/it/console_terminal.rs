@@ -260,10 +260,10 @@ fn commands_are_asked_about() {
     console.types("!echo other > out\r");
     let question = console.sees(QUESTION);
     // Coloured lines are broken at words.
-    assert!(question.contains("[a]ny execute"), "{question:?}");
+    assert!(question.contains("[a]ny command"), "{question:?}");
     console.types("a\n");
     let text = console.sees(PROMPT);
-    assert!(text.contains("not be asked about any execute"), "{text:?}");
+    assert!(text.contains("not be asked about any command"), "{text:?}");
     console.says("!echo four > out");
     assert_eq!(read(&workspace(&home).join("out")), "four\n");
 }

@@ -87,9 +87,8 @@ fn pull_error(daemon: &Daemon, image: &str, error: Theirs) -> Error {
         ));
     }
     Error::unavailable(format!(
-        "the image {quoted} is not there and its registry does not give it out ({said}); check \
-         its name and the network, load it with 'docker load', or choose one that \
-         'docker images' lists"
+        "the image {quoted} is not there and could not be fetched ({said}); check its name and \
+         the network, load it with 'docker load', or choose one that 'docker images' lists"
     ))
 }
 

@@ -34,8 +34,8 @@ pub(crate) struct GlobArgs {
     #[serde(default)]
     pub(crate) hidden: bool,
     /// Find files that `.gitignore` and `.ignore` exclude too, and those in generated
-    /// directories such as `node_modules` or `build`. One that `path` or `pattern`
-    /// names is searched anyway.
+    /// directories such as `node_modules` or `build`. A generated directory that
+    /// `path` or `pattern` names is searched anyway.
     #[serde(default)]
     pub(crate) ignored: bool,
 }
@@ -74,8 +74,8 @@ pub(crate) struct GrepArgs {
     #[serde(default)]
     pub(crate) ignore_hidden: Option<bool>,
     /// Search files that `.gitignore` and `.ignore` exclude too, and those in
-    /// generated directories such as `node_modules` or `build`. One that `path` or
-    /// `glob_pattern` names is searched anyway.
+    /// generated directories such as `node_modules` or `build`. A generated directory
+    /// that `path` or `glob_pattern` names is searched anyway.
     #[serde(default)]
     pub(crate) ignored: bool,
     /// `sensitive`, `insensitive`, or `smart`: insensitive unless the pattern

@@ -75,7 +75,7 @@ impl Client {
             Self::Continue => "# .continue/mcpServers/agentbox.yaml",
             Self::Cursor => "# .cursor/mcp.json of the project, or ~/.cursor/mcp.json",
             Self::Gemini => "# ~/.gemini/settings.json",
-            Self::Goose => "# ~/.config/goose/config.yaml",
+            Self::Goose => "# merge into ~/.config/goose/config.yaml",
             Self::Jetbrains => {
                 "# Settings, Tools, AI Assistant, Model Context Protocol; or .junie/mcp/mcp.json"
             }
