@@ -65,6 +65,8 @@ pub(crate) struct Mcp {
     pub(crate) http: Option<SocketAddr>,
     /// The file with the bearer token.
     pub(crate) token_file: Option<PathBuf>,
+    /// Whether clients need no token.
+    pub(crate) no_token: bool,
     /// Web origins that may send requests.
     pub(crate) origins: Vec<String>,
     /// Whether results have data besides their text.
@@ -154,6 +156,11 @@ fn read(mut table: Table, whose: &str) -> Result<Config, Failure> {
 
 /// Where the config file usually is.
 fn usual_place(variables: &[(OsString, OsString)]) -> Option<PathBuf> {
+    Some(usual_directory(variables)?.join("config.toml"))
+}
+
+/// The directory of what a user configures.
+pub(crate) fn usual_directory(variables: &[(OsString, OsString)]) -> Option<PathBuf> {
     let variable = |wanted: &str| {
         let mut found = variables.iter().filter(|(name, _)| name == wanted);
         let (_, value) = found.next()?;
@@ -161,7 +168,7 @@ fn usual_place(variables: &[(OsString, OsString)]) -> Option<PathBuf> {
         path.is_absolute().then(|| path.to_path_buf())
     };
     let directory = variable("XDG_CONFIG_HOME").or_else(|| Some(variable("HOME")?.join(".config")));
-    Some(directory?.join("agentbox").join("config.toml"))
+    Some(directory?.join("agentbox"))
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ async fn serve() -> Result<(), Box<dyn std::error::Error>> {
     let Some(address) = http else {
         return Ok(serve_stdio(place, settings).await?);
     };
-    let mut http = HttpSettings::new(address.parse()?);
+    let mut http = HttpSettings::without_token(address.parse()?);
     http.token = token;
     let ready = |address| {
         let _ = writeln!(std::io::stderr(), "http://{address}/mcp");

@@ -1,5 +1,7 @@
 //! [`serve_http`]: clients over streamable HTTP, each with a session of its own.
 
+mod callers;
+mod host;
 mod newer;
 mod origin;
 mod sessions;
@@ -8,18 +10,27 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::header::{AUTHORIZATION, CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::{IntoResponse, Response};
 use backend_core::ops::ContentHash;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::server::Server;
 use crate::{Connect, HttpSettings, ServeError, Settings};
+use callers::{Caller, Callers};
+use host::Hosts;
+pub(crate) use host::is_host;
 use origin::{From, Origins};
 use sessions::Sessions;
 
@@ -28,6 +39,12 @@ const PLACE: &str = "/mcp";
 
 /// How long connections and sessions may take to end.
 const END: Duration = Duration::from_secs(10);
+
+/// How long to wait when a connection cannot be taken.
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// Most bytes of a request before its body.
+const HEAD_BYTES: usize = 64 * 1024;
 
 /// Serves clients over streamable HTTP at `/mcp` until `shutdown` is ready.
 /// `ready` is called with the address once it listens.
@@ -51,10 +68,14 @@ pub async fn serve_http(
     };
     let listener = TcpListener::bind(http.listen).await.map_err(unable)?;
     let address = listener.local_addr().map_err(unable)?;
-    let config = config(&http, &settings);
+    // Hosts and origins are judged before anything is read.
+    let config = StreamableHttpServerConfig::default()
+        .with_max_request_body_bytes(settings.frame_bytes)
+        .disable_allowed_hosts();
     let stop = config.cancellation_token.clone();
     let sessions = Arc::new(Sessions::new(&http));
     let gate = Arc::new(Gate {
+        hosts: Hosts::new(&http),
         origins: Origins::new(&http.origins),
         token: http.token.as_deref().map(digest),
         sessions: Arc::clone(&sessions),
@@ -67,40 +88,81 @@ pub async fn serve_http(
         .route_service(PLACE, service)
         .layer(from_fn_with_state(gate, pass));
     ready(address);
-    let stopping = stop.clone();
-    let shutdown = async move {
-        shutdown.await;
-        stopping.cancel();
+    let open = TaskTracker::new();
+    let lines = Lines {
+        app,
+        header_timeout: http.header_timeout,
+        callers: Arc::new(Callers::new(&http)),
+        stop: stop.clone(),
     };
-    let serving = axum::serve(listener, app).with_graceful_shutdown(shutdown);
-    let served = tokio::select! {
-        served = async { serving.await } => served,
-        // A client that does not let go is left behind.
-        () = async { stop.cancelled().await; tokio::time::sleep(END).await } => Ok(()),
-    };
+    tokio::select! {
+        () = lines.accept(listener, &open) => {}
+        () = shutdown => {}
+    }
+    stop.cancel();
+    open.close();
+    // A client that does not let go is left behind.
+    let _ = timeout(END, open.wait()).await;
     let _ = timeout(END, sessions.end()).await;
-    served.map_err(|error| {
-        ServeError::Transport(format!("the server failed: {error}; start it again"))
-    })
+    Ok(())
 }
 
-fn config(http: &HttpSettings, settings: &Settings) -> StreamableHttpServerConfig {
-    let ip = http.listen.ip();
-    let mut hosts = ["localhost", "127.0.0.1", "::1"]
-        .map(str::to_owned)
-        .to_vec();
-    hosts.push(ip.to_string());
-    hosts.extend(http.hosts.iter().cloned());
-    let config =
-        StreamableHttpServerConfig::default().with_max_request_body_bytes(settings.frame_bytes);
-    match !ip.is_loopback() && http.hosts.is_empty() {
-        true => config.disable_allowed_hosts(),
-        false => config.with_allowed_hosts(hosts),
+/// What every connection needs.
+struct Lines {
+    app: axum::Router,
+    header_timeout: Duration,
+    callers: Arc<Callers>,
+    stop: CancellationToken,
+}
+
+impl Lines {
+    /// Takes connections, for ever.
+    async fn accept(&self, listener: TcpListener, open: &TaskTracker) {
+        loop {
+            match listener.accept().await {
+                Ok((stream, address)) => match self.callers.enter(address.ip()).await {
+                    Some(caller) => drop(open.spawn(self.serve(stream, caller))),
+                    None => tracing::warn!(%address, "too many connections; one was closed"),
+                },
+                // Of one connection, or there are no more files: others may be closed soon.
+                Err(error) => {
+                    tracing::warn!(%error, "a connection was not taken");
+                    tokio::time::sleep(AGAIN).await;
+                }
+            }
+        }
+    }
+
+    /// Serves a connection until it ends, has to make room, or the server ends.
+    fn serve(&self, stream: TcpStream, caller: Caller) -> impl Future<Output = ()> + use<> {
+        let caller = Arc::new(caller);
+        let app = self.app.clone().layer(Extension(Arc::clone(&caller)));
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.header_timeout)
+            .max_buf_size(HEAD_BYTES)
+            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(app));
+        let stop = self.stop.clone();
+        async move {
+            let mut connection = std::pin::pin!(connection);
+            let served = tokio::select! {
+                served = connection.as_mut() => served,
+                () = caller.must_go() => Ok(()),
+                () = stop.cancelled() => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            };
+            if let Err(error) = served {
+                tracing::debug!(%error, "a connection ended");
+            }
+        }
     }
 }
 
 /// What every request must pass.
 struct Gate {
+    hosts: Hosts,
     origins: Origins,
     token: Option<ContentHash>,
     sessions: Arc<Sessions>,
@@ -130,13 +192,21 @@ impl Gate {
     }
 }
 
-async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+async fn pass(
+    State(gate): State<Arc<Gate>>,
+    Extension(caller): Extension<Arc<Caller>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if let Err(answer) = gate.hosts.judge(&request) {
+        return refused(answer);
+    }
     let page = match gate.origins.judge(request.headers()) {
-        From::Nobody => return admitted(&gate, request, next).await,
+        From::Nobody => return admitted(&gate, &caller, request, next).await,
         From::Page(page) => page,
         From::Stranger => {
             let text = "web pages of this origin may not send requests; see the server's origins\n";
-            return (StatusCode::FORBIDDEN, text).into_response();
+            return refused((StatusCode::FORBIDDEN, text));
         }
     };
     let mut response = match origin::is_preflight(request.method(), request.headers()) {
@@ -145,24 +215,29 @@ async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Re
             origin::invite(response.headers_mut());
             response
         }
-        false => admitted(&gate, request, next).await,
+        false => admitted(&gate, &caller, request, next).await,
     };
     origin::admit(response.headers_mut(), page);
     response
 }
 
+/// An answer after which the connection is closed: a stranger gets no second try on it.
+fn refused(answer: impl IntoResponse) -> Response {
+    let mut response = answer.into_response();
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(CONNECTION, close);
+    response
+}
+
 /// What becomes of a request that no web page of a stranger sends.
-async fn admitted(gate: &Gate, request: Request, next: Next) -> Response {
+async fn admitted(gate: &Gate, caller: &Caller, request: Request, next: Next) -> Response {
     let headers = request.headers();
     if !gate.knows(headers) {
         let text = "a bearer token is needed; send the header 'Authorization: Bearer TOKEN'\n";
-        return (
-            StatusCode::UNAUTHORIZED,
-            [(WWW_AUTHENTICATE, "Bearer")],
-            text,
-        )
-            .into_response();
+        let bearer = [(WWW_AUTHENTICATE, "Bearer")];
+        return refused((StatusCode::UNAUTHORIZED, bearer, text));
     }
+    caller.admit();
     let begins = request.method() == Method::POST && !headers.contains_key("mcp-session-id");
     if begins && gate.sessions.is_full() {
         let text = "there are as many clients as there may be; try again later\n";

@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::http::is_host;
+
 /// Why a server ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -78,15 +80,25 @@ impl Default for Settings {
 pub struct HttpSettings {
     /// The address; port 0 picks a free one.
     pub listen: SocketAddr,
-    /// The bearer token that every request must have.
+    /// The bearer token that every request must have. Every user and every program of
+    /// this machine can reach a loopback address; without a token all of them are let in.
     pub token: Option<String>,
-    /// Web origins that may send requests, besides none and those of this
-    /// machine.
+    /// Origins of web pages that may send requests, such as `http://localhost:6274`.
+    /// No page may unless it is named.
     pub origins: Vec<String>,
-    /// Names in the `Host` header, besides those of this machine. If there are
-    /// none and `listen` is no loopback address, any name is good: the token
-    /// protects.
+    /// Names in the `Host` header, besides those of this machine, with or without a
+    /// port. If there are none and `listen` is no loopback address, any name is good:
+    /// the token protects.
     pub hosts: Vec<String>,
+    /// Most open connections.
+    pub connections: usize,
+    /// Most connections that have shown no token yet; the oldest is closed for a new one
+    /// if it had a second to show one.
+    pub strangers: usize,
+    /// Most of those that come from one address.
+    pub strangers_per_address: usize,
+    /// How long a client may take to send the head of a request.
+    pub header_timeout: Duration,
     /// Most clients at the same time.
     pub sessions: usize,
     /// How long a client may be silent before it is forgotten. One that listens, or
@@ -104,6 +116,10 @@ impl std::fmt::Debug for HttpSettings {
             .field("token", &token)
             .field("origins", &self.origins)
             .field("hosts", &self.hosts)
+            .field("connections", &self.connections)
+            .field("strangers", &self.strangers)
+            .field("strangers_per_address", &self.strangers_per_address)
+            .field("header_timeout", &self.header_timeout)
             .field("sessions", &self.sessions)
             .field("idle", &self.idle)
             .field("linger", &self.linger)
@@ -112,13 +128,25 @@ impl std::fmt::Debug for HttpSettings {
 }
 
 impl HttpSettings {
-    /// A server on this address.
-    pub fn new(listen: SocketAddr) -> Self {
+    /// A server on this address, for clients that have the token.
+    pub fn new(listen: SocketAddr, token: impl Into<String>) -> Self {
+        Self {
+            token: Some(token.into()),
+            ..Self::without_token(listen)
+        }
+    }
+
+    /// A server for every user and program of this machine.
+    pub fn without_token(listen: SocketAddr) -> Self {
         Self {
             listen,
             token: None,
             origins: Vec::new(),
             hosts: Vec::new(),
+            connections: 512,
+            strangers: 128,
+            strangers_per_address: 64,
+            header_timeout: Duration::from_secs(30),
             sessions: 64,
             idle: Duration::from_secs(30 * 60),
             linger: Duration::from_secs(30),
@@ -145,8 +173,20 @@ impl HttpSettings {
                 "the token has characters that no header can have; use letters and digits"
                     .to_owned()
             }
-            _ if self.sessions == 0 => "no client could connect; allow at least one".to_owned(),
-            _ => return Ok(()),
+            _ if [
+                self.sessions,
+                self.connections,
+                self.strangers,
+                self.strangers_per_address,
+            ]
+            .contains(&0) =>
+            {
+                "no client could connect; allow at least one".to_owned()
+            }
+            _ => match self.hosts.iter().find(|host| !is_host(host)) {
+                Some(host) => format!("{host:?} is no host; write NAME or NAME:PORT"),
+                None => return Ok(()),
+            },
         };
         Err(ServeError::Config(problem))
     }
@@ -158,7 +198,7 @@ mod tests {
 
     #[test]
     fn what_others_can_reach_needs_a_token() {
-        let mut http = HttpSettings::new(([0, 0, 0, 0], 0).into());
+        let mut http = HttpSettings::without_token(([0, 0, 0, 0], 0).into());
         let error = http.check().unwrap_err().to_string();
         assert!(error.contains("set one, or listen on 127.0.0.1"), "{error}");
         http.token = Some(" ".to_owned());
@@ -169,8 +209,14 @@ mod tests {
         assert!(http.check().is_ok());
         assert!(!format!("{http:?}").contains("\"secret\""));
         for listen in ["127.0.0.1:0", "[::1]:0", "127.9.9.9:1"] {
-            let http = HttpSettings::new(listen.parse().unwrap());
+            let http = HttpSettings::without_token(listen.parse().unwrap());
             assert!(http.check().is_ok(), "{listen}");
         }
+        http.hosts = vec!["box.example:80".to_owned(), "http://box.example".to_owned()];
+        let error = http.check().unwrap_err().to_string();
+        assert!(
+            error.contains("\"http://box.example\" is no host"),
+            "{error}"
+        );
     }
 }

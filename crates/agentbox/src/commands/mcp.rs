@@ -1,8 +1,10 @@
 //! `agentbox mcp`: the tools for an MCP client.
 
+mod token;
+
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,7 +16,7 @@ use console_tools::Toolset;
 
 use crate::app::App;
 use crate::backend::{Ends, Prepare};
-use crate::config::read_text;
+use crate::config::Mcp;
 use crate::exit::Failure;
 use crate::output;
 use crate::signals::Interrupts;
@@ -29,10 +31,16 @@ pub(crate) struct Args {
     /// standard input and output.
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
-    /// The file with the token that every HTTP request must carry.
+    /// The file with the token that every HTTP request must carry; made if it is
+    /// missing. Without it there is a new token at every start, which is printed.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// A web origin that may send requests; can be given more than once.
+    /// Lets every user and program of this machine connect, without a token. Only for
+    /// an address that other machines cannot reach.
+    #[arg(long, conflicts_with = "token_file")]
+    no_token: bool,
+    /// The origin of a web page that may send requests, such as
+    /// http://localhost:6274; can be given more than once.
     #[arg(long = "origin", value_name = "ORIGIN")]
     origins: Vec<String>,
     /// Adds structuredContent and output schemas, for programs. Many clients show a
@@ -147,8 +155,8 @@ pub(crate) async fn run(mut app: App, args: Args) -> Result<ExitCode, Failure> {
             .unless(serve_stdio(connect, settings))
             .await
             .unwrap_or(Ok(())),
-        Some(http) => tokio::select! {
-            served = serve(connect, settings, http, &interrupts) => served,
+        Some((http, about)) => tokio::select! {
+            served = serve(connect, settings, http, &about, &interrupts) => served,
             () = clients.sweep() => Ok(()),
         },
     };
@@ -163,6 +171,7 @@ async fn serve(
     connect: Arc<dyn Connect>,
     settings: Settings,
     http: HttpSettings,
+    about_token: &str,
     interrupts: &Interrupts,
 ) -> Result<(), ServeError> {
     let ended = interrupts.clone();
@@ -171,47 +180,86 @@ async fn serve(
     };
     let ready = |address: SocketAddr| {
         output::note(&format!(
-            "agentbox: listening on http://{address}/mcp; end with Ctrl-C"
+            "agentbox: listening on http://{address}/mcp; end with Ctrl-C\nagentbox: {about_token}"
         ));
     };
     serve_http(connect, settings, http, ready, shutdown).await
 }
 
-/// What is asked for HTTP, if it is.
-fn http(app: &App, args: Args) -> Result<Option<HttpSettings>, Failure> {
+/// What is asked for HTTP, if it is, and what a person is told about the token.
+fn http(app: &App, args: Args) -> Result<Option<(HttpSettings, String)>, Failure> {
     let config = &app.config.mcp;
     let Some(address) = args.http.or(config.http) else {
-        return match args.token_file.is_some() || !args.origins.is_empty() {
+        return match args.token_file.is_some() || args.no_token || !args.origins.is_empty() {
             true => Err(Failure::usage(
-                "--token-file and --origin are for HTTP; give --http ADDRESS as well",
+                "--token-file, --no-token and --origin are for HTTP; give --http ADDRESS as well",
             )),
             false => Ok(None),
         };
     };
-    let mut http = HttpSettings::new(address);
-    let file = args.token_file.as_ref().or(config.token_file.as_ref());
-    http.token = file.map(|file| token(file)).transpose()?;
-    if http.token.is_none() && !address.ip().is_loopback() {
-        return Err(Failure::usage(format!(
-            "{address} can be reached from other machines; give --token-file FILE, or listen on 127.0.0.1"
-        )));
-    }
+    let token = Token::new(config, args.token_file, args.no_token)?;
+    let (mut http, about) = match token {
+        Token::None if !address.ip().is_loopback() => {
+            return Err(Failure::usage(format!(
+                "{address} can be reached from other machines, which need a token; leave out \
+                 --no-token, or listen on 127.0.0.1"
+            )));
+        }
+        Token::None => (
+            HttpSettings::without_token(address),
+            "there is no token: every user and program of this machine may connect".to_owned(),
+        ),
+        Token::Kept(file) => {
+            let (token, is_new) = token::kept(&file)?;
+            let made = if is_new {
+                "a new token is"
+            } else {
+                "the token is"
+            };
+            let about = format!("{made} in {}", file.display());
+            (HttpSettings::new(address, token), about)
+        }
+        Token::Fresh => {
+            let token = token::fresh()?;
+            let about = format!(
+                "clients send 'Authorization: Bearer {token}', until the end of this program; \
+                 --token-file FILE keeps a token"
+            );
+            (HttpSettings::new(address, token), about)
+        }
+    };
     http.origins = match args.origins.is_empty() {
         true => config.origins.clone(),
         false => args.origins,
     };
-    Ok(Some(http))
+    Ok(Some((http, about)))
 }
 
-fn token(file: &Path) -> Result<String, Failure> {
-    let text = read_text(file, "token file")?;
-    let token = text.trim();
-    let sound = token.len() >= 16 && token.bytes().all(|byte| byte.is_ascii_graphic());
-    match sound {
-        true => Ok(token.to_owned()),
-        false => Err(Failure::usage(format!(
-            "{} holds no token; write one line of at least 16 letters and digits to it",
-            file.display()
-        ))),
+/// Where the token of a server comes from.
+#[derive(Debug)]
+pub(crate) enum Token {
+    /// There is none.
+    None,
+    /// A file, which is made if it is missing.
+    Kept(PathBuf),
+    /// A new one for each start.
+    Fresh,
+}
+
+impl Token {
+    /// What flags say, else what is configured.
+    pub(crate) fn new(config: &Mcp, file: Option<PathBuf>, none: bool) -> Result<Self, Failure> {
+        match (file, none) {
+            (Some(file), _) => Ok(Self::Kept(file)),
+            (None, true) => Ok(Self::None),
+            (None, false) => match (&config.token_file, config.no_token) {
+                (Some(_), true) => Err(Failure::usage(
+                    "mcp.token_file and mcp.no_token exclude each other; remove one of them",
+                )),
+                (Some(file), false) => Ok(Self::Kept(file.clone())),
+                (None, true) => Ok(Self::None),
+                (None, false) => Ok(Self::Fresh),
+            },
+        }
     }
 }

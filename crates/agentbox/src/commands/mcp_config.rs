@@ -5,7 +5,7 @@ mod client;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum as _;
@@ -14,7 +14,8 @@ use serde::Serialize;
 
 use self::client::{Client, Way};
 use crate::app::App;
-use crate::config::{Carried, place};
+use crate::commands::mcp::Token;
+use crate::config::{Carried, place, usual_directory};
 use crate::exit::Failure;
 use crate::output;
 
@@ -44,6 +45,9 @@ pub(crate) struct Args {
     /// client finds the token.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// That server has no token.
+    #[arg(long, conflicts_with = "token_file")]
+    no_token: bool,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
@@ -56,7 +60,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
     let mut notes = vec![args.client.where_to().to_owned()];
     let way = match listening {
         Some(listening) => reach(app, args, &listening, &mut notes)?,
-        None if args.token_file.is_some() => {
+        None if args.token_file.is_some() || args.no_token => {
             return Err(Failure::usage(
                 "only a server that listens has a token; give its address with --http",
             ));
@@ -69,9 +73,18 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
              different ways; give another",
         ));
     }
+    let client = args.client.to_possible_value();
+    let name = client.as_ref().map_or("", |client| client.get_name());
+    let mut texts = way.texts().into_iter();
+    if let Some((text, form)) =
+        texts.find_map(|text| Some((text, args.client.expands(text, &way)?)))
+    {
+        return Err(Failure::usage(format!(
+            "{name} replaces {form} in its configuration, and {text:?} holds it; give another, \
+             such as a link with another name"
+        )));
+    }
     let snippet = args.client.snippet(&way).ok_or_else(|| {
-        let client = args.client.to_possible_value();
-        let name = client.as_ref().map_or("", |client| client.get_name());
         Failure::usage(format!(
             "the configuration of {name} names programs only; leave out --http and mcp.http"
         ))
@@ -160,7 +173,7 @@ fn environment(
     if !app.wanted.has_containers() {
         return Ok(all);
     }
-    let here = std::env::current_dir().unwrap_or_default();
+    let here = here();
     for (name, value) in variables {
         let known = CONTAINERS.iter().find(|(known, _)| name == *known);
         let (Some((name, is_place)), Some(value)) = (known, value.to_str()) else {
@@ -211,33 +224,39 @@ fn word(choice: &impl Serialize) -> String {
 
 /// A server that listens.
 fn reach(app: &App, args: &Args, listening: &str, notes: &mut Vec<String>) -> Result<Way, Failure> {
-    let token = args
-        .token_file
-        .as_ref()
-        .or(app.config.mcp.token_file.as_ref());
-    let (url, loopback) = match listening.split_once("://") {
-        Some(("http" | "https", rest)) => {
+    let token = Token::new(&app.config.mcp, args.token_file.clone(), args.no_token)?;
+    let file = match &token {
+        Token::None => None,
+        Token::Kept(file) => Some(place(&file.to_string_lossy(), &here())),
+        // One that is new at every start would have to be told to the client each time.
+        Token::Fresh => {
+            let variables: Vec<_> = std::env::vars_os().collect();
+            usual_directory(&variables).map(|directory| directory.join("token"))
+        }
+    };
+    let url = match listening.split_once("://") {
+        Some(("http" | "https", _)) => {
             if has_password(listening) {
                 return Err(Failure::usage(
                     "the URL holds a password, which clients would store; leave it out",
                 ));
             }
-            (listening.to_owned(), is_loopback(rest))
+            listening.to_owned()
         }
         Some(_) => return Err(no_address(listening)),
         None => {
             let address: SocketAddr = listening.parse().map_err(|_| no_address(listening))?;
-            notes.push(format!("# serve it with: {}", serve(app, address, token)?));
+            let line = serve(app, address, file.as_deref(), notes)?;
+            notes.push(format!("# serve it with: {line}"));
             let reachable = SocketAddr::new(connectable(address.ip()), address.port());
-            (
-                format!("http://{reachable}/mcp"),
-                address.ip().is_loopback(),
-            )
+            format!("http://{reachable}/mcp")
         }
     };
-    let token = token.is_some() || !loopback;
+    let token = !matches!(token, Token::None);
     if token {
-        notes.push(args.client.about_token());
+        // The file of a server elsewhere is not here.
+        let file = file.filter(|_| args.token_file.is_some() || !listening.contains("://"));
+        notes.push(args.client.about_token(file.as_deref()));
     }
     Ok(Way::Reach { url, token })
 }
@@ -257,42 +276,52 @@ fn connectable(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Whether a URL, from its host on, leads to this machine.
-fn is_loopback(rest: &str) -> bool {
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = match authority.strip_prefix('[') {
-        Some(six) => six.split(']').next().unwrap_or_default(),
-        None => authority.split(':').next().unwrap_or_default(),
-    };
-    let address = host.parse::<IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+fn here() -> PathBuf {
+    std::env::current_dir().unwrap_or_default()
 }
 
 /// The line that starts the server.
-fn serve(app: &App, address: SocketAddr, token: Option<&PathBuf>) -> Result<String, Failure> {
+fn serve(
+    app: &App,
+    address: SocketAddr,
+    token: Option<&Path>,
+    notes: &mut Vec<String>,
+) -> Result<String, Failure> {
     let mut words = vec!["agentbox".to_owned()];
     words.extend(arguments(app)?);
     words.extend(["--http".to_owned(), address.to_string()]);
-    let file = match token {
-        Some(file) => {
-            let here = std::env::current_dir().unwrap_or_default();
-            Some(place(&file.to_string_lossy(), &here).display().to_string())
+    match token {
+        Some(file) => words.extend(["--token-file".to_owned(), file.display().to_string()]),
+        None if address.ip().is_loopback() => words.push("--no-token".to_owned()),
+        None => {
+            return Err(Failure::usage(format!(
+                "{address} can be reached from other machines, which need a token; leave out \
+                 --no-token, or listen on 127.0.0.1"
+            )));
         }
-        None if address.ip().is_loopback() => None,
-        None => Some("FILE".to_owned()),
-    };
-    words.extend(
-        file.into_iter()
-            .flat_map(|file| ["--token-file".to_owned(), file]),
-    );
+    }
+    for origin in &app.config.mcp.origins {
+        words.extend(["--origin".to_owned(), origin.clone()]);
+    }
+    let variables = environment(app, std::env::vars_os(), notes)?;
+    let texts = words.iter().chain(variables.values());
     // It would end the comment that the line is printed in.
-    if words.iter().any(|word| word.contains(is_unprintable)) {
+    if texts.into_iter().any(|text| text.contains(is_unprintable)) {
         return Err(Failure::usage(
-            "a path holds a control character; give another",
+            "a path or a setting holds a control character; give another",
         ));
     }
-    let line = shlex::try_join(words.iter().map(String::as_str));
-    line.map_err(|_| Failure::usage("a path holds a NUL; give another"))
+    let nul = |_| Failure::usage("a path or a setting holds a NUL; give another");
+    let mut line = String::new();
+    for (name, value) in variables {
+        line.push_str(&format!(
+            "{name}={} ",
+            shlex::try_quote(&value).map_err(nul)?
+        ));
+    }
+    let command = shlex::try_join(words.iter().map(String::as_str));
+    line.push_str(&command.map_err(nul)?);
+    Ok(line)
 }
 
 #[cfg(test)]
@@ -319,27 +348,6 @@ mod tests {
             "/a:b@c",
         ] {
             assert!(!has_password(fine), "{fine}");
-        }
-    }
-
-    #[test]
-    fn what_leads_to_this_machine_needs_no_token() {
-        for here in [
-            "127.0.0.1:80/mcp",
-            "localhost",
-            "[::1]:8000/mcp",
-            "127.3.2.1?x",
-        ] {
-            assert!(is_loopback(here), "{here}");
-        }
-        for away in [
-            "example.org/mcp",
-            "10.0.0.1",
-            "localhost.example.org",
-            "[fe80::1]",
-            "",
-        ] {
-            assert!(!is_loopback(away), "{away}");
         }
     }
 }

@@ -12,6 +12,7 @@ const OWN: &[&str] = &[
     "log",
     "mcp.http",
     "mcp.mark_failures",
+    "mcp.no_token",
     "mcp.origins",
     "mcp.structured",
     "mcp.token_file",

@@ -157,6 +157,7 @@ pub(super) fn carried(variables: &[(OsString, OsString)], known: &Known) -> Vec<
             "local.allowed_directories",
             "log",
             "mcp.http",
+            "mcp.no_token",
             "mcp.origins",
             "mcp.token_file",
             "profile",

@@ -117,7 +117,7 @@ struct Server {
 
 impl Server {
     fn start(containers: &Containers) -> Self {
-        let mut command = containers.command(&["mcp", "--http", "127.0.0.1:0"]);
+        let mut command = containers.command(&["mcp", "--http", "127.0.0.1:0", "--no-token"]);
         let mut child = command.spawn().unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
         let listening = said.by_ref().map(Result::unwrap);

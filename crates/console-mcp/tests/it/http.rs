@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use console_mcp::{HttpSettings, ServeError, Settings, serve_http};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::support::client::{Place, failed, gone, soon, text};
 use crate::support::http;
 use crate::support::http::{Site, Visitor};
 
 fn here() -> HttpSettings {
-    HttpSettings::new(([127, 0, 0, 1], 0).into())
+    HttpSettings::without_token(([127, 0, 0, 1], 0).into())
 }
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
@@ -127,16 +129,24 @@ async fn web_pages_of_others_are_kept_out() {
         ("file://", 403),
         ("nonsense", 403),
         ("https://good.example", 200),
-        ("http://localhost:8080", 200),
-        ("http://127.0.0.1", 200),
-        ("http://[::1]:1", 200),
+        // Any program of this machine can serve a page there.
+        ("http://localhost:8080", 403),
+        ("http://127.0.0.1", 403),
+        ("http://[::1]:1", 403),
+        (&format!("http://{}", site.address), 403),
     ] {
-        let response = visitor
-            .clone()
-            .with("origin", origin)
-            .send("POST", PING)
-            .await;
+        let page = visitor.clone().with("origin", origin);
+        let response = page.send("POST", PING).await;
         assert_eq!(response.status, status, "{origin}");
+        let allowed = response.header("access-control-allow-origin");
+        assert_eq!(allowed.is_some(), status == 200, "{origin}");
+        let preflight = page.with("access-control-request-method", "POST");
+        let status = if status == 200 { 204 } else { 403 };
+        assert_eq!(
+            preflight.send("OPTIONS", "").await.status,
+            status,
+            "{origin}"
+        );
     }
     // Browsers ask first, and without a token.
     let page = Visitor::new(site.address).with("origin", "https://good.example");
@@ -154,17 +164,95 @@ async fn web_pages_of_others_are_kept_out() {
     for (host, status) in [
         ("evil.example", 403),
         ("evil.example:80", 403),
+        ("evil@localhost", 400),
+        ("localhost:80:80", 400),
         ("127.0.0.1:1", 200),
     ] {
-        let response = visitor.clone().with("host", host).send("POST", PING).await;
-        assert_eq!(response.status, status, "{host}");
+        let other = visitor.clone().with("host", host);
+        assert_eq!(other.send("POST", PING).await.status, status, "{host}");
+        // Nor is it told which protocols there are.
+        let newer = Visitor::new(site.address).with("host", host);
+        let newer = newer.with("mcp-protocol-version", "2026-07-28");
+        let status = if status == 200 { 400 } else { status };
+        let answer = newer.send("POST", PING).await;
+        assert_eq!(answer.status, status, "{host}");
+        let told = answer.text().await.contains("2025-11-25");
+        assert_eq!(told, host == "127.0.0.1:1");
     }
+    site.stop().await;
+}
+
+/// A connection on which the head of a request never ends.
+async fn half_sent(site: &Site) -> TcpStream {
+    let mut stream = TcpStream::connect(site.address).await.unwrap();
+    let half = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuth";
+    stream.write_all(half.as_bytes()).await.unwrap();
+    stream
+}
+
+/// Waits until the server has closed a connection.
+async fn closed(mut stream: TcpStream) {
+    // It may be reset: the server did not read everything.
+    let mut rest = Vec::new();
+    let _ = soon(stream.read_to_end(&mut rest)).await;
+}
+
+#[tokio::test]
+async fn half_sent_requests_lock_nobody_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut settings = HttpSettings::new(([127, 0, 0, 1], 0).into(), "right-token");
+    settings.strangers_per_address = 100;
+    let place = Place::local(directory.path());
+    let site = Site::new(place, Settings::default(), settings).await;
+    let mut client = Visitor::new(site.address).with("authorization", "Bearer right-token");
+    client.initialize(json!({})).await;
+    let wait = "until test -e go; do sleep 0.01; done; echo done";
+    let call = json!({"name": "execute", "arguments": {"command": wait}});
+    let (_, answer) = client.begin("tools/call", call).await;
+    let mut half = std::collections::VecDeque::new();
+    for _ in 0..300 {
+        half.push_back(half_sent(&site).await);
+    }
+    // There is room for some of them, and the oldest make it.
+    for _ in 0..200 {
+        closed(half.pop_front().unwrap()).await;
+    }
+    let mut other = Visitor::new(site.address).with("authorization", "Bearer right-token");
+    other.initialize(json!({})).await;
+    let done = other.call("write_file", json!({"path": "go", "content": ""}));
+    assert!(!failed(&done.await));
+    // A client that had shown its token kept its connection.
+    assert_eq!(text(&answer.answer().await["result"]), "done\n");
+    site.stop().await;
+}
+
+#[tokio::test]
+async fn a_head_that_never_ends_is_given_up() {
+    let mut settings = here();
+    settings.header_timeout = Duration::from_millis(50);
+    let site = Site::new(Place::default(), Settings::default(), settings).await;
+    closed(half_sent(&site).await).await;
+    closed(TcpStream::connect(site.address).await.unwrap()).await;
+    site.stop().await;
+}
+
+#[tokio::test]
+async fn a_stranger_gets_one_answer_on_a_connection() {
+    let settings = HttpSettings::new(([127, 0, 0, 1], 0).into(), "right-token");
+    let site = Site::new(Place::default(), Settings::default(), settings).await;
+    let mut stream = TcpStream::connect(site.address).await.unwrap();
+    let ask = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n";
+    stream.write_all(ask.repeat(3).as_bytes()).await.unwrap();
+    let mut all = Vec::new();
+    let _ = soon(stream.read_to_end(&mut all)).await;
+    let all = String::from_utf8(all).unwrap();
+    assert_eq!(all.matches("HTTP/1.1 401").count(), 1, "{all}");
     site.stop().await;
 }
 
 #[tokio::test]
 async fn other_machines_need_a_token() {
-    let open = HttpSettings::new(([0, 0, 0, 0], 0).into());
+    let open = HttpSettings::without_token(([0, 0, 0, 0], 0).into());
     let place = std::sync::Arc::new(Place::default());
     let ready = |_| panic!("it listens");
     let error = serve_http(

@@ -1,6 +1,7 @@
 //! The clients that are known, and how each writes down a server.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
@@ -89,15 +90,59 @@ impl Client {
     }
 
     /// What is said about the token, which is never in the snippet.
-    pub(super) fn about_token(self) -> String {
+    pub(super) fn about_token(self, file: Option<&Path>) -> String {
+        let shown = file.map(|file| file.display().to_string());
+        let from = shown
+            .as_ref()
+            .map_or(String::new(), |file| format!(", from {file},"));
         match self {
             Self::Cline | Self::Jetbrains | Self::Zed => format!(
-                "# write the token where {TOKEN} stands: this client reads no variables there"
+                "# write the token{from} where {TOKEN} stands: this client reads no variables there"
             ),
-            Self::Continue => format!("# put the token into ~/.continue/.env as {TOKEN}=…"),
-            Self::Vscode => "# VS Code asks for the token, and keeps it".to_owned(),
-            _ => format!("# the client finds the token in the variable {TOKEN}; set it there"),
+            Self::Continue => format!("# put the token{from} into ~/.continue/.env as {TOKEN}=…"),
+            Self::Vscode => match shown {
+                Some(file) => format!("# VS Code asks for the token, and keeps it: see {file}"),
+                None => "# VS Code asks for the token, and keeps it".to_owned(),
+            },
+            _ => match shown.as_deref().map(shlex::try_quote) {
+                Some(Ok(file)) => format!(
+                    "# the client finds the token in a variable: export {TOKEN}=\"$(cat {file})\""
+                ),
+                _ => format!("# the client finds the token in the variable {TOKEN}; set it there"),
+            },
         }
+    }
+
+    /// The form in a text that the client would replace by something else, where there
+    /// is no way to write it as it is.
+    pub(super) fn expands(self, text: &str, way: &Way) -> Option<&'static str> {
+        let has_name = |after: &str| {
+            after.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '{')
+        };
+        let forms: &[&'static str] = match self {
+            // Its name behind a dollar sign is a variable, too.
+            Self::Gemini => {
+                let mut after = text.split('$').skip(1);
+                return after.any(has_name).then_some("$NAME and ${…}");
+            }
+            Self::Goose if matches!(way, Way::Reach { .. }) => &["$"],
+            Self::Continue => &["${{"],
+            Self::Opencode => &["{env:", "{file:"],
+            Self::ClaudeCode
+            | Self::ClaudeMcpAdd
+            | Self::Cline
+            | Self::Cursor
+            | Self::Jetbrains
+            | Self::Vscode
+            | Self::Windsurf => &["${"],
+            Self::ClaudeDesktop
+            | Self::Codex
+            | Self::Goose
+            | Self::PydanticAi
+            | Self::Python
+            | Self::Zed => &[],
+        };
+        forms.iter().find(|form| text.contains(**form)).copied()
     }
 
     /// How the client writes that the token is to be put here.

@@ -1,8 +1,10 @@
 //! `mcp`.
 
+use std::fs::Permissions;
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -16,11 +18,25 @@ fn what_cannot_be_served_is_said_before_anybody_connects() {
         .run(&["mcp", "--token-file", "token"])
         .code(64)
         .complains("--http");
-    let open = &["mcp", "--http", "0.0.0.0:0"];
-    place.run(open).code(64).complains("--token-file");
-    place.file("token", "short\n");
-    let short = &["mcp", "--http", "127.0.0.1:0", "--token-file", "token"];
-    place.run(short).code(64).complains("16");
+    let open = &["mcp", "--http", "0.0.0.0:0", "--no-token"];
+    place.run(open).code(64).complains("need a token");
+    place.file(
+        "config.toml",
+        "[mcp]\ntoken_file = \"a\"\nno_token = true\n",
+    );
+    let both = &["mcp", "--http", "127.0.0.1:0", "--config", "config.toml"];
+    place.run(both).code(64).complains("exclude each other");
+    let kept = &["mcp", "--http", "127.0.0.1:0", "--token-file", "token"];
+    let token = place.file("token", "short\n");
+    for (mode, about) in [
+        (0o644, "chmod 600"),
+        (0o620, "chmod 600"),
+        (0o601, "chmod 600"),
+        (0o600, "16"),
+    ] {
+        std::fs::set_permissions(&token, Permissions::from_mode(mode)).unwrap();
+        place.run(kept).code(64).complains(about);
+    }
     place
         .run(&["mcp", "--backend", "local:none"])
         .code(3)
@@ -167,27 +183,33 @@ fn a_signal_ends_the_server_and_its_commands() {
     assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
 }
 
-#[test]
-fn http_is_served_until_a_signal() {
-    let place = Place::new();
-    place.file("token", "0123456789abcdef\n");
-    let serve = [
-        "mcp",
-        "--backend",
-        "state",
-        "--http",
-        "127.0.0.1:0",
-        "--token-file",
-        "token",
-        "--log",
-        "info",
-    ];
-    let mut child = place.start(&serve);
-    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-    let line = said.next().unwrap().unwrap();
-    let address = line.split("http://").nth(1).unwrap();
-    let address = address.split("/mcp").next().unwrap();
-    let ask = |method: &str, headers: &str| {
+/// A server that listens.
+struct Listening {
+    child: Child,
+    said: Lines<BufReader<ChildStderr>>,
+    address: String,
+    /// The line about its token.
+    about_token: String,
+}
+
+impl Listening {
+    fn start(place: &Place, flags: &[&str]) -> Self {
+        let serve = ["mcp", "--backend", "state", "--http", "127.0.0.1:0"];
+        let mut child = place.start(&[&serve, flags].concat());
+        let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+        let line = said.next().unwrap().unwrap();
+        let address = line.split("http://").nth(1).unwrap();
+        Self {
+            address: address.split("/mcp").next().unwrap().to_owned(),
+            about_token: said.next().unwrap().unwrap(),
+            child,
+            said,
+        }
+    }
+
+    /// The line with the status of the answer to a request.
+    fn ask(&self, method: &str, headers: &str) -> String {
+        let address = &self.address;
         let mut stream = TcpStream::connect(address).unwrap();
         let params = r#"{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"0"}}"#;
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
@@ -201,15 +223,89 @@ fn http_is_served_until_a_signal() {
         let mut status = String::new();
         BufReader::new(stream).read_line(&mut status).unwrap();
         status
-    };
+    }
+
+    /// Ends it. Returns the rest of what it said.
+    fn end(mut self) -> Vec<String> {
+        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+        assert!(self.child.wait().unwrap().success());
+        self.said.map(Result::unwrap).collect()
+    }
+}
+
+#[test]
+fn http_is_served_until_a_signal() {
+    let place = Place::new();
+    let token = place.file("token", "0123456789abcdef\n");
+    std::fs::set_permissions(&token, Permissions::from_mode(0o600)).unwrap();
+    let server = Listening::start(&place, &["--token-file", "token", "--log", "info"]);
     let token = "Authorization: Bearer 0123456789abcdef\r\n";
-    assert!(ask("initialize", "").contains("401"));
-    assert!(ask("initialize", token).contains("200"));
+    assert!(server.ask("initialize", "").contains("401"));
+    assert!(server.ask("initialize", token).contains("200"));
     let newer = format!("{token}MCP-Protocol-Version: 2026-07-28\r\n");
-    assert!(ask("server/discover", &newer).contains("400"));
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    assert!(child.wait().unwrap().success());
+    assert!(server.ask("server/discover", &newer).contains("400"));
     // A client that tries a newer protocol first is nothing to warn of.
-    let rest: Vec<String> = said.map(Result::unwrap).collect();
+    let rest = server.end();
     assert!(rest.iter().all(|line| !line.contains("WARN")), "{rest:?}");
+}
+
+#[test]
+fn a_server_that_listens_makes_a_token_and_prints_it() {
+    let place = Place::new();
+    let token_of = |server: &Listening| {
+        let said = server.about_token.split("Bearer ").nth(1).unwrap();
+        let token = said.split('\'').next().unwrap().to_owned();
+        assert!(token.len() >= 32, "{}", server.about_token);
+        token
+    };
+    let server = Listening::start(&place, &[]);
+    let token = token_of(&server);
+    assert!(server.ask("initialize", "").contains("401"));
+    let header = format!("Authorization: Bearer {token}\r\n");
+    assert!(server.ask("initialize", &header).contains("200"));
+    server.end();
+    // Another time, another token.
+    let server = Listening::start(&place, &[]);
+    assert_ne!(token_of(&server), token);
+    assert!(server.ask("initialize", &header).contains("401"));
+    server.end();
+    // Without one only if that is asked for.
+    let server = Listening::start(&place, &["--no-token"]);
+    assert!(server.about_token.contains("every user and program"));
+    assert!(server.ask("initialize", "").contains("200"));
+    // A page of this machine is a page like any other.
+    let page = "Origin: http://localhost:8080\r\n";
+    assert!(server.ask("initialize", page).contains("403"));
+    server.end();
+    let page_only = ["--no-token", "--origin", "http://localhost:8080"];
+    let server = Listening::start(&place, &page_only);
+    assert!(server.ask("initialize", page).contains("200"));
+    server.end();
+}
+
+#[test]
+fn a_token_file_that_is_missing_is_made_and_kept() {
+    let place = Place::new();
+    let flags = ["--token-file", "keys/token"];
+    let server = Listening::start(&place, &flags);
+    assert!(
+        server.about_token.contains("a new token is in"),
+        "{}",
+        server.about_token
+    );
+    let token = place.read("keys/token");
+    assert!(
+        !server.about_token.contains(token.trim()),
+        "it is in a file"
+    );
+    let about = std::fs::metadata(place.path("keys/token")).unwrap();
+    assert_eq!(about.permissions().mode() & 0o777, 0o600);
+    let header = format!("Authorization: Bearer {}\r\n", token.trim());
+    assert!(server.ask("initialize", &header).contains("200"));
+    server.end();
+    let server = Listening::start(&place, &flags);
+    assert!(server.ask("initialize", &header).contains("200"));
+    assert!(server.ask("initialize", "").contains("401"));
+    server.end();
+    assert_eq!(place.read("keys/token"), token);
 }

@@ -155,7 +155,7 @@ fn address(client: &str, text: &str) -> (String, String) {
 #[test]
 fn every_snippet_starts_a_server_that_answers() {
     let place = Place::new();
-    std::fs::create_dir(place.path("it's \"odd\" \\ $HOME")).unwrap();
+    std::fs::create_dir(place.path("it's \"odd\" \\ $5")).unwrap();
     place.file(
         "config/agentbox/config.toml",
         "[options]\ninclude_background = false\n",
@@ -175,7 +175,7 @@ fn every_snippet_starts_a_server_that_answers() {
             "mcp-config",
             client,
             "--backend",
-            "local:./it's \"odd\" \\ $HOME/.",
+            "local:./it's \"odd\" \\ $5/.",
         ];
         let ended = place.run_with(&flags, &variables).code(0);
         assert!(ended.err.starts_with("# "), "{client}: {}", ended.err);
@@ -288,7 +288,8 @@ fn servers_that_listen_are_reached_by_every_client_but_one() {
     place.file("token", "never-shown-0123456789\n");
     for client in CLIENTS {
         let plain = ["mcp-config", client, "--http", "127.0.0.1:8000"];
-        let ended = place.run(&plain);
+        let open = [&plain[..], &["--no-token"]].concat();
+        let ended = place.run(&open);
         if *client == "claude-desktop" {
             ended.code(64).complains("names programs only");
             continue;
@@ -299,12 +300,26 @@ fn servers_that_listen_are_reached_by_every_client_but_one() {
             "{}",
             ended.err
         );
+        assert!(ended.err.contains("--no-token"), "{}", ended.err);
         let (url, header) = address(client, &ended.out);
         assert_eq!(
             (&*url, &*header),
             ("http://127.0.0.1:8000/mcp", ""),
             "{client}"
         );
+        // The server has a token unless it is told otherwise, so the client needs it.
+        let ended = place.run(&plain).code(0);
+        let usual = place.path("home/.config/agentbox/token");
+        let line = format!("--token-file {}", usual.display());
+        assert!(ended.err.contains(&line), "{}", ended.err);
+        assert_eq!(
+            ended.err.matches("agentbox/token").count(),
+            2,
+            "{}",
+            ended.err
+        );
+        let (_, header) = address(client, &ended.out);
+        assert!(header.contains(TOKEN), "{client}: {header}");
         let flags = [
             "mcp-config",
             client,
@@ -354,6 +369,87 @@ fn addresses_that_mean_nothing_are_refused() {
     }
     let alone = ["mcp-config", "zed", "--token-file", "token"];
     place.run(&alone).code(64).complains("--http");
+    let open = ["mcp-config", "zed", "--http", "0.0.0.0:8000", "--no-token"];
+    place.run(&open).code(64).complains("need a token");
+}
+
+#[test]
+fn the_line_that_serves_keeps_what_variables_have_set() {
+    let place = Place::new();
+    let variables = [
+        ("AGENTBOX_OPTIONS_INCLUDE_EXECUTE", "false"),
+        ("AGENTBOX_OPTIONS_DESCRIPTIONS", r#"{grep = "it's"}"#),
+        ("AGENTBOX_PERMISSIONS", r#"{default = "deny"}"#),
+        ("AGENTBOX_MCP_ORIGINS", r#"["http://localhost:6274"]"#),
+        ("AGENTBOX_MCP_NO_TOKEN", "true"),
+        ("AGENTBOX_MCP_HTTP", "127.0.0.1:8000"),
+    ];
+    let flags = ["mcp-config", "zed", "--backend", "state"];
+    let ended = place.run_with(&flags, &variables).code(0);
+    let line = ended
+        .err
+        .lines()
+        .find_map(|line| line.strip_prefix("# serve it with: "));
+    let words = shlex::split(line.unwrap()).unwrap();
+    let wanted = [
+        "AGENTBOX_OPTIONS_DESCRIPTIONS={grep = \"it's\"}",
+        "AGENTBOX_OPTIONS_INCLUDE_EXECUTE=false",
+        "AGENTBOX_PERMISSIONS={default = \"deny\"}",
+        "agentbox",
+        "mcp",
+        "--backend",
+        "state",
+        "--http",
+        "127.0.0.1:8000",
+        "--no-token",
+        "--origin",
+        "http://localhost:6274",
+    ];
+    assert_eq!(words, wanted);
+    // A shell takes them for variables, not for the name of a program.
+    assert!(line.unwrap().starts_with("AGENTBOX_OPTIONS_DESCRIPTIONS="));
+}
+
+#[test]
+fn what_a_client_would_replace_is_refused() {
+    let place = Place::new();
+    for (name, clients) in [
+        (
+            "${HOME}",
+            &[
+                "claude-code",
+                "claude-mcp-add",
+                "cline",
+                "cursor",
+                "gemini",
+                "jetbrains",
+                "vscode",
+                "windsurf",
+            ][..],
+        ),
+        ("$HOME", &["gemini"]),
+        ("${{ secrets.X }}", &["claude-code", "continue", "gemini"]),
+        ("{env:HOME}", &["opencode"]),
+        ("{file:x}", &["opencode"]),
+        ("5$ {a} $1", &[]),
+    ] {
+        std::fs::create_dir_all(place.path(name)).unwrap();
+        let backend = format!("local:{name}");
+        for client in clients {
+            let flags = ["mcp-config", client, "--backend", &backend];
+            place.run(&flags).code(64).complains("replaces");
+        }
+        for client in ["claude-desktop", "codex", "goose", "zed", "python"] {
+            let ended = place.run(&["mcp-config", client, "--backend", &backend]);
+            assert!(ended.code(0).out.contains(name), "{client}");
+        }
+    }
+    // Where it can be meant as it is, it is.
+    let fine = ["mcp-config", "opencode", "--backend", "local:${HOME}"];
+    let (words, _) = command("opencode", &place.run(&fine).code(0).out);
+    assert!(words[3].ends_with("/${HOME}"), "{words:?}");
+    let url = ["mcp-config", "goose", "--http", "http://localhost/$HOME"];
+    place.run(&url).code(64).complains("replaces");
 }
 
 #[test]

@@ -1,0 +1,96 @@
+//! The token of a server that listens: a new one, or one that a file keeps.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use crate::exit::Failure;
+
+/// Random bytes of a new token.
+const RANDOM_BYTES: usize = 32;
+
+/// Shortest token that is taken from a file.
+const MIN_LEN: usize = 16;
+
+/// Largest file that is read.
+const FILE_BYTES: u64 = 4096;
+
+/// A token that cannot be guessed.
+pub(super) fn fresh() -> Result<String, Failure> {
+    let mut bytes = [0; RANDOM_BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Failure::environment(format!(
+            "this machine gives no random numbers: {error}; give --token-file FILE"
+        ))
+    })?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The token in a file, and whether the file was made for it.
+pub(super) fn kept(file: &Path) -> Result<(String, bool), Failure> {
+    match File::open(file) {
+        Ok(open) => read(file, open).map(|token| (token, false)),
+        Err(error) if error.kind() == ErrorKind::NotFound => match make(file)? {
+            Some(token) => Ok((token, true)),
+            // Another program was faster.
+            None => {
+                let open = File::open(file).map_err(|error| unable(file, &error))?;
+                read(file, open).map(|token| (token, false))
+            }
+        },
+        Err(error) => Err(unable(file, &error)),
+    }
+}
+
+fn unable(file: &Path, error: &std::io::Error) -> Failure {
+    let shown = file.display();
+    Failure::usage(format!(
+        "the token file {shown} cannot be used: {error}; give another"
+    ))
+}
+
+fn read(file: &Path, open: File) -> Result<String, Failure> {
+    let shown = file.display();
+    let about = open.metadata().map_err(|error| unable(file, &error))?;
+    let mode = about.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(Failure::usage(format!(
+            "other users may use the token file {shown} (mode {mode:03o}), so the token may be \
+             known; remove it to get a new one, or run chmod 600"
+        )));
+    }
+    let mut text = String::new();
+    open.take(FILE_BYTES)
+        .read_to_string(&mut text)
+        .map_err(|error| unable(file, &error))?;
+    let token = text.trim();
+    match token.len() >= MIN_LEN && token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        true => Ok(token.to_owned()),
+        false => Err(Failure::usage(format!(
+            "{shown} holds no token; remove it to get one, or write one line of at least \
+             {MIN_LEN} letters and digits to it"
+        ))),
+    }
+}
+
+/// Makes the file, which its owner alone can read; `None` if it is there by now.
+fn make(file: &Path) -> Result<Option<String>, Failure> {
+    if let Some(directory) = file
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+    {
+        let mut private = DirBuilder::new();
+        let made = private.recursive(true).mode(0o700).create(directory);
+        made.map_err(|error| unable(file, &error))?;
+    }
+    let token = fresh()?;
+    let mut options = OpenOptions::new();
+    let open = options.write(true).create_new(true).mode(0o600).open(file);
+    let mut open = match open {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(None),
+        open => open.map_err(|error| unable(file, &error))?,
+    };
+    writeln!(open, "{token}").map_err(|error| unable(file, &error))?;
+    Ok(Some(token))
+}

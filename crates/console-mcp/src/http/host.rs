@@ -1,0 +1,192 @@
+//! [`Hosts`]: the names under which clients may reach the server.
+//!
+//! A web page can point a name of its own at this machine. Its requests still carry
+//! that name.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::http::header::HOST;
+
+use crate::HttpSettings;
+
+/// The names that are good; any if there are none.
+pub(super) struct Hosts(Vec<Host>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Host {
+    name: Name,
+    port: Option<u16>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Name {
+    Address(IpAddr),
+    /// In lower case.
+    Text(String),
+}
+
+impl Hosts {
+    pub(super) fn new(http: &HttpSettings) -> Self {
+        let ip = http.listen.ip();
+        if !ip.is_loopback() && http.hosts.is_empty() {
+            return Self(Vec::new());
+        }
+        let usual = ["localhost", "127.0.0.1", "[::1]"];
+        let given = http.hosts.iter().map(String::as_str);
+        let mut hosts: Vec<Host> = usual.into_iter().chain(given).filter_map(host).collect();
+        hosts.push(Host {
+            name: Name::Address(ip),
+            port: None,
+        });
+        Self(hosts)
+    }
+
+    /// Whether a request names this server, and nothing else.
+    pub(super) fn judge(&self, request: &Request) -> Result<(), (StatusCode, &'static str)> {
+        const UNCLEAR: (StatusCode, &str) = (
+            StatusCode::BAD_REQUEST,
+            "the request needs one header 'Host: NAME' or 'Host: NAME:PORT'\n",
+        );
+        let mut given = request.headers().get_all(HOST).iter();
+        let (Some(given), None) = (given.next(), given.next()) else {
+            return Err(UNCLEAR);
+        };
+        let given = given.to_str().ok().and_then(host).ok_or(UNCLEAR)?;
+        // A request to a proxy names the host twice.
+        let target = request.uri().authority();
+        if target.is_some_and(|target| host(target.as_str()).as_ref() != Some(&given)) {
+            return Err(UNCLEAR);
+        }
+        let is_good = |known: &Host| {
+            known.name == given.name && known.port.is_none_or(|port| given.port == Some(port))
+        };
+        match self.0.is_empty() || self.0.iter().any(is_good) {
+            true => Ok(()),
+            false => Err((
+                StatusCode::FORBIDDEN,
+                "this is no name of the server; see its hosts\n",
+            )),
+        }
+    }
+}
+
+/// Whether a text can be a name in [`HttpSettings::hosts`].
+pub(crate) fn is_host(text: &str) -> bool {
+    host(text).is_some()
+}
+
+/// A name or an address, and a port: nothing before, between or after them.
+fn host(text: &str) -> Option<Host> {
+    let (name, rest) = match text.strip_prefix('[') {
+        Some(six) => {
+            let (address, rest) = six.split_once(']')?;
+            let address: Ipv6Addr = address.parse().ok()?;
+            (Name::Address(address.into()), rest)
+        }
+        None => {
+            let end = text.find(':').unwrap_or(text.len());
+            let (name, rest) = text.split_at(end);
+            (named(name)?, rest)
+        }
+    };
+    let port = match rest.strip_prefix(':') {
+        Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => Some(port.parse().ok()?),
+        None if rest.is_empty() => None,
+        _ => return None,
+    };
+    Some(Host { name, port })
+}
+
+fn named(name: &str) -> Option<Name> {
+    if let Ok(address) = name.parse::<IpAddr>() {
+        return address.is_ipv4().then_some(Name::Address(address));
+    }
+    let is_label = |label: &str| {
+        let known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        !label.is_empty() && label.len() < 64 && label.bytes().all(known)
+    };
+    let is_name = name.len() < 254 && name.split('.').all(is_label);
+    is_name.then(|| Name::Text(name.to_ascii_lowercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judge(hosts: &[&str], listen: &str, target: &str, given: &[&str]) -> u16 {
+        let mut http = HttpSettings::new(listen.parse().unwrap(), "x");
+        http.hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
+        let mut request = Request::builder().uri(target);
+        for given in given {
+            request = request.header(HOST, *given);
+        }
+        let request = request.body(axum::body::Body::empty()).unwrap();
+        let judged = Hosts::new(&http).judge(&request);
+        judged.map_or_else(|(status, _)| status.as_u16(), |()| 200)
+    }
+
+    #[test]
+    fn hosts_are_read_strictly() {
+        for (given, status) in [
+            ("localhost", 200),
+            ("LocalHost:65535", 200),
+            ("127.0.0.1", 200),
+            ("127.0.0.1:8000", 200),
+            ("[::1]", 200),
+            ("[0:0::1]:8000", 200),
+            ("127.9.9.9:80", 200),
+            ("box.example:81", 200),
+            ("box.example:82", 403),
+            ("box.example", 403),
+            ("evil.example", 403),
+            ("localhost.evil.example", 403),
+            ("127.0.0.2", 403),
+            ("127.1", 403),
+            ("0x7f000001", 403),
+            ("", 400),
+            ("localhost.", 400),
+            ("evil@localhost", 400),
+            ("localhost@evil.example", 400),
+            ("localhost:", 400),
+            ("localhost:+80", 400),
+            ("localhost:80:80", 400),
+            ("localhost:65536", 400),
+            ("localhost:80@evil.example", 400),
+            ("localhost/evil", 400),
+            ("localhost evil", 400),
+            ("localhost,evil.example", 400),
+            ("::1", 400),
+            ("[::1", 400),
+            ("[::1]80", 400),
+            ("[localhost]", 400),
+            ("[::1%lo]", 400),
+            (".localhost", 400),
+            ("loc\u{e4}lhost", 400),
+        ] {
+            let hosts = ["box.example:81"];
+            assert_eq!(
+                judge(&hosts, "127.9.9.9:80", "/mcp", &[given]),
+                status,
+                "{given}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_host_is_named_and_only_one() {
+        let here = |target: &str, given: &[&str]| judge(&[], "127.0.0.1:80", target, given);
+        assert_eq!(here("/mcp", &[]), 400);
+        assert_eq!(here("/mcp", &["localhost", "localhost"]), 400);
+        assert_eq!(here("http://localhost/mcp", &["localhost"]), 200);
+        assert_eq!(here("http://evil.example/mcp", &["localhost"]), 400);
+        assert_eq!(here("http://x@localhost/mcp", &["localhost"]), 400);
+        // Where the token is all that protects, the form still counts.
+        let open = |given: &str| judge(&[], "10.0.0.1:80", "/mcp", &[given]);
+        assert_eq!((open("any.example"), open("a@b")), (200, 400));
+        let named = |given: &str| judge(&["box.example"], "10.0.0.1:80", "/mcp", &[given]);
+        assert_eq!(named("box.example:9"), 200);
+        assert_eq!((named("10.0.0.1"), named("any.example")), (200, 403));
+    }
+}
