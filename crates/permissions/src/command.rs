@@ -40,6 +40,8 @@ mod directory;
 )]
 mod found;
 #[cfg(feature = "shell")]
+mod options;
+#[cfg(feature = "shell")]
 mod paths;
 #[cfg(feature = "shell")]
 mod sed;

@@ -28,7 +28,7 @@ pub(crate) fn check(base: &str, words: &[Word], dirs: &Directories) -> Option<St
         "rm" | "shred" | "srm" | "unlink" | "rmdir" => removal(base, args, dirs),
         "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" => permissions(base, args, dirs),
         "mv" => {
-            let null = args
+            let null = operands(args)
                 .last()
                 .is_some_and(|word| word.literal() == Some("/dev/null"));
             let destroyed = operands(args).find(|word| covers_system(word, dirs));
@@ -38,13 +38,13 @@ pub(crate) fn check(base: &str, words: &[Word], dirs: &Directories) -> Option<St
                     (null && args.len() > 1).then(|| "'mv' replaces '/dev/null'".to_owned())
                 })
         }
-        "dd" => args.iter().find_map(|word| {
+        "dd" | "dcfldd" | "dc3dd" => args.iter().find_map(|word| {
             let target = word.strip_prefix("of=")?;
             written(&target, dirs)
         }),
         "rsync" => {
             let deletes = args.iter().any(|word| word.starts_with("--del"));
-            let target = args
+            let target = operands(args)
                 .last()
                 .filter(|word| deletes && covers_system(word, dirs))?;
             Some(format!("'rsync' empties '{}'", target.shown()))
@@ -65,7 +65,7 @@ fn machine(base: &str, args: &[Word]) -> Option<String> {
         "systemctl" | "loginctl" => {
             let verb = operands(args)
                 .filter_map(Word::literal)
-                .find(|text| tables::STOPPING_VERBS.contains(text))?;
+                .find(|text| tables::STOPPING_VERBS.contains(&text.trim_end_matches(".target")))?;
             Some(format!("'{base} {verb}' stops the machine"))
         }
         "kill" | "pkill" | "killall" => {
@@ -213,6 +213,28 @@ fn could_begin(place: &Place, names: &[&str]) -> bool {
 pub(crate) fn covers_system(word: &Word, dirs: &Directories) -> bool {
     dirs.places(word)
         .is_some_and(|places| places.iter().any(place_covers_system))
+}
+
+/// Whether that would destroy more than the home or the directory that a backend
+/// shows.
+pub(crate) fn covers_machine(word: &Word, dirs: &Directories) -> bool {
+    let covers = |place: &Place| place.root == Root::System && place_covers_system(place);
+    dirs.places(word)
+        .is_some_and(|places| places.iter().any(covers))
+}
+
+/// Whether `word` may name the root of the system.
+pub(crate) fn is_root(word: &Word, dirs: &Directories) -> bool {
+    let is = |place: &Place| place.root == Root::System && place.names.is_empty();
+    dirs.places(word)
+        .is_some_and(|places| places.iter().any(is))
+}
+
+/// Whether `word` names a device that holds a file system or memory.
+pub(crate) fn names_device(word: &Word, dirs: &Directories) -> bool {
+    let is = |place: &Place| place.root == Root::System && is_device(place);
+    dirs.places(word)
+        .is_some_and(|places| places.iter().any(is))
 }
 
 fn place_covers_system(place: &Place) -> bool {

@@ -5,6 +5,7 @@ use backend_core::VPath;
 use super::danger;
 use super::directory::{Place, Root};
 use super::found::Class;
+use super::sed;
 use super::tables;
 use super::walk::Walk;
 use super::word::{Part, Word};
@@ -112,19 +113,6 @@ impl Walk<'_> {
         self.named(word, PathUse::Write);
     }
 
-    /// A tree that is destroyed.
-    pub(crate) fn destroyed(&mut self, word: &Word, by: &str) {
-        if word.is_computed() {
-            let text = format!("what '{by}' removes is computed");
-            self.found.note(Class::Computed, text);
-        }
-        if danger::covers_system(word, &self.dirs) {
-            let text = format!("'{by}' removes what is in '{}'", word.shown());
-            self.found.note(Class::Dangerous, text);
-        }
-        self.named(word, PathUse::Write);
-    }
-
     /// The operands of a program.
     pub(crate) fn operands(&mut self, base: &str, words: &[Word]) {
         let args = words.get(1..).unwrap_or_default();
@@ -132,10 +120,8 @@ impl Walk<'_> {
         let skip = skipped(base, args);
         let operands: Vec<Word> = danger::operands(args).skip(skip).cloned().collect();
         let last = operands.len().saturating_sub(1);
-        let edits = matches!(base, "sed" | "gsed" | "perl")
-            && args
-                .iter()
-                .any(|word| word.starts_with("-i") || word.starts_with("--in-place"));
+        let edits = matches!(base, "sed" | "gsed") && sed::edits(words)
+            || base == "perl" && args.iter().any(|word| word.starts_with("-i"));
         for (at, word) in operands.iter().enumerate() {
             let usage = if edits
                 || tables::WRITERS.contains(&base)
@@ -180,7 +166,7 @@ impl Walk<'_> {
         }
     }
 
-    fn wrote(&mut self, word: &Word) {
+    pub(crate) fn wrote(&mut self, word: &Word) {
         if self.written.len() < MAX_WRITTEN {
             self.written.push(word.shown());
         }

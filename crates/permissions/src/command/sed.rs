@@ -1,51 +1,30 @@
 //! Whether a sed script only prints and replaces.
 
+use super::options;
+use super::tables;
 use super::word::Word;
 
 /// Whether a script could run a command or write a file. Anything that is not
 /// plainly harmless could.
 pub(crate) fn runs_or_writes(words: &[Word]) -> bool {
-    let mut scripts = Vec::new();
-    let mut first_operand = None;
-    let mut args = words.iter().skip(1);
-    while let Some(word) = args.next() {
-        let Some(text) = word.literal() else {
-            // A computed file is harmless, a computed script is not.
-            if word.starts_with("-") || first_operand.is_none() && scripts.is_empty() {
-                return true;
-            }
-            continue;
-        };
-        if let Some(script) = text.strip_prefix("--expression=") {
-            scripts.push(script);
-        } else if text.starts_with("--file") || text.starts_with("-f") {
-            return true;
-        } else if text == "-e" || text == "--expression" {
-            match args.next().and_then(Word::literal) {
-                Some(script) => scripts.push(script),
-                None => return true,
-            }
-        } else if let Some(flags) = text
-            .strip_prefix('-')
-            .filter(|flags| !flags.starts_with('-'))
-        {
-            if flags.contains('f') {
-                return true;
-            }
-            if flags.ends_with('e') && !flags.starts_with('i') {
-                match args.next().and_then(Word::literal) {
-                    Some(script) => scripts.push(script),
-                    None => return true,
-                }
-            }
-        } else if !text.starts_with("--") && first_operand.is_none() {
-            first_operand = Some(text);
-        }
+    let parsed = options::parse(&tables::SED, words);
+    if parsed.has(&["f", "file"]) {
+        return true;
     }
+    let given = parsed.given(&["e", "expression"]);
+    let mut scripts: Vec<Option<&Word>> = given.map(|given| given.value.as_ref()).collect();
     if scripts.is_empty() {
-        scripts.extend(first_operand);
+        let first = parsed.operands.first();
+        scripts.extend(first.map(|at| words.get(*at)));
     }
+    // A computed file is harmless, a computed script is not.
+    let harmless = |script: Option<&Word>| script.and_then(Word::literal).and_then(harmless);
     !scripts.into_iter().all(|script| harmless(script).is_some())
+}
+
+/// Whether it changes the files it is given.
+pub(crate) fn edits(words: &[Word]) -> bool {
+    options::parse(&tables::SED, words).has(&["i", "in-place"])
 }
 
 /// `None` unless every command of the script is known to be harmless.
@@ -160,6 +139,12 @@ mod tests {
             &["s/a/b"],
             &["1,2e"],
             &["pe id"],
+            &["-e1eid", "p"],
+            &["-ne1eid", "p"],
+            &["-es/a/id/e"],
+            &["--expr=1e id", "p"],
+            &["--exp", "1e id", "p"],
+            &["--fi", "p"],
         ] {
             assert!(suspicious(args), "{args:?}");
         }

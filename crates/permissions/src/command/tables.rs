@@ -1,194 +1,19 @@
 //! What is known about programs. Data only.
 
 mod danger;
+mod git;
+mod launchers;
+mod long;
+mod programs;
 mod settings;
 mod usage;
 
 pub(crate) use danger::*;
+pub(crate) use git::*;
+pub(crate) use launchers::*;
+pub(crate) use programs::*;
 pub(crate) use settings::*;
 pub(crate) use usage::*;
-
-/// A program that runs another one.
-pub(crate) struct Wrapper {
-    pub(crate) name: &'static str,
-    /// Short options that take a value.
-    pub(crate) values: &'static str,
-    /// Short options that take none.
-    pub(crate) plain: &'static str,
-    /// Long options that take a value as a word of its own.
-    pub(crate) longs: &'static [&'static str],
-    /// How many operands stand before the command.
-    pub(crate) skip: usize,
-    /// Whether `NAME=value` may stand before the command.
-    pub(crate) assigns: bool,
-    /// Whether it changes who or where the command is: then it needs a rule of
-    /// its own.
-    pub(crate) counts: bool,
-}
-
-const fn wrapper(
-    name: &'static str,
-    values: &'static str,
-    plain: &'static str,
-    longs: &'static [&'static str],
-) -> Wrapper {
-    Wrapper {
-        name,
-        values,
-        plain,
-        longs,
-        skip: 0,
-        assigns: false,
-        counts: false,
-    }
-}
-
-const fn skip(skip: usize, wrapper: Wrapper) -> Wrapper {
-    Wrapper { skip, ..wrapper }
-}
-
-const fn counts(wrapper: Wrapper) -> Wrapper {
-    Wrapper {
-        counts: true,
-        ..wrapper
-    }
-}
-
-const fn assigns(wrapper: Wrapper) -> Wrapper {
-    Wrapper {
-        assigns: true,
-        ..wrapper
-    }
-}
-
-const SUDO_LONGS: &[&str] = &[
-    "--user",
-    "--group",
-    "--prompt",
-    "--chdir",
-    "--host",
-    "--role",
-    "--type",
-    "--chroot",
-    "--close-from",
-    "--command-timeout",
-    "--other-user",
-];
-
-pub(crate) const WRAPPERS: &[Wrapper] = &[
-    assigns(wrapper(
-        "env",
-        "uCSa",
-        "i0v",
-        &["--unset", "--chdir", "--split-string", "--argv0"],
-    )),
-    assigns(counts(wrapper(
-        "sudo",
-        "ugpChrtTRDU",
-        "EnHSisbkKAlvVPB",
-        SUDO_LONGS,
-    ))),
-    assigns(counts(wrapper(
-        "sudoedit",
-        "ugpChrtTRDU",
-        "EnHSisbkKAlvVPB",
-        SUDO_LONGS,
-    ))),
-    counts(wrapper("doas", "uC", "nLs", &[])),
-    counts(wrapper("pkexec", "", "", &["--user"])),
-    wrapper("nice", "n", "", &["--adjustment"]),
-    wrapper("nohup", "", "", &[]),
-    skip(
-        1,
-        wrapper("timeout", "ks", "vfp", &["--kill-after", "--signal"]),
-    ),
-    skip(
-        1,
-        wrapper("gtimeout", "ks", "vfp", &["--kill-after", "--signal"]),
-    ),
-    wrapper("stdbuf", "ioe", "", &["--input", "--output", "--error"]),
-    wrapper("unbuffer", "", "p", &[]),
-    wrapper("setsid", "", "cfw", &[]),
-    wrapper("ionice", "cnpPu", "t", &["--class", "--classdata", "--pid"]),
-    skip(1, wrapper("chrt", "TPD", "abdfiomprRv", &[])),
-    skip(1, wrapper("taskset", "", "acp", &[])),
-    wrapper("time", "fo", "apqvV", &["--format", "--output"]),
-    wrapper("command", "", "pvV", &[]),
-    wrapper("builtin", "", "", &[]),
-    wrapper("exec", "a", "cl", &[]),
-    wrapper("caffeinate", "tw", "dimsu", &[]),
-    wrapper("fakeroot", "bilsu", "", &["--lib", "--faked"]),
-    wrapper("numactl", "NCmip", "sHl", &[]),
-    wrapper("prlimit", "po", "", &[]),
-    wrapper("setarch", "", "BFILRSTXZ3v", &[]),
-    wrapper("linux64", "", "BFILRSTXZ3v", &[]),
-    wrapper("linux32", "", "BFILRSTXZ3v", &[]),
-    wrapper("chronic", "", "ev", &[]),
-    wrapper(
-        "xvfb-run",
-        "efnpsw",
-        "a",
-        &["--server-args", "--server-num"],
-    ),
-    wrapper("dbus-run-session", "", "", &[]),
-    wrapper("busybox", "", "", &[]),
-    wrapper("toybox", "", "", &[]),
-    counts(wrapper(
-        "unshare",
-        "SGRw",
-        "mUupinCcfrT",
-        &["--setuid", "--setgid", "--root", "--wd"],
-    )),
-    counts(wrapper(
-        "nsenter",
-        "tSGrwW",
-        "amuinpUCTFZe",
-        &["--target", "--setuid", "--setgid"],
-    )),
-    counts(wrapper(
-        "setpriv",
-        "",
-        "",
-        &["--reuid", "--regid", "--groups"],
-    )),
-    counts(wrapper(
-        "systemd-run",
-        "pHMuE",
-        "trPqdSGC",
-        &["--unit", "--property", "--uid", "--gid"],
-    )),
-    skip(
-        1,
-        counts(wrapper("chroot", "", "", &["--userspec", "--groups"])),
-    ),
-    wrapper("strace", "aeEIoOpPsSuUbX", "cCdfFhiknqrtTvVwxyYzZ", &[]),
-    wrapper("ltrace", "aeDFlnopsuwxX", "bcCfhiLrStTV", &[]),
-    counts(wrapper(
-        "runuser",
-        "ugGcsw",
-        "lmpfP",
-        &["--user", "--group", "--supp-group", "--shell"],
-    )),
-    skip(
-        1,
-        wrapper(
-            "flock",
-            "wEc",
-            "sxueFnov",
-            &["--timeout", "--wait", "--conflict-exit-code"],
-        ),
-    ),
-    skip(
-        1,
-        wrapper(
-            "script",
-            "IOTBEmotc",
-            "aefqk",
-            &["--log-out", "--log-in", "--log-io", "--timing"],
-        ),
-    ),
-    wrapper("entr", "", "acdnprszx", &[]),
-];
 
 /// Programs that run a string as a shell program, given with `-c`.
 pub(crate) const SHELLS: &[&str] = &[
@@ -208,6 +33,59 @@ pub(crate) const SHELLS: &[&str] = &[
     "hush",
     "oksh",
     "loksh",
+];
+
+/// Those of them that read a program as it is read here.
+pub(crate) const READ_SHELLS: &[&str] = &["sh", "bash", "dash", "ash", "rbash", "busybox-sh"];
+
+/// Short options of shells.
+pub(crate) const SHELL_SHORT: &str = "abcefhiklmnoprstuvxBCDEHIOPTV";
+
+/// Long options of bash that do not matter.
+pub(crate) const SHELL_LONG: &[&str] = &[
+    "debug",
+    "debugger",
+    "dump-po-strings",
+    "dump-strings",
+    "help",
+    "login",
+    "noediting",
+    "noprofile",
+    "norc",
+    "posix",
+    "pretty-print",
+    "restricted",
+    "verbose",
+    "version",
+];
+
+/// Options of `shopt` that leave the meaning of names alone.
+pub(crate) const SHOPT: &[&str] = &[
+    "checkhash",
+    "checkwinsize",
+    "dotglob",
+    "failglob",
+    "globstar",
+    "histappend",
+    "inherit_errexit",
+    "lastpipe",
+    "nocaseglob",
+    "nocasematch",
+    "nullglob",
+    "pipefail",
+    "errexit",
+    "nounset",
+    "xtrace",
+    "xpg_echo",
+];
+
+/// Names after which the words of a program that is in no table may be a command.
+pub(crate) const LAUNCHED: &[&str] = &[
+    "rm", "rmdir", "unlink", "shred", "srm", "dd", "wipefs", "mkfs", "mke2fs", "tee", "truncate",
+    "chmod", "chown", "chgrp", "chattr", "mv", "cp", "ln", "rsync", "kill", "sudo", "doas", "su",
+    "env", "nice", "nohup", "timeout", "setsid", "xargs", "find", "python", "perl", "ruby", "node",
+    "php", "lua", "awk", "gawk", "mawk", "curl", "wget", "nc", "ncat", "socat", "ssh", "git",
+    "tar", "sed", "cat", "busybox", "eval",
 ];
 
 /// Shells of another language: opaque.
@@ -296,6 +174,25 @@ pub(crate) const OPAQUE: &[&str] = &[
     "proot",
     "bwrap",
     "firejail",
+    "run-parts",
+    "sudoedit",
+    "agetty",
+    "getty",
+    "telnetd",
+    "inetd",
+    "crond",
+    "runsv",
+    "runsvdir",
+    "tcpsvd",
+    "udpsvd",
+    "inotifyd",
+    "sensible-editor",
+    "sensible-pager",
+    "sensible-browser",
+    "debconf",
+    "invoke-rc.d",
+    "machinectl",
+    "systemd-nspawn",
     "uv",
     "poetry",
     "pipx",
@@ -328,43 +225,16 @@ pub(crate) const OPAQUE_SUBCOMMANDS: &[(&str, &[&str])] = &[
 
 /// Options that name a command. A long one may be cut short.
 pub(crate) const RUNS: &[(&str, &[&str])] = &[
-    (
-        "tar",
-        &[
-            "-I",
-            "-F",
-            "--use-compress-program",
-            "--to-command",
-            "--checkpoint-action",
-            "--info-script",
-            "--new-volume-script",
-            "--rsh-command",
-            "--rmt-command",
-        ],
-    ),
-    ("bsdtar", &["--use-compress-program"]),
-    ("rsync", &["-e", "--rsh", "--rsync-path"]),
-    ("scp", &["-S", "-o"]),
-    ("sort", &["--compress-program"]),
-    ("split", &["--filter"]),
-    ("rg", &["--pre", "--hostname-bin"]),
     ("ag", &["--pager"]),
-    ("man", &["-P", "--pager", "-H", "--html"]),
     ("zip", &["-TT", "--unzip-command"]),
-    ("wget", &["--use-askpass"]),
     ("tcpdump", &["-z"]),
     ("less", &["-k", "--lesskey-file"]),
-    ("flock", &["-c", "--command"]),
-    ("script", &["-c", "--command"]),
-    ("su", &["-c", "--command", "--session-command"]),
-    ("runuser", &["-c", "--command", "--session-command"]),
     ("fd", &["-x", "-X", "--exec", "--exec-batch"]),
     ("fdfind", &["-x", "-X", "--exec", "--exec-batch"]),
     ("ctags", &["--options"]),
     ("gcc", &["-wrapper", "-fplugin"]),
     ("ld", &["-plugin"]),
     ("logrotate", &["-m", "--mail"]),
-    ("watch", &[]),
 ];
 
 /// Programs that load what a line may not show.

@@ -12,10 +12,13 @@ use super::tables;
 use super::word::{self, Mode, Word};
 use super::{CommandContext, Trouble};
 
+mod builtins;
+mod find;
 mod functions;
 mod git;
 mod redirect;
 mod run;
+mod shells;
 mod wrappers;
 
 /// How often a program may stand within another.
@@ -32,8 +35,8 @@ const MAX_NESTING: usize = 64;
 pub(crate) enum Stdin {
     /// From nowhere.
     None,
-    /// From a file.
-    File,
+    /// From a file; `written` if the line wrote it before.
+    File { written: bool },
     /// From a here-document that was read as a program.
     Read,
     /// From another command; `true` if that downloads or decodes something.
@@ -48,6 +51,8 @@ pub(crate) struct Walk<'a> {
     functions: functions::Functions,
     /// Files that the line writes: what is in them is not known before.
     pub(crate) written: Vec<String>,
+    /// Where `exec` moved the input of the shell itself.
+    moved: Stdin,
     /// How many brackets the stack can bear.
     openers: usize,
     depth: usize,
@@ -69,6 +74,7 @@ impl<'a> Walk<'a> {
             dirs: Directories::new(context.directory),
             functions: functions::Functions::default(),
             written: Vec::new(),
+            moved: Stdin::None,
             depth: 0,
             nesting: 0,
             wrapped: 0,
@@ -289,7 +295,8 @@ impl<'a> Walk<'a> {
         self.functions.enter(&name);
         let redirects = function.body.1.iter().flat_map(|list| &list.0);
         self.redirects(redirects, stdin, false);
-        self.compound(&function.body.0, stdin);
+        // Where it is called, its input may be anything.
+        self.compound(&function.body.0, Stdin::Pipe(false));
         self.functions.leave();
         self.dirs.or(dirs);
     }
@@ -409,7 +416,11 @@ impl<'a> Walk<'a> {
             .program()
             .is_some_and(|name| tables::SHELLS.contains(&base_name(name)));
         let redirected = !redirects.is_empty();
+        let moves = redirected && argv.program() == Some("exec") && argv.bash.len() == 1;
         let stdin = self.redirects(redirects.into_iter(), stdin, for_shell);
+        if moves {
+            self.moved = stdin;
+        }
         let Argv { bash, dash, differ } = argv;
         if differ {
             self.run(dash, stdin, Role::Plain);

@@ -134,6 +134,14 @@ impl Word {
         matches!(self.parts.first(), Some(Part::Text(text)) if text.starts_with(prefix))
     }
 
+    /// The first character, if it is known.
+    pub(crate) fn first_char(&self) -> Option<char> {
+        match self.parts.first() {
+            Some(Part::Text(text)) => text.chars().next(),
+            _ => None,
+        }
+    }
+
     /// What is left without `prefix`, if the known text at the beginning starts
     /// with it.
     pub(crate) fn strip_prefix(&self, prefix: &str) -> Option<Self> {

@@ -82,7 +82,7 @@ fn every_part_needs_a_permission() {
     let policy = git_only();
     assert_eq!(action(&policy, "git status"), Action::Allow);
     assert_eq!(
-        action(&policy, "git status && git log | git x"),
+        action(&policy, "git status && git log | git grep x"),
         Action::Allow
     );
     assert_eq!(
@@ -184,7 +184,7 @@ fn a_decision_explains_itself() {
 
 #[test]
 fn one_vote_for_each_finding() {
-    let line = "git a; git b; git c; rm x; rm y; $z; $z";
+    let line = "git add a; git log; git show; rm x; rm y; $z; $z";
     let report = judge(&git_only(), line);
     // Both rules and the computed name; a computed program could be `rm` too.
     assert_eq!(report.verdict.votes().count(), 3, "{}", report.verdict);

@@ -104,6 +104,7 @@ pub(crate) const FORMATTERS: &[&str] = &[
     "mkreiserfs",
     "newfs",
     "diskutil-erase",
+    "pvcreate",
     "pvremove",
     "vgremove",
     "lvremove",
@@ -150,4 +151,5 @@ pub(crate) const STOPPING_VERBS: &[&str] = &[
     "hybrid-sleep",
     "default",
     "exit",
+    "isolate",
 ];

@@ -115,9 +115,15 @@ pub(super) fn is_known_program(name: &str) -> bool {
         tables::STOPPERS,
     ];
     lists.iter().any(|list| list.contains(&name) && name != ":")
-        || tables::WRAPPERS.iter().any(|wrapper| wrapper.name == name)
+        || tables::LAUNCHERS.iter().any(|row| row.is(name))
+        || tables::PROGRAMS.iter().any(|row| row.is(name))
+        || tables::RUNS.iter().any(|(known, _)| *known == name)
+        || tables::OPAQUE_SUBCOMMANDS
+            .iter()
+            .any(|(known, _)| *known == name)
+        || tables::DESTRUCTIVE.iter().any(|(known, _)| *known == name)
         || matches!(
             name,
-            "git" | "cd" | "sed" | "find" | "xargs" | "eval" | "tar" | "exec"
+            "git" | "cd" | "find" | "gfind" | "xargs" | "gxargs" | "eval" | "su" | "runuser"
         )
 }

@@ -1,161 +1,161 @@
 //! Ways in which git runs something else.
 
-use super::{Stdin, Walk, wrappers::abbreviates};
+use super::{Stdin, Walk};
 use crate::command::found::{Class, Role};
+use crate::command::options::{self, Given, Meaning, Row};
 use crate::command::tables;
 use crate::command::word::Word;
 
 impl Walk<'_> {
     pub(super) fn git(&mut self, words: &[Word]) {
-        let mut at = 1;
-        while let Some(word) = words.get(at) {
-            if !word.starts_with("-") {
-                break;
-            }
-            at += 1;
-            match word.literal() {
-                Some("-C" | "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix") => {
-                    at += 1;
+        let parsed = options::parse(&tables::GIT, words);
+        for option in &parsed.unknown {
+            self.git_asks(&format!("'git {option}'"));
+        }
+        for given in &parsed.options {
+            match (given.name.as_str(), &given.value) {
+                ("c", Some(setting)) => self.git_setting(setting),
+                ("exec-path", None) => {}
+                ("git-dir", _) => {
+                    let text = "the settings in another directory of git decide what code runs";
+                    self.found.note(Class::Opaque, text.to_owned());
                 }
-                Some("-c") => {
-                    if let Some(setting) = words.get(at) {
-                        self.git_setting(&setting.clone());
-                    }
-                    at += 1;
-                }
-                Some(text)
-                    if text.starts_with("--config-env") || text.starts_with("--exec-path=") =>
-                {
-                    self.git_asks(&format!("'git {text}'"));
-                }
-                Some(text) if text.starts_with("-c") => {
-                    if let Some(setting) = word.strip_prefix("-c") {
-                        self.git_setting(&setting);
-                    }
+                _ if given.meaning == Meaning::Asks => {
+                    self.git_asks(&format!("'git --{}'", given.name));
                 }
                 _ => {}
             }
         }
-        let Some(verb) = words.get(at) else {
+        let Some(at) = parsed.operands.first() else {
             return;
         };
-        let rest = words.get(at + 1..).unwrap_or_default();
-        match verb.literal() {
-            None => self.git_asks("the sub-command of git"),
-            Some("config") => self.git_config(rest),
-            Some("submodule") => {
-                let foreach = rest
-                    .iter()
-                    .position(|word| word.literal() == Some("foreach"));
-                if let Some(at) = foreach {
-                    let command = rest.get(at + 1..).unwrap_or_default();
-                    let options = command
-                        .iter()
-                        .take_while(|word| word.starts_with("-"))
-                        .count();
-                    self.git_string(command.get(options..).unwrap_or_default());
-                }
+        // The sub-command stands where a program has its name.
+        let words = words.get(*at..).unwrap_or_default();
+        let Some(verb) = words.first().and_then(Word::literal) else {
+            return self.git_asks("the sub-command of git");
+        };
+        let Some(row) = tables::GIT_VERBS.iter().find(|row| row.is(verb)) else {
+            return self.git_asks(&format!("'git {verb}'"));
+        };
+        let arguments = words.get(1..).unwrap_or_default();
+        match verb {
+            "config" => return self.git_config(row, words),
+            "submodule" => self.git_foreach(arguments),
+            "bisect" => self.git_bisect(arguments),
+            "difftool" => self.git_asks("'git difftool'"),
+            "maintenance" if arguments.first().and_then(Word::literal) != Some("run") => {
+                self.git_asks("'git maintenance'");
             }
-            Some("bisect") if rest.first().and_then(Word::literal) == Some("run") => {
-                self.run(
-                    rest.get(1..).unwrap_or_default().to_vec(),
-                    Stdin::None,
-                    Role::Plain,
-                );
-            }
-            Some(verb) => self.git_options(verb, rest),
+            _ => {}
         }
+        // What a sub-command runs has options of its own.
+        let runs = |word: &Word| matches!(word.literal(), Some("foreach" | "run"));
+        if matches!(verb, "submodule" | "bisect") && arguments.iter().any(runs) {
+            return;
+        }
+        self.git_options(verb, row, words);
     }
 
-    /// Options of a sub-command that name a command.
-    fn git_options(&mut self, verb: &str, rest: &[Word]) {
-        let short = match verb {
-            "rebase" | "difftool" => &["-x"][..],
-            "grep" => &["-O"][..],
-            "clone" => &["-u", "-c"][..],
-            _ => &[][..],
-        };
-        for (at, word) in rest.iter().enumerate() {
-            let shown = word.shown();
-            if shown.starts_with("ext::") || shown.starts_with("fd::") || shown.contains("=ext::") {
-                self.git_asks("an address that names a command");
-            }
-            if let Some(letter) = short.iter().find(|letter| shown.starts_with(**letter)) {
-                let glued = word
-                    .strip_prefix(letter)
-                    .filter(|value| value.shown() != "");
-                let value = glued.or_else(|| rest.get(at + 1).cloned());
-                match value {
-                    Some(value) if *letter == "-c" => self.git_setting(&value),
-                    Some(value) => self.string_command(&value),
-                    None => {}
-                }
+    fn git_options(&mut self, verb: &str, row: &Row, words: &[Word]) {
+        let mut parsed = options::parse_with(row, tables::GIT_LONG, words);
+        for given in &parsed.options {
+            let Some(value) = &given.value else {
                 continue;
+            };
+            match given.name.as_str() {
+                "c" | "config" if verb == "clone" => self.git_setting(value),
+                "remote" if verb == "archive" => self.git_address(value),
+                _ => {}
             }
-            let option = shown.split('=').next().unwrap_or_default();
-            if option == "--config" && verb == "clone" {
-                if let Some(value) = rest.get(at + 1).filter(|_| option == shown) {
-                    self.git_setting(&value.clone());
-                } else if let Some((_, value)) = word.split_equals() {
-                    self.git_setting(&value);
-                }
-            }
-            let known = tables::GIT_RUNS
-                .iter()
-                .any(|known| option == *known && known.len() > 2 || abbreviates(option, known));
-            if known {
-                let glued = word.split_equals().map(|(_, value)| value);
-                match glued.or_else(|| rest.get(at + 1).cloned()) {
-                    Some(value) => self.string_command(&value),
-                    None => self.git_asks(&format!("'{option}'")),
-                }
+        }
+        parsed.options.retain(|given| !is_harmless(verb, given));
+        self.options(&format!("git {verb}"), &parsed, words, Stdin::None);
+        let remote = tables::GIT_REMOTES.contains(&verb);
+        for word in words.iter().skip(1) {
+            if remote || word.shown().contains("ext::") {
+                self.git_address(word);
             }
         }
     }
 
-    fn git_string(&mut self, words: &[Word]) {
-        if let Some(word) = words.iter().find(|word| word.literal().is_none()) {
-            return self.computed_code(&word.clone(), "a command that git runs is computed");
+    /// `transport::address`, or a value that is one, runs `git-remote-transport`.
+    fn git_address(&mut self, word: &Word) {
+        let text = word.shown();
+        let address = text.rsplit('=').next().unwrap_or(&text);
+        let transport = address.split_once("::").map(|(transport, _)| transport);
+        let is_name = |name: &str| !name.is_empty() && name.chars().all(char::is_alphanumeric);
+        if transport.is_some_and(is_name) {
+            self.git_asks("an address that names a command");
         }
-        let text: Vec<&str> = words.iter().filter_map(Word::literal).collect();
-        self.apart(&text.join(" "), Stdin::None);
     }
 
-    /// `git config key value`.
-    fn git_config(&mut self, rest: &[Word]) {
-        const SHOWS: &[&str] = &[
-            "--get",
-            "--get-all",
-            "--get-regexp",
-            "--list",
-            "-l",
-            "--show-origin",
-            "--unset",
-            "--unset-all",
-            "--get-urlmatch",
-            "get",
-            "list",
-            "unset",
-        ];
-        if rest
+    fn git_foreach(&mut self, words: &[Word]) {
+        let foreach = words
             .iter()
-            .any(|word| word.literal().is_some_and(|text| SHOWS.contains(&text)))
-        {
+            .position(|word| word.literal() == Some("foreach"));
+        if let Some(at) = foreach {
+            let command = words.get(at + 1..).unwrap_or_default();
+            let options = command
+                .iter()
+                .take_while(|word| word.starts_with("-"))
+                .count();
+            let command = command.get(options..).unwrap_or_default();
+            if let Some(word) = command.iter().find(|word| word.literal().is_none()) {
+                return self.computed_code(&word.clone(), "a command that git runs is computed");
+            }
+            let text: Vec<&str> = command.iter().filter_map(Word::literal).collect();
+            self.apart(&text.join(" "), Stdin::None);
+        }
+    }
+
+    fn git_bisect(&mut self, words: &[Word]) {
+        match words.first().and_then(Word::literal) {
+            Some("run") => {
+                let inner = words.get(1..).unwrap_or_default();
+                // The command is run by a shell.
+                if let Some(program) = inner.first().filter(|_| inner.len() == 1) {
+                    self.string_command(&program.clone());
+                } else {
+                    self.run(inner.to_vec(), Stdin::None, Role::Plain);
+                }
+            }
+            Some("visualize" | "view") if words.len() > 1 => self.git_asks("'git bisect view'"),
+            None if !words.is_empty() => self.git_asks("a computed step of 'git bisect'"),
+            _ => {}
+        }
+    }
+
+    /// `git config key value`, and every other form of it that changes something.
+    fn git_config(&mut self, row: &Row, words: &[Word]) {
+        let parsed = options::parse_with(row, tables::GIT_LONG, words);
+        let literal = |at: &usize| words.get(*at).and_then(Word::literal);
+        let first = parsed.operands.first().and_then(literal);
+        let sub = first.filter(|text| CONFIG_COMMANDS.contains(text));
+        let shows = option_given(words, SHOWING);
+        let edits = sub == Some("edit") || parsed.has(&["e", "edit"]);
+        let renames = sub == Some("rename-section") || option_given(words, &["--rename-section"]);
+        if edits || renames || !parsed.unknown.is_empty() {
+            return self.git_asks("'git config' with that option");
+        }
+        // One that only shows writes no file.
+        let writes = !shows && !matches!(sub, Some("get" | "list"));
+        for given in parsed.given(&["f", "file"]) {
+            if let Some(file) = given.value.as_ref().filter(|_| writes) {
+                self.option_writes(file);
+            }
+        }
+        if !writes || sub == Some("unset") || option_given(words, REMOVING) {
             return;
         }
-        const VALUED: &[&str] = &["-f", "--file", "--blob", "--type", "--default"];
-        let mut operands = Vec::new();
-        let mut words = rest.iter();
-        while let Some(word) = words.next() {
-            if word.literal().is_some_and(|text| VALUED.contains(&text)) {
-                words.next();
-            } else if !word.starts_with("-") && word.literal() != Some("set") {
-                operands.push(word);
-            }
-        }
-        if let [key, value, ..] = operands.as_slice() {
-            let text = format!("{}={}", key.shown(), value.shown());
-            let known = key.literal().is_some() && harmless(&text);
+        // Before git 2.46 `set` is a key like any other, which git refuses.
+        let skip = usize::from(sub.is_some());
+        let operands: Vec<&Word> = parsed
+            .operands
+            .iter()
+            .filter_map(|at| words.get(*at))
+            .collect();
+        if let [key, value, ..] = operands.get(skip..).unwrap_or_default() {
+            let known = key.literal().is_some_and(harmless);
             if !known {
                 self.git_asks(&format!("the setting '{}'", key.shown()));
                 if let Some(command) = value.literal().and_then(|value| value.strip_prefix('!')) {
@@ -168,8 +168,8 @@ impl Walk<'_> {
     /// `-c key=value`.
     fn git_setting(&mut self, setting: &Word) {
         let shown = setting.shown();
-        if !harmless(&shown) {
-            let key = shown.split('=').next().unwrap_or_default();
+        let key = shown.split('=').next().unwrap_or_default();
+        if !harmless(key) {
             self.git_asks(&format!("the setting '{key}'"));
             if let Some((_, value)) = setting.split_equals()
                 && let Some(text) = value.literal()
@@ -185,9 +185,76 @@ impl Walk<'_> {
     }
 }
 
-/// Whether `key=value` is a setting that runs nothing.
-fn harmless(setting: &str) -> bool {
-    let (key, _) = setting.split_once('=').unwrap_or((setting, ""));
+/// Sub-commands of `git config`.
+const CONFIG_COMMANDS: &[&str] = &[
+    "get",
+    "list",
+    "set",
+    "unset",
+    "edit",
+    "rename-section",
+    "remove-section",
+];
+
+/// Options of `git config` with which it only shows. Git refuses two of these, and
+/// one of these with one that changes something.
+const SHOWING: &[&str] = &[
+    "--get",
+    "--get-all",
+    "--get-regexp",
+    "--get-urlmatch",
+    "--get-color",
+    "--get-colorbool",
+    "--list",
+    "-l",
+];
+
+/// Options with which it only removes.
+const REMOVING: &[&str] = &["--unset", "--unset-all", "--remove-section"];
+
+/// Whether one of `options` is given, before anything that is none and not as the
+/// value of another.
+fn option_given(words: &[Word], options: &[&str]) -> bool {
+    const VALUED: &[&str] = &[
+        "-f",
+        "--file",
+        "--blob",
+        "--type",
+        "--default",
+        "--value",
+        "--url",
+        "--comment",
+    ];
+    let mut words = words.iter().skip(1).map_while(Word::literal);
+    while let Some(text) = words.next() {
+        if !text.starts_with('-') || text == "--" {
+            return false;
+        }
+        if options.contains(&text) {
+            return true;
+        }
+        // An abbreviation of one of these is not looked into.
+        let valued = |known: &&str| known.starts_with(text) && text.len() > 2 || *known == text;
+        if VALUED.iter().any(valued) && words.next().is_none() {
+            return false;
+        }
+    }
+    false
+}
+
+/// Whether an option that could run something does not, by its value.
+fn is_harmless(verb: &str, given: &Given) -> bool {
+    let value = given.value.as_ref().and_then(Word::literal);
+    match given.name.as_str() {
+        "s" | "strategy" => value.is_some_and(|name| tables::GIT_STRATEGIES.contains(&name)),
+        // These were looked at as settings.
+        "c" | "config" => verb == "clone",
+        _ => false,
+    }
+}
+
+/// Whether a setting runs nothing.
+fn harmless(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     tables::GIT_SETTINGS
         .iter()

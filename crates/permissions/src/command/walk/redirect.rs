@@ -5,7 +5,7 @@ use brush_parser::ast::{
     IoRedirect,
 };
 
-use super::{Stdin, Walk};
+use super::{Stdin, Walk, base_name};
 use crate::command::found::Class;
 use crate::command::word::Mode;
 use crate::command::{PathUse, Trouble, tables};
@@ -72,10 +72,14 @@ impl Walk<'_> {
             match redirect {
                 IoRedirect::File(fd, kind, target) => {
                     let input = self.file_redirect(kind, target);
-                    if input && matches!(fd, None | Some(0)) {
+                    if input && fd.is_none() || *fd == Some(0) {
                         stdin = match target {
                             IoFileRedirectTarget::ProcessSubstitution(..) => Stdin::Pipe(true),
-                            _ => Stdin::File,
+                            IoFileRedirectTarget::Filename(word) => Stdin::File {
+                                written: self.writes(&word.value),
+                            },
+                            // What that descriptor is, is not followed.
+                            _ => Stdin::Pipe(false),
                         };
                     }
                 }
@@ -112,11 +116,20 @@ impl Walk<'_> {
         stdin
     }
 
+    /// Whether the line has written a file of this name.
+    fn writes(&self, name: &str) -> bool {
+        let base = base_name(name);
+        let mut written = self.written.iter();
+        written.any(|written| base_name(written) == base)
+    }
+
     /// Whether the redirect is one of input.
     fn file_redirect(&mut self, kind: &IoFileRedirectKind, target: &IoFileRedirectTarget) -> bool {
         let input = matches!(
             kind,
-            IoFileRedirectKind::Read | IoFileRedirectKind::ReadAndWrite
+            IoFileRedirectKind::Read
+                | IoFileRedirectKind::ReadAndWrite
+                | IoFileRedirectKind::DuplicateInput
         );
         match target {
             IoFileRedirectTarget::Fd(_) => {}
@@ -125,7 +138,10 @@ impl Walk<'_> {
                 if input {
                     self.named(&word, PathUse::Read);
                 }
-                if !matches!(kind, IoFileRedirectKind::Read) {
+                if !matches!(
+                    kind,
+                    IoFileRedirectKind::Read | IoFileRedirectKind::DuplicateInput
+                ) {
                     self.write_target(&word);
                 }
             }

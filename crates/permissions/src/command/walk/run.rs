@@ -2,8 +2,9 @@
 
 use super::{Stdin, Walk, base_name, wrappers::abbreviates};
 use crate::command::found::{Class, Role, Simple};
+use crate::command::options;
 use crate::command::word::{Part, Word};
-use crate::command::{PathUse, Trouble, danger, shell, tables};
+use crate::command::{PathUse, Trouble, danger, sed, tables};
 
 /// How many programs may run one another. Each takes a copy of the words.
 const MAX_WRAPPED: usize = 16;
@@ -72,6 +73,8 @@ impl Walk<'_> {
             }
             self.code_from_input(&base, words, stdin);
             self.operands(&base, words);
+            self.unknown_launcher(&base, words, simple);
+            self.devices(&base, words);
         }
         self.destructive(&base, words);
     }
@@ -83,12 +86,8 @@ impl Walk<'_> {
                 simple.role = Role::Wrapper;
                 self.eval(words);
             }
-            "trap" => match words.get(1) {
-                Some(word) if word.literal().is_none_or(|text| !text.starts_with('-')) => {
-                    self.string_command(&word.clone());
-                }
-                _ => {}
-            },
+            "trap" => self.trap(words, stdin),
+            "set" => self.set(words),
             "source" | "." => self.source(words, stdin, simple),
             "cd" | "chdir" | "pushd" | "popd" => self.change_directory(base, words),
             "xargs" | "gxargs" => self.xargs(words, stdin),
@@ -97,16 +96,8 @@ impl Walk<'_> {
                 self.git(words);
                 self.operands(base, words);
             }
-            "watch" => {
-                let mut at = 1;
-                while let Some(word) = words.get(at).filter(|word| word.starts_with("-")) {
-                    let value = matches!(word.literal(), Some("-n" | "--interval" | "-q" | "-s"));
-                    at += 1 + usize::from(value);
-                }
-                self.join(words.get(at..).unwrap_or_default());
-            }
-            "su" | "runuser" | "flock" | "script" => self.option_or_rest(base, words, stdin),
-            _ if tables::SHELLS.contains(&base) => self.shell(words, stdin, simple),
+            "su" | "runuser" => self.su(base, words, stdin),
+            _ if tables::SHELLS.contains(&base) => self.shell(base, words, stdin, simple),
             _ if tables::REBINDERS.contains(&base) => self.rebinds(base, words),
             "crontab" if words.iter().any(|word| word.literal() == Some("-l")) => {}
             _ if tables::LATER.contains(&base) => {
@@ -114,13 +105,23 @@ impl Walk<'_> {
                 self.found.note(Class::Computed, text);
             }
             _ => {
-                if let Some(wrapper) = tables::WRAPPERS.iter().find(|wrapper| wrapper.name == base)
-                {
-                    let inner = self.wrapper(wrapper, words, stdin);
-                    if inner && !wrapper.counts {
+                let launcher = tables::LAUNCHERS.iter().find(|row| row.is(base));
+                if let Some((row, launch)) = launcher.and_then(|row| Some((row, row.launch?))) {
+                    let inner = self.launcher(row, launch, words, stdin);
+                    if inner && !launch.counts {
                         simple.role = Role::Wrapper;
                     }
                     return true;
+                }
+                if let Some(row) = tables::PROGRAMS.iter().find(|row| row.is(base)) {
+                    self.program_options(row, words, stdin);
+                }
+                if matches!(base, "sed" | "gsed") && sed::runs_or_writes(words) {
+                    let text = format!("a script of '{base}' may run or write something");
+                    self.found.note(Class::Opaque, text);
+                }
+                if matches!(base, "test" | "[") {
+                    self.numbers |= words.iter().any(|word| word.literal() == Some("-v"));
                 }
                 if tables::SETTERS.contains(&base) {
                     self.sets(base, words);
@@ -134,223 +135,63 @@ impl Walk<'_> {
         true
     }
 
-    /// `eval`: the words, joined, are a program.
-    fn eval(&mut self, words: &[Word]) {
-        let words: Vec<&Word> = words
-            .iter()
-            .skip(1)
-            .filter(|word| word.literal() != Some("--"))
-            .collect();
-        if let Some(word) = words.iter().find(|word| word.literal().is_none()) {
-            return self.computed_code(word, "what 'eval' runs is computed");
+    /// A program that is in no table, and is given the words of another one.
+    fn unknown_launcher(&mut self, base: &str, words: &[Word], simple: &mut Simple) {
+        if super::functions::is_known_program(base) {
+            return;
         }
-        let text: Vec<&str> = words.iter().filter_map(|word| word.literal()).collect();
-        self.program(&text.join(" "), Stdin::None);
+        for at in 1..words.len().min(32) {
+            let rest = words.get(at..).unwrap_or_default();
+            let Some(name) = rest.first().and_then(Word::literal) else {
+                continue;
+            };
+            let inner = base_name(name).to_ascii_lowercase();
+            let plain = version_less(&inner);
+            let shell = tables::SHELLS.contains(&plain);
+            let known = tables::LAUNCHED.contains(&plain) || plain.starts_with("mkfs");
+            if rest.len() < 2 || !shell && !known {
+                continue;
+            }
+            if simple.opaque.is_none() {
+                simple.opaque = Some(format!("'{base}' is given '{name}', and may run it"));
+            }
+            if shell {
+                return self.run(rest.to_vec(), Stdin::None, Role::Wrapper);
+            }
+            if let Some(text) = danger::check(&inner, rest, &self.dirs) {
+                self.found.note(Class::Dangerous, text);
+            }
+        }
+    }
+
+    /// A device among the words of a program that does not only read.
+    fn devices(&mut self, base: &str, words: &[Word]) {
+        if tables::READERS.contains(&base)
+            || tables::WORDY.contains(&base)
+            || tables::DEVICE_READERS.contains(&base)
+        {
+            return;
+        }
+        for word in words.iter().skip(1) {
+            let value = word.split_equals().map(|(_, value)| value);
+            let glued = word.literal().filter(|text| text.starts_with('-'));
+            let glued = glued.and_then(|text| Some(Word::text(text.get(text.find('/')?..)?)));
+            let named = [Some(word), value.as_ref(), glued.as_ref()];
+            let mut named = named.into_iter().flatten();
+            if named.any(|word| danger::names_device(word, &self.dirs)) {
+                let text = format!("what '{base}' does to '{}' is not known", word.shown());
+                self.found.note(Class::Computed, text);
+            }
+        }
     }
 
     /// Words that are joined to a program which runs apart.
-    fn join(&mut self, words: &[Word]) {
+    pub(super) fn join(&mut self, words: &[Word]) {
         if let Some(word) = words.iter().find(|word| word.literal().is_none()) {
             return self.computed_code(&word.clone(), "a command in an argument is computed");
         }
         let text: Vec<&str> = words.iter().filter_map(Word::literal).collect();
         self.apart(&text.join(" "), Stdin::None);
-    }
-
-    /// `su -c 'program'`, or `flock file program`.
-    fn option_or_rest(&mut self, base: &str, words: &[Word], stdin: Stdin) {
-        let options = tables::RUNS
-            .iter()
-            .find(|(name, _)| *name == base)
-            .map(|(_, options)| *options);
-        let before = self.found.simples.len();
-        self.option_commands(options.unwrap_or_default(), words, false);
-        if self.found.simples.len() > before {
-            return;
-        }
-        if base == "su" && stdin != Stdin::None {
-            let text = format!("'{base}' hands its input to a shell");
-            self.found.note(Class::Computed, text);
-        }
-        if let Some(wrapper) = tables::WRAPPERS.iter().find(|wrapper| wrapper.name == base) {
-            self.wrapper(wrapper, words, stdin);
-        }
-    }
-
-    /// A shell: a program in an argument, a script, or its input.
-    fn shell(&mut self, words: &[Word], stdin: Stdin, simple: &mut Simple) {
-        let mut at = 1;
-        let (mut string, mut input) = (false, false);
-        while let Some(word) = words.get(at) {
-            let Some(text) = word.literal() else {
-                if word.starts_with("-") {
-                    self.found.note(
-                        Class::Computed,
-                        "an option of a shell is computed".to_owned(),
-                    );
-                }
-                break;
-            };
-            if text == "--" || text == "-" {
-                at += 1;
-                break;
-            }
-            if let Some(long) = text.strip_prefix("--") {
-                if matches!(long, "rcfile" | "init-file") {
-                    simple.opaque = Some("it runs a start file".to_owned());
-                    at += 1;
-                }
-                at += 1;
-            } else if let Some(flags) = text.strip_prefix(['-', '+']) {
-                string |= text.starts_with('-') && flags.contains('c');
-                input |= flags.contains('s');
-                at += 1 + flags.chars().filter(|c| matches!(c, 'o' | 'O')).count();
-            } else {
-                break;
-            }
-        }
-        match words.get(at) {
-            Some(program) if string => {
-                simple.role = Role::Wrapper;
-                match program.literal() {
-                    Some(text) => self.apart(text, stdin),
-                    None => self.computed_code(&program.clone(), "what a shell runs is computed"),
-                }
-            }
-            Some(script) if !input && script.literal() != Some("/dev/stdin") => {
-                self.script(script, simple);
-            }
-            _ => match stdin {
-                Stdin::None => {}
-                Stdin::Read => simple.role = Role::Wrapper,
-                Stdin::File => simple.opaque = Some("a shell runs a file".to_owned()),
-                Stdin::Pipe(true) => {
-                    let text = "it hands what it downloads or decodes to a shell";
-                    self.found.note(Class::Dangerous, text.to_owned());
-                }
-                Stdin::Pipe(false) => {
-                    let text = "a shell runs what another command prints";
-                    self.found.note(Class::Computed, text.to_owned());
-                }
-            },
-        }
-    }
-
-    /// A script that a shell is given.
-    fn script(&mut self, script: &Word, simple: &mut Simple) {
-        match script.literal() {
-            None if script.is_computed() => {
-                self.computed_code(&script.clone(), "the script that a shell runs is computed");
-            }
-            _ => {
-                simple.opaque = Some(format!("it runs the script '{}'", script.shown()));
-                self.runs_file(&script.shown());
-                self.named(&script.clone(), PathUse::Read);
-            }
-        }
-    }
-
-    fn source(&mut self, words: &[Word], stdin: Stdin, simple: &mut Simple) {
-        let Some(script) = words.get(1).cloned() else {
-            return;
-        };
-        if script.literal() == Some("/dev/stdin") && stdin != Stdin::None {
-            let fetched = stdin == Stdin::Pipe(true);
-            let class = if fetched {
-                Class::Dangerous
-            } else {
-                Class::Computed
-            };
-            return self
-                .found
-                .note(class, "it runs what another command prints".to_owned());
-        }
-        self.script(&script, simple);
-    }
-
-    /// A file runs that the line itself wrote: then what is in it is not what
-    /// anybody has seen.
-    fn runs_file(&mut self, name: &str) {
-        let base = base_name(name);
-        if self
-            .written
-            .iter()
-            .any(|written| base_name(written) == base)
-        {
-            let text = format!("it runs '{name}', which it writes first");
-            self.found.note(Class::Computed, text);
-        }
-    }
-
-    fn change_directory(&mut self, base: &str, words: &[Word]) {
-        let operand = words
-            .iter()
-            .skip(1)
-            .find(|word| !matches!(word.literal(), Some("-P" | "-L" | "-e" | "-@" | "--")));
-        match operand {
-            _ if base == "popd" => self.dirs.lose(),
-            None if base == "pushd" => self.dirs.lose(),
-            None => self.dirs.go_home(),
-            Some(word) => {
-                self.named(word, PathUse::Read);
-                self.dirs.go(word);
-            }
-        }
-    }
-
-    /// Built-ins that change what names stand for.
-    fn rebinds(&mut self, base: &str, words: &[Word]) {
-        let args = words.iter().skip(1);
-        let has = |flag: &str| words.iter().any(|word| word.starts_with(flag));
-        let bad = match base {
-            "alias" => args
-                .clone()
-                .any(|word| word.shown().contains('=') || word.is_computed()),
-            "enable" => has("-f") || has("-n"),
-            "hash" => has("-p"),
-            "complete" | "compgen" => has("-C") || has("-F"),
-            "shopt" => args.clone().any(|word| {
-                word.is_computed() || matches!(word.literal(), Some("expand_aliases" | "extglob"))
-            }),
-            _ => true,
-        };
-        if bad {
-            let text = format!("'{base}' changes what names stand for");
-            self.found.note(Class::Computed, text);
-        }
-    }
-
-    /// Built-ins that set variables.
-    fn sets(&mut self, base: &str, words: &[Word]) {
-        let by_option = base == "printf";
-        let mut set_next = false;
-        for word in words.iter().skip(1) {
-            let text = word.literal().map(str::to_owned);
-            let name = word.split_equals().map(|(name, _)| name).or(text);
-            let Some(name) = name else {
-                if word.is_computed() && !by_option && !matches!(base, "let" | "read") {
-                    let text = format!("'{base}' sets variables whose names are computed");
-                    self.found.note(Class::Opaque, text);
-                }
-                continue;
-            };
-            let evaluates = name.contains('[') || base == "let";
-            if evaluates && word.shown().contains(['`', '$']) {
-                let text = format!("'{base}' runs what stands in an argument");
-                self.found.note(Class::Computed, text);
-            }
-            let is_option = name.starts_with('-');
-            if !is_option && (!by_option || set_next) {
-                let bare = name
-                    .split(['[', '+', '-', '*', '/'])
-                    .next()
-                    .unwrap_or_default();
-                if shell::is_name(bare) && (base != "export" || word.split_equals().is_some()) {
-                    self.variable(bare, true);
-                }
-            }
-            set_next = name == "-v";
-        }
     }
 
     /// Whether a program's damage depends on something that is computed.
@@ -361,10 +202,9 @@ impl Walk<'_> {
             tables::DESTRUCTIVE
         };
         let name = if base == "git" {
-            words
-                .iter()
-                .skip(1)
-                .find_map(|word| word.literal().filter(|text| !text.starts_with('-')))
+            let parsed = options::parse(&tables::GIT, words);
+            let verb = parsed.operands.first().and_then(|at| words.get(*at));
+            verb.and_then(Word::literal)
         } else {
             Some(base)
         };
@@ -470,10 +310,6 @@ fn opaque(base: &str, words: &[Word]) -> Option<String> {
             .filter_map(literal)
             .find(|text| verbs.contains(&text.as_str()));
         return verb.map(|verb| format!("'{base} {verb}' runs commands elsewhere"));
-    }
-    if matches!(base, "sed" | "gsed") {
-        return super::super::sed::runs_or_writes(words)
-            .then(|| format!("a script of '{base}' may run or write something"));
     }
     None
 }

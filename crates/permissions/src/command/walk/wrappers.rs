@@ -2,64 +2,225 @@
 
 use super::{Stdin, Walk, base_name};
 use crate::command::found::{Class, Role};
-use crate::command::tables::{self, Wrapper};
+use crate::command::options::{self, Given, Launch, Meaning, Parsed, Row};
+use crate::command::tables;
 use crate::command::word::Word;
 use crate::command::{PathUse, Trouble, danger};
 
 impl Walk<'_> {
     /// `env`, `sudo`, `nice` and the like: the command after their options. `false`
     /// if there is none.
-    pub(super) fn wrapper(&mut self, wrapper: &Wrapper, words: &[Word], stdin: Stdin) -> bool {
-        let mut at = 1;
-        let mut skip = wrapper.skip;
-        let mut surprise = false;
-        while let Some(word) = words.get(at) {
-            let Some(text) = word.literal() else {
-                // A computed option could be anything, a program too.
-                if !word.starts_with("-") {
-                    break;
-                }
-                surprise = true;
-                at += 1;
-                continue;
-            };
-            // `env -` is `env -i`.
-            if text == "--" || text == "-" && wrapper.name == "env" {
-                at += 1;
-                continue;
-            }
-            if wrapper.assigns && self.assigned(word) {
-                at += 1;
-                continue;
-            }
-            if let Some(flags) = text.strip_prefix('-').filter(|flags| !flags.is_empty()) {
-                if wrapper.name == "command" && flags.contains(['v', 'V']) {
-                    return false;
-                }
-                if wrapper.name == "env" && self.split_string(words, at) {
-                    return true;
-                }
-                let (value, known) = takes_value(wrapper, text, flags);
-                surprise |= !known;
-                at += 1 + usize::from(value);
-            } else if skip > 0 {
-                skip -= 1;
-                at += 1;
-            } else {
-                break;
-            }
+    pub(super) fn launcher(
+        &mut self,
+        row: &Row,
+        launch: Launch,
+        words: &[Word],
+        stdin: Stdin,
+    ) -> bool {
+        // `setarch x86_64 -R program`: the first word is no option.
+        let leads = row.is("setarch") && words.get(1).is_some_and(|word| !word.starts_with("-"));
+        let words = words.get(usize::from(leads)..).unwrap_or_default();
+        let parsed = options::parse(row, words);
+        if row.is("env")
+            && let Some(given) = parsed.given(&["S", "split-string"]).next()
+        {
+            self.split_string(words, given, stdin);
+            return true;
         }
-        let inner = words.get(at..).unwrap_or_default();
-        if surprise {
+        let name = row.names.split(' ').next().unwrap_or_default();
+        self.options(name, &parsed, words, stdin);
+        if !parsed.unknown.is_empty() {
             self.search_rest(words);
         }
-        if !inner.is_empty() {
-            self.run(inner.to_vec(), stdin, Role::Plain);
-        } else if wrapper.counts && stdin != Stdin::None {
-            let text = format!("'{}' may hand its input to a shell", wrapper.name);
+        let is = |meaning| parsed.options.iter().any(|given| given.meaning == meaning);
+        if is(Meaning::Stops) {
+            return false;
+        }
+        if is(Meaning::Starts) {
+            return true;
+        }
+        let operands = |at: &usize| words.get(*at).cloned();
+        let operands: Vec<Word> = parsed.operands.iter().filter_map(operands).collect();
+        for operand in operands.iter().take(launch.skip) {
+            if operand.is_computed() {
+                let text = format!("an operand of '{name}' before the command is computed");
+                self.found.note(Class::Computed, text);
+            }
+            // Of these it is a log.
+            if matches!(name, "script" | "logsave") {
+                self.option_writes(operand);
+            }
+        }
+        let inner = operands.get(launch.skip..).unwrap_or_default();
+        let inner = if launch.assigns {
+            self.after_assignments(row, inner)
+        } else {
+            inner
+        };
+        if inner.is_empty() {
+            let runs = is(Meaning::Runs);
+            if launch.shell && !runs {
+                self.shell_without_program(name, stdin);
+            }
+            return runs;
+        }
+        match inner {
+            // `sudo A=b -u me program`.
+            [option, ..] if launch.assigns && option.starts_with("-") => {
+                let mut again = vec![Word::text(name)];
+                again.extend_from_slice(inner);
+                self.run(again, stdin, Role::Wrapper);
+            }
+            // `flock file -c 'program'`.
+            [option, program, ..]
+                if row.is("flock") && matches!(option.literal(), Some("-c" | "--command")) =>
+            {
+                self.string_command(program);
+            }
+            _ if launch.joins && !parsed.has(&["x", "exec"]) => self.join(inner),
+            _ => self.run(inner.to_vec(), stdin, Role::Plain),
+        }
+        true
+    }
+
+    /// What is left after `NAME=value`, and after the `-` of `env`.
+    fn after_assignments<'w>(&mut self, row: &Row, mut words: &'w [Word]) -> &'w [Word] {
+        if row.is("env")
+            && let [first, rest @ ..] = words
+            && first.literal() == Some("-")
+        {
+            words = rest;
+        }
+        while let [first, rest @ ..] = words {
+            if !self.assigned(first) {
+                break;
+            }
+            words = rest;
+        }
+        words
+    }
+
+    /// A shell that reads its input, because nothing was named to run.
+    fn shell_without_program(&mut self, name: &str, stdin: Stdin) {
+        let stdin = self.input(stdin);
+        if stdin != Stdin::None {
+            let class = match stdin {
+                Stdin::Pipe(true) => Class::Dangerous,
+                _ => Class::Computed,
+            };
+            let text = format!("'{name}' may hand its input to a shell");
+            self.found.note(class, text);
+        }
+    }
+
+    /// What the options of a program do.
+    pub(super) fn options(&mut self, name: &str, parsed: &Parsed, words: &[Word], stdin: Stdin) {
+        for option in &parsed.unknown {
+            let text = format!("'{option}' is no option of '{name}' that is known");
             self.found.note(Class::Computed, text);
         }
-        !inner.is_empty()
+        for given in &parsed.options {
+            match (given.meaning, &given.value) {
+                (Meaning::Flag | Meaning::Value | Meaning::Stops, _) => {}
+                (Meaning::AsksAlone | Meaning::Asks, _) => {
+                    let text = format!("option '{}' of '{name}' can run something", given.name);
+                    self.found.note(Class::Computed, text);
+                }
+                (_, None) => {}
+                (Meaning::Runs, Some(value)) => self.string_command(value),
+                (Meaning::Starts, Some(value)) => {
+                    let mut inner = vec![value.clone()];
+                    let operands = parsed.operands.iter().filter_map(|at| words.get(*at));
+                    inner.extend(operands.cloned());
+                    self.run(inner, stdin, Role::Plain);
+                }
+                (Meaning::Writes, Some(value)) => self.option_writes(value),
+                (Meaning::Reads, Some(value)) => self.named(value, PathUse::Read),
+                (Meaning::Into, Some(value)) => self.option_enters(name, value, parsed),
+            }
+        }
+    }
+
+    /// A directory that an option names to be written into.
+    fn option_enters(&mut self, name: &str, word: &Word, parsed: &Parsed) {
+        let archiver = matches!(name, "tar" | "bsdtar" | "cpio" | "unzip");
+        if matches!(name, "tar" | "bsdtar") && !parsed.has(&["x", "extract", "get"]) {
+            return self.named(word, PathUse::Read);
+        }
+        if archiver && danger::is_root(word, &self.dirs) {
+            let text = format!("'{name}' unpacks into '{}'", word.shown());
+            self.found.note(Class::Dangerous, text);
+        }
+        self.option_writes(word);
+    }
+
+    /// A program in the table that runs nothing but what its options say.
+    pub(super) fn program_options(&mut self, row: &Row, words: &[Word], stdin: Stdin) {
+        let name = row.names.split(' ').next().unwrap_or_default();
+        let parsed = options::parse(row, words);
+        self.options(name, &parsed, words, stdin);
+        const WRITING: &[&str] = &[
+            "c",
+            "r",
+            "u",
+            "A",
+            "create",
+            "append",
+            "update",
+            "catenate",
+            "concatenate",
+            "delete",
+        ];
+        if matches!(name, "tar" | "bsdtar") && parsed.has(WRITING) {
+            for given in parsed.given(&["f", "file"]) {
+                if let Some(archive) = &given.value {
+                    self.option_writes(archive);
+                }
+            }
+        }
+    }
+
+    /// A file that an option names to be written.
+    pub(super) fn option_writes(&mut self, word: &Word) {
+        // `strace -o '|program'`.
+        for mark in ["|", "!"] {
+            if let Some(command) = word.strip_prefix(mark) {
+                return self.string_command(&command);
+            }
+        }
+        if let Some(text) = danger::written(word, &self.dirs) {
+            self.found.note(Class::Dangerous, text);
+        }
+        self.wrote(word);
+        self.named(word, PathUse::Write);
+    }
+
+    /// `su` and `runuser`: what they run by an option, by operands, or as arguments
+    /// of a shell.
+    pub(super) fn su(&mut self, base: &str, words: &[Word], stdin: Stdin) {
+        let parsed = options::parse(&tables::SU, words);
+        self.options(base, &parsed, words, stdin);
+        if !parsed.unknown.is_empty() {
+            self.search_rest(words);
+        }
+        let operands = parsed.operands.iter().filter_map(|at| words.get(*at));
+        let mut operands: Vec<Word> = operands.cloned().collect();
+        if base == "runuser" && parsed.has(&["u", "user"]) {
+            if !operands.is_empty() {
+                self.run(operands, stdin, Role::Plain);
+            }
+            return;
+        }
+        if operands.first().and_then(Word::literal) == Some("-") {
+            operands.remove(0);
+        }
+        if operands.len() > 1 {
+            let mut inner = vec![Word::text("sh")];
+            inner.extend(operands.into_iter().skip(1));
+            self.run(inner, stdin, Role::Plain);
+        } else if !parsed.has(&["c", "command", "session-command"]) {
+            self.shell_without_program(base, stdin);
+        }
     }
 
     /// Whether the word is `NAME=value`; then the variable is looked at.
@@ -88,74 +249,45 @@ impl Walk<'_> {
         }
     }
 
-    /// `env -S 'program arguments'`.
-    fn split_string(&mut self, words: &[Word], at: usize) -> bool {
-        let Some(text) = words.get(at).and_then(Word::literal) else {
-            return false;
+    /// `env -S 'program arguments'`: the string is split into words, which stand in
+    /// its place.
+    fn split_string(&mut self, words: &[Word], given: &Given, stdin: Stdin) {
+        let Some(text) = given.value.as_ref().and_then(Word::literal) else {
+            let text = "what 'env -S' runs is computed";
+            return self.found.note(Class::Computed, text.to_owned());
         };
-        let glued = match text.strip_prefix("--split-string") {
-            Some(value) => Some(value.trim_start_matches('=').to_owned()),
-            None if text.starts_with("--") => None,
-            None => text.split_once('S').map(|(_, value)| value.to_owned()),
-        };
-        let Some(mut program) = glued else {
-            return false;
-        };
-        for word in words.get(at + 1..).unwrap_or_default() {
-            let Some(text) = word.literal() else {
-                let text = "what 'env -S' runs is computed";
-                self.found.note(Class::Computed, text.to_owned());
-                return true;
-            };
-            program.push(' ');
-            program.push_str(text);
-        }
-        // The string is split by rules of its own: what those could read
-        // differently from a shell is not plain.
-        if program.contains(['\\', '$', '"', '\'', '#']) {
+        // It is split by rules of its own: what those could read differently from
+        // blanks is not plain.
+        if text.contains(['\\', '$', '"', '\'', '#']) {
             self.found
                 .trouble(Trouble("the string of 'env -S' is not plain"));
         }
-        self.apart(&program, Stdin::None);
-        true
+        let mut again = vec![Word::text("env")];
+        again.extend(text.split_ascii_whitespace().map(Word::text));
+        again.extend_from_slice(words.get(given.next..).unwrap_or_default());
+        self.run(again, stdin, Role::Wrapper);
     }
 
     /// `xargs`: what it runs gets arguments that are not known.
     pub(super) fn xargs(&mut self, words: &[Word], stdin: Stdin) {
-        let mut at = 1;
-        let mut token = None;
-        while let Some(text) = words.get(at).and_then(Word::literal) {
-            if !text.starts_with('-') || text == "-" {
-                break;
-            }
-            let long = text.starts_with("--");
-            let value = !long
-                && text.len() == 2
-                && text.ends_with(['a', 'd', 'E', 'I', 'L', 'n', 'P', 's']);
-            if text.starts_with("-I") || text.starts_with("--replace") {
-                let glued = text
-                    .trim_start_matches("-I")
-                    .trim_start_matches("--replace=");
-                let next = words.get(at + 1).and_then(Word::literal).unwrap_or("{}");
-                token = Some(if value { next } else { glued }.to_owned());
-            } else if text == "-i" {
-                token = Some("{}".to_owned());
-            }
-            at += 1 + usize::from(
-                value
-                    || matches!(
-                        text,
-                        "--arg-file" | "--delimiter" | "--max-args" | "--max-procs"
-                    ),
-            );
+        let parsed = options::parse(&tables::XARGS, words);
+        self.options("xargs", &parsed, words, stdin);
+        if !parsed.unknown.is_empty() {
+            self.search_rest(words);
         }
-        let mut inner: Vec<Word> = words.get(at..).unwrap_or_default().to_vec();
+        let inner = parsed.operands.iter().filter_map(|at| words.get(*at));
+        let mut inner: Vec<Word> = inner.cloned().collect();
         if inner.is_empty() {
             return;
         }
-        match token.filter(|token| !token.is_empty()) {
-            Some(token) => replace(&mut inner, &token),
+        let token = parsed.given(&["I", "i", "replace", "J"]).last();
+        match token.map(|given| given.value.as_ref()) {
             None => inner.push(Word::computed()),
+            Some(None) => replace(&mut inner, "{}"),
+            Some(Some(token)) => match token.literal().filter(|token| !token.is_empty()) {
+                Some(token) => replace(&mut inner, token),
+                None => inner.push(Word::computed()),
+            },
         }
         let program = inner.first().and_then(Word::literal).map(base_name);
         if program.is_some_and(|program| tables::SHELLS.contains(&program)) {
@@ -168,59 +300,6 @@ impl Walk<'_> {
                 .note(class, "'xargs' hands its input to a shell".to_owned());
         }
         self.run(inner, Stdin::None, Role::Plain);
-    }
-
-    /// `find`: what it runs, deletes and writes.
-    pub(super) fn find(&mut self, words: &[Word]) {
-        let is_expression =
-            |word: &&Word| word.starts_with("-") || matches!(word.literal(), Some("(" | "!" | ","));
-        let options = |word: &&Word| {
-            matches!(word.literal(), Some("-H" | "-L" | "-P")) || word.starts_with("-O")
-        };
-        let args: Vec<&Word> = words.iter().skip(1).collect();
-        let from = args.iter().take_while(|word| options(word)).count();
-        let roots = args
-            .iter()
-            .skip(from)
-            .take_while(|word| !is_expression(word));
-        let mut roots: Vec<Word> = roots.map(|word| (*word).clone()).collect();
-        if roots.is_empty() {
-            roots.push(Word::text("."));
-        }
-        let mut destroys = false;
-        let mut at = 1;
-        while let Some(word) = words.get(at) {
-            at += 1;
-            match word.literal() {
-                Some("-delete") => destroys = true,
-                Some("-exec" | "-execdir" | "-ok" | "-okdir") => {
-                    let rest = words.get(at..).unwrap_or_default();
-                    let ends = |word: &Word| matches!(word.literal(), Some(";" | "+"));
-                    let end = rest.iter().position(ends).unwrap_or(rest.len());
-                    let mut inner = rest.get(..end).unwrap_or_default().to_vec();
-                    at += end;
-                    replace(&mut inner, "{}");
-                    let program = inner.first().and_then(Word::literal).map(base_name);
-                    destroys |= program.is_some_and(|program| {
-                        tables::WRITERS.contains(&program)
-                            || tables::MODE_CHANGERS.contains(&program)
-                    });
-                    self.run(inner, Stdin::None, Role::Plain);
-                }
-                Some("-fprint" | "-fprint0" | "-fprintf" | "-fls") => {
-                    if let Some(target) = words.get(at) {
-                        self.write_target(&target.clone());
-                    }
-                }
-                _ => {}
-            }
-        }
-        for root in &roots {
-            self.named(root, PathUse::Read);
-            if destroys {
-                self.destroyed(root, "find");
-            }
-        }
     }
 
     /// Options that name a command: `tar --to-command`, `rsync -e`.
@@ -298,52 +377,13 @@ impl Walk<'_> {
     }
 }
 
-/// Whether an option of a wrapper takes the next word, and whether it is known.
-fn takes_value(wrapper: &Wrapper, text: &str, flags: &str) -> (bool, bool) {
-    if let Some(long) = flags.strip_prefix('-') {
-        if text.contains('=') {
-            return (false, true);
-        }
-        let takes = wrapper.longs.iter().any(|option| abbreviates(text, option));
-        return (
-            takes,
-            takes
-                || matches!(
-                    long,
-                    "help"
-                        | "version"
-                        | "verbose"
-                        | "preserve-status"
-                        | "foreground"
-                        | "ignore-environment"
-                        | "preserve-env"
-                        | "login"
-                ),
-        );
-    }
-    // `nice -5`.
-    if flags.bytes().all(|b| b.is_ascii_digit()) {
-        return (false, true);
-    }
-    for (at, flag) in flags.char_indices() {
-        if wrapper.values.contains(flag) {
-            // The rest is the value, or the next word.
-            return (flags.len() == at + flag.len_utf8(), true);
-        }
-        if !wrapper.plain.contains(flag) {
-            return (false, false);
-        }
-    }
-    (false, true)
-}
-
 /// Whether `text` is the long option, or its beginning.
 pub(super) fn abbreviates(text: &str, option: &str) -> bool {
     text.len() > 3 && option.starts_with("--") && option.starts_with(text)
 }
 
 /// Makes every word that holds `token` a computed one.
-fn replace(words: &mut [Word], token: &str) {
+pub(super) fn replace(words: &mut [Word], token: &str) {
     for word in words {
         if word.shown().contains(token) {
             *word = Word::computed();

@@ -1,0 +1,502 @@
+//! Reads the options of a program the way the program does itself.
+//!
+//! What a program takes is one [`Row`]: two strings in the manner of getopt, in
+//! which a mark after an option says what its value is for. Bundles (`-ix`), glued
+//! values (`-o/x`), `--long=value`, values in the next word, unambiguous
+//! abbreviations (`--upl`) and `--` are read by the one function here. A word that
+//! looks like an option and is none of these is reported, never skipped.
+
+use super::word::Word;
+
+/// What an option means for who watches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// Nothing.
+    Flag,
+    /// It has a value, which does not matter. `:`
+    Value,
+    /// Its value is run by a shell. `!`
+    Runs,
+    /// Its value is the program, and the operands are its arguments. `&`
+    Starts,
+    /// Its value is a file that is written. `>`
+    Writes,
+    /// Its value is a file that is read. `<`
+    Reads,
+    /// Its value is a directory that is written into. `/`
+    Into,
+    /// It has a value, and can make the program run something. `@`
+    Asks,
+    /// It can make the program run something. `*`
+    AsksAlone,
+    /// With it the program runs nothing else. `^`
+    Stops,
+}
+
+/// One program: its names, and its options.
+///
+/// `short` begins with `+` if the first operand ends the options, with `=` if the
+/// first word may be a bundle without a dash, as of `tar`; `#` stands for numbers
+/// as in `nice -5`. After an option, `?` says that its value is optional and must
+/// be glued; the marks of [`Meaning`] say that it has one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row {
+    pub(crate) names: &'static str,
+    pub(crate) short: &'static str,
+    pub(crate) long: &'static str,
+    pub(crate) launch: Option<Launch>,
+}
+
+/// How a program starts the one that its operands name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Launch {
+    /// How many operands stand before the program.
+    pub(crate) skip: usize,
+    /// Whether `NAME=value` may stand before it.
+    pub(crate) assigns: bool,
+    /// Whether it changes who or where the program is, or is rare: then it needs a
+    /// rule of its own.
+    pub(crate) counts: bool,
+    /// Whether the operands are joined and given to a shell.
+    pub(crate) joins: bool,
+    /// Whether it starts a shell if no program is named.
+    pub(crate) shell: bool,
+}
+
+impl Row {
+    /// A program that runs nothing but what its options say.
+    pub(crate) const fn new(names: &'static str, short: &'static str, long: &'static str) -> Self {
+        Self {
+            names,
+            short,
+            long,
+            launch: None,
+        }
+    }
+
+    /// A program that runs what its operands say, after the first `skip`.
+    pub(crate) const fn launcher(
+        names: &'static str,
+        skip: usize,
+        short: &'static str,
+        long: &'static str,
+    ) -> Self {
+        let launch = Launch {
+            skip,
+            assigns: false,
+            counts: false,
+            joins: false,
+            shell: false,
+        };
+        Self {
+            names,
+            short,
+            long,
+            launch: Some(launch),
+        }
+    }
+
+    pub(crate) const fn assigns(mut self) -> Self {
+        if let Some(launch) = &mut self.launch {
+            launch.assigns = true;
+        }
+        self
+    }
+
+    pub(crate) const fn counts(mut self) -> Self {
+        if let Some(launch) = &mut self.launch {
+            launch.counts = true;
+        }
+        self
+    }
+
+    pub(crate) const fn joins(mut self) -> Self {
+        if let Some(launch) = &mut self.launch {
+            launch.joins = true;
+        }
+        self
+    }
+
+    pub(crate) const fn shell(mut self) -> Self {
+        if let Some(launch) = &mut self.launch {
+            launch.shell = true;
+        }
+        self
+    }
+
+    pub(crate) fn is(&self, name: &str) -> bool {
+        self.names.split(' ').any(|known| known == name)
+    }
+}
+
+/// An option that was given.
+#[derive(Debug, Clone)]
+pub(crate) struct Given {
+    /// As the table spells it: `x` or `exec`.
+    pub(crate) name: String,
+    pub(crate) meaning: Meaning,
+    pub(crate) value: Option<Word>,
+    /// Where the words after it begin.
+    pub(crate) next: usize,
+}
+
+/// What the arguments of a program say.
+#[derive(Debug, Default)]
+pub(crate) struct Parsed {
+    pub(crate) options: Vec<Given>,
+    /// Where the operands stand among the words.
+    pub(crate) operands: Vec<usize>,
+    /// Options that are not known, as they are spelt.
+    pub(crate) unknown: Vec<String>,
+}
+
+impl Parsed {
+    /// The options of one of these names.
+    pub(crate) fn given<'p>(&'p self, names: &'p [&str]) -> impl Iterator<Item = &'p Given> {
+        let is = move |given: &&Given| names.contains(&given.name.as_str());
+        self.options.iter().filter(is)
+    }
+
+    pub(crate) fn has(&self, names: &[&str]) -> bool {
+        self.given(names).next().is_some()
+    }
+}
+
+/// Whether an option has a value, and what it means.
+#[derive(Debug, Clone, Copy)]
+struct Kind {
+    meaning: Meaning,
+    optional: bool,
+}
+
+impl Kind {
+    /// Whether it makes a difference that it is given.
+    fn matters(self) -> bool {
+        !matches!(self.meaning, Meaning::Flag | Meaning::Value)
+    }
+
+    fn has_value(self) -> bool {
+        !matches!(
+            self.meaning,
+            Meaning::Flag | Meaning::AsksAlone | Meaning::Stops
+        )
+    }
+}
+
+/// The kind that `marks` begin with.
+fn kind(marks: &str) -> Kind {
+    let optional = marks.starts_with('?');
+    let rest = marks.strip_prefix('?').unwrap_or(marks);
+    let meaning = match rest.chars().next() {
+        Some(':') => Some(Meaning::Value),
+        Some('!') => Some(Meaning::Runs),
+        Some('&') => Some(Meaning::Starts),
+        Some('>') => Some(Meaning::Writes),
+        Some('<') => Some(Meaning::Reads),
+        Some('/') => Some(Meaning::Into),
+        Some('@') => Some(Meaning::Asks),
+        Some('*') => Some(Meaning::AsksAlone),
+        Some('^') => Some(Meaning::Stops),
+        _ => None,
+    };
+    let otherwise = if optional {
+        Meaning::Value
+    } else {
+        Meaning::Flag
+    };
+    let meaning = meaning.unwrap_or(otherwise);
+    Kind { meaning, optional }
+}
+
+fn short_kind(short: &str, letter: char) -> Option<Kind> {
+    if !letter.is_ascii_alphanumeric() {
+        return None;
+    }
+    let at = short.find(letter)?;
+    Some(kind(short.get(at + 1..).unwrap_or_default()))
+}
+
+/// The option that `name` is or abbreviates. Of several the one that can run
+/// something is meant: it can only be too strict.
+fn long_kind<'t>(long: &'t str, name: &str) -> Option<(&'t str, Kind)> {
+    let mut found: Option<(&str, Kind)> = None;
+    let mut several = false;
+    for entry in long.split_ascii_whitespace() {
+        let end = entry
+            .find(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c))
+            .unwrap_or(entry.len());
+        let (known, marks) = entry.split_at(end);
+        if !known.starts_with(name) {
+            continue;
+        }
+        let kind = kind(marks);
+        if known == name {
+            return Some((known, kind));
+        }
+        match found {
+            Some((_, other)) if other.matters() => {}
+            Some(_) if !kind.matters() => several = true,
+            _ => {
+                found = Some((known, kind));
+                several = false;
+            }
+        }
+    }
+    found.filter(|_| !several)
+}
+
+/// Reads the arguments of a program, whose name is the first of `words`.
+pub(crate) fn parse(row: &Row, words: &[Word]) -> Parsed {
+    parse_with(row, "", words)
+}
+
+/// Like [`parse`], where `more` are long options of which only the names are known.
+pub(crate) fn parse_with(row: &Row, more: &str, words: &[Word]) -> Parsed {
+    let short = row.short;
+    let mut parsed = Parsed::default();
+    let mut at = 1;
+    if short.starts_with('=')
+        && let Some(text) = words.get(1).and_then(Word::literal)
+        && !text.starts_with('-')
+    {
+        at = old_bundle(short, text, words, &mut parsed);
+    }
+    // Whether the word before may have a value that is its own word.
+    let mut loose = false;
+    while let Some(word) = words.get(at) {
+        at += 1;
+        let was_loose = std::mem::take(&mut loose);
+        if !word.starts_with("-") || word.literal() == Some("-") {
+            parsed.operands.push(at - 1);
+            if short.starts_with('+') {
+                break;
+            }
+        } else if word.literal() == Some("--") {
+            if !was_loose {
+                break;
+            }
+        } else if word.starts_with("--") {
+            match one_long(row, word, words.get(at), at, &mut parsed) {
+                Some(taken) => at += taken,
+                None if knows(more, word) => loose = word.split_equals().is_none(),
+                None => parsed.unknown.push(word.shown()),
+            }
+        } else {
+            at += bundle(short, word, words.get(at), at, &mut parsed);
+        }
+    }
+    parsed.operands.extend(at..words.len());
+    parsed
+}
+
+/// Whether `word` is one of the long options in `more`, or abbreviates one.
+fn knows(more: &str, word: &Word) -> bool {
+    let name = match word.split_equals() {
+        Some((name, _)) => name,
+        None => word.literal().unwrap_or_default().to_owned(),
+    };
+    let name = name.strip_prefix("--").unwrap_or_default();
+    let name = name.strip_prefix("no-").unwrap_or(name);
+    let names = || more.split_ascii_whitespace();
+    !name.is_empty() && names().any(|known| known.starts_with(name))
+}
+
+/// `--name`, `--name=value` or `--name value`; how many words more it takes, or
+/// `None` if there is no such option.
+fn one_long(
+    row: &Row,
+    word: &Word,
+    next: Option<&Word>,
+    at: usize,
+    parsed: &mut Parsed,
+) -> Option<usize> {
+    let glued = word.split_equals();
+    let name = match &glued {
+        Some((name, _)) => name.clone(),
+        None => word.literal()?.to_owned(),
+    };
+    let name = name.strip_prefix("--").unwrap_or(&name);
+    if row.short.contains('#') && name.bytes().all(|b| b.is_ascii_digit()) {
+        return Some(0);
+    }
+    let negated = name.strip_prefix("no-");
+    let Some((known, kind)) = long_kind(row.long, name) else {
+        // What an option does, its negation does not.
+        return negated
+            .and_then(|name| long_kind(row.long, name))
+            .map(|_| 0);
+    };
+    let takes_next = glued.is_none() && kind.has_value() && !kind.optional;
+    let value = match glued {
+        Some((_, value)) => Some(value),
+        None if takes_next => next.cloned(),
+        None => None,
+    };
+    parsed.options.push(Given {
+        name: known.to_owned(),
+        meaning: kind.meaning,
+        value,
+        next: at + usize::from(takes_next),
+    });
+    Some(usize::from(takes_next))
+}
+
+/// `-xyz`; how many words more it takes.
+fn bundle(short: &str, word: &Word, next: Option<&Word>, at: usize, parsed: &mut Parsed) -> usize {
+    let mut rest = word.strip_prefix("-").unwrap_or_else(|| word.clone());
+    let is_number = |text: &str| {
+        let digits = text.trim_start_matches(['+', '-']);
+        digits.bytes().all(|b| b.is_ascii_digit())
+    };
+    if short.contains('#') && rest.literal().is_some_and(is_number) {
+        return 0;
+    }
+    // More letters than this are no options of anything.
+    for _ in 0..64 {
+        if rest.literal() == Some("") {
+            return 0;
+        }
+        let letter = rest.first_char();
+        // What is computed could be any letter.
+        let Some((letter, kind)) = letter.and_then(|c| Some((c, short_kind(short, c)?))) else {
+            break;
+        };
+        rest = rest
+            .strip_prefix(letter.encode_utf8(&mut [0; 4]))
+            .unwrap_or_else(|| Word::text(""));
+        let empty = rest.literal() == Some("");
+        let takes_next = kind.has_value() && empty && !kind.optional;
+        let value = match kind.has_value() {
+            true if takes_next => next.cloned(),
+            true if !empty => Some(rest.clone()),
+            _ => None,
+        };
+        parsed.options.push(Given {
+            name: letter.to_string(),
+            meaning: kind.meaning,
+            value,
+            next: at + usize::from(takes_next),
+        });
+        if kind.has_value() {
+            return usize::from(takes_next);
+        }
+    }
+    parsed.unknown.push(word.shown());
+    0
+}
+
+/// `tar cfI archive program`: the values stand in the next words, in order.
+/// Returns where the other arguments begin.
+fn old_bundle(short: &str, text: &str, words: &[Word], parsed: &mut Parsed) -> usize {
+    let mut at = 2;
+    for letter in text.chars() {
+        let Some(kind) = short_kind(short, letter) else {
+            parsed.unknown.push(text.to_owned());
+            return at;
+        };
+        let value = if kind.has_value() && !kind.optional {
+            at += 1;
+            words.get(at - 1).cloned()
+        } else {
+            None
+        };
+        parsed.options.push(Given {
+            name: letter.to_string(),
+            meaning: kind.meaning,
+            value,
+            next: at,
+        });
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::word;
+
+    fn read(short: &'static str, long: &'static str, line: &str) -> String {
+        let words: Vec<Word> = line.split(' ').map(Word::text).collect();
+        let row = |short, long| Row::new("p", short, long);
+        let parsed = parse(&row(short, long), &words);
+        let options = parsed.options.iter().map(|given| match &given.value {
+            Some(value) => format!("{}={}", given.name, value.shown()),
+            None => given.name.clone(),
+        });
+        let operands = parsed.operands.iter().map(|at| words[*at].shown());
+        let unknown = parsed.unknown.iter().map(|text| format!("?{text}"));
+        options
+            .chain(["|".to_owned()])
+            .chain(operands)
+            .chain(unknown)
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    #[test]
+    fn options_are_read_as_getopt_does() {
+        for (short, long, line, expected) in [
+            ("ix!", "exec!", "p -ix id a", "i x=id | a"),
+            ("ix!", "exec!", "p -ixid a", "i x=id | a"),
+            ("ix!", "exec!", "p a -x id", "x=id | a"),
+            ("ix!", "exec!", "p -- -x id", "| -x id"),
+            ("ix!", "exec! edit", "p --ex id", "exec=id |"),
+            ("ix!", "exec! edit", "p --ex=id b", "exec=id | b"),
+            ("i", "edit", "p --exec=id b", "| b ?--exec=id"),
+            ("i", "edit", "p -iq b", "i | b ?-iq"),
+            ("+n:", "", "p -n 5 q -n 6", "n=5 | q -n 6"),
+            ("+n:#", "", "p -5 q", "| q"),
+            ("+n:#", "", "p --5 q", "| q"),
+            ("O?!n", "pager?!", "p -nO a", "n O | a"),
+            (
+                "O?!n",
+                "pager?!",
+                "p -Ols a --pager=x --pager y",
+                "O=ls pager=x pager | a y",
+            ),
+            ("=cf>I!", "", "p cfI a z b", "c f=a I=z | b"),
+            ("=cf>I!", "", "p -cfI a z b", "c f=I | a z b"),
+            (
+                "a",
+                "upload-pack! update up",
+                "p --upl x",
+                "upload-pack=x |",
+            ),
+            ("a", "upload-pack! update", "p --up x", "upload-pack=x |"),
+            ("a", "upgrade update", "p --up x", "| x ?--up"),
+            ("a", "upgrade update up", "p --up x", "up | x"),
+        ] {
+            assert_eq!(read(short, long, line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn computed_values_are_values_and_computed_names_are_not_known() {
+        let word = |text| {
+            let scanned = word::scan(text, word::Mode::Word).unwrap();
+            word::expand(&scanned).words.remove(0)
+        };
+        let row = Row::new("p", "ax!", "exec!");
+        let parsed = parse(&row, &[word("p"), word("--exec=$x"), word("-x$y")]);
+        assert_eq!(parsed.options.len(), 2);
+        for given in &parsed.options {
+            assert!(given.value.as_ref().is_some_and(Word::is_computed));
+        }
+        let parsed = parse(&row, &[word("p"), word("-$x"), word("--$x"), word("-a$x")]);
+        assert_eq!(parsed.unknown.len(), 3);
+        let more = [word("p"), word("--oth"), word("--"), word("-x"), word("id")];
+        let parsed = parse_with(&row, "other", &more);
+        assert!(parsed.has(&["x"]), "'--' may be the value of an option");
+        assert!(
+            parse_with(&row, "other", &[word("p"), word("--no-other")])
+                .unknown
+                .is_empty()
+        );
+        assert_eq!(
+            parse_with(&row, "other", &[word("p"), word("--new")])
+                .unknown
+                .len(),
+            1
+        );
+    }
+}

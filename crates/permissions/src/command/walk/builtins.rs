@@ -1,0 +1,129 @@
+//! Built-ins of shells that run code, or change what names and directories mean.
+
+use super::{Stdin, Walk};
+use crate::command::found::Class;
+use crate::command::options::{self, Row};
+use crate::command::word::Word;
+use crate::command::{PathUse, shell, tables};
+
+impl Walk<'_> {
+    /// `eval`: the words, joined, are a program.
+    pub(super) fn eval(&mut self, words: &[Word]) {
+        let words: Vec<&Word> = words
+            .iter()
+            .skip(1)
+            .filter(|word| word.literal() != Some("--"))
+            .collect();
+        if let Some(word) = words.iter().find(|word| word.literal().is_none()) {
+            return self.computed_code(word, "what 'eval' runs is computed");
+        }
+        let text: Vec<&str> = words.iter().filter_map(|word| word.literal()).collect();
+        self.program(&text.join(" "), Stdin::None);
+    }
+
+    /// `trap 'program' SIGNAL`.
+    pub(super) fn trap(&mut self, words: &[Word], stdin: Stdin) {
+        let parsed = options::parse(&Row::new("trap", "lpP", ""), words);
+        self.options("trap", &parsed, words, stdin);
+        if let [program, _, ..] = parsed.operands.as_slice()
+            && let Some(word) = words.get(*program)
+            && word.literal() != Some("-")
+        {
+            self.string_command(&word.clone());
+        }
+    }
+
+    /// `set -k` takes assignments out of the arguments of what follows.
+    pub(super) fn set(&mut self, words: &[Word]) {
+        let options = words.iter().skip(1).map(Word::shown);
+        let mut options = options.take_while(|text| text != "--" && text != "-");
+        let keyword =
+            |text: String| text == "keyword" || text.starts_with(['-', '+']) && text.contains('k');
+        if options.any(keyword) {
+            let text = "'set -k' changes what the rest of the line means";
+            self.found.note(Class::Computed, text.to_owned());
+        }
+    }
+
+    pub(super) fn change_directory(&mut self, base: &str, words: &[Word]) {
+        let operand = words
+            .iter()
+            .skip(1)
+            .find(|word| !matches!(word.literal(), Some("-P" | "-L" | "-e" | "-@" | "--")));
+        match operand {
+            _ if base == "popd" => self.dirs.lose(),
+            None if base == "pushd" => self.dirs.lose(),
+            None => self.dirs.go_home(),
+            Some(word) => {
+                self.named(word, PathUse::Read);
+                self.dirs.go(word);
+            }
+        }
+    }
+
+    /// Built-ins that change what names stand for.
+    pub(super) fn rebinds(&mut self, base: &str, words: &[Word]) {
+        let args = words.iter().skip(1);
+        let options = args.clone().filter(|word| word.starts_with("-"));
+        let letters: String = options.map(Word::shown).collect();
+        let bad = match base {
+            "alias" => args
+                .clone()
+                .any(|word| word.shown().contains('=') || word.is_computed()),
+            "enable" => letters.contains(['f', 'n', 'd']),
+            "hash" => letters.contains('p'),
+            "complete" | "compgen" => letters.contains(['C', 'F', 'W']),
+            "shopt" => args.clone().any(|word| {
+                let known = |text| tables::SHOPT.contains(&text);
+                !word.starts_with("-") && !word.literal().is_some_and(known)
+            }),
+            _ => true,
+        };
+        if bad {
+            let text = format!("'{base}' changes what names stand for");
+            self.found.note(Class::Computed, text);
+        }
+    }
+
+    /// Built-ins that set variables.
+    pub(super) fn sets(&mut self, base: &str, words: &[Word]) {
+        let by_option = base == "printf";
+        let declares = matches!(base, "declare" | "typeset" | "local");
+        let mut set_next = false;
+        for word in words.iter().skip(1) {
+            let text = word.literal().map(str::to_owned);
+            let name = word.split_equals().map(|(name, _)| name).or(text);
+            let Some(name) = name else {
+                if word.is_computed() && !by_option && !matches!(base, "let" | "read") {
+                    let text = format!("'{base}' sets variables whose names are computed");
+                    self.found.note(Class::Opaque, text);
+                }
+                continue;
+            };
+            let is_option = name.starts_with('-');
+            if declares && is_option && name.contains('n') {
+                let text = format!("'{base} -n' gives a variable another name");
+                self.found.note(Class::Computed, text);
+            }
+            self.numbers |= declares && is_option && name.contains('i') || base == "let";
+            let compound = |(_, value): (String, Word)| value.starts_with("(");
+            let evaluates = name.contains('[')
+                || base == "let"
+                || declares && word.split_equals().is_some_and(compound);
+            if evaluates && word.shown().contains(['`', '$']) {
+                let text = format!("'{base}' runs what stands in an argument");
+                self.found.note(Class::Computed, text);
+            }
+            if !is_option && (!by_option || set_next) {
+                let bare = name
+                    .split(['[', '+', '-', '*', '/'])
+                    .next()
+                    .unwrap_or_default();
+                if shell::is_name(bare) && (base != "export" || word.split_equals().is_some()) {
+                    self.variable(bare, true);
+                }
+            }
+            set_next = name == "-v";
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! `find`: what it runs, deletes and writes, and which tests stand before that.
+
+use super::wrappers::replace;
+use super::{Stdin, Walk, base_name};
+use crate::command::found::{Class, Role};
+use crate::command::tables;
+use crate::command::word::Word;
+use crate::command::{PathUse, danger};
+
+/// What an expression was found to do.
+#[derive(Default)]
+struct Effects {
+    /// It destroys what it finds.
+    destroys: bool,
+    /// It destroys things that no test has narrowed down to some names.
+    all: bool,
+}
+
+/// The words of an expression, on the way through them.
+struct Expression<'w> {
+    words: &'w [Word],
+    at: usize,
+    depth: usize,
+    effects: Effects,
+}
+
+/// Brackets within brackets beyond this are not told apart.
+const MAX_DEPTH: usize = 16;
+
+impl Walk<'_> {
+    pub(super) fn find(&mut self, words: &[Word]) {
+        let is_option = |word: &Word| {
+            matches!(word.literal(), Some("-H" | "-L" | "-P" | "--")) || word.starts_with("-O")
+        };
+        let mut at = 1;
+        while let Some(word) = words.get(at) {
+            if word.literal() == Some("-D") {
+                at += 1;
+            } else if !is_option(word) {
+                break;
+            }
+            at += 1;
+        }
+        let begins =
+            |word: &Word| word.starts_with("-") || matches!(word.literal(), Some("(" | "!" | ","));
+        let rest = words.get(at..).unwrap_or_default();
+        let count = rest.iter().take_while(|word| !begins(word)).count();
+        let mut roots = rest.get(..count).unwrap_or_default().to_vec();
+        if roots.is_empty() {
+            roots.push(Word::text("."));
+        }
+        let mut expression = Expression {
+            words: rest.get(count..).unwrap_or_default(),
+            at: 0,
+            depth: 0,
+            effects: Effects::default(),
+        };
+        while expression.at < expression.words.len() {
+            self.find_list(&mut expression, false);
+            // A bracket that closes nothing.
+            expression.at += 1;
+        }
+        let Effects { destroys, all } = expression.effects;
+        for root in &roots {
+            self.named(root, PathUse::Read);
+            if destroys {
+                self.destroyed_by_find(root, all);
+            }
+        }
+    }
+
+    /// Alternatives up to a bracket that closes. `narrow` if a test before them
+    /// leaves only some names; returns whether they do.
+    fn find_list(&mut self, expression: &mut Expression<'_>, narrow: bool) -> bool {
+        let mut every = true;
+        loop {
+            let mut chain = narrow;
+            loop {
+                let word = expression.words.get(expression.at).and_then(Word::literal);
+                match word {
+                    None if expression.at >= expression.words.len() => return every && chain,
+                    Some(")") => return every && chain,
+                    Some("-o" | "-or" | ",") => break,
+                    _ => chain |= self.find_test(expression, chain),
+                }
+            }
+            expression.at += 1;
+            every &= chain;
+        }
+    }
+
+    /// One test or action; returns whether it leaves only some names.
+    fn find_test(&mut self, expression: &mut Expression<'_>, narrow: bool) -> bool {
+        let Some(word) = expression.words.get(expression.at).cloned() else {
+            return false;
+        };
+        expression.at += 1;
+        let value = expression.words.get(expression.at).cloned();
+        match word.literal() {
+            Some("(") if expression.depth < MAX_DEPTH => {
+                expression.depth += 1;
+                let narrows = self.find_list(expression, narrow);
+                expression.depth -= 1;
+                expression.at += 1;
+                return narrows;
+            }
+            Some("!" | "-not") if expression.depth < MAX_DEPTH => {
+                expression.depth += 1;
+                self.find_test(expression, narrow);
+                expression.depth -= 1;
+            }
+            Some("-a" | "-and") => {}
+            Some("-delete") => expression.effects.add(true, narrow),
+            Some("-exec" | "-execdir" | "-ok" | "-okdir") => {
+                let destroys = self.find_runs(expression);
+                expression.effects.add(destroys, narrow);
+            }
+            Some("-fprint" | "-fprint0" | "-fls" | "-fprintf") => {
+                expression.at += 1 + usize::from(word.literal() == Some("-fprintf"));
+                if let Some(target) = value {
+                    self.write_target(&target);
+                }
+            }
+            Some("-empty") => return true,
+            Some("-name" | "-iname" | "-path" | "-ipath" | "-wholename" | "-regex" | "-iregex") => {
+                expression.at += 1;
+                let pattern = value.map(|value| value.shown()).unwrap_or_default();
+                return is_narrow(&pattern);
+            }
+            Some(text) if tables::FIND_VALUED.contains(&text) || text.starts_with("-newer") => {
+                expression.at += 1;
+            }
+            Some(text) if tables::FIND_PLAIN.contains(&text) => {}
+            // A computed word is left to the rule for computed arguments.
+            None => {}
+            Some(text) => {
+                let text = format!("'{text}' is no test or action of 'find' that is known");
+                self.found.note(Class::Computed, text);
+            }
+        }
+        false
+    }
+
+    /// `-exec program {} ;`. Returns whether it destroys.
+    fn find_runs(&mut self, expression: &mut Expression<'_>) -> bool {
+        let rest = expression.words.get(expression.at..).unwrap_or_default();
+        let is = |at: usize, text| rest.get(at).and_then(Word::literal) == Some(text);
+        let ends = |at: &usize| is(*at, ";") || *at > 0 && is(*at, "+") && is(*at - 1, "{}");
+        let end = (0..rest.len()).find(ends).unwrap_or(rest.len());
+        let mut inner = rest.get(..end).unwrap_or_default().to_vec();
+        expression.at += end + 1;
+        replace(&mut inner, "{}");
+        let program = inner.first().and_then(Word::literal).map(base_name);
+        let destroys = program.is_some_and(|program| {
+            tables::WRITERS.contains(&program) || tables::MODE_CHANGERS.contains(&program)
+        });
+        self.run(inner, Stdin::None, Role::Plain);
+        destroys
+    }
+}
+
+impl Walk<'_> {
+    /// A tree in which things are destroyed: all of them, or some names only.
+    fn destroyed_by_find(&mut self, root: &Word, all: bool) {
+        if root.is_computed() {
+            let text = "what 'find' removes is computed";
+            self.found.note(Class::Computed, text.to_owned());
+        }
+        let covers = if all {
+            danger::covers_system(root, &self.dirs)
+        } else {
+            danger::covers_machine(root, &self.dirs)
+        };
+        if covers {
+            let text = format!("'find' removes what is in '{}'", root.shown());
+            self.found.note(Class::Dangerous, text);
+        }
+        self.named(root, PathUse::Write);
+    }
+}
+
+/// Whether a pattern leaves only some names: it has two letters, or an extension.
+fn is_narrow(pattern: &str) -> bool {
+    let is_letter = |c: &char| c.is_ascii_alphanumeric();
+    let ends = |extension: &str| extension.starts_with(|c: char| is_letter(&c));
+    pattern.chars().filter(is_letter).count() >= 2
+        || pattern
+            .rsplit_once('.')
+            .is_some_and(|(_, extension)| ends(extension))
+}
+
+impl Effects {
+    fn add(&mut self, destroys: bool, narrow: bool) {
+        self.destroys |= destroys;
+        self.all |= destroys && !narrow;
+    }
+}

@@ -1,0 +1,163 @@
+//! Shells and `source`: the programs, scripts and inputs they run.
+
+use super::{Stdin, Walk, base_name};
+use crate::command::found::{Class, Role, Simple};
+use crate::command::options::{self, Row};
+use crate::command::word::Word;
+use crate::command::{PathUse, tables};
+
+impl Walk<'_> {
+    /// A shell: a program in an argument, a script, or its input.
+    pub(super) fn shell(&mut self, base: &str, words: &[Word], stdin: Stdin, simple: &mut Simple) {
+        let Options { string, input, at } = self.shell_options(words, simple);
+        if !tables::READ_SHELLS.contains(&base) {
+            simple.opaque = Some(format!("'{base}' does not read as other shells do"));
+        }
+        let script = words.get(at);
+        let from_input = |word: &Word| word.literal().is_some_and(is_input);
+        match script {
+            Some(program) if string => {
+                simple.role = Role::Wrapper;
+                match program.literal() {
+                    Some(text) => self.apart(text, stdin),
+                    None => self.computed_code(&program.clone(), "what a shell runs is computed"),
+                }
+            }
+            Some(script) if !input && !from_input(script) => self.script(script, simple),
+            _ => match self.input(stdin) {
+                Stdin::None if script.is_some() && !input => {
+                    simple.opaque = Some("a shell runs its input".to_owned());
+                }
+                Stdin::None => {}
+                Stdin::Read => simple.role = Role::Wrapper,
+                Stdin::File { written: false } => {
+                    simple.opaque = Some("a shell runs a file".to_owned());
+                }
+                Stdin::File { written: true } => {
+                    let text = "a shell runs a file that the line writes first";
+                    self.found.note(Class::Computed, text.to_owned());
+                }
+                Stdin::Pipe(true) => {
+                    let text = "it hands what it downloads or decodes to a shell";
+                    self.found.note(Class::Dangerous, text.to_owned());
+                }
+                Stdin::Pipe(false) => {
+                    let text = "a shell runs what another command prints";
+                    self.found.note(Class::Computed, text.to_owned());
+                }
+            },
+        }
+    }
+
+    /// The options of a shell, which are not those of getopt: `+x` undoes one, and a
+    /// long one may have a single dash.
+    fn shell_options(&mut self, words: &[Word], simple: &mut Simple) -> Options {
+        let mut options = Options {
+            string: false,
+            input: false,
+            at: 1,
+        };
+        while let Some(word) = words.get(options.at) {
+            let Some(text) = word.literal() else {
+                if word.starts_with("-") {
+                    let text = "an option of a shell is computed";
+                    self.found.note(Class::Computed, text.to_owned());
+                }
+                break;
+            };
+            let Some(flags) = text.strip_prefix(['-', '+']) else {
+                break;
+            };
+            options.at += 1;
+            if matches!(flags, "" | "-") && text.starts_with('-') {
+                break;
+            }
+            let long = flags.strip_prefix('-').unwrap_or(flags);
+            if matches!(long, "rcfile" | "init-file") {
+                simple.opaque = Some("it runs a start file".to_owned());
+                options.at += 1;
+            } else if tables::SHELL_LONG.contains(&long) {
+            } else if flags.chars().all(|c| tables::SHELL_SHORT.contains(c)) {
+                options.string |= text.starts_with('-') && flags.contains('c');
+                options.input |= flags.contains('s');
+                options.at += flags.chars().filter(|c| matches!(c, 'o' | 'O')).count();
+            } else {
+                let text = format!("'{text}' is no option of a shell that is known");
+                self.found.note(Class::Computed, text);
+            }
+        }
+        options
+    }
+
+    /// A script that a shell is given.
+    fn script(&mut self, script: &Word, simple: &mut Simple) {
+        match script.literal() {
+            None if script.is_computed() => {
+                self.computed_code(&script.clone(), "the script that a shell runs is computed");
+            }
+            _ => {
+                simple.opaque = Some(format!("it runs the script '{}'", script.shown()));
+                self.runs_file(&script.shown());
+                self.named(&script.clone(), PathUse::Read);
+            }
+        }
+    }
+
+    pub(super) fn source(&mut self, words: &[Word], stdin: Stdin, simple: &mut Simple) {
+        let parsed = options::parse(&Row::new("source", "+p:", ""), words);
+        self.options("source", &parsed, words, stdin);
+        let script = parsed.operands.first().and_then(|at| words.get(*at));
+        let Some(script) = script.cloned() else {
+            return;
+        };
+        let stdin = self.input(stdin);
+        if script.literal().is_some_and(is_input) && stdin != Stdin::None {
+            let class = match stdin {
+                Stdin::Pipe(true) => Class::Dangerous,
+                _ => Class::Computed,
+            };
+            return self
+                .found
+                .note(class, "it runs what another command prints".to_owned());
+        }
+        self.script(&script, simple);
+    }
+
+    /// Where the input of a command comes from, also if the shell moved its own.
+    pub(super) fn input(&self, stdin: Stdin) -> Stdin {
+        match stdin {
+            Stdin::None => self.moved,
+            given => given,
+        }
+    }
+
+    /// A file runs that the line itself wrote: then what is in it is not what
+    /// anybody has seen.
+    pub(super) fn runs_file(&mut self, name: &str) {
+        let base = base_name(name);
+        if self
+            .written
+            .iter()
+            .any(|written| base_name(written) == base)
+        {
+            let text = format!("it runs '{name}', which it writes first");
+            self.found.note(Class::Computed, text);
+        }
+    }
+}
+
+/// What the options of a shell say.
+struct Options {
+    /// Whether the first operand is a program.
+    string: bool,
+    /// Whether it reads its input.
+    input: bool,
+    /// Where the operands begin.
+    at: usize,
+}
+
+/// Whether a file is what a command reads anyway.
+fn is_input(name: &str) -> bool {
+    let fd = |name: &str| name.starts_with("/dev/fd/") || name.contains("/fd/");
+    name == "/dev/stdin" || fd(name) && (name.starts_with("/dev/") || name.starts_with("/proc/"))
+}
