@@ -99,8 +99,9 @@ pub const OUTPUT_HARD_BYTES: u64 = 1024 * 1024 * 1024;
 /// Longest command line, in bytes. The kernel's limit for one argument.
 pub const COMMAND_BYTES: usize = 128 * 1024 - 1;
 
-/// Time between TERM and KILL when a command is ended.
-pub const KILL_GRACE: std::time::Duration = std::time::Duration::from_millis(300);
+/// Time between TERM and KILL when a command is ended. On a busy machine a command
+/// needs some of it until it runs at all.
+pub const KILL_GRACE: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Background shells one sandbox keeps, running or finished.
 pub const SHELLS: usize = 32;
