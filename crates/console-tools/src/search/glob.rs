@@ -64,8 +64,9 @@ impl Builtin for GlobTool {
         let found = context.backend.glob(query).await;
         let found = found.map_err(|error| about_pattern("pattern", error))?;
         let pattern = on_one_line(&args.pattern);
+        let names = skipped::passed_by(context, &place.path, &found.skipped).await;
         if found.files.is_empty() {
-            let skipped = skipped::note(&found.skipped, "hidden=true");
+            let skipped = skipped::note(&found.skipped, &names, "hidden=true");
             let place = on_one_line(place.typed);
             let text = format!("No files matching '{pattern}' in {place}{skipped}");
             return Ok(Reply::text(text).structured(to_value(&Globbed::default())));
@@ -90,7 +91,9 @@ impl Builtin for GlobTool {
             );
             lines.text.push_str(&text);
         }
-        lines.text.push_str(&skipped::warning(&found.skipped));
+        lines
+            .text
+            .push_str(&skipped::warning(&found.skipped, &names));
         let globbed = Globbed {
             files,
             total,

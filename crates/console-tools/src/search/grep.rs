@@ -175,8 +175,14 @@ impl Search<'_> {
         found.map_err(|error| failed(&query, error))
     }
 
-    fn nothing(&self, found: &GrepResult) -> Reply {
-        let skipped = skipped::note(&found.skipped, "ignore_hidden=false");
+    /// The generated directories that it passed by.
+    async fn passed_by(&self, found: &GrepResult) -> Vec<String> {
+        skipped::passed_by(self.context, &self.place.path, &found.skipped).await
+    }
+
+    async fn nothing(&self, found: &GrepResult) -> Reply {
+        let names = self.passed_by(found).await;
+        let skipped = skipped::note(&found.skipped, &names, "ignore_hidden=false");
         let text = format!("No matches for '{}'{skipped}", self.pattern);
         Reply::text(text).structured(to_value(&Grepped::default()))
     }
@@ -196,7 +202,7 @@ impl Search<'_> {
             found = self.counted(&query, COUNTED_MATCHES).await?;
         }
         if found.files.is_empty() {
-            return Ok(self.nothing(&found));
+            return Ok(self.nothing(&found).await);
         }
         let mut lines = Lines::new(
             self.context,
@@ -222,7 +228,10 @@ impl Search<'_> {
             }
         };
         lines.text.push_str(&closing);
-        lines.text.push_str(&skipped::warning(&found.skipped));
+        let names = self.passed_by(&found).await;
+        lines
+            .text
+            .push_str(&skipped::warning(&found.skipped, &names));
         let grepped = Grepped {
             files,
             matches: found.matches,
@@ -235,15 +244,16 @@ impl Search<'_> {
     async fn count(&self, query: GrepQuery) -> ToolResult {
         let found = self.counted(&query, COUNTED_MATCHES).await?;
         if found.files.is_empty() {
-            return Ok(self.nothing(&found));
+            return Ok(self.nothing(&found).await);
         }
         let more = found.truncated;
+        let names = self.passed_by(&found).await;
         let text = format!(
             "Found {} for '{}' in {}{}",
             counted_at_least(found.matches, more, ("match", "matches")),
             self.pattern,
             counted_at_least(found.files.len(), more, ("file", "files")),
-            skipped::warning(&found.skipped)
+            skipped::warning(&found.skipped, &names)
         );
         let files = found.files.iter().take(self.shown);
         let grepped = Grepped {
@@ -264,7 +274,7 @@ impl Search<'_> {
         let found = self.context.backend.grep(lines).await;
         let found = found.map_err(|error| failed(&query, error))?;
         if found.files.is_empty() {
-            return Ok(self.nothing(&found));
+            return Ok(self.nothing(&found).await);
         }
         let mut text = Lines::new(self.context, &format!("Matches for '{}':", self.pattern));
         let mut cutter = Cutter::new(&query, self.context.options.limits.grep_line_chars);
@@ -294,7 +304,9 @@ impl Search<'_> {
             let closing = format!("\n  ... and {}", counted_at_least(more, is_minimum, words));
             text.text.push_str(&closing);
         }
-        text.text.push_str(&skipped::warning(&found.skipped));
+        let names = self.passed_by(&found).await;
+        text.text
+            .push_str(&skipped::warning(&found.skipped, &names));
         let grepped = Grepped {
             files,
             matches: total,

@@ -1,10 +1,36 @@
 //! What a search passed over, and how to include it.
 
-use backend_core::ops::Skipped;
+use backend_core::ops::{LsOptions, Skipped};
+use backend_core::search::is_generated;
+use backend_core::{Backend as _, VPath};
+
+use crate::Context;
+
+/// Most generated directories that are named.
+const NAMED: usize = 5;
+
+/// Most entries of the searched directory that are looked at for their names.
+const LOOKED_AT: usize = 1_000;
+
+/// The generated directories that a search of `path` met first: those in it.
+pub(super) async fn passed_by(context: &Context, path: &VPath, skipped: &Skipped) -> Vec<String> {
+    if skipped.generated == 0 {
+        return Vec::new();
+    }
+    let options = LsOptions::default().limit(LOOKED_AT);
+    let Ok(listing) = context.quiet.ls(path, options).await else {
+        return Vec::new();
+    };
+    let entries = listing.entries.into_iter();
+    let entries = entries.filter(|entry| entry.is_directory() && is_generated(entry.name()));
+    let names = entries.map(|entry| entry.name().to_owned());
+    names.take(NAMED).collect()
+}
 
 /// One line about what a search that found nothing passed over; empty if that is
-/// nothing. `hidden` is the argument that includes hidden files.
-pub(super) fn note(skipped: &Skipped, hidden: &str) -> String {
+/// nothing. `names` are generated directories among that, `hidden` is the argument that
+/// includes hidden files.
+pub(super) fn note(skipped: &Skipped, names: &[String], hidden: &str) -> String {
     let counted = |count: u64, what: &str| {
         let plural = if count == 1 { "y" } else { "ies" };
         format!("{count} {what} entr{plural}")
@@ -20,7 +46,7 @@ pub(super) fn note(skipped: &Skipped, hidden: &str) -> String {
         let entries = counted(skipped.ignored, "ignored");
         parts.push(format!("{entries} (ignored=true includes them)"));
     }
-    parts.extend(generated(skipped));
+    parts.extend(generated(skipped, names));
     for (count, what) in [
         (skipped.binary, "binary"),
         (skipped.unreadable, "unreadable"),
@@ -42,20 +68,27 @@ pub(super) fn note(skipped: &Skipped, hidden: &str) -> String {
 
 /// One line about what a search passed over that found something: directories in
 /// which there may be more, although no rule of the tree speaks of them.
-pub(super) fn warning(skipped: &Skipped) -> String {
-    let generated = generated(skipped);
+pub(super) fn warning(skipped: &Skipped, names: &[String]) -> String {
+    let generated = generated(skipped, names);
     generated.map_or_else(String::new, |part| format!("\nNot searched: {part}."))
 }
 
-fn generated(skipped: &Skipped) -> Option<String> {
+fn generated(skipped: &Skipped, names: &[String]) -> Option<String> {
     let directories = match skipped.generated {
         0 => return None,
         1 => "directory",
         _ => "directories",
     };
+    let which = match names {
+        [] => " such as node_modules".to_owned(),
+        names if (names.len() as u64) < skipped.generated => {
+            format!(", among them {}", names.join(", "))
+        }
+        names => format!(": {}", names.join(", ")),
+    };
+    let count = skipped.generated;
     Some(format!(
-        "{} generated {directories} such as node_modules (ignored=true or naming one includes them)",
-        skipped.generated
+        "{count} generated {directories}{which} (ignored=true or naming one includes them)"
     ))
 }
 
@@ -66,21 +99,35 @@ mod tests {
     #[test]
     fn says_how_to_include_what_was_left_out() {
         let mut skipped = Skipped::default();
-        assert_eq!(note(&skipped, "hidden=true"), "");
+        assert_eq!(note(&skipped, &[], "hidden=true"), "");
         skipped.hidden = 1;
         skipped.ignored = 2;
         skipped.binary = 3;
         assert_eq!(
-            note(&skipped, "hidden=true"),
+            note(&skipped, &[], "hidden=true"),
             "\nNot searched: 1 hidden entry (hidden=true includes them), 2 ignored entries \
              (ignored=true includes them), 3 binary entries."
         );
-        assert_eq!(warning(&skipped), "");
+        assert_eq!(warning(&skipped, &[]), "");
         let mut skipped = Skipped::default();
         skipped.generated = 1;
         let line = "\nNot searched: 1 generated directory such as node_modules (ignored=true or \
                     naming one includes them).";
-        assert_eq!(note(&skipped, "hidden=true"), line);
-        assert_eq!(warning(&skipped), line);
+        assert_eq!(note(&skipped, &[], "hidden=true"), line);
+        let names = ["build".to_owned(), "dist".to_owned()];
+        skipped.generated = 2;
+        let both = warning(&skipped, &names);
+        assert!(
+            both.contains("2 generated directories: build, dist (ignored"),
+            "{both}"
+        );
+        skipped.generated = 7;
+        let more = warning(&skipped, &names);
+        assert!(
+            more.contains("7 generated directories, among them build, dist (ig"),
+            "{more}"
+        );
+        skipped.generated = 1;
+        assert_eq!(warning(&skipped, &[]), line);
     }
 }

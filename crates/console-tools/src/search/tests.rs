@@ -191,7 +191,7 @@ async fn generated_directories_are_searched_where_they_are_named() {
         ("/node_modules/m/dist/a.js", "needle\n"),
     ];
     let mut tree = Tree::new(&files).await;
-    let warning = "\nNot searched: 2 generated directories such as node_modules (ignored=true or \
+    let warning = "\nNot searched: 2 generated directories: build, node_modules (ignored=true or \
                    naming one includes them).";
     let all = "  a.js\n  build/sub/a.js\n  node_modules/m/dist/a.js";
     let deep = "  node_modules/m/dist/a.js";
