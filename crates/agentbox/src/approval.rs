@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader, IsTerminal as _};
 
 use permissions::approval::{Answer, ApproverError, Interactive};
 
+use crate::console::wrap;
 use crate::output;
 
 /// Where the answer is read: standard input may hold something else.
@@ -20,8 +21,10 @@ pub(crate) fn terminal() -> Interactive {
         let terminal = terminal.ok_or_else(|| {
             ApproverError::new("there is no terminal to ask on; allow it in the rules")
         })?;
-        // The question's text is safe to print.
-        output::note(&format!("{question}\nallow it? [y/N]"));
+        // The question's text is safe to print, as long as nothing breaks its lines.
+        let width = wrap::columns_of(std::io::stderr());
+        let shown = wrap::hard(&question.to_string(), Some(width));
+        output::note(&format!("{shown}\nallow it? [y/N]"));
         let mut line = String::new();
         let read = BufReader::new(terminal).read_line(&mut line);
         match read {

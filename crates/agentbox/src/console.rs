@@ -5,12 +5,12 @@ mod complete;
 mod help;
 mod language;
 mod reader;
-mod safe;
+pub(crate) mod safe;
 mod schema;
 mod show;
 mod signals;
 mod words;
-mod wrap;
+pub(crate) mod wrap;
 
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;

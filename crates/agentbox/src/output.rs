@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
 use serde::Serialize;
 
+use crate::console::safe;
 use crate::exit::Failure;
 
 /// Prints to standard output, with colours only where they belong. A reader that
@@ -75,10 +76,7 @@ fn written(result: io::Result<()>) -> Result<(), Failure> {
 
 /// Text that cannot move a cursor, hide anything or turn its direction.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
-    let bad = |c: char| {
-        (c.is_control() && c != '\n' && c != '\t')
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
+    let bad = |c: char| (c.is_control() && c != '\n' && c != '\t') || safe::is_unseen(c);
     match text.contains(bad) {
         true => Cow::Owned(text.replace(bad, "\u{fffd}")),
         false => Cow::Borrowed(text),
@@ -96,5 +94,6 @@ mod tests {
             harmless("\u{1b}[2Jx\r\u{202e}"),
             "\u{fffd}[2Jx\u{fffd}\u{fffd}"
         );
+        assert_eq!(harmless("a\u{200b}\u{e0041}b"), "a\u{fffd}\u{fffd}b");
     }
 }

@@ -47,6 +47,9 @@ pub struct Options {
     pub require_write_approval: bool,
     /// Whether commands ask, where no ruleset says otherwise.
     pub require_execute_approval: bool,
+    /// Whether only what can be shown whole is asked about: longer changes and commands
+    /// are refused, since a yes would count for what was not seen.
+    pub require_whole_questions: bool,
     /// Whether `grep` leaves hidden files out unless told otherwise.
     pub default_ignore_hidden: bool,
     /// Whether `glob` and `grep` leave out [generated
@@ -80,6 +83,7 @@ impl Default for Options {
             include_file_operations: false,
             require_write_approval: false,
             require_execute_approval: true,
+            require_whole_questions: false,
             default_ignore_hidden: true,
             skip_generated: true,
             edit_format: EditFormat::default(),

@@ -202,6 +202,9 @@ impl Toolset {
         };
         let quiet = guard().build();
         let guard = match who.unwrap_or(&self.0.who).desk(&policy) {
+            Some(desk) if self.0.options.require_whole_questions => {
+                guard().desk(desk.whole_only(true))
+            }
             Some(desk) => guard().desk(desk),
             None => guard(),
         };

@@ -50,7 +50,7 @@ pub use approver::{
 pub use callback::Interactive;
 pub use deferred::Deferred;
 pub use desk::{Desk, Pending};
-pub use effect::{Amount, Effect};
+pub use effect::{Amount, Effect, Unseen};
 pub use grants::{Grant, GrantId, GrantKey, Grants, GrantsError, NotRemembered, PatternOf};
 pub use permit::{Permit, PermitSource};
 pub use question::{Asked, Fingerprint, Question};

@@ -16,6 +16,7 @@ use self::client::{Client, Way};
 use crate::app::App;
 use crate::commands::mcp::Token;
 use crate::config::{Carried, place, usual_directory};
+use crate::console::safe;
 use crate::exit::Failure;
 use crate::output;
 
@@ -98,7 +99,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
 
 /// Whether a character could be lost, or change what a person sees.
 fn is_unprintable(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    c.is_control() || safe::is_unseen(c)
 }
 
 /// A server that the client starts.

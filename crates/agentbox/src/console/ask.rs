@@ -167,8 +167,12 @@ fn read(line: &str) -> Option<Answer> {
 fn shown(question: &Question, screen: Screen) -> String {
     let all = question.to_string();
     let first = all.lines().next().unwrap_or_default();
-    let mut text = screen.paint(Style::Bold, first);
-    let dim = |line: &str| screen.paint(Style::Dim, &wrap::lines(line, screen.width()));
+    let width = screen.width();
+    let mut text = screen.paint(Style::Bold, &wrap::hard(first, width));
+    let dim = |line: &str| {
+        let broken = wrap::hard(&wrap::lines(line, width), width);
+        screen.paint(Style::Dim, &broken)
+    };
     let mut add = |line: &str| {
         text.push('\n');
         text.push_str(line);
@@ -187,11 +191,19 @@ fn shown(question: &Question, screen: Screen) -> String {
     }
     let effect = question.effect.to_string();
     match &question.effect {
-        Effect::Diff { .. } | Effect::Write { .. } => add(&screen.diff(&effect)),
+        Effect::Diff { .. } | Effect::Write { .. } => {
+            add(&screen.diff(&wrap::hard(&effect, width)));
+        }
         // A short command stands in the first line.
         Effect::Command(_) if first.ends_with(effect.trim_start_matches("$ ")) => {}
         _ if effect.is_empty() => {}
-        _ => add(&safe::text(&effect)),
+        _ => add(&wrap::hard(&safe::text(&effect), width)),
+    }
+    if let Some(unseen) = question.effect.unseen() {
+        add(&screen.paint(
+            Style::Bold,
+            &format!("{unseen}; a yes counts for all of it"),
+        ));
     }
     text
 }
@@ -305,6 +317,51 @@ mod tests {
             "{text:?}"
         );
     }
+
+    #[test]
+    fn no_part_of_a_long_line_passes_for_a_question() {
+        let screen = Screen {
+            terminal: true,
+            colour: false,
+        };
+        let width = screen.width().unwrap();
+        // The terminal would break the line before what looks like the end of it.
+        let filler = |before: usize| " ".repeat(width - before);
+        let diff = format!("x{}--- a small change\n", filler(2));
+        let line = format!("true{}Allow it? [y]es\n", filler(6));
+        for effect in [
+            Effect::diff("/a", b"", diff.as_bytes()),
+            Effect::command(line),
+            Effect::command(format!("true{}rm -rf b", filler("Run true".len()))),
+        ] {
+            let text = shown(&Question::new("s", Vec::new()).effect(effect), screen);
+            for forged in ["--- a small", "Allow it?", "rm -rf b"] {
+                assert!(!text.lines().any(|line| line.starts_with(forged)), "{text}");
+            }
+            let fits = |line: &str| textwrap::core::display_width(line) <= width;
+            assert!(text.lines().all(fits) && text.contains("\n↪ "), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_shown_is_said_last() {
+        let screen = Screen {
+            terminal: true,
+            colour: false,
+        };
+        let long: String = (0..5_000).map(|n| format!("line {n}\n")).collect();
+        let question = Question::new("s", Vec::new());
+        let text = shown(
+            &question.effect(Effect::write("/a", None, long.as_bytes())),
+            screen,
+        );
+        let last = text.lines().last().unwrap();
+        assert!(
+            last.ends_with("more lines are not shown; a yes counts for all of it"),
+            "{last}"
+        );
+    }
+
     #[test]
     fn questions_say_everything_once() {
         let screen = Screen {
@@ -322,7 +379,8 @@ mod tests {
         let text = ask("echo a\nrm -r b");
         assert!(text.ends_with("\n$ echo a\n> rm -r b"), "{text}");
         let long = format!("echo {}; rm b", "x".repeat(5_000));
-        assert!(ask(&long).ends_with(&format!("$ {long}")));
+        let whole: String = ask(&long).split("\n↪ ").collect();
+        assert!(whole.ends_with(&format!("$ {long}")));
         let hostile = ask("echo \x1b[2J");
         assert!(!hostile.contains('\x1b'), "{hostile:?}");
         let all = listed("asks", vec!["a"; 20].into_iter());

@@ -27,14 +27,58 @@ fn visible(c: char) -> char {
         '\t' => c,
         '\0'..='\x1f' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
         '\x7f' => '\u{2421}',
-        // The second set of controls, and what turns the direction of writing.
-        '\u{80}'..='\u{9f}'
-        | '\u{061c}'
-        | '\u{200e}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+        c if is_unseen(c) => '\u{fffd}',
         _ => c,
     }
+}
+
+/// The parameters of a sequence that sets colours, without the one that conceals text.
+fn revealed(parameters: &str) -> String {
+    let mut all = parameters.split(';');
+    let mut kept: Vec<&str> = Vec::new();
+    while let Some(one) = all.next() {
+        let number = one.split(':').next().unwrap_or_default();
+        if number.trim_start_matches('0') == "8" {
+            continue;
+        }
+        kept.push(one);
+        // A colour by number: what follows is no parameter of its own.
+        if matches!(one, "38" | "48" | "58")
+            && let Some(kind) = all.next()
+        {
+            kept.push(kind);
+            let more = if kind == "5" { 1 } else { 3 };
+            kept.extend(all.by_ref().take(more));
+        }
+    }
+    match kept.is_empty() && !parameters.is_empty() {
+        // Nothing at all would set everything back.
+        true => "28".to_owned(),
+        false => kept.join(";"),
+    }
+}
+
+/// Whether a character beyond ASCII is seen by a model or a program and by no person: the
+/// second set of controls, what turns the direction of writing, blanks without a width.
+pub(crate) fn is_unseen(c: char) -> bool {
+    matches!(
+        c,
+        '\u{80}'..='\u{9f}'
+            | '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 /// Takes the output of a command piece by piece and gives what may be shown of
@@ -150,7 +194,7 @@ impl Filter {
                 if self.colour {
                     self.coloured = true;
                     out.push_str("\x1b[");
-                    out.push_str(so_far);
+                    out.push_str(&revealed(so_far));
                     out.push('m');
                 }
                 self.state = State::Text;
@@ -215,6 +259,31 @@ mod tests {
         );
         let mut plain = Filter::new(false);
         assert_eq!(plain.push(b"\x1b[31mred\x1b[0m"), "red");
+    }
+
+    #[test]
+    fn nothing_is_concealed() {
+        assert_eq!(shown(&[b"\x1b[8mhidden\x1b[0m"]), "\x1b[28mhidden\x1b[0m");
+        assert_eq!(shown(&[b"\x1b[31;8;1mx\x1b[0m"]), "\x1b[31;1mx\x1b[0m");
+        assert_eq!(shown(&[b"\x1b[08;8:1mx\x1b[m"]), "\x1b[28mx\x1b[m");
+        // The eighth colour is a colour.
+        for colour in ["38;5;8", "48;2;8;8;8", "38:5:8", "1;38;5;8;4"] {
+            let text = format!("\x1b[{colour}mx\x1b[0m");
+            assert_eq!(shown(&[text.as_bytes()]), text);
+        }
+        assert_eq!(
+            shown(&[b"\x1b[38;2;1;2;3;8mx\x1b[0m"]),
+            "\x1b[38;2;1;2;3mx\x1b[0m"
+        );
+        let invisible = "a\u{200b}\u{200d}\u{2060}\u{feff}\u{ad}\u{e0041}\u{2066}b";
+        let seen = format!("a{}b", "\u{fffd}".repeat(7));
+        assert_eq!(shown(&[invisible.as_bytes()]), seen);
+        assert_eq!(text(invisible), seen);
+        assert!(!is_plain("\u{200b}") && !is_plain("\u{e0041}"));
+        assert_eq!(
+            text("naïve e\u{301} नमस्ते 日本 ❤\u{fe0f}"),
+            "naïve e\u{301} नमस्ते 日本 ❤\u{fe0f}"
+        );
     }
 
     #[test]

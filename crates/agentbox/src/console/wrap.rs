@@ -1,5 +1,7 @@
 //! Breaks lines at words, for a terminal that would break them anywhere.
 
+use std::os::fd::AsFd;
+
 use textwrap::Options;
 
 /// Columns that a terminal has if it does not say.
@@ -9,9 +11,18 @@ const USUAL: usize = 80;
 /// beneath it.
 const BESIDE: usize = 24;
 
+/// Begins what goes on of a line that was broken anywhere. No line of a question begins
+/// so by itself.
+const GOES_ON: &str = "↪ ";
+
 /// How many columns the terminal has.
 pub(crate) fn columns() -> usize {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout());
+    columns_of(std::io::stdout())
+}
+
+/// How many columns a terminal has.
+pub(crate) fn columns_of(terminal: impl AsFd) -> usize {
+    let size = rustix::termios::tcgetwinsize(terminal);
     let columns = size.map_or(0, |size| usize::from(size.ws_col));
     match columns {
         0 => USUAL,
@@ -32,6 +43,38 @@ pub(crate) fn lines(text: &str, width: Option<usize>) -> String {
         filled(words, indent, &format!("{indent}{item}"), width)
     });
     broken.collect::<Vec<String>>().join("\n")
+}
+
+/// Breaks every line that is longer than `width` exactly there, and marks what goes on.
+/// A terminal would break it unmarked, and what goes on could pass for a line of its own.
+pub(crate) fn hard(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width else {
+        return text.to_owned();
+    };
+    // Something has to fit behind the mark.
+    let width = width.max(8);
+    let mut out = String::with_capacity(text.len());
+    let mut column = 0;
+    for c in text.chars() {
+        let next = match c {
+            '\n' => 0,
+            '\t' => column / 8 * 8 + 8,
+            ' '..='~' => column + 1,
+            // Terminals do not agree on how wide it is: at most this.
+            _ => column + 2,
+        };
+        if next > width {
+            out.push('\n');
+            out.push_str(GOES_ON);
+            // A tab would take the rest of the line again.
+            column = 3 + if c.is_ascii() { 1 } else { 2 };
+            out.push(if c == '\t' { ' ' } else { c });
+            continue;
+        }
+        column = next;
+        out.push(c);
+    }
+    out
 }
 
 /// `about` beside `left`, which takes `column` columns; beneath it where that
@@ -82,6 +125,33 @@ mod tests {
             lines("\x1b[1mone two\x1b[0m", Some(7)),
             "\x1b[1mone two\x1b[0m"
         );
+    }
+
+    #[test]
+    fn no_part_of_a_long_line_passes_for_a_line() {
+        let forged = format!("+{}Allow it? [y]es", " ".repeat(9));
+        assert_eq!(
+            hard(&forged, Some(10)),
+            "+         \n↪ Allow i\n↪ t? [y]e\n↪ s"
+        );
+        assert_eq!(hard("0123456789\nshort", Some(10)), "0123456789\nshort");
+        assert_eq!(hard("0123456789x", None), "0123456789x");
+        for text in [
+            "\t\t\t\ta",
+            "ééééééééééé",
+            "日本語日本語日本語",
+            &"x".repeat(500),
+        ] {
+            for width in [0, 8, 9, 20] {
+                let shown = hard(text, Some(width));
+                let limit = width.max(8);
+                for line in shown.lines().filter(|line| !line.contains('\t')) {
+                    assert!(textwrap::core::display_width(line) <= limit, "{line:?}");
+                }
+                let whole: String = shown.split("\n↪ ").collect();
+                assert_eq!(whole.replace('\t', " "), text.replace('\t', " "));
+            }
+        }
     }
 
     #[test]

@@ -389,3 +389,23 @@ async fn through_a_link_there_is_one_question_too() {
         assert_eq!(std::fs::read_to_string(&file).unwrap(), after, "{tool}");
     }
 }
+
+#[tokio::test]
+async fn a_host_can_insist_that_questions_show_everything() {
+    let long: String = (0..5_000).map(|n| format!("line {n}\n")).collect();
+    let write = json!({"path": "/a", "content": long}).to_string();
+    for whole in [false, true] {
+        let (backend, person) = (StateBackend::new(), Person::new(true));
+        let mut options = options(EditFormat::StrReplace);
+        options.require_whole_questions = whole;
+        let builder = Toolset::builder(Arc::new(backend.clone())).options(options);
+        let builder = Law::Rules.apply(builder).approver(person.clone());
+        let chat = builder.build().unwrap().conversation("c");
+        let reply = chat.call("write_file", &write).await;
+        assert_eq!(reply.failure.is_some(), whole, "{}", reply.text);
+        assert_eq!(person.taken().len(), usize::from(!whole));
+        assert_eq!(backend.exists("/a").await.unwrap(), !whole);
+        let small = json!({"path": "/b", "content": "b"}).to_string();
+        assert!(chat.call("write_file", &small).await.failure.is_none());
+    }
+}

@@ -45,6 +45,7 @@ pub struct Desk {
     approver: Arc<dyn Approver>,
     grants: Grants,
     remember_denials: bool,
+    whole_only: bool,
     flights: Arc<Flights>,
 }
 
@@ -55,6 +56,7 @@ impl Desk {
             approver,
             grants,
             remember_denials: false,
+            whole_only: false,
             flights: Arc::default(),
         }
     }
@@ -77,6 +79,15 @@ impl Desk {
         self
     }
 
+    /// A desk like this one where nothing is asked that cannot be shown whole: a yes to a
+    /// long change or command would count for what was not seen. It is refused, and the
+    /// refusal says to do it in parts.
+    #[must_use]
+    pub fn whole_only(mut self, whole_only: bool) -> Self {
+        self.whole_only = whole_only;
+        self
+    }
+
     /// A desk like this one where `approver` answers instead. What is remembered
     /// is the same.
     #[must_use]
@@ -85,6 +96,7 @@ impl Desk {
             approver,
             grants: self.grants.clone(),
             remember_denials: self.remember_denials,
+            whole_only: self.whole_only,
             flights: Arc::default(),
         }
     }
@@ -124,6 +136,12 @@ impl Desk {
             if let Some(first) = standing.by.first().filter(|_| standing.open.is_empty()) {
                 let id = self.flights.number();
                 return Ok(Permit::granted(id, &question, *first, standing.by.clone()));
+            }
+            if let Some(unseen) = question.effect.unseen().filter(|_| self.whole_only) {
+                return Err(Refusal::Declined {
+                    what: question.what(),
+                    note: format!("it is too long to be asked about, {unseen}; do it in parts"),
+                });
             }
             let Some(flight) = self.join(&question, &standing) else {
                 continue;

@@ -61,6 +61,8 @@ pub enum Effect {
         removed: Amount,
         /// How much comes in its place.
         added: Amount,
+        /// How much of it `text` does not show.
+        unseen: Option<Unseen>,
     },
     /// A file is written.
     #[non_exhaustive]
@@ -82,6 +84,8 @@ pub enum Effect {
         /// The content, or how it differs from what it replaces, as
         /// [`Diff`](Self::Diff) has it.
         text: String,
+        /// How much of it `text` does not show.
+        unseen: Option<Unseen>,
     },
     /// A file or directory is deleted.
     #[non_exhaustive]
@@ -107,6 +111,24 @@ pub enum Effect {
     },
     /// This command line is run.
     Command(String),
+}
+
+/// How much of an effect is not shown: a yes covers it all the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[allow(missing_docs, reason = "each name is the unit")]
+pub struct Unseen {
+    pub lines: u64,
+    pub bytes: u64,
+}
+
+impl fmt::Display for Unseen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.lines {
+            0 => write!(f, "{} bytes are not shown", self.bytes),
+            1 => write!(f, "1 more line is not shown"),
+            lines => write!(f, "{lines} more lines are not shown"),
+        }
+    }
 }
 
 /// How much text or data.
@@ -153,9 +175,11 @@ impl Effect {
     /// The change from `old` to `new` of the file at `path`.
     pub fn diff(path: &str, old: &[u8], new: &[u8]) -> Self {
         let (removed, added) = diff::changed(old, new);
+        let (text, unseen) = diff::unified(path, Some(old), new);
         Self::Diff {
             path: path.to_owned(),
-            text: diff::unified(path, Some(old), new),
+            text,
+            unseen,
             old: ContentHash::of(old),
             new: ContentHash::of(new),
             removed,
@@ -176,6 +200,7 @@ impl Effect {
 
     /// Writing `new` to the file at `path`, which holds `old` if there is one.
     pub fn write(path: &str, old: Option<&[u8]>, new: &[u8]) -> Self {
+        let (text, unseen) = diff::unified(path, old, new);
         Self::Write {
             path: path.to_owned(),
             bytes: new.len() as u64,
@@ -183,7 +208,8 @@ impl Effect {
             hash: ContentHash::of(new),
             new: old.is_none(),
             old: old.map(ContentHash::of),
-            text: diff::unified(path, old, new),
+            text,
+            unseen,
         }
     }
 
@@ -234,6 +260,15 @@ impl Effect {
         }
     }
 
+    /// How much of it is not shown, if something is not.
+    pub fn unseen(&self) -> Option<Unseen> {
+        match self {
+            Self::Diff { unseen, .. } | Self::Write { unseen, .. } => *unseen,
+            Self::Command(line) => text::cut_lines(&text::block(line, "$ ", "> "), EFFECT_BYTES).1,
+            _ => None,
+        }
+    }
+
     /// What makes two effects the same: what a call says, content by its hash.
     pub(super) fn identity(&self) -> serde_json::Value {
         use serde_json::json;
@@ -264,7 +299,7 @@ impl fmt::Display for Effect {
             Self::Command(line) => {
                 // Cut last, so that the line that says so has no prompt before it.
                 let shown = text::block(line, "$ ", "> ");
-                f.write_str(&text::cut_lines(&shown, EFFECT_BYTES))
+                f.write_str(&text::cut_lines(&shown, EFFECT_BYTES).0)
             }
             _ => Ok(()),
         }

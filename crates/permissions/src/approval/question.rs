@@ -318,6 +318,9 @@ impl fmt::Display for Question {
         if !effect.is_empty() {
             write!(f, "\n{effect}")?;
         }
+        if let Some(unseen) = self.effect.unseen() {
+            write!(f, "\n{unseen}; a yes counts for all of it")?;
+        }
         Ok(())
     }
 }

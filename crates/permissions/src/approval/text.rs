@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use super::Unseen;
+
 /// `text` as one line: what cannot be seen, line ends included, is escaped, and
 /// the middle is left out if it is longer than `max` bytes.
 pub(crate) fn line(text: &str, max: usize) -> String {
@@ -45,10 +47,10 @@ pub(crate) fn cut(text: &str, max: usize) -> Cow<'_, str> {
 }
 
 /// The beginning and the end of `text`, in whole lines unless they are long, and
-/// between them a line that says how much is missing.
-pub(crate) fn cut_lines(text: &str, max: usize) -> Cow<'_, str> {
+/// between them a line that says how much is missing; and how much that is.
+pub(crate) fn cut_lines(text: &str, max: usize) -> (Cow<'_, str>, Option<Unseen>) {
     let Some((mut head, mut tail)) = halves(text, max) else {
-        return Cow::Borrowed(text);
+        return (Cow::Borrowed(text), None);
     };
     // A line that takes much of what can be shown is shown in part.
     let short = max / 4;
@@ -65,9 +67,13 @@ pub(crate) fn cut_lines(text: &str, max: usize) -> Cow<'_, str> {
     let lines = missing.matches('\n').count();
     let bytes = missing.len();
     let end = if head.ends_with('\n') { "" } else { "\n" };
-    Cow::Owned(format!(
-        "{head}{end}[… {bytes} bytes, {lines} lines, are not shown …]\n{mark}{tail}"
-    ))
+    let shown =
+        format!("{head}{end}[… {bytes} bytes, {lines} lines, are not shown …]\n{mark}{tail}");
+    let unseen = Unseen {
+        lines: lines as u64,
+        bytes: bytes as u64,
+    };
+    (Cow::Owned(shown), Some(unseen))
 }
 
 fn halves(text: &str, max: usize) -> Option<(&str, &str)> {
@@ -157,13 +163,18 @@ mod tests {
         assert_eq!(cut("short", 5), "short");
 
         let text: String = (0..100).map(|n| format!("line {n}\n")).collect();
-        let shown = cut_lines(&text, 40);
+        let (shown, unseen) = cut_lines(&text, 40);
+        let missing = Unseen {
+            lines: 96,
+            bytes: 760,
+        };
+        assert_eq!(unseen, Some(missing));
         assert_eq!(
             shown,
             "line 0\nline 1\n[… 760 bytes, 96 lines, are not shown …]\nline 98\nline 99\n"
         );
         assert_eq!(
-            cut_lines("xxxxxxxx", 4),
+            cut_lines("xxxxxxxx", 4).0,
             "xx\n[… 4 bytes, 0 lines, are not shown …]\n…xx"
         );
         for max in 0..10 {

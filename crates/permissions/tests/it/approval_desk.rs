@@ -253,3 +253,50 @@ async fn grants_of_the_old_rules_are_asked_again_under_new_ones() {
     assert_eq!(script.count(), 2);
     assert_eq!(desk.grants().list().len(), 2);
 }
+
+#[tokio::test]
+async fn a_question_says_how_much_it_does_not_show() {
+    let long: String = (0..5_000).map(|n| format!("line {n}\n")).collect();
+    for (effect, lines) in [
+        (Effect::write("/a", None, long.as_bytes()), 1_500..4_000),
+        (Effect::diff("/a", b"x\n", long.as_bytes()), 1_500..4_000),
+        (Effect::command(&long), 1_500..4_000),
+        // A file that cannot be shown at all.
+        (Effect::write("/a", None, b"a\nb\n\0"), 2..3),
+    ] {
+        let unseen = effect.unseen().unwrap();
+        assert!(lines.contains(&unseen.lines), "{unseen:?}");
+        let text = write("/a").effect(effect).to_string();
+        let last = text.lines().last().unwrap();
+        let said = format!(
+            "{} more lines are not shown; a yes counts for all of it",
+            unseen.lines
+        );
+        assert_eq!(last, said);
+    }
+    for whole in [
+        Effect::write("/a", None, b"a\n"),
+        Effect::diff("/a", b"a", b"b"),
+        Effect::command("ls"),
+        Effect::delete("/a"),
+    ] {
+        assert_eq!(whole.unseen(), None);
+        assert!(!write("/a").effect(whole).to_string().contains("not shown"));
+    }
+}
+
+#[tokio::test]
+async fn a_desk_can_insist_on_showing_everything() {
+    let long: String = (0..5_000).map(|n| format!("line {n}\n")).collect();
+    let script = Script::new([Answer::yes(), Answer::yes()]);
+    let question = || write("/a").effect(Effect::write("/a", None, long.as_bytes()));
+    let desk = script.desk().whole_only(true);
+    let refusal = desk.authorize(question()).await.unwrap_err();
+    assert!(matches!(refusal, Refusal::Declined { .. }), "{refusal:?}");
+    assert!(refusal.to_string().contains("do it in parts"), "{refusal}");
+    assert_eq!(script.count(), 0, "nobody is asked");
+    let short = write("/a").effect(Effect::write("/a", None, b"a\n"));
+    assert!(desk.authorize(short).await.is_ok());
+    assert!(script.desk().authorize(question()).await.is_ok());
+    assert_eq!(script.count(), 2);
+}

@@ -6,7 +6,7 @@ use std::ops::Range;
 use backend_core::ops::ContentHash;
 use similar::{ChangeTag, TextDiff};
 
-use super::Amount;
+use super::{Amount, Unseen};
 use crate::approval::limits::{DIFF_BYTES, DIFF_TIME, EFFECT_BYTES, LINE_BYTES};
 use crate::approval::text;
 
@@ -55,24 +55,29 @@ fn common_suffix(one: &[u8], two: &[u8]) -> usize {
 }
 
 /// The change from `old` to `new` as a unified diff, at most [`EFFECT_BYTES`]
-/// long; in words if it is too large or not text.
-pub(super) fn unified(path: &str, old: Option<&[u8]>, new: &[u8]) -> String {
+/// long; in words if it is too large or not text. And how much of it is missing.
+pub(super) fn unified(path: &str, old: Option<&[u8]>, new: &[u8]) -> (String, Option<Unseen>) {
     let before = old.unwrap_or_default();
     if old == Some(new) {
-        return "nothing changes".to_owned();
+        return ("nothing changes".to_owned(), None);
     }
     let window = Window::new(before, new);
     let (Some(old_text), Some(new_text)) = (
         shown(&before[window.old.clone()]),
         shown(&new[window.new.clone()]),
     ) else {
-        return in_words(old, new);
+        let unseen = Unseen {
+            lines: new.iter().filter(|byte| **byte == b'\n').count() as u64,
+            bytes: new.len() as u64,
+        };
+        return (in_words(old, new), Some(unseen));
     };
     let name = text::line(path, LINE_BYTES);
     let from = if old.is_some() { &name } else { "/dev/null" };
     let mut diff = format!("--- {from}\n+++ {name}\n");
     write_hunks(&mut diff, old_text, new_text, window.lines_before);
-    text::cut_lines(&diff, EFFECT_BYTES).into_owned()
+    let (shown, unseen) = text::cut_lines(&diff, EFFECT_BYTES);
+    (shown.into_owned(), unseen)
 }
 
 /// The text, if it is some that can be shown.
