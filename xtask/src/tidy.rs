@@ -10,6 +10,7 @@ mod findings;
 mod lexer;
 mod links;
 mod manifests;
+mod named;
 mod snippets;
 mod sources;
 
@@ -51,6 +52,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Findings> {
     for file in files.iter().filter(|file| file.has_extension("md")) {
         found.extend(links::check(file, &exists));
         found.extend(snippets::check(file, &|path| read(workspace, path)));
+        found.extend(named::check(file, &|path| read(workspace, path)));
     }
     Ok(Findings::new(found))
 }
