@@ -1,5 +1,6 @@
 //! What every command starts from: the configuration, the rules, a backend.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use backend_core::VPath;
@@ -8,10 +9,10 @@ use permissions::Policy;
 
 use crate::backend::{Opened, Wanted};
 use crate::cli::Global;
-use crate::config::Config;
+use crate::config::{Config, usual_place};
 use crate::exit::Failure;
 use crate::log;
-use crate::rules::Rules;
+use crate::rules::{Rules, Source};
 
 /// The program, configured.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(crate) struct App {
     pub(crate) config: Config,
     pub(crate) rules: Option<Rules>,
     pub(crate) wanted: Wanted,
+    /// A file that the tools must not show.
+    pub(crate) secret: Option<PathBuf>,
 }
 
 impl App {
@@ -39,19 +42,61 @@ impl App {
             config,
             rules,
             wanted,
+            secret: None,
         })
     }
 
     /// Opens the backend.
     pub(crate) async fn open(&self) -> Result<Opened, Failure> {
-        self.wanted.open().await
+        let opened = self.wanted.open().await?;
+        for file in self.own_files() {
+            if let Some(directory) = opened.confined_above(&file) {
+                let (file, directory) = (file.display(), directory.display());
+                return Err(Failure::usage(format!(
+                    "{file} says what commands may do, and confined commands can change \
+                     everything in {directory}; put it elsewhere"
+                )));
+            }
+        }
+        match &self.secret {
+            Some(secret) if !opened.paths_of(secret).is_empty() => Err(Failure::usage(format!(
+                "the tools could read the token in {}; put it outside of the files that they show",
+                secret.display()
+            ))),
+            _ => Ok(opened),
+        }
     }
 
-    /// The tools on a backend. Without rules everything inside it is allowed.
+    /// The files that say what the tools may do.
+    fn own_files(&self) -> Vec<PathBuf> {
+        let rules = match self.rules.as_ref().map(|rules| &rules.source) {
+            Some(Source::File(file, _)) => Some(file.clone()),
+            Some(Source::Preset(_) | Source::Config) | None => None,
+        };
+        // Where the config file usually is, one that is made counts at the next start.
+        let variables: Vec<_> = std::env::vars_os().collect();
+        let config = self.config.file.clone().into_iter();
+        let all = config.chain(usual_place(&variables)).chain(rules);
+        all.chain(self.wanted.described_in().map(Path::to_path_buf))
+            .collect()
+    }
+
+    /// The paths of those files, as the tools know them.
+    fn protected(&self, opened: &Opened) -> Vec<VPath> {
+        let files = self.own_files();
+        files
+            .iter()
+            .flat_map(|file| opened.paths_of(file))
+            .collect()
+    }
+
+    /// The tools on a backend. Without rules everything inside it is allowed but to change
+    /// what says so.
     pub(crate) fn toolset(&self, opened: &Opened) -> ToolsetBuilder {
         let mut builder = Toolset::builder(Arc::clone(&opened.backend))
             .options(self.config.options.clone())
-            .tool_settings(self.config.tools.clone());
+            .tool_settings(self.config.tools.clone())
+            .protect(self.protected(opened));
         if let Some(mounts) = &opened.mounts {
             builder = builder.mounts(mounts.clone());
         }
@@ -61,13 +106,15 @@ impl App {
         }
     }
 
-    /// What is allowed in a working directory.
-    pub(crate) fn policy(&self, working_dir: &VPath) -> Policy {
-        match &self.rules {
+    /// What is allowed on a backend.
+    pub(crate) fn policy(&self, opened: &Opened) -> Policy {
+        let working_dir = opened.backend.working_dir();
+        let policy = match &self.rules {
             Some(rules) => Policy::builder()
-                .ruleset(&rules.ruleset, working_dir)
+                .ruleset(&rules.ruleset, &working_dir)
                 .build(),
             None => Policy::allow_all(),
-        }
+        };
+        policy.protecting(self.protected(opened))
     }
 }

@@ -181,6 +181,12 @@ impl Wanted {
         [docker::KIND.name, composite::KIND.name].contains(&self.kind.name)
     }
 
+    /// The file that says which directories there are and what may be done in them.
+    pub(crate) fn described_in(&self) -> Option<&Path> {
+        let is_described = [composite::KIND.name, mounts::KIND.name].contains(&self.kind.name);
+        self.file().ok().filter(|_| is_described)
+    }
+
     /// The directory of this machine that holds the files, if there is one.
     pub(crate) fn host_root(&self) -> Option<PathBuf> {
         let directory = self.argument.as_deref().map(Path::new)?;

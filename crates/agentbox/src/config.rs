@@ -155,7 +155,7 @@ fn read(mut table: Table, whose: &str) -> Result<Config, Failure> {
 }
 
 /// Where the config file usually is.
-fn usual_place(variables: &[(OsString, OsString)]) -> Option<PathBuf> {
+pub(crate) fn usual_place(variables: &[(OsString, OsString)]) -> Option<PathBuf> {
     Some(usual_directory(variables)?.join("config.toml"))
 }
 

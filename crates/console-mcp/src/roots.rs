@@ -155,11 +155,7 @@ pub(crate) fn narrowed(policy: &Policy, roots: &[VPath]) -> Option<Policy> {
         let setting = tools.tools.entry(tool).or_default();
         *setting = ToolSetting::action(Action::Deny);
     }
-    let mut builder = Policy::builder().scope(scope).tools(tools);
-    if let Some(rules) = policy.rules() {
-        builder = builder.rules(rules.clone());
-    }
-    Some(builder.build())
+    Some(policy.with_scope(scope).with_tools(tools))
 }
 
 #[cfg(test)]

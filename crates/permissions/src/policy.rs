@@ -2,6 +2,7 @@
 
 mod builder;
 mod command;
+mod protected;
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use backend_core::search::Exclude;
 pub use builder::PolicyBuilder;
 pub use command::CommandJudgement;
 pub(crate) use command::refusal;
+use protected::Protected;
 
 use crate::mounts::Scope;
 use crate::rules::Rules;
@@ -41,6 +43,7 @@ struct Layers {
     rules: Option<Rules>,
     scope: Option<Scope>,
     tools: ToolSettings,
+    protected: Protected,
     /// What `ls`, `glob` and `grep` leave out.
     excludes: [Exclude; 3],
 }
@@ -56,7 +59,12 @@ impl Policy {
         Self::builder().build()
     }
 
-    fn new(rules: Option<Rules>, scope: Option<Scope>, tools: ToolSettings) -> Self {
+    fn new(
+        rules: Option<Rules>,
+        scope: Option<Scope>,
+        tools: ToolSettings,
+        protected: Protected,
+    ) -> Self {
         let exclude = |op| {
             let by_rules = rules.as_ref().map(|rules| rules.exclude(op));
             // A search that covers a mount which asks is itself asked about.
@@ -71,6 +79,7 @@ impl Policy {
             rules,
             scope,
             tools,
+            protected,
             excludes,
         }))
     }
@@ -93,7 +102,52 @@ impl Policy {
     /// The same policy with another scope.
     #[must_use]
     pub fn with_scope(&self, scope: Scope) -> Self {
-        Self::new(self.0.rules.clone(), Some(scope), self.0.tools.clone())
+        let layers = &self.0;
+        Self::new(
+            layers.rules.clone(),
+            Some(scope),
+            layers.tools.clone(),
+            layers.protected.clone(),
+        )
+    }
+
+    /// The same policy with other settings of tools.
+    #[must_use]
+    pub fn with_tools(&self, tools: ToolSettings) -> Self {
+        let layers = &self.0;
+        Self::new(
+            layers.rules.clone(),
+            layers.scope.clone(),
+            tools,
+            layers.protected.clone(),
+        )
+    }
+
+    /// The same policy, under which these files cannot be changed, removed or moved, nor
+    /// the directories that they lie in removed or moved: the rules, the configuration,
+    /// what was granted, the log. Commands are held to it by the paths they name. A path
+    /// may be that of a file on the backend, or the one by which commands know it.
+    #[must_use]
+    pub fn protecting(&self, paths: impl IntoIterator<Item = VPath>) -> Self {
+        let layers = &self.0;
+        let mut protected = layers.protected.clone();
+        protected.add(paths);
+        Self::new(
+            layers.rules.clone(),
+            layers.scope.clone(),
+            layers.tools.clone(),
+            protected,
+        )
+    }
+
+    /// Whether there are files that it protects.
+    pub(crate) fn protects(&self) -> bool {
+        !self.0.protected.is_empty()
+    }
+
+    /// Whether something is judged by its path.
+    pub(crate) fn judges_paths(&self) -> bool {
+        self.0.rules.is_some() || self.0.scope.is_some() || self.protects()
     }
 
     /// What every layer says about an access to a path. Of `op` alone: what a
@@ -103,6 +157,16 @@ impl Policy {
     /// Move and copy are judged by their own sections alone: the reads, writes
     /// and deletes that they are made of are judged by everybody.
     pub fn judge(&self, op: Op, path: &VPath, kind: Kind, bytes: Option<u64>) -> Verdict {
+        let verdict = self.judge_unprotected(op, path, kind, bytes);
+        match self.0.protected.judge(op, path) {
+            Some(vote) => verdict.and(vote),
+            None => verdict,
+        }
+    }
+
+    /// The same, but for the files that it came from: what is done to a path that a command
+    /// names is less clear, and judged by [`Protected::judge_command`].
+    fn judge_unprotected(&self, op: Op, path: &VPath, kind: Kind, bytes: Option<u64>) -> Verdict {
         let verdict: Verdict = match self.ruling(op) {
             Some(rules) => rules.judge(op, path).into(),
             None => Vote::neutral(Layer::Rules).into(),
@@ -167,7 +231,8 @@ impl Policy {
             }
             _ => None,
         };
-        by_rules.max(by_scope).unwrap_or(Action::Allow)
+        let by_own = self.0.protected.is_beneath(op, dir).then_some(Action::Deny);
+        by_rules.max(by_scope).max(by_own).unwrap_or(Action::Allow)
     }
 
     /// The largest file that may stand at `path`.
@@ -193,11 +258,15 @@ impl Policy {
         let rules = self.0.rules.as_ref().map(|rules| rules.id().to_string());
         let scope = self.0.scope.as_ref().map(|scope| scope.id().to_string());
         let tools = serde_json::to_string(&self.0.tools).unwrap_or_default();
-        let text = format!(
+        let mut text = format!(
             "{}\n{}\n{tools}",
             rules.unwrap_or_default(),
             scope.unwrap_or_default()
         );
+        if !self.0.protected.is_empty() {
+            text.push('\n');
+            text.push_str(&self.0.protected.names());
+        }
         ContentHash::of(text.as_bytes()).to_string()
     }
 }

@@ -19,4 +19,4 @@ pub use compiled::Rules;
 pub use data::{CommandRule, CommandRules, PathRule, PathRules, Ruleset};
 pub use load::{LoadError, SaveError};
 pub use pattern::{CommandPattern, PATTERN_BYTES, PathPattern, PatternError};
-pub use preset::{Preset, SECRETS, SYSTEM, UnknownPreset};
+pub use preset::{AUTO_RUN, Preset, SECRETS, SYSTEM, UnknownPreset};

@@ -20,6 +20,8 @@ pub enum Layer {
     Command,
     /// The settings of the tool that was called.
     Tool,
+    /// The files that the policy came from.
+    Protected,
 }
 
 impl fmt::Display for Layer {
@@ -30,6 +32,7 @@ impl fmt::Display for Layer {
             Self::Rules => "rules",
             Self::Command => "command",
             Self::Tool => "tool",
+            Self::Protected => "protected",
         })
     }
 }

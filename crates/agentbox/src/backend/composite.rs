@@ -11,6 +11,7 @@ use futures::future::BoxFuture;
 use serde::Deserialize;
 use toml::Table;
 
+use super::opened::Shown;
 use super::{Argument, Kind, Opened, Wanted};
 use crate::config::read_text;
 use crate::exit::Failure;
@@ -108,15 +109,20 @@ fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
             builder = builder.working_dir(path(working_dir, file)?);
         }
         let default = written.default.map(|part| ("/".to_owned(), part));
-        let mut ends = Vec::new();
+        let (mut ends, mut shown, mut confined) = (Vec::new(), Vec::new(), Vec::new());
         for (prefix, part) in default.into_iter().chain(written.routes) {
             let prefix = path(&prefix, file)?;
             let mut opened = open_part(wanted, file, &prefix, part).await?;
             ends.push(opened.1.take_ends());
+            let from = opened.2;
+            let (more, changed) = opened.1.parts(|one| moved(one, from.as_ref(), &prefix));
+            shown.extend(more);
+            confined.extend_from_slice(changed);
             builder = builder.route(opened.0);
         }
         let composite = builder.build()?;
-        Ok(Opened::made_of(Arc::new(composite), ends))
+        let opened = Opened::made_of(Arc::new(composite), ends);
+        Ok(opened.showing(shown).confined(confined))
     }
     .boxed()
 }
@@ -126,16 +132,19 @@ async fn open_part(
     file: &Path,
     prefix: &VPath,
     part: Part,
-) -> Result<(Route, Opened), Failure> {
+) -> Result<(Route, Opened, Option<VPath>), Failure> {
     let part = part.table();
     let directory = file.parent().unwrap_or(Path::new("/"));
-    let opened = wanted.part(&part.backend, directory, &part.settings)?;
-    let opened = opened.open().await?;
+    let part_wanted = wanted.part(&part.backend, directory, &part.settings)?;
+    let opened = part_wanted.open().await?;
     let route = Route::new(prefix.clone(), opened.guarded());
-    let route = match (part.directory, part.full_paths) {
-        (None, true) => route.full_paths(),
-        (None, false) => route.to_working_dir(),
-        (Some(directory), false) => route.to_directory(path(&directory, file)?),
+    let (route, from) = match (part.directory, part.full_paths) {
+        (None, true) => (route.full_paths(), None),
+        (None, false) => (route.to_working_dir(), Some(opened.backend.working_dir())),
+        (Some(directory), false) => {
+            let directory = path(&directory, file)?;
+            (route.to_directory(directory.clone()), Some(directory))
+        }
         (Some(_), true) => {
             return Err(Failure::usage(format!(
                 "{}: {} has a directory and full_paths; remove one of them",
@@ -144,7 +153,25 @@ async fn open_part(
             )));
         }
     };
-    Ok((route, opened))
+    Ok((route, opened, from))
+}
+
+/// What a part shows as the whole shows it: `from` is the directory of the part that
+/// stands at `prefix`; without it, paths are the same.
+fn moved(one: &Shown, from: Option<&VPath>, prefix: &VPath) -> Option<Shown> {
+    let Some(from) = from else {
+        return Some(one.clone());
+    };
+    let mut one = one.clone();
+    if let Ok(at) = one.at.rebase(from, prefix) {
+        one.at = at;
+        return Some(one);
+    }
+    // Only something beneath it shows.
+    let beneath = from.strip_prefix(&one.at)?;
+    one.host = one.host.join(beneath);
+    one.at = prefix.clone();
+    Some(one)
 }
 
 fn path(text: &str, file: &Path) -> Result<VPath, Failure> {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use backend_core::VPath;
 use backend_local::{
     Commands, Confinement, Environment, Landlock, Limits, LocalBackend, NameSpace,
 };
@@ -10,6 +11,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde::Deserialize;
 
+use super::opened::Shown;
 use super::{Argument, Kind, Opened, Wanted};
 use crate::exit::Failure;
 
@@ -149,6 +151,41 @@ impl Settings {
         }
     }
 
+    /// The directories that show, and where.
+    fn shown(&self, directory: &Path) -> Vec<Shown> {
+        let show = |host: PathBuf, at: Option<VPath>| {
+            Some(Shown {
+                host,
+                at: at?,
+                commands: self.commands,
+            })
+        };
+        let host = |directory: &Path| directory.canonicalize().ok();
+        if self.allowed_directories.is_empty() {
+            let all = host(directory).and_then(|host| show(host, Some(VPath::root())));
+            return all.into_iter().collect();
+        }
+        let allowed = self.allowed_directories.iter().map(PathBuf::as_path);
+        let all = allowed.chain([directory]).filter_map(|directory| {
+            let host = host(directory)?;
+            let at = host.to_str().and_then(|text| VPath::parse(text).ok());
+            show(host, at)
+        });
+        all.collect()
+    }
+
+    /// The directories that confined commands can change, as a whole.
+    fn confined(&self, directory: &Path) -> Vec<PathBuf> {
+        if self.confinement == Reach::Off || !self.commands {
+            return Vec::new();
+        }
+        let own = self.allowed_directories.iter().map(PathBuf::as_path);
+        let own = own.chain([directory]).filter(|_| !self.read_only);
+        let all = own.chain(self.write.iter().map(Path::new));
+        all.filter_map(|directory| directory.canonicalize().ok())
+            .collect()
+    }
+
     fn confinement(&self) -> Result<Confinement, Failure> {
         if self.confinement == Reach::Off {
             let meant = self.network || !self.read.is_empty() || !self.write.is_empty();
@@ -182,13 +219,15 @@ fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
                 check_spelling(directory)?;
             }
         }
+        let names = settings.names(wanted.depth > 0)?;
         let backend = LocalBackend::builder(directory)
-            .names(settings.names(wanted.depth > 0)?)
+            .names(names)
             .read_only(settings.read_only)
             .enable_execute(settings.commands)
             .commands(settings.commands()?)
             .open()?;
-        Ok(Opened::new(Arc::new(backend)))
+        let opened = Opened::new(Arc::new(backend)).showing(settings.shown(directory));
+        Ok(opened.confined(settings.confined(directory)))
     }
     .boxed()
 }

@@ -1,9 +1,10 @@
 //! A backend that was opened, and what becomes of it when the program ends.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use backend_core::Backend;
 use backend_core::ops::StopMode;
+use backend_core::{Backend, VPath};
 use permissions::mounts::MountConfig;
 
 /// A backend that was opened.
@@ -14,7 +15,22 @@ pub(crate) struct Opened {
     pub(crate) mounts: Option<MountConfig>,
     /// The same with somebody before it who judges that.
     guarded: Option<Arc<dyn Backend>>,
+    /// The directories of this machine that it shows.
+    shown: Vec<Shown>,
+    /// The directories that confined commands can change, as a whole.
+    confined: Vec<PathBuf>,
     ends: Ends,
+}
+
+/// A directory of this machine that a backend shows.
+#[derive(Debug, Clone)]
+pub(super) struct Shown {
+    /// The directory, without links.
+    pub(super) host: PathBuf,
+    /// Where it shows.
+    pub(super) at: VPath,
+    /// Whether commands know it by its name on this machine.
+    pub(super) commands: bool,
 }
 
 impl Opened {
@@ -30,6 +46,8 @@ impl Opened {
             backend,
             mounts: None,
             guarded: None,
+            shown: Vec::new(),
+            confined: Vec::new(),
             ends,
         }
     }
@@ -40,7 +58,15 @@ impl Opened {
         mounts: MountConfig,
         guarded: Arc<dyn Backend>,
     ) -> Self {
+        let shown = mounts.mounts.iter().filter_map(|mount| {
+            Some(Shown {
+                host: mount.host_path.canonicalize().ok()?,
+                at: mount.mount_point.clone(),
+                commands: false,
+            })
+        });
         Self {
+            shown: shown.collect(),
             mounts: Some(mounts),
             guarded: Some(guarded),
             ..Self::new(backend)
@@ -54,6 +80,8 @@ impl Opened {
             backend,
             mounts: None,
             guarded: None,
+            shown: Vec::new(),
+            confined: Vec::new(),
             ends: Ends(ends.collect()),
         }
     }
@@ -62,6 +90,57 @@ impl Opened {
     /// nobody is asked.
     pub(super) fn guarded(&self) -> Arc<dyn Backend> {
         Arc::clone(self.guarded.as_ref().unwrap_or(&self.backend))
+    }
+
+    /// It shows these directories of this machine.
+    pub(super) fn showing(mut self, shown: impl IntoIterator<Item = Shown>) -> Self {
+        self.shown.extend(shown);
+        self
+    }
+
+    /// Its commands are confined, and can change everything in these directories.
+    pub(super) fn confined(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.confined.extend(directories);
+        self
+    }
+
+    /// What a part shows, and what its commands can change: where it shows in the whole,
+    /// `place` says.
+    pub(super) fn parts(
+        &self,
+        place: impl Fn(&Shown) -> Option<Shown>,
+    ) -> (Vec<Shown>, &[PathBuf]) {
+        (
+            self.shown.iter().filter_map(place).collect(),
+            &self.confined,
+        )
+    }
+
+    /// The paths by which its tools and commands know a file of this machine.
+    pub(crate) fn paths_of(&self, file: &Path) -> Vec<VPath> {
+        let mut paths = Vec::new();
+        for file in spellings(file) {
+            for shown in &self.shown {
+                let Ok(beneath) = file.strip_prefix(&shown.host) else {
+                    continue;
+                };
+                let names = beneath.components().map(|name| name.as_os_str().to_str());
+                let path = names
+                    .into_iter()
+                    .try_fold(shown.at.clone(), |path, name| path.child(name?).ok());
+                let on_machine = file.to_str().filter(|_| shown.commands);
+                let on_machine = on_machine.and_then(|file| VPath::parse(file).ok());
+                paths.extend(path.into_iter().chain(on_machine));
+            }
+        }
+        paths
+    }
+
+    /// The directory with this file that confined commands can change.
+    pub(crate) fn confined_above(&self, file: &Path) -> Option<&Path> {
+        let spellings = spellings(file);
+        let mut directories = self.confined.iter().map(PathBuf::as_path);
+        directories.find(|directory| spellings.iter().any(|file| file.starts_with(directory)))
     }
 
     /// The ends, for somebody who lets the backend go earlier than this.
@@ -73,6 +152,24 @@ impl Opened {
     pub(crate) async fn stop(&self) {
         self.ends.stop().await;
     }
+}
+
+/// A file's paths on this machine: where its last link is, and where that leads.
+fn spellings(file: &Path) -> Vec<PathBuf> {
+    let Ok(file) = std::path::absolute(file) else {
+        return Vec::new();
+    };
+    let parent = file.parent().and_then(|parent| parent.canonicalize().ok());
+    let link = parent
+        .zip(file.file_name())
+        .map(|(parent, name)| parent.join(name));
+    let mut all: Vec<PathBuf> = link.into_iter().chain(file.canonicalize()).collect();
+    if all.is_empty() {
+        // Neither is there yet, and it may be made.
+        all.push(file);
+    }
+    all.dedup();
+    all
 }
 
 /// What becomes of a sandbox when the program ends.

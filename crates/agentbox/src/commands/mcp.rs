@@ -130,7 +130,7 @@ pub(crate) async fn run(mut app: App, args: Args) -> Result<ExitCode, Failure> {
     settings.host_root = app.wanted.host_root();
     settings.structured = args.structured || app.config.mcp.structured;
     settings.mark_failures = args.mark_failures || app.config.mcp.mark_failures;
-    let http = http(&app, args)?;
+    let http = http(&mut app, args)?;
     // A client does not wait minutes for its first answer.
     app.wanted.prepare = Prepare::Background;
     let clients = Arc::new(Clients {
@@ -187,8 +187,8 @@ async fn serve(
 }
 
 /// What is asked for HTTP, if it is, and what a person is told about the token.
-fn http(app: &App, args: Args) -> Result<Option<(HttpSettings, String)>, Failure> {
-    let config = &app.config.mcp;
+fn http(app: &mut App, args: Args) -> Result<Option<(HttpSettings, String)>, Failure> {
+    let config = app.config.mcp.clone();
     let Some(address) = args.http.or(config.http) else {
         return match args.token_file.is_some() || args.no_token || !args.origins.is_empty() {
             true => Err(Failure::usage(
@@ -197,7 +197,7 @@ fn http(app: &App, args: Args) -> Result<Option<(HttpSettings, String)>, Failure
             false => Ok(None),
         };
     };
-    let token = Token::new(config, args.token_file, args.no_token)?;
+    let token = Token::new(&config, args.token_file, args.no_token)?;
     let (mut http, about) = match token {
         Token::None if !address.ip().is_loopback() => {
             return Err(Failure::usage(format!(
@@ -211,6 +211,7 @@ fn http(app: &App, args: Args) -> Result<Option<(HttpSettings, String)>, Failure
         ),
         Token::Kept(file) => {
             let (token, is_new) = token::kept(&file)?;
+            app.secret = Some(file.clone());
             let made = if is_new {
                 "a new token is"
             } else {
@@ -229,7 +230,7 @@ fn http(app: &App, args: Args) -> Result<Option<(HttpSettings, String)>, Failure
         }
     };
     http.origins = match args.origins.is_empty() {
-        true => config.origins.clone(),
+        true => config.origins,
         false => args.origins,
     };
     Ok(Some((http, about)))

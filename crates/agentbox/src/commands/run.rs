@@ -48,7 +48,7 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
         .timeout(timeout)
         .hard_output_bytes(u64::MAX);
     let backend = Arc::clone(&opened.backend);
-    let policy = app.policy(&backend.working_dir());
+    let policy = app.policy(&opened);
     let guarded = Guarded::builder(backend)
         .policy(policy)
         .approver(approval::terminal())

@@ -9,6 +9,7 @@ mod help;
 mod machine;
 mod mcp;
 mod mcp_config;
+mod own_files;
 mod run;
 mod signals;
 mod state;

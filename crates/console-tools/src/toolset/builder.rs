@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use backend_core::Quoted;
+use backend_core::{Quoted, VPath};
 use permissions::approval::{Approver, Desk, Grants};
 use permissions::audit::Audit;
 use permissions::mounts::{MountConfig, MountError, Scope};
@@ -93,6 +93,7 @@ pub struct ToolsetBuilder {
     ruleset: Option<Ruleset>,
     settings: Option<ToolSettings>,
     mounts: Option<MountConfig>,
+    protected: Vec<VPath>,
     who: Who,
     audit: Audit,
     entries: Vec<Entry>,
@@ -108,6 +109,7 @@ impl ToolsetBuilder {
             ruleset: None,
             settings: None,
             mounts: None,
+            protected: Vec::new(),
             who: Who::Nobody,
             audit: Audit::default(),
             entries: Vec::new(),
@@ -139,6 +141,13 @@ impl ToolsetBuilder {
     /// their host directories show on the backend is up to the backend.
     pub fn mounts(mut self, mounts: MountConfig) -> Self {
         self.mounts = Some(mounts);
+        self
+    }
+
+    /// Protects the files that the policy came from, whatever the policy says: they can
+    /// be neither changed nor removed nor moved. See [`Policy::protecting`].
+    pub fn protect(mut self, paths: impl IntoIterator<Item = VPath>) -> Self {
+        self.protected.extend(paths);
         self
     }
 
@@ -208,10 +217,11 @@ impl ToolsetBuilder {
         let is_made = self.ruleset.is_some() || self.settings.is_some() || self.mounts.is_some();
         let law = match self.policy {
             Some(_) if is_made => return Err(BuildError::TwoPolicies),
-            Some(policy) => Law::Policy(policy),
+            Some(policy) => Law::Policy(policy.protecting(self.protected)),
             None => Law::Made(Box::new(Made {
                 ruleset: self.ruleset,
                 settings: self.settings.unwrap_or_default(),
+                protected: self.protected,
                 scope: match self.mounts {
                     Some(mounts) => Some(Scope::new(mounts.build()?)),
                     None => None,

@@ -28,6 +28,8 @@ pub(crate) struct Made {
     pub(crate) ruleset: Option<Ruleset>,
     pub(crate) settings: ToolSettings,
     pub(crate) scope: Option<Scope>,
+    /// The files that it came from.
+    pub(crate) protected: Vec<VPath>,
 }
 
 impl Law {
@@ -46,7 +48,7 @@ impl Law {
         if let Some(scope) = &made.scope {
             policy = policy.scope(scope.clone());
         }
-        policy.build()
+        policy.build().protecting(made.protected.iter().cloned())
     }
 
     /// What is set for tools of others.

@@ -77,8 +77,7 @@ impl<B: Backend> Guarded<B> {
             return Ok(());
         };
         gate.weigh(access.clone(), Some(&given))?;
-        let by_policy = self.policy.rules().is_some() || self.policy.scope().is_some();
-        let judged = by_policy || self.setting.vote().is_some();
+        let judged = self.policy.judges_paths() || self.setting.vote().is_some();
         if !judged || !self.backend().info().capabilities.links {
             return Ok(());
         }

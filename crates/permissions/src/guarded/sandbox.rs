@@ -56,7 +56,8 @@ impl<B: Backend> Guarded<B> {
     /// Where the command's directory leads, if links lead it elsewhere.
     async fn elsewhere(&self, command: &Command) -> Option<VPath> {
         let directory = command.directory.as_ref()?;
-        if self.policy.rules().is_none() || !self.backend().info().capabilities.links {
+        let reads = self.policy.rules().is_some() || self.policy.protects();
+        if !reads || !self.backend().info().capabilities.links {
             return None;
         }
         let options = ResolveOptions::default();
@@ -100,6 +101,11 @@ impl<B: Backend> Guarded<B> {
         let mut gate = Gate::for_command(self, Operation::Shell);
         gate.weigh_as(Access::command(&*text), self.shells_verdict(), None)?;
         let Some(rules) = self.policy.rules() else {
+            if self.policy.protects() {
+                let here = self.backend().working_dir();
+                let judged = self.policy.judge_command(CommandContext::new(&text, &here));
+                weigh_parts(&mut gate, judged, &text)?;
+            }
             gate.ask(Effect::command(&*text), About::default()).await?;
             return Ok((String::new(), text));
         };

@@ -2,7 +2,7 @@
 
 use backend_core::VPath;
 
-use super::Policy;
+use super::{Policy, Protected};
 use crate::Ruleset;
 use crate::mounts::Scope;
 use crate::rules::Rules;
@@ -47,6 +47,6 @@ impl PolicyBuilder {
 
     /// The policy.
     pub fn build(self) -> Policy {
-        Policy::new(self.rules, self.scope, self.tools)
+        Policy::new(self.rules, self.scope, self.tools, Protected::default())
     }
 }

@@ -28,13 +28,15 @@ impl Policy {
     /// the command does with it: `cat`, or a program nobody knows. Only the
     /// program itself may be one that cannot be written. Where a command is known
     /// to read or to change a path, that is also asked about like a call that does
-    /// so. Without rules and mounts, commands are not even read.
+    /// so. Without rules, mounts and protected files, commands are not even read.
     pub fn judge_command(&self, command: CommandContext<'_>) -> CommandJudgement {
         let access = Access::command(command.line);
-        let report = match (self.rules(), self.scope()) {
+        let here = command.directory;
+        let mut report = match (self.rules(), self.scope()) {
             (Some(rules), _) => rules.commands().judge(command),
             // Mounts have nothing against a command, but against paths it names.
             (None, Some(_)) => CommandPolicy::open().judge(command),
+            (None, None) if !self.0.protected.is_empty() => CommandPolicy::open().judge(command),
             (None, None) => {
                 let verdict = Verdict::from(Vote::neutral(Layer::Command));
                 return CommandJudgement {
@@ -44,8 +46,12 @@ impl Policy {
                 };
             }
         };
+        if self.rules().is_none() && self.scope().is_none() {
+            // All that counts are the files that it names.
+            report.verdict = Vote::neutral(Layer::Command).into();
+        }
         let mut all = report.verdict.clone();
-        let mut parts = vec![(access, report.verdict)];
+        let mut parts = vec![(access, report.verdict.clone())];
         for named in &report.paths {
             for op in judged_as(named.usage) {
                 let Some(verdict) = self.judge_named(*op, named) else {
@@ -55,6 +61,11 @@ impl Policy {
                 let access = Access::file(*op, named.path.clone());
                 parts.push((access, verdict));
             }
+        }
+        for (named, vote) in self.0.protected.judge_command(&report, here) {
+            let verdict = denied(Op::Write, named, &vote.into());
+            all = all.and_all(verdict.clone());
+            parts.push((Access::file(Op::Write, named.path.clone()), verdict));
         }
         CommandJudgement {
             verdict: all,
@@ -78,9 +89,9 @@ impl Policy {
                 true => Kind::Directory,
                 false => Kind::File,
             };
-            self.judge(op, &named.path, kind, None)
+            self.judge_unprotected(op, &named.path, kind, None)
         } else if op == Op::Read && named.text.starts_with('/') {
-            self.judge(op, &named.path, Kind::Directory, None)
+            self.judge_unprotected(op, &named.path, Kind::Directory, None)
         } else {
             self.rules()?.judge(op, &named.path).into()
         };

@@ -30,12 +30,71 @@ pub const SYSTEM: &[&str] = &[
     "/etc/**", "/var/**", "/usr/**", "/bin/**", "/sbin/**", "/boot/**", "/sys/**", "/proc/**",
 ];
 
+/// Files that other programs obey without being told to: when a directory is entered or
+/// opened, at a commit, at a login, when an agent starts. To write them is to run commands
+/// later, with the rights of a person and outside of every rule.
+///
+/// Files that count only when a project is built or pushed are not among them (`Makefile`,
+/// `package.json`, `.github/workflows`): agents are there to change them, and the step that
+/// runs them is a command of its own.
+pub const AUTO_RUN: &[&str] = &[
+    // git: hooks, and commands in its configuration
+    "**/.git",
+    "**/.gitconfig",
+    "**/.config/git",
+    "**/.husky",
+    "**/.pre-commit-config.yaml",
+    "**/lefthook.yml",
+    "**/.lefthook.yml",
+    // what is run or obeyed when a directory is entered or opened
+    "**/.envrc",
+    "**/.vscode",
+    "**/*.code-workspace",
+    "**/.idea",
+    "**/.zed",
+    "**/.devcontainer",
+    "**/.devcontainer.json",
+    "**/.exrc",
+    "**/.nvim.lua",
+    // agents and their servers
+    "**/.mcp.json",
+    "**/.claude",
+    "**/.claude.json",
+    "**/.codex",
+    "**/.continue",
+    "**/.cursor",
+    "**/.gemini",
+    "**/.junie",
+    "**/.opencode",
+    "**/opencode.json",
+    "**/.windsurf",
+    "**/.config/agentbox",
+    // shells and sessions
+    "**/.profile",
+    "**/.bashrc",
+    "**/.bash_profile",
+    "**/.bash_login",
+    "**/.bash_logout",
+    "**/.bash_aliases",
+    "**/.zshrc",
+    "**/.zshenv",
+    "**/.zprofile",
+    "**/.zlogin",
+    "**/.zlogout",
+    "**/.config/fish",
+    "**/.config/autostart",
+    "**/.config/systemd",
+    // keys and servers of others
+    "**/.ssh",
+];
+
 /// A ruleset with a name.
 ///
 /// | | `Default` | `Permissive` | `Readonly` | `Strict` |
 /// |---|---|---|---|---|
 /// | read | allow, no secrets | allow, no secrets | allow, no secrets | ask, no secrets |
 /// | write, edit | ask, no secrets | allow, no secrets, no system | deny | ask, no secrets |
+/// | write, edit what [runs by itself](AUTO_RUN) | ask | ask | deny | ask |
 /// | execute | ask | allow | deny | ask |
 /// | ls, glob, grep | allow | allow | allow | ask |
 /// | anything else | ask | allow | deny | ask |
@@ -93,9 +152,10 @@ impl Preset {
             Self::Readonly => (Deny, Allow, Deny, Deny, Allow, Ask),
             Self::Strict => (Ask, Ask, Ask, Ask, Ask, Ask),
         };
+        // Also where everything is asked about: the question says why this is special.
         let changes = match self {
-            Self::Default | Self::Strict => secrets().collect(),
-            Self::Permissive => secrets_and_system().collect(),
+            Self::Default | Self::Strict => secrets().chain(auto_run()).collect(),
+            Self::Permissive => secrets_and_system().chain(auto_run()).collect(),
             // All of it is denied already.
             Self::Readonly => Vec::new(),
         };
@@ -128,11 +188,25 @@ fn secrets_and_system() -> impl Iterator<Item = PathRule> {
     denials(SECRETS, description).chain(denials(SYSTEM, description))
 }
 
-/// The constants above are patterns; a test holds them to it.
+/// Asks about what runs by itself.
+pub(super) fn auto_run() -> impl Iterator<Item = PathRule> {
+    let description = "Other programs run or obey this without asking";
+    rules(AUTO_RUN, Action::Ask, description)
+}
+
 fn denials(patterns: &'static [&str], description: &str) -> impl Iterator<Item = PathRule> {
+    rules(patterns, Action::Deny, description)
+}
+
+/// The constants above are patterns; a test holds them to it.
+fn rules(
+    patterns: &'static [&str],
+    action: Action,
+    description: &str,
+) -> impl Iterator<Item = PathRule> {
     patterns
         .iter()
-        .filter_map(|pattern| PathRule::new(pattern, Action::Deny).ok())
+        .filter_map(move |pattern| PathRule::new(pattern, action).ok())
         .map(move |rule| rule.description(description))
 }
 

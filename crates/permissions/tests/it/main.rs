@@ -35,6 +35,8 @@ mod mounts_scope;
 mod mounts_search;
 #[cfg(target_os = "linux")]
 mod presets;
+#[cfg(target_os = "linux")]
+mod protected;
 mod rules;
 mod rules_load;
 mod rules_presets;

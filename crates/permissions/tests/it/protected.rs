@@ -1,0 +1,146 @@
+//! The files that a policy came from, and those whom it holds.
+
+use backend_core::{BackendExt as _, ErrorKind, VPath};
+use backend_local::LocalBackend;
+use backend_state::StateBackend;
+use permissions::{Action, Guarded, Policy, Preset, Refusal};
+
+use crate::support::scene::local;
+
+fn path(text: &str) -> VPath {
+    VPath::parse(text).unwrap()
+}
+
+/// Everything is allowed but to change what says so.
+fn open() -> Policy {
+    Policy::allow_all().protecting([path("/conf/rules.toml"), path("/config.toml")])
+}
+
+#[tokio::test]
+async fn the_files_of_a_policy_can_be_read_and_not_changed() {
+    for policy in [
+        open(),
+        Policy::builder()
+            .ruleset(&Preset::Permissive.ruleset(), &VPath::root())
+            .build()
+            .protecting([path("/conf/rules.toml"), path("/config.toml")]),
+    ] {
+        let files = StateBackend::new();
+        for file in ["/conf/rules.toml", "/config.toml", "/conf/other", "/a"] {
+            files.write_file(file, "x\n").await.unwrap();
+        }
+        let guarded = Guarded::builder(files.clone()).policy(policy).build();
+        assert_eq!(
+            guarded.read_string("/conf/rules.toml").await.unwrap(),
+            "x\n"
+        );
+        guarded.write_file("/conf/other", "y").await.unwrap();
+        guarded.write_file("/conf/new", "y").await.unwrap();
+        let refused = [
+            guarded.write_file("/conf/rules.toml", "y").await.err(),
+            guarded.replace_text("/config.toml", "x", "y").await.err(),
+            guarded.write_file("/config.toml/x", "y").await.err(),
+            guarded.delete_file("/config.toml").await.err(),
+            guarded.delete_tree("/conf").await.err(),
+            guarded.move_to("/conf", "/elsewhere").await.err(),
+            guarded.move_to("/conf/rules.toml", "/b").await.err(),
+            guarded.move_to("/a", "/config.toml").await.err(),
+            guarded.copy_to("/a", "/config.toml").await.err(),
+        ];
+        for (number, error) in refused.into_iter().enumerate() {
+            let error = error.unwrap_or_else(|| panic!("{number} was allowed"));
+            assert_eq!(
+                error.kind(),
+                ErrorKind::PermissionDenied,
+                "{number}: {error}"
+            );
+            assert!(Refusal::of(&error).is_some(), "{number}: {error}");
+        }
+        for file in ["/conf/rules.toml", "/config.toml"] {
+            assert_eq!(files.read_string(file).await.unwrap(), "x\n");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_link_to_such_a_file_does_not_help() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("config.toml"), "x\n").unwrap();
+    std::os::unix::fs::symlink("config.toml", directory.path().join("link")).unwrap();
+    let files = LocalBackend::builder(directory.path()).open().unwrap();
+    let guarded = Guarded::builder(files).policy(open()).build();
+    let error = guarded.write_file("/link", "y").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+    let text = std::fs::read_to_string(directory.path().join("config.toml")).unwrap();
+    assert_eq!(text, "x\n");
+}
+
+#[cfg(feature = "shell")]
+#[test]
+fn commands_that_name_them_are_refused() {
+    let here = VPath::root();
+    let judge = |line: &str| {
+        let command = permissions::command::CommandContext::new(line, &here);
+        open().judge_command(command).verdict.action()
+    };
+    for line in [
+        "echo 'default = \"allow\"' > config.toml",
+        "rm config.toml",
+        "mv conf elsewhere",
+        "rm -r ./conf",
+        "rm -rf *",
+        "cd conf && sed -i s/deny/allow/ rules.toml",
+        "cp evil conf/rules.toml",
+        "mv config.toml x",
+        "chmod 777 conf/*.toml",
+        "strange-program config.toml",
+        "true; (cd /conf; tee rules.toml < /evil)",
+        "mv c*f elsewhere",
+    ] {
+        assert_eq!(judge(line), Action::Deny, "{line}");
+    }
+    for line in [
+        "cat config.toml",
+        "grep -r deny conf",
+        "cp a.txt .",
+        "mv sub/a.txt .",
+        "cp a.txt conf/other",
+        "touch conf/new",
+        "rm *.o",
+        "rm -r build",
+        "ls conf",
+        "make $TARGET",
+        "python3 -c 'print(1)'",
+    ] {
+        assert_eq!(judge(line), Action::Allow, "{line}");
+    }
+}
+
+#[test]
+fn the_name_of_a_policy_tells_what_it_protects() {
+    assert_ne!(open().id(), Policy::allow_all().id());
+    assert_eq!(open().id(), open().id());
+}
+
+/// Rules become no arguments of a program: there is no number of them that keeps
+/// commands from starting.
+#[tokio::test]
+async fn ten_thousand_rules_still_start_a_command() {
+    use backend_core::Sandbox as _;
+    use backend_core::ops::Command;
+
+    let rule = |n| format!(r#"{{"pattern": "**/kept-{n}/*.key", "action": "deny"}}"#);
+    let rules: Vec<String> = (0..10_000).map(rule).collect();
+    let text = format!(
+        r#"{{"default": "allow", "read": {{"default": "allow", "rules": [{}]}}}}"#,
+        rules.join(",")
+    );
+    let ruleset = permissions::Ruleset::from_json(&text).unwrap();
+    let (_directory, files) = local();
+    let policy = Policy::builder().ruleset(&ruleset, &VPath::root()).build();
+    let guarded = Guarded::builder(files).policy(policy).build();
+    let ran = guarded.execute(Command::new("echo started")).await.unwrap();
+    assert_eq!(&*ran.stdout.head, b"started\n", "{ran:?}");
+    let denied = guarded.execute(Command::new("cat kept-9999/a.key")).await;
+    assert_eq!(denied.unwrap_err().kind(), ErrorKind::PermissionDenied);
+}
