@@ -20,7 +20,8 @@ xflags::xflags! {
             optional --require list: List
             /// Run only the stages that need no extra tool and little time.
             optional --quick
-            /// Run everything: adds licences, coverage, fuzzing and the client frameworks.
+            /// Run everything: adds licences, coverage, others' command lines, fuzzing and the client
+            /// frameworks.
             optional --full
             /// Let property tests and fuzzing try new inputs; fuzz each target for two minutes.
             optional --random

@@ -10,6 +10,7 @@ mod clients;
 mod consumers;
 mod coverage;
 mod docker;
+mod everyday;
 mod examples;
 mod fuzz;
 mod plan;
@@ -147,6 +148,14 @@ const STAGES: &[Stage] = &[
         tools: &[],
         extras: &["llvm-cov"],
         run: coverage::run,
+    },
+    Stage {
+        name: "everyday",
+        what: "command lines of other projects are not refused",
+        tier: Tier::Full,
+        tools: &["node", "npm"],
+        extras: &[],
+        run: everyday::run,
     },
     Stage {
         name: "fuzz",

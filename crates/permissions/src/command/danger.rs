@@ -31,8 +31,18 @@ pub(crate) fn check(base: &str, words: &[Word], dirs: &Directories) -> Option<St
             let null = operands(args)
                 .last()
                 .is_some_and(|word| word.literal() == Some("/dev/null"));
-            let destroyed = operands(args).find(|word| covers_system(word, dirs));
-            destroyed
+            // Where something is moved to is not taken away.
+            let target = has_flag(args, &['t'], "--target-directory")
+                || args.iter().any(|word| word.starts_with("--t"));
+            let sources = operands(args).count().saturating_sub(usize::from(!target));
+            let taken = operands(args)
+                .enumerate()
+                .find(|(at, word)| match *at < sources {
+                    true => covers_system(word, dirs),
+                    false => covers_machine(word, dirs),
+                });
+            taken
+                .map(|(_, word)| word)
                 .map(|word| format!("'mv' takes '{}' away", word.shown()))
                 .or_else(|| {
                     (null && args.len() > 1).then(|| "'mv' replaces '/dev/null'".to_owned())

@@ -150,3 +150,47 @@ fn no_bypass_is_allowed() {
 
 /// How many attempts are refused outright rather than asked about.
 const DENIED: usize = 463;
+
+mod needs_everyday {
+    use super::*;
+
+    /// Lines of other projects' scripts, one in each line of a file.
+    #[test]
+    #[ignore = "needs everyday: cargo xtask test-all --only everyday"]
+    fn lines_of_other_projects_are_not_refused() {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the stage says where the lines are"
+        )]
+        let file = std::env::var("EVERYDAY_LINES").unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        assert!(lines.len() >= 1000, "{}", lines.len());
+        let policy = permissive();
+        let (mut refused, mut asked) = (Vec::new(), 0);
+        for line in &lines {
+            let verdict = |directory| {
+                let directory = VPath::parse(directory).unwrap();
+                policy.judge(CommandContext::new(line, &directory)).verdict
+            };
+            let verdicts = [verdict("/workspace"), verdict("/")];
+            let worst = verdicts.iter().max_by_key(|verdict| verdict.action());
+            match worst.map(|verdict| (verdict.action(), verdict)) {
+                Some((Action::Deny, verdict)) => refused.push(format!("{line}\n    {verdict}")),
+                Some((Action::Ask, _)) => asked += 1,
+                _ => {}
+            }
+        }
+        let percent = |count: usize| count as f64 * 100.0 / lines.len() as f64;
+        let figures = format!(
+            "{} lines: {} refused ({:.2} %), {asked} asked about ({:.1} %)",
+            lines.len(),
+            refused.len(),
+            percent(refused.len()),
+            percent(asked)
+        );
+        std::fs::write(Path::new(&file).with_extension("figures"), &figures).unwrap();
+        println!("{figures}\n{}", refused.join("\n"));
+        assert!(percent(refused.len()) < 1.0, "{figures}");
+    }
+}

@@ -248,15 +248,6 @@ pub(crate) const LAUNCHERS: &[Row] = &[
         "+a:A:bcCD:e:F<fhil:Ln:o>p:rs:StTu:Vw:x:X:",
         "align: config< debug: demangle help indent: library: no-signals output> version where:",
     ),
-    Row::launcher(
-        "valgrind",
-        0,
-        "+qvdh",
-        "tool: quiet verbose log-file> log-fd: leak-check: show-leak-kinds: error-exitcode: \
-         trace-children: track-origins: suppressions: gen-suppressions: num-callers: track-fds: \
-         xml: xml-file> callgrind-out-file> massif-out-file> cachegrind-out-file> help version",
-    )
-    .counts(),
     Row::launcher("entr", 0, "+acdnprszx", "").joins(),
     Row::launcher("logsave", 1, "+asv", "").counts(),
     Row::launcher("fstab-decode", 0, "+", "").counts(),

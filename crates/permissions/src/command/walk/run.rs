@@ -155,7 +155,11 @@ impl Walk<'_> {
             if simple.opaque.is_none() {
                 simple.opaque = Some(format!("'{base}' is given '{name}', and may run it"));
             }
-            if shell {
+            // `useradd --shell /bin/bash --create-home me`.
+            let names = words.get(at - 1).and_then(Word::literal);
+            let names = matches!(names, Some("--shell" | "-s"));
+            let long = rest.get(1).is_some_and(|word| word.starts_with("--"));
+            if shell && !(names && long) {
                 return self.run(rest.to_vec(), Stdin::None, Role::Wrapper);
             }
             if let Some(text) = danger::check(&inner, rest, &self.dirs) {
