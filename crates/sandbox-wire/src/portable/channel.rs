@@ -8,6 +8,7 @@ use bytes::{Bytes, BytesMut};
 use futures::stream::BoxStream;
 use futures::{FutureExt as _, StreamExt as _};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+use tokio::time::Instant;
 
 use super::failure;
 use super::secret::{Scanner, secret};
@@ -29,11 +30,15 @@ const HELLO: Duration = Duration::from_secs(30);
 /// How long a shell may be silent before somebody asks what is wrong.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// How long a shell that is not known to be busy may be silent.
+/// How long a shell that is not known to be busy may take, and a millisecond more
+/// for each byte of its answer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Bytes of a greeting that are looked at, and of complaints that are kept.
 const TEXT_BYTES: usize = 4 * 1024;
+
+/// Bytes of complaints that are borne with one answer. Our scripts hardly complain.
+const COMPLAINT_BYTES: usize = 1024 * 1024;
 
 /// Something to be done by a shell in the machine.
 #[derive(Debug)]
@@ -41,9 +46,11 @@ pub(crate) struct Request {
     operation: &'static str,
     line: Vec<u8>,
     body: Bytes,
+    /// An answer has at most one part for each, and one more.
+    arguments: usize,
     /// Most bytes of an answer.
     limit: usize,
-    /// How long nothing may come.
+    /// How long it may take.
     patience: Duration,
 }
 
@@ -53,6 +60,7 @@ impl Request {
             operation,
             line: Vec::new(),
             body: Bytes::new(),
+            arguments: 0,
             limit: 64 * 1024,
             patience: PATIENCE,
         }
@@ -65,6 +73,7 @@ impl Request {
     }
 
     pub(crate) fn push(&mut self, argument: &[u8]) {
+        self.arguments += 1;
         self.line.extend_from_slice(b" '");
         for &byte in argument {
             match byte {
@@ -147,7 +156,8 @@ impl Channel {
             uid: 0,
         };
         let scanner = Scanner::new(&word);
-        let hello = channel.said(machine, &scanner, (TEXT_BYTES, HELLO)).await;
+        let mut wait = Wait::new(HELLO);
+        let hello = channel.said(machine, &scanner, TEXT_BYTES, &mut wait).await;
         let (_, words) = match hello {
             Ok(hello) => hello,
             Err(lost) => return Err(channel.no_shell(lost, exit).await),
@@ -199,14 +209,16 @@ impl Channel {
 
     /// Whether it is still there. Looks, and waits for nothing.
     pub(crate) fn is_open(&mut self) -> bool {
-        loop {
+        let mut complained = 0;
+        while complained <= COMPLAINT_BYTES {
             match self.output.next().now_or_never() {
                 None => return self.buffer.is_empty(),
-                Some(Some(Ok(Piece::Stderr(_)))) => {}
+                Some(Some(Ok(Piece::Stderr(piece)))) => complained += piece.len().max(1),
                 // Nobody asked.
                 Some(_) => return false,
             }
         }
+        false
     }
 
     /// Asks it to end, and nothing with it.
@@ -231,7 +243,8 @@ impl Channel {
         line.extend_from_slice(&request.line);
         line.push(b'\n');
         self.complaint.clear();
-        let sent = patiently(machine, PATIENCE, async {
+        let until = Wait::new(PATIENCE).until();
+        let sent = patiently(machine, until, async {
             self.stdin.write_all(&line).await?;
             self.stdin.write_all(&request.body).await?;
             self.stdin.flush().await
@@ -241,12 +254,15 @@ impl Channel {
         let scanner = Scanner::new(&word);
         let mut parts = Vec::new();
         let mut left = request.limit;
+        let mut wait = Wait::new(request.patience);
         loop {
-            let bounds = (left, request.patience);
-            let said = self.said(machine, &scanner, bounds).await;
+            let said = self.said(machine, &scanner, left, &mut wait).await;
             let (part, words) = said.map_err(Lost::error)?;
             left = left.saturating_sub(part.len());
             match words.as_str() {
+                "part" if parts.len() > request.arguments => {
+                    return Err(broken("it says more than it was asked"));
+                }
                 "part" => parts.push(part),
                 "ok" => {
                     parts.push(part);
@@ -262,7 +278,8 @@ impl Channel {
         &mut self,
         machine: &M,
         scanner: &Scanner,
-        (limit, patience): (usize, Duration),
+        limit: usize,
+        wait: &mut Wait,
     ) -> Result<(Bytes, String), Lost> {
         let mut sure = 0;
         loop {
@@ -278,9 +295,16 @@ impl Channel {
             if sure > limit {
                 return Err(Lost::Broken(broken("it says more than it was asked")));
             }
-            match patiently(machine, patience, self.output.next()).await? {
-                Some(Ok(Piece::Stdout(piece))) => self.buffer.extend_from_slice(&piece),
+            match patiently(machine, wait.until(), self.output.next()).await? {
+                Some(Ok(Piece::Stdout(piece))) => {
+                    wait.answered += piece.len() as u64;
+                    self.buffer.extend_from_slice(&piece);
+                }
                 Some(Ok(Piece::Stderr(piece))) => {
+                    wait.complained += piece.len().max(1);
+                    if wait.complained > COMPLAINT_BYTES {
+                        return Err(Lost::Broken(broken("it complains without end")));
+                    }
                     let room = TEXT_BYTES.saturating_sub(self.complaint.len());
                     let kept = piece.get(..room.min(piece.len())).unwrap_or_default();
                     self.complaint.extend_from_slice(kept);
@@ -289,6 +313,34 @@ impl Channel {
                 None => return Err(Lost::Ended),
             }
         }
+    }
+}
+
+/// How long an answer has been waited for, and what for.
+#[derive(Debug)]
+struct Wait {
+    began: Instant,
+    patience: Duration,
+    /// Bytes of the answer. They take their time; complaints get none.
+    answered: u64,
+    /// Bytes of complaints, of which each piece has one at least.
+    complained: usize,
+}
+
+impl Wait {
+    fn new(patience: Duration) -> Self {
+        Self {
+            began: Instant::now(),
+            patience,
+            answered: 0,
+            complained: 0,
+        }
+    }
+
+    /// When it ends; `None` for never.
+    fn until(&self) -> Option<Instant> {
+        let more = Duration::from_millis(self.answered);
+        self.began.checked_add(self.patience.saturating_add(more))
     }
 }
 
@@ -324,22 +376,29 @@ pub(crate) fn broken(how: &str) -> Error {
     ))
 }
 
-/// Waits, and asks from time to time whether there is something to wait for.
+/// Waits, and asks from time to time whether there is something to wait for. What
+/// comes too late is not waited for, and not taken.
 pub(crate) async fn patiently<M: Machine, T>(
     machine: &M,
-    patience: Duration,
+    until: Option<Instant>,
     work: impl Future<Output = T>,
 ) -> Result<T, Lost> {
     let mut work = std::pin::pin!(work);
-    let mut waited = Duration::ZERO;
-    while waited < patience {
-        if let Ok(done) = tokio::time::timeout(SILENCE, &mut work).await {
+    loop {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Err(Lost::Silent);
+        }
+        let pause = left.map_or(SILENCE, |left| left.min(SILENCE));
+        if let Ok(done) = tokio::time::timeout(pause, &mut work).await {
             return Ok(done);
         }
         if let Some(reason) = machine.diagnose().await {
             return Err(Lost::Error(reason));
         }
-        waited += SILENCE;
     }
-    Err(Lost::Silent)
 }
+
+#[cfg(test)]
+#[path = "channel_tests.rs"]
+mod tests;

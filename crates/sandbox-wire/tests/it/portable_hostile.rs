@@ -226,6 +226,8 @@ async fn lies_are_noticed() {
     for lie in [
         Lie::Garbage,
         Lie::Flood,
+        Lie::Complains,
+        Lie::Parts,
         Lie::Nothing,
         Lie::DiesInTheMiddle,
         Lie::Wrong("who-knows"),

@@ -207,7 +207,8 @@ impl Job {
             if self.flow.out.buffer.len() > TEXT_BYTES {
                 return Err(broken("a command does not begin as it should"));
             }
-            let next = patiently(machine, START, self.process.output.next());
+            let until = self.began.checked_add(START);
+            let next = patiently(machine, until, self.process.output.next());
             match next.await.map_err(Lost::error)? {
                 // Nothing is printed before the start, except on the way there.
                 Some(Ok(Piece::Stdout(piece))) => {

@@ -18,6 +18,10 @@ pub(crate) enum Lie {
     Garbage,
     /// They never end.
     Flood,
+    /// They never come; complaints do, without end.
+    Complains,
+    /// They have parts without end, with nothing in them.
+    Parts,
     /// There are none: the program ends.
     Nothing,
     /// They break off.
@@ -48,6 +52,14 @@ fn answer(lie: Lie, secret: &str) -> BoxStream<'static, Result<Piece>> {
         Lie::Flood => {
             let endless = stream::repeat_with(|| Ok(Piece::Stdout(vec![b'x'; 65_536].into())));
             return endless.boxed();
+        }
+        Lie::Complains => {
+            let endless = stream::repeat_with(|| Ok(Piece::Stderr(vec![b'x'; 65_536].into())));
+            return endless.boxed();
+        }
+        Lie::Parts => {
+            let part = end("part");
+            return stream::repeat_with(move || Ok(Piece::Stdout(part.clone()))).boxed();
         }
         Lie::Nothing | Lie::NoShell => Vec::new(),
         Lie::DiesInTheMiddle => vec![Bytes::from(format!("half\u{1e}{}", &secret[..9]))],

@@ -1,0 +1,124 @@
+//! Shells that talk without answering, on a clock that runs by itself.
+
+use std::borrow::Cow;
+
+use async_trait::async_trait;
+use backend_core::ops::StopMode;
+use backend_core::{ErrorKind, VPath};
+use futures::stream;
+
+use super::*;
+use crate::machine::ByteStream;
+
+/// What a shell goes on with after its greeting.
+#[derive(Debug, Clone, Copy)]
+enum Talk {
+    /// A byte of complaint every second, instead of a greeting.
+    ComplainsFirst,
+    /// A byte of complaint every second.
+    Complains,
+    /// A byte of an answer every minute.
+    Drips,
+    /// Pieces of an answer without a byte in them.
+    Says,
+}
+
+#[derive(Debug)]
+struct Talker(Talk);
+
+#[async_trait]
+impl Machine for Talker {
+    fn name(&self) -> Cow<'static, str> {
+        "talker".into()
+    }
+
+    fn id(&self) -> String {
+        "talker".into()
+    }
+
+    fn working_dir(&self) -> VPath {
+        VPath::root()
+    }
+
+    async fn start(&self) -> Result<()> {
+        Ok(())
+    }
+
+    async fn stop(&self, _: StopMode) -> Result<()> {
+        Ok(())
+    }
+
+    async fn is_alive(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    async fn agent(&self) -> Result<Vec<String>> {
+        Err(Error::unsupported("there is no agent here"))
+    }
+
+    async fn spawn(&self, program: Spawn) -> Result<Process> {
+        let secret = &program.argv[6];
+        let greeting = format!("\u{1e}{secret} ready 1 0\n");
+        let (pause, piece) = match self.0 {
+            Talk::ComplainsFirst | Talk::Complains => (1, Piece::Stderr(Bytes::from("x"))),
+            Talk::Drips => (60, Piece::Stdout(Bytes::from("x"))),
+            Talk::Says => (60, Piece::Stdout(Bytes::new())),
+        };
+        let greeting = match self.0 {
+            Talk::ComplainsFirst => stream::empty().boxed(),
+            _ => stream::iter([Ok(Piece::Stdout(greeting.into()))]).boxed(),
+        };
+        let talk = stream::repeat(piece).then(move |piece| async move {
+            tokio::time::sleep(Duration::from_secs(pause)).await;
+            Ok(piece)
+        });
+        Ok(Process::new(
+            Some(Box::pin(tokio::io::sink())),
+            greeting.chain(talk).boxed(),
+            futures::future::pending().boxed(),
+        ))
+    }
+
+    async fn put(&self, _: &VPath, _: ByteStream) -> Result<()> {
+        Err(Error::unsupported("nobody carries archives here"))
+    }
+
+    async fn get(&self, _: &VPath) -> Result<ByteStream> {
+        Err(Error::unsupported("nobody carries archives here"))
+    }
+
+    async fn diagnose(&self) -> Option<Error> {
+        None
+    }
+}
+
+/// How long it takes to give a shell up, in seconds.
+async fn given_up(talk: Talk) -> u64 {
+    let machine = Talker(talk);
+    let began = Instant::now();
+    let error = match Channel::open(&machine, "").await {
+        Ok(mut channel) => {
+            let request = Request::new("stat").arg("/");
+            let asked = channel.exchange(&machine, &request).await;
+            asked.map(drop).unwrap_err()
+        }
+        Err(error) => error,
+    };
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    began.elapsed().as_secs()
+}
+
+#[tokio::test(start_paused = true)]
+async fn talking_without_answering_gets_no_more_time() {
+    let day = Duration::from_secs(24 * 60 * 60);
+    for (talk, most) in [
+        (Talk::ComplainsFirst, HELLO),
+        (Talk::Complains, PATIENCE),
+        (Talk::Drips, PATIENCE + Duration::from_secs(1)),
+        (Talk::Says, PATIENCE),
+    ] {
+        let taken = tokio::time::timeout(day, given_up(talk)).await;
+        let taken = taken.unwrap_or_else(|_| panic!("{talk:?} is waited for"));
+        assert!(taken <= most.as_secs(), "{talk:?} took {taken} s");
+    }
+}
