@@ -24,6 +24,8 @@ pub(crate) mod kill;
 #[cfg(target_os = "linux")]
 pub(crate) mod process;
 #[cfg(target_os = "linux")]
+mod program;
+#[cfg(target_os = "linux")]
 pub(crate) mod protocol;
 #[cfg(target_os = "linux")]
 mod reap;

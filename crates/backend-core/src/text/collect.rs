@@ -87,6 +87,17 @@ impl Collector {
         }
     }
 
+    /// Takes so many zeros more in a line that ends with some, if they cannot be seen; says
+    /// whether it did.
+    pub(super) fn pass_zeros(&mut self, count: u64) -> bool {
+        match self.phase {
+            Phase::Keep if self.kept.full => self.kept.decoded += count,
+            Phase::Keep => return false,
+            Phase::Skip | Phase::Rest | Phase::Done => {}
+        }
+        true
+    }
+
     /// Says that no byte follows (or that none can matter) and gives the window.
     pub(super) fn end(mut self, encoding: Encoding) -> Result<TextWindow, WindowError> {
         if self.phase == Phase::Keep && self.open {

@@ -165,6 +165,41 @@ impl WindowScanner {
         self.feed(later)
     }
 
+    /// Takes so many bytes of zero, which cost next to nothing once they cannot be seen: a hole
+    /// in a file may be larger than any disk.
+    ///
+    /// ```
+    /// use backend_core::text::{WindowRequest, WindowScanner};
+    ///
+    /// let mut scanner = WindowScanner::new(WindowRequest::default())?;
+    /// scanner.push(&b"line\n".repeat(2_000)[..9_999]);
+    /// scanner.push_zeros(1 << 40);
+    /// scanner.push(b"\nlast\n");
+    /// assert_eq!(scanner.finish()?.lines().count(), 2_000);
+    /// # Ok::<(), backend_core::text::WindowError>(())
+    /// ```
+    pub fn push_zeros(&mut self, mut count: u64) -> Progress {
+        const ZEROS: [u8; 1024] = [0; 1024];
+        while count > 0 {
+            // The first ones end whatever was begun before them.
+            let some = usize::try_from(count).map_or(ZEROS.len(), |count| count.min(ZEROS.len()));
+            if self.push(ZEROS.get(..some).unwrap_or_default()) == Progress::Done {
+                return Progress::Done;
+            }
+            count -= some as u64;
+            let (passed, decoded) = match self.source {
+                _ if self.head.is_some() => continue,
+                Source::Utf8 | Source::Binary => (count, count),
+                // A character is not taken apart.
+                Source::Utf16(_) => (count & !1, count / 2),
+            };
+            if self.collector.pass_zeros(decoded) {
+                count -= passed;
+            }
+        }
+        self.collector.progress()
+    }
+
     /// Gives the window; to be called at the end of the file or after [`Progress::Done`].
     ///
     /// # Errors

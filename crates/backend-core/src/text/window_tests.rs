@@ -535,6 +535,25 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
+    fn zeros_that_are_only_counted_are_zeros(
+        before in padded_file(),
+        count in 0_usize..5_000,
+        after in file(),
+        wanted in request(),
+    ) {
+        let offset = wanted.offset + PADDING as u64 - 3;
+        let request = WindowRequest { offset, ..wanted };
+        let whole = [&before[..], &vec![0; count], &after].concat();
+        let counted = WindowScanner::new(request).and_then(|mut scanner| {
+            scanner.push(&before);
+            scanner.push_zeros(count as u64);
+            scanner.push(&after);
+            scanner.finish()
+        });
+        prop_assert_eq!(counted, window(&whole, request));
+    }
+
+    #[test]
     fn a_window_does_not_depend_on_the_chunks(
         file in padded_file(),
         wanted in request(),

@@ -1,20 +1,21 @@
 //! Copying, a file or a whole tree.
 
 use std::ffi::{OsStr, OsString};
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 
 use backend_core::derived::{check_destination, refuse_into_itself};
 use backend_core::limits::{PATH_BYTES, PATH_DEPTH};
 use backend_core::ops::CopyOptions;
 use backend_core::{Error, ErrorKind, Quoted, Result, VPath};
-use rustix::fs::{FileType, Mode, OFlags, Stat, Timespec, Timestamps};
+use rustix::fs::{FileType, Mode, OFlags, SeekFrom, Stat, Timespec, Timestamps};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::fs::caller::Caller;
 use crate::fs::cursor::{Cursor, identity, lies_in};
 use crate::fs::errno;
 use crate::fs::list::{LIST, each_name, entry, is_temporary};
-use crate::fs::read::BLOCK_BYTES;
+use crate::fs::read::{BLOCK_BYTES, size_of};
 use crate::fs::resolve::{Last, Spot, is_directory, kind_of, open_at, stat_at};
 use crate::fs::space::Space;
 use crate::fs::temporary::{Like, Place, Temporary, set_mode};
@@ -314,29 +315,96 @@ fn keep_times(temporary: &Temporary, source: &Stat) -> Result<()> {
     rustix::fs::futimens(&temporary.file, &times).map_err(errno::error)
 }
 
-/// Copies a file's content, by the kernel where it can.
+/// Copies a file's content, by the kernel where it can. Holes stay holes: a file can
+/// be larger than any disk as long as there is little in it.
 fn copy_content(file: &OwnedFd, temporary: &Temporary, caller: &Caller) -> Result<()> {
+    let mut block = Vec::new();
+    let mut offset = 0;
     loop {
+        let size = size_of(&rustix::fs::fstat(file).map_err(errno::error)?);
+        match next_data(file, offset, size) {
+            Some(data) => {
+                let end = data.end;
+                offset = copy_data(file, temporary, data, &mut block, caller)?;
+                if offset < end {
+                    // There was less than the file system told.
+                    break;
+                }
+            }
+            None if offset < size => offset = size,
+            // Files of /proc tell no size, and others grow.
+            None => match copy_block(file, temporary, offset, BLOCK_BYTES, &mut block)? {
+                0 => break,
+                copied => offset += copied,
+            },
+        }
         caller.check()?;
-        let copied = retry_on_intr(|| {
-            rustix::fs::copy_file_range(file, None, temporary.file.as_fd(), None, COPY_BYTES)
-        });
-        match copied {
-            Ok(0) => break,
-            Ok(_) => {}
-            Err(Errno::NOSPC) => return Err(errno::error(Errno::NOSPC)),
-            Err(_) => break,
+    }
+    retry_on_intr(|| rustix::fs::ftruncate(&temporary.file, offset)).map_err(errno::error)
+}
+
+/// Where the next data of a file is, all of it where that cannot be known.
+fn next_data(file: &OwnedFd, offset: u64, size: u64) -> Option<Range<u64>> {
+    let whole = || (offset < size).then_some(offset..size);
+    let start = match rustix::fs::seek(file, SeekFrom::Data(offset)) {
+        Ok(start) => start,
+        Err(Errno::NXIO) => return None,
+        Err(_) => return whole(),
+    };
+    match rustix::fs::seek(file, SeekFrom::Hole(start)) {
+        Ok(end) if end > start => Some(start..end),
+        _ => whole(),
+    }
+}
+
+/// Copies one range, and says where the file ended or the range did.
+fn copy_data(
+    file: &OwnedFd,
+    temporary: &Temporary,
+    data: Range<u64>,
+    block: &mut Vec<u8>,
+    caller: &Caller,
+) -> Result<u64> {
+    let mut offset = data.start;
+    let mut kernel = true;
+    while offset < data.end {
+        caller.check()?;
+        let left = usize::try_from(data.end - offset).unwrap_or(usize::MAX);
+        if kernel {
+            let (mut from, mut to) = (offset, offset);
+            let copied = retry_on_intr(|| {
+                let target = temporary.file.as_fd();
+                let (from, to) = (Some(&mut from), Some(&mut to));
+                rustix::fs::copy_file_range(file, from, target, to, left.min(COPY_BYTES))
+            });
+            match copied {
+                Ok(copied @ 1..) => offset += copied as u64,
+                Err(Errno::NOSPC) => return Err(errno::error(Errno::NOSPC)),
+                // The file ends here, or the kernel cannot copy it: reading tells.
+                Ok(0) | Err(_) => kernel = false,
+            }
+            continue;
+        }
+        match copy_block(file, temporary, offset, left.min(BLOCK_BYTES), block)? {
+            0 => break,
+            copied => offset += copied,
         }
     }
-    // The file ends here, or the kernel cannot copy it: both are known after
-    // reading on.
-    let mut block = vec![0; BLOCK_BYTES];
-    loop {
-        caller.check()?;
-        let read = retry_on_intr(|| rustix::io::read(file, &mut block[..]));
-        match read.map_err(errno::error)? {
-            0 => return Ok(()),
-            read => temporary.write(block.get(..read).unwrap_or_default())?,
-        }
-    }
+    Ok(offset)
+}
+
+/// Copies at most so many bytes, and says how many.
+fn copy_block(
+    file: &OwnedFd,
+    temporary: &Temporary,
+    offset: u64,
+    most: usize,
+    block: &mut Vec<u8>,
+) -> Result<u64> {
+    block.resize(BLOCK_BYTES, 0);
+    let place = block.get_mut(..most).unwrap_or_default();
+    let read = retry_on_intr(|| rustix::io::pread(file, &mut *place, offset));
+    let read = read.map_err(errno::error)?;
+    temporary.write_at(block.get(..read).unwrap_or_default(), offset)?;
+    Ok(read as u64)
 }

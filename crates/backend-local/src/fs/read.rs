@@ -13,8 +13,8 @@ use backend_core::text::{Progress, TextWindow, WindowScanner};
 use backend_core::{Error, Result, VPath};
 use bytes::Bytes;
 use rustix::buffer::spare_capacity;
-use rustix::fs::{FileType, OFlags, Stat};
-use rustix::io::{ReadWriteFlags, retry_on_intr};
+use rustix::fs::{FileType, OFlags, SeekFrom, Stat};
+use rustix::io::{Errno, ReadWriteFlags, retry_on_intr};
 
 use crate::fs::caller::Caller;
 use crate::fs::errno;
@@ -125,6 +125,17 @@ fn read_range(
     Ok(FileBytes::new(data.into(), size))
 }
 
+/// How many bytes from here on are a hole, which may be larger than any disk. None
+/// where the file system does not tell.
+pub(crate) fn hole_at(file: &OwnedFd, offset: u64) -> u64 {
+    let end = match rustix::fs::seek(file, SeekFrom::Data(offset)) {
+        Ok(data) => data,
+        Err(Errno::NXIO) => rustix::fs::fstat(file).map_or(offset, |found| size_of(&found)),
+        Err(_) => offset,
+    };
+    end.saturating_sub(offset)
+}
+
 impl Space {
     /// Opens a regular file for reading.
     pub(crate) fn open_file(&self, path: &VPath, links: Links) -> Result<(OwnedFd, Stat)> {
@@ -200,6 +211,13 @@ impl Space {
             offset += block.len() as u64;
             if scanner.push(&block) == Progress::Done || ended {
                 return Ok(scanner.finish()?);
+            }
+            if block.iter().all(|byte| *byte == 0) {
+                let hole = hole_at(&file, offset);
+                offset += hole;
+                if scanner.push_zeros(hole) == Progress::Done {
+                    return Ok(scanner.finish()?);
+                }
             }
         }
     }

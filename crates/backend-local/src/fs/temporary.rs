@@ -113,6 +113,17 @@ impl Temporary {
         Ok(())
     }
 
+    /// Writes at a place of the file.
+    pub(crate) fn write_at(&self, mut content: &[u8], mut offset: u64) -> Result<()> {
+        while !content.is_empty() {
+            let written = retry_on_intr(|| rustix::io::pwrite(&self.file, content, offset));
+            let written = written.map_err(errno::error)?;
+            content = content.get(written..).unwrap_or_default();
+            offset += written as u64;
+        }
+        Ok(())
+    }
+
     /// Waits until the content is on the disk.
     pub(crate) fn sync(&self) -> Result<()> {
         retry_on_intr(|| rustix::fs::fdatasync(&self.file)).map_err(errno::error)

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
 
 use backend_core::derived::edit_bytes;
-use backend_core::limits::{EDIT_ATTEMPTS, EDIT_BYTES};
+use backend_core::limits::{EDIT_ATTEMPTS, EDIT_BYTES, READ_BYTES};
 use backend_core::ops::{
     ContentHash, ContentHasher, CreateDirOptions, EditOptions, EditOutcome, Links, WriteMode,
     WriteOptions, WriteOutcome,
@@ -19,7 +19,7 @@ use rustix::io::{Errno, retry_on_intr};
 
 use crate::fs::caller::Caller;
 use crate::fs::errno;
-use crate::fs::read::{BLOCK_BYTES, READ, read_all, regular, size_of};
+use crate::fs::read::{BLOCK_BYTES, READ, hole_at, read_all, regular, size_of};
 use crate::fs::resolve::{DIRECTORY, Last, Spot, is_directory, open_at, stat_at};
 use crate::fs::space::Space;
 use crate::fs::temporary::{Like, Place, Temporary};
@@ -313,15 +313,30 @@ fn is_same(found: &Stat, seen: &Stat) -> bool {
     mark(found) == mark(seen)
 }
 
+/// The hash of a file's content. Holes are content too, and hashing cannot pass over
+/// them: those of a file that takes up next to nothing could take days.
 fn hash_of(file: &OwnedFd, caller: &Caller) -> Result<ContentHash> {
     let mut hasher = ContentHasher::new();
     let mut block = vec![0; BLOCK_BYTES];
+    let (mut offset, mut holes, mut looked) = (0, 0, 0);
     loop {
         caller.check()?;
-        let read = retry_on_intr(|| rustix::io::read(file, &mut block[..]));
-        match read.map_err(errno::error)? {
+        let read = retry_on_intr(|| rustix::io::pread(file, &mut block[..], offset));
+        let read = match read.map_err(errno::error)? {
             0 => return Ok(hasher.finish()),
-            read => hasher.update(block.get(..read).unwrap_or_default()),
+            read => block.get(..read).unwrap_or_default(),
+        };
+        hasher.update(read);
+        offset += read.len() as u64;
+        if offset > looked && read.iter().all(|byte| *byte == 0) {
+            let hole = hole_at(file, offset);
+            looked = offset + hole;
+            holes += hole;
+        }
+        if holes > READ_BYTES {
+            return Err(Error::too_large(
+                "it has holes that are too large to compare its content; write it without a comparison",
+            ));
         }
     }
 }

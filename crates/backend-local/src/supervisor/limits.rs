@@ -10,7 +10,7 @@ mod cgroup;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use cgroup::{Group, Parent};
 
+use super::program::Environment;
 use crate::exec::Limits;
 
 /// The first argument of a supervisor's program that is to set limits and
@@ -188,17 +189,14 @@ impl Prepared {
 
     /// Keeps a launcher whose `main` is async from starting a thread for each
     /// processor: they would count as the command's.
-    pub(crate) fn spare_threads(&self, command: &mut Command) {
+    pub(crate) fn spare_threads(&self, environment: &mut Environment) {
         if !self.wraps() {
             return;
         }
-        let mut variables = command.get_envs();
-        let asked = variables.find_map(|(name, value)| value.filter(|_| name == THREADS));
-        match asked.map(OsStr::to_owned) {
-            Some(asked) => command.env(THREADS_KEPT, asked),
-            None => command.env_remove(THREADS_KEPT),
+        match environment.insert(THREADS.into(), "1".into()) {
+            Some(asked) => environment.insert(THREADS_KEPT.into(), asked),
+            None => environment.remove(&OsString::from(THREADS_KEPT)),
         };
-        command.env(THREADS, "1");
     }
 }
 

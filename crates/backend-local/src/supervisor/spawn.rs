@@ -5,8 +5,6 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
@@ -14,6 +12,7 @@ use rustix::io::Errno;
 use super::MARKER;
 use super::limits::Prepared;
 use super::process::ticks;
+use super::program::{Environment, Program};
 use super::protocol::{Reply, Spawn};
 use super::table::{Record, Shared};
 use super::victim;
@@ -26,7 +25,7 @@ pub(crate) type SharedLimits = Arc<Mutex<Option<Prepared>>>;
 #[derive(Debug)]
 pub(crate) struct Spawner {
     pub(crate) shell: OsString,
-    pub(crate) environment: Vec<(OsString, OsString)>,
+    pub(crate) environment: Environment,
     pub(crate) limits: SharedLimits,
     /// Opened before the confinement, which may not know it.
     pub(crate) null: File,
@@ -99,23 +98,20 @@ impl Spawner {
             true => stdout.try_clone().map_err(other)?,
             false => next()?,
         };
-        let mut command = self.command(spawn.line);
-        command
-            .envs(spawn.environment)
-            .env(MARKER, shared.marker_of(spawn.id))
-            .stdin(Stdio::from(stdin))
-            .stdout(Stdio::from(stdout))
-            .stderr(Stdio::from(stderr));
-        if let Some(limits) = &*self.limits() {
-            limits.spare_threads(&mut command);
-        }
+        let streams = [stdin, stdout, stderr];
+        let mut environment = self.environment.clone();
+        let own = spawn.environment.into_iter();
+        environment.extend(own.map(|(name, value)| (name.into(), value.into())));
+        environment.insert(MARKER.into(), shared.marker_of(spawn.id).into());
+        let program = self.program(spawn.line, environment, streams);
+        let program = program.map_err(other)?;
         // A directory that was opened is the one that was meant; a path may have
         // come to mean another. Only this thread uses the current directory.
         rustix::process::fchdir(&directory).map_err(|error| Failure {
             directory: true,
             error: error.into(),
         })?;
-        let mut start = || Self::start(shared, spawn.id, &mut command);
+        let start = || Self::start(shared, spawn.id, &program);
         let started = match &self.place {
             Some(place) => place.offering(start),
             None => start(),
@@ -128,29 +124,32 @@ impl Spawner {
         self.limits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn command(&self, line: String) -> Command {
+    fn program(
+        &self,
+        line: String,
+        mut environment: Environment,
+        streams: [OwnedFd; 3],
+    ) -> io::Result<Program> {
         // A line that begins with a dash is no option.
         let argv = vec![self.shell.clone(), "-c".into(), "--".into(), line.into()];
-        let argv = match &*self.limits() {
-            Some(limits) => limits.wrap(argv),
-            None => argv,
-        };
-        let mut argv = argv.into_iter();
-        let mut command = Command::new(argv.next().unwrap_or_default());
-        command.args(argv).process_group(0).env_clear();
-        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command
+        match &*self.limits() {
+            Some(limits) => {
+                limits.spare_threads(&mut environment);
+                Program::new(limits.wrap(argv), environment, streams)
+            }
+            None => Program::new(argv, environment, streams),
+        }
     }
 
     /// Starts the process and enters it into the table in one step.
-    fn start(shared: &Shared, id: u64, command: &mut Command) -> io::Result<i32> {
+    fn start(shared: &Shared, id: u64, program: &Program) -> io::Result<i32> {
         let mut table = shared.table();
         if shared.is_ending() {
             return Err(Errno::CANCELED.into());
         }
         let since = ticks();
         // The exit is collected by number; the child needs no owner here.
-        let pid = command.spawn()?.id().cast_signed();
+        let pid = program.start()?;
         table.leaders.insert(pid, id);
         table.commands.insert(
             id,

@@ -1,10 +1,11 @@
 //! Published holes that come in through what a model writes: patterns, names,
 //! nesting, line ends. See `attack_regressions.rs` for those about confinement.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::time::Duration;
 
-use backend_core::ops::ReadOptions;
+use backend_core::ops::{ContentHash, ReadOptions, TextOptions, WriteMode, WriteOptions};
 use backend_core::{Backend as _, BackendExt as _, ErrorKind};
 use backend_local::LocalBackend;
 
@@ -208,5 +209,61 @@ async fn nothing_in_a_path_is_decoded_or_expanded() {
     ] {
         let read = backend.read_bytes(path).await;
         assert_eq!(read.unwrap_err().kind(), ErrorKind::InvalidPath, "{path:?}");
+    }
+}
+
+/// A file of a terabyte that takes up next to nothing kept a reader busy for ever,
+/// and its copy took up a terabyte.
+#[tokio::test(flavor = "multi_thread")]
+async fn holes_cost_nothing() {
+    let place = Place::new();
+    let head = "line\n".repeat(20_000);
+    let sparse = |name: &str, size: u64| {
+        place.write(name, &head);
+        let file = File::options().write(true).open(place.root.join(name));
+        let file = file.unwrap();
+        file.write_all_at(b"middle", size / 2).unwrap();
+        file.write_all_at(b"\nlast\n", size - 6).unwrap();
+        file.set_len(size + size / 2).unwrap();
+    };
+    sparse("huge", 1 << 40);
+    sparse("large", 1 << 30);
+    let backend = place.builder().open().unwrap();
+    let path = backend.path("huge").unwrap();
+    let soon = async |offset| {
+        let options = TextOptions::default().offset(offset).count_total(true);
+        let read = tokio::time::timeout(SOON, backend.read_text(&path, options)).await;
+        read.unwrap_or_else(|_| panic!("reading holes takes for ever"))
+    };
+    let window = soon(19_999).await.unwrap();
+    let lines: Vec<_> = window.lines().map(|line| line.cut_bytes).collect();
+    let middle = (1 << 40) - 6 - head.len() as u64 - 2_000;
+    let end = (1 << 39) - 2_000;
+    assert_eq!(lines, [0, middle, 0, end], "each hole is one line");
+    assert_eq!(window.total_lines(), Some(20_003));
+    let found = tokio::time::timeout(SOON, backend.search_text("last")).await;
+    found.expect("searching holes takes for ever").unwrap();
+    let read = backend.read(&path, ReadOptions::default()).await;
+    assert_eq!(read.unwrap_err().kind(), ErrorKind::TooLarge);
+    let mode = WriteMode::IfUnchanged(ContentHash::of(b""));
+    let options = WriteOptions::default().mode(mode);
+    let written = tokio::time::timeout(SOON, backend.write(&path, "x".into(), options)).await;
+    let written = written.expect("comparing holes takes for ever");
+    assert_eq!(written.unwrap_err().kind(), ErrorKind::TooLarge);
+
+    backend.copy_to("large", "copy").await.unwrap();
+    let (from, to) = (place.root.join("large"), place.root.join("copy"));
+    let copied = to.metadata().unwrap();
+    assert_eq!(copied.len(), from.metadata().unwrap().len());
+    let taken = copied.blocks() * 512;
+    assert!(taken < 16 << 20, "the copy takes {taken} bytes");
+    let (from, to) = (File::open(from).unwrap(), File::open(to).unwrap());
+    for offset in [0, 1 << 29, (1 << 30) - 6, (3 << 29) - 100_000] {
+        let content = |file: &File| {
+            let mut content = vec![1; 100_000];
+            file.read_exact_at(&mut content, offset).unwrap();
+            content
+        };
+        assert_eq!(content(&from), content(&to), "at {offset}");
     }
 }

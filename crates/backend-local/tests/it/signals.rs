@@ -7,6 +7,8 @@ use std::time::Duration;
 use backend_core::Sandbox;
 use backend_core::ops::{Command, CommandStatus, ShellState, StopMode};
 
+use backend_local::Limits;
+
 use crate::support::commands::*;
 
 #[tokio::test]
@@ -46,6 +48,42 @@ async fn commands_start_with_ordinary_signals_and_no_foreign_descriptors() {
             assert!(text.starts_with("0\n1\n2\n3\nSig"), "{text}");
         }
     }
+}
+
+/// Runs in a process of its own that ignores and blocks what can be: see
+/// `a_host_that_ignores_signals_keeps_them_to_itself`.
+#[tokio::test]
+#[ignore = "a part of another test, which starts it"]
+async fn part_host_that_ignores_signals() {
+    let ignored = dispositions()
+        .into_iter()
+        .find(|line| line.starts_with("SigIgn"));
+    let ignored = u64::from_str_radix(ignored.unwrap().trim_start_matches("SigIgn:\t"), 16);
+    let (hup, ill, fpe) = (1, 1 << 3, 1 << 7);
+    assert_eq!(ignored.unwrap() & (hup | ill | fpe), hup | ill | fpe);
+    let limited = supervised().limits(Limits::default().file_bytes(1 << 20));
+    for place in [place(), with(limited)] {
+        let line = "exec grep -E 'SigBlk|SigIgn' /proc/self/status";
+        let shown = place.run(line).await.stdout.text();
+        let masks = shown.lines().map(|line| {
+            let mask = line.split('\t').nth(1).unwrap();
+            u64::from_str_radix(mask, 16).unwrap() & !(3 << (32 - 1))
+        });
+        assert_eq!(masks.collect::<Vec<_>>(), [0, 0], "{shown}");
+    }
+}
+
+#[test]
+fn a_host_that_ignores_signals_keeps_them_to_itself() {
+    let part = this_test("signals::part_host_that_ignores_signals");
+    let script = "import os, signal, sys\n\
+        every = set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}\n\
+        for number in every: signal.signal(number, signal.SIG_IGN)\n\
+        signal.pthread_sigmask(signal.SIG_BLOCK, every)\n\
+        os.execv(sys.argv[1], sys.argv[1:])";
+    let mut host = HostCommand::new("/usr/bin/python3");
+    host.args(["-c", script]).arg(part.get_program());
+    passes(host.args(part.get_args()));
 }
 
 /// What the kernel knows about this thread's and this process's signals.

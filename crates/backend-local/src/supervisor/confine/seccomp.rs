@@ -113,10 +113,14 @@ const ATTRIBUTES: &[i64] = &[
     REMOVEXATTRAT,
 ];
 
-/// Refused as an old kernel would: programs fall back to `clone` and `kill`,
-/// whose arguments can be seen. A process descriptor may stand for the thread
-/// that starts commands.
-const MISSING: &[i64] = &[libc::SYS_clone3, libc::SYS_pidfd_send_signal];
+/// Refused as an old kernel would: programs fall back to `clone`, `kill` and
+/// `openat`, whose arguments can be seen. A process descriptor may stand for the
+/// thread that starts commands.
+const MISSING: &[i64] = &[
+    libc::SYS_clone3,
+    libc::SYS_pidfd_send_signal,
+    libc::SYS_openat2,
+];
 
 const NAMESPACE_FLAGS: &[i32] = &[
     libc::CLONE_NEWNS,
@@ -133,6 +137,9 @@ const TIOCSTI: u64 = 0x5412;
 const TIOCLINUX: u64 = 0x541c;
 const FIOSETOWN: u64 = 0x8901;
 const SIOCSPGRP: u64 = 0x8902;
+
+/// What makes a file without a name; [`libc::O_TMPFILE`] has `O_DIRECTORY` as well.
+const TMPFILE: i32 = libc::O_TMPFILE & !libc::O_DIRECTORY;
 
 /// `fcntl`'s way to say whom a descriptor signals, by a structure.
 const F_SETOWN_EX: i32 = 15;
@@ -194,6 +201,7 @@ fn not_permitted(network: bool, spawner: Pid) -> Result<Rules, seccompiler::Back
     let mut rules = whole(REFUSED);
     socket_rules(&mut rules, network)?;
     signal_rules(&mut rules, spawner)?;
+    set_user_id_rules(&mut rules)?;
     let mut add = |call, conditions: Vec<SeccompCondition>| {
         rules
             .entry(call)
@@ -207,16 +215,42 @@ fn not_permitted(network: bool, spawner: Pid) -> Result<Rules, seccompiler::Back
     for request in [TIOCSTI, TIOCLINUX, FIOSETOWN, SIOCSPGRP] {
         add(libc::SYS_ioctl, vec![is(1, request)?])?;
     }
-    // A program that runs as its owner, for whoever starts it.
-    let set_user_id = u64::from(libc::S_ISUID);
-    #[cfg(target_arch = "x86_64")]
-    add(libc::SYS_chmod, vec![has(1, set_user_id)?])?;
-    add(libc::SYS_fchmod, vec![has(1, set_user_id)?])?;
-    add(libc::SYS_fchmodat, vec![has(2, set_user_id)?])?;
-    add(FCHMODAT2, vec![has(2, set_user_id)?])?;
     // The limits of another process: one of no CPU time ends it.
     add(libc::SYS_prlimit64, vec![is_not(0, 0)?])?;
     Ok(rules)
+}
+
+/// No program that runs as its owner, for whoever starts it, is made.
+fn set_user_id_rules(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
+    let set_user_id = |argument| has(argument, u64::from(libc::S_ISUID));
+    let mut add = |call, conditions: Vec<SeccompCondition>| {
+        let of_call: &mut Vec<_> = rules.entry(call).or_default();
+        of_call.push(SeccompRule::new(conditions)?);
+        Ok::<_, seccompiler::BackendError>(())
+    };
+    // By which argument the mode is.
+    for (call, mode) in [
+        #[cfg(target_arch = "x86_64")]
+        (libc::SYS_chmod, 1),
+        (libc::SYS_fchmod, 1),
+        (libc::SYS_fchmodat, 2),
+        (FCHMODAT2, 2),
+        #[cfg(target_arch = "x86_64")]
+        (libc::SYS_mknod, 1),
+        (libc::SYS_mknodat, 2),
+        #[cfg(target_arch = "x86_64")]
+        (libc::SYS_creat, 1),
+    ] {
+        add(call, vec![set_user_id(mode)?])?;
+    }
+    // Where no file is made, the mode may be anything.
+    for makes in [libc::O_CREAT, TMPFILE] {
+        let makes = u64::from(makes.unsigned_abs());
+        #[cfg(target_arch = "x86_64")]
+        add(libc::SYS_open, vec![has(1, makes)?, set_user_id(2)?])?;
+        add(libc::SYS_openat, vec![has(2, makes)?, set_user_id(3)?])?;
+    }
+    Ok(())
 }
 
 fn socket_rules(rules: &mut Rules, network: bool) -> Result<(), seccompiler::BackendError> {

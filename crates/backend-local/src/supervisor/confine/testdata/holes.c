@@ -118,6 +118,34 @@ static void kernel(void) {
     refused("capset", syscall(SYS_capset, &header, sets));
 }
 
+// The file is inside, and so is what would be made in its directory.
+static void set_user_id(const char *file, const char *inside) {
+    char new[4096];
+    snprintf(new, sizeof new, "%s-new", file);
+    refused("chmod", chmod(file, 04755));
+    refused("mknod", mknod(new, S_IFREG | 04755, 0));
+    refused("mknodat", syscall(SYS_mknodat, AT_FDCWD, new, S_IFREG | 04755, 0));
+    refused("wide mknodat", syscall(SYS_mknodat, AT_FDCWD, new, 0x100000000L | S_IFREG | 04755, 0));
+    refused("open", open(new, O_CREAT | O_WRONLY, 04755));
+    refused("openat", syscall(SYS_openat, AT_FDCWD, new, O_CREAT | O_EXCL | O_RDWR, 06755));
+#ifdef SYS_open
+    refused("old open", syscall(SYS_open, new, O_CREAT | O_WRONLY, 04755));
+    refused("creat", syscall(SYS_creat, new, 04755));
+    refused("old mknod", syscall(SYS_mknod, new, S_IFREG | 04755, 0));
+#endif
+    refused("nameless", open(inside, O_TMPFILE | O_RDWR, 04755));
+    struct { unsigned long long flags, mode, resolve; } how = {O_CREAT | O_WRONLY, 04755, 0};
+    expect("openat2", syscall(SYS_openat2, AT_FDCWD, new, &how, sizeof how), ENOSYS);
+    // Only where a file is made is the mode one.
+    expect("ordinary", syscall(SYS_openat, AT_FDCWD, file, O_RDONLY, 04755), 0);
+    expect("made", open(new, O_CREAT | O_WRONLY, 0755), 0);
+    expect("nameless made", open(inside, O_TMPFILE | O_RDWR, 0755), 0);
+    struct stat found;
+    expect("stat", stat(new, &found), 0);
+    if (found.st_mode & S_ISUID) puts("set user id made");
+    unlink(new);
+}
+
 int main(int argc, char **argv) {
     if (argc != 5) return 2;
     sockets(argv[2]);
@@ -125,7 +153,10 @@ int main(int argc, char **argv) {
     kernel();
     expect("xattr", setxattr(argv[1], "user.x", "x", 1, 0), EOPNOTSUPP);
     expect("acl", removexattr(argv[1], "system.posix_acl_access"), EOPNOTSUPP);
-    refused("set user id", chmod(argv[1], 04755));
+    char *slash = strrchr(argv[1], '/');
+    char inside[4096];
+    snprintf(inside, sizeof inside, "%.*s", (int)(slash - argv[1]), argv[1]);
+    set_user_id(argv[1], inside);
     puts("done");
     return 0;
 }

@@ -1,0 +1,73 @@
+//! A program that is to be started as a command: the leader of a process group,
+//! with three streams and with ordinary signals, whatever ours are.
+//!
+//! The standard library starts programs too, but resets one signal only. Some that
+//! the host may have ignored nobody can catch safely, and a command would inherit
+//! that.
+
+use std::collections::BTreeMap;
+use std::ffi::{CString, OsString};
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStringExt as _;
+
+use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawn};
+use nix::sys::signal::SigSet;
+use nix::unistd::Pid;
+use rustix::io::Errno;
+
+/// The variables of a program.
+pub(crate) type Environment = BTreeMap<OsString, OsString>;
+
+/// A program that was not started yet.
+#[derive(Debug)]
+pub(crate) struct Program {
+    argv: Vec<CString>,
+    environment: Vec<CString>,
+    streams: [OwnedFd; 3],
+}
+
+impl Program {
+    /// The program at the path that is first in `argv`.
+    pub(crate) fn new(
+        argv: Vec<OsString>,
+        environment: Environment,
+        streams: [OwnedFd; 3],
+    ) -> io::Result<Self> {
+        let text = |text: OsString| CString::new(text.into_vec()).map_err(|_| Errno::INVAL);
+        let setting = |(mut name, value): (OsString, OsString)| {
+            name.push("=");
+            name.push(value);
+            text(name)
+        };
+        Ok(Self {
+            argv: argv.into_iter().map(text).collect::<Result<_, _>>()?,
+            environment: environment
+                .into_iter()
+                .map(setting)
+                .collect::<Result<_, _>>()?,
+            streams,
+        })
+    }
+
+    /// Starts it, and returns its number.
+    pub(crate) fn start(&self) -> io::Result<i32> {
+        let path = self.argv.first().ok_or(Errno::NOENT)?;
+        let mut files = PosixSpawnFileActions::init()?;
+        for (stream, number) in self.streams.iter().zip(0..) {
+            files.add_dup2(stream.as_raw_fd(), number)?;
+        }
+        let mut attributes = PosixSpawnAttr::init()?;
+        attributes.set_flags(
+            PosixSpawnFlags::POSIX_SPAWN_SETPGROUP
+                | PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF
+                | PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK,
+        )?;
+        attributes.set_pgroup(Pid::from_raw(0))?;
+        attributes.set_sigdefault(&SigSet::all())?;
+        attributes.set_sigmask(&SigSet::empty())?;
+        let (argv, environment) = (&self.argv, &self.environment);
+        let pid = posix_spawn(&**path, &files, &attributes, argv, environment)?;
+        Ok(pid.as_raw())
+    }
+}
