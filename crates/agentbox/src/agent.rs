@@ -5,6 +5,7 @@ mod embedded;
 
 use std::ffi::OsString;
 use std::fs::Metadata;
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -56,7 +57,9 @@ fn installed() -> Vec<AgentBinary> {
         let found = std::fs::symlink_metadata(path);
         found.is_ok_and(|found| is_own(&found) && (found.is_dir() || found.is_file()))
     };
-    let place = directory().filter(|directory| directory.ancestors().take(3).all(is_safe));
+    let place = directory().filter(|directory| {
+        directory.ancestors().take(3).all(is_safe) && shared_above(directory).is_ok()
+    });
     let entries = place.and_then(|directory| std::fs::read_dir(directory).ok());
     let mut agents: Vec<_> = entries
         .into_iter()
@@ -75,6 +78,24 @@ fn installed() -> Vec<AgentBinary> {
 /// Whether it is ours, and other users cannot write to it.
 fn is_own(found: &Metadata) -> bool {
     found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0
+}
+
+/// Fails if another user could put something else in the place of a directory: all
+/// those above it are ours or the administrator's, and what others can write to keeps
+/// them from what is not theirs.
+fn shared_above(directory: &Path) -> io::Result<()> {
+    const STICKY: u32 = 0o1000;
+    let own = rustix::process::geteuid().as_raw();
+    for above in directory.canonicalize()?.ancestors().skip(1) {
+        let found = std::fs::metadata(above)?;
+        let is_theirs = found.uid() != own && found.uid() != 0;
+        let is_open = found.mode() & 0o022 != 0 && found.mode() & STICKY == 0;
+        if is_theirs || is_open {
+            let text = format!("others can write to {}", above.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+        }
+    }
+    Ok(())
 }
 
 /// The processor of this machine, as images name it.
@@ -107,12 +128,12 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
 pub(crate) fn write_program(
     directory: &Path,
     name: &str,
-    content: &mut dyn std::io::Read,
-) -> std::io::Result<PathBuf> {
+    content: &mut dyn io::Read,
+) -> io::Result<PathBuf> {
     use std::os::unix::fs::PermissionsExt as _;
     let path = directory.join(name);
     let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    std::io::copy(content, &mut file)?;
+    io::copy(content, &mut file)?;
     let rights = std::fs::Permissions::from_mode(0o755);
     file.as_file().set_permissions(rights)?;
     file.as_file().sync_all()?;

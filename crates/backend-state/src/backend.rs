@@ -103,6 +103,19 @@ impl StateBackend {
         Snapshot { tree }
     }
 
+    /// A store of its own that holds the same now, with the same limits and clock.
+    /// Copies a few pointers.
+    pub fn fork(&self) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                tree: Mutex::new(self.tree()),
+                max_file_bytes: self.inner.max_file_bytes,
+                max_total_bytes: self.inner.max_total_bytes,
+                clock: Arc::clone(&self.inner.clock),
+            }),
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Tree> {
         // The tree is never left half-changed: a panic elsewhere says nothing
         // about it.

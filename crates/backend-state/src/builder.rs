@@ -1,11 +1,15 @@
 //! [`StateBuilder`]: what a store holds at first, its limits and its clock.
 
 use std::fmt;
+use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
+use backend_core::Result;
+
 use crate::backend::{Inner, StateBackend};
-use crate::snapshot::Snapshot;
+use crate::document::{self, Most};
+use crate::snapshot::{Snapshot, unreadable};
 
 /// Largest file unless the builder says otherwise, in bytes. Small enough that a
 /// PostgreSQL `jsonb` string takes it, base64 or not.
@@ -40,6 +44,22 @@ impl StateBuilder {
     pub fn snapshot(mut self, snapshot: Snapshot) -> Self {
         self.snapshot = snapshot;
         self
+    }
+
+    /// Sets what the store holds at first to what a document holds, as
+    /// [`Snapshot::from_json`] reads it. Set the limits before: a document with more is
+    /// refused, and no more of it is held in memory.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` naming what is wrong and where, also if it cannot be read.
+    pub fn load(self, document: impl io::Read) -> Result<Self> {
+        let most = Most {
+            file: self.max_file_bytes,
+            total: self.max_total_bytes,
+        };
+        let tree = document::read(document, most).map_err(unreadable)?;
+        Ok(self.snapshot(Snapshot { tree }))
     }
 
     /// Sets the largest file, in bytes.

@@ -19,18 +19,23 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::io;
 use std::time::SystemTime;
 
 use backend_core::VPath;
+use backend_core::limits::PATH_BYTES;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use jiff::Timestamp;
-use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Error as _, Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 
 use crate::snapshot::put_new;
 use crate::tree::{File, Leaves, Node, Tree};
+
+/// What is said of content that is too much before its path is known.
+const LARGE: &str = "a file in it is larger than files may be; allow more, or give a smaller one";
 
 const FORMAT: &str = "agentbox-state";
 const VERSION: u64 = 1;
@@ -101,11 +106,91 @@ impl Serialize for OneFile<'_> {
     }
 }
 
-pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Tree, D::Error> {
-    deserializer.deserialize_map(DocumentVisitor)
+/// How much of a document is loaded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Most {
+    /// Bytes of one file.
+    pub(crate) file: u64,
+    /// Bytes of all, as a store counts them.
+    pub(crate) total: u64,
 }
 
-struct DocumentVisitor;
+impl Most {
+    /// All of it: whoever has the text in memory has room for it.
+    pub(crate) const ALL: Self = Self {
+        file: u64::MAX,
+        total: u64::MAX,
+    };
+
+    /// Bytes that the content of one file may take up in a document: no character
+    /// has more than six, as in `\u001f`.
+    fn written(self) -> u64 {
+        self.file.saturating_mul(6)
+    }
+
+    fn check<E: de::Error>(self, tree: &Tree) -> Result<(), E> {
+        match tree.bytes() > self.total {
+            true => Err(E::custom(format_args!(
+                "it takes more than the {} bytes that all files may take; allow more, or give a smaller one",
+                self.total
+            ))),
+            false => Ok(()),
+        }
+    }
+}
+
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    most: Most,
+) -> Result<Tree, D::Error> {
+    deserializer.deserialize_map(DocumentVisitor(most))
+}
+
+/// Reads a document without holding more of it than may be loaded.
+pub(crate) fn read(document: impl io::Read, most: Most) -> serde_json::Result<Tree> {
+    let document = Strings {
+        document: io::BufReader::new(document),
+        longest: most.written().saturating_add(PATH_BYTES as u64 * 6),
+        length: None,
+        escaped: false,
+    };
+    let mut deserializer = serde_json::Deserializer::from_reader(io::BufReader::new(document));
+    let tree = deserialize(&mut deserializer, most)?;
+    deserializer.end()?;
+    Ok(tree)
+}
+
+/// A document in which no string is longer than it may be: one that is would be
+/// read as a whole before anybody could judge it.
+struct Strings<R> {
+    document: R,
+    longest: u64,
+    /// How much of a string there was, within one.
+    length: Option<u64>,
+    /// Whether the last byte was a backslash that says something of the next.
+    escaped: bool,
+}
+
+impl<R: io::Read> io::Read for Strings<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.document.read(buffer)?;
+        for byte in buffer.get(..count).unwrap_or_default() {
+            self.length = match (self.length, byte) {
+                (None, b'"') => Some(0),
+                (None, _) => None,
+                (Some(_), b'"') if !self.escaped => None,
+                (Some(length), _) if length >= self.longest => {
+                    return Err(io::Error::new(io::ErrorKind::FileTooLarge, LARGE));
+                }
+                (Some(length), _) => Some(length + 1),
+            };
+            self.escaped = self.length.is_some() && *byte == b'\\' && !self.escaped;
+        }
+        Ok(count)
+    }
+}
+
+struct DocumentVisitor(Most);
 
 impl<'de> Visitor<'de> for DocumentVisitor {
     type Value = Tree;
@@ -135,16 +220,11 @@ impl<'de> Visitor<'de> for DocumentVisitor {
                         )));
                     }
                 }
-                "files" => map.next_value_seed(FilesSeed(&mut tree))?,
-                "directories" => {
-                    for path in map.next_value::<Vec<Cow<'de, str>>>()? {
-                        let path = VPath::parse(&path).map_err(de::Error::custom)?;
-                        add_directory(&mut tree, &path)?;
-                    }
-                }
+                "files" => map.next_value_seed(FilesSeed(&mut tree, self.0))?,
+                "directories" => map.next_value_seed(DirectoriesSeed(&mut tree, self.0))?,
                 path if path.starts_with('/') => {
-                    let file = map.next_value()?;
-                    add_file(&mut tree, path, file)?;
+                    let file = map.next_value_seed(FileSeed(self.0))?;
+                    add_file(&mut tree, path, file, self.0)?;
                 }
                 other => {
                     map.next_value::<IgnoredAny>()?;
@@ -158,7 +238,34 @@ impl<'de> Visitor<'de> for DocumentVisitor {
     }
 }
 
-struct FilesSeed<'t>(&'t mut Tree);
+struct DirectoriesSeed<'t>(&'t mut Tree, Most);
+
+impl<'de> de::DeserializeSeed<'de> for DirectoriesSeed<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for DirectoriesSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of directories")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut paths: A) -> Result<(), A::Error> {
+        while let Some(path) = paths.next_element::<Cow<'de, str>>()? {
+            let path = VPath::parse(&path).map_err(de::Error::custom)?;
+            add_directory(self.0, &path)?;
+            self.1.check(self.0)?;
+        }
+        Ok(())
+    }
+}
+
+struct FilesSeed<'t>(&'t mut Tree, Most);
 
 impl<'de> de::DeserializeSeed<'de> for FilesSeed<'_> {
     type Value = ();
@@ -177,8 +284,8 @@ impl<'de> Visitor<'de> for FilesSeed<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(path) = map.next_key::<Cow<'de, str>>()? {
-            let file = map.next_value()?;
-            add_file(self.0, &path, file)?;
+            let file = map.next_value_seed(FileSeed(self.1))?;
+            add_file(self.0, &path, file, self.1)?;
         }
         Ok(())
     }
@@ -193,31 +300,98 @@ fn add_directory<E: de::Error>(tree: &mut Tree, path: &VPath) -> Result<(), E> {
     }
 }
 
-fn add_file<E: de::Error>(tree: &mut Tree, path: &str, file: StoredFile) -> Result<(), E> {
+fn add_file<E: de::Error>(
+    tree: &mut Tree,
+    path: &str,
+    file: StoredFile,
+    most: Most,
+) -> Result<(), E> {
     let at = |reason: &dyn fmt::Display| E::custom(format_args!("file {path:?}: {reason}"));
     let vpath = VPath::parse(path).map_err(|error| at(&error))?;
     let file = file.decode().map_err(|error| at(&error))?;
-    put_new(tree, &vpath, file).map_err(|error| at(&error))
+    if file.content.len() as u64 > most.file {
+        return Err(at(&TooLarge(most.file)));
+    }
+    put_new(tree, &vpath, file).map_err(|error| at(&error))?;
+    most.check(tree)
+}
+
+/// A file has more bytes than this.
+struct TooLarge(u64);
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let most = self.0;
+        write!(
+            f,
+            "it has more than the {most} bytes that a file may have; allow more, or give a smaller one"
+        )
+    }
 }
 
 /// A file as it stands in a document, ours or pydantic-ai-backend's.
-#[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
 struct StoredFile {
-    content: StoredContent,
-    #[serde(default)]
+    content: Vec<u8>,
     encoding: Option<String>,
-    #[serde(default)]
     created_at: Option<String>,
-    #[serde(default)]
     modified_at: Option<String>,
+}
+
+struct FileSeed(Most);
+
+impl<'de> de::DeserializeSeed<'de> for FileSeed {
+    type Value = StoredFile;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<StoredFile, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for FileSeed {
+    type Value = StoredFile;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a file")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<StoredFile, A::Error> {
+        const NAMES: [&str; 4] = ["content", "encoding", "created_at", "modified_at"];
+        let mut content = None;
+        let mut texts: [Option<Option<String>>; 3] = [const { None }; 3];
+        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+            let number = NAMES.iter().position(|name| *name == key);
+            let unknown = || de::Error::unknown_field(&key, &NAMES);
+            let name = number
+                .and_then(|number| NAMES.get(number))
+                .ok_or_else(unknown)?;
+            let is_new = match number.and_then(|number| texts.get_mut(number.checked_sub(1)?)) {
+                Some(text) => text.replace(map.next_value()?).is_none(),
+                None => {
+                    let most = self.0.written();
+                    content
+                        .replace(map.next_value_seed(ContentSeed(most))?)
+                        .is_none()
+                }
+            };
+            if !is_new {
+                return Err(de::Error::duplicate_field(name));
+            }
+        }
+        let [encoding, created_at, modified_at] = texts.map(Option::flatten);
+        Ok(StoredFile {
+            content: content.ok_or_else(|| de::Error::missing_field("content"))?,
+            encoding,
+            created_at,
+            modified_at,
+        })
+    }
 }
 
 impl StoredFile {
     fn decode(self) -> Result<File, String> {
         let content = match self.encoding.as_deref() {
-            Some("base64") => decode_base64(self.content.0)?,
-            None | Some("utf-8") => unescape_surrogates(self.content.0)?,
+            Some("base64") => decode_base64(self.content)?,
+            None | Some("utf-8") => unescape_surrogates(self.content)?,
             Some(other) => return Err(format!("the encoding {other:?} is not known")),
         };
         let created = self.created_at.as_deref().map(parse_time).transpose()?;
@@ -270,38 +444,38 @@ fn unescape_surrogates(content: Vec<u8>) -> Result<Vec<u8>, String> {
     }
 }
 
-/// A string, or a list of lines to be joined.
-struct StoredContent(Vec<u8>);
+/// A string, or a list of lines to be joined, of at most so many bytes.
+struct ContentSeed(u64);
 
-impl<'de> Deserialize<'de> for StoredContent {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+impl<'de> de::DeserializeSeed<'de> for ContentSeed {
+    type Value = Vec<u8>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<u8>, D::Error> {
         // Only as bytes does JSON's reader let lone surrogates through.
-        deserializer.deserialize_bytes(ContentVisitor)
+        deserializer.deserialize_bytes(self)
     }
 }
 
-struct ContentVisitor;
-
-impl<'de> Visitor<'de> for ContentVisitor {
-    type Value = StoredContent;
+impl<'de> Visitor<'de> for ContentSeed {
+    type Value = Vec<u8>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a string or a list of lines")
     }
 
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<StoredContent, E> {
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Vec<u8>, E> {
         self.visit_bytes(text.as_bytes())
     }
 
-    fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<StoredContent, E> {
-        Ok(StoredContent(bytes.to_vec()))
+    fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
+        Ok(bytes.to_vec())
     }
 
-    fn visit_byte_buf<E: de::Error>(self, bytes: Vec<u8>) -> Result<StoredContent, E> {
-        Ok(StoredContent(bytes))
+    fn visit_byte_buf<E: de::Error>(self, bytes: Vec<u8>) -> Result<Vec<u8>, E> {
+        Ok(bytes)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut lines: A) -> Result<StoredContent, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut lines: A) -> Result<Vec<u8>, A::Error> {
         let mut content = Vec::new();
         let mut first = true;
         while let Some(line) = lines.next_element::<serde_bytes::ByteBuf>()? {
@@ -310,7 +484,10 @@ impl<'de> Visitor<'de> for ContentVisitor {
             }
             first = false;
             content.extend_from_slice(&line);
+            if content.len() as u64 > self.0 {
+                return Err(de::Error::custom(LARGE));
+            }
         }
-        Ok(StoredContent(content))
+        Ok(content)
     }
 }

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use backend_core::{Error, ErrorKind, Operation, Result, VPath};
 use bytes::Bytes;
 
-use crate::document;
+use crate::document::{self, Most};
 use crate::tree::{File, Leaves, Node, Tree};
 
 /// The files and directories of a store at one moment.
@@ -67,9 +67,7 @@ impl Snapshot {
     ///
     /// `InvalidInput` naming what is wrong and where. Nothing is loaded in part.
     pub fn from_json(json: impl AsRef<[u8]>) -> Result<Self> {
-        serde_json::from_slice(json.as_ref()).map_err(|error| {
-            Error::invalid_input(format!("the document cannot be loaded: {error}"))
-        })
+        serde_json::from_slice(json.as_ref()).map_err(unreadable)
     }
 
     /// Writes everything as one JSON document, which PostgreSQL's `jsonb` takes.
@@ -107,6 +105,11 @@ impl Snapshot {
     pub fn iter(&self) -> SnapshotFiles {
         SnapshotFiles(Leaves::new(&self.tree))
     }
+}
+
+/// What a document is that cannot be loaded.
+pub(crate) fn unreadable(error: serde_json::Error) -> Error {
+    Error::invalid_input(format!("the document cannot be loaded: {error}"))
 }
 
 /// Two states are equal if they hold the same files with the same bytes and
@@ -172,6 +175,6 @@ impl serde::Serialize for Snapshot {
 
 impl<'de> serde::Deserialize<'de> for Snapshot {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        document::deserialize(deserializer).map(|tree| Self { tree })
+        document::deserialize(deserializer, Most::ALL).map(|tree| Self { tree })
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use backend_core::ops::ContentHash;
@@ -96,7 +96,7 @@ impl AgentBinary {
     pub fn content(&self) -> Result<Bytes> {
         let read = || {
             let mut content = Vec::new();
-            File::open(&self.path)?
+            open(&self.path)?
                 .take(MAX_BYTES + 1)
                 .read_to_end(&mut content)?;
             if content.len() as u64 > MAX_BYTES {
@@ -159,13 +159,27 @@ fn beside_this_program() -> Option<PathBuf> {
     Some(std::env::current_exe().ok()?.with_file_name(PROGRAM))
 }
 
+/// Opens a file, and nothing else: a FIFO would be waited for.
+fn open(path: &Path) -> io::Result<File> {
+    let without_waiting = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let mut options = File::options();
+    let file = options
+        .read(true)
+        .custom_flags(without_waiting)
+        .open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is not a file",
+        )),
+    }
+}
+
 /// Finds out for which processor a program is, or why it cannot be the agent.
 fn examine(path: &Path) -> std::result::Result<&'static str, String> {
-    let mut file = File::open(path).map_err(|error| error.to_string())?;
+    let mut file = open(path).map_err(|error| error.to_string())?;
     let found = file.metadata().map_err(|error| error.to_string())?;
-    if !found.is_file() {
-        return Err("it is not a file".into());
-    }
     if found.permissions().mode() & 0o111 == 0 {
         return Err("it is not executable".into());
     }

@@ -88,6 +88,11 @@ fn the_path_must_lead_to_an_executable_file() {
         );
     };
     refused(directory.path(), "not a file");
+    // Nobody writes to it, and nobody waits for that.
+    let fifo = directory.path().join("fifo");
+    let mode = rustix::fs::Mode::from_raw_mode(0o755);
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    refused(&fifo, "not a file");
     refused(&directory.path().join("missing"), "No such file");
     std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
     refused(&path, "not executable");

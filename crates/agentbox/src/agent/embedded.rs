@@ -54,7 +54,7 @@ fn unpack(arch: &str, packed: &[u8], directory: &Path) -> io::Result<PathBuf> {
     super::write_program(directory, &name, &mut content)
 }
 
-/// Makes a directory that other users cannot write to.
+/// Makes a directory that other users can neither write to nor replace.
 fn make_private(directory: &Path) -> io::Result<()> {
     DirBuilder::new()
         .recursive(true)
@@ -62,7 +62,7 @@ fn make_private(directory: &Path) -> io::Result<()> {
         .create(directory)?;
     let found = fs::symlink_metadata(directory)?;
     match found.is_dir() && super::is_own(&found) {
-        true => Ok(()),
+        true => super::shared_above(directory),
         false => Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
             "others can write there",
@@ -150,5 +150,27 @@ mod tests {
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
         let error = unpack("amd64", &packed(b"one"), &directory).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+    }
+
+    #[test]
+    fn a_directory_that_others_could_replace_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let shared = place.path().join("shared");
+        let directory = shared.join("agentbox/agents");
+        unpack("amd64", &packed(b"one"), &directory).unwrap();
+        for (mode, refused) in [
+            (0o777, true),
+            (0o770, true),
+            (0o1777, false),
+            (0o755, false),
+        ] {
+            fs::set_permissions(&shared, fs::Permissions::from_mode(mode)).unwrap();
+            let unpacked = unpack("amd64", &packed(b"one"), &directory);
+            assert_eq!(unpacked.is_err(), refused, "{mode:o}");
+            if let Err(error) = unpacked {
+                assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+                assert!(error.to_string().contains("shared"), "{error}");
+            }
+        }
     }
 }

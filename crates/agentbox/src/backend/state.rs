@@ -57,8 +57,9 @@ fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
                 ));
             }
             Some(path) => {
-                let (document, snapshot) = Document::open(Path::new(path))?;
-                Arc::new(Saved::new(builder.snapshot(snapshot).build(), document))
+                let (document, builder) = Document::open(Path::new(path), builder)?;
+                let limit = settings.max_file_bytes;
+                Arc::new(Saved::new(builder.build(), document, limit))
             }
         };
         Ok(Opened::new(backend))

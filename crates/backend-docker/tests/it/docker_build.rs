@@ -1,5 +1,4 @@
 use std::io::Read;
-use std::time::Duration;
 
 use backend_core::ErrorKind;
 use backend_docker::image::{self, BuildEvent, BuildOptions, Builder, CaBundle};
@@ -12,6 +11,7 @@ use crate::support::build as support;
 use crate::support::build::{
     client, create, daemon, fresh, labelled, remove_container, remove_images, small, watch,
 };
+use crate::support::docker::until;
 
 /// Nothing here fetches anything.
 fn options() -> BuildOptions {
@@ -138,16 +138,6 @@ async fn containers(text: &str) -> usize {
     let listed = client().list_containers(Some(all)).await.unwrap();
     let commands = listed.into_iter().filter_map(|container| container.command);
     commands.filter(|command| command.contains(text)).count()
-}
-
-async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
-    for _ in 0..300 {
-        if done().await {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    panic!("never: {what}");
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
 //! The JSON document: written, read back, and read from earlier systems.
+use std::io::Read;
 use std::time::{Duration, SystemTime};
 
 use backend_core::ops::CreateDirOptions;
@@ -260,4 +261,79 @@ proptest! {
             prop_assert_eq!(error.kind(), ErrorKind::InvalidInput);
         }
     }
+}
+
+/// Limits hold for what is loaded, and more than that is not even read.
+#[test]
+fn what_is_loaded_keeps_the_limits() {
+    let small = || StateBackend::builder().max_file_bytes(1_000);
+    let refused = |document: &mut dyn Read, about: &str| {
+        let error = small().max_total_bytes(100_000).load(document).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.message().contains(about), "{error}");
+    };
+    let one = |size: usize| format!(r#"{{"/a": {{"content": "{}"}}}}"#, "x".repeat(size));
+    let store = small().load(one(1_000).as_bytes()).unwrap().build();
+    assert_eq!(store.snapshot().len(), 1);
+    refused(&mut one(1_001).as_bytes(), "file \"/a\"");
+    let encoded = "eHh4".repeat(400);
+    let binary = format!(r#"{{"/a": {{"content": "{encoded}", "encoding": "base64"}}}}"#);
+    refused(&mut binary.as_bytes(), "1000 bytes");
+    let many: Vec<_> = (0..200).map(|number| format!("/{number}")).collect();
+    let files: Vec<_> = many
+        .iter()
+        .map(|path| (path.clone(), "x".repeat(900)))
+        .collect();
+    let json = Snapshot::from_files(files).unwrap().to_json().unwrap();
+    refused(&mut json.as_bytes(), "100000 bytes");
+    let json = format!(r#"{{"directories": {}}}"#, serde_json::json!(many));
+    small().load(json.as_bytes()).unwrap();
+    let many: Vec<_> = (0..2_000).map(|number| format!("/{number}")).collect();
+    let json = format!(r#"{{"directories": {}}}"#, serde_json::json!(many));
+    refused(&mut json.as_bytes(), "100000 bytes");
+    for start in [
+        r#"{"/a": {"content": ""#,
+        r#"{"/"#,
+        r#"{"format": ""#,
+        r#"{"/a": {"content": "\\\""#,
+    ] {
+        let endless = std::io::repeat(b'x');
+        refused(
+            &mut start.as_bytes().chain(endless),
+            "larger than files may be",
+        );
+    }
+    let lines = Lines(Box::new(r#"{"/a": {"content": ["x""#.bytes()));
+    refused(&mut { lines }, "larger than files may be");
+    refused(&mut &b"{} more"[..], "trailing");
+}
+
+/// A document that goes on with lines for ever.
+struct Lines(Box<dyn Iterator<Item = u8>>);
+
+impl Read for Lines {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let mut count = 0;
+        for (place, byte) in buffer.iter_mut().zip(&mut self.0) {
+            *place = byte;
+            count += 1;
+        }
+        if count == 0 {
+            self.0 = Box::new(br#","more""#.iter().copied());
+            return self.read(buffer);
+        }
+        Ok(count)
+    }
+}
+
+/// What one store does, its fork does not see.
+#[tokio::test]
+async fn a_fork_goes_its_own_way() {
+    let store = StateBackend::builder().max_file_bytes(5).build();
+    store.write_file("/a", "one").await.unwrap();
+    let fork = store.fork();
+    fork.write_file("/a", "two").await.unwrap();
+    assert_eq!(store.read_string("/a").await.unwrap(), "one");
+    assert_eq!(fork.read_string("/a").await.unwrap(), "two");
+    assert!(fork.write_file("/b", "longer").await.is_err());
 }

@@ -1,6 +1,5 @@
 use std::sync::Arc;
 use std::sync::mpsc;
-use std::time::Duration;
 
 use backend_core::{Error, ErrorKind, Result};
 use backend_state::StateBackend;
@@ -271,17 +270,19 @@ fn dropped_anywhere() {
         // By its own last task: the engine ends itself.
         let engine = Engine::own(1).unwrap();
         let (told, done) = mpsc::channel();
+        let (alone, is_alone) = tokio::sync::oneshot::channel();
         let last = engine.clone();
         engine
             .run(async move {
                 tokio::spawn(async move {
-                    tokio::time::sleep(Duration::from_millis(1)).await;
+                    is_alone.await.unwrap();
                     drop(last);
                     told.send(()).unwrap();
                 });
             })
             .unwrap();
         drop(engine);
+        alone.send(()).unwrap();
         done.recv().unwrap();
         // A lender that goes first.
         let runtime = multi(1);

@@ -1,26 +1,35 @@
 //! The file that a state is kept in: one program at a time, replaced as a whole.
 
-use std::fs::{File, TryLockError};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::ffi::OsString;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, BufWriter, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use backend_state::Snapshot;
-use tempfile::NamedTempFile;
+use backend_state::{Snapshot, StateBuilder};
 
 use crate::exit::Failure;
+
+/// How the name of a document ends that is not whole yet.
+const NEW: &str = ".agentbox-new";
 
 /// A document that nobody else has open.
 #[derive(Debug)]
 pub(super) struct Document {
     path: PathBuf,
+    /// Where the next one is written. Only who has the document writes there, so that
+    /// one name is enough, and what a killed program left is known by it.
+    new: PathBuf,
     /// Locked as long as this is the file at `path`.
     file: File,
 }
 
 impl Document {
-    /// Opens the document, which is created if it is not there, and reads it.
-    pub(super) fn open(path: &Path) -> Result<(Self, Snapshot), Failure> {
+    /// Opens the document, which is created if it is not there, and loads it.
+    pub(super) fn open(
+        path: &Path,
+        builder: StateBuilder,
+    ) -> Result<(Self, StateBuilder), Failure> {
         let shown = path.display();
         let cannot = |error: io::Error| {
             Failure::environment(format!(
@@ -33,40 +42,80 @@ impl Document {
             Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_path_buf(),
             Err(error) => return Err(cannot(error)),
         };
-        let mut file = lock(&path).map_err(cannot)?.ok_or_else(|| {
+        let file = lock(&path).map_err(cannot)?.ok_or_else(|| {
             Failure::environment(format!(
                 "the state file {shown} is in use by another agentbox; end that one or give another file"
             ))
         })?;
-        let mut text = Vec::new();
-        file.read_to_end(&mut text).map_err(cannot)?;
-        let snapshot = match text.is_empty() {
-            true => Snapshot::default(),
-            false => Snapshot::from_json(&text).map_err(|error| {
+        let found = file.metadata().map_err(cannot)?;
+        if !found.is_file() {
+            return Err(Failure::usage(format!(
+                "the state file {shown} is no regular file; give another"
+            )));
+        }
+        let document = Self {
+            new: beside(&path),
+            path,
+            file,
+        };
+        document.discard().map_err(cannot)?;
+        let builder = match found.len() {
+            0 => builder,
+            _ => builder.load(&document.file).map_err(|error| {
                 Failure::usage(format!("{shown}: {}; give another file", error.message()))
             })?,
         };
-        Ok((Self { path, file }, snapshot))
+        Ok((document, builder))
     }
 
-    /// Replaces the document. Whoever reads it sees the old one or the new one.
+    /// Replaces the document. Whoever reads it sees the old one or the new one; after
+    /// an error it is the old one.
     pub(super) fn save(&mut self, snapshot: &Snapshot) -> io::Result<()> {
-        let text = snapshot.to_json().map_err(io::Error::other)?;
-        let directory = self.path.parent().unwrap_or(Path::new("."));
-        let mut new = NamedTempFile::with_prefix_in(".agentbox-state-", directory)?;
-        new.write_all(text.as_bytes())?;
-        new.as_file()
-            .set_permissions(self.file.metadata()?.permissions())?;
-        // Before it has the name that others look for.
-        new.as_file().lock()?;
-        new.as_file().sync_data()?;
-        self.file = new.persist(&self.path).map_err(|error| error.error)?;
+        self.discard()?;
+        let saved = self.replace(snapshot);
+        if saved.is_err() {
+            // The error is worth more than another one.
+            let _ = self.discard();
+        }
+        self.file = saved?;
         Ok(())
+    }
+
+    fn replace(&self, snapshot: &Snapshot) -> io::Result<File> {
+        let mut options = File::options();
+        let options = options.read(true).write(true).create_new(true).mode(0o600);
+        let new = options.open(&self.new)?;
+        let mut writer = BufWriter::new(&new);
+        serde_json::to_writer(&mut writer, snapshot)?;
+        writer.flush()?;
+        drop(writer);
+        new.set_permissions(self.file.metadata()?.permissions())?;
+        // Before it has the name that others look for.
+        new.lock()?;
+        new.sync_data()?;
+        fs::rename(&self.new, &self.path)?;
+        Ok(new)
+    }
+
+    /// Removes what is not whole.
+    fn discard(&self) -> io::Result<()> {
+        match fs::remove_file(&self.new) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Where a document is written before it is whole: on the same file system.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(NEW);
+    path.with_file_name(name)
 }
 
 /// The file at `path`, locked; `None` if somebody else has it.
@@ -94,22 +143,29 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
 
 #[cfg(test)]
 mod tests {
+    use backend_state::StateBackend;
+
     use super::*;
+
+    fn open(path: &Path) -> Result<(Document, Snapshot), Failure> {
+        let (document, builder) = Document::open(path, StateBackend::builder())?;
+        Ok((document, builder.build().snapshot()))
+    }
 
     #[test]
     fn one_at_a_time() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("state.json");
-        let (mut document, snapshot) = Document::open(&path).unwrap();
+        let (mut document, snapshot) = open(&path).unwrap();
         assert!(snapshot.is_empty());
         let files = Snapshot::from_files([("/a", "one")]).unwrap();
         for _ in 0..2 {
-            let error = Document::open(&path).unwrap_err().to_string();
+            let error = open(&path).unwrap_err().to_string();
             assert!(error.contains("in use"), "{error}");
             document.save(&files).unwrap();
         }
         drop(document);
-        let (_document, snapshot) = Document::open(&path).unwrap();
+        let (_document, snapshot) = open(&path).unwrap();
         assert_eq!(snapshot, files);
         // Nothing but the document stays.
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
@@ -120,9 +176,49 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("notes.txt");
         std::fs::write(&path, "no document").unwrap();
-        assert!(Document::open(&path).unwrap_err().is_usage());
+        assert!(open(&path).unwrap_err().is_usage());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "no document");
-        assert!(Document::open(directory.path()).is_err());
-        assert!(Document::open(&directory.path().join("no/where")).is_err());
+        assert!(open(directory.path()).is_err());
+        assert!(open(&directory.path().join("no/where")).is_err());
+        let fifo = directory.path().join("fifo");
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+        assert!(made.unwrap().success());
+        assert!(open(&fifo).unwrap_err().is_usage());
+    }
+
+    #[test]
+    fn what_a_killed_program_left_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("state.json");
+        let (mut document, _) = open(&path).unwrap();
+        let files = Snapshot::from_files([("/a", "one")]).unwrap();
+        document.save(&files).unwrap();
+        drop(document);
+        std::fs::write(beside(&path), "half a docum").unwrap();
+        // What others keep there is theirs.
+        let other = directory.path().join(".other.json.agentbox-new");
+        std::fs::write(&other, "somebody saves").unwrap();
+        let (mut document, snapshot) = open(&path).unwrap();
+        assert_eq!(snapshot, files);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
+        // A link in its place is not followed.
+        std::os::unix::fs::symlink(&other, beside(&path)).unwrap();
+        document.save(&Snapshot::default()).unwrap();
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "somebody saves");
+        assert!(path.symlink_metadata().unwrap().is_file());
+    }
+
+    #[test]
+    fn limits_hold_for_what_is_loaded() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("state.json");
+        let (mut document, _) = open(&path).unwrap();
+        let files = Snapshot::from_files([("/a", "x".repeat(2_000))]).unwrap();
+        document.save(&files).unwrap();
+        drop(document);
+        let small = StateBackend::builder().max_file_bytes(1_000);
+        let error = Document::open(&path, small).unwrap_err();
+        assert!(error.is_usage());
+        assert!(error.to_string().contains("1000 bytes"), "{error}");
     }
 }

@@ -1,7 +1,6 @@
 //! A state whose every change is saved before it is answered.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use backend_core::ops::{
@@ -10,63 +9,57 @@ use backend_core::ops::{
     RenameOptions, ResolveOptions, StatOptions, TextOptions, WriteOptions, WriteOutcome,
 };
 use backend_core::text::{Edit, TextWindow};
-use backend_core::{Backend, BackendInfo, Error, ErrorKind, Result, Sandbox, VPath};
+use backend_core::{Backend, BackendInfo, Error, ErrorKind, Operation, Result, Sandbox, VPath};
 use backend_state::StateBackend;
+use tokio::sync::Mutex;
 
 use super::document::Document;
 
-/// A state and the document it is kept in.
+/// A state and the document it is kept in. What is in the one is in the other: a
+/// change is made to a draft, which takes the state's place once it is saved.
 #[derive(Debug)]
 pub(super) struct Saved {
     state: StateBackend,
-    keeper: Arc<Keeper>,
-}
-
-#[derive(Debug)]
-struct Keeper {
-    /// The number of the last change.
-    changes: AtomicU64,
-    /// The document, and the last change that is in it.
-    document: Mutex<(Document, u64)>,
+    /// Held from the draft of a change until it is saved.
+    document: Arc<Mutex<Document>>,
+    max_file_bytes: u64,
 }
 
 impl Saved {
-    pub(super) fn new(state: StateBackend, document: Document) -> Self {
-        let keeper = Keeper {
-            changes: AtomicU64::new(0),
-            document: Mutex::new((document, 0)),
-        };
+    pub(super) fn new(state: StateBackend, document: Document, max_file_bytes: u64) -> Self {
         Self {
             state,
-            keeper: Arc::new(keeper),
+            document: Arc::new(Mutex::new(document)),
+            max_file_bytes,
         }
     }
 
-    /// Saves what was changed. Whoever comes first saves for all who wait.
-    async fn save(&self) -> Result<()> {
-        let change = self.keeper.changes.fetch_add(1, Ordering::SeqCst) + 1;
-        let (state, keeper) = (self.state.clone(), Arc::clone(&self.keeper));
+    /// Makes a change that is saved, or none.
+    async fn change<T, F>(&self, change: impl FnOnce(StateBackend) -> F) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        let mut document = Arc::clone(&self.document).lock_owned().await;
+        let draft = self.state.fork();
+        let done = change(draft.clone()).await?;
+        let state = self.state.clone();
+        // It comes to its end also if the caller leaves.
         let save = tokio::task::spawn_blocking(move || {
-            let mut kept = keeper.document.lock();
-            let (document, saved) = &mut **kept.as_mut().unwrap_or_else(PoisonError::get_mut);
-            if *saved >= change {
-                return Ok(());
-            }
-            let newest = keeper.changes.load(Ordering::SeqCst);
-            document.save(&state.snapshot()).map_err(|error| {
+            let draft = draft.snapshot();
+            document.save(&draft).map_err(|error| {
                 let path = document.path().display();
                 let text = format!(
-                    "it is done, but could not be saved to {path}: {error}; make room there and change something"
+                    "nothing was changed, because it could not be saved to {path}: {error}; make room there and try again"
                 );
                 Error::new(ErrorKind::Unavailable, text)
             })?;
-            *saved = newest;
+            state.restore(draft);
             Ok(())
         });
-        match save.await {
-            Ok(saved) => saved,
-            Err(error) => Err(Error::internal("saving the state failed").with_source(error)),
-        }
+        let saved = save.await.unwrap_or_else(|error| {
+            Err(Error::internal("saving the state failed; please report this").with_source(error))
+        });
+        saved.map(|()| done)
     }
 }
 
@@ -111,9 +104,13 @@ impl Backend for Saved {
         content: Content,
         options: WriteOptions,
     ) -> Result<WriteOutcome> {
-        let done = self.state.write(path, content, options).await?;
-        self.save().await?;
-        Ok(done)
+        // Content may take its time, and others need not wait for it.
+        let content = content.collect(self.max_file_bytes).await;
+        let content = content.map_err(Error::context("state", Operation::Write, path))?;
+        let write = |draft: StateBackend| async move {
+            draft.write(path, Content::Bytes(content), options).await
+        };
+        self.change(write).await
     }
 
     async fn edit(
@@ -122,29 +119,28 @@ impl Backend for Saved {
         edits: &[Edit],
         options: EditOptions,
     ) -> Result<EditOutcome> {
-        let done = self.state.edit(path, edits, options).await?;
-        self.save().await?;
-        Ok(done)
+        let edit = |draft: StateBackend| async move { draft.edit(path, edits, options).await };
+        self.change(edit).await
     }
 
     async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
-        self.state.create_dir(path, options).await?;
-        self.save().await
+        let create = |draft: StateBackend| async move { draft.create_dir(path, options).await };
+        self.change(create).await
     }
 
     async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
-        self.state.delete(path, options).await?;
-        self.save().await
+        let delete = |draft: StateBackend| async move { draft.delete(path, options).await };
+        self.change(delete).await
     }
 
     async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
-        self.state.rename(from, to, options).await?;
-        self.save().await
+        let rename = |draft: StateBackend| async move { draft.rename(from, to, options).await };
+        self.change(rename).await
     }
 
     async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
-        self.state.copy(from, to, options).await?;
-        self.save().await
+        let copy = |draft: StateBackend| async move { draft.copy(from, to, options).await };
+        self.change(copy).await
     }
 
     async fn glob(&self, query: GlobQuery) -> Result<GlobResult> {
@@ -159,15 +155,20 @@ impl Backend for Saved {
 #[cfg(test)]
 mod tests {
     use backend_core::BackendExt as _;
+    use futures::StreamExt as _;
 
     use super::*;
+
+    fn open(path: &std::path::Path) -> Saved {
+        let (document, builder) = Document::open(path, StateBackend::builder()).unwrap();
+        Saved::new(builder.build(), document, backend_state::FILE_BYTES)
+    }
 
     #[tokio::test]
     async fn every_change_is_in_the_document_when_it_is_answered() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("state.json");
-        let (document, _) = Document::open(&path).unwrap();
-        let files = Saved::new(StateBackend::new(), document);
+        let files = open(&path);
         let text = || std::fs::read_to_string(&path).unwrap();
         files.write_file("/a", "one").await.unwrap();
         assert!(text().contains("one"));
@@ -197,8 +198,7 @@ mod tests {
     async fn many_changes_at_once_are_all_saved() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("state.json");
-        let (document, _) = Document::open(&path).unwrap();
-        let files = Saved::new(StateBackend::new(), document);
+        let files = open(&path);
         let writes = (0..50).map(|number| {
             let files = &files;
             async move { files.write_file(&format!("/{number}"), "x").await }
@@ -207,20 +207,43 @@ mod tests {
             done.unwrap();
         }
         drop(files);
-        let (_document, snapshot) = Document::open(&path).unwrap();
-        assert_eq!(snapshot.len(), 50);
+        assert_eq!(open(&path).state.snapshot().len(), 50);
     }
 
     #[tokio::test]
-    async fn what_cannot_be_saved_is_said() {
+    async fn what_cannot_be_saved_is_not_done() {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().join("place");
         std::fs::create_dir(&place).unwrap();
-        let (document, _) = Document::open(&place.join("state.json")).unwrap();
-        let files = Saved::new(StateBackend::new(), document);
+        let files = open(&place.join("state.json"));
+        files.write_file("/a", "one").await.unwrap();
         std::fs::remove_dir_all(&place).unwrap();
-        let error = files.write_file("/a", "one").await.unwrap_err();
+        let error = files.write_file("/b", "two").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
-        assert!(error.message().contains("could not be saved"), "{error}");
+        assert!(error.message().contains("nothing was changed"), "{error}");
+        let error = files.delete_file("/a").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert_eq!(files.read_string("/a").await.unwrap(), "one");
+        let missing = files.read_string("/b").await.unwrap_err();
+        assert_eq!(missing.kind(), ErrorKind::NotFound);
+        // Once there is room again, all is well.
+        std::fs::create_dir(&place).unwrap();
+        files.write_file("/c", "three").await.unwrap();
+        drop(files);
+        let files = open(&place.join("state.json"));
+        let paths = files.state.snapshot();
+        let paths: Vec<_> = paths.iter().map(|file| file.path.to_string()).collect();
+        assert_eq!(paths, ["/a", "/c"]);
+    }
+
+    #[tokio::test]
+    async fn content_that_does_not_come_keeps_nobody_waiting() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = open(&directory.path().join("state.json"));
+        let never = Content::Stream(futures::stream::pending().boxed());
+        let slow = VPath::parse("/slow").unwrap();
+        let mut slow = files.write(&slow, never, WriteOptions::default());
+        assert!(futures::poll!(&mut slow).is_pending());
+        files.write_file("/a", "one").await.unwrap();
     }
 }

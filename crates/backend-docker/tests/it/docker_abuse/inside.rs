@@ -7,7 +7,8 @@ use backend_core::{BackendExt as _, ErrorKind, Sandbox as _};
 use backend_docker::Delivery;
 use futures::StreamExt as _;
 
-use super::support::{Box, eventually, resident};
+use super::support::{Box, resident};
+use crate::support::docker::until;
 
 const MIB: u64 = 1 << 20;
 
@@ -73,7 +74,7 @@ async fn a_fork_bomb_hits_its_limit_and_the_sandbox_lives() {
         Command::new("bomb() { bomb | bomb & }; bomb; sleep 2").timeout(Duration::from_secs(10));
     // However that ends, what comes next works.
     let _ = b.sandbox.execute(bomb).await;
-    eventually("it works again", async || {
+    until("it works again", async || {
         b.sandbox.write_file("after.txt", "x").await.is_ok() && b.sh("true").await.is_ok()
     })
     .await;

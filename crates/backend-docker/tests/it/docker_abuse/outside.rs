@@ -2,7 +2,8 @@
 
 use backend_core::{BackendExt as _, ErrorKind, Sandbox as _};
 
-use super::support::{Box, eventually, is_unavailable};
+use super::support::{Box, is_unavailable};
+use crate::support::docker::until;
 
 #[tokio::test]
 #[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
@@ -19,7 +20,7 @@ async fn agents_that_are_killed_over_and_over_lose_no_answer() {
             let known = [ErrorKind::NotFound, ErrorKind::Unavailable];
             assert!(known.contains(&kind), "round {round}: {kind:?}");
         }
-        eventually("it answers again", async || {
+        until("it answers again", async || {
             b.sandbox.write_file("again.txt", "x").await.is_ok()
         })
         .await;
@@ -51,7 +52,7 @@ async fn a_paused_container_does_not_hang_its_callers() {
     let b = Box::new();
     b.works().await;
     let container = b.container();
-    eventually("it is paused", async || {
+    until("it is paused", async || {
         // The kernel does not freeze a busy machine's processes at once.
         b.cli.try_run(&["pause", &container]).status.success()
     })

@@ -3,7 +3,6 @@
 
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
-use std::time::Duration;
 
 use backend_core::ops::{Command, ExecuteOutcome, StopMode};
 use backend_core::{BackendExt as _, ErrorKind, Result, Sandbox as _};
@@ -198,17 +197,6 @@ pub(crate) fn is_unavailable<T: std::fmt::Debug>(result: Result<T>) -> String {
     let error = result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{}", error.chain());
     error.chain().to_string()
-}
-
-/// Waits until something that happens elsewhere has happened.
-pub(crate) async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    for _ in 0..600 {
-        if is_so().await {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("it did not come to pass that {what}");
 }
 
 /// What this process holds in memory, in bytes.

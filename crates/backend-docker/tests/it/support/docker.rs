@@ -1,5 +1,7 @@
 //! The daemon, the images and the agent that tests use, from the environment.
 
+use std::time::Duration;
+
 use backend_core::ops::{Command, ExecuteOutcome, StopMode};
 use backend_core::{Result, Sandbox};
 use backend_docker::{Builder, Daemon, DockerSandbox, Mode};
@@ -77,13 +79,14 @@ pub(crate) fn exists(name: &str) -> bool {
     !docker(&["ps", "-aq", "--filter", &filter]).is_empty()
 }
 
-/// Waits until something holds that another process brings about.
-pub(crate) async fn until(what: &str, holds: impl AsyncFn() -> bool) {
-    for _ in 0..600 {
-        if holds().await {
-            return;
+/// Waits until something holds that the daemon or another process brings about, which
+/// tells nobody when it does. Only what never comes takes as long as this waits.
+pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let holding = async {
+        while !holds().await {
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
-    panic!("{what} did not come about");
+    };
+    let held = tokio::time::timeout(Duration::from_secs(300), holding).await;
+    held.unwrap_or_else(|_| panic!("{what} did not come about"));
 }
