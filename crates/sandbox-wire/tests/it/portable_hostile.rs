@@ -298,14 +298,15 @@ async fn no_shell_is_unsupported() {
 /// A shell that was killed is replaced.
 #[tokio::test]
 async fn a_lost_shell_is_replaced() {
-    let (sandbox, _directory) = sandbox(host_path());
+    // Only the shells of this sandbox have it in their environment.
+    let mark = tempfile::tempdir().unwrap();
+    let mark = mark.path().to_str().unwrap();
+    let (sandbox, _directory) = sandbox(format!("{}:{mark}", host_path()));
     sandbox.write_file("file", "x").await.unwrap();
     let line = "for f in /proc/[0-9]*/cmdline; do p=${f#/proc/}; p=${p%/*}; \
-        read -r s </proc/$p/stat; s=${s##*) }; set -- $s; \
-        [ \"$2\" = \"$OWNER\" ] && grep -q 'far end of a channel' $f && kill -9 $p; done 2>/dev/null; :";
-    let owner = std::process::id().to_string();
-    // Only the children of this test, of which there are others.
-    let lines = Command::new(line).env("OWNER", owner);
+        grep -q 'far end of a chann[e]l' $f && grep -q \"$MARK\" /proc/$p/environ && kill -9 $p; \
+        done 2>/dev/null; :";
+    let lines = Command::new(line).env("MARK", mark);
     sandbox.execute(lines).await.unwrap();
     let mut attempts = 0;
     while sandbox.read_string("file").await.is_err() {
