@@ -124,9 +124,10 @@ impl Lines {
                     Some(caller) => drop(open.spawn(self.serve(stream, caller))),
                     None => tracing::warn!(%address, "too many connections; one was closed"),
                 },
-                // Of one connection, or there are no more files: others may be closed soon.
+                // That one is gone, or there are no more descriptors.
                 Err(error) => {
                     tracing::warn!(%error, "a connection was not taken");
+                    self.callers.relieve();
                     tokio::time::sleep(AGAIN).await;
                 }
             }

@@ -85,6 +85,14 @@ impl Callers {
         }
     }
 
+    /// Closes the connection of the oldest stranger, where the machine has no room for
+    /// another one.
+    pub(super) fn relieve(&self) {
+        if let Some(oldest) = self.inside().strangers.pop_front() {
+            oldest.close.cancel();
+        }
+    }
+
     fn try_enter(self: &Arc<Self>, address: IpAddr) -> Room {
         let now = Instant::now();
         let mut inside = self.inside();
@@ -236,6 +244,19 @@ mod tests {
         drop((known, stranger));
         assert_eq!(callers.inside().known, 1);
         assert!(callers.enter(TWO).await.is_some());
+    }
+
+    #[tokio::test]
+    async fn a_machine_without_room_is_relieved_of_strangers() {
+        let callers = callers(100, 100, 100, 1_000_000);
+        let enter = async || callers.enter(ONE).await.unwrap();
+        let (known, first, second) = (enter().await, enter().await, enter().await);
+        known.admit();
+        callers.relieve();
+        assert!(is_closed(&first) && !is_closed(&second) && !is_closed(&known));
+        callers.relieve();
+        callers.relieve();
+        assert!(is_closed(&second) && !is_closed(&known));
     }
 
     #[tokio::test]

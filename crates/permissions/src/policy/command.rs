@@ -31,7 +31,7 @@ impl Policy {
     /// so. Without rules, mounts and protected files, commands are not even read.
     pub fn judge_command(&self, command: CommandContext<'_>) -> CommandJudgement {
         let access = Access::command(command.line);
-        let here = command.directory;
+        let (line, here) = (command.line, command.directory);
         let mut report = match (self.rules(), self.scope()) {
             (Some(rules), _) => rules.commands().judge(command),
             // Mounts have nothing against a command, but against paths it names.
@@ -62,7 +62,7 @@ impl Policy {
                 parts.push((access, verdict));
             }
         }
-        for (named, vote) in self.0.protected.judge_command(&report, here) {
+        for (named, vote) in self.0.protected.judge_command(&report, line, here) {
             let verdict = denied(Op::Write, named, &vote.into());
             all = all.and_all(verdict.clone());
             parts.push((Access::file(Op::Write, named.path.clone()), verdict));

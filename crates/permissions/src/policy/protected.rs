@@ -16,6 +16,9 @@ const TAKES_AWAY: &[&str] = &[
 /// Programs that change the files they are given.
 const CHANGES: &[&str] = &["chmod", "chown", "tee", "touch", "truncate"];
 
+/// Programs that give a file a second name.
+const LINKS: &[&str] = &["link", "ln"];
+
 /// Files that cannot be changed, removed or moved; nor can the directories that they
 /// lie in be removed or moved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -61,6 +64,7 @@ impl Protected {
     pub(super) fn judge_command<'r>(
         &self,
         report: &'r CommandReport,
+        line: &str,
         here: &VPath,
     ) -> Vec<(&'r NamedPath, Vote)> {
         let runs = |programs: &[&str]| {
@@ -71,11 +75,13 @@ impl Protected {
             })
         };
         let takes_away = runs(TAKES_AWAY);
+        // A second name of a file is as good as the first.
+        let links = runs(LINKS) || report.commands.iter().any(|line| copies_as_links(line));
         // How the files of a glob are used is not known.
-        let changes =
-            takes_away || runs(CHANGES) || report.commands.iter().any(|line| edits_in_place(line));
+        let edits = report.commands.iter().any(|line| edits_in_place(line));
+        let changes = takes_away || links || edits || runs(CHANGES) || line.contains('>');
         let is_against = |named: &&NamedPath| {
-            let is_read = matches!(named.usage, PathUse::Read | PathUse::Run);
+            let is_read = matches!(named.usage, PathUse::Read | PathUse::Run) && !links;
             self.0.iter().any(|own| {
                 if named.glob {
                     let mut whole = own.ancestors().chain([own.clone()]);
@@ -95,16 +101,22 @@ impl Protected {
 
 /// Whether a command changes files where they are: `sed -i`, `perl -pi`.
 fn edits_in_place(line: &str) -> bool {
+    has_option(line, &["gsed", "perl", "sed"], 'i', "--in-place")
+}
+
+/// Whether a command copies files by giving them a second name: `cp -l`.
+fn copies_as_links(line: &str) -> bool {
+    has_option(line, &["cp"], 'l', "--link")
+}
+
+fn has_option(line: &str, programs: &[&str], short: char, long: &str) -> bool {
     let mut words = line.split_whitespace();
-    let is_editor = words.next().is_some_and(|program| {
-        let name = program.rsplit('/').next().unwrap_or_default();
-        ["gsed", "perl", "sed"].contains(&name)
-    });
-    is_editor
-        && words.any(|word| {
-            word.starts_with("--in-place")
-                || word.starts_with('-') && !word.starts_with("--") && word.contains('i')
-        })
+    let program = words.next().unwrap_or_default();
+    let is_option = |word: &str| {
+        word.starts_with(long)
+            || word.starts_with('-') && !word.starts_with("--") && word.contains(short)
+    };
+    programs.contains(&program.rsplit('/').next().unwrap_or_default()) && words.any(is_option)
 }
 
 fn vote() -> Vote {

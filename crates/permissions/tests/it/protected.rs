@@ -96,6 +96,10 @@ fn commands_that_name_them_are_refused() {
         "strange-program config.toml",
         "true; (cd /conf; tee rules.toml < /evil)",
         "mv c*f elsewhere",
+        "ln conf/rules.toml second",
+        "ln -s ../config.toml conf/link",
+        "cp -al config.toml second",
+        "echo x > conf/rule*.toml",
     ] {
         assert_eq!(judge(line), Action::Deny, "{line}");
     }
@@ -105,6 +109,9 @@ fn commands_that_name_them_are_refused() {
         "cp a.txt .",
         "mv sub/a.txt .",
         "cp a.txt conf/other",
+        "cp config.toml copy.toml",
+        "ln a.txt b.txt",
+        "cat *.toml",
         "touch conf/new",
         "rm *.o",
         "rm -r build",
