@@ -38,12 +38,14 @@ pub(crate) fn check(base: &str, words: &[Word], dirs: &Directories) -> Option<St
             let taken = operands(args)
                 .enumerate()
                 .find(|(at, word)| match *at < sources {
-                    true => covers_system(word, dirs),
+                    true => covers_others(word, dirs),
                     false => covers_machine(word, dirs),
                 });
             taken
-                .map(|(_, word)| word)
-                .map(|word| format!("'mv' takes '{}' away", word.shown()))
+                .map(|(at, word)| match at < sources {
+                    true => format!("'mv' takes '{}' away", word.shown()),
+                    false => format!("'mv' replaces '{}'", word.shown()),
+                })
                 .or_else(|| {
                     (null && args.len() > 1).then(|| "'mv' replaces '/dev/null'".to_owned())
                 })
@@ -54,10 +56,19 @@ pub(crate) fn check(base: &str, words: &[Word], dirs: &Directories) -> Option<St
         }),
         "rsync" => {
             let deletes = args.iter().any(|word| word.starts_with("--del"));
-            let target = operands(args)
-                .last()
-                .filter(|word| deletes && covers_system(word, dirs))?;
-            Some(format!("'rsync' empties '{}'", target.shown()))
+            let target = operands(args).last()?;
+            if deletes && covers_system(target, dirs) {
+                return Some(format!("'rsync' empties '{}'", target.shown()));
+            }
+            let whole = has_flag(args, &['r', 'a'], "--recursive");
+            let whole = whole || has_flag(args, &[], "--archive");
+            (whole && is_root(target, dirs)).then(|| "'rsync' copies over the system".to_owned())
+        }
+        "cp" | "gcp" => {
+            let whole = has_flag(args, &['r', 'R', 'a'], "--recursive");
+            let whole = whole || has_flag(args, &[], "--archive");
+            let target = operands(args).last()?;
+            (whole && is_root(target, dirs)).then(|| "'cp' copies over the system".to_owned())
         }
         _ => machine(base, args),
     }
@@ -98,29 +109,31 @@ fn machine(base: &str, args: &[Word]) -> Option<String> {
             })
             .then(|| "'crontab -r' removes every job".to_owned()),
         "diskutil" | "zpool" | "zfs" | "mdadm" | "cryptsetup" | "nvme" | "hdparm" | "dmsetup" => {
-            const VERBS: &[&str] = &[
-                "eraseDisk",
-                "eraseVolume",
-                "partitionDisk",
-                "secureErase",
-                "zeroDisk",
-                "destroy",
-                "luksFormat",
-                "luksErase",
-                "erase",
-                "format",
-                "sanitize",
-                "remove_all",
-                "--zero-superblock",
-                "--security-erase",
-                "--trim-sector-ranges",
-                "labelclear",
-            ];
             let verb = args
                 .iter()
                 .filter_map(Word::literal)
-                .find(|text| VERBS.contains(text))?;
+                .find(|text| tables::ERASING_VERBS.contains(text))?;
             Some(format!("'{base} {verb}' destroys what is on a device"))
+        }
+        "fuser" => {
+            let kills = has_flag(args, &['k'], "--kill");
+            let mut operands = operands(args);
+            let root = operands.any(|word| matches!(word.literal(), Some("/" | "/.")));
+            (kills && root).then(|| "'fuser -k' ends every process".to_owned())
+        }
+        "nc" | "ncat" | "netcat" | "socat" => hands_over(base, args),
+        "dpkg" | "dpkg-deb" => {
+            const UNPACKS: &[&str] =
+                &["-x", "-X", "-R", "--extract", "--vextract", "--raw-extract"];
+            let unpacks = |word: &Word| word.literal().is_some_and(|text| UNPACKS.contains(&text));
+            let last = args.last().and_then(Word::literal);
+            let unpacks = args.iter().any(unpacks) && matches!(last, Some("/" | "/."));
+            unpacks.then(|| format!("'{base}' unpacks into '/'"))
+        }
+        "7z" | "7za" | "7zr" | "7zz" => {
+            let into = |word: &Word| matches!(word.literal(), Some("-o/" | "-o/."));
+            let into = args.iter().any(into);
+            into.then(|| format!("'{base}' unpacks into '/'"))
         }
         "userdel" | "deluser" => operands(args)
             .any(|word| word.literal() == Some("root"))
@@ -136,6 +149,26 @@ fn machine(base: &str, args: &[Word]) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Programs that connect a shell to elsewhere.
+fn hands_over(base: &str, args: &[Word]) -> Option<String> {
+    let runs = |word: &Word| {
+        let text = word.shown();
+        match base {
+            "socat" => {
+                let text = text.to_ascii_lowercase();
+                text.starts_with("exec:") || text.starts_with("system:")
+            }
+            _ if text.starts_with("--") => {
+                let long = ["--exec", "--sh-exec", "--lua-exec"];
+                long.iter().any(|known| text.starts_with(known))
+            }
+            _ => text.starts_with('-') && text.contains(['e', 'c']),
+        }
+    };
+    let runs = args.iter().any(runs);
+    runs.then(|| format!("'{base}' hands a program to whoever connects"))
 }
 
 /// The words that are no options.
@@ -189,7 +222,7 @@ fn permissions(base: &str, args: &[Word], dirs: &Directories) -> Option<String> 
     operands(args).find_map(|word| {
         let places = dirs.places(word)?;
         let bad = if recursive {
-            covers_system(word, dirs)
+            covers_others(word, dirs)
         } else {
             places.iter().any(|place| {
                 place.root == Root::System
@@ -229,6 +262,13 @@ pub(crate) fn covers_system(word: &Word, dirs: &Directories) -> bool {
 /// shows.
 pub(crate) fn covers_machine(word: &Word, dirs: &Directories) -> bool {
     let covers = |place: &Place| place.root == Root::System && place_covers_system(place);
+    dirs.places(word)
+        .is_some_and(|places| places.iter().any(covers))
+}
+
+/// Whether that would destroy more than the directory that a backend shows.
+pub(crate) fn covers_others(word: &Word, dirs: &Directories) -> bool {
+    let covers = |place: &Place| place.root != Root::Given && place_covers_system(place);
     dirs.places(word)
         .is_some_and(|places| places.iter().any(covers))
 }
@@ -303,6 +343,13 @@ fn is_device(place: &Place) -> bool {
     }
     let rest: Vec<&str> = rest.iter().map(|name| name.text.as_str()).collect();
     let name = rest.join("/");
+    // Volumes: `/dev/group/volume`.
+    if let [first, _] = rest.as_slice()
+        && !tables::DEVICE_DIRS.contains(first)
+        && !first.contains(['*', '?', '['])
+    {
+        return true;
+    }
     let known = |prefix: &&str| match name.find(['*', '?', '[']) {
         None => name.starts_with(*prefix),
         // A glob, compared as far as it is plain text.

@@ -202,6 +202,40 @@ pub(crate) const OPAQUE: &[&str] = &[
     "pnpx",
 ];
 
+/// Those of them that run what they read.
+pub(crate) const READ_INPUT: &[&str] = &[
+    "python",
+    "pypy",
+    "perl",
+    "ruby",
+    "node",
+    "nodejs",
+    "php",
+    "lua",
+    "deno",
+    "bun",
+    "fish",
+    "csh",
+    "tcsh",
+    "pwsh",
+    "tclsh",
+    "osascript",
+    "rscript",
+    "r",
+    "julia",
+    "guile",
+    "racket",
+    "sbcl",
+    "clisp",
+    "expect",
+    "parallel",
+    "jshell",
+    "groovy",
+    "elvish",
+    "nu",
+    "xonsh",
+];
+
 /// Of these, some sub-commands hand code over.
 pub(crate) const OPAQUE_SUBCOMMANDS: &[(&str, &[&str])] = &[
     (

@@ -334,6 +334,9 @@ impl<'a> Walk<'a> {
             }
         };
         self.numbers |= scanned.numbers;
+        for name in &scanned.sets {
+            self.variable(name, true);
+        }
         let from = self.found.simples.len();
         for program in &scanned.programs {
             self.apart(program, Stdin::None);

@@ -93,6 +93,30 @@ pub(crate) const DEVICES: &[&str] = &[
     "bcache", "mtd",
 ];
 
+/// Directories in `/dev` without file systems or memory. What is in others is a
+/// volume.
+pub(crate) const DEVICE_DIRS: &[&str] = &[
+    "bus",
+    "char",
+    "cpu",
+    "dma_heap",
+    "dri",
+    "fd",
+    "hugepages",
+    "input",
+    "mqueue",
+    "net",
+    "pts",
+    "serial",
+    "shm",
+    "snd",
+    "tcp",
+    "udp",
+    "usb",
+    "v4l",
+    "vfio",
+];
+
 /// Programs that destroy what is on a device, whatever their arguments.
 pub(crate) const FORMATTERS: &[&str] = &[
     "mke2fs",
@@ -135,7 +159,9 @@ pub(crate) const SHOWS: &[&str] = &[
 ];
 
 /// Programs that stop the machine.
-pub(crate) const STOPPERS: &[&str] = &["shutdown", "reboot", "halt", "poweroff", "killall5"];
+pub(crate) const STOPPERS: &[&str] = &[
+    "shutdown", "reboot", "halt", "poweroff", "killall5", "kexec",
+];
 
 /// Words with which a service manager stops the machine.
 pub(crate) const STOPPING_VERBS: &[&str] = &[
@@ -152,4 +178,24 @@ pub(crate) const STOPPING_VERBS: &[&str] = &[
     "default",
     "exit",
     "isolate",
+];
+
+/// Words with which programs for disks and volumes erase them.
+pub(crate) const ERASING_VERBS: &[&str] = &[
+    "eraseDisk",
+    "eraseVolume",
+    "partitionDisk",
+    "secureErase",
+    "zeroDisk",
+    "destroy",
+    "luksFormat",
+    "luksErase",
+    "erase",
+    "format",
+    "sanitize",
+    "remove_all",
+    "--zero-superblock",
+    "--security-erase",
+    "--trim-sector-ranges",
+    "labelclear",
 ];

@@ -44,7 +44,7 @@ pub(crate) const GIT_VERBS: &[Row] = &[
         "",
     ),
     Row::new("checkout", "23B:b:dflmpqt?", ""),
-    Row::new("checkout-index", "afnquz", "prefix>"),
+    Row::new("checkout-index", "afnquz", "prefix/"),
     Row::new("cherry", "v", ""),
     Row::new("cherry-pick revert", "S?X:em:nrsx", STRATEGY),
     Row::new("clean", "Xde:finqx", ""),

@@ -19,6 +19,7 @@ pub(crate) const READING_VARIABLES: &[&str] = &[
     "CDPATH",
     "GLOBIGNORE",
     "POSIXLY_CORRECT",
+    "GIT_WORK_TREE",
 ];
 
 /// Variables that decide which code runs.

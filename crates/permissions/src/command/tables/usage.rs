@@ -182,13 +182,9 @@ pub(crate) const DESTRUCTIVE: &[(&str, &[&str])] = &[
 
 /// Tests and actions of `find` that take a value.
 pub(crate) const FIND_VALUED: &[&str] = &[
-    "-amin",
     "-anewer",
-    "-atime",
-    "-cmin",
     "-cnewer",
     "-context",
-    "-ctime",
     "-files0-from",
     "-fstype",
     "-gid",
@@ -200,13 +196,10 @@ pub(crate) const FIND_VALUED: &[&str] = &[
     "-lname",
     "-maxdepth",
     "-mindepth",
-    "-mmin",
-    "-mtime",
     "-perm",
     "-printf",
     "-regextype",
     "-samefile",
-    "-size",
     "-type",
     "-uid",
     "-used",

@@ -14,6 +14,8 @@ struct Effects {
     destroys: bool,
     /// It destroys things that no test has narrowed down to some names.
     all: bool,
+    /// It changes who may use what it finds.
+    changes: bool,
 }
 
 /// The words of an expression, on the way through them.
@@ -60,10 +62,18 @@ impl Walk<'_> {
             // A bracket that closes nothing.
             expression.at += 1;
         }
-        let Effects { destroys, all } = expression.effects;
+        let Effects {
+            destroys,
+            all,
+            changes,
+        } = expression.effects;
         for root in &roots {
             self.named(root, PathUse::Read);
-            if destroys {
+            if changes && danger::covers_others(root, &self.dirs) {
+                let text = format!("'find' changes who may use '{}'", root.shown());
+                self.found.note(Class::Dangerous, text);
+            }
+            if destroys || changes {
                 self.destroyed_by_find(root, all);
             }
         }
@@ -112,8 +122,10 @@ impl Walk<'_> {
             Some("-a" | "-and") => {}
             Some("-delete") => expression.effects.add(true, narrow),
             Some("-exec" | "-execdir" | "-ok" | "-okdir") => {
-                let destroys = self.find_runs(expression);
-                expression.effects.add(destroys, narrow);
+                let program = self.find_runs(expression);
+                let is = |list: &[&str]| list.contains(&program.as_str());
+                expression.effects.changes |= is(tables::MODE_CHANGERS);
+                expression.effects.add(is(tables::WRITERS), narrow);
             }
             Some("-fprint" | "-fprint0" | "-fls" | "-fprintf") => {
                 expression.at += 1 + usize::from(word.literal() == Some("-fprintf"));
@@ -126,6 +138,13 @@ impl Walk<'_> {
                 expression.at += 1;
                 let pattern = value.map(|value| value.shown()).unwrap_or_default();
                 return is_narrow(&pattern);
+            }
+            Some("-mtime" | "-mmin" | "-atime" | "-amin" | "-ctime" | "-cmin" | "-size") => {
+                expression.at += 1;
+                // Older or larger than something; `+0` is everything.
+                let least = value.as_ref().and_then(Word::literal).unwrap_or_default();
+                return least.starts_with('+')
+                    && least.contains(|c: char| ('1'..='9').contains(&c));
             }
             Some(text) if tables::FIND_VALUED.contains(&text) || text.starts_with("-newer") => {
                 expression.at += 1;
@@ -141,8 +160,8 @@ impl Walk<'_> {
         false
     }
 
-    /// `-exec program {} ;`. Returns whether it destroys.
-    fn find_runs(&mut self, expression: &mut Expression<'_>) -> bool {
+    /// `-exec program {} ;`. Returns the name of the program, if that is known.
+    fn find_runs(&mut self, expression: &mut Expression<'_>) -> String {
         let rest = expression.words.get(expression.at..).unwrap_or_default();
         let is = |at: usize, text| rest.get(at).and_then(Word::literal) == Some(text);
         let ends = |at: &usize| is(*at, ";") || *at > 0 && is(*at, "+") && is(*at - 1, "{}");
@@ -151,11 +170,9 @@ impl Walk<'_> {
         expression.at += end + 1;
         replace(&mut inner, "{}");
         let program = inner.first().and_then(Word::literal).map(base_name);
-        let destroys = program.is_some_and(|program| {
-            tables::WRITERS.contains(&program) || tables::MODE_CHANGERS.contains(&program)
-        });
+        let program = program.unwrap_or_default().to_owned();
         self.run(inner, Stdin::None, Role::Plain);
-        destroys
+        program
     }
 }
 

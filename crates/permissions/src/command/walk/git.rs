@@ -2,9 +2,9 @@
 
 use super::{Stdin, Walk};
 use crate::command::found::{Class, Role};
-use crate::command::options::{self, Given, Meaning, Row};
-use crate::command::tables;
+use crate::command::options::{self, Given, Meaning, Parsed, Row};
 use crate::command::word::Word;
+use crate::command::{danger, tables};
 
 impl Walk<'_> {
     pub(super) fn git(&mut self, words: &[Word]) {
@@ -20,6 +20,7 @@ impl Walk<'_> {
                     let text = "the settings in another directory of git decide what code runs";
                     self.found.note(Class::Opaque, text.to_owned());
                 }
+                ("work-tree" | "C", Some(place)) => self.git_place(words, &parsed, place),
                 _ if given.meaning == Meaning::Asks => {
                     self.git_asks(&format!("'git --{}'", given.name));
                 }
@@ -54,6 +55,17 @@ impl Walk<'_> {
             return;
         }
         self.git_options(verb, row, words);
+    }
+
+    /// Another working directory, which a sub-command may empty.
+    fn git_place(&mut self, words: &[Word], parsed: &Parsed, place: &Word) {
+        let verb = parsed.operands.first().and_then(|at| words.get(*at));
+        let verb = verb.and_then(Word::literal).unwrap_or_default();
+        let empties = matches!(verb, "clean" | "checkout" | "reset" | "restore" | "switch");
+        if empties && danger::covers_others(place, &self.dirs) {
+            let text = format!("'git {verb}' replaces what is in '{}'", place.shown());
+            self.found.note(Class::Dangerous, text);
+        }
     }
 
     fn git_options(&mut self, verb: &str, row: &Row, words: &[Word]) {

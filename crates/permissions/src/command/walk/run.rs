@@ -73,7 +73,7 @@ impl Walk<'_> {
             }
             self.code_from_input(&base, words, stdin);
             self.operands(&base, words);
-            self.unknown_launcher(&base, words, simple);
+            self.unknown_launcher(&base, words, stdin, simple);
             self.devices(&base, words);
         }
         self.destructive(&base, words);
@@ -136,7 +136,7 @@ impl Walk<'_> {
     }
 
     /// A program that is in no table, and is given the words of another one.
-    fn unknown_launcher(&mut self, base: &str, words: &[Word], simple: &mut Simple) {
+    fn unknown_launcher(&mut self, base: &str, words: &[Word], stdin: Stdin, simple: &mut Simple) {
         if super::functions::is_known_program(base) {
             return;
         }
@@ -149,7 +149,8 @@ impl Walk<'_> {
             let plain = version_less(&inner);
             let shell = tables::SHELLS.contains(&plain);
             let known = tables::LAUNCHED.contains(&plain) || plain.starts_with("mkfs");
-            if rest.len() < 2 || !shell && !known {
+            let fed = shell && stdin != Stdin::None;
+            if rest.len() < 2 && !fed || !shell && !known {
                 continue;
             }
             if simple.opaque.is_none() {
@@ -160,7 +161,7 @@ impl Walk<'_> {
             let names = matches!(names, Some("--shell" | "-s"));
             let long = rest.get(1).is_some_and(|word| word.starts_with("--"));
             if shell && !(names && long) {
-                return self.run(rest.to_vec(), Stdin::None, Role::Wrapper);
+                return self.run(rest.to_vec(), stdin, Role::Wrapper);
             }
             if let Some(text) = danger::check(&inner, rest, &self.dirs) {
                 self.found.note(Class::Dangerous, text);
@@ -257,31 +258,15 @@ impl Walk<'_> {
                 self.computed_code(&word.clone(), "");
             }
         }
-        let reads_code = matches!(
-            version_less(base),
-            "python"
-                | "pypy"
-                | "perl"
-                | "ruby"
-                | "node"
-                | "nodejs"
-                | "php"
-                | "lua"
-                | "deno"
-                | "bun"
-                | "fish"
-                | "csh"
-                | "tcsh"
-                | "pwsh"
-                | "tclsh"
-                | "osascript"
-        );
+        let reads_code = tables::READ_INPUT.contains(&version_less(base));
+        // Nothing is given but options, and none of them is code.
         let bare = words.iter().skip(1).all(|word| {
             word.literal().is_some_and(|text| {
-                matches!(
-                    text,
-                    "-" | "run" | "-u" | "-s" | "-i" | "-B" | "-E" | "/dev/stdin"
-                )
+                let short = text.starts_with('-') && !text.starts_with("--");
+                let code = short && text.contains(['c', 'e', 'E', 'm', 'r', 'p', 'n']);
+                let long = ["--eval", "--print", "--execute"].iter();
+                let long = long.clone().any(|known| text.starts_with(known));
+                matches!(text, "run" | "/dev/stdin") || text.starts_with('-') && !code && !long
             })
         });
         let fetched = words.iter().skip(1).take(1).any(|word| word.fetches);

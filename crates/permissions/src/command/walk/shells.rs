@@ -75,6 +75,9 @@ impl Walk<'_> {
             let long = flags.strip_prefix('-').unwrap_or(flags);
             if matches!(long, "rcfile" | "init-file") {
                 simple.opaque = Some("it runs a start file".to_owned());
+                if let Some(file) = words.get(options.at).filter(|word| word.is_computed()) {
+                    self.computed_code(&file.clone(), "the start file of a shell is computed");
+                }
                 options.at += 1;
             } else if tables::SHELL_LONG.contains(&long) {
             } else if flags.chars().all(|c| tables::SHELL_SHORT.contains(c)) {

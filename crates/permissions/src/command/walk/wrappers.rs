@@ -143,11 +143,11 @@ impl Walk<'_> {
 
     /// A directory that an option names to be written into.
     fn option_enters(&mut self, name: &str, word: &Word, parsed: &Parsed) {
-        let archiver = matches!(name, "tar" | "bsdtar" | "cpio" | "unzip");
+        const ARCHIVERS: &[&str] = &["tar", "bsdtar", "cpio", "unzip", "git checkout-index"];
         if matches!(name, "tar" | "bsdtar") && !parsed.has(&["x", "extract", "get"]) {
             return self.named(word, PathUse::Read);
         }
-        if archiver && danger::is_root(word, &self.dirs) {
+        if ARCHIVERS.contains(&name) && danger::is_root(word, &self.dirs) {
             let text = format!("'{name}' unpacks into '{}'", word.shown());
             self.found.note(Class::Dangerous, text);
         }
@@ -171,6 +171,19 @@ impl Walk<'_> {
             "concatenate",
             "delete",
         ];
+        let unpacks = match name {
+            "tar" | "bsdtar" => parsed.has(&["x", "extract", "get"]),
+            "cpio" => parsed.has(&["i", "extract"]),
+            "unzip" => !parsed.has(&["l", "t", "v", "Z", "p", "d"]),
+            _ => false,
+        };
+        let elsewhere = parsed
+            .options
+            .iter()
+            .any(|given| given.meaning == Meaning::Into);
+        if unpacks && !elsewhere {
+            self.option_enters(name, &Word::text("."), &parsed);
+        }
         if matches!(name, "tar" | "bsdtar") && parsed.has(WRITING) {
             for given in parsed.given(&["f", "file"]) {
                 if let Some(archive) = &given.value {

@@ -23,6 +23,8 @@ pub(crate) struct Scanned {
     pub(crate) atoms: Vec<Atom>,
     /// The programs in its substitutions.
     pub(crate) programs: Vec<String>,
+    /// The variables that `${NAME:=value}` may set.
+    pub(crate) sets: Vec<String>,
     /// Whether a variable is read as a number, in which a shell may find another
     /// substitution.
     pub(crate) numbers: bool,
@@ -355,6 +357,10 @@ impl Scanner {
                         after_colon.is_some_and(|rest| !rest.starts_with(['-', '=', '?', '+']));
                     if slices || text.contains('[') {
                         self.out.numbers = true;
+                    }
+                    if let Some((name, _)) = text.split_once('=') {
+                        let name = name.strip_suffix(':').unwrap_or(name);
+                        self.out.sets.push(name.to_owned());
                     }
                     // `${x@P}` runs what is in `x`.
                     let transforms = text
