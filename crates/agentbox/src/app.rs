@@ -9,6 +9,7 @@ use permissions::Policy;
 
 use crate::backend::{Opened, Wanted};
 use crate::cli::Global;
+use crate::commands::mcp::readable;
 use crate::config::{Config, usual_place};
 use crate::exit::Failure;
 use crate::log;
@@ -59,10 +60,7 @@ impl App {
             }
         }
         match &self.secret {
-            Some(secret) if !opened.paths_of(secret).is_empty() => Err(Failure::usage(format!(
-                "the tools could read the token in {}; put it outside of the files that they show",
-                secret.display()
-            ))),
+            Some(secret) if !opened.paths_of(secret).is_empty() => Err(readable(secret)),
             _ => Ok(opened),
         }
     }

@@ -4,7 +4,7 @@ mod token;
 
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -210,6 +210,16 @@ fn http(app: &mut App, args: Args) -> Result<Option<(HttpSettings, String)>, Fai
             "there is no token: every user and program of this machine may connect".to_owned(),
         ),
         Token::Kept(file) => {
+            let root = app.wanted.host_root();
+            let whole = std::path::absolute(&file).unwrap_or_else(|_| file.clone());
+            let parent = whole.parent().and_then(|parent| parent.canonicalize().ok());
+            // Not even made there.
+            if root
+                .zip(parent)
+                .is_some_and(|(root, parent)| parent.starts_with(root))
+            {
+                return Err(readable(&file));
+            }
             let (token, is_new) = token::kept(&file)?;
             app.secret = Some(file.clone());
             let made = if is_new {
@@ -234,6 +244,14 @@ fn http(app: &mut App, args: Args) -> Result<Option<(HttpSettings, String)>, Fai
         false => args.origins,
     };
     Ok(Some((http, about)))
+}
+
+/// The token lies among the files that the tools show.
+pub(crate) fn readable(token: &Path) -> Failure {
+    Failure::usage(format!(
+        "the tools could read the token in {}; put it outside of the files that they show",
+        token.display()
+    ))
 }
 
 /// Where the token of a server comes from.

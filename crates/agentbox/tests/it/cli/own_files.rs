@@ -155,4 +155,19 @@ fn a_token_that_the_tools_could_read_is_refused() {
         .run(&inside)
         .code(64)
         .complains("could read the token");
+    assert!(!place.path("work/token").exists());
+    // Also where only a part of a tree shows it.
+    place.file(
+        "tree.toml",
+        "default = \"state\"\n[routes]\n\"/w\" = \"local:work\"\n",
+    );
+    let part = [
+        "mcp",
+        "--backend",
+        "composite:tree.toml",
+        "--http",
+        "127.0.0.1:0",
+    ];
+    let part = [&part[..], &["--token-file", "work/token"]].concat();
+    place.run(&part).code(64).complains("could read the token");
 }
