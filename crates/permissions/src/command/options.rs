@@ -247,11 +247,11 @@ fn long_kind<'t>(long: &'t str, name: &str) -> Option<(&'t str, Kind)> {
 
 /// Reads the arguments of a program, whose name is the first of `words`.
 pub(crate) fn parse(row: &Row, words: &[Word]) -> Parsed {
-    parse_with(row, "", words)
+    parse_with(row, &[], words)
 }
 
 /// Like [`parse`], where `more` are long options of which only the names are known.
-pub(crate) fn parse_with(row: &Row, more: &str, words: &[Word]) -> Parsed {
+pub(crate) fn parse_with(row: &Row, more: &[&str], words: &[Word]) -> Parsed {
     let short = row.short;
     let mut parsed = Parsed::default();
     let mut at = 1;
@@ -289,16 +289,17 @@ pub(crate) fn parse_with(row: &Row, more: &str, words: &[Word]) -> Parsed {
     parsed
 }
 
-/// Whether `word` is one of the long options in `more`, or abbreviates one.
-fn knows(more: &str, word: &Word) -> bool {
+/// Whether `word` is one of the long options in `more`, or abbreviates one. They are
+/// in order.
+fn knows(more: &[&str], word: &Word) -> bool {
     let name = match word.split_equals() {
         Some((name, _)) => name,
         None => word.literal().unwrap_or_default().to_owned(),
     };
     let name = name.strip_prefix("--").unwrap_or_default();
     let name = name.strip_prefix("no-").unwrap_or(name);
-    let names = || more.split_ascii_whitespace();
-    !name.is_empty() && names().any(|known| known.starts_with(name))
+    let at = more.partition_point(|known| *known < name);
+    !name.is_empty() && more.get(at).is_some_and(|known| known.starts_with(name))
 }
 
 /// `--name`, `--name=value` or `--name value`; how many words more it takes, or
@@ -485,15 +486,15 @@ mod tests {
         let parsed = parse(&row, &[word("p"), word("-$x"), word("--$x"), word("-a$x")]);
         assert_eq!(parsed.unknown.len(), 3);
         let more = [word("p"), word("--oth"), word("--"), word("-x"), word("id")];
-        let parsed = parse_with(&row, "other", &more);
+        let parsed = parse_with(&row, &["other"], &more);
         assert!(parsed.has(&["x"]), "'--' may be the value of an option");
         assert!(
-            parse_with(&row, "other", &[word("p"), word("--no-other")])
+            parse_with(&row, &["other"], &[word("p"), word("--no-other")])
                 .unknown
                 .is_empty()
         );
         assert_eq!(
-            parse_with(&row, "other", &[word("p"), word("--new")])
+            parse_with(&row, &["other"], &[word("p"), word("--new")])
                 .unknown
                 .len(),
             1

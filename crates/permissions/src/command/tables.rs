@@ -1,5 +1,10 @@
 //! What is known about programs. Data only.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::options::Row;
+
 mod danger;
 mod git;
 mod launchers;
@@ -14,6 +19,44 @@ pub(crate) use launchers::*;
 pub(crate) use programs::*;
 pub(crate) use settings::*;
 pub(crate) use usage::*;
+
+/// A table of rows by the names in them.
+struct Rows(HashMap<&'static str, &'static Row>);
+
+impl Rows {
+    fn new(rows: &'static [Row]) -> Self {
+        let names = |row: &'static Row| row.names.split(' ').map(move |name| (name, row));
+        Self(rows.iter().flat_map(names).collect())
+    }
+}
+
+/// The program that runs another one, of that name.
+pub(crate) fn launcher(name: &str) -> Option<&'static Row> {
+    static ROWS: LazyLock<Rows> = LazyLock::new(|| Rows::new(LAUNCHERS));
+    ROWS.0.get(name).copied()
+}
+
+/// The program with options that matter, of that name.
+pub(crate) fn program(name: &str) -> Option<&'static Row> {
+    static ROWS: LazyLock<Rows> = LazyLock::new(|| Rows::new(PROGRAMS));
+    ROWS.0.get(name).copied()
+}
+
+/// The sub-command of git of that name.
+pub(crate) fn git_verb(name: &str) -> Option<&'static Row> {
+    static ROWS: LazyLock<Rows> = LazyLock::new(|| Rows::new(GIT_VERBS));
+    ROWS.0.get(name).copied()
+}
+
+/// Long options of git's sub-commands, in order.
+pub(crate) fn git_long() -> &'static [&'static str] {
+    static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+        let mut names: Vec<_> = GIT_LONG.split_ascii_whitespace().collect();
+        names.sort_unstable();
+        names
+    });
+    &NAMES
+}
 
 /// Programs that run a string as a shell program, given with `-c`.
 pub(crate) const SHELLS: &[&str] = &[

@@ -115,8 +115,8 @@ pub(super) fn is_known_program(name: &str) -> bool {
         tables::STOPPERS,
     ];
     lists.iter().any(|list| list.contains(&name) && name != ":")
-        || tables::LAUNCHERS.iter().any(|row| row.is(name))
-        || tables::PROGRAMS.iter().any(|row| row.is(name))
+        || tables::launcher(name).is_some()
+        || tables::program(name).is_some()
         || tables::RUNS.iter().any(|(known, _)| *known == name)
         || tables::OPAQUE_SUBCOMMANDS
             .iter()

@@ -35,7 +35,7 @@ impl Walk<'_> {
         let Some(verb) = words.first().and_then(Word::literal) else {
             return self.git_asks("the sub-command of git");
         };
-        let Some(row) = tables::GIT_VERBS.iter().find(|row| row.is(verb)) else {
+        let Some(row) = tables::git_verb(verb) else {
             return self.git_asks(&format!("'git {verb}'"));
         };
         let arguments = words.get(1..).unwrap_or_default();
@@ -69,7 +69,7 @@ impl Walk<'_> {
     }
 
     fn git_options(&mut self, verb: &str, row: &Row, words: &[Word]) {
-        let mut parsed = options::parse_with(row, tables::GIT_LONG, words);
+        let mut parsed = options::parse_with(row, tables::git_long(), words);
         for given in &parsed.options {
             let Some(value) = &given.value else {
                 continue;
@@ -121,6 +121,8 @@ impl Walk<'_> {
     }
 
     fn git_bisect(&mut self, words: &[Word]) {
+        let options = words.iter().take_while(|word| word.starts_with("-"));
+        let words = words.get(options.count()..).unwrap_or_default();
         match words.first().and_then(Word::literal) {
             Some("run") => {
                 let inner = words.get(1..).unwrap_or_default();
@@ -139,7 +141,7 @@ impl Walk<'_> {
 
     /// `git config key value`, and every other form of it that changes something.
     fn git_config(&mut self, row: &Row, words: &[Word]) {
-        let parsed = options::parse_with(row, tables::GIT_LONG, words);
+        let parsed = options::parse_with(row, tables::git_long(), words);
         let literal = |at: &usize| words.get(*at).and_then(Word::literal);
         let first = parsed.operands.first().and_then(literal);
         let sub = first.filter(|text| CONFIG_COMMANDS.contains(text));

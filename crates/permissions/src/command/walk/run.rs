@@ -105,7 +105,7 @@ impl Walk<'_> {
                 self.found.note(Class::Computed, text);
             }
             _ => {
-                let launcher = tables::LAUNCHERS.iter().find(|row| row.is(base));
+                let launcher = tables::launcher(base);
                 if let Some((row, launch)) = launcher.and_then(|row| Some((row, row.launch?))) {
                     let inner = self.launcher(row, launch, words, stdin);
                     if inner && !launch.counts {
@@ -113,7 +113,7 @@ impl Walk<'_> {
                     }
                     return true;
                 }
-                if let Some(row) = tables::PROGRAMS.iter().find(|row| row.is(base)) {
+                if let Some(row) = tables::program(base) {
                     self.program_options(row, words, stdin);
                 }
                 if matches!(base, "sed" | "gsed") && sed::runs_or_writes(words) {
@@ -137,7 +137,7 @@ impl Walk<'_> {
 
     /// A program that is in no table, and is given the words of another one.
     fn unknown_launcher(&mut self, base: &str, words: &[Word], stdin: Stdin, simple: &mut Simple) {
-        if super::functions::is_known_program(base) {
+        if words.len() < 2 || super::functions::is_known_program(base) {
             return;
         }
         for at in 1..words.len().min(32) {

@@ -119,8 +119,10 @@ impl Walk<'_> {
             let text = format!("'{option}' is no option of '{name}' that is known");
             self.found.note(Class::Computed, text);
         }
+        let packs = matches!(name, "tar" | "bsdtar") && !parsed.has(&["x", "extract", "get"]);
         for given in &parsed.options {
             match (given.meaning, &given.value) {
+                (Meaning::Into, Some(value)) if packs => self.named(value, PathUse::Read),
                 (Meaning::Flag | Meaning::Value | Meaning::Stops, _) => {}
                 (Meaning::AsksAlone | Meaning::Asks, _) => {
                     let text = format!("option '{}' of '{name}' can run something", given.name);
@@ -136,17 +138,14 @@ impl Walk<'_> {
                 }
                 (Meaning::Writes, Some(value)) => self.option_writes(value),
                 (Meaning::Reads, Some(value)) => self.named(value, PathUse::Read),
-                (Meaning::Into, Some(value)) => self.option_enters(name, value, parsed),
+                (Meaning::Into, Some(value)) => self.option_enters(name, value),
             }
         }
     }
 
     /// A directory that an option names to be written into.
-    fn option_enters(&mut self, name: &str, word: &Word, parsed: &Parsed) {
+    fn option_enters(&mut self, name: &str, word: &Word) {
         const ARCHIVERS: &[&str] = &["tar", "bsdtar", "cpio", "unzip", "git checkout-index"];
-        if matches!(name, "tar" | "bsdtar") && !parsed.has(&["x", "extract", "get"]) {
-            return self.named(word, PathUse::Read);
-        }
         if ARCHIVERS.contains(&name) && danger::is_root(word, &self.dirs) {
             let text = format!("'{name}' unpacks into '{}'", word.shown());
             self.found.note(Class::Dangerous, text);
@@ -182,7 +181,7 @@ impl Walk<'_> {
             .iter()
             .any(|given| given.meaning == Meaning::Into);
         if unpacks && !elsewhere {
-            self.option_enters(name, &Word::text("."), &parsed);
+            self.option_enters(name, &Word::text("."));
         }
         if matches!(name, "tar" | "bsdtar") && parsed.has(WRITING) {
             for given in parsed.given(&["f", "file"]) {
