@@ -23,13 +23,13 @@ struct Victim {
 
 impl Victim {
     fn start() -> Self {
+        Self::run("docker_leftovers::holds_sandboxes_until_it_is_killed")
+    }
+
+    /// One that runs this test.
+    fn run(test: &str) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--ignored",
-                "--exact",
-                "--nocapture",
-                "docker_leftovers::holds_sandboxes_until_it_is_killed",
-            ])
+            .args(["--ignored", "--exact", "--nocapture", test])
             .env(VICTIM, "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -225,17 +225,36 @@ async fn labels_that_were_copied_are_no_leftovers() {
 
 #[tokio::test]
 #[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
+async fn starts_and_reaps_until_it_is_killed() {
+    if std::env::var(VICTIM).is_err() {
+        return;
+    }
+    let sandbox = builder().reap_leftovers(true).build().unwrap();
+    sandbox.start().await.unwrap();
+    println!("holds: {}", sandbox.id());
+    std::io::stdout().flush().unwrap();
+    std::future::pending::<()>().await;
+}
+
+#[tokio::test]
+#[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
 async fn the_next_start_reaps_by_itself() {
     let _turn = ONE_AT_A_TIME.lock().await;
     let mut victim = Victim::start();
     let copies = Copies::of(&victim.names[0]);
     victim.kill();
-    let sandbox = builder().reap_leftovers(true).build().unwrap();
-    sandbox.start().await.unwrap();
+    // Only the first start of a process does, and here others have started some.
+    let mut next = Victim::run("docker_leftovers::starts_and_reaps_until_it_is_killed");
     // The daemon lists the youngest first: the copies were looked at before it.
     until("the reaping", async || !exists(&victim.names[0])).await;
     copies.check();
     copies.remove();
-    docker::docker(&["rm", "-f", &victim.names[1], &victim.names[2]]);
-    purge(&sandbox).await;
+    next.kill();
+    docker::docker(&[
+        "rm",
+        "-f",
+        &victim.names[1],
+        &victim.names[2],
+        &next.names[0],
+    ]);
 }
