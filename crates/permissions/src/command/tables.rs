@@ -122,6 +122,37 @@ pub(crate) const SHOPT: &[&str] = &[
     "xpg_echo",
 ];
 
+/// Programs that are known for other things, and also run the words they are given.
+pub(crate) const ALSO_RUN: &[&str] = &[
+    "npm", "npx", "yarn", "pnpm", "pnpx", "bun", "bunx", "poetry", "uv", "uvx", "pipx", "rustup",
+    "parallel", "tmux", "screen", "firejail", "bwrap", "proot", "gdb", "lldb", "nix", "fd",
+    "fdfind", "cargo", "expect",
+];
+
+/// Words with which a program runs something, in any spelling of capitals.
+pub(crate) const HOOKS: &[(&[&str], &[&str])] = &[
+    (
+        &["apt", "apt-get", "apt-cache", "aptitude"],
+        &[
+            "invoke",
+            "dir::bin",
+            "pre-install-pkgs",
+            "proxy-auto-detect",
+            "--config-file",
+            "-c=",
+        ],
+    ),
+    (
+        &["ssh", "scp", "sftp", "mosh"],
+        &["proxycommand", "localcommand", "knownhostscommand"],
+    ),
+    (&["less", "more", "man", "view"], &["+!"]),
+    (&["make", "gmake"], &["--eval"]),
+    (&["sqlite3"], &[".shell", ".system"]),
+    (&["psql", "mysql", "mariadb"], &["\\!"]),
+    (&["sysctl"], &["core_pattern", "kernel.modprobe"]),
+];
+
 /// Names after which the words of a program that is in no table may be a command.
 pub(crate) const LAUNCHED: &[&str] = &[
     "rm", "rmdir", "unlink", "shred", "srm", "dd", "wipefs", "mkfs", "mke2fs", "tee", "truncate",
@@ -312,6 +343,10 @@ pub(crate) const RUNS: &[(&str, &[&str])] = &[
     ("gcc", &["-wrapper", "-fplugin"]),
     ("ld", &["-plugin"]),
     ("logrotate", &["-m", "--mail"]),
+    (
+        "dpkg",
+        &["--pre-invoke", "--post-invoke", "--status-logger"],
+    ),
 ];
 
 /// Programs that load what a line may not show.

@@ -75,6 +75,7 @@ impl Walk<'_> {
             self.operands(&base, words);
             self.unknown_launcher(&base, words, stdin, simple);
             self.devices(&base, words);
+            self.hooks(&base, words);
         }
         self.destructive(&base, words);
     }
@@ -137,7 +138,8 @@ impl Walk<'_> {
 
     /// A program that is in no table, and is given the words of another one.
     fn unknown_launcher(&mut self, base: &str, words: &[Word], stdin: Stdin, simple: &mut Simple) {
-        if words.len() < 2 || super::functions::is_known_program(base) {
+        let also = tables::ALSO_RUN.contains(&base);
+        if words.len() < 2 || !also && super::functions::is_known_program(base) {
             return;
         }
         for at in 1..words.len().min(32) {
@@ -145,15 +147,15 @@ impl Walk<'_> {
             let Some(name) = rest.first().and_then(Word::literal) else {
                 continue;
             };
+            self.string_in_word(name);
             let inner = base_name(name).to_ascii_lowercase();
             let plain = version_less(&inner);
             let shell = tables::SHELLS.contains(&plain);
-            let known = tables::LAUNCHED.contains(&plain) || plain.starts_with("mkfs");
             let fed = shell && stdin != Stdin::None;
-            if rest.len() < 2 && !fed || !shell && !known {
+            if rest.len() < 2 && !fed || !shell && !is_launched(plain) {
                 continue;
             }
-            if simple.opaque.is_none() {
+            if simple.opaque.is_none() && !also {
                 simple.opaque = Some(format!("'{base}' is given '{name}', and may run it"));
             }
             // `useradd --shell /bin/bash --create-home me`.
@@ -165,6 +167,36 @@ impl Walk<'_> {
             }
             if let Some(text) = danger::check(&inner, rest, &self.dirs) {
                 self.found.note(Class::Dangerous, text);
+            }
+        }
+    }
+
+    /// A word, or the value in it, that reads like a whole command.
+    fn string_in_word(&mut self, text: &str) {
+        let value = text.rsplit_once('=').map_or(text, |(_, value)| value);
+        let inner: Vec<Word> = value.split_ascii_whitespace().map(Word::text).collect();
+        let name = inner.first().and_then(Word::literal).map(base_name);
+        let Some(name) = name.filter(|name| inner.len() > 1 && is_launched(name)) else {
+            return;
+        };
+        if let Some(text) = danger::check(name, &inner, &self.dirs) {
+            self.found.note(Class::Dangerous, text);
+        }
+    }
+
+    /// Words with which a program runs something that is not looked into.
+    fn hooks(&mut self, base: &str, words: &[Word]) {
+        let row = tables::HOOKS
+            .iter()
+            .find(|(names, _)| names.contains(&base));
+        let Some((_, hooks)) = row else {
+            return;
+        };
+        for word in words.iter().skip(1) {
+            let text = word.shown().to_ascii_lowercase();
+            if hooks.iter().any(|hook| text.contains(hook)) {
+                let text = format!("'{}' can make '{base}' run something", word.shown());
+                self.found.note(Class::Computed, text);
             }
         }
     }
@@ -275,6 +307,11 @@ impl Walk<'_> {
             self.found.note(Class::Dangerous, text);
         }
     }
+}
+
+/// Whether the words after a program may well be a command that begins with `name`.
+fn is_launched(name: &str) -> bool {
+    tables::LAUNCHED.contains(&name) || name.starts_with("mkfs")
 }
 
 /// `python3.12` is a `python`.
