@@ -6,7 +6,9 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use backend_core::ops::{Command, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, StopMode};
-use backend_core::{Error, ErrorKind, EventStream, Operation, Result, Sandbox, VPath};
+use backend_core::{
+    CommandNames, Error, ErrorKind, EventStream, Operation, Reached, Result, Sandbox, VPath,
+};
 use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::future::join_all;
@@ -58,6 +60,34 @@ fn shell_route<'t>(table: &'t Table, id: &ShellId) -> Result<(&'t Arc<Route>, Sh
     let (prefix, inner) = id.as_str().split_once(':').ok_or_else(unknown)?;
     let route = sandboxes(table).find(|route| escaped(route.prefix()) == prefix);
     Ok((route.ok_or_else(unknown)?, ShellId::new(inner)))
+}
+
+/// The names of a child's files for its commands, in the composite's names.
+fn names_of(route: &Route, directory: &VPath) -> Option<CommandNames> {
+    let inside = route.inside(directory).ok()?;
+    let own = route.backend().as_sandbox()?.command_names(&inside);
+    let mut names = CommandNames::default();
+    if own.roots().is_empty() {
+        names = names.with_root(route.prefix().clone(), VPath::root());
+    }
+    let renamed = |path: &VPath| path.rebase(&VPath::root(), route.prefix()).ok();
+    for (directory, at) in own.roots() {
+        names = names.with_root(renamed(directory)?, at.clone());
+    }
+    for (directory, at) in own.aliases() {
+        names = names.with_alias(renamed(directory)?, at.clone());
+    }
+    if let Some(home) = own.home() {
+        names = names.with_home(home.clone());
+    }
+    Some(names)
+}
+
+/// The composite's path of one of the host that another child shows.
+fn shown_elsewhere(names: &CommandNames, path: &str) -> Option<VPath> {
+    let path = VPath::parse(path).ok()?;
+    let mut known = names.aliases().iter();
+    known.find_map(|(directory, at)| path.rebase(at, directory).ok())
 }
 
 impl Composite {
@@ -122,6 +152,49 @@ impl Sandbox for Composite {
             .map(|sandbox| sandbox.last_activity())
             .max();
         newest.unwrap_or(SystemTime::UNIX_EPOCH)
+    }
+
+    fn command_names(&self, directory: &VPath) -> CommandNames {
+        let table = self.table();
+        let route = table.find(directory).route;
+        let own = names_of(route, directory);
+        // Children that show a directory of a host show the same host.
+        let shares = |names: &CommandNames| names.roots().iter().any(|(_, at)| !at.is_root());
+        let mut names = own.clone().unwrap_or_default();
+        if own.as_ref().is_some_and(shares) {
+            for other in sandboxes(&table).filter(|other| other.prefix() != route.prefix()) {
+                let Some(others) = names_of(other, other.prefix()).filter(shares) else {
+                    continue;
+                };
+                for (directory, at) in others.roots().iter().chain(others.aliases()) {
+                    names = names.with_alias(directory.clone(), at.clone());
+                }
+            }
+        }
+        names
+    }
+
+    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
+        let table = self.table();
+        let route = table.find(directory).route;
+        let failed = || Error::context(NAME, Operation::Execute, directory);
+        let inside = route.inside(directory).map_err(failed())?;
+        let traced = route.sandbox(Operation::Execute)?.trace(&inside, paths);
+        let traced = traced
+            .await
+            .map_err(route.relay(Operation::Execute, directory))?;
+        let names = self.command_names(directory);
+        let renamed = |reached| match reached {
+            Reached::Inside(path) => match path.rebase(&VPath::root(), route.prefix()) {
+                Ok(path) => Reached::Inside(path),
+                Err(_) => Reached::Unknown,
+            },
+            Reached::Outside(path) => {
+                shown_elsewhere(&names, &path).map_or(Reached::Outside(path), Reached::Inside)
+            }
+            other => other,
+        };
+        Ok(traced.into_iter().map(renamed).collect())
     }
 
     async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {

@@ -18,7 +18,7 @@ pub use capability::{BackendInfo, Capabilities, Containment};
 pub use error::{Error, ErrorChain, ErrorKind, Operation, Result};
 pub use ext::BackendExt;
 pub use path::{PathError, Quoted, VPath};
-pub use sandbox::{EventStream, Sandbox};
+pub use sandbox::{CommandNames, EventStream, Reached, Sandbox};
 pub use text::Edit;
 
 /// What [`derived_backend!`] expands to needs this.

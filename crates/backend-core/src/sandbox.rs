@@ -4,14 +4,97 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures::future::join_all;
 use futures::stream::BoxStream;
 
 use crate::backend::Backend;
 use crate::error::Result;
-use crate::ops::{Command, Event, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, StopMode};
+use crate::ops::{
+    Command, Event, ExecuteOutcome, ResolveOptions, ShellId, ShellInfo, ShellOutput, StopMode,
+};
+use crate::path::VPath;
+
+/// Paths that are resolved at once.
+const TRACED_AT_ONCE: usize = 16;
 
 /// What a running command tells, in order. Dropping it ends the command.
 pub type EventStream = BoxStream<'static, Result<Event>>;
+
+/// The names that the files of a sandbox have for its commands.
+///
+/// By default they are those of the backend: in a container, `/a` is `/a` for both.
+/// A backend that shows a directory of its host as `/` says so here, because its
+/// commands see the host's paths. Whoever judges a command by the paths it names
+/// needs this to know which files are meant.
+///
+/// ```
+/// use backend_core::{CommandNames, VPath};
+///
+/// let path = |text| VPath::parse(text);
+/// let names = CommandNames::default().with_root(VPath::root(), path("/srv/project")?);
+/// assert_eq!(names.roots(), [(VPath::root(), path("/srv/project")?)]);
+/// # Ok::<(), backend_core::PathError>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CommandNames {
+    roots: Vec<(VPath, VPath)>,
+    aliases: Vec<(VPath, VPath)>,
+    home: Option<VPath>,
+}
+
+impl CommandNames {
+    /// Says that commands see the backend's directory `directory` at `there`, and
+    /// that directory's parent above it.
+    #[must_use]
+    pub fn with_root(mut self, directory: VPath, there: VPath) -> Self {
+        self.roots.push((directory, there));
+        self
+    }
+
+    /// Says that commands also reach the backend's directory `directory` at
+    /// `there`, through a link.
+    #[must_use]
+    pub fn with_alias(mut self, directory: VPath, there: VPath) -> Self {
+        self.aliases.push((directory, there));
+        self
+    }
+
+    /// Says what `~` stands for in commands.
+    #[must_use]
+    pub fn with_home(mut self, home: VPath) -> Self {
+        self.home = Some(home);
+        self
+    }
+
+    /// Directories of the backend, and where commands see them. What lies in none
+    /// has the same name for both.
+    pub fn roots(&self) -> &[(VPath, VPath)] {
+        &self.roots
+    }
+
+    /// Directories of the backend, and where links let commands see them.
+    pub fn aliases(&self) -> &[(VPath, VPath)] {
+        &self.aliases
+    }
+
+    /// What `~` stands for, where that is known: a path as commands see it.
+    pub fn home(&self) -> Option<&VPath> {
+        self.home.as_ref()
+    }
+}
+
+/// Where a path leads that a command uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reached {
+    /// To this path of the backend.
+    Inside(VPath),
+    /// To this path of the system that commands see, which the backend does not
+    /// show.
+    Outside(String),
+    /// Nobody knows: links go in a circle, or the way cannot be followed.
+    Unknown,
+}
 
 /// A backend that runs commands where its files are.
 ///
@@ -63,6 +146,34 @@ pub trait Sandbox: Backend {
     /// When the sandbox was last used, by an operation that began or ended. No
     /// I/O. While commands run, this is now.
     fn last_activity(&self) -> SystemTime;
+
+    /// The names that files have for a command that runs in `directory`: those of
+    /// the backend, by default. No I/O.
+    fn command_names(&self, directory: &VPath) -> CommandNames {
+        let _ = directory;
+        CommandNames::default()
+    }
+
+    /// Where each of `paths` leads for a command that runs in `directory`, through
+    /// every link. They are absolute paths as commands see them, not folded. What
+    /// does not exist is kept as it is.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable`.
+    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
+        let _ = directory;
+        let mut reached = Vec::new();
+        for paths in paths.chunks(TRACED_AT_ONCE) {
+            let resolved = paths.iter().map(|path| async move {
+                let path = VPath::parse(path).ok()?;
+                self.resolve(&path, ResolveOptions::default()).await.ok()
+            });
+            let resolved = join_all(resolved).await.into_iter();
+            reached.extend(resolved.map(|path| path.map_or(Reached::Unknown, Reached::Inside)));
+        }
+        Ok(reached)
+    }
 
     /// Runs a command to its end.
     ///

@@ -23,6 +23,7 @@ mod resolve;
 mod search;
 mod space;
 mod temporary;
+mod trace;
 mod write;
 
 pub(crate) use caller::Caller;

@@ -8,7 +8,9 @@ use async_trait::async_trait;
 use backend_core::ops::{
     Command, ExecuteOutcome, Links, ShellId, ShellInfo, ShellOutput, StopMode,
 };
-use backend_core::{Error, ErrorKind, EventStream, Operation, Result, Sandbox};
+use backend_core::{
+    CommandNames, Error, ErrorKind, EventStream, Operation, Reached, Result, Sandbox, VPath,
+};
 use bytes::Bytes;
 
 use crate::backend::LocalBackend;
@@ -97,6 +99,27 @@ impl Sandbox for LocalBackend {
     fn last_activity(&self) -> SystemTime {
         let runner = self.inner.runner.as_ref();
         runner.map_or(SystemTime::UNIX_EPOCH, Runner::last_activity)
+    }
+
+    fn command_names(&self, _: &VPath) -> CommandNames {
+        let names = self.inner.space.command_names();
+        let home = self
+            .inner
+            .runner
+            .as_ref()
+            .and_then(|runner| runner.state.home());
+        let home = home.and_then(|home| VPath::parse(home.to_str()?).ok());
+        match home {
+            Some(home) => names.with_home(home),
+            None => names,
+        }
+    }
+
+    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
+        let (inner, paths, directory) =
+            (Arc::clone(&self.inner), paths.to_vec(), directory.clone());
+        let traced = engine::blocking(move || Ok(inner.space.trace(&directory, &paths)));
+        traced.await.map_err(during(Operation::Execute))
     }
 
     async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {

@@ -16,7 +16,7 @@ use backend_core::ops::{
     StopMode, TextOptions, WriteOptions, WriteOutcome,
 };
 use backend_core::text::TextWindow;
-use backend_core::{BackendInfo, Edit, Result, VPath};
+use backend_core::{BackendInfo, CommandNames, Edit, Reached, Result, VPath};
 use bytes::Bytes;
 
 use crate::Cancel;
@@ -188,6 +188,23 @@ pub trait BlockingSandbox: BlockingBackend {
     ///
     /// As there.
     fn is_alive(&self) -> Result<bool>;
+
+    /// As [`Sandbox::command_names`](backend_core::Sandbox::command_names). No I/O.
+    fn command_names(&self, directory: &VPath) -> CommandNames {
+        let _ = directory;
+        CommandNames::default()
+    }
+
+    /// As [`Sandbox::trace`](backend_core::Sandbox::trace). Unless it is implemented,
+    /// nothing is known about where links lead.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
+        let _ = directory;
+        Ok(vec![Reached::Unknown; paths.len()])
+    }
 
     /// As [`Sandbox::last_activity`](backend_core::Sandbox::last_activity). No I/O.
     fn last_activity(&self) -> SystemTime;

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use backend_core::ops::{
     Command, Event, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, StopMode,
 };
-use backend_core::{Backend, Error, Operation, Result, Sandbox};
+use backend_core::{Backend, CommandNames, Error, Operation, Reached, Result, Sandbox, VPath};
 use bytes::Bytes;
 
 use crate::{Cancel, Engine, SyncBackend, SyncStream};
@@ -81,6 +81,27 @@ impl SyncSandbox {
     pub fn last_activity(&self) -> SystemTime {
         let known = sandbox(self.inner());
         known.map_or(SystemTime::UNIX_EPOCH, |sandbox| sandbox.last_activity())
+    }
+
+    /// The names that files have for a command that runs in `directory`. No I/O.
+    pub fn command_names(&self, directory: &VPath) -> CommandNames {
+        let known = sandbox(self.inner());
+        known.map_or_else(
+            |_| CommandNames::default(),
+            |sandbox| sandbox.command_names(directory),
+        )
+    }
+
+    /// Where paths lead for a command that runs in `directory`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::trace`].
+    pub fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
+        let (directory, paths) = (directory.clone(), paths.to_vec());
+        self.call(Operation::Execute, move |backend| async move {
+            sandbox(&backend)?.trace(&directory, &paths).await
+        })
     }
 
     /// Makes the sandbox ready.

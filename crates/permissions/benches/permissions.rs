@@ -12,9 +12,11 @@ use backend_core::{Backend, BackendExt as _, VPath};
 use backend_state::StateBackend;
 use criterion::{Criterion, criterion_group, criterion_main};
 use futures::executor::block_on;
+use futures::future::{FutureExt as _, poll_immediate};
+use futures::stream::{FuturesUnordered, StreamExt as _};
 use permissions::command::CommandContext;
 use permissions::rules::{PathRule, PathRules};
-use permissions::{Action, Guarded, Op, Policy, Preset, Ruleset};
+use permissions::{Access, Action, Guarded, Op, Policy, Preset, Ruleset};
 
 const PATH: &str = "/home/user/project/src/module/file_name.rs";
 const COMMAND: &str = "cargo test --all 2>&1 | tail -50 > /tmp/out.txt";
@@ -57,6 +59,98 @@ fn command(criterion: &mut Criterion) {
     criterion.bench_function("permissions_command", |bencher| bencher.iter(judge));
 }
 
+/// Lines that take long, of 64 kB each.
+fn slow_lines() -> Vec<String> {
+    let repeated = |part: &str| {
+        let mut line = String::new();
+        for number in 0.. {
+            let next = part.replace("{N}", &number.to_string());
+            if line.len() + next.len() > 64 * 1024 - 8 {
+                break;
+            }
+            line.push_str(&next);
+        }
+        line + "a"
+    };
+    [
+        "a b;",
+        "cd x;",
+        "cd ..;",
+        "cat x{N};",
+        "x{N} ",
+        "a|",
+        "a\n",
+        ">x{N};",
+        "a/x{N}*b ",
+        "-x{N}/y:z ",
+        "$x{N}/y ",
+        "env a;",
+        "f{N}(){ a; };",
+        "if a;then b;fi;",
+        "sh -c 'cat x{N}';",
+        "find a -exec b c{N} \\; ;",
+        "git -C a{N} b;",
+        "../",
+        "a/",
+    ]
+    .map(repeated)
+    .into()
+}
+
+/// The slowest of the lines takes this long.
+fn worst(criterion: &mut Criterion) {
+    let root = VPath::root();
+    let policy = Policy::builder()
+        .ruleset(&Preset::Permissive.ruleset(), &root)
+        .build();
+    let lines = slow_lines();
+    let time = |line: &String| {
+        let begun = Instant::now();
+        black_box(policy.judge_command(CommandContext::new(black_box(line), &root)));
+        begun.elapsed()
+    };
+    let slowest = lines.iter().max_by_key(|line| time(line)).unwrap();
+    criterion.bench_function("permissions_command_worst", |bencher| {
+        bencher.iter_custom(|times| (0..times).map(|_| time(slowest)).sum());
+    });
+    let globs: Vec<String> = (0..300).map(|n| format!("src/mod{n}/*.c")).collect();
+    let line = format!("wc {}", globs.join(" "));
+    let mut rules = ruleset(10_000);
+    rules.default = Action::Allow;
+    let policy = Policy::builder().ruleset(&rules, &root).build();
+    let judge = || policy.judge_command(CommandContext::new(black_box(&line), &root));
+    assert_eq!(judge().verdict.action(), Action::Allow);
+    criterion.bench_function("permissions_globs_10000", |bencher| bencher.iter(judge));
+}
+
+/// Reads of one client while the lines of others are judged.
+fn beside(criterion: &mut Criterion) {
+    let (bare, path) = (StateBackend::new(), VPath::parse(PATH).unwrap());
+    block_on(bare.write_file(PATH, "x".repeat(1024))).unwrap();
+    let policy = Policy::builder().ruleset(&Preset::Permissive.ruleset(), &bare.working_dir());
+    let guarded = Guarded::builder(bare).policy(policy.build()).build();
+    let lines = slow_lines();
+    criterion.bench_function("permissions_read_beside", |bencher| {
+        bencher.iter_custom(|times| {
+            // Judged off this thread, again and again, until the reads are done.
+            let consider = |number: usize| {
+                let (guarded, line) = (guarded.clone(), lines.get(number % lines.len()));
+                let access = line.map(|line| Access::command(line.as_str()));
+                async move { guarded.consider(access).await.is_ok() }.boxed()
+            };
+            let mut judging: FuturesUnordered<_> = (0..16).map(consider).collect();
+            let mut taken = Duration::ZERO;
+            for _ in 0..times {
+                while let Some(Some(_)) = block_on(poll_immediate(judging.next())) {
+                    judging.push(consider(judging.len()));
+                }
+                taken += reads(&guarded, &path, 1);
+            }
+            taken
+        });
+    });
+}
+
 /// How long `times` reads take.
 fn reads(backend: &dyn Backend, path: &VPath, times: u64) -> Duration {
     let begun = Instant::now();
@@ -83,5 +177,5 @@ fn guard(criterion: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, rules, command, guard);
+criterion_group!(benches, rules, command, worst, beside, guard);
 criterion_main!(benches);

@@ -16,12 +16,15 @@
 //! - a line that is not understood is asked about. That is also one which `dash`
 //!   and `bash` would read differently, since either may be `sh`. Nothing is
 //!   allowed because it could not be read.
+//! - a line that takes more than [`MAX_STEPS`] to look at is denied.
 //!
 //! This is a guard rail. It stops mistakes and what is not hidden on purpose; it
 //! cannot know what a program does, what a script holds, or what a link points to.
 //! Isolation is the job of the sandbox.
 
-use backend_core::VPath;
+use std::sync::atomic::AtomicBool;
+
+use backend_core::{CommandNames, VPath};
 
 use crate::rules::{CommandRules, Ruleset};
 use crate::{Action, Verdict};
@@ -29,6 +32,7 @@ use crate::{Action, Verdict};
 mod decide;
 mod glob;
 pub(crate) mod pattern;
+pub(crate) mod work;
 
 #[cfg(feature = "shell")]
 mod danger;
@@ -61,7 +65,12 @@ mod walk;
 )]
 mod word;
 
+pub(crate) use decide::too_complicated;
 pub use glob::glob_could_name;
+pub(crate) use glob::name_matches;
+pub use work::MAX_STEPS;
+
+use work::Work;
 
 /// A command line and where it runs.
 #[derive(Debug, Clone, Copy)]
@@ -75,6 +84,11 @@ pub struct CommandContext<'a> {
     pub environment: &'a [(String, String)],
     /// What `~` stands for, where that is known.
     pub home: Option<&'a VPath>,
+    /// The names that files have for it, where those are others than the
+    /// backend's.
+    pub names: Option<&'a CommandNames>,
+    /// Ends judging early once it is set: then the line is refused.
+    pub stop: Option<&'a AtomicBool>,
 }
 
 impl<'a> CommandContext<'a> {
@@ -85,6 +99,8 @@ impl<'a> CommandContext<'a> {
             directory,
             environment: &[],
             home: None,
+            names: None,
+            stop: None,
         }
     }
 
@@ -101,6 +117,20 @@ impl<'a> CommandContext<'a> {
         self.home = Some(home);
         self
     }
+
+    /// With the names that files have for it.
+    #[must_use]
+    pub fn names(mut self, names: &'a CommandNames) -> Self {
+        self.names = Some(names);
+        self
+    }
+
+    /// With something that ends judging early once it is set.
+    #[must_use]
+    pub fn stop(mut self, stop: &'a AtomicBool) -> Self {
+        self.stop = Some(stop);
+        self
+    }
 }
 
 /// How a command uses a path it names. What reading or writing denies, no use is
@@ -115,6 +145,9 @@ pub enum PathUse {
     Run,
     /// It names it, and what it does with it is not known.
     Named,
+    /// It may name it: the beginning of the path is computed. Only what reading
+    /// denies counts.
+    Possible,
 }
 
 /// A path that a command names.
@@ -131,6 +164,10 @@ pub struct NamedPath {
     pub text: String,
     /// Whether it is a glob, which may name more than one file.
     pub glob: bool,
+    /// The path as the command would open it, not folded, where that is known; of
+    /// a glob its directory. Where it leads, a sandbox can
+    /// [trace](backend_core::Sandbox::trace).
+    pub spelled: Option<String>,
 }
 
 /// What a command line would do.
@@ -144,6 +181,7 @@ pub struct CommandReport {
     /// The simple commands it would run, as far as they are known.
     pub commands: Vec<String>,
     understood: bool,
+    steps: usize,
 }
 
 impl CommandReport {
@@ -151,12 +189,18 @@ impl CommandReport {
     pub fn understood(&self) -> bool {
         self.understood
     }
+
+    /// How many steps it took, of which there are at most [`MAX_STEPS`]. The same
+    /// line takes the same number everywhere.
+    pub fn steps(&self) -> usize {
+        self.steps
+    }
 }
 
 /// Compiled command rules.
 ///
 /// ```
-/// use backend_core::VPath;
+/// use backend_core::{CommandNames, VPath};
 /// use permissions::command::{CommandContext, CommandPolicy};
 /// use permissions::{Action, Preset};
 ///
@@ -174,6 +218,7 @@ impl CommandReport {
 #[derive(Debug, Clone)]
 pub struct CommandPolicy {
     rules: CommandRules,
+    index: decide::Index,
 }
 
 impl CommandPolicy {
@@ -183,7 +228,12 @@ impl CommandPolicy {
             default: ruleset.default,
             ..CommandRules::default()
         });
-        Self { rules }
+        Self::of(rules)
+    }
+
+    fn of(rules: CommandRules) -> Self {
+        let index = decide::Index::new(&rules.rules);
+        Self { rules, index }
     }
 
     /// Allows everything that is understood.
@@ -194,13 +244,23 @@ impl CommandPolicy {
             dangerous: Action::Allow,
             opaque: Action::Allow,
         };
-        Self { rules }
+        Self::of(rules)
     }
 
     /// Judges a command line. Nothing is run, and nothing is looked up: the
-    /// answer depends on the text alone.
+    /// answer depends on the text alone. A line that would take more than
+    /// [`MAX_STEPS`] is denied as [too complicated](crate::Refusal::TooComplicated).
     pub fn judge(&self, command: CommandContext<'_>) -> CommandReport {
-        decide::report(&self.rules, found::find(command))
+        self.judge_within(command, &Work::new(command.stop))
+    }
+
+    /// The same, with the steps that are left.
+    pub(crate) fn judge_within(
+        &self,
+        command: CommandContext<'_>,
+        work: &Work<'_>,
+    ) -> CommandReport {
+        decide::report(self, found::find(command, work), work)
     }
 
     /// The most lenient answer that any command can get.

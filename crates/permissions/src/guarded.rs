@@ -12,6 +12,8 @@
 mod authorize;
 mod backend;
 mod gate;
+mod globs;
+mod judge;
 mod list;
 mod preview;
 mod read;

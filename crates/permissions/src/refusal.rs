@@ -44,6 +44,11 @@ pub enum Refusal {
         /// The rule's description; may be empty.
         description: String,
     },
+    /// A command line takes too long to be looked at.
+    #[error(
+        "the command line is too complicated to be judged; run it in parts, or put it into a file"
+    )]
+    TooComplicated,
     /// What was typed means no path.
     #[error("{problem}; readable: {}", list(.readable))]
     #[non_exhaustive]

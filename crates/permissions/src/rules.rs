@@ -7,6 +7,7 @@
 mod builder;
 mod compiled;
 mod data;
+mod denials;
 mod hidden;
 mod load;
 mod pattern;

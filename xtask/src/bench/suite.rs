@@ -309,6 +309,21 @@ pub(super) const PERMISSIONS: Suite = Suite {
             None,
         ),
         alone(
+            "permissions_command_worst",
+            "decide the slowest known command lines of 64 kB, the slowest of them",
+            50_000_000.0,
+        ),
+        alone(
+            "permissions_read_beside",
+            "a guarded read of 1 KiB in memory while 16 such lines are judged",
+            1_000_000.0,
+        ),
+        alone(
+            "permissions_globs_10000",
+            "decide a command line of 300 globs against 10,000 path rules",
+            50_000_000.0,
+        ),
+        alone(
             "permissions_guard_read",
             "what a guard with 20 rules adds to a read of 1 KiB in memory",
             1_000.0,

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use backend_composite::{Composite, Route};
 use backend_core::ops::{Command, Event, ShellId, ShellState, StopMode};
-use backend_core::{Backend, BackendExt as _, Containment, ErrorKind, Result, Sandbox, VPath};
+use backend_core::{
+    Backend, BackendExt as _, Containment, ErrorKind, Reached, Result, Sandbox, VPath,
+};
 use backend_local::{Commands, LocalBackend, Supervisor};
 use backend_state::StateBackend;
 use futures::StreamExt as _;
@@ -199,4 +201,29 @@ async fn a_composite_in_a_composite_runs_commands() {
         .unwrap();
     assert_eq!(read.stdout, "one");
     outer.stop(StopMode::Keep).await.unwrap();
+}
+
+/// Whoever judges a command needs the host's names of every directory that is shown.
+#[tokio::test]
+async fn names_for_commands_are_those_of_all_children_on_the_host() {
+    let places = places("/one");
+    let [one, two] = places
+        ._directories
+        .each_ref()
+        .map(|directory| directory.path().canonicalize().unwrap());
+    let host = |directory: &Path| path(directory.to_str().unwrap());
+    let names = places.composite.command_names(&path("/one/deep"));
+    assert_eq!(names.roots(), [(path("/one"), host(&one))]);
+    assert!(
+        names.aliases().contains(&(path("/in:two"), host(&two))),
+        "{names:?}"
+    );
+    std::os::unix::fs::symlink(two.join("name"), one.join("link")).unwrap();
+    let spelled = ["link", "name"].map(|name| one.join(name).to_str().unwrap().to_owned());
+    let traced = places.composite.trace(&path("/one"), &spelled).await;
+    let inside = |text| Reached::Inside(path(text));
+    assert_eq!(
+        traced.unwrap(),
+        [inside("/in:two/name"), inside("/one/name")]
+    );
 }

@@ -77,6 +77,14 @@ pub(crate) struct State {
     _temporary: Option<Temporary>,
 }
 
+impl State {
+    /// The home directory of commands, if their environment has one.
+    pub(crate) fn home(&self) -> Option<&OsString> {
+        let mut variables = self.environment.iter();
+        variables.find_map(|(name, value)| (name == "HOME").then_some(value))
+    }
+}
+
 impl Runner {
     /// Checks that what `commands` asks for can be had. `directories` are the
     /// host's paths of what the backend may touch.

@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use backend_core::ops::Links;
-use backend_core::{Error, ErrorKind, Operation, Result, VPath};
+use backend_core::{CommandNames, Error, ErrorKind, Operation, Result, VPath};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, StatxFlags};
 use rustix::io::Errno;
 
@@ -213,6 +213,37 @@ impl Space {
         let roots = self.roots.iter().map(|root| root.host.as_path());
         let others = roots.filter(|host| *host != self.home);
         std::iter::once(self.home.as_path()).chain(others).collect()
+    }
+
+    /// The names that the directories have for commands.
+    pub(crate) fn command_names(&self) -> CommandNames {
+        let mut names = CommandNames::default();
+        for root in self.roots.iter().filter(|_| !self.host_names) {
+            if let Ok(host) = host_path(&root.host) {
+                names = names.with_root(VPath::root(), host);
+            }
+        }
+        for anchor in self.anchors.iter().filter(|anchor| anchor.alias) {
+            let shown: Vec<_> = anchor.beneath.iter().collect();
+            let pair = (self.path_of(anchor.root, &shown), host_path(&anchor.host));
+            if let (Ok(directory), Ok(host)) = pair {
+                names = names.with_alias(directory, host);
+            }
+        }
+        names
+    }
+
+    /// The host's path of a directory of the space.
+    pub(crate) fn host_of(&self, path: &VPath) -> Option<PathBuf> {
+        let at = self.locate(path, Links::Follow).ok()?;
+        Some(self.roots.get(at.root)?.host.join(at.relative.as_ref()))
+    }
+
+    /// The path of one of the host's, if it lies in the space.
+    pub(crate) fn shown(&self, host: &Path) -> Option<Result<VPath>> {
+        let (root, beneath) = containing(&self.roots, host)?;
+        let names: Vec<_> = beneath.iter().collect();
+        Some(self.path_of(root, &names))
     }
 
     /// Whether the working directory lies in another directory of the space.

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use backend_core::ops::{
     Command, Event, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, StopMode,
 };
-use backend_core::{Error, EventStream, Operation, Result, Sandbox};
+use backend_core::{CommandNames, Error, EventStream, Operation, Reached, Result, Sandbox, VPath};
 use bytes::Bytes;
 use futures::StreamExt as _;
 use tokio::sync::{mpsc, oneshot};
@@ -127,6 +127,22 @@ impl<B: BlockingBackend> Sandbox for BlockingAdapter<B> {
     fn last_activity(&self) -> SystemTime {
         let known = sandbox(&*self.inner);
         known.map_or(SystemTime::UNIX_EPOCH, |sandbox| sandbox.last_activity())
+    }
+
+    fn command_names(&self, directory: &VPath) -> CommandNames {
+        let known = sandbox(&*self.inner);
+        known.map_or_else(
+            |_| CommandNames::default(),
+            |sandbox| sandbox.command_names(directory),
+        )
+    }
+
+    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
+        let (directory, paths) = (directory.clone(), paths.to_vec());
+        self.sandbox_call(Operation::Execute, move |sandbox| {
+            sandbox.trace(&directory, &paths)
+        })
+        .await
     }
 
     async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {

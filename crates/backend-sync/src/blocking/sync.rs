@@ -9,7 +9,7 @@ use backend_core::ops::{
     StopMode, TextOptions, WriteOptions, WriteOutcome,
 };
 use backend_core::text::TextWindow;
-use backend_core::{BackendInfo, Edit, Error, Result, VPath};
+use backend_core::{BackendInfo, CommandNames, Edit, Error, Reached, Result, VPath};
 use bytes::Bytes;
 
 use super::{BlockingBackend, BlockingContent, BlockingNative, BlockingSandbox, Events};
@@ -119,6 +119,18 @@ impl BlockingSandbox for SyncBackend {
     fn last_activity(&self) -> SystemTime {
         let known = sandbox(self);
         known.map_or(SystemTime::UNIX_EPOCH, |sandbox| sandbox.last_activity())
+    }
+
+    fn command_names(&self, directory: &VPath) -> CommandNames {
+        let known = sandbox(self);
+        known.map_or_else(
+            |_| CommandNames::default(),
+            |sandbox| sandbox.command_names(directory),
+        )
+    }
+
+    fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
+        sandbox(self)?.trace(directory, paths)
     }
 
     fn execute(&self, command: Command, cancel: &Cancel) -> Result<ExecuteOutcome> {

@@ -173,15 +173,17 @@ fn hands_over(base: &str, args: &[Word]) -> Option<String> {
 
 /// The words that are no options.
 pub(crate) fn operands(args: &[Word]) -> impl Iterator<Item = &Word> {
+    operands_at(args).map(|(_, word)| word)
+}
+
+/// The words that are no options, and where they stand.
+pub(crate) fn operands_at(args: &[Word]) -> impl Iterator<Item = (usize, &Word)> {
     let end = args.iter().position(|word| word.literal() == Some("--"));
     let is_operand = move |(at, word): &(usize, &Word)| {
         let after = end.is_some_and(|end| *at > end);
         after || !word.starts_with("-") || word.literal() == Some("-")
     };
-    args.iter()
-        .enumerate()
-        .filter(is_operand)
-        .map(|(_, word)| word)
+    args.iter().enumerate().filter(is_operand)
 }
 
 /// Whether a short or a long option is among the words.
@@ -301,7 +303,7 @@ fn place_covers_system(place: &Place) -> bool {
         }
     }
     match place.root {
-        Root::Home | Root::Given => place.names.is_empty(),
+        Root::Home | Root::Given | Root::Tree(_) => place.names.is_empty(),
         Root::System => {
             let len = place.names.len();
             let is = |tree: &&str| is_tree(&place, tree);

@@ -1,26 +1,74 @@
 //! What the rules say about what was found.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::CommandReport;
 use super::found::{Class, Found, Role, Simple};
 use super::pattern::Form;
+use super::word::Word;
+use super::work::Work;
+use super::{CommandPolicy, CommandReport};
 use crate::rules::{CommandRule, CommandRules};
 use crate::verdict::MatchedRule;
-use crate::{Action, Layer, Op, Verdict, Vote, Why};
+use crate::{Action, Layer, Op, Refusal, Verdict, Vote, Why};
 
 /// More reasons than this are not told.
 const MAX_OPAQUE: usize = 64;
 
+/// Finds the rules that can be about a program, so that the others need not be
+/// tried.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Index {
+    /// By the name that a pattern spells out.
+    named: HashMap<String, Vec<usize>>,
+    /// Those whose patterns spell out none.
+    others: Vec<usize>,
+    all: Vec<usize>,
+}
+
+impl Index {
+    pub(crate) fn new(rules: &[CommandRule]) -> Self {
+        let mut index = Self::default();
+        for (at, rule) in rules.iter().enumerate() {
+            index.all.push(at);
+            match rule.pattern.compiled().program() {
+                Some(program) => index.named.entry(program.to_owned()).or_default().push(at),
+                None => index.others.push(at),
+            }
+        }
+        index
+    }
+
+    /// The rules that can be about `program`, in their order. A pattern means the
+    /// program as it is written, or its name in lower case.
+    fn candidates(&self, program: Option<&str>) -> Vec<usize> {
+        let Some(program) = program else {
+            return self.all.clone();
+        };
+        let base = program.rsplit('/').next().unwrap_or(program);
+        let base = base.to_ascii_lowercase();
+        let spellings = [Some(program), Some(&*base).filter(|base| *base != program)];
+        let named = spellings
+            .into_iter()
+            .flatten()
+            .filter_map(|name| self.named.get(name))
+            .flatten();
+        let mut all: Vec<usize> = named.chain(&self.others).copied().collect();
+        all.sort_unstable();
+        all
+    }
+}
+
 /// Judges what was found.
-pub(crate) fn report(rules: &CommandRules, found: Found) -> CommandReport {
+pub(crate) fn report(policy: &CommandPolicy, found: Found, work: &Work<'_>) -> CommandReport {
+    let rules = &policy.rules;
     let mut votes = Votes::default();
     let mut matched = vec![false; rules.rules.len()];
     let mut by_default = found.simples.is_empty();
     let mut opaque: Vec<&str> = Vec::new();
     for simple in &found.simples {
-        let rule = first_match(rules, simple);
+        let rule = first_match(policy, simple, work);
         match rule {
             Some((index, _)) => {
                 if let Some(slot) = matched.get_mut(index) {
@@ -63,12 +111,17 @@ pub(crate) fn report(rules: &CommandRules, found: Found) -> CommandReport {
     for text in opaque {
         votes.add(because(rules, Class::Opaque, text));
     }
+    if work.is_spent() {
+        votes.add(too_complicated());
+    }
     CommandReport {
         verdict: votes.verdict(rules.default),
-        understood: !found
-            .notes
-            .iter()
-            .any(|note| note.class == Class::NotUnderstood),
+        steps: work.steps(),
+        understood: !work.is_spent()
+            && !found
+                .notes
+                .iter()
+                .any(|note| note.class == Class::NotUnderstood),
         commands: found.simples.iter().map(Simple::shown).collect(),
         paths: found.paths,
     }
@@ -86,18 +139,38 @@ fn because(rules: &CommandRules, class: Class, text: &str) -> Vote {
     Vote::new(Layer::Command, action, Why::Because(text))
 }
 
+/// The denial of a line that takes too much to look at.
+pub(crate) fn too_complicated() -> Vote {
+    let why = Why::Refused(Arc::new(Refusal::TooComplicated));
+    Vote::new(Layer::Command, Action::Deny, why)
+}
+
 /// The first rule that matches a command. A denial or a question matches if the
 /// command could be meant, a permission only if nothing else can be.
-fn first_match<'r>(rules: &'r CommandRules, simple: &Simple) -> Option<(usize, &'r CommandRule)> {
+fn first_match<'r>(
+    policy: &'r CommandPolicy,
+    simple: &Simple,
+    work: &Work<'_>,
+) -> Option<(usize, &'r CommandRule)> {
+    let program = simple.words.first().map(Word::literal);
+    // Without a word nothing is known of it either.
+    let candidates = policy.index.candidates(program.flatten());
     let form = Form::new(&simple.words);
-    rules
-        .rules
-        .iter()
-        .enumerate()
-        .find(|(_, rule)| match rule.action {
-            Action::Allow => rule.pattern.compiled().is_all_of(&form),
-            Action::Ask | Action::Deny => rule.pattern.compiled().could_be(&form),
-        })
+    for at in candidates {
+        let rule = policy.rules.rules.get(at)?;
+        let pattern = rule.pattern.compiled();
+        if !work.charge(pattern.cost(&form)) {
+            return None;
+        }
+        let matches = match rule.action {
+            Action::Allow => pattern.is_all_of(&form),
+            Action::Ask | Action::Deny => pattern.could_be(&form),
+        };
+        if matches {
+            return Some((at, rule));
+        }
+    }
+    None
 }
 
 /// Whether the rule allows the program of `simple` by its name.

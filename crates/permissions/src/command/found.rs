@@ -1,6 +1,7 @@
 //! What was found in a command line.
 
 use super::word::Word;
+use super::work::Work;
 use super::{CommandContext, NamedPath, Trouble};
 
 /// More commands, paths or findings than this are not told apart.
@@ -57,6 +58,8 @@ impl Simple {
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) simples: Vec<Simple>,
+    /// How many of them download or decode something.
+    pub(crate) fetchers: usize,
     pub(crate) notes: Vec<Note>,
     pub(crate) paths: Vec<NamedPath>,
     /// Whether a list is longer than its maximum.
@@ -103,13 +106,13 @@ impl Found {
 
 /// Takes a line apart.
 #[cfg(feature = "shell")]
-pub(crate) fn find(context: CommandContext<'_>) -> Found {
+pub(crate) fn find(context: CommandContext<'_>, work: &Work<'_>) -> Found {
     use super::shell::{MAX_OPENERS, MAX_OPENERS_INLINE, STACK_BYTES, openers};
     use super::walk::Walk;
 
     let openers = openers(context.line);
     if openers <= MAX_OPENERS_INLINE {
-        return Walk::new(context, MAX_OPENERS_INLINE).all();
+        return Walk::new(context, MAX_OPENERS_INLINE, work).all();
     }
     let mut found = Found::default();
     if openers > MAX_OPENERS {
@@ -119,7 +122,7 @@ pub(crate) fn find(context: CommandContext<'_>) -> Found {
     let walked = std::thread::scope(|scope| {
         std::thread::Builder::new()
             .stack_size(STACK_BYTES)
-            .spawn_scoped(scope, || Walk::new(context, MAX_OPENERS).all())
+            .spawn_scoped(scope, || Walk::new(context, MAX_OPENERS, work).all())
             .ok()
             .and_then(|thread| thread.join().ok())
     });
@@ -131,7 +134,7 @@ pub(crate) fn find(context: CommandContext<'_>) -> Found {
 
 /// Without a grammar nothing is understood.
 #[cfg(not(feature = "shell"))]
-pub(crate) fn find(_: CommandContext<'_>) -> Found {
+pub(crate) fn find(_: CommandContext<'_>, _: &Work<'_>) -> Found {
     let mut found = Found::default();
     found.trouble(Trouble("this build cannot read commands"));
     found

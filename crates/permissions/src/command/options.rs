@@ -475,7 +475,9 @@ mod tests {
     fn computed_values_are_values_and_computed_names_are_not_known() {
         let word = |text| {
             let scanned = word::scan(text, word::Mode::Word).unwrap();
-            word::expand(&scanned).words.remove(0)
+            word::expand(&scanned, &crate::command::work::Work::new(None))
+                .words
+                .remove(0)
         };
         let row = Row::new("p", "ax!", "exec!");
         let parsed = parse(&row, &[word("p"), word("--exec=$x"), word("-x$y")]);

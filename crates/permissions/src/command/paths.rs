@@ -7,7 +7,7 @@ use super::directory::{Place, Root};
 use super::found::Class;
 use super::sed;
 use super::tables;
-use super::walk::Walk;
+use super::walk::{Walk, base_name};
 use super::word::{Part, Word};
 use super::{NamedPath, PathUse};
 
@@ -17,6 +17,9 @@ const UNKNOWN_HOME: &str = "/~";
 
 /// Stands for a directory that is computed.
 const UNKNOWN_DIRECTORY: &str = "/$";
+
+/// What a path costs beside its text.
+const NAMED_STEPS: usize = 16;
 
 /// More files that a line writes are not remembered.
 const MAX_WRITTEN: usize = 1024;
@@ -28,23 +31,49 @@ impl Walk<'_> {
         if text.is_empty() || text == "-" || text.contains('\0') {
             return;
         }
-        if let Some(rest) = word.strip_prefix("file://") {
+        if let Some(rest) = without_scheme(word, &text) {
             return self.named(&rest, usage);
         }
         if text.contains("://") {
             return;
         }
-        match self.dirs.places(word) {
-            Some(places) => {
-                for place in places {
-                    self.place(&place, usage, &text);
-                }
+        if !self
+            .work
+            .charge(NAMED_STEPS + text.len() + self.dirs.weight())
+        {
+            return;
+        }
+        let readings = self.dirs.readings(word);
+        let home = word.parts().first() == Some(&Part::Home)
+            && self.context.home.is_none()
+            && self.dirs.names.home_may_be_inside();
+        if readings.is_empty() || home {
+            self.tail(word, &text);
+        }
+        for reading in readings {
+            let above = reading.place.names.split_last().map(|(_, above)| above);
+            let mut above = above.unwrap_or_default().iter();
+            if above.any(|name| self.made_links.contains(&name.text)) {
+                let text = format!("'{text}' leads through a link that it makes itself");
+                self.found.note(Class::Computed, text);
             }
-            None => self.tail(word, &text),
+            if word.is_unknown()
+                && let Some(at) = reading.place.names.iter().position(|name| name.glob)
+            {
+                // What is computed may also be the rest of the path.
+                let mut above = reading.place.clone();
+                above.names.truncate(at + 1);
+                self.place(&above, None, usage, &text);
+            }
+            self.place(&reading.place, reading.spelled, usage, &text);
         }
     }
 
-    fn place(&mut self, place: &Place, usage: PathUse, text: &str) {
+    fn place(&mut self, place: &Place, spelled: Option<String>, usage: PathUse, text: &str) {
+        if place.is_through_descriptor() {
+            let text = format!("'{text}' leads through a file that is open somewhere");
+            self.found.note(Class::Computed, text);
+        }
         let home = self.context.home.map(VPath::as_str);
         let usage = match (place.root, home) {
             (Root::Home, None) if usage == PathUse::Read => PathUse::Named,
@@ -52,13 +81,13 @@ impl Walk<'_> {
         };
         let home = home.unwrap_or(UNKNOWN_HOME);
         let glob = place.names.iter().position(|name| name.glob);
-        let whole = place.text(home);
+        let whole = self.dirs.names.text(place, home);
         let path = match glob {
             None => whole.clone(),
             Some(at) => {
                 let mut parent = place.clone();
                 parent.names.truncate(at);
-                parent.text(home)
+                self.dirs.names.text(&parent, home)
             }
         };
         // A path that is none here, for example one that is too long, is none for
@@ -73,11 +102,12 @@ impl Walk<'_> {
                 path,
                 text,
                 glob: glob.is_some(),
+                spelled,
             });
         }
     }
 
-    /// The end of a path whose beginning is computed.
+    /// The end of a path whose beginning is computed, or a home that is not known.
     fn tail(&mut self, word: &Word, text: &str) {
         let Some(Part::Text(tail)) = word.parts().last() else {
             return;
@@ -85,13 +115,25 @@ impl Walk<'_> {
         let Some((_, tail)) = tail.split_once('/') else {
             return;
         };
-        if let Ok(path) = VPath::parse(&format!("{UNKNOWN_DIRECTORY}/{tail}")) {
-            self.found.path(NamedPath {
-                usage: PathUse::Named,
-                path,
-                text: text.to_owned(),
-                glob: false,
-            });
+        let mut ends = vec![(PathUse::Possible, format!("/{tail}"))];
+        if word.is_computed() {
+            ends.push((PathUse::Named, format!("{UNKNOWN_DIRECTORY}/{tail}")));
+        }
+        let names: Vec<&str> = tail.split('/').collect();
+        for place in self.dirs.names.ends_inside(&names) {
+            let inside = self.dirs.names.text(&place, UNKNOWN_HOME);
+            ends.push((PathUse::Named, inside));
+        }
+        for (usage, path) in ends {
+            if let Ok(path) = VPath::parse(&path) {
+                self.found.path(NamedPath {
+                    usage,
+                    path,
+                    text: text.to_owned(),
+                    glob: false,
+                    spelled: None,
+                });
+            }
         }
     }
 
@@ -116,37 +158,24 @@ impl Walk<'_> {
     /// The operands of a program.
     pub(crate) fn operands(&mut self, base: &str, words: &[Word]) {
         let args = words.get(1..).unwrap_or_default();
+        // It may go elsewhere first: `make -C dir`.
+        let dirs = self.dirs.clone();
+        self.goes(args);
         self.option_values(base, args);
         let skip = skipped(base, args);
-        let operands: Vec<Word> = danger::operands(args).skip(skip).cloned().collect();
-        let last = operands.len().saturating_sub(1);
+        self.pieces(base, args, skip);
+        let operands = danger::operands_at(args).skip(skip);
+        let last = danger::operands_at(args).last().map(|(at, _)| at);
         let edits = matches!(base, "sed" | "gsed") && sed::edits(words)
             || base == "perl" && args.iter().any(|word| word.starts_with("-i"));
-        for (at, word) in operands.iter().enumerate() {
-            let usage = if edits
-                || tables::WRITERS.contains(&base)
-                || tables::MODE_CHANGERS.contains(&base)
-            {
-                PathUse::Write
-            } else if tables::COPIERS.contains(&base) {
-                if at == last {
-                    PathUse::Write
-                } else {
-                    PathUse::Read
-                }
-            } else if tables::READERS.contains(&base)
-                || tables::SEARCHERS.contains(&base)
-                || matches!(base, "sed" | "gsed")
-            {
-                PathUse::Read
-            } else {
-                PathUse::Named
-            };
+        for (at, word) in operands {
+            let usage = usage(base, edits, last == Some(at));
             if base == "dd" {
                 self.dd(word);
                 continue;
             }
-            if usage == PathUse::Named && !may_be_path(base, word, args) {
+            let before = at.checked_sub(1).and_then(|at| args.get(at));
+            if usage == PathUse::Named && !self.may_be_path(base, word, before) {
                 continue;
             }
             if usage == PathUse::Write {
@@ -164,11 +193,109 @@ impl Walk<'_> {
                 self.wrote(word);
             }
         }
+        if matches!(base, "ln" | "mount") {
+            self.links(args);
+        }
+        if matches!(base, "sed" | "gsed") {
+            for file in super::sed::files(args) {
+                self.named(&Word::text(&file), PathUse::Named);
+            }
+        }
+        self.dirs = dirs;
+    }
+
+    /// Options that say where a program goes first. It may also stay: the same
+    /// letter is something else for others.
+    pub(crate) fn goes(&mut self, args: &[Word]) {
+        for (at, word) in args.iter().enumerate() {
+            let glued = word
+                .strip_prefix("-C")
+                .filter(|value| !value.shown().is_empty());
+            let value = match word.split_equals() {
+                Some((name, value)) if GOES.contains(&name.as_str()) => Some(value),
+                _ if word.literal().is_some_and(|text| GOES.contains(&text)) => {
+                    args.get(at + 1).cloned()
+                }
+                _ => glued,
+            };
+            let is_number = |word: &Word| word.shown().bytes().all(|b| b.is_ascii_digit());
+            if let Some(value) = value.filter(|value| !is_number(value)) {
+                self.named(&value, PathUse::Named);
+                let before = self.dirs.clone();
+                self.dirs.go(&value);
+                self.dirs.or(before);
+            }
+        }
+    }
+
+    /// Links that a line makes: what it then finds behind them is not what was
+    /// there before.
+    fn links(&mut self, args: &[Word]) {
+        let operands: Vec<&Word> = danger::operands_at(args).map(|(_, word)| word).collect();
+        let shown = operands.first().map(|word| word.shown());
+        let (Some(target), Some(last)) = (shown, operands.last()) else {
+            return;
+        };
+        let last = last.shown();
+        let name = |path: &str| base_name(path.trim_end_matches('/')).to_owned();
+        let mut names = vec![name(&last)];
+        if operands.len() > 2 || last.ends_with('/') || matches!(last.as_str(), "." | "..") {
+            names.push(name(&target));
+        }
+        names.retain(|name| !matches!(name.as_str(), "" | "." | ".."));
+        if self.made_links.len() < MAX_WRITTEN {
+            self.made_links.extend(names);
+        }
+    }
+
+    /// Paths that stand in a word beside something else: `key=path`, `a:b`,
+    /// `@file`, `-fpath`, and strings in code.
+    fn pieces(&mut self, base: &str, args: &[Word], skip: usize) {
+        if SPEAKERS.contains(&base) {
+            return;
+        }
+        let code = tables::OPAQUE.contains(&base);
+        let skipped: Vec<usize> = danger::operands_at(args)
+            .take(if code { 0 } else { skip })
+            .map(|(at, _)| at)
+            .collect();
+        for (at, word) in args.iter().enumerate() {
+            let before = at.checked_sub(1).and_then(|at| args.get(at));
+            if skipped.contains(&at) || !code && before.is_some_and(is_message) {
+                continue;
+            }
+            let text = word.shown();
+            if text.contains("://") || text.len() < 3 {
+                continue;
+            }
+            let mut pieces = match code {
+                true => word.split(|c| c.is_whitespace() || CODE_MARKS.contains(c)),
+                false => word.split(|c| PATH_MARKS.contains(c)),
+            };
+            if pieces.len() == 1 {
+                pieces.clear();
+            }
+            if !code && word.starts_with("-") && !word.starts_with("--") {
+                let letters = text.chars().skip(1).take_while(char::is_ascii_alphabetic);
+                let ends = 2..=letters.count().min(MAX_BUNDLED) + 1;
+                pieces.extend(ends.filter_map(|end| word.strip_prefix(text.get(..end)?)));
+            }
+            if !self.work.charge(pieces.len()) {
+                return;
+            }
+            for piece in &pieces {
+                let text = piece.shown();
+                let dotted = text.starts_with('.') || !code && text.contains('.');
+                if text.len() > 2 && (dotted || text.contains('/')) {
+                    self.named(piece, PathUse::Named);
+                }
+            }
+        }
     }
 
     pub(crate) fn wrote(&mut self, word: &Word) {
         if self.written.len() < MAX_WRITTEN {
-            self.written.push(word.shown());
+            self.written.insert(base_name(&word.shown()).to_owned());
         }
     }
 
@@ -180,11 +307,13 @@ impl Walk<'_> {
         }
     }
 
-    /// `--option=path`, `NAME=path` and `-Ipath`.
+    /// `--option=path`, `NAME=path`, `@file`, and what is downloaded to a file.
     fn option_values(&mut self, base: &str, args: &[Word]) {
         for (at, word) in args.iter().enumerate() {
             if base != "dd"
-                && (word.starts_with("-") || !tables::WORDY.contains(&base))
+                && (word.starts_with("-")
+                    || !tables::WORDY.contains(&base)
+                    || tables::SETTERS.contains(&base))
                 && let Some((_, value)) = word.split_equals()
             {
                 self.named(&value, PathUse::Named);
@@ -215,6 +344,82 @@ impl Walk<'_> {
             }
         }
     }
+
+    /// Whether a word that is used in an unknown way may be a path.
+    fn may_be_path(&self, base: &str, word: &Word, before: Option<&Word>) -> bool {
+        let text = word.shown();
+        // Messages are no paths.
+        if text.bytes().all(|b| b.is_ascii_digit()) || before.is_some_and(is_message) {
+            return false;
+        }
+        let looks = text.starts_with(['.', '/', '~'])
+            || text.contains('/') && !text.contains(char::is_whitespace);
+        // What is said to `xargs` are often names of files.
+        let handed = self.feeds && matches!(base, "echo" | "printf");
+        looks || (handed || !tables::WORDY.contains(&base)) && !text.contains('\n')
+    }
+}
+
+/// Options that say where a program goes first.
+const GOES: &[&str] = &[
+    "-C",
+    "--directory",
+    "--chdir",
+    "--cwd",
+    "--working-directory",
+    "--base-directory",
+    "--prefix",
+    "--work-tree",
+    "--dir",
+];
+
+/// Programs that only say or compare what they are given.
+const SPEAKERS: &[&str] = &[
+    "echo", "printf", "test", "[", "true", "false", ":", "expr", "seq", "date", "sleep", "kill",
+    "exit", "return",
+];
+
+/// What parts a path from the rest of a word.
+const PATH_MARKS: &str = "=:,@;";
+
+/// What parts a path from the code around it.
+const CODE_MARKS: &str = "'\"`()[]{}<>|;&,=";
+
+/// How many letters may stand before a path that is glued to options.
+const MAX_BUNDLED: usize = 8;
+
+/// How an operand is used.
+fn usage(base: &str, edits: bool, last: bool) -> PathUse {
+    if edits || tables::WRITERS.contains(&base) || tables::MODE_CHANGERS.contains(&base) {
+        PathUse::Write
+    } else if tables::COPIERS.contains(&base) {
+        if last { PathUse::Write } else { PathUse::Read }
+    } else if tables::READERS.contains(&base)
+        || tables::SEARCHERS.contains(&base)
+        || matches!(base, "sed" | "gsed")
+    {
+        PathUse::Read
+    } else {
+        PathUse::Named
+    }
+}
+
+/// Whether what stands behind the option is a message.
+fn is_message(option: &Word) -> bool {
+    option.literal().is_some_and(|option| {
+        matches!(
+            option,
+            "-m" | "-am" | "--message" | "--title" | "--body" | "-b" | "-k" | "-e" | "-c"
+        )
+    })
+}
+
+/// The path of a `file:` address.
+fn without_scheme(word: &Word, text: &str) -> Option<Word> {
+    let scheme = text.get(..7)?;
+    scheme
+        .eq_ignore_ascii_case("file://")
+        .then(|| word.strip_prefix(scheme))?
 }
 
 /// How many operands of a program are no paths: a pattern, a script, a mode.
@@ -228,31 +433,4 @@ fn skipped(base: &str, args: &[Word]) -> usize {
             && !given(&["-e", "-f", "--expression", "--file"])
         || tables::MODE_CHANGERS.contains(&base) && !given(&["--reference"]);
     usize::from(first)
-}
-
-/// Whether a word that is used in an unknown way may be a path.
-fn may_be_path(base: &str, word: &Word, args: &[Word]) -> bool {
-    let text = word.shown();
-    if text.bytes().all(|b| b.is_ascii_digit()) {
-        return false;
-    }
-    // Messages are no paths.
-    let at = args
-        .iter()
-        .position(|other| std::ptr::eq(other, word) || other == word);
-    let before = at
-        .and_then(|at| at.checked_sub(1))
-        .and_then(|at| args.get(at));
-    let message = before.and_then(Word::literal).is_some_and(|option| {
-        matches!(
-            option,
-            "-m" | "-am" | "--message" | "--title" | "--body" | "-b" | "-k" | "-e" | "-c"
-        )
-    });
-    if message {
-        return false;
-    }
-    let looks = text.starts_with(['.', '/', '~'])
-        || text.contains('/') && !text.contains(char::is_whitespace);
-    looks || !tables::WORDY.contains(&base) && !text.contains('\n')
 }

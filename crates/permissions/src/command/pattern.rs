@@ -120,6 +120,20 @@ impl Compiled {
         self.program.as_deref()
     }
 
+    /// About how many steps matching takes: each of the pattern's with each
+    /// sixteen characters of the command, unless the first ones differ.
+    pub(crate) fn cost(&self, form: &Form) -> usize {
+        let first = (self.steps.first(), form.base.first(), form.written.first());
+        match first {
+            (Some(Step::Char(a)), Some(Element::Char(b)), Some(Element::Char(c)))
+                if a != b && a != c =>
+            {
+                1
+            }
+            _ => 1 + self.steps.len() * form.written.len() / 16,
+        }
+    }
+
     /// Whether the command could be one that the pattern means.
     pub(crate) fn could_be(&self, form: &Form) -> bool {
         let could = |steps: &[Step], elements: &[Element]| matches(steps, elements, true);
@@ -186,7 +200,7 @@ fn elements(word: &Word) -> Vec<Element> {
         match part {
             Part::Text(text) => elements.extend(text.chars().map(Element::Char)),
             Part::Home => elements.push(Element::Char('~')),
-            Part::Glob(_) | Part::Computed => elements.push(Element::Any),
+            Part::Glob(_) | Part::Here | Part::Computed => elements.push(Element::Any),
         }
     }
     elements

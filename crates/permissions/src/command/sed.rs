@@ -99,6 +99,30 @@ fn after(text: &str, delimiter: char) -> Option<&str> {
     None
 }
 
+/// The files that scripts among the words read or write: `r file`, `$rfile`.
+pub(crate) fn files(args: &[Word]) -> Vec<String> {
+    let mut files = Vec::new();
+    for text in args.iter().filter_map(Word::literal) {
+        let parts = |c: char| c.is_whitespace() || ";{}".contains(c);
+        let mut tokens = text
+            .split(parts)
+            .filter(|token| !token.is_empty())
+            .peekable();
+        while let Some(token) = tokens.next() {
+            // What stands before a command: `3`, `$!`, `/x/`.
+            let command = token.rsplit('/').next().unwrap_or(token);
+            let command = command.trim_start_matches(|c: char| "0123456789,$!~+".contains(c));
+            if matches!(command, "r" | "R" | "w" | "W") {
+                files.extend(tokens.peek().map(|file| (*file).to_owned()));
+            }
+            let whole = token.trim_start_matches(|c: char| "0123456789,$!~+".contains(c));
+            files.extend(whole.strip_prefix(['r', 'R', 'w', 'W']).map(str::to_owned));
+        }
+    }
+    files.retain(|file| file.contains(['/', '.']));
+    files
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,7 @@
 //! Walks through a program and finds every simple command that it would run.
 
+use std::collections::HashSet;
+
 use brush_parser::ast::{
     AndOr, AssignmentValue, Command, CommandPrefixOrSuffixItem, CompoundCommand, CompoundList,
     ExtendedTestExpr, FunctionDefinition, Pipeline, SeparatorOperator, SimpleCommand,
@@ -10,7 +12,8 @@ use super::found::{Class, Found, Role, Simple};
 use super::shell;
 use super::tables;
 use super::word::{self, Mode, Word};
-use super::{CommandContext, Trouble};
+use super::work::Work;
+use super::{CommandContext, PathUse, Trouble};
 
 mod builtins;
 mod find;
@@ -30,6 +33,10 @@ const MAX_BYTES: usize = 1024 * 1024;
 /// How deep commands may stand in one another within one program.
 const MAX_NESTING: usize = 64;
 
+/// What a command of a list costs beside its words, and a word beside its text.
+const ITEM_STEPS: usize = 8;
+const WORD_STEPS: usize = 4;
+
 /// Where the input of a command comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stdin {
@@ -46,11 +53,16 @@ pub(crate) enum Stdin {
 /// A line, on the way through it.
 pub(crate) struct Walk<'a> {
     pub(crate) context: CommandContext<'a>,
+    pub(crate) work: &'a Work<'a>,
     pub(crate) found: Found,
     pub(crate) dirs: Directories,
     functions: functions::Functions,
-    /// Files that the line writes: what is in them is not known before.
-    pub(crate) written: Vec<String>,
+    /// The names of files that the line writes: what is in them is not known before.
+    pub(crate) written: HashSet<String>,
+    /// The names of links that it makes.
+    pub(crate) made_links: HashSet<String>,
+    /// Whether what is printed is handed to `xargs`.
+    pub(crate) feeds: bool,
     /// Where `exec` moved the input of the shell itself.
     moved: Stdin,
     /// How many brackets the stack can bear.
@@ -66,14 +78,17 @@ pub(crate) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(crate) fn new(context: CommandContext<'a>, openers: usize) -> Self {
+    pub(crate) fn new(context: CommandContext<'a>, openers: usize, work: &'a Work<'a>) -> Self {
         Self {
             context,
+            work,
             openers,
             found: Found::default(),
-            dirs: Directories::new(context.directory),
+            dirs: Directories::new(context.directory, context.names),
             functions: functions::Functions::default(),
-            written: Vec::new(),
+            written: HashSet::new(),
+            made_links: HashSet::new(),
+            feeds: false,
             moved: Stdin::None,
             depth: 0,
             nesting: 0,
@@ -90,7 +105,7 @@ impl<'a> Walk<'a> {
             self.variable(name, false);
         }
         self.program(self.context.line, Stdin::None);
-        if self.functions.explode() {
+        if self.functions.explode(self.work) {
             self.found.note(
                 Class::Dangerous,
                 "a function starts itself over and over".to_owned(),
@@ -117,7 +132,7 @@ impl<'a> Walk<'a> {
         if shell::openers(text) > self.openers {
             return self.found.trouble(Trouble("it opens too many brackets"));
         }
-        match shell::read(text) {
+        match shell::read(text, self.work) {
             Err(trouble) => {
                 self.found.trouble(trouble);
                 if functions::looks_like_a_bomb(text) {
@@ -144,6 +159,9 @@ impl<'a> Walk<'a> {
 
     fn list(&mut self, list: &CompoundList, stdin: Stdin) {
         for item in &list.0 {
+            if !self.work.charge(ITEM_STEPS) {
+                return;
+            }
             let before = self.dirs.clone();
             if matches!(item.1, SeparatorOperator::Async) {
                 self.functions.forks();
@@ -165,15 +183,18 @@ impl<'a> Walk<'a> {
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline, stdin: Stdin) {
-        let from = self.found.simples.len();
+        let from = self.found.fetchers;
         if pipeline.seq.len() > 1 {
             self.functions.forks();
         }
+        let fed = pipeline.seq.iter().skip(1).any(takes_names);
+        let feeds = self.feeds;
+        self.feeds |= fed;
         for (stage, command) in pipeline.seq.iter().enumerate() {
             let stdin = if stage == 0 {
                 stdin
             } else {
-                Stdin::Pipe(stdin == Stdin::Pipe(true) || self.fetches_since(from))
+                Stdin::Pipe(stdin == Stdin::Pipe(true) || self.found.fetchers > from)
             };
             let dirs = (pipeline.seq.len() > 1).then(|| self.dirs.clone());
             self.command(command, stdin, pipeline.timed.is_some() && stage == 0);
@@ -181,18 +202,7 @@ impl<'a> Walk<'a> {
                 self.dirs = dirs;
             }
         }
-    }
-
-    /// Whether a command that was found after the first `from` downloads or
-    /// decodes something.
-    fn fetches_since(&self, from: usize) -> bool {
-        let since = self.found.simples.get(from..).unwrap_or_default();
-        since.iter().any(|simple| {
-            let program = simple.words.first().and_then(Word::literal).map(base_name);
-            program.is_some_and(|program| {
-                tables::DOWNLOADERS.contains(&program) || tables::DECODERS.contains(&program)
-            })
-        })
+        self.feeds = feeds;
     }
 
     fn command(&mut self, command: &Command, stdin: Stdin, timed: bool) {
@@ -236,7 +246,10 @@ impl<'a> Walk<'a> {
             CompoundCommand::ForClause(clause) => {
                 self.variable(&clause.variable_name, true);
                 for value in clause.values.iter().flatten() {
-                    self.words(&value.value, Mode::Word);
+                    let expanded = self.words(&value.value, Mode::Word);
+                    for word in expanded.words.iter().chain(&expanded.plain) {
+                        self.named(word, PathUse::Named);
+                    }
                 }
                 self.list(&clause.body.list, stdin);
             }
@@ -323,6 +336,13 @@ impl<'a> Walk<'a> {
 
     /// Reads a word, and walks through the programs in it.
     fn words(&mut self, text: &str, mode: Mode) -> word::Expanded {
+        if !self.work.charge(WORD_STEPS + text.len()) {
+            return word::Expanded {
+                words: vec![Word::computed()],
+                plain: None,
+                cut: false,
+            };
+        }
         let scanned = match word::scan(text, mode) {
             Ok(scanned) => scanned,
             Err(trouble) => {
@@ -330,6 +350,7 @@ impl<'a> Walk<'a> {
                 return word::Expanded {
                     words: vec![Word::computed()],
                     plain: None,
+                    cut: false,
                 };
             }
         };
@@ -337,12 +358,23 @@ impl<'a> Walk<'a> {
         for name in &scanned.sets {
             self.variable(name, true);
         }
-        let from = self.found.simples.len();
+        let from = self.found.fetchers;
+        // What `echo` says there becomes part of a word.
+        let feeds = self.feeds;
+        self.feeds |= !scanned.programs.is_empty();
         for program in &scanned.programs {
             self.apart(program, Stdin::None);
         }
-        let fetches = self.fetches_since(from);
-        let mut expanded = word::expand(&scanned);
+        self.feeds = feeds;
+        let fetches = self.found.fetchers > from;
+        let mut expanded = word::expand(&scanned, self.work);
+        if let Some(defaults) = &scanned.defaults {
+            self.named(&Word::from_atoms(defaults), PathUse::Named);
+        }
+        if expanded.cut {
+            let text = "braces in it stand for too many words";
+            self.found.note(Class::Computed, text.to_owned());
+        }
         for word in expanded.words.iter_mut().chain(&mut expanded.plain) {
             word.fetches = fetches;
             self.hidden |= word.parts().iter().any(|part| {
@@ -371,6 +403,7 @@ impl<'a> Walk<'a> {
                 argv.push(word::Expanded {
                     words: vec![Word::text("time")],
                     plain: None,
+                    cut: false,
                 });
             }
         }
@@ -402,15 +435,16 @@ impl<'a> Walk<'a> {
                     }
                 }
                 CommandPrefixOrSuffixItem::ProcessSubstitution(_, subshell) => {
-                    let from = self.found.simples.len();
+                    let from = self.found.fetchers;
                     let dirs = self.dirs.clone();
                     self.list(&subshell.list, Stdin::None);
                     self.dirs = dirs;
                     let mut word = Word::computed();
-                    word.fetches = self.fetches_since(from);
+                    word.fetches = self.found.fetchers > from;
                     argv.push(word::Expanded {
                         words: vec![word],
                         plain: None,
+                        cut: false,
                     });
                 }
             }
@@ -418,6 +452,12 @@ impl<'a> Walk<'a> {
         let for_shell = argv
             .program()
             .is_some_and(|name| tables::SHELLS.contains(&base_name(name)));
+        if argv
+            .program()
+            .is_some_and(|name| base_name(name) == "xargs")
+        {
+            self.listed(&redirects);
+        }
         let redirected = !redirects.is_empty();
         let moves = redirected && argv.program() == Some("exec") && argv.bash.len() == 1;
         let stdin = self.redirects(redirects.into_iter(), stdin, for_shell);
@@ -459,6 +499,20 @@ impl Argv {
     fn program(&self) -> Option<&str> {
         self.bash.first()?.literal()
     }
+}
+
+/// Whether a command takes names of files from its input.
+fn takes_names(command: &Command) -> bool {
+    let Command::Simple(simple) = command else {
+        return false;
+    };
+    let suffix = simple.suffix.iter().flat_map(|suffix| &suffix.0);
+    let words = suffix.filter_map(|item| match item {
+        CommandPrefixOrSuffixItem::Word(word) => Some(word),
+        _ => None,
+    });
+    let mut words = simple.word_or_name.iter().chain(words);
+    words.any(|word| base_name(&word.value).contains("xargs") || word.value == "parallel")
 }
 
 /// What a program is called without its directory.

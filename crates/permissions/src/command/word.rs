@@ -6,6 +6,7 @@
 //! is refused.
 
 use super::Trouble;
+use super::work::Work;
 
 mod brace;
 mod scan;
@@ -22,6 +23,8 @@ pub(crate) enum Part {
     Glob(String),
     /// The home directory of somebody.
     Home,
+    /// The directory that the shell is in.
+    Here,
     /// Known only when the command runs.
     Computed,
 }
@@ -35,6 +38,8 @@ pub(crate) enum Atom {
     Open(char),
     /// See [`Part::Home`].
     Home,
+    /// See [`Part::Here`].
+    Here,
     /// See [`Part::Computed`].
     Computed,
 }
@@ -84,6 +89,7 @@ impl Word {
                 Atom::Open(c @ ('*' | '?')) => Some(Part::Glob(c.to_string())),
                 Atom::Open('[') => class(atoms.get(at..).unwrap_or_default()).map(Part::Glob),
                 Atom::Home => Some(Part::Home),
+                Atom::Here => Some(Part::Here),
                 Atom::Computed => Some(Part::Computed),
                 Atom::Lit(_) | Atom::Open(_) => None,
             };
@@ -110,6 +116,15 @@ impl Word {
         Self::from_parts(parts)
     }
 
+    /// About how long it is, in bytes.
+    pub(crate) fn len(&self) -> usize {
+        let len = |part: &Part| match part {
+            Part::Text(text) | Part::Glob(text) => text.len(),
+            Part::Home | Part::Here | Part::Computed => 1,
+        };
+        self.parts.iter().map(len).sum()
+    }
+
     pub(crate) fn parts(&self) -> &[Part] {
         &self.parts
     }
@@ -121,7 +136,19 @@ impl Word {
 
     /// Whether some of the text is known only when the command runs.
     pub(crate) fn is_computed(&self) -> bool {
-        self.parts.contains(&Part::Computed)
+        let computed = |part: &Part| matches!(part, Part::Computed | Part::Here);
+        self.parts.iter().any(computed)
+    }
+
+    /// Whether it is not even known as a path: the directory that the shell is in
+    /// is, at the beginning.
+    pub(crate) fn is_unknown(&self) -> bool {
+        let unknown = |(at, part): (usize, &Part)| match part {
+            Part::Computed => true,
+            Part::Here | Part::Home => at > 0,
+            Part::Text(_) | Part::Glob(_) => false,
+        };
+        self.parts.iter().enumerate().any(unknown)
     }
 
     /// Whether it is matched against file names.
@@ -156,6 +183,51 @@ impl Word {
         Some(word)
     }
 
+    /// The pieces between the characters that `is_mark` says, which are left out.
+    pub(crate) fn split(&self, is_mark: impl Fn(char) -> bool) -> Vec<Self> {
+        let mut pieces = vec![Vec::new()];
+        for part in &self.parts {
+            let Part::Text(text) = part else {
+                if let Some(last) = pieces.last_mut() {
+                    last.push(part.clone());
+                }
+                continue;
+            };
+            for (number, text) in text.split(&is_mark).enumerate() {
+                if number > 0 {
+                    pieces.push(Vec::new());
+                }
+                if let Some(last) = pieces.last_mut().filter(|_| !text.is_empty()) {
+                    last.push(Part::Text(text.to_owned()));
+                }
+            }
+        }
+        pieces.retain(|parts| !parts.is_empty());
+        pieces.into_iter().map(Self::from_parts).collect()
+    }
+
+    /// The word with `token` computed.
+    pub(crate) fn computing(&self, token: &str) -> Self {
+        let mut parts = Vec::new();
+        for part in &self.parts {
+            let Part::Text(text) = part else {
+                parts.push(part.clone());
+                continue;
+            };
+            for (number, text) in text.split(token).enumerate() {
+                if number > 0 {
+                    parts.push(Part::Computed);
+                }
+                if !text.is_empty() {
+                    parts.push(Part::Text(text.to_owned()));
+                }
+            }
+        }
+        let mut word = Self::from_parts(parts);
+        word.fetches = self.fetches;
+        word
+    }
+
     /// What stands before and after the first `=` of the known text.
     pub(crate) fn split_equals(&self) -> Option<(String, Self)> {
         let Some(Part::Text(text)) = self.parts.first() else {
@@ -173,6 +245,7 @@ impl Word {
             match part {
                 Part::Text(text) | Part::Glob(text) => shown.push_str(text),
                 Part::Home => shown.push('~'),
+                Part::Here => shown.push_str("$PWD"),
                 Part::Computed => shown.push_str("$(?)"),
             }
         }
@@ -190,7 +263,7 @@ fn class(atoms: &[Atom]) -> Option<String> {
     for atom in atoms.get(..close + 3)? {
         match atom {
             Atom::Lit(c) | Atom::Open(c) => text.push(*c),
-            Atom::Home | Atom::Computed => return None,
+            Atom::Home | Atom::Here | Atom::Computed => return None,
         }
     }
     Some(text)
@@ -201,17 +274,38 @@ fn class(atoms: &[Atom]) -> Option<String> {
 pub(crate) struct Expanded {
     pub(crate) words: Vec<Word>,
     pub(crate) plain: Option<Word>,
+    /// Whether there are more words than are told apart.
+    pub(crate) cut: bool,
 }
 
 /// Expands the braces of a word that was read.
-pub(crate) fn expand(scanned: &Scanned) -> Expanded {
-    match brace::expand(&scanned.atoms) {
+pub(crate) fn expand(scanned: &Scanned, work: &Work<'_>) -> Expanded {
+    let brackets = scanned
+        .atoms
+        .iter()
+        .filter(|atom| **atom == Atom::Open('['));
+    let expanded = brace::expand(&scanned.atoms, work);
+    let words = expanded.as_ref().map_or(1, Vec::len);
+    // The end of each bracket expression is searched for, in each word.
+    if !work.charge(brackets.count() * scanned.atoms.len() / 8 * words) {
+        return Expanded {
+            words: vec![Word::computed()],
+            plain: None,
+            cut: true,
+        };
+    }
+    match expanded {
         None => Expanded {
             words: vec![Word::from_atoms(&scanned.atoms)],
             plain: None,
+            cut: false,
         },
         Some(all) => Expanded {
-            words: all.iter().map(|atoms| Word::from_atoms(atoms)).collect(),
+            cut: all.is_empty(),
+            words: match all.as_slice() {
+                [] => vec![Word::computed()],
+                all => all.iter().map(|atoms| Word::from_atoms(atoms)).collect(),
+            },
             plain: Some(Word::from_atoms(&scanned.atoms)),
         },
     }

@@ -4,12 +4,20 @@ use super::*;
 
 fn read(text: &str) -> Result<Vec<String>, Trouble> {
     let scanned = scan(text, Mode::Word)?;
-    Ok(expand(&scanned).words.iter().map(Word::shown).collect())
+    Ok(expand(&scanned, &Work::new(None))
+        .words
+        .iter()
+        .map(Word::shown)
+        .collect())
 }
 
 fn one(text: &str) -> Word {
     let scanned = scan(text, Mode::Word).unwrap();
-    expand(&scanned).words.into_iter().next().unwrap()
+    expand(&scanned, &Work::new(None))
+        .words
+        .into_iter()
+        .next()
+        .unwrap()
 }
 
 #[test]
@@ -20,6 +28,8 @@ fn quotes_are_removed() {
         ("r''m", "rm"),
         ("\"r\"'m'", "rm"),
         ("$'\\x72m'", "rm"),
+        ("$'\\162m'", "rm"),
+        ("$'\\u0072m'", "rm"),
         ("\"a\\\"b\\$c\\d\"", "a\"b$c\\d"),
         ("''", ""),
         ("a\r", "a\r"),
@@ -42,14 +52,21 @@ fn expansions_are_not_known() {
         "\"$x\"",
         "$((1+2))",
         "${x:-$(id)}",
+        "$'\\c1'",
+        "$'a\\0b'",
+        "a$PWD",
         "~+/x",
-        "$'\\u0041'",
+        "~-/x",
     ] {
         assert!(one(text).is_computed(), "{text}");
         assert_eq!(one(text).literal(), None, "{text}");
     }
     for text in ["~", "~/x", "$HOME/x", "\"${HOME}\"", "~root"] {
         assert_eq!(one(text).parts().first(), Some(&Part::Home), "{text}");
+    }
+    for text in ["$PWD", "${PWD}/x", "\"$(pwd)/x\"", "`pwd`"] {
+        assert_eq!(one(text).parts().first(), Some(&Part::Here), "{text}");
+        assert!(!one(text).is_unknown(), "{text}");
     }
     for text in ["*", "a?", "[ab]c", "a*b"] {
         assert!(one(text).is_glob(), "{text}");
@@ -115,7 +132,7 @@ fn braces_expand_within_bounds() {
         &"{a,".repeat(40),
     ] {
         let words = read(text).unwrap();
-        assert!(words.len() <= 64, "{text}");
+        assert!(words.len() <= 256, "{text}");
     }
     assert!(one("{1..1000000}").is_computed());
 }

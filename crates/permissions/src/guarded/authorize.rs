@@ -6,7 +6,6 @@ use super::Guarded;
 use super::gate::Gate;
 use super::route::{Route, Tail};
 use crate::approval::Permit;
-use crate::command::CommandContext;
 use crate::{Access, Op, Question, Target};
 
 /// What a tool is going to do, judged: none of it is denied.
@@ -61,7 +60,8 @@ impl<B: Backend> Guarded<B> {
             match &access.target {
                 Target::Command(line) => {
                     let here = self.backend().working_dir();
-                    let judged = self.policy.judge_command(CommandContext::new(line, &here));
+                    let judged = self.judge_line(self.order(line, &here, &[])).await;
+                    let judged = judged.map_err(|error| gate.failed(error))?;
                     for (part, verdict) in judged.parts {
                         gate.weigh_as(part, verdict, None)?;
                     }

@@ -9,7 +9,8 @@ use backend_core::ops::{
     Command, ExecuteOutcome, ResolveOptions, ShellId, ShellInfo, ShellOutput, StopMode,
 };
 use backend_core::{
-    Backend, Error, ErrorKind, EventStream, Operation, Quoted, Result, Sandbox, VPath,
+    Backend, CommandNames, Error, ErrorKind, EventStream, Operation, Quoted, Reached, Result,
+    Sandbox, VPath,
 };
 use bytes::Bytes;
 
@@ -17,7 +18,7 @@ use super::Guarded;
 use super::gate::{About, Gate};
 use super::shells::{Reader, Shells, Typed};
 use crate::approval::Effect;
-use crate::command::CommandContext;
+use crate::command::MAX_STEPS;
 use crate::policy::CommandJudgement;
 use crate::{Access, Action, Layer, Op, Target, Verdict, Vote, Why};
 
@@ -45,10 +46,12 @@ impl<B: Backend> Guarded<B> {
         let here = self.backend().working_dir();
         let directory = command.directory.as_ref().unwrap_or(&here);
         let target = shown(command, &here);
-        self.weigh_command(&mut gate, command, directory, &target)?;
+        self.weigh_command(&mut gate, command, directory, &target)
+            .await?;
         if let Some(resolved) = self.elsewhere(command).await {
             // Relative paths start where the directory really is.
-            self.weigh_command(&mut gate, command, &resolved, &target)?;
+            self.weigh_command(&mut gate, command, &resolved, &target)
+                .await?;
         }
         gate.ask(Effect::command(target), About::default()).await
     }
@@ -65,17 +68,16 @@ impl<B: Backend> Guarded<B> {
         (resolved != *directory).then_some(resolved)
     }
 
-    fn weigh_command(
+    async fn weigh_command(
         &self,
         gate: &mut Gate<'_, B>,
         command: &Command,
         directory: &VPath,
         target: &str,
     ) -> Result<()> {
-        let mut context = CommandContext::new(&command.line, directory);
-        context.environment = &command.environment;
-        let judged = self.policy.judge_command(context);
-        weigh_parts(gate, judged, target)
+        let order = self.order(&command.line, directory, &command.environment);
+        let judged = self.judge_line(order).await;
+        weigh_parts(gate, judged.map_err(|error| gate.failed(error))?, target)
     }
 
     /// What dealing with shells at all gets: a denial where nothing may ever be
@@ -103,7 +105,8 @@ impl<B: Backend> Guarded<B> {
         let Some(rules) = self.policy.rules() else {
             if self.policy.protects() {
                 let here = self.backend().working_dir();
-                let judged = self.policy.judge_command(CommandContext::new(&text, &here));
+                let judged = self.judge_line(self.order(&text, &here, &[])).await;
+                let judged = judged.map_err(|error| gate.failed(error))?;
                 weigh_parts(&mut gate, judged, &text)?;
             }
             gate.ask(Effect::command(&*text), About::default()).await?;
@@ -119,7 +122,7 @@ impl<B: Backend> Guarded<B> {
             )));
         };
         match Reader::of(&typed.line) {
-            Reader::Shell => self.weigh_lines(&mut gate, &typed, input, &text)?,
+            Reader::Shell => self.weigh_lines(&mut gate, &typed, input, &text).await?,
             Reader::Interpreter => {
                 let opaque = rules.ruleset().execute.as_ref().map(|rules| rules.opaque);
                 let action = opaque.unwrap_or(Action::Ask);
@@ -136,7 +139,7 @@ impl<B: Backend> Guarded<B> {
     /// Judges lines for a shell: by themselves, and after all that went before,
     /// for a `cd` or a variable still counts. What went before was approved, so
     /// of both together only what is new counts.
-    fn weigh_lines(
+    async fn weigh_lines(
         &self,
         gate: &mut Gate<'_, B>,
         typed: &Typed,
@@ -144,18 +147,27 @@ impl<B: Backend> Guarded<B> {
         text: &str,
     ) -> Result<()> {
         let here = self.backend().working_dir();
-        let judge = |line: &str| self.policy.judge_command(CommandContext::new(line, &here));
-        let alone = judge(text);
+        let judge = async |line: &str| {
+            let judged = self.judge_line(self.order(line, &here, &[])).await;
+            judged.map_err(|error| gate.failed(error))
+        };
+        let alone = judge(text).await?;
+        let (mut before, mut whole) = (Action::Allow, None);
+        if !typed.text.is_empty() {
+            before = judge(&typed.text).await?.verdict.action();
+            whole = Some(judge(&format!("{}{text}", typed.text)).await?);
+        }
+        // All of it together may be too much, of which none was.
+        let given_up = |judged: &CommandJudgement| judged.steps >= MAX_STEPS;
+        let too_much = whole.as_ref().is_some_and(given_up) && !given_up(&alone);
         let complete = text.ends_with('\n') && !text.ends_with("\\\n");
-        if !complete || typed.overflowed || str::from_utf8(input).is_err() {
+        if !complete || too_much || typed.overflowed || str::from_utf8(input).is_err() {
             let why =
                 Why::Because("it is no complete line, or what went before is not known".into());
             let vote = Vote::new(Layer::Command, Action::Ask, why);
             gate.weigh_as(Access::command(text), vote.into(), None)?;
         }
-        if !typed.text.is_empty() {
-            let before = judge(&typed.text).verdict.action();
-            let whole = judge(&format!("{}{text}", typed.text));
+        if let Some(whole) = whole.filter(|_| !too_much) {
             let action = whole.verdict.action();
             if action == Action::Deny || action > before {
                 weigh_parts(gate, whole, text)?;
@@ -247,6 +259,20 @@ impl<B: Backend> Sandbox for Guarded<B> {
     fn last_activity(&self) -> SystemTime {
         let sandbox = self.backend().as_sandbox();
         sandbox.map_or(SystemTime::UNIX_EPOCH, Sandbox::last_activity)
+    }
+
+    fn command_names(&self, directory: &VPath) -> CommandNames {
+        let sandbox = self.backend().as_sandbox();
+        sandbox.map_or_else(CommandNames::default, |sandbox| {
+            sandbox.command_names(directory)
+        })
+    }
+
+    /// Tells nothing but where links lead, and only to whoever may run commands.
+    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
+        self.clear_shells().await?;
+        let sandbox = self.sandbox(Operation::Execute)?;
+        sandbox.trace(directory, paths).await
     }
 
     async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {

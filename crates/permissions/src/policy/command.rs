@@ -5,7 +5,8 @@ use std::sync::Arc;
 use backend_core::VPath;
 
 use super::Policy;
-use crate::command::{CommandContext, CommandPolicy, NamedPath, PathUse, glob_could_name};
+use crate::command::work::Work;
+use crate::command::{CommandContext, CommandPolicy, NamedPath, PathUse, too_complicated};
 use crate::{Access, Action, Kind, Layer, Op, Refusal, Target, Verdict, Vote, Why};
 
 /// What every layer says about a command line.
@@ -19,7 +20,15 @@ pub struct CommandJudgement {
     pub parts: Vec<(Access, Verdict)>,
     /// The simple commands it would run, as far as they are known.
     pub commands: Vec<String>,
+    /// The paths it names.
+    pub paths: Vec<NamedPath>,
+    /// How many steps judging took; see
+    /// [`CommandReport::steps`](crate::command::CommandReport::steps).
+    pub steps: usize,
 }
+
+/// What asking the rules about a path costs.
+const PATH_STEPS: usize = 16;
 
 impl Policy {
     /// What every layer says about a command line and the paths it names.
@@ -30,56 +39,90 @@ impl Policy {
     /// to read or to change a path, that is also asked about like a call that does
     /// so. Without rules, mounts and protected files, commands are not even read.
     pub fn judge_command(&self, command: CommandContext<'_>) -> CommandJudgement {
+        let work = Work::new(command.stop);
         let access = Access::command(command.line);
         let (line, here) = (command.line, command.directory);
-        let mut report = match (self.rules(), self.scope()) {
-            (Some(rules), _) => rules.commands().judge(command),
+        let report = match (self.rules(), self.scope()) {
+            (Some(rules), _) => rules.commands().judge_within(command, &work),
             // Mounts have nothing against a command, but against paths it names.
-            (None, Some(_)) => CommandPolicy::open().judge(command),
-            (None, None) if !self.0.protected.is_empty() => CommandPolicy::open().judge(command),
+            (None, Some(_)) => CommandPolicy::open().judge_within(command, &work),
+            (None, None) if self.protects() => CommandPolicy::open().judge_within(command, &work),
             (None, None) => {
                 let verdict = Verdict::from(Vote::neutral(Layer::Command));
                 return CommandJudgement {
                     verdict: verdict.clone(),
                     parts: vec![(access, verdict)],
                     commands: Vec::new(),
+                    paths: Vec::new(),
+                    steps: 0,
                 };
             }
         };
-        if self.rules().is_none() && self.scope().is_none() {
+        let mut verdict = match (self.rules(), self.scope()) {
             // All that counts are the files that it names.
-            report.verdict = Vote::neutral(Layer::Command).into();
-        }
-        let mut all = report.verdict.clone();
-        let mut parts = vec![(access, report.verdict.clone())];
+            (None, None) => Vote::neutral(Layer::Command).into(),
+            _ => report.verdict,
+        };
+        let mut parts = Vec::new();
         for named in &report.paths {
-            for op in judged_as(named.usage) {
-                let Some(verdict) = self.judge_named(*op, named) else {
-                    continue;
-                };
-                all = all.and_all(verdict.clone());
-                let access = Access::file(*op, named.path.clone());
-                parts.push((access, verdict));
+            if work.is_spent() {
+                break;
             }
+            parts.extend(self.judge_path(named, &work));
         }
-        for (named, vote) in self.0.protected.judge_command(&report, line, here) {
-            let verdict = denied(Op::Write, named, &vote.into());
+        parts.extend(self.judge_protected(&report.commands, &report.paths, line, here));
+        if work.is_spent() && verdict.action() < Action::Deny {
+            verdict = verdict.and(too_complicated());
+        }
+        let mut all = verdict.clone();
+        for (_, verdict) in &parts {
             all = all.and_all(verdict.clone());
-            parts.push((Access::file(Op::Write, named.path.clone()), verdict));
         }
+        parts.insert(0, (access, verdict));
         CommandJudgement {
             verdict: all,
             parts,
             commands: report.commands,
+            paths: report.paths,
+            steps: work.steps(),
         }
     }
 
+    /// What is against paths of a command that are protected.
+    pub(crate) fn judge_protected(
+        &self,
+        commands: &[String],
+        paths: &[NamedPath],
+        line: &str,
+        here: &VPath,
+    ) -> Vec<(Access, Verdict)> {
+        let against = self.0.protected.judge_command(commands, paths, line, here);
+        let part = |(named, vote): (&NamedPath, Vote)| {
+            let verdict = denied(Op::Write, named, &vote.into());
+            (Access::file(Op::Write, named.path.clone()), verdict)
+        };
+        against.into_iter().map(part).collect()
+    }
+
+    /// What is against a path that a command uses, if anything is.
+    pub(crate) fn judge_path(&self, named: &NamedPath, work: &Work<'_>) -> Vec<(Access, Verdict)> {
+        let mut parts = Vec::new();
+        for op in judged_as(named.usage) {
+            if work.charge(PATH_STEPS)
+                && let Some(verdict) = self.judge_named(*op, named, work)
+            {
+                parts.push((Access::file(*op, named.path.clone()), verdict));
+            }
+        }
+        parts
+    }
+
     /// What is against using a path in a command, if anything is.
-    fn judge_named(&self, op: Op, named: &NamedPath) -> Option<Verdict> {
+    fn judge_named(&self, op: Op, named: &NamedPath, work: &Work<'_>) -> Option<Verdict> {
         let used = match named.usage {
             PathUse::Read | PathUse::Run => op == Op::Read,
             PathUse::Write => op == Op::Write,
-            PathUse::Named => false,
+            PathUse::Named | PathUse::Possible => false,
         };
         // Most words that are merely named are no paths. Only one that begins at
         // the root is held against the mounts.
@@ -90,12 +133,15 @@ impl Policy {
                 false => Kind::File,
             };
             self.judge_unprotected(op, &named.path, kind, None)
-        } else if op == Op::Read && named.text.starts_with('/') {
+        } else if op == Op::Read && named.usage != PathUse::Possible && named.text.starts_with('/')
+        {
             self.judge_unprotected(op, &named.path, Kind::Directory, None)
         } else {
             self.rules()?.judge(op, &named.path).into()
         };
-        let verdict = match self.judge_glob(op, named) {
+        let glob = self.rules().filter(|_| named.glob);
+        let glob = glob.and_then(|rules| rules.denies_glob(op, &named.text, work));
+        let verdict = match glob {
             Some(vote) => verdict.and(vote),
             None => verdict,
         };
@@ -105,62 +151,12 @@ impl Policy {
             _ => None,
         }
     }
-
-    /// Whether a word with wildcards could name what a rule denies: each denial
-    /// is tried with a name that it is about.
-    fn judge_glob(&self, op: Op, named: &NamedPath) -> Option<Vote> {
-        let rules = self.rules()?;
-        if !named.glob {
-            return None;
-        }
-        let (above, last) = named.text.rsplit_once('/')?;
-        if !last.contains(|c: char| !"*?[]!".contains(c)) {
-            return None;
-        }
-        let above: String = above
-            .split('/')
-            .filter(|name| !name.is_empty())
-            .map(|name| format!("/{}", sample(name)))
-            .collect();
-        let section = match op {
-            Op::Write => rules.ruleset().write.as_ref(),
-            _ => rules.ruleset().read.as_ref(),
-        };
-        let denials = section?.rules.iter();
-        let denials = denials.filter(|rule| rule.action == Action::Deny);
-        for rule in denials {
-            let pattern = rule.pattern.as_str().trim_end_matches("/**");
-            let name = sample(pattern.rsplit('/').next().unwrap_or(pattern));
-            let path = format!("{above}/{name}");
-            if glob_could_name(&named.text, &path)
-                && let Ok(path) = VPath::parse(&path)
-            {
-                let vote = rules.judge(op, &path);
-                if vote.action == Action::Deny {
-                    return Some(vote);
-                }
-            }
-        }
-        None
-    }
-}
-
-/// A name that a pattern of one component matches, unless it is an odd one.
-fn sample(pattern: &str) -> String {
-    let name: String = pattern.chars().filter(|c| *c != '*').collect();
-    match name.replace('?', "x") {
-        name if name.is_empty() => "x".to_owned(),
-        // A suffix alone would be a hidden file.
-        name if name.starts_with('.') && pattern.starts_with('*') => format!("x{name}"),
-        name if name.ends_with('.') => format!("{name}x"),
-        name => name,
-    }
 }
 
 /// The operations whose denials count for a use of a path.
 fn judged_as(usage: PathUse) -> &'static [Op] {
     match usage {
-        PathUse::Run => &[Op::Read],
+        PathUse::Run | PathUse::Possible => &[Op::Read],
         PathUse::Read | PathUse::Write | PathUse::Named => &[Op::Read, Op::Write],
     }
 }

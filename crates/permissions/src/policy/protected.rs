@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use backend_core::VPath;
 
-use crate::command::{CommandReport, NamedPath, PathUse, glob_could_name};
+use crate::command::{NamedPath, PathUse, glob_could_name};
 use crate::{Action, Layer, Op, Vote, Why};
 
 /// Programs that take a directory away, with everything in it.
@@ -63,12 +63,13 @@ impl Protected {
     /// anything; it counts where a program takes directories away.
     pub(super) fn judge_command<'r>(
         &self,
-        report: &'r CommandReport,
+        commands: &[String],
+        paths: &'r [NamedPath],
         line: &str,
         here: &VPath,
     ) -> Vec<(&'r NamedPath, Vote)> {
         let runs = |programs: &[&str]| {
-            let mut lines = report.commands.iter();
+            let mut lines = commands.iter();
             lines.any(|line| {
                 let program = line.split_whitespace().next().unwrap_or_default();
                 programs.contains(&program.rsplit('/').next().unwrap_or_default())
@@ -76,12 +77,15 @@ impl Protected {
         };
         let takes_away = runs(TAKES_AWAY);
         // A second name of a file is as good as the first.
-        let links = runs(LINKS) || report.commands.iter().any(|line| copies_as_links(line));
+        let links = runs(LINKS) || commands.iter().any(|line| copies_as_links(line));
         // How the files of a glob are used is not known.
-        let edits = report.commands.iter().any(|line| edits_in_place(line));
+        let edits = commands.iter().any(|line| edits_in_place(line));
         let changes = takes_away || links || edits || runs(CHANGES) || line.contains('>');
         let is_against = |named: &&NamedPath| {
-            let is_read = matches!(named.usage, PathUse::Read | PathUse::Run) && !links;
+            let is_read = matches!(
+                named.usage,
+                PathUse::Read | PathUse::Run | PathUse::Possible
+            ) && !links;
             self.0.iter().any(|own| {
                 if named.glob {
                     let mut whole = own.ancestors().chain([own.clone()]);
@@ -94,7 +98,7 @@ impl Protected {
                     || above && own.starts_with(&named.path) && !here.starts_with(&named.path)
             })
         };
-        let named = report.paths.iter().filter(is_against);
+        let named = paths.iter().filter(is_against);
         named.map(|named| (named, vote())).collect()
     }
 }

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use backend_core::search::Exclude;
 use backend_core::{PathError, VPath};
 
+use super::denials::Denials;
 use super::section::Section;
 use super::{Ruleset, hidden};
 use crate::command::CommandPolicy;
+use crate::command::work::Work;
 use crate::{Action, Layer, Op, Vote, Why};
 
 /// A compiled [`Ruleset`]. Cloning is cheap.
@@ -53,6 +55,8 @@ struct Compiled {
     ls: Exclude,
     glob: Exclude,
     grep: Exclude,
+    /// Of reading and of writing.
+    denials: [Denials; 2],
 }
 
 impl Rules {
@@ -76,6 +80,10 @@ impl Rules {
             delete.clone_from(write);
         }
         let exclude = |op| hidden::exclude(ruleset, op, working_dir);
+        let denials = [&ruleset.read, &ruleset.write].map(|section| {
+            let section = section.as_ref();
+            section.map_or_else(Denials::default, |rules| Denials::new(rules, working_dir))
+        });
         Self(Arc::new(Compiled {
             id: ruleset.id(),
             working_dir: working_dir.clone(),
@@ -84,6 +92,7 @@ impl Rules {
             ls: exclude(Op::Ls),
             glob: exclude(Op::Glob),
             grep: exclude(Op::Grep),
+            denials,
             ruleset: ruleset.clone(),
         }))
     }
@@ -178,6 +187,20 @@ impl Rules {
     pub fn protects_beneath(&self, op: Op, directory: &VPath) -> Action {
         self.section(op).map_or(Action::Allow, |section| {
             section.strongest_beneath(directory)
+        })
+    }
+
+    /// What a word of a command with wildcards gets that could name something
+    /// which `op` denies.
+    pub(crate) fn denies_glob(&self, op: Op, glob: &str, work: &Work<'_>) -> Option<Vote> {
+        let [read, write] = &self.0.denials;
+        let denials = match op {
+            Op::Write => write,
+            _ => read,
+        };
+        denials.first(glob, work, |path| {
+            let vote = self.judge(op, path);
+            (vote.action == Action::Deny).then_some(vote)
         })
     }
 

@@ -45,6 +45,7 @@ fn paths(line: &str) -> Vec<String> {
                 PathUse::Write => 'w',
                 PathUse::Run => 'x',
                 PathUse::Named => 'n',
+                PathUse::Possible => 'p',
             };
             match path.glob {
                 true => format!("{usage}:{}[{}]", path.path, path.text),
@@ -271,7 +272,7 @@ fn paths_and_how_they_are_used() {
         ),
         ("cat ~/.ssh/id", &["n:/~/.ssh/id"]),
         ("echo x > ~/.bashrc", &["w:/~/.bashrc"]),
-        ("cat $DIR/.env", &["n:/$/.env"]),
+        ("cat $DIR/.env", &["n:/$/.env", "p:/.env"]),
         ("cat $x", &[]),
         (
             "cat *.pem",
@@ -406,8 +407,36 @@ fn what_panics_the_grammar_is_kept_from_it() {
         "echo $(cat <<E \"a\nb\"\n)\nE",
         "echo ${x:-$(cat <<E a)\nE",
         "$( $(cat <<E a)\nE",
+        "$(<<t$$( )e( $(",
+        "$(<<t)",
+        "$(a <<t b)\nt\n",
+        "${x<<t}\nt\n}",
+        "a <<t $(b c)\nt\n",
+        "a <<t \"${b}\" `c`\nt\n",
+        "$(( 1 << $(a) ))",
     ] {
-        judge(&permissive(), line);
+        let report = judge(&permissive(), line);
+        // A panic is caught, but never needed.
+        assert!(
+            !report.verdict.to_string().contains("grammar failed"),
+            "{line:?}"
+        );
+    }
+    for line in [
+        "$(<<t$$( )e( $(",
+        // What is in the brackets runs, and the tokenizer takes it for words.
+        "git <<t $(rm x)\nt",
+        "git <<t \"$(rm x)\"\nt",
+        "git <<t ${y:-$(rm x)}\nt",
+    ] {
+        assert!(!judge(&git_only(), line).understood(), "{line:?}");
+    }
+    for line in [
+        "echo $((1 << 4)) $((x<<y))",
+        "git commit -m \"$(cat <<'EOF'\nFix (all) of it\nEOF\n)\"",
+        "cat > a.cpp <<'EOF'\nstd::cout << f(x) << \"\\n\";\nEOF",
+    ] {
+        assert!(judge(&permissive(), line).understood(), "{line:?}");
     }
     assert!(!judge(&permissive(), &"a".repeat(65 * 1024)).understood());
 }

@@ -18,6 +18,8 @@ mod command;
 mod command_corpus;
 #[cfg(not(feature = "shell"))]
 mod command_without_shell;
+#[cfg(all(feature = "shell", target_os = "linux"))]
+mod command_work;
 #[cfg(target_os = "linux")]
 mod conformance;
 #[cfg(target_os = "linux")]
@@ -28,6 +30,8 @@ mod guarded_authorize;
 mod guarded_effects;
 #[cfg(target_os = "linux")]
 mod guarded_mounts;
+#[cfg(all(feature = "shell", target_os = "linux"))]
+mod host_names;
 mod mounts_config;
 mod mounts_derive;
 mod mounts_properties;

@@ -12,7 +12,8 @@ use backend_core::ops::{
 };
 use backend_core::text::TextWindow;
 use backend_core::{
-    Backend, BackendInfo, Edit, Error, ErrorKind, EventStream, Operation, Result, Sandbox, VPath,
+    Backend, BackendInfo, CommandNames, Edit, Error, ErrorKind, EventStream, Operation, Reached,
+    Result, Sandbox, VPath,
 };
 use bytes::Bytes;
 
@@ -170,6 +171,17 @@ impl Sandbox for Still {
     fn last_activity(&self) -> SystemTime {
         let sandbox = self.inner.as_sandbox();
         sandbox.map_or(SystemTime::UNIX_EPOCH, Sandbox::last_activity)
+    }
+
+    fn command_names(&self, directory: &VPath) -> CommandNames {
+        let sandbox = self.inner.as_sandbox();
+        sandbox.map_or_else(CommandNames::default, |sandbox| {
+            sandbox.command_names(directory)
+        })
+    }
+
+    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
+        self.sandbox()?.trace(directory, paths).await
     }
 
     async fn execute(&self, _: Command) -> Result<ExecuteOutcome> {

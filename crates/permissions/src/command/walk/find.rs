@@ -133,6 +133,13 @@ impl Walk<'_> {
                     self.write_target(&target);
                 }
             }
+            // What it names is read as names of files, and told if there are none.
+            Some("-files0-from") => {
+                expression.at += 1;
+                if let Some(list) = value {
+                    self.named(&list, PathUse::Read);
+                }
+            }
             Some("-empty") => return true,
             Some("-name" | "-iname" | "-path" | "-ipath" | "-wholename" | "-regex" | "-iregex") => {
                 expression.at += 1;

@@ -1,6 +1,9 @@
 //! Functions that a line defines, and whether one starts itself without end.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::command::tables;
+use crate::command::work::Work;
 
 #[derive(Debug)]
 struct Function {
@@ -54,22 +57,28 @@ impl Functions {
     }
 
     /// Whether a function that starts others comes back to itself.
-    pub(super) fn explode(&self) -> bool {
+    pub(super) fn explode(&self, work: &Work<'_>) -> bool {
+        let mut named: HashMap<&str, Vec<&Function>> = HashMap::new();
+        for function in &self.all {
+            named.entry(&function.name).or_default().push(function);
+        }
         self.all.iter().take(MAX).any(|start| {
             let mut reached: Vec<&str> = vec![&start.name];
+            let mut known: HashSet<&str> = reached.iter().copied().collect();
             let mut forks = false;
             let mut at = 0;
             while let Some(name) = reached.get(at).copied() {
                 at += 1;
-                for function in self.all.iter().filter(|function| function.name == name) {
+                for function in named.get(name).into_iter().flatten() {
                     forks |= function.forks;
+                    if !work.charge(1 + function.calls.len()) {
+                        return false;
+                    }
                     for call in &function.calls {
                         if forks && *call == start.name {
                             return true;
                         }
-                        if self.all.iter().any(|other| other.name == *call)
-                            && !reached.contains(&call.as_str())
-                        {
+                        if named.contains_key(call.as_str()) && known.insert(call) {
                             reached.push(call);
                         }
                     }

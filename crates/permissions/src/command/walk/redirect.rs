@@ -7,7 +7,7 @@ use brush_parser::ast::{
 
 use super::{Stdin, Walk, base_name};
 use crate::command::found::Class;
-use crate::command::word::Mode;
+use crate::command::word::{Mode, Word};
 use crate::command::{PathUse, Trouble, tables};
 
 impl Walk<'_> {
@@ -39,7 +39,9 @@ impl Walk<'_> {
                         self.words(&index.value, Mode::Assignment);
                         self.numbers = true;
                     }
-                    self.words(&value.value, Mode::Word);
+                    for word in self.words(&value.value, Mode::Word).words {
+                        self.named(&word, PathUse::Named);
+                    }
                 }
             }
         }
@@ -118,9 +120,19 @@ impl Walk<'_> {
 
     /// Whether the line has written a file of this name.
     fn writes(&self, name: &str) -> bool {
-        let base = base_name(name);
-        let mut written = self.written.iter();
-        written.any(|written| base_name(written) == base)
+        self.written.contains(base_name(name))
+    }
+
+    /// Names of files that a here-document hands to `xargs`.
+    pub(super) fn listed(&mut self, redirects: &[&IoRedirect]) {
+        for redirect in redirects {
+            let IoRedirect::HereDocument(_, document) = redirect else {
+                continue;
+            };
+            for name in document.doc.value.split_whitespace() {
+                self.named(&Word::text(name), PathUse::Named);
+            }
+        }
     }
 
     /// Whether the redirect is one of input.

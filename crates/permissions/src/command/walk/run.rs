@@ -9,6 +9,9 @@ use crate::command::{PathUse, Trouble, danger, sed, tables};
 /// How many programs may run one another. Each takes a copy of the words.
 const MAX_WRAPPED: usize = 16;
 
+/// What a command costs beside its words: the tables are searched for it.
+const COMMAND_STEPS: usize = 32;
+
 impl Walk<'_> {
     /// A command with its arguments.
     pub(super) fn run(&mut self, words: Vec<Word>, stdin: Stdin, role: Role) {
@@ -16,6 +19,10 @@ impl Walk<'_> {
             return self
                 .found
                 .trouble(Trouble("commands are nested too deep in it"));
+        }
+        let length: usize = words.iter().map(Word::len).sum();
+        if !self.work.charge(COMMAND_STEPS + length) {
+            return;
         }
         self.nesting += 1;
         self.wrapped += 1;
@@ -33,6 +40,11 @@ impl Walk<'_> {
             },
         }
         simple.words = words;
+        let program = simple.words.first().and_then(Word::literal).map(base_name);
+        let fetches = program.is_some_and(|program| {
+            tables::DOWNLOADERS.contains(&program) || tables::DECODERS.contains(&program)
+        });
+        self.found.fetchers += usize::from(fetches);
         self.found.simple(simple);
         self.wrapped -= 1;
         self.nesting -= 1;
@@ -88,7 +100,10 @@ impl Walk<'_> {
                 self.eval(words);
             }
             "trap" => self.trap(words, stdin),
-            "set" => self.set(words),
+            "set" => {
+                self.set(words);
+                self.operands(base, words);
+            }
             "source" | "." => self.source(words, stdin, simple),
             "cd" | "chdir" | "pushd" | "popd" => self.change_directory(base, words),
             "xargs" | "gxargs" => self.xargs(words, stdin),

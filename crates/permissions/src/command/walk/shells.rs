@@ -137,12 +137,7 @@ impl Walk<'_> {
     /// A file runs that the line itself wrote: then what is in it is not what
     /// anybody has seen.
     pub(super) fn runs_file(&mut self, name: &str) {
-        let base = base_name(name);
-        if self
-            .written
-            .iter()
-            .any(|written| base_name(written) == base)
-        {
+        if self.written.contains(base_name(name)) {
             let text = format!("it runs '{name}', which it writes first");
             self.found.note(Class::Computed, text);
         }

@@ -17,6 +17,13 @@ impl Walk<'_> {
         words: &[Word],
         stdin: Stdin,
     ) -> bool {
+        let dirs = self.dirs.clone();
+        let ran = self.launched(row, launch, words, stdin);
+        self.dirs = dirs;
+        ran
+    }
+
+    fn launched(&mut self, row: &Row, launch: Launch, words: &[Word], stdin: Stdin) -> bool {
         // `setarch x86_64 -R program`: the first word is no option.
         let leads = row.is("setarch") && words.get(1).is_some_and(|word| !word.starts_with("-"));
         let words = words.get(usize::from(leads)..).unwrap_or_default();
@@ -28,6 +35,8 @@ impl Walk<'_> {
             return true;
         }
         let name = row.names.split(' ').next().unwrap_or_default();
+        let options = parsed.operands.first().copied().unwrap_or(words.len());
+        self.own_options(words.get(1..options).unwrap_or_default());
         self.options(name, &parsed, words, stdin);
         if !parsed.unknown.is_empty() {
             self.search_rest(words);
@@ -235,6 +244,36 @@ impl Walk<'_> {
         }
     }
 
+    /// Where a wrapper goes first, and files that it reads itself: `env -C dir`,
+    /// `xargs -a file`.
+    fn own_options(&mut self, options: &[Word]) {
+        self.goes(options);
+        for pair in options.windows(2) {
+            if let [option, value] = pair
+                && matches!(
+                    option.literal(),
+                    Some("-D" | "-R" | "-w" | "--wd" | "--root" | "--chroot")
+                )
+            {
+                self.named(value, PathUse::Named);
+                let before = self.dirs.clone();
+                self.dirs.go(value);
+                self.dirs.or(before);
+            }
+        }
+        for word in options {
+            let glued = word.literal().filter(|text| text.starts_with('-'));
+            let glued = glued.and_then(|text| text.get(2..)).map(Word::text);
+            for word in glued.iter().chain([word]) {
+                for piece in word.split(|c| "=:,".contains(c)) {
+                    if piece.shown().contains(['/', '.']) {
+                        self.named(&piece, PathUse::Named);
+                    }
+                }
+            }
+        }
+    }
+
     /// Whether the word is `NAME=value`; then the variable is looked at.
     fn assigned(&mut self, word: &Word) -> bool {
         match word.split_equals() {
@@ -289,6 +328,8 @@ impl Walk<'_> {
         }
         let inner = parsed.operands.iter().filter_map(|at| words.get(*at));
         let mut inner: Vec<Word> = inner.cloned().collect();
+        let options = parsed.operands.first().copied().unwrap_or(words.len());
+        self.own_options(words.get(1..options).unwrap_or_default());
         if inner.is_empty() {
             return;
         }
@@ -398,7 +439,7 @@ pub(super) fn abbreviates(text: &str, option: &str) -> bool {
 pub(super) fn replace(words: &mut [Word], token: &str) {
     for word in words {
         if word.shown().contains(token) {
-            *word = Word::computed();
+            *word = word.computing(token);
         }
     }
 }

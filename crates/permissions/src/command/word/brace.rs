@@ -1,41 +1,56 @@
 //! Brace expansion, bounded.
 
 use super::Atom;
+use crate::command::work::Work;
 
 /// More words than this are not told apart: the word counts as computed.
-const MAX_WORDS: usize = 64;
+const MAX_WORDS: usize = 256;
+
+/// The longest sequence that is spelled out.
+const MAX_SEQUENCE: usize = 64;
 
 /// How deep braces may stand in one another.
 const MAX_DEPTH: usize = 8;
 
-/// Every word that `atoms` stand for, or `None` if there is nothing to expand.
-pub(super) fn expand(atoms: &[Atom]) -> Option<Vec<Vec<Atom>>> {
+/// Every word that `atoms` stand for, or `None` if there is nothing to expand. None
+/// at all if there are too many.
+pub(super) fn expand(atoms: &[Atom], work: &Work<'_>) -> Option<Vec<Vec<Atom>>> {
     if !atoms.contains(&Atom::Open('{')) {
         return None;
     }
     let mut words = Vec::new();
-    match expand_into(atoms, 0, &mut words) {
-        None => Some(vec![vec![Atom::Computed]]),
+    match expand_into(atoms, 0, &mut words, work) {
+        None => Some(Vec::new()),
         Some(()) if words.len() == 1 && words.first().is_some_and(|word| word == atoms) => None,
         Some(()) => Some(words),
     }
 }
 
 /// `None` if there are too many.
-fn expand_into(atoms: &[Atom], depth: usize, words: &mut Vec<Vec<Atom>>) -> Option<()> {
-    if depth > MAX_DEPTH || words.len() > MAX_WORDS {
+fn expand_into(
+    atoms: &[Atom],
+    depth: usize,
+    words: &mut Vec<Vec<Atom>>,
+    work: &Work<'_>,
+) -> Option<()> {
+    if depth > MAX_DEPTH || words.len() > MAX_WORDS || !work.charge(atoms.len()) {
         return None;
     }
     let mut from = 0;
     while let Some(open) = position(atoms, from, '{') {
         from = open + 1;
+        // The search for the other end goes over all of it.
+        if !work.charge(atoms.len() - open) {
+            return None;
+        }
         let Some((close, commas)) = matching(atoms, open) else {
             continue;
         };
         let inner = atoms.get(open + 1..close)?;
         let members = if commas.is_empty() {
             match sequence(inner) {
-                Some(members) => members?,
+                // A long sequence of numbers is computed.
+                Some(members) => members.unwrap_or_else(|| vec![vec![Atom::Computed]]),
                 None => continue,
             }
         } else {
@@ -51,7 +66,7 @@ fn expand_into(atoms: &[Atom], depth: usize, words: &mut Vec<Vec<Atom>>) -> Opti
             let mut word = atoms.get(..open)?.to_vec();
             word.extend(member);
             word.extend_from_slice(atoms.get(close + 1..)?);
-            expand_into(&word, depth + 1, words)?;
+            expand_into(&word, depth + 1, words, work)?;
         }
         return Some(());
     }
@@ -110,7 +125,7 @@ fn sequence(inner: &[Atom]) -> Option<Option<Vec<Vec<Atom>>>> {
     }
     let (from, to) = (from.parse::<i32>().ok()?, to.parse::<i32>().ok()?);
     let (low, high) = (from.min(to), from.max(to));
-    if !exact || i64::from(high) - i64::from(low) >= MAX_WORDS as i64 {
+    if !exact || i64::from(high) - i64::from(low) >= MAX_SEQUENCE as i64 {
         return Some(None);
     }
     let digits = |n: i32| n.to_string().chars().map(Atom::Open).collect();

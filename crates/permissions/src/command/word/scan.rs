@@ -28,6 +28,8 @@ pub(crate) struct Scanned {
     /// Whether a variable is read as a number, in which a shell may find another
     /// substitution.
     pub(crate) numbers: bool,
+    /// The same with what stands in for variables that are not set: `${x:-this}`.
+    pub(crate) defaults: Option<Vec<Atom>>,
 }
 
 /// Reads a word.
@@ -71,10 +73,35 @@ impl Scanner {
 
     fn push(&mut self, atom: Atom) {
         self.out.atoms.push(atom);
+        if let Some(defaults) = &mut self.out.defaults {
+            defaults.push(atom);
+        }
+    }
+
+    /// What a parameter stands for if its variable is not set.
+    fn default(&mut self, text: &str, atoms: usize) {
+        let name = text.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        let Some(value) = name.trim_start_matches(':').strip_prefix(['-', '=', '+']) else {
+            return;
+        };
+        // Of one within another, the innermost.
+        let value = value.rsplit_once(":-").map_or(value, |(_, value)| value);
+        let value = value.trim_end_matches('}');
+        let mut defaults = match self.out.defaults.take() {
+            Some(defaults) => defaults,
+            None => self.out.atoms.get(..atoms).unwrap_or_default().to_vec(),
+        };
+        if defaults.last() == Some(&Atom::Computed) {
+            defaults.pop();
+        }
+        defaults.extend(value.chars().map(Atom::Open));
+        self.out.defaults = Some(defaults);
     }
 
     fn literal(&mut self, text: &str) {
-        self.out.atoms.extend(text.chars().map(Atom::Lit));
+        for c in text.chars() {
+            self.push(Atom::Lit(c));
+        }
     }
 
     /// Text outside of quotes.
@@ -203,8 +230,8 @@ impl Scanner {
         if program.contains('\\') {
             return Err(Trouble("it escapes something between backquotes"));
         }
+        self.push(substituted(&program));
         self.out.programs.push(program);
-        self.push(Atom::Computed);
         Ok(())
     }
 
@@ -228,8 +255,8 @@ impl Scanner {
                 let from = self.at;
                 self.close_paren(0)?;
                 let program = self.slice(from, self.at - 1);
+                self.push(substituted(&program));
                 self.out.programs.push(program);
-                self.push(Atom::Computed);
                 Ok(())
             }
             Some('{') => self.parameter(depth),
@@ -242,8 +269,8 @@ impl Scanner {
                 {
                     self.at += 1;
                 }
-                let home = self.slice(from, self.at) == "HOME";
-                self.push(if home { Atom::Home } else { Atom::Computed });
+                let name = self.slice(from, self.at);
+                self.push(variable(&name));
                 Ok(())
             }
             Some(c) if c.is_ascii_digit() || "@*#?-$!".contains(c) => {
@@ -278,8 +305,27 @@ impl Scanner {
                         std::iter::from_fn(|| chars.next_if(char::is_ascii_hexdigit))
                             .take(2)
                             .collect();
-                    let decoded = u8::from_str_radix(&digits, 16).ok().filter(u8::is_ascii);
+                    let decoded = u8::from_str_radix(&digits, 16).ok();
+                    let decoded = decoded.filter(|byte| matches!(byte, 1..=127));
                     self.push(decoded.map_or(Atom::Computed, |byte| Atom::Lit(char::from(byte))));
+                }
+                Some(first @ '0'..='7') => {
+                    let mut digits = String::from(first);
+                    let more = std::iter::from_fn(|| chars.next_if(|c| ('0'..='7').contains(c)));
+                    digits.extend(more.take(2));
+                    let decoded = u8::from_str_radix(&digits, 8).ok();
+                    let decoded = decoded.filter(|byte| matches!(byte, 1..=127));
+                    self.push(decoded.map_or(Atom::Computed, |byte| Atom::Lit(char::from(byte))));
+                }
+                Some(kind @ ('u' | 'U')) => {
+                    let digits: String =
+                        std::iter::from_fn(|| chars.next_if(char::is_ascii_hexdigit))
+                            .take(if kind == 'u' { 4 } else { 8 })
+                            .collect();
+                    // A NUL would end the text for some shells.
+                    let decoded = u32::from_str_radix(&digits, 16).ok().filter(|c| *c > 0);
+                    let decoded = decoded.and_then(char::from_u32);
+                    self.push(decoded.map_or(Atom::Computed, Atom::Lit));
                 }
                 // The others need not be worked out: not knowing them is safe.
                 Some(_) => self.push(Atom::Computed),
@@ -346,12 +392,17 @@ impl Scanner {
         self.at += 1;
         let from = self.at;
         let atoms = self.out.atoms.len();
+        let defaults = self.out.defaults.as_ref().map(Vec::len);
         while let Some(c) = self.peek(0) {
             match c {
                 '}' => {
                     let text = self.slice(from, self.at);
                     self.at += 1;
                     self.out.atoms.truncate(atoms);
+                    match (defaults, &mut self.out.defaults) {
+                        (Some(len), Some(defaults)) => defaults.truncate(len),
+                        (_, defaults) => *defaults = None,
+                    }
                     let after_colon = text.split_once(':').map(|(_, rest)| rest);
                     let slices =
                         after_colon.is_some_and(|rest| !rest.starts_with(['-', '=', '?', '+']));
@@ -369,11 +420,8 @@ impl Scanner {
                     if transforms {
                         return Err(TWO_WAYS);
                     }
-                    self.push(if text == "HOME" {
-                        Atom::Home
-                    } else {
-                        Atom::Computed
-                    });
+                    self.push(variable(&text));
+                    self.default(&text, atoms);
                     return Ok(());
                 }
                 '$' => {
@@ -391,5 +439,22 @@ impl Scanner {
             }
         }
         Err(TWO_WAYS)
+    }
+}
+
+/// What a variable stands for.
+fn variable(name: &str) -> Atom {
+    match name {
+        "HOME" => Atom::Home,
+        "PWD" => Atom::Here,
+        _ => Atom::Computed,
+    }
+}
+
+/// What a program in a substitution prints.
+fn substituted(program: &str) -> Atom {
+    match program.trim() {
+        "pwd" | "pwd -P" | "pwd -L" => Atom::Here,
+        _ => Atom::Computed,
     }
 }

@@ -1,0 +1,138 @@
+//! Where the paths of a command lead.
+//!
+//! A command is not confined to the space and names files as the host does, so
+//! its paths are followed on the host, one name after the other. What is found is
+//! only told to whoever judges the command; nothing is opened.
+
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+
+use backend_core::{Reached, VPath};
+
+use crate::fs::space::Space;
+
+/// Links followed in one path, as the kernel counts them.
+const MAX_LINKS: usize = 40;
+
+impl Space {
+    /// Where each of `paths` leads for a command that runs in `directory`.
+    pub(crate) fn trace(&self, directory: &VPath, paths: &[String]) -> Vec<Reached> {
+        let start = self.host_of(directory).unwrap_or_else(|| "/".into());
+        let trace = |path: &String| match follow(&start, Path::new(path)) {
+            None => Reached::Unknown,
+            Some(host) => match self.shown(&host) {
+                None => Reached::Outside(host.to_string_lossy().into_owned()),
+                Some(Ok(path)) => Reached::Inside(path),
+                Some(Err(_)) => Reached::Unknown,
+            },
+        };
+        paths.iter().map(trace).collect()
+    }
+}
+
+/// The host's path without links, or `None` if there are too many.
+fn follow(directory: &Path, path: &Path) -> Option<PathBuf> {
+    let mut at = PathBuf::from("/");
+    let mut left = Vec::new();
+    put(&mut left, path);
+    let mut links = 0;
+    while let Some(name) = left.pop() {
+        if name == ".." {
+            at.pop();
+            continue;
+        }
+        let next = at.join(&name);
+        let target = match own(&at, &name) {
+            // It is the command that will look, and not this process.
+            Own::Process => None,
+            Own::Directory => Some(directory.to_owned()),
+            Own::Root => Some("/".into()),
+            Own::Not => std::fs::read_link(&next).ok(),
+        };
+        let Some(target) = target else {
+            at = next;
+            continue;
+        };
+        links += 1;
+        if links > MAX_LINKS {
+            return None;
+        }
+        if target.is_absolute() {
+            at = "/".into();
+        }
+        put(&mut left, &target);
+    }
+    Some(at)
+}
+
+/// Puts a path in front of what is left.
+fn put(left: &mut Vec<OsString>, path: &Path) {
+    let names = path.components().rev().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir => None,
+    });
+    left.extend(names);
+}
+
+/// What stands for something of the process that looks.
+enum Own {
+    Process,
+    Directory,
+    Root,
+    Not,
+}
+
+fn own(at: &Path, name: &std::ffi::OsStr) -> Own {
+    let above: Vec<_> = at.iter().skip(1).filter_map(|name| name.to_str()).collect();
+    match (above.as_slice(), name.to_str()) {
+        (["proc"], Some("self" | "thread-self")) => Own::Process,
+        (["dev"], Some("fd" | "stdin" | "stdout" | "stderr")) => Own::Process,
+        (["proc", "self" | "thread-self", ..], Some("cwd")) => Own::Directory,
+        (["proc", "self" | "thread-self", ..], Some("root")) => Own::Root,
+        (["proc", "self" | "thread-self", ..], _) => Own::Process,
+        _ => Own::Not,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_are_followed_as_the_command_would() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        symlink("a/b", root.join("short")).unwrap();
+        symlink(&root, root.join("a/up")).unwrap();
+        symlink("loop", root.join("loop")).unwrap();
+        symlink("/proc/self/cwd/a", root.join("here")).unwrap();
+        let leads = |path: &str| {
+            let found = follow(&root, &root.join(path));
+            found.map(|found| match found.strip_prefix(&root) {
+                Ok(inside) => inside.display().to_string(),
+                Err(_) => found.display().to_string(),
+            })
+        };
+        for (path, end) in [
+            ("a/b/new", "a/b/new"),
+            ("short/x", "a/b/x"),
+            ("short/../x", "a/x"),
+            ("a/up/a/up/short", "a/b"),
+            ("here/b", "a/b"),
+            ("/proc/self/cwd/a/./b", "a/b"),
+            ("/proc/thread-self/root/etc/../bin/./x", "/bin/x"),
+        ] {
+            let end = match end {
+                // Where that leads is up to the machine.
+                "/bin/x" => follow(&root, Path::new("/bin/x")).map(|end| end.display().to_string()),
+                end => Some(end.to_owned()),
+            };
+            assert_eq!(leads(path), end, "{path}");
+        }
+        assert_eq!(leads("loop/x"), None);
+    }
+}

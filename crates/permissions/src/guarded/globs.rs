@@ -1,0 +1,80 @@
+//! What the globs of a command line expand to.
+
+use backend_core::ops::LsOptions;
+use backend_core::{Backend, VPath};
+
+use super::Guarded;
+use crate::command::{NamedPath, name_matches};
+
+/// Entries that are looked at for one line, and paths that one glob may become.
+const ENTRIES: usize = 10_000;
+const PATHS: usize = 1_024;
+
+/// What may still be looked at for a line.
+pub(super) struct Room(usize);
+
+impl Default for Room {
+    fn default() -> Self {
+        Self(ENTRIES)
+    }
+}
+
+impl<B: Backend> Guarded<B> {
+    /// The paths that a glob names now. `None` if there are too many to look at.
+    pub(super) async fn expand(&self, glob: &NamedPath, room: &mut Room) -> Option<Vec<NamedPath>> {
+        let start = glob
+            .path
+            .components()
+            .filter(|name| !name.is_empty())
+            .count();
+        let names = glob.text.split('/').filter(|name| !name.is_empty());
+        let mut found = vec![glob.path.clone()];
+        for name in names.skip(start) {
+            let mut next = Vec::new();
+            for directory in &found {
+                if name.contains(['*', '?', '[']) {
+                    next.extend(self.named_in(directory, name, room).await?);
+                } else {
+                    next.extend(directory.child(name));
+                }
+            }
+            if next.len() > PATHS {
+                return None;
+            }
+            found = next;
+        }
+        let named = |path: VPath| {
+            let rest = path.strip_prefix(&glob.path).unwrap_or_default();
+            let spelled = glob.spelled.as_ref().map(|above| format!("{above}/{rest}"));
+            NamedPath {
+                text: path.to_string(),
+                glob: false,
+                spelled,
+                path,
+                ..glob.clone()
+            }
+        };
+        Some(found.into_iter().map(named).collect())
+    }
+
+    /// What in `directory` a name with wildcards names. A directory that cannot be
+    /// listed has nothing in it for the shell either.
+    async fn named_in(&self, directory: &VPath, name: &str, room: &mut Room) -> Option<Vec<VPath>> {
+        let mut options = LsOptions::default();
+        options.limit = ENTRIES;
+        let Ok(listing) = self.backend().ls(directory, options).await else {
+            return Some(Vec::new());
+        };
+        room.0 = room.0.checked_sub(listing.entries.len() + 1)?;
+        if listing.truncated() {
+            return None;
+        }
+        let matches = |path: &VPath| path.file_name().is_some_and(|it| name_matches(name, it));
+        let paths = listing.entries.into_iter().map(|entry| entry.path);
+        Some(
+            paths
+                .filter(|path| path != directory && matches(path))
+                .collect(),
+        )
+    }
+}

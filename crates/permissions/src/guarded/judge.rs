@@ -1,0 +1,221 @@
+//! Judging command lines, on threads of their own.
+//!
+//! A line is hostile input and may take as long as judging may: nobody's runtime
+//! waits for that. Long lines have threads of their own, so that short ones do not
+//! wait behind them.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use backend_core::{Backend, CommandNames, Error, Reached, Result, VPath};
+use futures::channel::oneshot;
+
+use super::Guarded;
+use super::globs::Room;
+use crate::command::work::Work;
+use crate::command::{CommandContext, NamedPath, PathUse};
+use crate::policy::CommandJudgement;
+use crate::{Access, Action, Layer, Policy, Verdict, Vote, Why};
+
+/// Threads for lines of either length.
+const THREADS: usize = 2;
+
+/// A longer line is a long one.
+const SHORT_BYTES: usize = 2 * 1024;
+
+/// More paths of one line are not followed.
+const TRACED: usize = 1024;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A command line, and where it is to run.
+#[derive(Debug, Clone)]
+pub(super) struct Order {
+    pub(super) line: String,
+    pub(super) directory: VPath,
+    pub(super) environment: Vec<(String, String)>,
+    pub(super) names: CommandNames,
+}
+
+impl Order {
+    fn judge(&self, policy: &Policy, stop: &AtomicBool) -> CommandJudgement {
+        let context = CommandContext::new(&self.line, &self.directory)
+            .environment(&self.environment)
+            .names(&self.names)
+            .stop(stop);
+        policy.judge_command(context)
+    }
+}
+
+/// Tells the thread that nobody waits any more.
+struct Waiting(Arc<AtomicBool>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Judges a line elsewhere. Dropping the future ends the work.
+async fn judge(policy: &Policy, order: Order) -> Result<CommandJudgement> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let _waiting = Waiting(Arc::clone(&stop));
+    let (told, judged) = oneshot::channel();
+    let lane = lane(order.line.len() > SHORT_BYTES)?;
+    let policy = policy.clone();
+    let job: Job = Box::new(move || {
+        if !stop.load(Ordering::Relaxed) {
+            // Whoever waited may be gone.
+            let _ = told.send(order.judge(&policy, &stop));
+        }
+    });
+    let failed = || Error::internal("judging a command failed; please report this");
+    lane.send(job).map_err(|_| failed())?;
+    judged.await.map_err(|_| failed())
+}
+
+/// The threads for long or for short lines, which the first line starts.
+fn lane(long: bool) -> Result<&'static Sender<Job>> {
+    static SHORT: OnceLock<Sender<Job>> = OnceLock::new();
+    static LONG: OnceLock<Sender<Job>> = OnceLock::new();
+    let lane = if long { &LONG } else { &SHORT };
+    if let Some(jobs) = lane.get() {
+        return Ok(jobs);
+    }
+    let started = start().map_err(|source| {
+        let message = "no thread could be started to judge commands; raise the process limit";
+        Error::unavailable(message).with_source(source)
+    })?;
+    Ok(lane.get_or_init(|| started))
+}
+
+fn start() -> std::io::Result<Sender<Job>> {
+    let (jobs, waiting) = channel::<Job>();
+    let waiting = Arc::new(Mutex::new(waiting));
+    for _ in 0..THREADS {
+        let waiting = Arc::clone(&waiting);
+        std::thread::Builder::new()
+            .name("judge-commands".into())
+            .spawn(move || work(&waiting))?;
+    }
+    Ok(jobs)
+}
+
+fn work(waiting: &Mutex<Receiver<Job>>) {
+    loop {
+        let next = waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .recv();
+        let Ok(job) = next else {
+            return;
+        };
+        // Whoever waits is told by the channel that goes with the job.
+        let _ = catch_unwind(AssertUnwindSafe(job));
+    }
+}
+
+impl<B: Backend> Guarded<B> {
+    /// What is to be judged about a line.
+    pub(super) fn order(
+        &self,
+        line: &str,
+        directory: &VPath,
+        environment: &[(String, String)],
+    ) -> Order {
+        let sandbox = self.backend().as_sandbox();
+        Order {
+            line: line.to_owned(),
+            directory: directory.clone(),
+            environment: environment.to_vec(),
+            names: sandbox.map_or_else(CommandNames::default, |sandbox| {
+                sandbox.command_names(directory)
+            }),
+        }
+    }
+
+    /// Judges a line by its text alone.
+    pub(super) async fn judge_text(&self, order: Order) -> Result<CommandJudgement> {
+        let reads = self.policy.rules().is_some() || self.policy.scope().is_some();
+        if !reads && !self.policy.protects() {
+            return Ok(order.judge(&self.policy, &AtomicBool::new(false)));
+        }
+        judge(&self.policy, order).await
+    }
+
+    /// Judges a line, what its globs expand to, and where links lead the paths
+    /// that it names.
+    pub(super) async fn judge_line(&self, order: Order) -> Result<CommandJudgement> {
+        let (directory, line) = (order.directory.clone(), order.line.clone());
+        let mut judged = self.judge_text(order).await?;
+        let sandbox = self.backend().as_sandbox();
+        let Some(sandbox) = sandbox.filter(|_| judged.verdict.action() != Action::Deny) else {
+            return Ok(judged);
+        };
+        let work = Work::new(None);
+        let (mut more, mut room) = (Vec::new(), Room::default());
+        let mut named = Vec::new();
+        let mut too_many = false;
+        // Further paths that it names so.
+        let mut others = Vec::new();
+        for path in judged.paths.iter().filter(|path| path.spelled.is_some()) {
+            if path.glob {
+                let expanded = self.expand(path, &mut room).await;
+                too_many |= expanded.is_none();
+                for path in expanded.unwrap_or_default() {
+                    more.extend(self.policy.judge_path(&path, &work));
+                    others.push(path.clone());
+                    named.push(path);
+                }
+            }
+            named.push(path.clone());
+        }
+        let mut spelled: Vec<String> = named.iter().filter_map(|it| it.spelled.clone()).collect();
+        spelled.sort_unstable();
+        spelled.dedup();
+        too_many |= spelled.len() > TRACED;
+        spelled.truncate(TRACED);
+        if !spelled.is_empty() {
+            let reached = sandbox.trace(&directory, &spelled).await?;
+            for named in &named {
+                let at = named.spelled.as_ref();
+                let at = at.and_then(|it| spelled.binary_search(it).ok());
+                let led = at.and_then(|at| led(named, reached.get(at)?));
+                if let Some(led) = led {
+                    more.extend(self.policy.judge_path(&led, &work));
+                    others.push(led);
+                }
+            }
+        }
+        let (policy, commands) = (&self.policy, &judged.commands);
+        more.extend(policy.judge_protected(commands, &others, &line, &directory));
+        if too_many || work.is_spent() {
+            let why = Why::Because("it names too many files to look at each".into());
+            let vote = Vote::new(Layer::Command, Action::Ask, why);
+            more.push((Access::command(line), Verdict::from(vote)));
+        }
+        for (_, verdict) in &more {
+            judged.verdict = judged.verdict.and_all(verdict.clone());
+        }
+        judged.parts.extend(more);
+        Ok(judged)
+    }
+}
+
+/// The path that links lead to, if it is another one.
+fn led(named: &NamedPath, reached: &Reached) -> Option<NamedPath> {
+    let path = match reached {
+        Reached::Inside(path) => path.clone(),
+        // Programs lie where they lie.
+        Reached::Outside(_) if named.usage == PathUse::Run => return None,
+        Reached::Outside(path) => VPath::parse(path).ok()?,
+        _ => return None,
+    };
+    (path != named.path).then(|| NamedPath {
+        path,
+        glob: false,
+        ..named.clone()
+    })
+}

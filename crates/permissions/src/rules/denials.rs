@@ -1,0 +1,208 @@
+//! [`Denials`]: whether a glob of a shell could name what rules deny.
+//!
+//! What a glob expands to is not known, so each denial is tried with a name that
+//! it is about. The denials are found by the text that they and the glob spell
+//! out, so that ten thousand of them cost a glob little more than ten.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use backend_core::VPath;
+
+use super::PathRules;
+use crate::Action;
+use crate::command::name_matches;
+use crate::command::work::Work;
+
+/// What trying one denial costs, beside the names it is compared with.
+const STEPS: usize = 8;
+
+/// The patterns of a section that deny.
+#[derive(Debug, Default)]
+pub(super) struct Denials {
+    patterns: Vec<Pattern>,
+    /// Those that begin at the root, by the text before their first wildcard.
+    anchored: BTreeMap<String, Vec<usize>>,
+    /// Those that match at any depth, by a name that they match, and by the same
+    /// read from its end.
+    by_start: BTreeMap<String, Vec<usize>>,
+    by_end: BTreeMap<String, Vec<usize>>,
+}
+
+#[derive(Debug)]
+struct Pattern {
+    names: Vec<String>,
+}
+
+/// What stands for everything beneath a directory.
+const BENEATH: &str = "**";
+
+impl Denials {
+    pub(super) fn new(rules: &PathRules, working_dir: &VPath) -> Self {
+        let mut denials = Self::default();
+        for rule in rules
+            .rules
+            .iter()
+            .filter(|rule| rule.action == Action::Deny)
+        {
+            for glob in rule.pattern.glob().from_root(working_dir) {
+                denials.add(glob.as_str());
+            }
+        }
+        denials
+    }
+
+    fn add(&mut self, glob: &str) {
+        let number = self.patterns.len();
+        let names = glob.split('/').filter(|name| !name.is_empty());
+        let mut names: Vec<String> = names.map(str::to_owned).collect();
+        if names.first().is_some_and(|first| first == BENEATH) {
+            names.remove(0);
+            let Some(first) = names.first().map(|name| sample(name)) else {
+                return;
+            };
+            let reversed = first.chars().rev().collect();
+            self.by_end.entry(reversed).or_default().push(number);
+            self.by_start.entry(first).or_default().push(number);
+        } else {
+            let literal = glob.split(WILD).next().unwrap_or_default();
+            let literal = literal.replace('\\', "");
+            self.anchored.entry(literal).or_default().push(number);
+        }
+        self.patterns.push(Pattern { names });
+    }
+
+    /// The first answer of `judge` about a path that `glob`, which is absolute,
+    /// could expand to and that a pattern is about.
+    pub(super) fn first<T>(
+        &self,
+        glob: &str,
+        work: &Work<'_>,
+        mut judge: impl FnMut(&VPath) -> Option<T>,
+    ) -> Option<T> {
+        let names: Vec<&str> = glob.split('/').filter(|name| !name.is_empty()).collect();
+        let mut judge = |names: &[String]| {
+            if !work.charge(STEPS) {
+                return None;
+            }
+            judge(&VPath::parse(&format!("/{}", names.join("/"))).ok()?)
+        };
+        // What it spells out besides its wildcards.
+        if names.last().is_some_and(|last| spells(last)) {
+            let sampled: Vec<String> = names.iter().map(|name| sample(name)).collect();
+            if let Some(found) = judge(&sampled) {
+                return Some(found);
+            }
+        }
+        let mut attempt = |number: &usize, from: usize| {
+            if !work.charge(STEPS + names.len()) {
+                return None;
+            }
+            let path = self.patterns.get(*number)?.fit(&names, from)?;
+            judge(&path)
+        };
+        let literal = glob.split(WILD).next().unwrap_or_default();
+        let shorter = (1..literal.len()).filter_map(|end| self.anchored.get(literal.get(..end)?));
+        let longer = beginning(&self.anchored, literal);
+        for number in shorter.flatten().chain(longer) {
+            if let Some(found) = attempt(number, 0) {
+                return Some(found);
+            }
+        }
+        for (from, name) in names.iter().enumerate() {
+            if !name.contains(WILD) || !spells(name) {
+                continue;
+            }
+            let start = name.split(WILD).next().unwrap_or_default();
+            let end: String = name
+                .rsplit(WILD)
+                .next()
+                .unwrap_or_default()
+                .chars()
+                .rev()
+                .collect();
+            let found = match start.is_empty() && !end.is_empty() {
+                true => beginning(&self.by_end, &end).find_map(|number| attempt(number, from)),
+                false => beginning(&self.by_start, start).find_map(|number| attempt(number, from)),
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+}
+
+/// What in a pattern or a glob stands for other text.
+const WILD: [char; 3] = ['*', '?', '['];
+
+/// The values whose keys begin with `start`.
+fn beginning<'m>(
+    map: &'m BTreeMap<String, Vec<usize>>,
+    start: &str,
+) -> impl Iterator<Item = &'m usize> {
+    let range = map.range::<str, _>((Bound::Included(start), Bound::Unbounded));
+    let start = start.to_owned();
+    range
+        .take_while(move |(key, _)| key.starts_with(&start))
+        .flat_map(|(_, numbers)| numbers)
+}
+
+/// Whether a name with wildcards spells out part of a name.
+fn spells(name: &str) -> bool {
+    name.contains(|c: char| !"*?[]!^".contains(c))
+}
+
+impl Pattern {
+    /// A path that both the pattern, put at the name `from`, and the glob match.
+    fn fit(&self, glob: &[&str], from: usize) -> Option<Vec<String>> {
+        let mut path: Vec<String> = glob.iter().map(|name| sample(name)).collect();
+        for (number, name) in self.names.iter().enumerate() {
+            let at = from + number;
+            if name == BENEATH {
+                // A bare `*` names the directory, as `.` names the one above it.
+                let directory = at == glob.len();
+                let last = at.checked_sub(1).and_then(|at| glob.get(at));
+                return (!directory || last.is_some_and(|last| spells(last))).then_some(path);
+            }
+            let (written, slot) = (glob.get(at)?, path.get_mut(at)?);
+            if written.contains(WILD) {
+                let known = sample(name);
+                if !name_matches(written, &known) {
+                    return None;
+                }
+                *slot = known;
+            } else if name != written && !(name.contains(WILD) && name_matches(name, written)) {
+                return None;
+            }
+        }
+        Some(path)
+    }
+}
+
+/// A name that a pattern of one component matches, unless it is an odd one.
+fn sample(pattern: &str) -> String {
+    let mut name = String::new();
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '*' => {}
+            '?' => name.push('x'),
+            '\\' => name.extend(chars.next()),
+            '[' => {
+                let class: String = chars.by_ref().take_while(|c| *c != ']').collect();
+                let negated = class.starts_with(['!', '^']);
+                let first = class.chars().next().filter(|_| !negated);
+                name.push(first.unwrap_or('x'));
+            }
+            c => name.push(c),
+        }
+    }
+    match name {
+        name if name.is_empty() => "x".to_owned(),
+        // A suffix alone would be a hidden file.
+        name if name.starts_with('.') && pattern.starts_with('*') => format!("x{name}"),
+        name if name.ends_with('.') => format!("{name}x"),
+        name => name,
+    }
+}

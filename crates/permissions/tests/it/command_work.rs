@@ -1,0 +1,234 @@
+//! What judging a line costs is bounded, grows with the line, and is not paid by
+//! whoever waits for something else. Counted in steps: no test here looks at a
+//! clock.
+
+use std::fmt::Write as _;
+use std::sync::atomic::AtomicBool;
+
+use backend_core::ops::Command;
+use backend_core::{BackendExt as _, ErrorKind, Sandbox as _, VPath};
+use futures::future::{join_all, poll_immediate};
+use permissions::command::{CommandContext, MAX_STEPS};
+use permissions::rules::{CommandRule, CommandRules, PathRule, PathRules};
+use permissions::{Action, CommandJudgement, Guarded, Policy, Preset, Refusal, Ruleset, Why};
+
+use crate::support::scene::local;
+
+fn permissive() -> Policy {
+    let root = VPath::root();
+    Policy::builder()
+        .ruleset(&Preset::Permissive.ruleset(), &root)
+        .build()
+}
+
+fn judge(policy: &Policy, line: &str) -> CommandJudgement {
+    policy.judge_command(CommandContext::new(line, &VPath::root()))
+}
+
+fn is_too_complicated(judged: &CommandJudgement) -> bool {
+    let why = &judged.verdict.decisive().why;
+    judged.verdict.action() == Action::Deny
+        && matches!(why, Why::Refused(refusal) if **refusal == Refusal::TooComplicated)
+}
+
+/// Lines that are made of the same again and again.
+const PARTS: &[&str] = &[
+    "a b;",
+    "cd x;",
+    "cd ..;",
+    "cat x{N};",
+    "x{N} ",
+    "a|",
+    "a&&",
+    "a\n",
+    ">x{N};",
+    "./x{N};",
+    "x{N}=y;",
+    "'a' ",
+    "\"$a\" ",
+    "$(a) ",
+    "`a`;",
+    "a[b]*c ",
+    "*a{N}*b ",
+    "{a,b} ",
+    "-x{N} ",
+    "a=b:c ",
+    "env a;",
+    "(a);",
+    "f{N}(){ a; };",
+    "if a;then b;fi;",
+    "for x in a;do b;done;",
+    "a <<E{N}\nE{N}\n",
+    "a <b{N} ",
+    "ln -s a{N} b{N};",
+    "find a -exec b \\; ;",
+    "git -C a b;",
+    "~/a ",
+    "/proc/self/cwd/",
+    "../",
+    "a/",
+    "é",
+];
+
+/// `bytes` of a part, numbered.
+fn line(part: &str, bytes: usize) -> String {
+    let mut line = String::new();
+    for number in 0.. {
+        if line.len() >= bytes {
+            break;
+        }
+        line.push_str(&part.replace("{N}", &number.to_string()));
+    }
+    line.push('a');
+    line
+}
+
+#[test]
+fn steps_grow_with_the_line() {
+    let policy = permissive();
+    let mut wrong = String::new();
+    for part in PARTS {
+        let steps = |bytes| judge(&policy, &line(part, bytes)).steps;
+        let (short, long) = (steps(1_000), steps(4_000));
+        // Twice what is linear: numbers get longer, and directories deeper.
+        let linear = short * 8 + 2_000;
+        if long > linear && long < MAX_STEPS {
+            writeln!(wrong, "{part:?}: {short}, then {long}").unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// The steps are all that a line can take, so this ends.
+#[test]
+fn no_line_takes_more_than_its_steps() {
+    let policy = permissive();
+    for part in PARTS {
+        let judged = judge(&policy, &line(part, 60_000));
+        assert!(judged.steps <= MAX_STEPS, "{part:?}");
+        if judged.steps == MAX_STEPS {
+            assert!(is_too_complicated(&judged), "{part:?}: {}", judged.verdict);
+        }
+    }
+    let judged = judge(&policy, &line("cd x;", 60_000));
+    assert!(is_too_complicated(&judged), "{}", judged.verdict);
+    assert_eq!(
+        judged.verdict.to_string().lines().next(),
+        Some(
+            "command: deny, the command line is too complicated to be judged; run it in parts, or put it into a file"
+        )
+    );
+}
+
+/// What people write is far from the maximum.
+#[test]
+fn long_everyday_lines_are_judged() {
+    let policy = permissive();
+    let files: Vec<String> = (0..2_000).map(|n| format!("src/module_{n}.rs")).collect();
+    let document = "let value = one + two;\n".repeat(2_000);
+    for line in [
+        format!("wc -l {}", files.join(" ")),
+        format!("cat > a.rs <<'EOF'\n{document}EOF"),
+        "cargo test -p a 2>&1 | tail -5 && git add -A;\n".repeat(200),
+    ] {
+        let judged = judge(&policy, &line);
+        let start: String = line.chars().take(40).collect();
+        assert_eq!(
+            judged.verdict.action(),
+            Action::Allow,
+            "{start}: {}",
+            judged.steps
+        );
+    }
+}
+
+#[test]
+fn work_that_nobody_waits_for_ends() {
+    let stop = AtomicBool::new(true);
+    let root = VPath::root();
+    let context = CommandContext::new("echo a", &root).stop(&stop);
+    assert!(is_too_complicated(&permissive().judge_command(context)));
+}
+
+#[test]
+fn many_rules_cost_a_glob_little() {
+    let rules = |count: usize| {
+        let pattern = |number: usize| match number % 5 {
+            0 => format!("/data/d{number}/**"),
+            1 => format!("**/name{number}"),
+            2 => format!("**/*.ext{number}"),
+            3 => format!("/srv/lit{number}/file.txt"),
+            _ => format!("**/*word{number}*"),
+        };
+        let mut section = PathRules::default();
+        let numbers = 0..count;
+        section.rules = numbers
+            .map(|number| PathRule::new(&pattern(number), Action::Deny).unwrap())
+            .collect();
+        let mut ruleset = Ruleset::default();
+        ruleset.default = Action::Allow;
+        ruleset.read = Some(section);
+        let mut commands = CommandRules::default();
+        commands.default = Action::Allow;
+        let command = |number| CommandRule::new(&format!("tool{number} *"), Action::Deny).unwrap();
+        commands.rules = (0..count).map(command).collect();
+        ruleset.execute = Some(commands);
+        Policy::builder().ruleset(&ruleset, &VPath::root()).build()
+    };
+    let globs: Vec<String> = (0..300).map(|n| format!("src/mod{n}/*.c")).collect();
+    let line = format!("wc {}", globs.join(" "));
+    let (few, many) = (judge(&rules(10), &line), judge(&rules(10_000), &line));
+    assert_eq!(many.verdict.action(), Action::Allow, "{}", many.verdict);
+    assert!(
+        many.steps < few.steps * 2,
+        "{} and {}",
+        few.steps,
+        many.steps
+    );
+    let policy = rules(10_000);
+    for denied in [
+        "cat /data/d9990/x*",
+        "cat /data/d999?/x",
+        "cat /d*/d9990/x",
+        "cat /srv/*/file.txt",
+        "cat src/name999?",
+        "cat src/*.ext9992",
+        "cat src/*9994*",
+        "tool9999 x",
+    ] {
+        assert_eq!(
+            judge(&policy, denied).verdict.action(),
+            Action::Deny,
+            "{denied}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn others_are_served_while_lines_are_judged() {
+    let (_directory, backend) = local();
+    backend.write_file("/a", "text").await.unwrap();
+    let guarded = Guarded::builder(backend).policy(permissive()).build();
+    let line = line("cd x;", 60_000);
+    let mut judging: Vec<_> = (0..16)
+        .map(|_| Box::pin(guarded.execute(Command::new(&line))))
+        .collect();
+    // Each is begun, and none is judged on this thread, which is the only one that
+    // this runtime has.
+    let mut waiting = 0;
+    for call in &mut judging {
+        waiting += usize::from(poll_immediate(call.as_mut()).await.is_none());
+    }
+    assert!(waiting > 0, "all were judged by those who polled them");
+    assert_eq!(guarded.read_string("/a").await.unwrap(), "text");
+    let ran = guarded.execute(Command::new("cat a")).await.unwrap();
+    assert_eq!(ran.stdout.text(), "text");
+    // Those that are dropped are given up; the others are refused.
+    judging.truncate(4);
+    let finished: Vec<_> = judging.into_iter().filter(|_| waiting == 16).collect();
+    for result in join_all(finished).await {
+        let error = result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+        assert_eq!(Refusal::of(&error), Some(&Refusal::TooComplicated));
+    }
+}

@@ -1,0 +1,300 @@
+//! Rules about paths hold for commands that use the host's own names. The commands
+//! run, in a real shell on a real directory, and none of them may print the secret.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use backend_core::ops::Command;
+use backend_core::{Error, ErrorKind, Sandbox as _};
+use backend_local::{Commands, Environment, LocalBackend, NameSpace, Supervisor};
+use permissions::{Guarded, Policy, Ruleset};
+
+const SECRET: &str = "the-secret-text";
+
+/// `work/project` with `vault/k`, which must not be read, and links to it.
+struct Place {
+    _directory: tempfile::TempDir,
+    above: PathBuf,
+    root: PathBuf,
+}
+
+impl Place {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let above = directory.path().canonicalize().unwrap().join("work");
+        let root = above.join("project");
+        std::fs::create_dir_all(root.join("vault")).unwrap();
+        std::fs::create_dir_all(root.join("src/deep")).unwrap();
+        std::fs::write(root.join("vault/k"), SECRET).unwrap();
+        std::fs::write(root.join("notes.txt"), "notes").unwrap();
+        std::fs::write(root.join("src/a.txt"), "source").unwrap();
+        std::fs::write(above.join("other.txt"), "outside").unwrap();
+        symlink("vault/k", root.join("src/innocent")).unwrap();
+        symlink("../vault", root.join("src/dir")).unwrap();
+        symlink(&root, root.join("src/deep/root")).unwrap();
+        symlink(&root, above.join("alias")).unwrap();
+        symlink("../project/vault/k", root.join("src/around")).unwrap();
+        symlink(above.join("alias/vault/k"), root.join("src/far")).unwrap();
+        symlink("/proc/self/cwd/vault/k", root.join("src/self")).unwrap();
+        symlink("../notes.txt", root.join("src/harmless")).unwrap();
+        Self {
+            _directory: directory,
+            above,
+            root,
+        }
+    }
+
+    fn guarded(&self, root: &Path, names: NameSpace, rule: &str) -> Guarded<LocalBackend> {
+        let environment = Environment::empty().set("HOME", &self.above);
+        let commands = Commands::default()
+            .supervisor(Supervisor::None)
+            .environment(environment.set("PROJECT", &self.root));
+        let backend = LocalBackend::builder(root)
+            .names(names)
+            .enable_execute(true)
+            .commands(commands)
+            .open()
+            .unwrap();
+        let text = format!(
+            r#"{{
+                "default": "allow",
+                "read": {{"default": "allow", "rules": [{{"pattern": "{rule}", "action": "deny"}}]}},
+                "execute": {{"default": "allow", "opaque": "allow"}}
+            }}"#
+        );
+        let ruleset: Ruleset = serde_json::from_str(&text).unwrap();
+        let policy =
+            Policy::builder().ruleset(&ruleset, &backend_core::Backend::working_dir(&backend));
+        Guarded::builder(backend).policy(policy.build()).build()
+    }
+
+    /// The line with the places that only this machine knows.
+    fn line(&self, line: &str) -> String {
+        line.replace("ROOT", self.root.to_str().unwrap())
+            .replace("ABOVE", self.above.to_str().unwrap())
+    }
+}
+
+/// What a command prints, or why it did not run.
+async fn run(guarded: &Guarded<LocalBackend>, line: &str) -> Result<String, Error> {
+    let outcome = guarded.execute(Command::new(line)).await?;
+    let printed = [outcome.stdout.text(), outcome.stderr.text()];
+    Ok(printed.join("\n"))
+}
+
+/// Ways to name `vault/k`.
+const SPELLINGS: &[&str] = &[
+    "cat vault/k",
+    "cat ./vault/../vault//k",
+    "cat ROOT/vault/k",
+    "cat ABOVE/project/./vault/k",
+    "cat ABOVE/alias/vault/k",
+    "cat ../project/vault/k",
+    "cat src/../../project/vault/k",
+    "cat src/deep/../../../project/vault/k",
+    "cd ..; cat project/vault/k",
+    "cd .. && cd project && cat vault/k",
+    "cd ABOVE && cat project/vault/k",
+    "cd ROOT/vault && cat k",
+    "cd ROOT; cat vault/k",
+    "cd vault; cat k",
+    "(cd src/deep; cat ../../vault/k)",
+    "pushd ROOT/vault; cat k",
+    "cat /proc/self/cwd/vault/k",
+    "cat /proc/self/cwd/../project/vault/k",
+    "cat /proc/thread-self/cwd/vault/k",
+    "cat /proc/self/task/*/cwd/vault/k",
+    "cat /proc/$$/cwd/vault/k",
+    "cat /proc/*/cwd/vault/k",
+    "cat /proc/se*f/cwd/vault/k",
+    "cat /pro?/self/c?d/vault/k",
+    "cd /proc/self/cwd; cat vault/k",
+    "cd /proc/self && cat cwd/vault/k",
+    "cat /proc/self/root/ROOT/vault/k",
+    "cat /proc/self/root/proc/self/cwd/vault/k",
+    "exec 3< .; cat /proc/self/fd/3/vault/k",
+    "exec 3< .; cat /dev/fd/3/vault/k",
+    "cat $PWD/vault/k",
+    "cat \"$(pwd)/vault/k\"",
+    "cat `pwd`/vault/k",
+    "cat ${PWD}/vault/k",
+    "cat $PROJECT/vault/k",
+    "cat $HOME/project/vault/k",
+    "cat ~/project/vault/k",
+    "cat ~/alias/vault/k",
+    "cd; cat project/vault/k",
+    "cd ~ && cat project/vault/k",
+    "D=$(dirname ROOT); cat $D/project/vault/k",
+    "cat src/innocent",
+    "cat src/dir/k",
+    "cat src/deep/root/vault/k",
+    "cat src/around",
+    "cat src/far",
+    "cat src/self",
+    "cat src/dir/../vault/k",
+    "cat src/deep/root/src/dir/k",
+    "cat < src/innocent",
+    "head -c 100 ROOT/src/innocent",
+    "cat src/innocen*",
+    "cat src/di*/k",
+    "cat src/dir/*",
+    "cat /v*/k vault/*",
+    "cat v*/k",
+    "cat */k",
+    "cat */*",
+    "cat ROOT/*/k",
+    "cat ABOVE/*/vault/k",
+    "cat ABOVE/p*/v*/k",
+    "cat ../*/vault/k",
+    "cat ../p*/v*/k",
+    "cd v* && cat k",
+    "cd */ ; cat k",
+    "cat {vault,src}/k",
+    "cat v{a,}ult/k",
+    "cat va\\ult/k",
+    "cat $'\\166ault/k'",
+    "cat va$(echo ult)/k",
+    "cat \"va$(printf ult)/k\"",
+    "env -C vault cat k",
+    "env --chdir=vault cat k",
+    "env -C ROOT/vault cat k",
+    "env -C ABOVE cat project/vault/k",
+    "sh -c 'cat vault/k'",
+    "sh -c 'cd ABOVE; cat project/vault/k'",
+    "tar -C vault -cf - k",
+    "tar --directory=vault -cf - k",
+    "tar -C ROOT/vault -cf - k",
+    "tar -cf - -C .. project/vault/k",
+    "dd if=vault/k",
+    "dd if=../project/vault/k",
+    "dd if=ROOT/vault/k of=/dev/stdout",
+    "find vault -exec cat {} \\;",
+    "find ROOT/vault -type f -exec cat {} +",
+    "find src -exec cat vault/k \\;",
+    "find . -maxdepth 0 -exec cat {}/vault/k \\;",
+    "echo k | xargs -I{} cat vault/{}",
+    "echo vault/k | xargs cat",
+    "printf '%s/k' vault | xargs cat",
+    "xargs cat <<E\nvault/k\nE",
+    "xargs -a vault/k echo",
+    "for f in vault/k; do cat \"$f\"; done",
+    "for f in vault/*; do cat \"$f\"; done",
+    "for d in vault; do cat $d/k; done",
+    "f=vault/k; cat $f",
+    "d=vault; cat $d/k",
+    "set -- vault/k; cat $1",
+    "while read l; do echo $l; done < vault/k",
+    "grep -f vault/k notes.txt; grep . ROOT/vault/k",
+    "sed -n p ../project/vault/k",
+    "awk 1 ROOT/vault/k",
+    "awk 'BEGIN { while ((getline l < \"vault/k\") > 0) print l }'",
+    "sort --files0-from=vault/k",
+    "sort -o/dev/stdout ROOT/vault/k",
+    "diff --from-file=vault/k notes.txt",
+    "ln -s . d; cat d/vault/k",
+    "ln -s ROOT r && cat r/vault/k",
+    "ln -s .. up; cat up/project/vault/k",
+    "ln vault/k copy; cat copy",
+    "cp vault/k copy; cat copy",
+    "cp src/innocent copy; cat copy",
+    "mv vault v; cat v/k",
+    "cat $(echo vault)/k",
+    "echo $(< vault/k) $(cat ROOT/vault/k)",
+    "git diff --no-index /dev/null vault/k",
+    "git -C vault diff --no-index /dev/null k",
+    "git -C .. diff --no-index /dev/null project/vault/k",
+];
+
+#[tokio::test]
+async fn no_name_of_the_host_evades_a_rule() {
+    let place = Place::new();
+    let guarded = place.guarded(&place.root, NameSpace::Virtual, "/vault/**");
+    let mut told = Vec::new();
+    for line in SPELLINGS {
+        let line = place.line(line);
+        match run(&guarded, &line).await {
+            Ok(output) if output.contains(SECRET) => told.push(line),
+            Ok(_) => {}
+            Err(error) => {
+                let kind = error.kind();
+                let refused = [ErrorKind::PermissionDenied, ErrorKind::ApprovalRequired];
+                assert!(refused.contains(&kind), "{line}: {error}");
+            }
+        }
+    }
+    assert!(told.is_empty(), "{} told:\n{}", told.len(), told.join("\n"));
+}
+
+#[tokio::test]
+async fn a_root_behind_a_link_is_the_same_root() {
+    let place = Place::new();
+    let alias = place.above.join("alias");
+    let guarded = place.guarded(&alias, NameSpace::Virtual, "/vault/**");
+    for line in [
+        "cat vault/k",
+        "cat ABOVE/alias/vault/k",
+        "cat ROOT/vault/k",
+        "cat ../alias/vault/k",
+        "cat ../project/vault/k",
+        "cd ABOVE/alias && cat vault/k",
+    ] {
+        let output = run(&guarded, &place.line(line)).await;
+        assert!(!output.unwrap_or_default().contains(SECRET), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn names_of_the_host_are_followed_too() {
+    let place = Place::new();
+    let rule = place.line("ROOT/vault/**");
+    let names = NameSpace::Host {
+        allowed: vec![place.above.join("alias")],
+    };
+    let guarded = place.guarded(&place.root, names, &rule);
+    for line in [
+        "cat vault/k",
+        "cat ABOVE/alias/vault/k",
+        "cat ROOT/vault/k",
+        "cat ../project/vault/k",
+        "cat src/innocent",
+        "cat /proc/self/cwd/vault/k",
+        "cd ..; cat project/vault/k",
+    ] {
+        let output = run(&guarded, &place.line(line)).await;
+        assert!(!output.unwrap_or_default().contains(SECRET), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_denied_still_runs() {
+    let place = Place::new();
+    let guarded = place.guarded(&place.root, NameSpace::Virtual, "/vault/**");
+    for (line, expected) in [
+        ("cat notes.txt", "notes"),
+        ("cat ./src/../notes.txt", "notes"),
+        ("cat ROOT/notes.txt", "notes"),
+        ("cat ../project/notes.txt", "notes"),
+        ("cat /proc/self/cwd/notes.txt", "notes"),
+        ("cat $PWD/notes.txt", "notes"),
+        ("cat src/harmless", "notes"),
+        ("cat src/*.txt", "source"),
+        ("cat s*/a.txt", "source"),
+        ("cat ../other.txt", "outside"),
+        ("cd src && cat a.txt", "source"),
+        ("cd src/deep && cat ../a.txt", "source"),
+        ("cd ABOVE && cat other.txt", "outside"),
+        ("env -C src cat a.txt", "source"),
+        ("for f in src/a.txt notes.txt; do cat $f; done", "notes"),
+        ("echo notes.txt | xargs cat", "notes"),
+        ("find src -name a.txt -exec cat {} \\;", "source"),
+        ("echo said > out.txt; cat out.txt 2>/dev/null", "said"),
+        ("echo loud > /dev/stderr 2>&1; echo on /dev/stdout", "on"),
+        ("ls *.txt", "notes.txt"),
+        ("wc -l < notes.txt", "0"),
+    ] {
+        let line = place.line(line);
+        let output = run(&guarded, &line).await;
+        let output = output.unwrap_or_else(|error| panic!("{line}: {error}"));
+        assert!(output.contains(expected), "{line}: {output}");
+    }
+}
