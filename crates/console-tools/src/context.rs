@@ -5,6 +5,7 @@ use std::sync::Arc;
 use backend_core::{Backend, Sandbox, VPath};
 use permissions::mounts::Scope;
 
+use crate::host_names::HostNames;
 use crate::tracker::PathLock;
 use crate::{Conversation, Observer, Options, ToolError};
 
@@ -30,6 +31,8 @@ pub struct Context {
     pub(crate) quiet: Arc<dyn Backend>,
     /// The file whose lock this call holds already.
     pub(crate) held: Option<VPath>,
+    /// What paths mean that commands print.
+    pub(crate) host_names: HostNames,
 }
 
 impl Context {
@@ -47,6 +50,7 @@ impl Context {
             scope: None,
             observer: None,
             held: None,
+            host_names: HostNames::default(),
         }
     }
 
@@ -80,13 +84,16 @@ impl Context {
         }
     }
 
-    /// A path that a model typed.
+    /// The path that a model typed. An absolute one may also be as commands print it:
+    /// where they see a directory of the host, `/srv/project/a` is `/a`.
     ///
     /// # Errors
     ///
     /// A fixable one if it is none.
     pub fn path(&self, text: &str) -> Result<VPath, ToolError> {
-        Ok(self.backend.working_dir().join(text)?)
+        let path = self.backend.working_dir().join(text)?;
+        let meant = text.starts_with('/').then(|| self.host_names.meant(&path));
+        Ok(meant.flatten().unwrap_or(path))
     }
 
     /// Where commands run.

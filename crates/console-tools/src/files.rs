@@ -69,7 +69,8 @@ impl Target {
         let path = context
             .path(text)
             .map_err(|error| ToolError::fixable(format!("{field}: {error}")))?;
-        let shown = if text.is_empty() || text.len() > PATH_BYTES {
+        let is_host_name = context.backend.working_dir().join(text).ok().as_ref() != Some(&path);
+        let shown = if text.is_empty() || text.len() > PATH_BYTES || is_host_name {
             path.as_str()
         } else {
             text

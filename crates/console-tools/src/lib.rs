@@ -11,6 +11,7 @@ mod custom;
 mod definition;
 mod files;
 mod filesystem;
+mod host_names;
 mod media;
 mod observer;
 mod options;

@@ -27,6 +27,7 @@ use entry::Entry;
 use ground::{Able, Ground, Law, Tools, offered};
 pub use preview::CallPreview;
 
+use crate::host_names::HostNames;
 use crate::{Caller, Definitions, Options, Resolver, prompt};
 
 /// How many different sets of tools are remembered.
@@ -182,7 +183,7 @@ impl Toolset {
     }
 
     /// What the calls of a conversation stand on.
-    fn ground(
+    async fn ground(
         &self,
         backend: &Arc<dyn Backend>,
         session: &Arc<str>,
@@ -212,6 +213,7 @@ impl Toolset {
             guard: guard.build(),
             quiet,
             tools,
+            host_names: HostNames::of(backend.as_ref()).await,
         }
     }
 }

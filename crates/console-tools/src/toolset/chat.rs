@@ -141,8 +141,8 @@ impl Chat {
             Source::Fixed(backend) => Arc::clone(backend),
             Source::Resolving(resolver) => resolver.resolve(&state.caller).await?,
         };
-        let mut known = state.ground.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(ground) = &*known {
+        let known = || state.ground.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ground) = &*known() {
             let (at, now) = (Arc::as_ptr(ground.guard.unguarded()), Arc::as_ptr(&backend));
             if std::ptr::addr_eq(at, now) {
                 return Ok(Arc::clone(ground));
@@ -154,8 +154,8 @@ impl Chat {
             state.policy.as_ref(),
             state.who.as_ref(),
         );
-        let ground = Arc::new(ground);
-        *known = Some(Arc::clone(&ground));
+        let ground = Arc::new(ground.await);
+        *known() = Some(Arc::clone(&ground));
         Ok(ground)
     }
 

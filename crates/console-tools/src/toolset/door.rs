@@ -11,6 +11,7 @@ use super::chat::Chat;
 use super::entry::Entry;
 use super::ground::Ground;
 use super::preview::Trial;
+use crate::host_names::HostNames;
 use crate::{Context, Observer, ToolError};
 
 /// What stands between one call of a tool and the backend.
@@ -22,6 +23,7 @@ pub(crate) struct Door<'c> {
     /// The guard that asks nobody.
     quiet: Guarded<Arc<dyn Backend>>,
     observer: Option<Arc<dyn Observer>>,
+    host_names: HostNames,
     /// Set if the call is only tried.
     trial: Option<Arc<Trial>>,
 }
@@ -39,6 +41,7 @@ impl<'c> Door<'c> {
             chat,
             view: ground.guard.with_tool(Arc::clone(&entry.name)),
             quiet: ground.quiet.clone(),
+            host_names: ground.host_names.clone(),
             trial: None,
         }
     }
@@ -110,7 +113,8 @@ impl<'c> Door<'c> {
     }
 
     fn at(&self, view: Guarded<Arc<dyn Backend>>, quiet: Guarded<Arc<dyn Backend>>) -> Context {
-        let context = self.chat.context(view, quiet);
+        let mut context = self.chat.context(view, quiet);
+        context.host_names = self.host_names.clone();
         context.observer(self.observer.clone())
     }
 

@@ -9,6 +9,7 @@ use permissions::tool::{Tool, ToolSettings, Visibility, visible};
 use permissions::{Action, Guarded, Op, OpClass, Policy, Ruleset};
 
 use super::entry::Entry;
+use crate::host_names::HostNames;
 use crate::{Definitions, Options};
 
 /// Where the policy comes from.
@@ -96,6 +97,7 @@ pub(crate) struct Ground {
     /// The same where nobody is asked and no tool's setting counts.
     pub(crate) quiet: Guarded<Arc<dyn Backend>>,
     pub(crate) tools: Arc<Tools>,
+    pub(crate) host_names: HostNames,
 }
 
 /// Which tools there are under a policy.

@@ -124,6 +124,7 @@ impl Chat {
             guard: real.guard.rehearsal(Arc::clone(&still), Some(notes)),
             quiet: real.quiet.rehearsal(still, None),
             tools: Arc::clone(&real.tools),
+            host_names: real.host_names.clone(),
         };
         let aside = self.aside();
         let door = Door::new(&aside, &ground, entry, None).tried(Arc::clone(trial));

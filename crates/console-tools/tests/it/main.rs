@@ -14,6 +14,8 @@ mod custom;
 mod definitions;
 mod filesystem_profile;
 mod filesystem_refusals;
+#[cfg(target_os = "linux")]
+mod host_names;
 mod one_question;
 mod previews;
 mod read_tracking;

@@ -1,0 +1,49 @@
+//! [`HostNames`]: paths as commands print them.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use backend_core::ops::StatOptions;
+use backend_core::{Backend, ErrorKind, VPath};
+
+/// The names by which commands know directories of the backend, where those differ.
+///
+/// A backend on a directory of its host shows it as `/`, but `pwd` prints the host's
+/// path. A model that hands such a path to a tool means the file that the command sees.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HostNames(Arc<[(VPath, VPath)]>);
+
+impl HostNames {
+    /// The names that are clear: if `/srv` is in the backend itself, a path that begins
+    /// with `/srv` is one of the backend.
+    pub(crate) async fn of(backend: &dyn Backend) -> Self {
+        let Some(sandbox) = backend.as_sandbox() else {
+            return Self::default();
+        };
+        let names = sandbox.command_names(&backend.working_dir());
+        let mut clear = Vec::new();
+        for (directory, there) in names.roots().iter().chain(names.aliases()) {
+            let Some(first) = first_name(there) else {
+                continue;
+            };
+            let found = backend.stat(&first, StatOptions::default()).await;
+            if found.is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+                clear.push((directory.clone(), there.clone()));
+            }
+        }
+        clear.sort_by_key(|(_, there)| Reverse(there.as_str().len()));
+        Self(clear.into())
+    }
+
+    /// The path of the backend that `path` stands for, if it is such a name.
+    pub(crate) fn meant(&self, path: &VPath) -> Option<VPath> {
+        let mut names = self.0.iter();
+        names.find_map(|(directory, there)| path.rebase(there, directory).ok())
+    }
+}
+
+/// The first name of a path, from the root; none for the root.
+fn first_name(path: &VPath) -> Option<VPath> {
+    let name = path.as_str().split('/').nth(1)?;
+    (!name.is_empty()).then(|| VPath::root().join(name).ok())?
+}
