@@ -59,7 +59,7 @@ pub(crate) const GIT_VERBS: &[Row] = &[
     Row::new("commit-tree", "F<S?m:p:", ""),
     Row::new(
         "config",
-        "ef>lz",
+        "+ef>lz",
         "file> edit* blob: default: type: value: url: comment:",
     ),
     Row::new("describe name-rev", "", ""),

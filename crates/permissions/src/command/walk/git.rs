@@ -141,19 +141,32 @@ impl Walk<'_> {
 
     /// `git config key value`, and every other form of it that changes something.
     fn git_config(&mut self, row: &Row, words: &[Word]) {
+        // What stands after the key is a value, however it looks.
         let parsed = options::parse_with(row, tables::git_long(), words);
-        let literal = |at: &usize| words.get(*at).and_then(Word::literal);
-        let first = parsed.operands.first().and_then(literal);
-        let sub = first.filter(|text| CONFIG_COMMANDS.contains(text));
+        let first = parsed.operands.first().copied().unwrap_or(words.len());
+        let sub = words.get(first).and_then(Word::literal);
+        let sub = sub.filter(|text| CONFIG_COMMANDS.contains(text));
         let shows = option_given(words, SHOWING);
-        let edits = sub == Some("edit") || parsed.has(&["e", "edit"]);
         let renames = sub == Some("rename-section") || option_given(words, &["--rename-section"]);
-        if edits || renames || !parsed.unknown.is_empty() {
+        let (parsed, words) = match sub {
+            None => (vec![parsed], words),
+            // It has options of its own.
+            Some(_) => {
+                let words = words.get(first..).unwrap_or_default();
+                let own = options::parse_with(row, tables::git_long(), words);
+                (vec![parsed, own], words)
+            }
+        };
+        let edits = |parsed: &Parsed| parsed.has(&["e", "edit"]) || !parsed.unknown.is_empty();
+        if sub == Some("edit") || renames || parsed.iter().any(edits) {
             return self.git_asks("'git config' with that option");
         }
         // One that only shows writes no file.
         let writes = !shows && !matches!(sub, Some("get" | "list"));
-        for given in parsed.given(&["f", "file"]) {
+        for given in parsed
+            .iter()
+            .flat_map(|parsed| parsed.given(&["f", "file"]))
+        {
             if let Some(file) = given.value.as_ref().filter(|_| writes) {
                 self.option_writes(file);
             }
@@ -162,13 +175,12 @@ impl Walk<'_> {
             return;
         }
         // Before git 2.46 `set` is a key like any other, which git refuses.
-        let skip = usize::from(sub.is_some());
-        let operands: Vec<&Word> = parsed
-            .operands
-            .iter()
-            .filter_map(|at| words.get(*at))
-            .collect();
-        if let [key, value, ..] = operands.get(skip..).unwrap_or_default() {
+        let operands = parsed
+            .last()
+            .into_iter()
+            .flat_map(|parsed| &parsed.operands);
+        let operands: Vec<&Word> = operands.filter_map(|at| words.get(*at)).collect();
+        if let [key, value, ..] = operands.as_slice() {
             let known = key.literal().is_some_and(harmless);
             if !known {
                 self.git_asks(&format!("the setting '{}'", key.shown()));
