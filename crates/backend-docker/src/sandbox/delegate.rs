@@ -12,8 +12,8 @@ use backend_core::ops::{
 };
 use backend_core::text::TextWindow;
 use backend_core::{
-    Backend, BackendInfo, Capabilities, Containment, Edit, Error, EventStream, Operation, Result,
-    Sandbox, VPath,
+    Backend, BackendInfo, Capabilities, CommandNames, Containment, Edit, Error, EventStream,
+    Operation, Reached, Result, Sandbox, VPath,
 };
 use bytes::Bytes;
 use futures::StreamExt as _;
@@ -152,6 +152,16 @@ impl Sandbox for DockerSandbox {
         let chosen = self.0.chosen.get();
         let active = chosen.map(|chosen| chosen.last_activity());
         active.map_or(touched, |active| active.max(touched))
+    }
+
+    /// Files and commands are in one container: names are the same.
+    fn command_names(&self, _: &VPath) -> CommandNames {
+        CommandNames::default()
+    }
+
+    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
+        let busy = self.busy();
+        self.served(&busy).await?.trace(directory, paths).await
     }
 
     async fn start(&self) -> Result<()> {

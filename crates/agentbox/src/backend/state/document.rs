@@ -110,6 +110,14 @@ impl Document {
     }
 }
 
+/// A process that is being started has a copy of the handle until its program begins,
+/// and with it the lock: it is let go of here, not when the last copy is closed.
+impl Drop for Document {
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
 /// Where a document is written before it is whole: on the same file system.
 fn beside(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");
