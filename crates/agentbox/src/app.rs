@@ -104,7 +104,7 @@ impl App {
         }
     }
 
-    /// What is allowed on a backend.
+    /// The policy for the tools on a backend.
     pub(crate) fn policy(&self, opened: &Opened) -> Policy {
         let working_dir = opened.backend.working_dir();
         let policy = match &self.rules {

@@ -156,8 +156,8 @@ async fn open_part(
     Ok((route, opened, from))
 }
 
-/// What a part shows as the whole shows it: `from` is the directory of the part that
-/// stands at `prefix`; without it, paths are the same.
+/// Translates a directory shown by one part into the paths of the whole tree. `from` is
+/// the part's directory that is mounted at `prefix`; without it, paths stay the same.
 fn moved(one: &Shown, from: Option<&VPath>, prefix: &VPath) -> Option<Shown> {
     let Some(from) = from else {
         return Some(one.clone());

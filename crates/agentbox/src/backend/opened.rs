@@ -104,8 +104,8 @@ impl Opened {
         self
     }
 
-    /// What a part shows, and what its commands can change: where it shows in the whole,
-    /// `place` says.
+    /// The directories that a part shows, translated by `place` into the paths of the
+    /// whole tree, and those that its confined commands can change.
     pub(super) fn parts(
         &self,
         place: impl Fn(&Shown) -> Option<Shown>,

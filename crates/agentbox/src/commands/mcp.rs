@@ -186,7 +186,7 @@ async fn serve(
     serve_http(connect, settings, http, ready, shutdown).await
 }
 
-/// What is asked for HTTP, if it is, and what a person is told about the token.
+/// The HTTP settings, if HTTP was asked for, and the message about the token.
 fn http(app: &mut App, args: Args) -> Result<Option<(HttpSettings, String)>, Failure> {
     let config = app.config.mcp.clone();
     let Some(address) = args.http.or(config.http) else {
@@ -266,7 +266,7 @@ pub(crate) enum Token {
 }
 
 impl Token {
-    /// What flags say, else what is configured.
+    /// Chooses the token: from the flags, else from the configuration.
     pub(crate) fn new(config: &Mcp, file: Option<PathBuf>, none: bool) -> Result<Self, Failure> {
         match (file, none) {
             (Some(file), _) => Ok(Self::Kept(file)),

@@ -203,7 +203,7 @@ mod tests {
         document.save(&files).unwrap();
         drop(document);
         std::fs::write(beside(&path), "half a docum").unwrap();
-        // What others keep there is theirs.
+        // The copy of another document stays.
         let other = directory.path().join(".other.json.agentbox-new");
         std::fs::write(&other, "somebody saves").unwrap();
         let (mut document, snapshot) = open(&path).unwrap();
