@@ -86,6 +86,21 @@ fn the_required_text_is_the_longest() {
     }
 }
 
+#[test]
+fn a_pattern_is_seen_from_above_its_start() {
+    for (pattern, seen) in [
+        ("a*", Some("/s/t/**/a*")),
+        ("**", Some("/s/t/**")),
+        ("x/{a,b}", Some("{/s/t/x/a,/s/t/x/b}")),
+        ("/r/s/a", Some("/s/a")),
+        ("/q/a", None),
+    ] {
+        let below = Glob::new(pattern).unwrap().below(&path("/r/s/t"), &path("/r"));
+        let below = below.unwrap();
+        assert_eq!(below.as_ref().map(Glob::as_str), seen, "{pattern}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
