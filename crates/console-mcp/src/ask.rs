@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use permissions::approval::ApproverError;
-use permissions::{Answer, Approver, Op, Question, Remember};
+use permissions::{Answer, Approver, Op, Question, Remember, Target};
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
@@ -114,13 +114,21 @@ fn form(question: &Question) -> Result<ElicitRequestParams, ApproverError> {
         .map(|asked| Op::as_str(asked.op))
         .collect();
     kinds.dedup();
-    let kinds = match kinds.is_empty() {
+    let is_command = |target: &Target| matches!(target, Target::Command(_));
+    let this = match question.asked.iter().all(|asked| is_command(&asked.target)) {
+        true => "the same command",
+        false => "the same operation on the same path",
+    };
+    let scopes = match kinds.is_empty() {
         true => String::new(),
-        false => format!("\n(everything of this kind: {})", kinds.join(", ")),
+        false => format!(
+            "\n(this: {this}; everything of this kind: {})",
+            kinds.join(", ")
+        ),
     };
     Ok(ElicitRequestParams::FormElicitationParams {
         meta: None,
-        message: format!("{question}{kinds}"),
+        message: format!("{question}{scopes}"),
         requested_schema: schema,
     })
 }

@@ -206,7 +206,8 @@ async fn pass(
         From::Nobody => return admitted(&gate, &caller, request, next).await,
         From::Page(page) => page,
         From::Stranger => {
-            let text = "web pages of this origin may not send requests; see the server's origins\n";
+            let text = "web pages of this origin may not send requests; name it among the server's \
+                        origins (agentbox mcp --origin ORIGIN)\n";
             return refused((StatusCode::FORBIDDEN, text));
         }
     };

@@ -15,7 +15,7 @@ const HEAD: &str = "# Benchmarks\n\n\
     Written by `cargo xtask bench`; do not edit.\n\n\
     Times are medians.\n\
     The ratio is the peer's time, or memory, divided by ours, so more is better for us.\n\
-    What is asked is the least ratio we accept: 0.91x lets us take 1.1 times as long.\n";
+    *asked* is our target, the smallest ratio we accept: 0.91x lets us take 1.1 times as long.\n";
 
 /// What begins a section of the page.
 const SECTION: &str = "\n## ";

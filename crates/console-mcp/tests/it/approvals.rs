@@ -75,7 +75,9 @@ async fn an_answer_for_the_session_is_remembered_for_what_it_says() {
     let (_, result) = client
         .begin_call("execute", json!({"command": "echo same"}))
         .await;
-    let (id, _) = client.question().await;
+    let (id, question) = client.question().await;
+    let scopes = "(this: the same command; everything of this kind: execute)";
+    assert!(question.ends_with(scopes), "{question}");
     client
         .answer(&id, accept("allow this for the session"))
         .await;
@@ -101,7 +103,9 @@ async fn an_answer_for_the_session_is_remembered_for_what_it_says() {
     let (_, result) = client
         .begin_call("write_file", json!({"path": "a", "content": "x"}))
         .await;
-    let (id, _) = client.question().await;
+    let (id, question) = client.question().await;
+    let scopes = "(this: the same operation on the same path; everything of this kind: write)";
+    assert!(question.ends_with(scopes), "{question}");
     client.answer(&id, accept("deny")).await;
     assert!(failed(&soon(result).await.unwrap()["result"]));
     client.leave().await;

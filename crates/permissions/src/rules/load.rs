@@ -32,6 +32,8 @@ impl fmt::Display for LoadError {
             message,
             near,
         } = self;
+        // Rules are full of double quotes, and single ones stand around them.
+        let near = near.to_string().replace("\\\"", "\"");
         write!(
             f,
             "the ruleset is wrong in line {line}, column {column}, near {near}: {message}; correct it there"

@@ -1,4 +1,5 @@
 //! Rulesets from text: what is accepted, and how what is not is named.
+use backend_core::VPath;
 use permissions::rules::{
     CommandPattern, LoadError, PATTERN_BYTES, PathPattern, PatternError, Preset, Ruleset,
 };
@@ -222,6 +223,8 @@ fn errors_are_short_and_printable() {
     let long = format!("default = \"{}\u{1b}\"", "é".repeat(10_000));
     let text = toml(&long).to_string();
     assert!(!text.contains('\u{1b}'), "{text}");
+    let text = toml("default = \"alow\"").to_string();
+    assert!(text.contains("near 'default = \"alow\"'"), "{text}");
     let hostile = format!("{{\"x\": \"{}\u{7f}\"}}", "é".repeat(1_000));
     let error = json(&hostile);
     assert!(error.near.to_string().len() < 500);
@@ -278,4 +281,36 @@ fn patterns_are_checked() {
         Err(PatternError::Empty(_))
     ));
     assert_eq!(CommandPattern::new("a *").unwrap().to_string(), "a *");
+}
+
+#[test]
+fn the_first_ruleset_of_the_manual_means_what_it_says() {
+    let page = include_str!("../../../../docs/permissions.md");
+    let (_, page) = page.split_once("## A first ruleset\n\n```toml\n").unwrap();
+    let (ruleset, _) = page.split_once("```\n").unwrap();
+    let rules = Ruleset::from_toml(ruleset)
+        .unwrap()
+        .compile(&VPath::parse("/project").unwrap());
+    let said = |op, path| rules.judge_text(op, path).unwrap().action;
+    for (op, action) in [
+        (Op::Read, Action::Allow),
+        (Op::Write, Action::Allow),
+        (Op::Edit, Action::Allow),
+        (Op::Delete, Action::Ask),
+        (Op::Ls, Action::Allow),
+        (Op::Glob, Action::Allow),
+        (Op::Grep, Action::Allow),
+        (Op::Execute, Action::Ask),
+    ] {
+        assert_eq!(said(op, "src/a.rs"), action, "{op:?}");
+    }
+    for (op, path, action) in [
+        (Op::Read, "secrets/public/a", Action::Allow),
+        (Op::Read, "secrets/a", Action::Deny),
+        (Op::Read, ".env", Action::Deny),
+        (Op::Write, "vendor/a.c", Action::Ask),
+        (Op::Edit, "vendor/a.c", Action::Ask),
+    ] {
+        assert_eq!(said(op, path), action, "{op:?} {path}");
+    }
 }

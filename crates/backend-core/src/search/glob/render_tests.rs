@@ -95,7 +95,9 @@ fn a_pattern_is_seen_from_above_its_start() {
         ("/r/s/a", Some("/s/a")),
         ("/q/a", None),
     ] {
-        let below = Glob::new(pattern).unwrap().below(&path("/r/s/t"), &path("/r"));
+        let below = Glob::new(pattern)
+            .unwrap()
+            .below(&path("/r/s/t"), &path("/r"));
         let below = below.unwrap();
         assert_eq!(below.as_ref().map(Glob::as_str), seen, "{pattern}");
     }
