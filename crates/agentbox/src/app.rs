@@ -104,6 +104,23 @@ impl App {
         }
     }
 
+    /// How to allow what is asked about.
+    pub(crate) fn allowing(&self, opened: &Opened) -> &'static str {
+        match (&opened.mounts, &self.rules) {
+            (Some(_), None) => "set read_approval or write_approval = false for the mount",
+            _ => "allow it in the rules",
+        }
+    }
+
+    /// Whether a call may need somebody's approval, as far as the configuration says.
+    pub(crate) fn can_ask(&self) -> bool {
+        let options = &self.config.options;
+        self.rules.as_ref().is_some_and(Rules::can_ask)
+            || options.require_write_approval
+            || options.require_execute_approval
+            || self.wanted.has_mounts()
+    }
+
     /// The policy for the tools on a backend.
     pub(crate) fn policy(&self, opened: &Opened) -> Policy {
         let working_dir = opened.backend.working_dir();

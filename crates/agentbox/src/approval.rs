@@ -11,15 +11,16 @@ use crate::output;
 /// Where the answer is read: standard input may hold something else.
 const TERMINAL: &str = "/dev/tty";
 
-/// Asks on the terminal. Without one nothing that must be asked is allowed.
-pub(crate) fn terminal() -> Interactive {
-    Interactive::blocking(|question| {
+/// Asks on the terminal. Without one nothing that must be asked is allowed; `instead`
+/// says how it could be.
+pub(crate) fn terminal(instead: &'static str) -> Interactive {
+    Interactive::blocking(move |question| {
         let terminal = match std::io::stderr().is_terminal() {
             true => File::open(TERMINAL).ok(),
             false => None,
         };
         let terminal = terminal.ok_or_else(|| {
-            ApproverError::new("there is no terminal to ask on; allow it in the rules")
+            ApproverError::new(format!("there is no terminal to ask on; {instead}"))
         })?;
         // The question's text is safe to print, as long as nothing breaks its lines.
         let width = wrap::columns_of(std::io::stderr());

@@ -54,6 +54,9 @@ pub(crate) struct Kind {
     pub(crate) keys: &'static [&'static str],
     /// Those whose values are paths, or begin with one and a colon.
     pub(crate) paths: &'static [&'static str],
+    /// What is wrong with a wish, as far as it can be told without opening anything, and
+    /// else the kinds of the backends it is made of.
+    pub(crate) check: fn(&Wanted) -> Result<Vec<&'static str>, Failure>,
     /// Opens it.
     pub(crate) open: Open,
 }
@@ -181,6 +184,11 @@ impl Wanted {
         [docker::KIND.name, composite::KIND.name].contains(&self.kind.name)
     }
 
+    /// Whether it is made of mounts, which ask before they are written.
+    pub(crate) fn has_mounts(&self) -> bool {
+        self.kind.name == mounts::KIND.name
+    }
+
     /// The file that says which directories there are and what may be done in them.
     pub(crate) fn described_in(&self) -> Option<&Path> {
         let is_described = [composite::KIND.name, mounts::KIND.name].contains(&self.kind.name);
@@ -196,9 +204,15 @@ impl Wanted {
         }
     }
 
-    /// The directory of this machine that holds the files, if there is one. That
-    /// which is used by default is made, and that is told.
-    pub(crate) fn directory(&self) -> Result<Option<&Path>, Failure> {
+    /// Finds what is wrong with it without opening anything, else the kinds of the
+    /// backends it is made of.
+    pub(crate) fn check(&self) -> Result<Vec<&'static str>, Failure> {
+        (self.kind.check)(self)
+    }
+
+    /// The directory of this machine that holds the files, if there is one. Only that
+    /// which is used by default may be missing.
+    pub(crate) fn given_directory(&self) -> Result<Option<&Path>, Failure> {
         if self.kind.argument != Argument::Directory {
             return Ok(None);
         }
@@ -210,15 +224,27 @@ impl Wanted {
             ))
         })?;
         let shown = directory.display();
-        match (directory.exists(), self.implied) {
-            (true, _) => return Ok(Some(directory)),
-            (false, false) => {
-                return Err(Failure::environment(format!(
-                    "there is no directory {shown}; create it with mkdir, or name another"
-                )));
-            }
-            (false, true) => {}
+        match directory.exists() {
+            true if !directory.is_dir() => Err(Failure::environment(format!(
+                "{shown} is not a directory; name one"
+            ))),
+            false if !self.implied => Err(Failure::environment(format!(
+                "there is no directory {shown}; create it with mkdir, or name another"
+            ))),
+            _ => Ok(Some(directory)),
         }
+    }
+
+    /// The directory of this machine that holds the files, if there is one. That
+    /// which is used by default is made, and that is told.
+    pub(crate) fn directory(&self) -> Result<Option<&Path>, Failure> {
+        let Some(directory) = self.given_directory()? else {
+            return Ok(None);
+        };
+        if directory.exists() {
+            return Ok(Some(directory));
+        }
+        let shown = directory.display();
         std::fs::create_dir_all(directory).map_err(|error| {
             Failure::environment(format!(
                 "{shown} cannot be created: {error}; name a directory with --backend local:DIR"

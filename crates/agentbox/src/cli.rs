@@ -117,7 +117,9 @@ pub(crate) enum Command {
     Doctor(doctor::Args),
     /// Lists, shows and builds what containers can be made of.
     Runtimes(runtimes::Args),
-    /// Lists containers that there are, and removes those that nobody owns any more.
+    /// Lists and removes containers whose program is gone.
+    ///
+    /// One that was to be kept is only stopped; docker rm removes it.
     Sandboxes(sandboxes::Args),
     /// Installs the program that makes calls into containers fast.
     Agent(agent::Args),

@@ -47,7 +47,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
 async fn console(mut app: App) -> Result<ExitCode, Failure> {
     app.wanted.quiet = true;
     let opened = app.open().await?;
-    let session = console::Session::new(app.toolset(&opened));
+    let session = console::Session::new(app.toolset(&opened), app.allowing(&opened));
     let code = console::run(session.backend(app.wanted.spec())).await;
     opened.stop().await;
     // What was typed may be to blame.

@@ -15,6 +15,7 @@ use permissions::tool::ToolSettings;
 use serde::Deserialize;
 use toml::{Table, Value};
 
+use self::keys::Known;
 pub(crate) use self::layers::{Carried, place, read_text};
 use crate::backend::{KINDS, Tables};
 use crate::exit::Failure;
@@ -100,8 +101,10 @@ impl Config {
         }
         let of_file = (config.options.edit_format, config.options.profile);
         if !environment.is_empty() {
+            let below = table.clone();
             layers::merge(&mut table, environment);
-            config = read(table.clone(), "the environment (AGENTBOX_*)")?;
+            config = read(table.clone(), layers::ENVIRONMENT)
+                .map_err(|failure| blamed(&below, &variables, &known).unwrap_or(failure))?;
         }
         if !flags.is_empty() {
             layers::merge(&mut table, layers::aliased(flags, "the command line")?);
@@ -145,13 +148,31 @@ fn read(mut table: Table, whose: &str) -> Result<Config, Failure> {
     let mut config: Config = table.try_into().map_err(|error: toml::de::Error| {
         let what = error.to_string();
         let what: Vec<&str> = what.lines().map(str::trim).collect();
-        Failure::usage(format!(
-            "{whose} is wrong: {}; correct it there",
-            what.join(" ").trim()
-        ))
+        let what = what.join(" ");
+        let mut words: Vec<&str> = what.split_whitespace().collect();
+        for word in &mut words {
+            // As a person calls it.
+            if matches!(*word, "usize" | "u64" | "u32" | "u16") {
+                *word = "a whole number";
+            }
+        }
+        let what = words.join(" ");
+        Failure::usage(format!("{whose} is wrong: {what}; correct it there"))
     })?;
     config.backends = backends;
     Ok(config)
+}
+
+/// The failure of the first variable that is wrong by itself, over the layers below.
+fn blamed(below: &Table, variables: &[(OsString, OsString)], known: &Known) -> Option<Failure> {
+    variables.iter().find_map(|variable| {
+        let one = layers::environment(std::slice::from_ref(variable), known).ok()?;
+        let name = variable.0.to_str().filter(|_| !one.is_empty())?;
+        let mut table = below.clone();
+        layers::merge(&mut table, one);
+        table.remove("config");
+        read(table, name).err()
+    })
 }
 
 /// Where the config file usually is.

@@ -22,6 +22,7 @@ use console_tools::{Chat, Definitions, ToolsetBuilder};
 use permissions::approval::Strict;
 use serde_json::Value;
 
+use crate::exit;
 use language::{Request, Stop};
 use reader::{Input, Reader};
 use show::{Live, Screen, Style};
@@ -31,14 +32,17 @@ use signals::{INTERRUPTED, Signal, Signals};
 #[derive(Debug)]
 pub(crate) struct Session {
     builder: ToolsetBuilder,
+    /// How to allow what nobody can be asked about.
+    allowing: &'static str,
     backend: Option<String>,
     history: Option<PathBuf>,
 }
 
 impl Session {
-    pub(crate) fn new(builder: ToolsetBuilder) -> Self {
+    pub(crate) fn new(builder: ToolsetBuilder, allowing: &'static str) -> Self {
         Self {
             builder,
+            allowing,
             backend: None,
             history: default_history(),
         }
@@ -113,7 +117,7 @@ async fn talk(session: Session, state: signals::Terminal) -> anyhow::Result<Exit
     let prompt = session.prompt();
     let builder = match terminal {
         true => session.builder.approver(ask::Person::new(screen)),
-        false => session.builder.approver(ask::Nobody),
+        false => session.builder.approver(ask::Nobody(session.allowing)),
     };
     let chat = builder.build()?.conversation("console");
     let unasked = chat.approver(Strict);
@@ -132,7 +136,7 @@ async fn talk(session: Session, state: signals::Terminal) -> anyhow::Result<Exit
         chat,
         unasked,
         signals: Signals::listen(state).context("signals cannot be heard")?,
-        failed: false,
+        code: exit::SUCCESS,
     };
     console.serve(reader).await
 }
@@ -155,8 +159,8 @@ struct Console {
     /// Another conversation, in which what would have to be asked is refused.
     unasked: Chat,
     signals: Signals,
-    /// Whether anything did not work.
-    failed: bool,
+    /// The highest code of anything that did not work.
+    code: u8,
 }
 
 /// What comes next.
@@ -200,11 +204,15 @@ impl Console {
         }
     }
 
+    fn failed(&mut self, code: u8) {
+        self.code = self.code.max(code);
+    }
+
     /// What is told to a script. A person has seen it all.
     fn code(&self) -> ExitCode {
-        match self.failed && !self.screen.terminal {
-            true => ExitCode::FAILURE,
-            false => ExitCode::SUCCESS,
+        match self.screen.terminal {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::from(self.code),
         }
     }
 
@@ -215,7 +223,7 @@ impl Console {
             let (request, used) = match language::parse(rest, tools) {
                 Ok(parsed) => parsed,
                 Err(stop) => {
-                    self.failed = true;
+                    self.failed(exit::FIXABLE);
                     self.screen.complain(&complaint(stop))?;
                     return Ok(Next::Go);
                 }
@@ -245,7 +253,7 @@ impl Console {
         match (text, about) {
             (Some(text), _) => self.screen.print(&text),
             (None, about) => {
-                self.failed = true;
+                self.failed(exit::FIXABLE);
                 let name = about.unwrap_or_default();
                 let meant = language::meant(name, tools);
                 let text =
@@ -278,13 +286,16 @@ impl Console {
         };
         match called {
             Ok((reply, preview)) => {
-                self.failed |= show::failed(&reply);
+                if show::failed(&reply) {
+                    // A command that failed is no failure of the tool.
+                    self.failed(exit::of_reply(reply.failure).max(exit::FIXABLE));
+                }
                 let diff = preview.as_ref().and_then(|preview| preview.of(&reply));
                 self.screen.reply(&reply, &live, diff)?;
                 Ok(Next::Go)
             }
             Err(Signal::Interrupt) => {
-                self.failed = true;
+                self.failed(exit::FIXABLE);
                 live.finish()?;
                 self.screen.complain("\ncancelled")?;
                 match self.screen.terminal {

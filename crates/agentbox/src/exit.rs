@@ -94,7 +94,7 @@ impl From<backend_core::Error> for Failure {
             _ => ENVIRONMENT,
         };
         let message = match Refusal::of(&error) {
-            Some(refusal) => refusal.to_string(),
+            Some(refusal) => refusal.console_text(),
             None => error.chain().to_string(),
         };
         Self::new(code, message)

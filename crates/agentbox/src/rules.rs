@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use permissions::{Preset, Ruleset};
+use permissions::{Action, Op, Preset, Ruleset};
 use toml::Value;
 
 use crate::config::read_text;
@@ -81,6 +81,30 @@ impl Rules {
         }
     }
 
+    /// Whether they can ask about anything. Where any command may run they can: what
+    /// cannot be seen into is asked about.
+    pub(crate) fn can_ask(&self) -> bool {
+        let Ruleset {
+            default, execute, ..
+        } = &self.ruleset;
+        let paths = Op::ALL.into_iter().filter(|op| *op != Op::Execute);
+        let asks = |op: Op| match self.ruleset.section(op) {
+            Some(section) => {
+                let mut rules = section.rules.iter().map(|rule| rule.action);
+                section.default == Action::Ask || rules.any(|action| action == Action::Ask)
+            }
+            None => *default == Action::Ask && !matches!(op, Op::Delete | Op::Move | Op::Copy),
+        };
+        let runs = match execute {
+            Some(section) => {
+                let mut rules = section.rules.iter().map(|rule| rule.action);
+                section.default != Action::Deny || rules.any(|action| action != Action::Deny)
+            }
+            None => *default != Action::Deny,
+        };
+        runs || paths.into_iter().any(asks)
+    }
+
     /// How they can be named from anywhere; `None` if they stand in the config
     /// file.
     pub(crate) fn name(&self) -> Option<String> {
@@ -91,6 +115,43 @@ impl Rules {
                 Some(path.to_string_lossy().into_owned())
             }
             Source::Config => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_known_whether_rules_can_ask() {
+        let can_ask = |ruleset: Ruleset| {
+            let source = Source::Config;
+            Rules { ruleset, source }.can_ask()
+        };
+        for (preset, asks) in [
+            (Preset::Default, true),
+            (Preset::Permissive, true),
+            (Preset::Readonly, false),
+            (Preset::Strict, true),
+        ] {
+            assert_eq!(can_ask(preset.ruleset()), asks, "{preset:?}");
+        }
+        for (text, asks) in [
+            ("", true),
+            ("default = 'deny'", false),
+            ("default = 'deny'\n[read]\ndefault = 'allow'", false),
+            ("default = 'deny'\n[delete]\ndefault = 'ask'", true),
+            (
+                "default = 'deny'\n[read]\nrules = [{ pattern = 'a', action = 'ask' }]",
+                true,
+            ),
+            (
+                "default = 'deny'\n[execute]\ndefault = 'deny'\nrules = [{ pattern = 'ls', action = 'allow' }]",
+                true,
+            ),
+        ] {
+            assert_eq!(can_ask(Ruleset::from_toml(text).unwrap()), asks, "{text}");
         }
     }
 }

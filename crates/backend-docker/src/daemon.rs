@@ -250,7 +250,11 @@ fn unreachable(address: &str, error: bollard::errors::Error) -> Error {
             format!("the Docker daemon at {shown} does not answer; see its log, or start it again")
         }
     };
-    Error::unavailable(message).with_source(error)
+    match kind {
+        // The message says all of it.
+        Some(io::ErrorKind::NotFound) => Error::unavailable(message),
+        _ => Error::unavailable(message).with_source(error),
+    }
 }
 
 /// What the system said, wherever in the chain it is.
@@ -315,5 +319,10 @@ mod tests {
             let error = unreachable("unix:///x", io::Error::from(kind).into());
             assert!(error.to_string().contains(text), "{error}");
         }
+        let missing = unreachable("unix:///x", io::Error::from(io::ErrorKind::NotFound).into());
+        assert_eq!(
+            missing.chain().to_string(),
+            "no Docker daemon listens at 'unix:///x'; start dockerd or set DOCKER_HOST"
+        );
     }
 }

@@ -78,7 +78,7 @@ impl Opener {
         let name = Quoted::new(&file.to_string_lossy());
         let text = std::fs::read_to_string(file).map_err(|source| {
             let message = format!("{name} cannot be read: {source}; name a TOML file with mounts");
-            Error::new(ErrorKind::Config, message).with_source(source)
+            Error::new(ErrorKind::Config, message)
         })?;
         let this = MountConfig::from_toml(&text).map_err(|error| {
             Error::new(ErrorKind::Config, format!("{name}: {error}")).with_source(error)

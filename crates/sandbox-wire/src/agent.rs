@@ -131,7 +131,13 @@ fn find(
     if let Some(named) = named.filter(|named| !named.is_empty()) {
         let found = AgentBinary::new(named);
         return found.map(Some).map_err(|error| {
-            let message = format!("{VARIABLE} does not name an agent: {}", error.message());
+            let problem = error.message();
+            // Another agent elsewhere would not be looked for.
+            let problem = problem.strip_suffix(NEXT_STEP).unwrap_or(problem);
+            let problem = problem.trim_end_matches("; ");
+            let message = format!(
+                "{VARIABLE} does not name an agent: {problem}; unset {VARIABLE}, or name an agent"
+            );
             Error::new(ErrorKind::Config, message)
         });
     }

@@ -130,6 +130,9 @@ fn the_variable_beats_the_neighbour_which_beats_the_path() {
     let error = found(Some(&dynamic), &beside).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
     assert!(error.message().starts_with(VARIABLE), "{error}");
+    let next = "; unset SANDBOX_AGENT, or name an agent";
+    assert!(error.message().ends_with(next), "{error}");
+    assert!(!error.message().contains("install"), "{error}");
     assert_eq!(find(None, None, None).unwrap(), None);
 }
 

@@ -22,6 +22,7 @@ pub(super) const KIND: Kind = Kind {
     argument: Argument::File,
     keys: &[],
     paths: &[],
+    check,
     open,
 };
 
@@ -100,6 +101,27 @@ impl Written {
     }
 }
 
+fn check(wanted: &Wanted) -> Result<Vec<&'static str>, Failure> {
+    let file = wanted.file()?;
+    let written = Written::read(file)?;
+    let mut kinds = vec![KIND.name];
+    for part in written
+        .default
+        .into_iter()
+        .chain(written.routes.into_values())
+    {
+        let part = part.table();
+        let part = wanted.part(&part.backend, directory(file), &part.settings)?;
+        kinds.extend(part.check()?);
+    }
+    Ok(kinds)
+}
+
+/// Where the paths of the file start.
+fn directory(file: &Path) -> &Path {
+    file.parent().unwrap_or(Path::new("/"))
+}
+
 fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
     async move {
         let file = wanted.file()?;
@@ -134,8 +156,7 @@ async fn open_part(
     part: Part,
 ) -> Result<(Route, Opened, Option<VPath>), Failure> {
     let part = part.table();
-    let directory = file.parent().unwrap_or(Path::new("/"));
-    let part_wanted = wanted.part(&part.backend, directory, &part.settings)?;
+    let part_wanted = wanted.part(&part.backend, directory(file), &part.settings)?;
     let opened = part_wanted.open().await?;
     let route = Route::new(prefix.clone(), opened.guarded());
     let (route, from) = match (part.directory, part.full_paths) {

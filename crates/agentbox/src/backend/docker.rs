@@ -28,6 +28,7 @@ pub(super) const KIND: Kind = Kind {
     argument: Argument::Name,
     keys: KEYS,
     paths: PATHS,
+    check,
     open,
 };
 
@@ -197,6 +198,14 @@ fn usual_logins() -> Option<PathBuf> {
     let directory = variable("DOCKER_CONFIG").map(PathBuf::from);
     let directory = directory.or_else(|| Some(Path::new(&variable("HOME")?).join(".docker")));
     Some(directory?.join("config.json"))
+}
+
+fn check(wanted: &Wanted) -> Result<Vec<&'static str>, Failure> {
+    let docker = Docker::configured(&wanted.tables)?;
+    if let Target::Runtime(name) = docker.target(wanted.argument.as_deref())? {
+        docker.runtimes()?.get(name)?;
+    }
+    Ok(vec![KIND.name])
 }
 
 fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {

@@ -36,6 +36,7 @@ pub(super) const KIND: Kind = Kind {
         "write",
     ],
     paths: &["allowed_directories", "read", "write"],
+    check,
     open,
 };
 
@@ -207,6 +208,14 @@ impl Settings {
         }
         Ok(Confinement::Landlock(landlock))
     }
+}
+
+fn check(wanted: &Wanted) -> Result<Vec<&'static str>, Failure> {
+    let settings: Settings = wanted.settings()?;
+    drop(settings.commands()?);
+    settings.names(wanted.depth > 0)?;
+    wanted.given_directory()?;
+    Ok(vec![KIND.name])
 }
 
 fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {

@@ -16,8 +16,14 @@ pub(super) const KIND: Kind = Kind {
     argument: Argument::File,
     keys: &[],
     paths: &[],
+    check,
     open,
 };
+
+fn check(wanted: &Wanted) -> Result<Vec<&'static str>, Failure> {
+    drop(Opener::from_file(wanted.file()?)?);
+    Ok(vec![KIND.name])
+}
 
 fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
     async move {

@@ -23,6 +23,7 @@ pub(super) const KIND: Kind = Kind {
     argument: Argument::File,
     keys: &["max_file_bytes", "max_total_bytes"],
     paths: &[],
+    check,
     open,
 };
 
@@ -43,19 +44,29 @@ impl Default for Settings {
     }
 }
 
+/// What the table says, for a wish that names a file or none.
+fn settings(wanted: &Wanted) -> Result<Settings, Failure> {
+    match wanted.argument.as_deref() {
+        Some("") => Err(Failure::usage(
+            "state: names no file; write state:FILE, or state for memory alone",
+        )),
+        _ => wanted.settings(),
+    }
+}
+
+fn check(wanted: &Wanted) -> Result<Vec<&'static str>, Failure> {
+    settings(wanted)?;
+    Ok(vec![KIND.name])
+}
+
 fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
     async move {
-        let settings: Settings = wanted.settings()?;
+        let settings = settings(wanted)?;
         let builder = StateBackend::builder()
             .max_file_bytes(settings.max_file_bytes)
             .max_total_bytes(settings.max_total_bytes);
         let backend: Arc<dyn Backend> = match wanted.argument.as_deref() {
             None => Arc::new(builder.build()),
-            Some("") => {
-                return Err(Failure::usage(
-                    "state: names no file; write state:FILE, or state for memory alone",
-                ));
-            }
             Some(path) => {
                 let (document, builder) = Document::open(Path::new(path), builder)?;
                 let limit = settings.max_file_bytes;

@@ -42,7 +42,10 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
         Ok(opened) => opened?,
         Err(code) => return Ok(ExitCode::from(code)),
     };
-    let toolset = app.toolset(&opened).approver(approval::terminal()).build();
+    let toolset = app
+        .toolset(&opened)
+        .approver(approval::terminal(app.allowing(&opened)))
+        .build();
     let chat = toolset?.conversation("call");
     let call = chat.call(&args.tool, arguments.as_str());
     let reply = interrupts.unless(call).await;

@@ -157,7 +157,9 @@ fn as_text(
     }
     if let Some(question) = question(parts, decision) {
         let _ = writeln!(text, "somebody would be asked:");
-        for line in question.lines() {
+        // The votes above say the rest of it.
+        let said = |line: &&str| !line.starts_with("asks: ") && !line.starts_with("because: ");
+        for line in question.lines().filter(said) {
             let _ = writeln!(text, "  {line}");
         }
     }

@@ -4,14 +4,16 @@ mod containers;
 mod machine;
 mod services;
 
-use std::fmt::Write as _;
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use serde::Serialize;
 use serde_json::json;
 
 use crate::app::App;
+use crate::backend::Tables;
 use crate::cli::Global;
+use crate::console::wrap;
 use crate::exit::{self, Failure};
 use crate::output;
 use crate::signals::Interrupts;
@@ -31,7 +33,7 @@ struct Finding {
     name: &'static str,
     /// What it is good for.
     purpose: &'static str,
-    /// Whether the default backend needs it.
+    /// Whether the backend needs it.
     needed: bool,
     ok: bool,
     /// Whether it is there, and not as it should be.
@@ -55,9 +57,9 @@ impl Finding {
         }
     }
 
-    /// The default backend does not work without it.
-    fn needed(mut self) -> Self {
-        self.needed = true;
+    /// Whether the backend does not work without it.
+    fn needed(mut self, needed: bool) -> Self {
+        self.needed = needed;
         self
     }
 
@@ -77,28 +79,84 @@ impl Finding {
         self.fix = Some(fix.into());
         self
     }
+
+    /// An error, whose message ends with what to do.
+    fn wrong(mut self, message: &str) -> Self {
+        let (found, fix) = match message.rsplit_once("; ") {
+            Some((found, fix)) => (found, Some(fix.to_owned())),
+            None => (message, None),
+        };
+        (self.found, self.fix) = (found.to_owned(), fix);
+        self
+    }
+}
+
+/// The backend that the other commands would use now.
+#[derive(Debug)]
+struct Backend {
+    /// How it was asked for; `None` is the default.
+    spec: Option<String>,
+    /// The kinds of backends it is made of, as far as it is known.
+    kinds: Vec<&'static str>,
+    tables: Tables,
+}
+
+impl Backend {
+    fn uses(&self, kind: &str) -> bool {
+        self.kinds.contains(&kind)
+    }
+
+    /// What there is to say about it, if it was asked for.
+    fn of(app: Option<App>) -> (Self, Option<Finding>) {
+        let usual = |tables| Self {
+            spec: None,
+            kinds: vec!["local"],
+            tables,
+        };
+        let Some(app) = app else {
+            return (usual(Tables::new()), None);
+        };
+        let tables = app.config.backends;
+        if app.wanted.implied {
+            return (usual(tables), None);
+        }
+        let spec = app.wanted.spec();
+        let finding = Finding::new("backend", "where the files are").needed(true);
+        let (kinds, finding) = match app.wanted.check() {
+            Ok(kinds) => (kinds, finding.ok(spec.clone())),
+            Err(failure) => (Vec::new(), finding.wrong(&failure.to_string())),
+        };
+        let backend = Self {
+            spec: Some(spec),
+            kinds,
+            tables,
+        };
+        (backend, Some(finding))
+    }
 }
 
 pub(crate) async fn run(global: &Global, args: &Args) -> Result<ExitCode, Failure> {
     let interrupts = Interrupts::watch()?;
     let look = async {
         let (app, configuration) = configuration(global);
+        let (backend, finding) = Backend::of(app);
         let mut findings = vec![configuration];
-        findings.extend(machine::findings().await);
-        let tables = app.map(|app| app.config.backends).unwrap_or_default();
-        findings.extend(containers::findings(&tables).await);
+        findings.extend(finding);
+        findings.extend(machine::findings(&backend).await);
+        findings.extend(containers::findings(&backend).await);
         findings.extend(services::findings());
-        findings
+        (backend, findings)
     };
-    let findings = match interrupts.unless(look).await {
-        Ok(findings) => findings,
+    let (backend, findings) = match interrupts.unless(look).await {
+        Ok(found) => found,
         Err(code) => return Ok(ExitCode::from(code)),
     };
     let works = findings.iter().all(|finding| finding.ok || !finding.needed);
     if args.json {
         output::print_json(&json!({"works": works, "findings": findings}))?;
     } else {
-        output::print(&as_text(&findings, works))?;
+        let columns = std::io::stdout().is_terminal().then(wrap::columns);
+        output::print(&as_text(&backend, &findings, works, columns))?;
     }
     Ok(ExitCode::from(match works {
         true => exit::SUCCESS,
@@ -107,7 +165,8 @@ pub(crate) async fn run(global: &Global, args: &Args) -> Result<ExitCode, Failur
 }
 
 fn configuration(global: &Global) -> (Option<App>, Finding) {
-    let finding = Finding::new("configuration", "flags, variables and the config file").needed();
+    let finding =
+        Finding::new("configuration", "flags, variables and the config file").needed(true);
     match App::new(global) {
         Ok(app) => {
             let found = match &app.config.file {
@@ -116,17 +175,15 @@ fn configuration(global: &Global) -> (Option<App>, Finding) {
             };
             (Some(app), finding.ok(found))
         }
-        Err(failure) => {
-            let finding = finding.missing(failure.to_string(), "correct it as it says");
-            (None, finding)
-        }
+        Err(failure) => (None, finding.wrong(&failure.to_string())),
     }
 }
 
-fn as_text(findings: &[Finding], works: bool) -> String {
+fn as_text(backend: &Backend, findings: &[Finding], works: bool, columns: Option<usize>) -> String {
     use anstyle::AnsiColor::{Green, Red, Yellow};
     let width = findings.iter().map(|finding| finding.name.len()).max();
     let width = width.unwrap_or_default();
+    let column = "MISSING".len() + width + 4;
     let mut text = String::new();
     for finding in findings {
         let (word, colour) = match (finding.ok, finding.needed) {
@@ -138,18 +195,58 @@ fn as_text(findings: &[Finding], works: bool) -> String {
         let style = colour.on_default();
         let Finding { name, purpose, .. } = finding;
         let found = output::harmless(&finding.found);
-        let _ = writeln!(
-            text,
-            "{style}{word}{style:#}  {name:width$}  {purpose}: {found}"
-        );
+        let left = format!("{style}{word}{style:#}  {name:width$}");
+        let about = format!("{purpose}: {found}");
+        text.push_str(&wrap::beside(&left, column, &about, columns));
         if let Some(fix) = &finding.fix {
-            let _ = writeln!(text, "         {:width$}  to mend it: {fix}", "");
+            let indent = wrap::indent(column, columns);
+            let fix = format!("{:indent$}fix: {}\n", "", output::harmless(fix));
+            text.push_str(&wrap::lines(&fix, columns));
         }
     }
-    let verdict = match works {
-        true => "The default backend works here.",
-        false => "The default backend does not work here; mend what is MISSING.",
+    let which = match &backend.spec {
+        Some(spec) => format!("The backend {}", output::harmless(spec)),
+        None => "The default backend".to_owned(),
     };
-    let _ = writeln!(text, "\n{verdict}");
+    let verdict = match works {
+        true => format!("\n{which} works here.\n"),
+        false => format!("\n{which} does not work here; fix what is MISSING.\n"),
+    };
+    text.push_str(&wrap::lines(&verdict, columns));
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_at_words_beside_the_names() {
+        let backend = Backend {
+            spec: None,
+            kinds: Vec::new(),
+            tables: Tables::new(),
+        };
+        let finding = Finding::new("sandbox-agent", "fast calls into containers");
+        let finding = finding.missing("is not found", "run agentbox agent install");
+        let shown = |columns| {
+            let text = as_text(&backend, std::slice::from_ref(&finding), true, columns);
+            anstream::adapter::strip_str(&text).to_string()
+        };
+        assert_eq!(
+            shown(None),
+            "missing  sandbox-agent  fast calls into containers: is not found\n\
+             \x20                       fix: run agentbox agent install\n\n\
+             The default backend works here.\n"
+        );
+        assert_eq!(
+            shown(Some(50)),
+            "missing  sandbox-agent  fast calls into\n\
+             \x20                       containers: is not found\n\
+             \x20                       fix: run agentbox agent\n\
+             \x20                       install\n\n\
+             The default backend works here.\n"
+        );
+        assert!(shown(Some(40)).lines().all(|line| line.len() <= 40));
+    }
 }

@@ -29,7 +29,7 @@ const SWEEP: Duration = Duration::from_secs(1);
 pub(crate) struct Args {
     /// Serves streamable HTTP at this address, such as 127.0.0.1:8000, instead of
     /// standard input and output.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     http: Option<SocketAddr>,
     /// The file with the token that every HTTP request must carry; made if it is
     /// missing. Without it there is a new token at every start, which is printed.
@@ -58,6 +58,15 @@ impl Args {
     pub(crate) fn is_on_pipes(&self) -> bool {
         self.http.is_none()
     }
+}
+
+/// Reads where to listen.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        let port = text.rsplit(':').next().unwrap_or(text);
+        let port = port.parse::<u16>().unwrap_or(8000);
+        format!("that is no address; write 127.0.0.1:{port}")
+    })
 }
 
 /// Makes a backend of its own for every client.

@@ -13,6 +13,7 @@ use console_tools::Options;
 use serde::Serialize;
 
 use self::client::{Client, Way};
+use crate::agent;
 use crate::app::App;
 use crate::commands::mcp::Token;
 use crate::config::{Carried, place, usual_directory};
@@ -90,6 +91,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
             "the configuration of {name} names programs only; leave out --http and mcp.http"
         ))
     })?;
+    if app.can_ask() {
+        notes.extend(about_questions(args.client, name));
+    }
     for note in notes {
         output::note(&note);
     }
@@ -97,18 +101,63 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// What is said where questions may come up; `None` for a client that is known to put
+/// them to its user.
+fn about_questions(client: Client, name: &str) -> Option<String> {
+    match client {
+        Client::ClaudeCode
+        | Client::ClaudeMcpAdd
+        | Client::Codex
+        | Client::Cursor
+        | Client::Goose
+        | Client::Opencode
+        | Client::Vscode => None,
+        Client::PydanticAi | Client::Python => Some(
+            "# some calls need approval: without a handler for elicitation in your program they \
+             are refused"
+                .to_owned(),
+        ),
+        _ => Some(format!(
+            "# some calls need approval, and {name} is not known to ask its user (MCP elicitation); \
+             they are refused then: allow more, or use another client"
+        )),
+    }
+}
+
 /// Whether a character could be lost, or change what a person sees.
 fn is_unprintable(c: char) -> bool {
     c.is_control() || safe::is_unseen(c)
 }
 
-/// A server that the client starts.
-fn start(app: &App, notes: &mut Vec<String>) -> Result<Way, Failure> {
-    let program = std::env::current_exe().map_err(|error| {
+/// This program's path as it was called, which stays when what it leads to is replaced;
+/// else the file itself.
+fn program() -> Result<PathBuf, Failure> {
+    let file = std::env::current_exe().map_err(|error| {
         Failure::environment(format!(
             "this program's place is not known: {error}; start it by its path"
         ))
     })?;
+    let is_this = |path: &PathBuf| path.is_absolute() && same_file(path, &file);
+    let called = std::env::args_os().next().map(PathBuf::from);
+    let found = called.and_then(|called| match called.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => {
+            let path = agent::variable("PATH").unwrap_or_default();
+            std::env::split_paths(&path)
+                .map(|directory| directory.join(&called))
+                .find(is_this)
+        }
+        _ => Some(place(&called.to_string_lossy(), &here())).filter(is_this),
+    });
+    Ok(found.unwrap_or(file))
+}
+
+fn same_file(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
+/// A server that the client starts.
+fn start(app: &App, notes: &mut Vec<String>) -> Result<Way, Failure> {
+    let program = program()?;
     let program = program
         .to_str()
         .ok_or_else(|| Failure::environment("this program's path is no UTF-8; put it elsewhere"))?;
@@ -121,8 +170,9 @@ fn start(app: &App, notes: &mut Vec<String>) -> Result<Way, Failure> {
     })
 }
 
-/// What starts the same server from anywhere.
+/// What starts the same server from anywhere. One that could not start is not named.
 fn arguments(app: &App) -> Result<Vec<String>, Failure> {
+    app.wanted.check()?;
     let mut arguments = vec!["mcp".to_owned(), "--backend".to_owned(), app.wanted.spec()];
     if let Some(rules) = app.rules.as_ref().and_then(|rules| rules.name()) {
         arguments.extend(["--permissions".to_owned(), rules]);
@@ -228,7 +278,7 @@ fn reach(app: &App, args: &Args, listening: &str, notes: &mut Vec<String>) -> Re
     let token = Token::new(&app.config.mcp, args.token_file.clone(), args.no_token)?;
     let file = match &token {
         Token::None => None,
-        Token::Kept(file) => Some(place(&file.to_string_lossy(), &here())),
+        Token::Kept(file) => Some(without_climbing(&place(&file.to_string_lossy(), &here()))),
         // One that is new at every start would have to be told to the client each time.
         Token::Fresh => {
             let variables: Vec<_> = std::env::vars_os().collect();
@@ -242,7 +292,7 @@ fn reach(app: &App, args: &Args, listening: &str, notes: &mut Vec<String>) -> Re
                     "the URL holds a password, which clients would store; leave it out",
                 ));
             }
-            listening.to_owned()
+            with_path(listening, notes)
         }
         Some(_) => return Err(no_address(listening)),
         None => {
@@ -260,6 +310,30 @@ fn reach(app: &App, args: &Args, listening: &str, notes: &mut Vec<String>) -> Re
         notes.push(args.client.about_token(file.as_deref()));
     }
     Ok(Way::Reach { url, token })
+}
+
+/// A URL without a path gets the one at which this program serves.
+fn with_path(url: &str, notes: &mut Vec<String>) -> String {
+    let host = url.split_once("://").map_or(url, |(_, host)| host);
+    let host = host.trim_end_matches('/');
+    if host.contains(['/', '?', '#']) {
+        return url.to_owned();
+    }
+    notes.push("# the URL had no path; /mcp is where agentbox serves".to_owned());
+    format!("{}/mcp", url.trim_end_matches('/'))
+}
+
+/// The same path without `..`, if its directory is there.
+fn without_climbing(path: &Path) -> PathBuf {
+    let climbs = path
+        .components()
+        .any(|part| part == std::path::Component::ParentDir);
+    let directory = path.parent().filter(|_| climbs);
+    let directory = directory.and_then(|directory| directory.canonicalize().ok());
+    match directory.zip(path.file_name()) {
+        Some((directory, name)) => directory.join(name),
+        None => path.to_path_buf(),
+    }
 }
 
 fn no_address(given: &str) -> Failure {

@@ -51,7 +51,7 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
     let policy = app.policy(&opened);
     let guarded = Guarded::builder(backend)
         .policy(policy)
-        .approver(approval::terminal())
+        .approver(approval::terminal(app.allowing(&opened)))
         .build();
     let ran = interrupts.unless(follow(&guarded, command)).await;
     opened.stop().await;

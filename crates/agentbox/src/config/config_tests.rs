@@ -64,6 +64,8 @@ fn what_is_not_known_is_an_error_with_the_nearest() {
         ),
         ("[local]\nconfinment = 'landlock'", "local.confinement"),
         ("[run]\ntime_out = 3", "run.timeout"),
+        ("[images]\n'a' = 'b'", "docker.base_images"),
+        ("[docker.images]\n'a' = 'b'", "docker.base_images"),
     ] {
         let error = load("", file, &[]).unwrap_err();
         assert!(error.is_usage());
@@ -78,6 +80,8 @@ fn what_is_not_known_is_an_error_with_the_nearest() {
         let wanted = format!("did you mean {nearest}?");
         assert!(error.to_string().contains(&wanted), "{error}");
     }
+    let error = load("", "", &[("AGENTBOX_FOO", "x")]).unwrap_err();
+    assert!(!error.to_string().contains("did you mean"), "{error}");
     // Those of the supervisor are none of ours.
     assert!(load("", "", &[("AGENTBOX_COMMAND", "x"), ("OTHER", "")]).is_ok());
     assert!(load("", "config = 'other.toml'", &[]).is_err());
@@ -93,8 +97,17 @@ fn wrong_values_are_errors_that_say_whose() {
         ("x = [", &[], "config.toml:1"),
         (
             "",
-            &[("AGENTBOX_OPTIONS_IMAGE_SUPPORT", "maybe")],
-            "AGENTBOX_*",
+            &[
+                ("AGENTBOX_PROFILE", "lean"),
+                ("AGENTBOX_OPTIONS_IMAGE_SUPPORT", "maybe"),
+            ],
+            "AGENTBOX_OPTIONS_IMAGE_SUPPORT is wrong",
+        ),
+        (
+            "",
+            &[("AGENTBOX_OPTIONS_LIMITS_READ_LINES", "abc")],
+            "AGENTBOX_OPTIONS_LIMITS_READ_LINES is wrong: invalid type: string \"abc\", \
+             expected a whole number",
         ),
         ("", &[("AGENTBOX_PERMISSIONS", "")], "AGENTBOX_PERMISSIONS"),
         (

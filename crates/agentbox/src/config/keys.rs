@@ -48,6 +48,13 @@ const FOREIGN: &[&str] = &["AGENTBOX_COMMAND", "AGENTBOX_SUPERVISOR"];
 
 const PREFIX: &str = "AGENTBOX_";
 
+/// Keys of another file, and where the same is set in this one.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("docker.images", "docker.base_images"),
+    // Of a file of runtimes.
+    ("images", "docker.base_images"),
+];
+
 /// Every key, with dots.
 #[derive(Debug)]
 pub(super) struct Known(Vec<String>);
@@ -114,14 +121,17 @@ impl Known {
             Some(key) => Ok(key),
             None => Err(format!(
                 "no option has the variable {name}{}; unset it or correct its name",
-                meant(name, self.0.iter().map(|key| variable(key)))
+                meant(name, PREFIX, self.0.iter().map(|key| variable(key)))
             )),
         })
     }
 
     /// `, did you mean X?` for a key that there is not.
     pub(super) fn meant(&self, key: &str) -> String {
-        meant(key, self.0.iter().cloned())
+        match ELSEWHERE.iter().find(|(other, _)| *other == key) {
+            Some((_, here)) => format!(", did you mean {here}?"),
+            None => meant(key, "", self.0.iter().cloned()),
+        }
     }
 }
 
@@ -129,10 +139,13 @@ fn variable(key: &str) -> String {
     format!("{PREFIX}{}", key.replace('.', "_").to_ascii_uppercase())
 }
 
-/// The most similar name, if it is similar at all.
-fn meant(name: &str, known: impl Iterator<Item = String>) -> String {
+/// The most similar name, if it is similar at all; what all names begin with does not
+/// make them so.
+fn meant(name: &str, prefix: &str, known: impl Iterator<Item = String>) -> String {
+    let name = name.strip_prefix(prefix).unwrap_or(name);
     // A key may also stand in the wrong table.
     let likeness = |known: &str| {
+        let known = known.strip_prefix(prefix).unwrap_or(known);
         let last = |key: &str| key.rsplit('.').next().map(str::to_owned);
         let whole = strsim::jaro_winkler(name, known);
         match (last(name), last(known)) {

@@ -13,6 +13,9 @@ use crate::exit::Failure;
 /// Largest config file that is read.
 const FILE_BYTES: u64 = 1024 * 1024;
 
+/// What the variables are called together.
+pub(super) const ENVIRONMENT: &str = "the environment (AGENTBOX_*)";
+
 /// Lays `over` over `table`: tables are merged, anything else is replaced.
 pub(super) fn merge(table: &mut Table, over: Table) {
     for (key, value) in over {
@@ -55,9 +58,13 @@ pub(crate) fn read_text(path: &Path, what: &str) -> Result<String, Failure> {
     use std::io::Read as _;
     let shown = path.display();
     let cannot = |error: std::io::Error| {
-        Failure::usage(format!(
-            "the {what} {shown} cannot be read: {error}; give another"
-        ))
+        let fix = match error.kind() {
+            std::io::ErrorKind::PermissionDenied => {
+                "make it readable for your user (chmod), or name another"
+            }
+            _ => "name another",
+        };
+        Failure::usage(format!("the {what} {shown} cannot be read: {error}; {fix}"))
     };
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(cannot)?;
@@ -131,7 +138,7 @@ pub(super) fn environment(
         })?;
         put(&mut table, key, scalar(value));
     }
-    aliased(table, "the environment (AGENTBOX_*)")
+    aliased(table, ENVIRONMENT)
 }
 
 /// A variable that sets something.

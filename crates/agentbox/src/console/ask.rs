@@ -239,15 +239,15 @@ impl Approver for Person {
 
 /// Nobody is there to be asked.
 #[derive(Debug)]
-pub(crate) struct Nobody;
+pub(crate) struct Nobody(pub(crate) &'static str);
 
 #[async_trait]
 impl Approver for Nobody {
     async fn ask(&self, _: &Question) -> Result<Answer, ApproverError> {
-        Err(ApproverError::new(
-            "nobody can be asked because this is no terminal; run agentbox in one, or allow it \
-             in the permissions",
-        ))
+        let instead = self.0;
+        Err(ApproverError::new(format!(
+            "nobody can be asked because this is no terminal; run agentbox in one, or {instead}"
+        )))
     }
 }
 

@@ -151,7 +151,7 @@ fn complete(words: words::Words) -> Result<words::Words, Stop> {
 }
 
 fn is_own(name: &str) -> bool {
-    OWN.contains(&name) || matches!(name, "?" | "exit")
+    OWN.contains(&name) || matches!(name, "?" | "exit" | "q")
 }
 
 /// What the console does itself.
@@ -174,8 +174,13 @@ fn own(name: &str, words: &[Word]) -> Result<Request, Stop> {
 /// What to do about a name that is no tool's. Most often it is a command's.
 fn unknown(name: &str, text: &str, tools: &Definitions) -> String {
     let tool = full_name(name, tools);
+    if tool == "execute" || tool == "run_in_background" {
+        return "no commands run here: the backend runs none, or the rules deny them; use \
+                --backend local:DIR or docker:IMAGE"
+            .to_owned();
+    }
     let known = tool != name || SHORT.iter().any(|(_, full)| full.contains(&name));
-    if known || text.starts_with('!') {
+    if known {
         return format!("the tool {tool} is not offered here; type tools to see those that are");
     }
     let meant = meant(name, tools);
@@ -198,7 +203,8 @@ pub(crate) fn meant(name: &str, tools: &Definitions) -> String {
     let short = short.filter(|short| tools.get(full_name(short, tools)).is_some());
     let full = tools.iter().map(|tool| tool.name.as_str());
     let all = full.chain(short).chain(OWN.iter().copied());
-    let scored = all.map(|known| (strsim::jaro_winkler(name, known), known));
+    let name = name.to_lowercase();
+    let scored = all.map(|known| (strsim::jaro_winkler(&name, known), known));
     match scored.max_by(|one, two| one.0.total_cmp(&two.0)) {
         Some((likeness, best)) if likeness > LIKE => format!(" (did you mean {best}?)"),
         _ => String::new(),

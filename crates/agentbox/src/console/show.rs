@@ -121,8 +121,13 @@ impl Screen {
     pub(crate) fn reply(self, reply: &Reply, live: &Live, diff: Option<&str>) -> io::Result<()> {
         let seen = live.finish()?;
         if !reply.is_success() {
-            // Lines of files in it are copied: they stay as they are.
-            return self.complain_verbatim(&reply.text);
+            // The lines that follow may be copied from files: they stay as they are.
+            let (first, rest) = match reply.text.split_once('\n') {
+                Some((first, rest)) => (first, format!("\n{rest}")),
+                None => (reply.text.as_str(), String::new()),
+            };
+            let first = wrap::lines(first, self.width());
+            return self.complain_verbatim(&format!("{first}{rest}"));
         }
         let mut out = self.text(reply, seen);
         let own = string(reply, "diff");

@@ -11,6 +11,9 @@ const USUAL: usize = 80;
 /// beneath it.
 const BESIDE: usize = 24;
 
+/// How far they are indented there.
+const BENEATH: usize = 6;
+
 /// Begins what goes on of a line that was broken anywhere. No line of a question begins
 /// so by itself.
 const GOES_ON: &str = "↪ ";
@@ -77,14 +80,24 @@ pub(crate) fn hard(text: &str, width: Option<usize>) -> String {
     out
 }
 
+/// How far explanations are indented that stand in this column, or beneath what they
+/// explain where that leaves too little room.
+pub(crate) fn indent(column: usize, width: Option<usize>) -> usize {
+    match width {
+        Some(width) if width < column + BESIDE => BENEATH,
+        _ => column,
+    }
+}
+
 /// `about` beside `left`, which takes `column` columns; beneath it where that
 /// leaves too little room. What is coloured counts as if it were not.
 pub(crate) fn beside(left: &str, column: usize, about: &str, width: Option<usize>) -> String {
     let left = left.trim_end();
     let padding = " ".repeat(column.saturating_sub(textwrap::core::display_width(left)));
-    let (between, indent) = match width {
-        Some(width) if width < column + BESIDE => ("\n".to_owned(), 6),
-        _ => (padding, column),
+    let indent = indent(column, width);
+    let between = match indent == column {
+        true => padding,
+        false => "\n".to_owned(),
     };
     let Some(width) = width else {
         return format!("{left}{between}{about}\n");

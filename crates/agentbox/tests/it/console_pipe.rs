@@ -67,6 +67,8 @@ fn what_means_nothing_fails() {
         ("write a 'open\n", "ends before its closing '"),
         ("write a <<EOF\nopen\n", "before the line EOF"),
         ("reed_file a\n", "did you mean read_file"),
+        ("Read a\n", "did you mean read?"),
+        ("HELP\n", "did you mean help?"),
         ("help nothing\n", "there is no tool 'nothing'"),
     ] {
         let (out, errors, code) = run(&home(), script);
@@ -90,9 +92,11 @@ fn the_text_of_a_tool_that_does_not_exist_is_no_command() {
 
 #[test]
 fn nobody_can_be_asked() {
-    let (out, errors, code) = run(&home(), "!echo hi\n");
-    assert_eq!((out.as_str(), code), ("", Some(1)));
+    // Refused, also if something else fails.
+    let (out, errors, code) = run(&home(), "!echo hi\nread nope\n");
+    assert_eq!((out.as_str(), code), ("", Some(2)));
     assert!(errors.contains("no terminal"), "{errors}");
+    assert!(errors.contains("allow it in the rules"), "{errors}");
 }
 
 #[test]
@@ -110,8 +114,10 @@ fn no_control_character_comes_through() {
 
 #[test]
 fn quit_and_a_reader_that_leaves() {
-    let (out, _, code) = run(&home(), "quit\nls\n");
-    assert_eq!((out.as_str(), code), ("", Some(0)));
+    for leave in ["quit", "exit", "q"] {
+        let (out, _, code) = run(&home(), format!("{leave}\nls\n"));
+        assert_eq!((out.as_str(), code), ("", Some(0)), "{leave}");
+    }
     let home = home();
     let mut child = command(&home).spawn().unwrap();
     drop(child.stdout.take());

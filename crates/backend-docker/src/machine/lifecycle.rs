@@ -235,6 +235,18 @@ impl Core {
     }
 
     pub(super) async fn halt(&self, mode: StopMode) -> Result<()> {
+        let is_ours = {
+            let state = self.state();
+            state.attempted || state.existed
+        };
+        match self.halt_now(mode).await {
+            // A daemon that never answered has nothing of ours to stop.
+            Err(error) if !is_ours && error.kind() == ErrorKind::Unavailable => Ok(()),
+            halted => halted,
+        }
+    }
+
+    async fn halt_now(&self, mode: StopMode) -> Result<()> {
         let client = self.daemon.client();
         if mode == StopMode::Purge {
             let options = RemoveContainerOptionsBuilder::default()

@@ -124,7 +124,7 @@ fn has_option(line: &str, programs: &[&str], short: char, long: &str) -> bool {
 }
 
 fn vote() -> Vote {
-    let why = "it holds what this session may do, or lies above a file that does";
+    let why = "it holds the rules of this session, or lies above a file that does; tools cannot change it";
     Vote::new(
         Layer::Protected,
         Action::Deny,

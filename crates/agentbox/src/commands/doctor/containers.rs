@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use backend_docker::{Daemon, DaemonInfo};
 
-use super::Finding;
+use super::{Backend, Finding};
 use crate::agent::INSTALL;
-use crate::backend::{Docker, Tables};
+use crate::backend::Docker;
 use crate::exit::Failure;
 
 /// How long a daemon may take to say what it is.
@@ -17,40 +17,35 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// masked paths (CVE-2025-31133 and two more of its kind).
 const MENDED: [[u32; 3]; 2] = [[1, 2, 8], [1, 3, 3]];
 
-pub(super) async fn findings(tables: &Tables) -> Vec<Finding> {
-    let docker = Docker::configured(tables);
+pub(super) async fn findings(backend: &Backend) -> Vec<Finding> {
+    let docker = Docker::configured(&backend.tables);
+    let is_used = backend.uses("docker");
     let mut findings = Vec::new();
     let daemon = docker.as_ref().map_err(Failure::to_string);
     let daemon = daemon.and_then(|docker| docker.daemon().map_err(|error| error.to_string()));
     match daemon {
-        Ok(daemon) => findings.extend(of_daemon(&daemon).await),
-        Err(error) => findings.push(no_daemon(error)),
+        Ok(daemon) => findings.extend(of_daemon(&daemon, is_used).await),
+        Err(error) => findings.push(daemon_finding(is_used).wrong(&error)),
     }
     if let Ok(docker) = &docker {
-        findings.push(agent(docker));
+        findings.push(agent(docker, is_used));
     }
     findings
 }
 
-fn docker() -> Finding {
-    Finding::new("docker", "containers")
+fn daemon_finding(is_used: bool) -> Finding {
+    Finding::new("docker", "containers").needed(is_used)
 }
 
-fn no_daemon(error: String) -> Finding {
-    docker().missing(
-        error,
-        "install and start Docker, let your user reach its socket, or set DOCKER_HOST",
-    )
-}
-
-async fn of_daemon(daemon: &Daemon) -> Vec<Finding> {
+async fn of_daemon(daemon: &Daemon, is_used: bool) -> Vec<Finding> {
+    let finding = daemon_finding(is_used);
     let asked = tokio::time::timeout(PATIENCE, daemon.info()).await;
     let info = match asked {
         Ok(Ok(info)) => info,
-        Ok(Err(error)) => return vec![no_daemon(error.chain().to_string())],
+        Ok(Err(error)) => return vec![finding.wrong(&error.to_string())],
         Err(_) => {
             let found = format!("{} does not answer", daemon.address());
-            return vec![docker().missing(found, "restart Docker")];
+            return vec![finding.missing(found, "restart Docker")];
         }
     };
     let DaemonInfo {
@@ -64,7 +59,7 @@ async fn of_daemon(daemon: &Daemon) -> Vec<Finding> {
         "version {version} (API {api}, cgroup v{cgroup}, {storage}) at {}",
         daemon.address()
     );
-    vec![docker().ok(found), runc(&info), leftovers(daemon).await]
+    vec![finding.ok(found), runc(&info), leftovers(daemon).await]
 }
 
 fn runc(info: &DaemonInfo) -> Finding {
@@ -107,7 +102,7 @@ async fn leftovers(daemon: &Daemon) -> Finding {
     }
 }
 
-fn agent(docker: &Docker) -> Finding {
+fn agent(docker: &Docker, is_used: bool) -> Finding {
     let finding = Finding::new("sandbox-agent", "fast calls into containers");
     let fix = format!("run {INSTALL}; without it calls take longer");
     match docker.agents() {
@@ -118,7 +113,8 @@ fn agent(docker: &Docker) -> Finding {
                 .map(|agent| format!("{} ({})", agent.path().display(), agent.arch()));
             finding.ok(Vec::from_iter(shown).join(", "))
         }
-        Err(failure) => finding.missing(failure.to_string(), fix),
+        // One that was named and cannot be used fails every call.
+        Err(failure) => finding.needed(is_used).wrong(&failure.to_string()),
     }
 }
 

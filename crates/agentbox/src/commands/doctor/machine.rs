@@ -8,35 +8,37 @@ use backend_local::{Commands, Confinement, Landlock, Limits, LocalBackend};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
 use rustix::process::PidfdFlags;
 
-use super::Finding;
+use super::{Backend, Finding};
 use crate::backend::WORKSPACE;
 use crate::signals;
 
-pub(super) async fn findings() -> Vec<Finding> {
+pub(super) async fn findings(backend: &Backend) -> Vec<Finding> {
+    let is_used = backend.uses("local");
     let place = match tempfile::tempdir() {
         Ok(place) => place,
         Err(error) => {
-            let finding = Finding::new("temporary files", "trying things out").needed();
+            let finding = Finding::new("temporary files", "trying things out").needed(true);
             let fix = "make room there, or set TMPDIR to a directory that can be written";
             return vec![finding.missing(error.to_string(), fix)];
         }
     };
     let place = place.path();
     signals::temporary(place);
-    vec![
-        workspace(),
-        files(place).await,
-        commands(place).await,
+    let workspace = backend.spec.is_none().then(workspace);
+    let tried = [
+        files(place).await.needed(is_used || backend.uses("mounts")),
+        commands(place).await.needed(is_used),
         openat2(),
         pidfd(),
         confinement(place).await,
         limits(place).await,
-    ]
+    ];
+    workspace.into_iter().chain(tried).collect()
 }
 
 /// Whether the default directory can be used.
 fn workspace() -> Finding {
-    let finding = Finding::new("workspace", "the directory that is used by default").needed();
+    let finding = Finding::new("workspace", "the directory that is used by default").needed(true);
     let (path, is_there) = match Path::new(WORKSPACE).is_dir() {
         true => (WORKSPACE, true),
         false => (".", false),
@@ -58,7 +60,7 @@ fn workspace() -> Finding {
 }
 
 async fn files(place: &Path) -> Finding {
-    let finding = Finding::new("files", "reading, writing and searching a directory").needed();
+    let finding = Finding::new("files", "reading, writing and searching a directory");
     let tried = async {
         let backend = LocalBackend::builder(place).open()?;
         backend.write_file("file", "text").await?;
@@ -71,7 +73,7 @@ async fn files(place: &Path) -> Finding {
 }
 
 async fn commands(place: &Path) -> Finding {
-    let finding = Finding::new("commands", "running commands that leave nothing behind").needed();
+    let finding = Finding::new("commands", "running commands that leave nothing behind");
     match attempt(place, Commands::new()).await {
         Ok(Containment::Supervised) => finding.ok("works, under a supervisor"),
         Ok(other) => finding.missing(

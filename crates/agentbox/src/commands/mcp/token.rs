@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
+use crate::config::usual_directory;
 use crate::exit::Failure;
 
 /// Random bytes of a new token.
@@ -78,8 +79,16 @@ fn read(file: &Path, open: File) -> Result<String, Failure> {
 fn make(file: &Path) -> Result<Option<String>, Failure> {
     if let Some(directory) = file
         .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
+        .filter(|parent| !parent.as_os_str().is_empty() && !parent.is_dir())
     {
+        // Only where `mcp-config` has it: another may be a slip.
+        let variables: Vec<_> = std::env::vars_os().collect();
+        if usual_directory(&variables).as_deref() != Some(directory) {
+            return Err(Failure::usage(format!(
+                "there is no directory {} for the token file; create it, or name another",
+                directory.display()
+            )));
+        }
         let mut private = DirBuilder::new();
         let made = private.recursive(true).mode(0o700).create(directory);
         made.map_err(|error| unable(file, &error))?;

@@ -292,8 +292,16 @@ fn line(client: Client, way: &Way) -> Option<String> {
             words.extend_from_slice(arguments);
         }
         Way::Reach { url, token } => {
-            let fixed = ["--scope", "project", "--transport", "http", "agentbox"];
-            words.extend(fixed.map(str::to_owned));
+            // Only there are variables replaced.
+            let scope = token.then_some(["--scope", "project"]);
+            let fixed = ["--transport", "http", "agentbox"];
+            words.extend(
+                scope
+                    .iter()
+                    .flatten()
+                    .chain(&fixed)
+                    .map(|word| (*word).to_owned()),
+            );
             words.push(url.clone());
             for (name, value) in client.headers(*token) {
                 words.extend(["--header".to_owned(), format!("{name}: {value}")]);

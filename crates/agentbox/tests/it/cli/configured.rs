@@ -74,6 +74,24 @@ fn backends_that_there_are_not_are_64() {
 }
 
 #[test]
+fn what_cannot_be_opened_is_named_once() {
+    let place = Place::new();
+    place.file("home/a.py", "");
+    let file = place.run(&["--backend", "local:home/a.py", "tools"]);
+    let path = place.path("home/a.py");
+    let said = format!("{} is not a directory", path.display());
+    file.code(3).complains(&said);
+    let missing = place.run(&["--backend", "mounts:none.toml", "tools"]);
+    let missing = missing.code(64);
+    assert_eq!(
+        missing.err.matches("No such file").count(),
+        1,
+        "{}",
+        missing.err
+    );
+}
+
+#[test]
 fn paths_in_the_file_start_where_it_is() {
     let place = Place::new();
     let rules = "[read]\n[[read.rules]]\npattern = \"a\"\naction = \"deny\"\n";

@@ -14,9 +14,14 @@ fn no_daemon_is_3_with_what_to_do() {
         &["runtimes", "build", "python-minimal"],
     ] {
         let ended = place.run_with(arguments, &[NOWHERE]).code(3);
-        assert!(ended.err.contains("/nowhere/docker.sock"), "{}", ended.err);
-        assert!(ended.err.contains("DOCKER_HOST"), "{}", ended.err);
+        let said = "listens at 'unix:///nowhere/docker.sock'; start dockerd or set DOCKER_HOST\n";
+        assert!(ended.err.ends_with(said), "{}", ended.err);
     }
+    // Nothing was started, so nothing is left to be stopped.
+    let refused = [("DOCKER_HOST", "tcp://127.0.0.1:1")];
+    let ended = place.run_with(&["--backend", "docker:a", "call", "ls"], &refused);
+    let ended = ended.code(3);
+    assert!(!ended.err.contains("WARN"), "{}", ended.err);
 }
 
 #[test]

@@ -47,6 +47,63 @@ fn a_wrong_configuration_is_a_finding() {
 }
 
 #[test]
+fn the_backend_in_force_is_judged() {
+    let place = Place::new();
+    place.file("mounts.toml", "root = \"home\"\n");
+    place.file("tree.toml", "default = \"local:nope\"\n");
+    for (spec, name, fix) in [
+        ("local:nope", "backend", "mkdir"),
+        ("local:mounts.toml", "backend", "name one"),
+        ("composite:none.toml", "backend", "name another"),
+        ("composite:tree.toml", "backend", "mkdir"),
+        ("mounts:none.toml", "backend", "name a TOML file"),
+        ("docker", "backend", "agentbox runtimes list"),
+        ("docker:busybox", "docker", "DOCKER_HOST"),
+    ] {
+        let variables = [("DOCKER_HOST", "unix:///nowhere/docker.sock")];
+        let doctor = ["doctor", "--backend", spec, "--json"];
+        let found = place.run_with(&doctor, &variables).code(3).json();
+        assert_eq!(found["works"], false, "{spec}");
+        let findings = found["findings"].as_array().unwrap();
+        let bad =
+            |finding: &&serde_json::Value| finding["needed"] == true && finding["ok"] == false;
+        let bad: Vec<_> = findings.iter().filter(bad).collect();
+        assert_eq!(bad.len(), 1, "{spec}: {bad:?}");
+        assert_eq!(bad[0]["name"], name, "{spec}");
+        let said = bad[0]["fix"].as_str().unwrap();
+        assert!(said.contains(fix), "{spec}: {said}");
+    }
+    for spec in ["local:home", "state", "mounts:mounts.toml"] {
+        let ended = place.run(&["doctor", "--backend", spec]).code(0);
+        let (_, verdict) = ended.out.trim_end().rsplit_once('\n').unwrap();
+        assert!(verdict.starts_with("The backend "), "{verdict}");
+        assert!(verdict.ends_with(" works here."), "{verdict}");
+    }
+}
+
+#[test]
+fn an_agent_that_is_none_comes_with_its_cure() {
+    let place = Place::new();
+    for named in ["/bin/ls", "/nowhere"] {
+        let variables = [
+            ("SANDBOX_AGENT", named),
+            ("DOCKER_HOST", "tcp://127.0.0.1:1"),
+        ];
+        let found = place.run_with(&["doctor", "--json"], &variables).code(0);
+        let found = found.json()["findings"].take();
+        let all = found.as_array().unwrap();
+        let agent = all.iter().find(|one| one["name"] == "sandbox-agent");
+        assert_eq!(
+            agent.unwrap()["fix"],
+            "unset SANDBOX_AGENT, or name an agent"
+        );
+        let call = ["--backend", "docker:busybox", "call", "ls"];
+        let ended = place.run_with(&call, &variables).code(64);
+        ended.complains("unset SANDBOX_AGENT, or name an agent");
+    }
+}
+
+#[test]
 fn nowhere_to_write_is_a_finding() {
     let place = Place::new();
     let temporary = place.path("none");

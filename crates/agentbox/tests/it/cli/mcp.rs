@@ -18,6 +18,24 @@ fn what_cannot_be_served_is_said_before_anybody_connects() {
         .run(&["mcp", "--token-file", "token"])
         .code(64)
         .complains("--http");
+    for (address, instead) in [
+        ("8124", "127.0.0.1:8124"),
+        ("localhost:8124", "127.0.0.1:8124"),
+        ("here", "127.0.0.1:8000"),
+    ] {
+        let ended = place.run(&["mcp", "--http", address]).code(64);
+        let said = format!("that is no address; write {instead}");
+        assert!(ended.err.contains(&said), "{}", ended.err);
+    }
+    let lost = &[
+        "mcp",
+        "--http",
+        "127.0.0.1:0",
+        "--token-file",
+        "no/where/token",
+    ];
+    place.run(lost).code(64).complains("no directory no/where");
+    assert!(!place.path("no").exists());
     let open = &["mcp", "--http", "0.0.0.0:0", "--no-token"];
     place.run(open).code(64).complains("need a token");
     place.file(
@@ -286,6 +304,7 @@ fn a_server_that_listens_makes_a_token_and_prints_it() {
 #[test]
 fn a_token_file_that_is_missing_is_made_and_kept() {
     let place = Place::new();
+    std::fs::create_dir(place.path("keys")).unwrap();
     let flags = ["--token-file", "keys/token"];
     let server = Listening::start(&place, &flags);
     assert!(
@@ -308,4 +327,8 @@ fn a_token_file_that_is_missing_is_made_and_kept() {
     assert!(server.ask("initialize", "").contains("401"));
     server.end();
     assert_eq!(place.read("keys/token"), token);
+    // The directory that `mcp-config` names is made.
+    let usual = place.path("home/.config/agentbox/token");
+    Listening::start(&place, &["--token-file", usual.to_str().unwrap()]).end();
+    assert!(usual.is_file());
 }

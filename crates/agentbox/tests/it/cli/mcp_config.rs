@@ -374,6 +374,105 @@ fn addresses_that_mean_nothing_are_refused() {
 }
 
 #[test]
+fn a_client_that_may_not_ask_comes_with_a_note() {
+    let place = Place::new();
+    place.file("mounts.toml", "root = \"home\"\n");
+    let notes = |client: &str, flags: &[&str]| {
+        let all = [&["mcp-config", client], flags].concat();
+        place.run(&all).code(0).err
+    };
+    let note = "need approval";
+    for flags in [
+        &["--permissions", "default"][..],
+        &["--backend", "mounts:mounts.toml"],
+    ] {
+        for client in ["zed", "windsurf", "gemini", "pydantic-ai"] {
+            let said = notes(client, flags);
+            assert_eq!(said.matches(note).count(), 1, "{client}: {said}");
+        }
+        for client in ["claude-code", "cursor", "vscode"] {
+            let said = notes(client, flags);
+            assert!(!said.contains(note), "{client}: {said}");
+        }
+    }
+    for flags in [&["--permissions", "readonly"][..], &[]] {
+        assert!(!notes("zed", flags).contains(note), "{flags:?}");
+    }
+}
+
+#[test]
+fn a_server_that_could_not_start_is_not_printed() {
+    let place = Place::new();
+    for (spec, code, about) in [
+        ("docker", 64, "docker:IMAGE"),
+        ("docker:runtime=pyton-web", 64, "python-web"),
+        ("composite:missing.toml", 64, "missing.toml"),
+        ("mounts:missing.toml", 64, "missing.toml"),
+        ("local:home/none", 3, "mkdir"),
+    ] {
+        let flags = ["mcp-config", "zed", "--backend", spec];
+        place.run(&flags).code(code).complains(about);
+        let served = [&flags[..], &["--http", "127.0.0.1:8000"]].concat();
+        place.run(&served).code(code).complains(about);
+    }
+}
+
+#[test]
+fn paths_are_those_that_last() {
+    let place = Place::new();
+    // As it was found in PATH, and not what that leads to today.
+    let bin = place.path("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let link = bin.join("agentbox");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_agentbox"), &link).unwrap();
+    for (called, program) in [
+        ("agentbox", &*link),
+        ("bin/agentbox", &*link),
+        (
+            "elsewhere",
+            std::path::Path::new(env!("CARGO_BIN_EXE_agentbox")),
+        ),
+    ] {
+        let mut command = place.command(&["mcp-config", "cursor", "--backend", "state"]);
+        std::os::unix::process::CommandExt::arg0(&mut command, called);
+        command.env("PATH", &bin);
+        let ended = crate::support::Ended::new(command.output().unwrap()).code(0);
+        let server = ended.json()["mcpServers"]["agentbox"].take();
+        assert_eq!(server["command"], program.to_str().unwrap(), "{called}");
+    }
+    let flags = [
+        "mcp-config",
+        "zed",
+        "--http",
+        "127.0.0.1:8000",
+        "--token-file",
+        "bin/../token",
+    ];
+    let said = place.run(&flags).code(0).err;
+    let token = place.path("").canonicalize().unwrap().join("token");
+    assert!(said.contains(token.to_str().unwrap()), "{said}");
+    assert!(!said.contains(".."), "{said}");
+    // A server elsewhere serves where this one does.
+    for url in ["http://box.example:8000", "http://box.example:8000/"] {
+        let ended = place.run(&["mcp-config", "zed", "--http", url]).code(0);
+        let (url, _) = address("zed", &ended.out);
+        assert_eq!(url, "http://box.example:8000/mcp");
+        assert!(ended.err.contains("had no path"), "{}", ended.err);
+    }
+    // Variables are replaced in the project's file only, and only the token is one.
+    let line = |flags: &[&str]| {
+        let all = [
+            &["mcp-config", "claude-mcp-add", "--http", "127.0.0.1:1"],
+            flags,
+        ]
+        .concat();
+        place.run(&all).code(0).out
+    };
+    assert!(line(&[]).contains("--scope project"));
+    assert!(!line(&["--no-token"]).contains("--scope"));
+}
+
+#[test]
 fn the_line_that_serves_keeps_what_variables_have_set() {
     let place = Place::new();
     let variables = [

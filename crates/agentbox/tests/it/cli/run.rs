@@ -101,12 +101,12 @@ fn what_cannot_run_is_125() {
     place
         .run(&[&rules[..], &run].concat())
         .code(125)
-        .complains("not allowed");
+        .complains("Permission denied for execute on 'true'");
     let rules = ["--backend", "local:.", "--permissions", "default"];
     place
         .run(&[&rules[..], &run].concat())
         .code(125)
-        .complains("no terminal");
+        .complains("Permission denied: ");
     place
         .run(&[&["--backend", "local:none"], &run[..]].concat())
         .code(125)

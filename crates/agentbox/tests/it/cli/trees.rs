@@ -163,7 +163,8 @@ fn named_directories_say_what_may_be_done_in_them() {
         assert!(code == 1 || code == 2, "{refused}: {code}");
     }
     // Without a terminal nobody can be asked.
-    call("read_file", r#"{"path": "/config/c.txt"}"#).code(2);
+    let asked = call("read_file", r#"{"path": "/config/c.txt"}"#).code(2);
+    assert!(asked.err.contains("read_approval"), "{}", asked.err);
     assert_eq!(names(&place.path("m/output")), ["a.md"]);
     assert_eq!(place.read("m/input/a.txt"), "input\n");
 }
