@@ -72,6 +72,22 @@ pub use work::MAX_STEPS;
 
 use work::Work;
 
+/// Whether a program of this name is a shell.
+pub(crate) fn is_shell(name: &str) -> bool {
+    #[cfg(feature = "shell")]
+    return tables::SHELLS.contains(&name);
+    #[cfg(not(feature = "shell"))]
+    return matches!(name, "sh" | "bash");
+}
+
+/// Whether a program of this name runs code of another kind.
+pub(crate) fn is_interpreter(name: &str) -> bool {
+    #[cfg(feature = "shell")]
+    return tables::OPAQUE.contains(&name);
+    #[cfg(not(feature = "shell"))]
+    return name == "python";
+}
+
 /// A command line and where it runs.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]

@@ -6,7 +6,7 @@ use super::tables;
 use super::word::Word;
 
 /// Why a command is dangerous. `base` is its name without a directory.
-pub(crate) fn check(base: &str, words: &[Word], dirs: &Directories) -> Option<String> {
+pub(crate) fn check(base: &str, words: &[Word], dirs: &Directories<'_>) -> Option<String> {
     let args = words.get(1..).unwrap_or_default();
     if base.starts_with("mkfs") || tables::FORMATTERS.contains(&base) {
         let asks = args
@@ -200,7 +200,7 @@ fn has_flag(args: &[Word], letters: &[char], long: &str) -> bool {
         })
 }
 
-fn removal(base: &str, args: &[Word], dirs: &Directories) -> Option<String> {
+fn removal(base: &str, args: &[Word], dirs: &Directories<'_>) -> Option<String> {
     if args.iter().any(|word| {
         word.literal()
             .is_some_and(|text| text.len() > 6 && "--no-preserve-root".starts_with(text))
@@ -219,7 +219,7 @@ fn removal(base: &str, args: &[Word], dirs: &Directories) -> Option<String> {
     })
 }
 
-fn permissions(base: &str, args: &[Word], dirs: &Directories) -> Option<String> {
+fn permissions(base: &str, args: &[Word], dirs: &Directories<'_>) -> Option<String> {
     let recursive = has_flag(args, &['R'], "--recursive");
     operands(args).find_map(|word| {
         let places = dirs.places(word)?;
@@ -238,52 +238,59 @@ fn permissions(base: &str, args: &[Word], dirs: &Directories) -> Option<String> 
 
 /// Whether `place` could be exactly `tree`.
 fn is_tree(place: &Place, tree: &str) -> bool {
-    let names: Vec<&str> = tree.split('/').skip(1).collect();
-    names.len() == place.names.len() && could_begin(place, &names)
+    could_begin(place, tree) == Some(place.names.len())
 }
 
-/// Whether the first names of `place` could be `names`, or as many of them as
-/// it has.
-fn could_begin(place: &Place, names: &[&str]) -> bool {
-    place.names.iter().zip(names).all(|(name, known)| {
-        if name.glob {
-            name_matches(&name.text, known)
-        } else {
-            name.text == *known
+/// Whether `place` could be `tree`, or something in it.
+fn is_within(place: &Place, tree: &str) -> bool {
+    could_begin(place, tree).is_some_and(|names| names <= place.names.len())
+}
+
+/// How many names `tree` has, if the first names of `place` could be these, or as
+/// many of them as it has.
+fn could_begin(place: &Place, tree: &str) -> Option<usize> {
+    let mut count = 0;
+    for known in tree.split('/').skip(1) {
+        if let Some(name) = place.names.get(count)
+            && !name.could_be(known)
+        {
+            return None;
         }
-    })
+        count += 1;
+    }
+    Some(count)
 }
 
 /// Whether destroying what `word` names would destroy a system or a home.
-pub(crate) fn covers_system(word: &Word, dirs: &Directories) -> bool {
+pub(crate) fn covers_system(word: &Word, dirs: &Directories<'_>) -> bool {
     dirs.places(word)
         .is_some_and(|places| places.iter().any(place_covers_system))
 }
 
 /// Whether that would destroy more than the home or the directory that a backend
 /// shows.
-pub(crate) fn covers_machine(word: &Word, dirs: &Directories) -> bool {
+pub(crate) fn covers_machine(word: &Word, dirs: &Directories<'_>) -> bool {
     let covers = |place: &Place| place.root == Root::System && place_covers_system(place);
     dirs.places(word)
         .is_some_and(|places| places.iter().any(covers))
 }
 
 /// Whether that would destroy more than the directory that a backend shows.
-pub(crate) fn covers_others(word: &Word, dirs: &Directories) -> bool {
+pub(crate) fn covers_others(word: &Word, dirs: &Directories<'_>) -> bool {
     let covers = |place: &Place| place.root != Root::Given && place_covers_system(place);
     dirs.places(word)
         .is_some_and(|places| places.iter().any(covers))
 }
 
 /// Whether `word` may name the root of the system.
-pub(crate) fn is_root(word: &Word, dirs: &Directories) -> bool {
+pub(crate) fn is_root(word: &Word, dirs: &Directories<'_>) -> bool {
     let is = |place: &Place| place.root == Root::System && place.names.is_empty();
     dirs.places(word)
         .is_some_and(|places| places.iter().any(is))
 }
 
 /// Whether `word` names a device that holds a file system or memory.
-pub(crate) fn names_device(word: &Word, dirs: &Directories) -> bool {
+pub(crate) fn names_device(word: &Word, dirs: &Directories<'_>) -> bool {
     let is = |place: &Place| place.root == Root::System && is_device(place);
     dirs.places(word)
         .is_some_and(|places| places.iter().any(is))
@@ -307,10 +314,7 @@ fn place_covers_system(place: &Place) -> bool {
         Root::System => {
             let len = place.names.len();
             let is = |tree: &&str| is_tree(&place, tree);
-            let beneath = |tree: &&str| {
-                let names: Vec<&str> = tree.split('/').skip(1).collect();
-                len >= names.len() && could_begin(&place, &names)
-            };
+            let beneath = |tree: &&str| is_within(&place, tree);
             len == 0
                 || tables::TREES.iter().any(is)
                 || tables::DEEP_TREES.iter().any(beneath)
@@ -320,17 +324,16 @@ fn place_covers_system(place: &Place) -> bool {
 }
 
 /// Why writing to what `word` names is dangerous.
-pub(crate) fn written(word: &Word, dirs: &Directories) -> Option<String> {
+pub(crate) fn written(word: &Word, dirs: &Directories<'_>) -> Option<String> {
     let places = dirs.places(word)?;
     let bad = places.iter().any(|place| {
         if place.root == Root::Home {
             return false;
         }
         let critical = place.root == Root::System
-            && tables::CRITICAL_FILES.iter().any(|file| {
-                let names: Vec<&str> = file.split('/').skip(1).collect();
-                place.names.len() >= names.len() && could_begin(place, &names)
-            });
+            && tables::CRITICAL_FILES
+                .iter()
+                .any(|file| is_within(place, file));
         critical || is_device(place)
     });
     bad.then(|| format!("it writes to '{}'", word.shown()))

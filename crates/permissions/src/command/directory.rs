@@ -11,9 +11,13 @@ use backend_core::{CommandNames, VPath};
 
 use super::glob::name_matches;
 use super::word::{Part, Word};
+use super::work::Work;
 
 /// More directories than this are not told apart.
 const MAX_DIRECTORIES: usize = 16;
+
+/// The cost of comparing a place with those that are known.
+const PLACE_STEPS: usize = 16;
 
 /// Where a path starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +48,7 @@ impl Name {
     }
 
     /// Whether it is `name`, or a glob that could be.
-    fn could_be(&self, name: &str) -> bool {
+    pub(crate) fn could_be(&self, name: &str) -> bool {
         match self.glob {
             true => name_matches(&self.text, name),
             false => self.text == name,
@@ -269,18 +273,23 @@ pub(crate) struct Reading {
 
 /// The directories that a shell may be in. Cloning is cheap.
 #[derive(Debug, Clone)]
-pub(crate) struct Directories {
+pub(crate) struct Directories<'a> {
+    work: &'a Work<'a>,
     all: Arc<Vec<Place>>,
+    /// Where it was before.
+    left: Arc<Vec<Place>>,
     pub(crate) names: Arc<Names>,
     /// Whether it may also be elsewhere.
     pub(crate) unknown: bool,
 }
 
-impl Directories {
-    pub(crate) fn new(directory: &VPath, names: Option<&CommandNames>) -> Self {
+impl<'a> Directories<'a> {
+    pub(crate) fn new(directory: &VPath, names: Option<&CommandNames>, work: &'a Work<'a>) -> Self {
         let names = names.map(Names::new).unwrap_or_default();
         Self {
+            work,
             all: Arc::new(vec![names.place(&names_of(directory))]),
+            left: Arc::default(),
             names: Arc::new(names),
             unknown: false,
         }
@@ -294,6 +303,12 @@ impl Directories {
     /// It may also be where it was before.
     pub(crate) fn or(&mut self, before: Self) {
         self.unknown |= before.unknown;
+        if !Arc::ptr_eq(&self.left, &before.left) {
+            let mut left = self.left.to_vec();
+            add(&mut left, before.left.iter().cloned());
+            left.truncate(MAX_DIRECTORIES);
+            self.left = Arc::new(left);
+        }
         if Arc::ptr_eq(&self.all, &before.all) {
             return;
         }
@@ -314,20 +329,32 @@ impl Directories {
     pub(crate) fn go(&mut self, word: &Word) {
         let places = self.places(word).unwrap_or_default();
         if places.is_empty() || word.literal() == Some("-") {
-            self.unknown = true;
-            return;
+            return self.lose();
         }
         self.unknown |= word.is_glob();
+        self.leave();
         self.keep(places);
     }
 
-    /// It goes somewhere.
+    /// It goes somewhere, perhaps back.
     pub(crate) fn lose(&mut self) {
+        let mut all = self.all.to_vec();
+        add(&mut all, self.left.iter().cloned());
+        self.keep(all);
         self.unknown = true;
+    }
+
+    /// It goes away from where it is.
+    fn leave(&mut self) {
+        let mut left = self.all.to_vec();
+        add(&mut left, self.left.iter().cloned());
+        left.truncate(MAX_DIRECTORIES);
+        self.left = Arc::new(left);
     }
 
     /// It goes home.
     pub(crate) fn go_home(&mut self) {
+        self.leave();
         self.all = Arc::new(self.homes());
     }
 
@@ -352,6 +379,7 @@ impl Directories {
             &mut places,
             readings.into_iter().map(|reading| reading.place),
         );
+        self.work.charge(PLACE_STEPS * places.len());
         Some(places)
     }
 
@@ -404,6 +432,10 @@ impl Directories {
             if matches!(name.text.as_str(), "" | ".") {
                 continue;
             }
+            let names = places.iter().map(|place| place.names.len() + 1);
+            if !self.work.charge(names.sum()) {
+                return Vec::new();
+            }
             let mut next = Vec::new();
             for place in places {
                 add(&mut next, self.step(place, name));
@@ -427,6 +459,10 @@ impl Directories {
             Some(Process::Directory) => self.all.to_vec(),
             Some(Process::Root) => vec![Place::at(Root::System)],
         };
+        if place.could_be(&["dev", "fd"].map(str::to_owned)) {
+            let open = ["proc", "self", "fd"].map(str::to_owned);
+            places.push(Place::system(&open));
+        }
         places.extend(self.shown(&place));
         places.insert(0, place);
         places
@@ -440,8 +476,8 @@ impl Directories {
         }
         match place.root {
             Root::System | Root::Given => vec![Place::at(Root::System)],
-            // Homes stand side by side.
-            Root::Home => vec![Place::system(&["home".to_owned()])],
+            // Homes stand side by side, but for that of root.
+            Root::Home => vec![Place::system(&["home".to_owned()]), Place::at(Root::System)],
             Root::Tree(number) => {
                 let Some(root) = self.names.roots.get(number) else {
                     return Vec::new();

@@ -50,10 +50,13 @@ impl Walk<'_> {
         if readings.is_empty() || home {
             self.tail(word, &text);
         }
+        // Before `..` is taken out: `link/../x` is not `x`.
+        let mut above = text.rsplit('/').skip(1);
+        let through_link = above.any(|name| self.made_links.contains(name));
         for reading in readings {
             let above = reading.place.names.split_last().map(|(_, above)| above);
             let mut above = above.unwrap_or_default().iter();
-            if above.any(|name| self.made_links.contains(&name.text)) {
+            if through_link || above.any(|name| self.made_links.contains(&name.text)) {
                 let text = format!("'{text}' leads through a link that it makes itself");
                 self.found.note(Class::Computed, text);
             }
@@ -219,6 +222,9 @@ impl Walk<'_> {
                 _ => glued,
             };
             let is_number = |word: &Word| word.shown().bytes().all(|b| b.is_ascii_digit());
+            if !self.work.charge(self.dirs.weight()) {
+                return;
+            }
             if let Some(value) = value.filter(|value| !is_number(value)) {
                 self.named(&value, PathUse::Named);
                 let before = self.dirs.clone();
@@ -375,15 +381,15 @@ const GOES: &[&str] = &[
 
 /// Programs that only say or compare what they are given.
 const SPEAKERS: &[&str] = &[
-    "echo", "printf", "test", "[", "true", "false", ":", "expr", "seq", "date", "sleep", "kill",
-    "exit", "return",
+    "echo", "printf", "test", "[", "true", "false", ":", "expr", "seq", "sleep", "kill", "exit",
+    "return",
 ];
 
 /// What parts a path from the rest of a word.
 const PATH_MARKS: &str = "=:,@;";
 
 /// What parts a path from the code around it.
-const CODE_MARKS: &str = "'\"`()[]{}<>|;&,=";
+pub(crate) const CODE_MARKS: &str = "'\"`()[]{}<>|;&,=";
 
 /// How many letters may stand before a path that is glued to options.
 const MAX_BUNDLED: usize = 8;

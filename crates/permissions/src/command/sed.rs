@@ -43,12 +43,18 @@ fn harmless(script: &str) -> Option<()> {
         let command = rest.chars().next()?;
         rest = rest.get(command.len_utf8()..)?;
         match command {
+            '{' | '}' => continue,
             'p' | 'd' | 'q' | 'Q' | 'n' | 'N' | 'h' | 'H' | 'g' | 'G' | 'x' | 'P' | 'D' | '='
-            | 'l' | 'z' | '{' | '}' => {
+            | 'l' | 'z' => {
                 rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
             }
+            // A label, which some end at `;` and some at the line.
+            ':' | 'b' | 't' | 'T' => {
+                rest = rest.trim_start_matches([' ', '\t']);
+                rest = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            }
             // Text up to the end of the line.
-            'a' | 'i' | 'c' | '#' | ':' | 'b' | 't' => {
+            'a' | 'i' | 'c' | '#' => {
                 rest = rest
                     .find('\n')
                     .and_then(|end| rest.get(end..))
@@ -143,6 +149,8 @@ mod tests {
             &["-i.bak", "-e", "s/a/b/", "-e", "/x/d", "f"],
             &["-E", "s/^(a|b)$/\\1/I"],
             &["$d"],
+            &[":a;N;$!ba;s/\n/ /g", "file"],
+            &["-n", "/x/{p;b};d"],
         ] {
             assert!(!suspicious(args), "{args:?}");
         }
@@ -169,6 +177,12 @@ mod tests {
             &["--expr=1e id", "p"],
             &["--exp", "1e id", "p"],
             &["--fi", "p"],
+            &[":a;1e id", "file"],
+            &["t;1e id", "file"],
+            &["/q/b;1e id", "file"],
+            &["/q/{b};1e id", "file"],
+            &["bx }1e id", "file"],
+            &["T;1e id", "file"],
         ] {
             assert!(suspicious(args), "{args:?}");
         }

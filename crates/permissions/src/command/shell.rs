@@ -3,10 +3,10 @@
 //!
 //! The grammar recurses, so what nests deep is read on a thread with a large
 //! stack, and what nests deeper is not read at all. It takes exponential time for
-//! nested `case` and for parentheses in a row, panics on numbers that are too
-//! large for a file descriptor and on brackets around here-documents, and takes
-//! memory without end for here-documents whose end mark is empty: what could do
-//! this is refused.
+//! nested `case` and for parentheses in a row, recurses for every `!` of a test,
+//! panics on numbers that are too large for a file descriptor and on brackets
+//! around here-documents, and takes memory without end for here-documents whose
+//! end mark is empty: what could do this is refused.
 
 use std::borrow::Cow;
 use std::panic::catch_unwind;
@@ -238,6 +238,8 @@ fn touches(left: &SourceSpan, right: &SourceSpan) -> bool {
 fn check(tokens: &[Token]) -> Result<(), Trouble> {
     let mut cases = 0;
     let mut in_test = false;
+    // Whether the test is negated: the grammar recurses for each `!`.
+    let mut negated = false;
     // Whether the next word is the name of a command.
     let mut begins = true;
     for (at, token) in tokens.iter().enumerate() {
@@ -270,7 +272,11 @@ fn check(tokens: &[Token]) -> Result<(), Trouble> {
                 if begins && matches!(word.as_str(), "function" | "select" | "coproc") {
                     return Err(Trouble("it is not written for every shell"));
                 }
+                if in_test && word == "!" && std::mem::replace(&mut negated, true) {
+                    return Err(Trouble("a test in it is negated twice"));
+                }
                 in_test = begins && word == "[[" || in_test && word != "]]";
+                negated &= in_test;
                 begins = matches!(
                     word.as_str(),
                     "then" | "do" | "else" | "elif" | "if" | "while" | "until" | "{" | "!" | "time"

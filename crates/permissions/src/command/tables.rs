@@ -102,18 +102,14 @@ pub(crate) const SHELL_LONG: &[&str] = &[
     "version",
 ];
 
-/// Options of `shopt` that leave the meaning of names alone.
+/// Options of `shopt` that leave the meaning of names and globs alone.
 pub(crate) const SHOPT: &[&str] = &[
     "checkhash",
     "checkwinsize",
-    "dotglob",
     "failglob",
-    "globstar",
     "histappend",
     "inherit_errexit",
     "lastpipe",
-    "nocaseglob",
-    "nocasematch",
     "nullglob",
     "pipefail",
     "errexit",
@@ -340,7 +336,13 @@ pub(crate) const RUNS: &[(&str, &[&str])] = &[
     ("fd", &["-x", "-X", "--exec", "--exec-batch"]),
     ("fdfind", &["-x", "-X", "--exec", "--exec-batch"]),
     ("ctags", &["--options"]),
-    ("gcc", &["-wrapper", "-fplugin"]),
+    ("gcc", &["-wrapper", "-fplugin", "-B", "-specs"]),
+    ("g++", &["-wrapper", "-fplugin", "-B", "-specs"]),
+    ("cc", &["-wrapper", "-fplugin", "-B", "-specs"]),
+    ("c++", &["-wrapper", "-fplugin", "-B", "-specs"]),
+    ("clang", &["-fplugin", "-load", "-B", "-fpass-plugin"]),
+    ("clang++", &["-fplugin", "-load", "-B", "-fpass-plugin"]),
+    ("cargo", &["--config"]),
     ("ld", &["-plugin"]),
     ("logrotate", &["-m", "--mail"]),
     (

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use brush_parser::ast::{
     AndOr, AssignmentValue, Command, CommandPrefixOrSuffixItem, CompoundCommand, CompoundList,
-    ExtendedTestExpr, FunctionDefinition, Pipeline, SeparatorOperator, SimpleCommand,
+    ExtendedTestExpr, FunctionDefinition, IoRedirect, Pipeline, SeparatorOperator, SimpleCommand,
 };
 
 use super::directory::Directories;
@@ -55,7 +55,7 @@ pub(crate) struct Walk<'a> {
     pub(crate) context: CommandContext<'a>,
     pub(crate) work: &'a Work<'a>,
     pub(crate) found: Found,
-    pub(crate) dirs: Directories,
+    pub(crate) dirs: Directories<'a>,
     functions: functions::Functions,
     /// The names of files that the line writes: what is in them is not known before.
     pub(crate) written: HashSet<String>,
@@ -84,7 +84,7 @@ impl<'a> Walk<'a> {
             work,
             openers,
             found: Found::default(),
-            dirs: Directories::new(context.directory, context.names),
+            dirs: Directories::new(context.directory, context.names, work),
             functions: functions::Functions::default(),
             written: HashSet::new(),
             made_links: HashSet::new(),
@@ -216,6 +216,7 @@ impl<'a> Walk<'a> {
             Command::Simple(simple) => self.simple(simple, stdin, timed),
             Command::Compound(compound, redirects) => {
                 let redirects = redirects.iter().flat_map(|list| &list.0);
+                self.listed(redirects.clone());
                 let stdin = self.redirects(redirects, stdin, false);
                 self.compound(compound, stdin);
             }
@@ -411,12 +412,19 @@ impl<'a> Walk<'a> {
             argv.push(self.words(&name.value, Mode::Word));
         }
         let mut redirects = Vec::new();
+        // Where another command begins for shells that do not know `&>`.
+        let mut second = None;
         for (is_prefix, item) in prefix
             .map(|item| (true, item))
             .chain(suffix.map(|item| (false, item)))
         {
             match item {
-                CommandPrefixOrSuffixItem::IoRedirect(redirect) => redirects.push(redirect),
+                CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
+                    if matches!(redirect, IoRedirect::OutputAndError(..)) {
+                        second.get_or_insert(argv.dash.len());
+                    }
+                    redirects.push(redirect);
+                }
                 CommandPrefixOrSuffixItem::Word(word) => {
                     argv.push(self.words(&word.value, Mode::Word));
                 }
@@ -452,11 +460,8 @@ impl<'a> Walk<'a> {
         let for_shell = argv
             .program()
             .is_some_and(|name| tables::SHELLS.contains(&base_name(name)));
-        if argv
-            .program()
-            .is_some_and(|name| base_name(name) == "xargs")
-        {
-            self.listed(&redirects);
+        if self.feeds || argv.program().is_some_and(takes_list) {
+            self.listed(redirects.iter().copied());
         }
         let redirected = !redirects.is_empty();
         let moves = redirected && argv.program() == Some("exec") && argv.bash.len() == 1;
@@ -465,6 +470,10 @@ impl<'a> Walk<'a> {
             self.moved = stdin;
         }
         let Argv { bash, dash, differ } = argv;
+        let second = second.and_then(|at| dash.get(at..));
+        if let Some(words) = second.filter(|words| !words.is_empty()) {
+            self.run(words.to_vec(), Stdin::None, Role::Plain);
+        }
         if differ {
             self.run(dash, stdin, Role::Plain);
         }
@@ -499,6 +508,13 @@ impl Argv {
     fn program(&self) -> Option<&str> {
         self.bash.first()?.literal()
     }
+}
+
+/// Whether a program of this name takes names of files, or code, from its input.
+fn takes_list(program: &str) -> bool {
+    let base = base_name(program);
+    let lists = ["bsdtar", "cpio", "rsync", "tar", "xargs"];
+    lists.contains(&base) || tables::OPAQUE.contains(&run::version_less(base))
 }
 
 /// Whether a command takes names of files from its input.

@@ -138,8 +138,7 @@ impl<B: Backend> Guarded<B> {
 
     /// Judges a line by its text alone.
     pub(super) async fn judge_text(&self, order: Order) -> Result<CommandJudgement> {
-        let reads = self.policy.rules().is_some() || self.policy.scope().is_some();
-        if !reads && !self.policy.protects() {
+        if !self.policy.judges_paths() {
             return Ok(order.judge(&self.policy, &AtomicBool::new(false)));
         }
         judge(&self.policy, order).await

@@ -19,6 +19,7 @@ use super::gate::{About, Gate};
 use super::shells::{Reader, Shells, Typed};
 use crate::approval::Effect;
 use crate::command::MAX_STEPS;
+use crate::command::work::Work;
 use crate::policy::CommandJudgement;
 use crate::{Access, Action, Layer, Op, Target, Verdict, Vote, Why};
 
@@ -59,8 +60,7 @@ impl<B: Backend> Guarded<B> {
     /// Where the command's directory leads, if links lead it elsewhere.
     async fn elsewhere(&self, command: &Command) -> Option<VPath> {
         let directory = command.directory.as_ref()?;
-        let reads = self.policy.rules().is_some() || self.policy.protects();
-        if !reads || !self.backend().info().capabilities.links {
+        if !self.policy.judges_paths() || !self.backend().info().capabilities.links {
             return None;
         }
         let options = ResolveOptions::default();
@@ -102,16 +102,10 @@ impl<B: Backend> Guarded<B> {
         let text = String::from_utf8_lossy(input).into_owned();
         let mut gate = Gate::for_command(self, Operation::Shell);
         gate.weigh_as(Access::command(&*text), self.shells_verdict(), None)?;
-        let Some(rules) = self.policy.rules() else {
-            if self.policy.protects() {
-                let here = self.backend().working_dir();
-                let judged = self.judge_line(self.order(&text, &here, &[])).await;
-                let judged = judged.map_err(|error| gate.failed(error))?;
-                weigh_parts(&mut gate, judged, &text)?;
-            }
+        if !self.policy.judges_paths() {
             gate.ask(Effect::command(&*text), About::default()).await?;
             return Ok((String::new(), text));
-        };
+        }
         let Some(typed) = self.known(id).await? else {
             // Not left to the sandbox: the shell may be there by then, and nobody
             // would have judged what it reads.
@@ -121,19 +115,37 @@ impl<B: Backend> Guarded<B> {
                 format!("there is no background shell {id}; list them to see which there are"),
             )));
         };
-        match Reader::of(&typed.line) {
-            Reader::Shell => self.weigh_lines(&mut gate, &typed, input, &text).await?,
-            Reader::Interpreter => {
-                let opaque = rules.ruleset().execute.as_ref().map(|rules| rules.opaque);
-                let action = opaque.unwrap_or(Action::Ask);
-                let why = Why::Because("it is code for another interpreter".into());
-                let vote = Vote::new(Layer::Command, action, why);
-                gate.weigh_as(Access::command(&*text), vote.into(), None)?;
-            }
-            Reader::Program => {}
+        let reader = Reader::of(&typed.line);
+        if let (Reader::Interpreter | Reader::Unknown, Some(rules)) = (reader, self.policy.rules())
+        {
+            let opaque = rules.ruleset().execute.as_ref().map(|rules| rules.opaque);
+            let action = opaque.unwrap_or(Action::Ask);
+            let why = Why::Because("it is code for another interpreter".into());
+            let vote = Vote::new(Layer::Command, action, why);
+            gate.weigh_as(Access::command(&*text), vote.into(), None)?;
+            self.weigh_code(&mut gate, &text).await?;
+        }
+        if matches!(reader, Reader::Shell | Reader::Unknown) {
+            self.weigh_lines(&mut gate, &typed, input, &text).await?;
         }
         gate.ask(Effect::command(&*text), About::default()).await?;
         Ok((typed.line, text))
+    }
+
+    /// Judges the paths that stand in code.
+    async fn weigh_code(&self, gate: &mut Gate<'_, B>, text: &str) -> Result<()> {
+        let here = self.backend().working_dir();
+        // Read as every program is that has code in an argument.
+        let line = format!("python3 -c '{}'", text.replace('\'', "'\\''"));
+        let judged = self.judge_text(self.order(&line, &here, &[])).await;
+        let judged = judged.map_err(|error| gate.failed(error))?;
+        let work = Work::new(None);
+        for path in &judged.paths {
+            for (access, verdict) in self.policy.judge_path(path, &work) {
+                gate.weigh_as(access, verdict, None)?;
+            }
+        }
+        Ok(())
     }
 
     /// Judges lines for a shell: by themselves, and after all that went before,
@@ -160,7 +172,9 @@ impl<B: Backend> Guarded<B> {
         // All of it together may be too much, of which none was.
         let given_up = |judged: &CommandJudgement| judged.steps >= MAX_STEPS;
         let too_much = whole.as_ref().is_some_and(given_up) && !given_up(&alone);
-        let complete = text.ends_with('\n') && !text.ends_with("\\\n");
+        // A terminal edits the line by others: what runs is not what is typed.
+        let edits = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+        let complete = text.ends_with('\n') && !text.ends_with("\\\n") && !text.contains(edits);
         if !complete || too_much || typed.overflowed || str::from_utf8(input).is_err() {
             let why =
                 Why::Because("it is no complete line, or what went before is not known".into());

@@ -6,59 +6,34 @@ use std::collections::BTreeMap;
 use backend_core::limits::COMMAND_BYTES;
 use backend_core::ops::ShellId;
 
-/// Programs that run what is typed into them as a command line.
+use crate::command;
+
+/// Programs beside those of [`command::is_shell`] that run what is typed into them as a
+/// command line.
 const SHELLS: &[&str] = &[
-    "sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "fish", "busybox", "toybox", "su", "sudo",
-    "doas", "ssh", "script", "screen", "tmux", "expect", "chroot", "nsenter", "docker", "podman",
-    "kubectl", "xargs", "parallel", "at", "batch", "csh", "tcsh", "rbash",
+    "busybox", "toybox", "su", "sudo", "doas", "ssh", "script", "screen", "tmux", "expect",
+    "chroot", "nsenter", "docker", "podman", "kubectl", "xargs", "parallel", "at", "batch",
 ];
 
-/// Programs that run what is typed into them as code of another kind.
-const INTERPRETERS: &[&str] = &[
-    "python",
-    "ipython",
-    "pypy",
-    "node",
-    "nodejs",
-    "deno",
-    "bun",
-    "ruby",
-    "irb",
-    "perl",
-    "php",
-    "lua",
-    "luajit",
-    "R",
-    "Rscript",
-    "julia",
-    "ghci",
-    "scala",
-    "jshell",
-    "psql",
-    "mysql",
-    "sqlite3",
-    "redis-cli",
-    "mongosh",
-    "gdb",
-    "lldb",
-    "ed",
-    "ex",
-    "vi",
-    "vim",
-    "nvim",
-    "emacs",
-    "awk",
-    "gawk",
-    "bc",
-    "dc",
-    "tclsh",
-    "guile",
-    "racket",
-    "erl",
-    "iex",
-    "make",
-    "ftp",
-    "sftp",
+/// Programs beside those of [`command::is_interpreter`] that run what is typed into them as code of
+/// another kind.
+const INTERPRETERS: &[&str] = &["R", "Rscript", "bc", "erl", "iex"];
+
+/// Programs that take what is typed into them for data, whatever their options.
+const READERS: &[&str] = &[
+    "base64",
+    "cat",
+    "cut",
+    "echo",
+    "head",
+    "md5sum",
+    "sha256sum",
+    "sleep",
+    "tail",
+    "tee",
+    "tr",
+    "true",
+    "wc",
 ];
 
 /// What a program does with what is typed into it.
@@ -66,8 +41,10 @@ const INTERPRETERS: &[&str] = &[
 pub(super) enum Reader {
     /// Runs it as command lines.
     Shell,
-    /// Runs it as other code, or that is not known.
+    /// Runs it as other code.
     Interpreter,
+    /// That is not known: it may be either.
+    Unknown,
     /// Takes it for data.
     Program,
 }
@@ -76,24 +53,35 @@ impl Reader {
     /// What a command line does with its input, guessed to the safe side: every
     /// word counts that could be a program.
     pub(super) fn of(line: &str) -> Self {
-        let mut reader = match line.contains(['$', '`']) {
-            true => Self::Interpreter,
-            false => Self::Program,
-        };
-        let breaks = |c: char| c.is_whitespace() || ";&|()<>{}!=".contains(c);
-        for word in line.split(breaks) {
-            let word: String = word.chars().filter(|c| !"\\'\"".contains(*c)).collect();
-            let name = word.rsplit('/').next().unwrap_or(&word);
-            if SHELLS.contains(&name) {
-                return Self::Shell;
-            }
+        let is_shell = |name: &str| command::is_shell(name) || SHELLS.contains(&name);
+        let is_interpreter = |name: &str| {
             // `python3.12` is a python.
             let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-            if INTERPRETERS.contains(&name) || INTERPRETERS.contains(&stem) {
-                reader = Self::Interpreter;
+            let known = |name| command::is_interpreter(name) || INTERPRETERS.contains(&name);
+            known(name) || known(stem)
+        };
+        let (mut shell, mut interpreter) = (false, false);
+        let (mut data, mut code) = (true, true);
+        for command in line.split(|c: char| "\n;&|()<>{}!".contains(c)) {
+            let words = command.split(|c: char| c.is_whitespace() || c == '=');
+            let words = words.filter(|word| !word.is_empty());
+            for (number, word) in words.enumerate() {
+                let word: String = word.chars().filter(|c| !"\\'\"".contains(*c)).collect();
+                let name = word.rsplit('/').next().unwrap_or(&word);
+                shell |= is_shell(name);
+                interpreter |= !is_shell(name) && is_interpreter(name);
+                if number == 0 {
+                    data &= READERS.contains(&name);
+                    code &= READERS.contains(&name) || is_interpreter(name);
+                }
             }
         }
-        reader
+        match line.contains(['$', '`']) {
+            false if data => Self::Program,
+            false if code && interpreter && !shell => Self::Interpreter,
+            _ if shell && !interpreter => Self::Shell,
+            _ => Self::Unknown,
+        }
     }
 }
 
@@ -172,11 +160,28 @@ mod tests {
         ] {
             assert_eq!(Reader::of(line), Reader::Shell, "{line}");
         }
-        for line in ["python3.12 -i", "node", "$SHELL", "`which x`", "psql db"] {
+        for line in ["python3.12 -i", "node", "psql db", "cat x | python3"] {
             assert_eq!(Reader::of(line), Reader::Interpreter, "{line}");
         }
-        for line in ["cat", "tee out.txt", "wc -l", "./server --port 80"] {
+        for line in ["cat", "tee out.txt", "wc -l", "cat x | /usr/bin/head -3"] {
             assert_eq!(Reader::of(line), Reader::Program, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_may_be_a_shell() {
+        for line in [
+            "linux64",
+            "fakeroot",
+            "unshare -r",
+            "./server --port 80",
+            "$SHELL",
+            "`which x`",
+            "cat; linux32",
+            "fakeroot # python3",
+            "python3 -c 'import pty; pty.spawn(\"sh\")'",
+        ] {
+            assert_eq!(Reader::of(line), Reader::Unknown, "{line}");
         }
     }
 

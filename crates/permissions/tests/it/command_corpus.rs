@@ -145,10 +145,10 @@ fn no_bypass_is_allowed() {
         allowed.len(),
         allowed.join("\n")
     );
-    assert_eq!(denied, DENIED, "of {} attempts", entries.len());
+    assert!(denied >= DENIED, "of {} attempts", entries.len());
 }
 
-/// How many attempts are refused outright rather than asked about.
+/// At least so many attempts are refused outright rather than asked about.
 const DENIED: usize = 536;
 
 mod needs_everyday {

@@ -68,6 +68,14 @@ const PARTS: &[&str] = &[
     "../",
     "a/",
     "é",
+    "rm -r a{N};",
+    "make -C a ",
+    "git -C a b{N};",
+    "tar -C a b ",
+    "cd d{N}/a/b;",
+    "$((x{N}=1)) ",
+    "a <<E{N}\n./x y/z\nE{N}\n",
+    "[[ ! -f a{N} ]];",
 ];
 
 /// `bytes` of a part, numbered.
@@ -118,6 +126,44 @@ fn no_line_takes_more_than_its_steps() {
             "command: deny, the command line is too complicated to be judged; run it in parts, or put it into a file"
         )
     );
+}
+
+/// Where a line may be in many directories, every word counts in each of them.
+#[test]
+fn many_directories_are_charged_for() {
+    let policy = permissive();
+    let cds: String = (0..16).map(|n| format!("cd d{n}/a/b/c/d/e/f;")).collect();
+    for rest in [
+        format!("foo {}{}", "rm -r ".repeat(15), "a ".repeat(4_000)),
+        format!("rm -r {}", "a ".repeat(4_000)),
+        format!("make {}", "-C a ".repeat(2_000)),
+        format!(
+            "cat {}",
+            format!("{}{} ", "/proc/1/root".repeat(80), "/..".repeat(200)).repeat(40)
+        ),
+    ] {
+        let judged = judge(&policy, &format!("{cds}{rest}"));
+        assert!(
+            is_too_complicated(&judged),
+            "{} steps, {}",
+            judged.steps,
+            judged.verdict
+        );
+    }
+}
+
+/// The grammar recurses for each of these; a line must not end the process.
+#[test]
+fn a_test_that_is_negated_over_and_over_is_not_read() {
+    let policy = permissive();
+    for bytes in [100, 8_000, 60_000] {
+        for part in ["! ", "!\n"] {
+            let judged = judge(&policy, &format!("[[ {}x ]]", part.repeat(bytes / 2)));
+            assert_ne!(judged.verdict.action(), Action::Allow);
+        }
+    }
+    let judged = judge(&policy, "[[ ! -f x ]] && echo a; [[ ! -f y ]] && echo b");
+    assert_eq!(judged.verdict.action(), Action::Allow, "{}", judged.verdict);
 }
 
 /// What people write is far from the maximum.
@@ -225,8 +271,7 @@ async fn others_are_served_while_lines_are_judged() {
     assert_eq!(ran.stdout.text(), "text");
     // Those that are dropped are given up; the others are refused.
     judging.truncate(4);
-    let finished: Vec<_> = judging.into_iter().filter(|_| waiting == 16).collect();
-    for result in join_all(finished).await {
+    for result in join_all(judging).await {
         let error = result.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::PermissionDenied);
         assert_eq!(Refusal::of(&error), Some(&Refusal::TooComplicated));

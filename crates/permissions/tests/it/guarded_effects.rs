@@ -12,7 +12,7 @@ use backend_state::StateBackend;
 use bytes::Bytes;
 use permissions::guarded::TREE_ENTRIES;
 use permissions::tool::{Tool, ToolSetting, ToolSettings};
-use permissions::{Action, Answer, Guarded, Op, Policy, Refusal, Target};
+use permissions::{Action, Answer, Guarded, Op, Policy, Preset, Refusal, Target};
 
 use crate::support::scene::{Person, guard, link, local, path, policy};
 
@@ -367,6 +367,80 @@ async fn what_is_typed_into_a_shell_is_judged() {
         .stop(backend_core::ops::StopMode::Keep)
         .await
         .unwrap();
+}
+
+#[tokio::test]
+async fn what_may_be_a_shell_is_typed_into_as_into_one() {
+    let (_directory, backend) = local();
+    backend.write_file("/.env", "SECRET").await.unwrap();
+    let person = Person::no();
+    let rules = Policy::builder().ruleset(&Preset::Permissive.ruleset(), &path("/"));
+    let guarded = guard(backend.clone(), rules.build(), &person);
+    let refused = Err(ErrorKind::PermissionDenied);
+    // Whether or not they are installed: what counts is that no table has them.
+    for line in ["linux64 || cat", "fakeroot || cat", "./tool || cat"] {
+        let id = guarded.shell_start(Command::new(line)).await.unwrap().id;
+        assert_eq!(type_into(&guarded, &id, "echo a\n").await, Ok(()), "{line}");
+        assert_eq!(
+            type_into(&guarded, &id, "cat .env\n").await,
+            refused,
+            "{line}"
+        );
+    }
+    let python = guarded.shell_start(Command::new("python3 -i")).await;
+    let python = python.unwrap().id;
+    assert_eq!(
+        type_into(&guarded, &python, "open('a.txt')\n").await,
+        Ok(())
+    );
+    assert_eq!(
+        type_into(&guarded, &python, "open('.env')\n").await,
+        refused
+    );
+    assert!(person.taken().is_empty());
+    let shell = guarded.shell_start(Command::new("sh")).await.unwrap().id;
+    for edited in [
+        "echo \u{15}true\n",
+        "tX\u{7f}rue\n",
+        "a \u{17}true\n",
+        "true\r\n",
+    ] {
+        assert_eq!(
+            type_into(&guarded, &shell, edited).await,
+            refused,
+            "{edited:?}"
+        );
+        assert_eq!(person.taken().len(), 1, "{edited:?}");
+    }
+    backend
+        .stop(backend_core::ops::StopMode::Keep)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn protected_files_are_kept_from_what_is_typed() {
+    let (_directory, backend) = local();
+    backend
+        .write_file("/conf/rules.toml", "kept")
+        .await
+        .unwrap();
+    let policy = Policy::builder()
+        .build()
+        .protecting([path("/conf/rules.toml")]);
+    let guarded = guard(backend.clone(), policy, &Person::no());
+    let shell = guarded.shell_start(Command::new("sh")).await.unwrap().id;
+    assert_eq!(type_into(&guarded, &shell, "cd conf\n").await, Ok(()));
+    let typed = type_into(&guarded, &shell, "echo x > rules.toml\n").await;
+    assert_eq!(typed, Err(ErrorKind::PermissionDenied));
+    backend
+        .stop(backend_core::ops::StopMode::Keep)
+        .await
+        .unwrap();
+    assert_eq!(
+        backend.read_string("/conf/rules.toml").await.unwrap(),
+        "kept"
+    );
 }
 
 #[tokio::test]

@@ -9,11 +9,8 @@ use crate::command::{PathUse, shell, tables};
 impl Walk<'_> {
     /// `eval`: the words, joined, are a program.
     pub(super) fn eval(&mut self, words: &[Word]) {
-        let words: Vec<&Word> = words
-            .iter()
-            .skip(1)
-            .filter(|word| word.literal() != Some("--"))
-            .collect();
+        let options = usize::from(words.get(1).and_then(Word::literal) == Some("--"));
+        let words: Vec<&Word> = words.iter().skip(1 + options).collect();
         if let Some(word) = words.iter().find(|word| word.literal().is_none()) {
             return self.computed_code(word, "what 'eval' runs is computed");
         }
@@ -46,18 +43,28 @@ impl Walk<'_> {
     }
 
     pub(super) fn change_directory(&mut self, base: &str, words: &[Word]) {
-        let operand = words
-            .iter()
-            .skip(1)
-            .find(|word| !matches!(word.literal(), Some("-P" | "-L" | "-e" | "-@" | "--")));
+        let parsed = options::parse(&Row::new("cd", "+LPe", ""), words);
+        let stacks = base == "popd" || base == "pushd";
+        let operand = parsed.operands.first().and_then(|at| words.get(*at));
+        let rotates = |word: &Word| word.starts_with("+") || word.starts_with("-");
         match operand {
-            _ if base == "popd" => self.dirs.lose(),
-            None if base == "pushd" => self.dirs.lose(),
-            None => self.dirs.go_home(),
-            Some(word) => {
+            None if !stacks && parsed.unknown.is_empty() => self.dirs.go_home(),
+            Some(word) if !stacks || base == "pushd" && !rotates(word) => {
                 self.named(word, PathUse::Read);
                 self.dirs.go(word);
+                let up = word.shown().split('/').any(|name| name == "..");
+                if up && parsed.has(&["P"]) {
+                    // Above where links lead.
+                    self.dirs.lose();
+                    let text = "'cd -P' leads above what a link leads to";
+                    self.found.note(Class::Computed, text.to_owned());
+                }
             }
+            // Back to one of those before, of which all are kept.
+            _ => self.dirs.lose(),
+        }
+        if !parsed.unknown.is_empty() {
+            self.dirs.lose();
         }
     }
 

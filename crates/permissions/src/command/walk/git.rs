@@ -284,5 +284,8 @@ fn harmless(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     tables::GIT_SETTINGS
         .iter()
-        .any(|known| key == *known || known.ends_with('.') && key.starts_with(known))
+        .any(|known| match known.split_once('*') {
+            Some((section, name)) => key.starts_with(section) && key.ends_with(name),
+            None => key == *known || known.ends_with('.') && key.starts_with(known),
+        })
 }

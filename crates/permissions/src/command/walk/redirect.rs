@@ -7,6 +7,7 @@ use brush_parser::ast::{
 
 use super::{Stdin, Walk, base_name};
 use crate::command::found::Class;
+use crate::command::paths::CODE_MARKS;
 use crate::command::word::{Mode, Word};
 use crate::command::{PathUse, Trouble, tables};
 
@@ -57,7 +58,10 @@ impl Walk<'_> {
         if among(tables::READING_VARIABLES) || alone && matches!(name, "HOME" | "PWD" | "OLDPWD") {
             let text = format!("it sets {name}, which changes what the rest of the line means");
             self.found.note(Class::Computed, text);
-        } else if among(tables::CODE_VARIABLES) || name.starts_with("GIT_CONFIG") {
+        } else if among(tables::CODE_VARIABLES) || name.starts_with("GIT_CONFIG")
+            // npm does not mind capitals.
+            || name.to_ascii_lowercase().starts_with("npm_config_")
+        {
             let text = format!("it sets {name}, which decides what code runs");
             self.found.note(Class::Opaque, text);
         }
@@ -112,6 +116,9 @@ impl Walk<'_> {
                 IoRedirect::OutputAndError(word, _) => {
                     let target = self.word(&word.value, Mode::Word);
                     self.write_target(&target);
+                    self.found.trouble(Trouble(
+                        "'&>' ends a command in some shells; write '>file 2>&1'",
+                    ));
                 }
             }
         }
@@ -123,14 +130,18 @@ impl Walk<'_> {
         self.written.contains(base_name(name))
     }
 
-    /// Names of files that a here-document hands to `xargs`.
-    pub(super) fn listed(&mut self, redirects: &[&IoRedirect]) {
+    /// Paths in a here-document that names files, or is code: of `xargs`, of a
+    /// loop, of an interpreter.
+    pub(super) fn listed<'r>(&mut self, redirects: impl Iterator<Item = &'r IoRedirect>) {
         for redirect in redirects {
             let IoRedirect::HereDocument(_, document) = redirect else {
                 continue;
             };
-            for name in document.doc.value.split_whitespace() {
-                self.named(&Word::text(name), PathUse::Named);
+            let ends = |c: char| c.is_whitespace() || CODE_MARKS.contains(c);
+            for name in document.doc.value.split(ends) {
+                if name.len() > 1 && !self.work.is_spent() {
+                    self.named(&Word::text(name), PathUse::Named);
+                }
             }
         }
     }

@@ -330,7 +330,7 @@ fn is_launched(name: &str) -> bool {
 }
 
 /// `python3.12` is a `python`.
-fn version_less(base: &str) -> &str {
+pub(super) fn version_less(base: &str) -> &str {
     base.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
 }
 

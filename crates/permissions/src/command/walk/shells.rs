@@ -14,6 +14,10 @@ impl Walk<'_> {
             simple.opaque = Some(format!("'{base}' does not read as other shells do"));
         }
         let script = words.get(at);
+        // What the program calls `$1`.
+        for word in words.iter().skip(at + usize::from(!input)) {
+            self.named(word, PathUse::Named);
+        }
         let from_input = |word: &Word| word.literal().is_some_and(is_input);
         match script {
             Some(program) if string => {
@@ -75,15 +79,27 @@ impl Walk<'_> {
             let long = flags.strip_prefix('-').unwrap_or(flags);
             if matches!(long, "rcfile" | "init-file") {
                 simple.opaque = Some("it runs a start file".to_owned());
-                if let Some(file) = words.get(options.at).filter(|word| word.is_computed()) {
-                    self.computed_code(&file.clone(), "the start file of a shell is computed");
+                match words.get(options.at).cloned() {
+                    Some(file) if file.is_computed() => {
+                        self.computed_code(&file, "the start file of a shell is computed");
+                    }
+                    Some(file) => self.named(&file, PathUse::Read),
+                    None => {}
                 }
                 options.at += 1;
             } else if tables::SHELL_LONG.contains(&long) {
             } else if flags.chars().all(|c| tables::SHELL_SHORT.contains(c)) {
                 options.string |= text.starts_with('-') && flags.contains('c');
                 options.input |= flags.contains('s');
-                options.at += flags.chars().filter(|c| matches!(c, 'o' | 'O')).count();
+                for flag in flags.chars().filter(|c| matches!(c, 'o' | 'O')) {
+                    let value = words.get(options.at).and_then(Word::literal);
+                    let known = |text| tables::SHOPT.contains(&text);
+                    if flag == 'O' && !value.is_some_and(known) {
+                        let text = "an option of a shell changes what names stand for";
+                        self.found.note(Class::Computed, text.to_owned());
+                    }
+                    options.at += 1;
+                }
             } else {
                 let text = format!("'{text}' is no option of a shell that is known");
                 self.found.note(Class::Computed, text);

@@ -108,7 +108,7 @@ impl Scanner {
     fn open(&mut self, mode: Mode) -> Result<(), Trouble> {
         while let Some(c) = self.peek(0) {
             match c {
-                '~' if self.tilde_may_stand_here(mode) && self.tilde() => {}
+                '~' if self.tilde_may_stand_here(mode) => self.tilde()?,
                 '$' => self.dollar(false, 0)?,
                 '`' => self.backquoted()?,
                 '\\' => {
@@ -147,8 +147,8 @@ impl Scanner {
         }
     }
 
-    /// Reads `~` or `~name`; `false` if the tilde stands for itself.
-    fn tilde(&mut self) -> bool {
+    /// Reads `~` or `~name`.
+    fn tilde(&mut self) -> Result<(), Trouble> {
         let name = self.chars.iter().skip(self.at + 1);
         let name: String = name
             .take_while(|c| c.is_ascii_alphanumeric() || "._-+".contains(**c))
@@ -157,9 +157,12 @@ impl Scanner {
         if !matches!(self.chars.get(end), None | Some('/' | ':')) {
             self.push(Atom::Open('~'));
             self.at += 1;
-            return true;
+            return Ok(());
         }
         self.at = end;
+        if !name.is_empty() && self.slice(end, self.chars.len()).contains("..") {
+            return Err(Trouble("it leads above the home of another user"));
+        }
         // `~+` and `~-` are directories the shell has been in.
         let elsewhere =
             name.starts_with(['+', '-']) || name.starts_with(|c: char| c.is_ascii_digit());
@@ -168,7 +171,7 @@ impl Scanner {
         } else {
             Atom::Home
         });
-        true
+        Ok(())
     }
 
     /// Text up to `end`, which is passed over.
@@ -338,6 +341,7 @@ impl Scanner {
     fn arithmetic(&mut self, depth: usize) -> Result<(), Trouble> {
         const TWO_WAYS: Trouble = Trouble("'$((' does not plainly begin a calculation");
         self.at += 2;
+        let from = self.at;
         let mut open = 2;
         // Two names with nothing between them are no calculation, but may be a
         // command.
@@ -369,6 +373,14 @@ impl Scanner {
                     if open == 1 {
                         if self.peek(1) != Some(')') {
                             return Err(TWO_WAYS);
+                        }
+                        let text = self.slice(from, self.at);
+                        if assigns(&text) {
+                            if text.contains('$') {
+                                return Err(Trouble("a calculation in it sets a variable"));
+                            }
+                            let names = text.split(|c: char| !is_name(c));
+                            self.out.sets.extend(names.map(str::to_owned));
                         }
                         self.at += 2;
                         self.push(Atom::Computed);
@@ -440,6 +452,22 @@ impl Scanner {
         }
         Err(TWO_WAYS)
     }
+}
+
+/// Whether a calculation may set a variable: `x = 1`, `x += 1`, `x++`.
+fn assigns(text: &str) -> bool {
+    let compares = ["==", "!=", "<=", ">="];
+    let plain = compares
+        .iter()
+        .fold(text.replace("<<=", "= "), |text, mark| {
+            text.replace(mark, " ")
+        });
+    let plain = plain.replace(">>=", "=");
+    plain.contains('=') || plain.contains("++") || plain.contains("--")
+}
+
+fn is_name(c: char) -> bool {
+    c == '_' || c.is_ascii_alphanumeric()
 }
 
 /// What a variable stands for.
