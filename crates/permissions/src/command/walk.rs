@@ -393,6 +393,21 @@ impl<'a> Walk<'a> {
         first.unwrap_or_else(Word::computed)
     }
 
+    /// `<(program)`: the name of a pipe.
+    fn substitution(&mut self, list: &CompoundList) -> word::Expanded {
+        let from = self.found.fetchers;
+        let dirs = self.dirs.clone();
+        self.list(list, Stdin::None);
+        self.dirs = dirs;
+        let mut word = Word::computed();
+        word.fetches = self.found.fetchers > from;
+        word::Expanded {
+            words: vec![word],
+            plain: None,
+            cut: false,
+        }
+    }
+
     fn simple(&mut self, simple: &SimpleCommand, stdin: Stdin, timed: bool) {
         let prefix = simple.prefix.iter().flat_map(|prefix| &prefix.0);
         let suffix = simple.suffix.iter().flat_map(|suffix| &suffix.0);
@@ -443,17 +458,7 @@ impl<'a> Walk<'a> {
                     }
                 }
                 CommandPrefixOrSuffixItem::ProcessSubstitution(_, subshell) => {
-                    let from = self.found.fetchers;
-                    let dirs = self.dirs.clone();
-                    self.list(&subshell.list, Stdin::None);
-                    self.dirs = dirs;
-                    let mut word = Word::computed();
-                    word.fetches = self.found.fetchers > from;
-                    argv.push(word::Expanded {
-                        words: vec![word],
-                        plain: None,
-                        cut: false,
-                    });
+                    argv.push(self.substitution(&subshell.list));
                 }
             }
         }

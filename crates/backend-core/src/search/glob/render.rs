@@ -69,7 +69,7 @@ impl Glob {
     /// [`GlobError::TooManyAlternatives`] if that takes too many.
     pub fn below(&self, start: &VPath, directory: &VPath) -> Result<Option<Self>, GlobError> {
         let Some(relative) = self.relative(start, directory) else {
-            return Ok(self.from_above(start, directory));
+            return Ok(self.seen_from_above(start, directory));
         };
         let mut left = Vec::new();
         for alternative in self.compiled_alternatives() {
@@ -84,15 +84,15 @@ impl Glob {
     }
 
     /// A relative pattern as seen from a directory that `start` lies beneath.
-    fn from_above(&self, start: &VPath, directory: &VPath) -> Option<Self> {
+    fn seen_from_above(&self, start: &VPath, directory: &VPath) -> Option<Self> {
         let between = start.strip_prefix(directory)?;
-        let from_above = |alternative: &Alternative| {
+        let seen_from_above = |alternative: &Alternative| {
             let names = between.split('/').map(str::to_owned);
             let mut components: Vec<_> = names.map(Component::Literal).collect();
             components.extend_from_slice(&alternative.components);
             components
         };
-        let alternatives = self.compiled_alternatives().iter().map(from_above);
+        let alternatives = self.compiled_alternatives().iter().map(seen_from_above);
         Some(Self::from_components(alternatives.collect(), true))
     }
 
