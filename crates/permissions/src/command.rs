@@ -64,6 +64,8 @@ mod walk;
     )
 )]
 mod word;
+#[cfg(feature = "shell")]
+mod writes;
 
 pub(crate) use decide::too_complicated;
 pub use glob::glob_could_name;
@@ -164,6 +166,9 @@ pub enum PathUse {
     /// It may name it: the beginning of the path is computed. Only what reading
     /// denies counts.
     Possible,
+    /// It may change anything beneath it: of a glob, anything of that name. Only files
+    /// that are [protected](crate::Policy::protecting) count.
+    Within,
 }
 
 /// A path that a command names.
@@ -184,6 +189,9 @@ pub struct NamedPath {
     /// a glob its directory. Where it leads, a sandbox can
     /// [trace](backend_core::Sandbox::trace).
     pub spelled: Option<String>,
+    /// Whether it lies in a directory of the backend that commands know by another
+    /// name: then it is no path of the system, whatever it is called.
+    pub inside: bool,
 }
 
 /// What a command line would do.

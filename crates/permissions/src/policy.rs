@@ -157,7 +157,7 @@ impl Policy {
     /// Move and copy are judged by their own sections alone: the reads, writes
     /// and deletes that they are made of are judged by everybody.
     pub fn judge(&self, op: Op, path: &VPath, kind: Kind, bytes: Option<u64>) -> Verdict {
-        let verdict = self.judge_unprotected(op, path, kind, bytes);
+        let verdict = self.judge_unprotected(op, path, kind, bytes, false);
         match self.0.protected.judge(op, path) {
             Some(vote) => verdict.and(vote),
             None => verdict,
@@ -166,9 +166,17 @@ impl Policy {
 
     /// The same, but for the files that it came from: what is done to a path that a command
     /// names is less clear, and judged by [`Protected::judge_command`].
-    fn judge_unprotected(&self, op: Op, path: &VPath, kind: Kind, bytes: Option<u64>) -> Verdict {
+    /// `inside` as in [`NamedPath`](crate::command::NamedPath).
+    fn judge_unprotected(
+        &self,
+        op: Op,
+        path: &VPath,
+        kind: Kind,
+        bytes: Option<u64>,
+        inside: bool,
+    ) -> Verdict {
         let verdict: Verdict = match self.ruling(op) {
-            Some(rules) => rules.judge(op, path).into(),
+            Some(rules) => rules.judge_as(op, path, inside).into(),
             None => Vote::neutral(Layer::Rules).into(),
         };
         // Reading the root is searching it, and what a search finds there is left

@@ -54,6 +54,13 @@ pub(crate) fn check(base: &str, words: &[Word], dirs: &Directories<'_>) -> Optio
             let target = word.strip_prefix("of=")?;
             written(&target, dirs)
         }),
+        _ => trees(base, args, dirs).or_else(|| machine(base, args)),
+    }
+}
+
+/// Programs that copy over or take away whole trees.
+fn trees(base: &str, args: &[Word], dirs: &Directories) -> Option<String> {
+    match base {
         "rsync" => {
             let deletes = args.iter().any(|word| word.starts_with("--del"));
             let target = operands(args).last()?;
@@ -70,7 +77,37 @@ pub(crate) fn check(base: &str, words: &[Word], dirs: &Directories<'_>) -> Optio
             let target = operands(args).last()?;
             (whole && is_root(target, dirs)).then(|| "'cp' copies over the system".to_owned())
         }
-        _ => machine(base, args),
+        "tar" | "gtar" | "zip" => {
+            let removes = match base {
+                "zip" => has_flag(args, &['m'], "--move"),
+                _ => args.iter().any(|word| word.starts_with("--remove")),
+            };
+            let taken = operands(args).find(|word| covers_others(word, dirs));
+            let taken = taken.filter(|_| removes)?;
+            Some(format!("'{base}' removes '{}'", taken.shown()))
+        }
+        "cpio" => {
+            let passes = has_flag(args, &['p'], "--pass-through");
+            let root = operands(args).any(|word| is_root(word, dirs));
+            (passes && root).then(|| "'cpio' copies over the system".to_owned())
+        }
+        "btrfs" => {
+            let deletes = |word: &Word| matches!(word.literal(), Some("delete" | "del"));
+            let deletes = args.iter().any(deletes);
+            let taken = operands(args).find(|word| covers_others(word, dirs));
+            let taken = taken.filter(|_| deletes)?;
+            Some(format!("'btrfs' deletes '{}'", taken.shown()))
+        }
+        "fsfreeze" => {
+            let freezes = has_flag(args, &['f'], "--freeze");
+            let frozen = operands(args).find(|word| covers_others(word, dirs));
+            let frozen = frozen.filter(|_| freezes)?;
+            Some(format!(
+                "'fsfreeze' stops all writing to '{}'",
+                frozen.shown()
+            ))
+        }
+        _ => None,
     }
 }
 
@@ -88,17 +125,6 @@ fn machine(base: &str, args: &[Word]) -> Option<String> {
                 .filter_map(Word::literal)
                 .find(|text| tables::STOPPING_VERBS.contains(&text.trim_end_matches(".target")))?;
             Some(format!("'{base} {verb}' stops the machine"))
-        }
-        "kill" | "pkill" | "killall" => {
-            let all = args
-                .iter()
-                .skip(usize::from(args.len() > 1))
-                .any(|word| word.literal() == Some("-1"));
-            let every = args
-                .first()
-                .is_some_and(|word| word.literal() == Some("--"))
-                && args.get(1).and_then(Word::literal) == Some("-1");
-            (base == "kill" && (all || every)).then(|| "'kill -1' ends every process".to_owned())
         }
         "crontab" => args
             .iter()
@@ -147,6 +173,57 @@ fn machine(base: &str, args: &[Word]) -> Option<String> {
             let named = operands(args).next().is_some();
             (named && !shows).then(|| format!("'{base}' changes partitions"))
         }
+        _ => processes_and_users(base, args),
+    }
+}
+
+/// Programs that end processes, stop the machine in other ways, or open it to others.
+fn processes_and_users(base: &str, args: &[Word]) -> Option<String> {
+    match base {
+        "kill" | "pkill" | "killall" => {
+            let all = args
+                .iter()
+                .skip(usize::from(args.len() > 1))
+                .any(|word| word.literal() == Some("-1"));
+            let every = args
+                .first()
+                .is_some_and(|word| word.literal() == Some("--"))
+                && args.get(1).and_then(Word::literal) == Some("-1");
+            if base == "kill" && (all || every) {
+                return Some("'kill -1' ends every process".to_owned());
+            }
+            // `kill -0 1` only asks, `kill -l 1` and `kill -s 1 42` mean a signal.
+            let asks = |word: &Word| matches!(word.literal(), Some("-0" | "-l" | "-L" | "-t"));
+            let named = |word: &Word| matches!(word.literal(), Some("-s" | "-n" | "-q"));
+            let first = (0..args.len()).any(|at| {
+                let before = at.checked_sub(1).and_then(|at| args.get(at));
+                args.get(at).and_then(Word::literal) == Some("1") && !before.is_some_and(named)
+            });
+            let ends = base == "kill" && first && !args.iter().any(asks);
+            ends.then(|| "'kill 1' ends the process that all others hang on".to_owned())
+        }
+        "rtcwake" => {
+            const STAYS: &[&str] = &["no", "on", "show", "disable"];
+            let mode = value_of(args, "-m", "--mode").unwrap_or_else(|| "suspend".to_owned());
+            let asks = has_flag(args, &['h', 'V', 'n'], "--dry-run");
+            (!asks && !STAYS.contains(&mode.as_str()))
+                .then(|| "'rtcwake' stops the machine".to_owned())
+        }
+        "ctrlaltdel" => operands(args)
+            .any(|word| word.literal() == Some("hard"))
+            .then(|| "'ctrlaltdel hard' stops the machine without a shutdown".to_owned()),
+        "passwd" => {
+            let opens = has_flag(args, &['d', 'l'], "--delete") || has_flag(args, &[], "--lock");
+            let root = operands(args).any(|word| word.literal() == Some("root"));
+            (opens && root).then(|| "it takes the password of root away".to_owned())
+        }
+        "useradd" | "usermod" | "adduser" => {
+            let id = value_of(args, "-u", "--uid");
+            let root = id.is_some_and(|id| !id.is_empty() && id.bytes().all(|b| b == b'0'));
+            root.then(|| format!("'{base}' makes a second root"))
+        }
+        "umount" => has_flag(args, &['a'], "--all")
+            .then(|| "'umount -a' takes every file system away".to_owned()),
         _ => None,
     }
 }
@@ -186,8 +263,35 @@ pub(crate) fn operands_at(args: &[Word]) -> impl Iterator<Item = (usize, &Word)>
     args.iter().enumerate().filter(is_operand)
 }
 
+/// The value of an option, in any of the ways to write it.
+fn value_of(args: &[Word], short: &str, long: &str) -> Option<String> {
+    let letter = short.trim_start_matches('-');
+    for (at, word) in args.iter().enumerate() {
+        let text = word.literal().unwrap_or_default();
+        let next = || Some(args.get(at + 1)?.shown());
+        if let Some(rest) = text.strip_prefix("--") {
+            let (name, value) = rest
+                .split_once('=')
+                .map_or((rest, None), |(n, v)| (n, Some(v)));
+            let known = long.trim_start_matches('-');
+            if name.len() > 1 && known.starts_with(name) {
+                return value.map(str::to_owned).or_else(next);
+            }
+        } else if let Some((_, value)) = text
+            .strip_prefix('-')
+            .and_then(|flags| flags.split_once(letter))
+        {
+            return match value.is_empty() {
+                true => next(),
+                false => Some(value.to_owned()),
+            };
+        }
+    }
+    None
+}
+
 /// Whether a short or a long option is among the words.
-fn has_flag(args: &[Word], letters: &[char], long: &str) -> bool {
+pub(crate) fn has_flag(args: &[Word], letters: &[char], long: &str) -> bool {
     args.iter()
         .take_while(|word| word.literal() != Some("--"))
         .any(|word| {

@@ -31,6 +31,8 @@ pub(crate) enum Meaning {
     AsksAlone,
     /// With it the program runs nothing else. `^`
     Stops,
+    /// Its value is the directory that the program goes to first. `%`
+    Goes,
 }
 
 /// One program: its names, and its options.
@@ -197,6 +199,7 @@ fn kind(marks: &str) -> Kind {
         Some('@') => Some(Meaning::Asks),
         Some('*') => Some(Meaning::AsksAlone),
         Some('^') => Some(Meaning::Stops),
+        Some('%') => Some(Meaning::Goes),
         _ => None,
     };
     let otherwise = if optional {

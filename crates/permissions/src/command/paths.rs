@@ -5,6 +5,7 @@ use backend_core::VPath;
 use super::danger;
 use super::directory::{Place, Root};
 use super::found::Class;
+use super::options::{self, Meaning, Parsed};
 use super::sed;
 use super::tables;
 use super::walk::{Walk, base_name};
@@ -98,6 +99,7 @@ impl Walk<'_> {
         if let Ok(path) = VPath::parse(&path) {
             let (usage, text) = match glob {
                 None => (usage, text.to_owned()),
+                Some(_) if matches!(usage, PathUse::Write | PathUse::Within) => (usage, whole),
                 Some(_) => (PathUse::Named, whole),
             };
             self.found.path(NamedPath {
@@ -106,6 +108,7 @@ impl Walk<'_> {
                 text,
                 glob: glob.is_some(),
                 spelled,
+                inside: matches!(place.root, Root::Tree(_)),
             });
         }
     }
@@ -118,16 +121,16 @@ impl Walk<'_> {
         let Some((_, tail)) = tail.split_once('/') else {
             return;
         };
-        let mut ends = vec![(PathUse::Possible, format!("/{tail}"))];
+        let mut ends = vec![(PathUse::Possible, format!("/{tail}"), false)];
         if word.is_computed() {
-            ends.push((PathUse::Named, format!("{UNKNOWN_DIRECTORY}/{tail}")));
+            ends.push((PathUse::Named, format!("{UNKNOWN_DIRECTORY}/{tail}"), false));
         }
         let names: Vec<&str> = tail.split('/').collect();
         for place in self.dirs.names.ends_inside(&names) {
             let inside = self.dirs.names.text(&place, UNKNOWN_HOME);
-            ends.push((PathUse::Named, inside));
+            ends.push((PathUse::Named, inside, true));
         }
-        for (usage, path) in ends {
+        for (usage, path, inside) in ends {
             if let Ok(path) = VPath::parse(&path) {
                 self.found.path(NamedPath {
                     usage,
@@ -135,6 +138,7 @@ impl Walk<'_> {
                     text: text.to_owned(),
                     glob: false,
                     spelled: None,
+                    inside,
                 });
             }
         }
@@ -155,7 +159,9 @@ impl Walk<'_> {
             self.found.note(Class::Computed, text);
         }
         self.wrote(word);
+        self.through_link(word);
         self.named(word, PathUse::Write);
+        self.stands_for(word);
     }
 
     /// The operands of a program.
@@ -163,14 +169,22 @@ impl Walk<'_> {
         let args = words.get(1..).unwrap_or_default();
         // It may go elsewhere first: `make -C dir`.
         let dirs = self.dirs.clone();
+        if base == "git" {
+            self.git_changes(words);
+            self.dirs = dirs.clone();
+        }
         self.goes(args);
+        if let Some(row) = tables::program(base) {
+            self.goes_to(&options::parse(row, words));
+        }
+        self.changes(base, words);
         self.option_values(base, args);
         let skip = skipped(base, args);
         self.pieces(base, args, skip);
         let operands = danger::operands_at(args).skip(skip);
         let last = danger::operands_at(args).last().map(|(at, _)| at);
         let edits = matches!(base, "sed" | "gsed") && sed::edits(words)
-            || base == "perl" && args.iter().any(|word| word.starts_with("-i"));
+            || matches!(base, "perl" | "ruby") && args.iter().any(edits_in_place);
         for (at, word) in operands {
             let usage = usage(base, edits, last == Some(at));
             if base == "dd" {
@@ -187,6 +201,12 @@ impl Walk<'_> {
                 }
                 if !matches!(base, "rm" | "rmdir" | "unlink" | "mkdir") {
                     self.wrote(word);
+                }
+                if !matches!(base, "rm" | "rmdir" | "unlink" | "mkdir" | "mv" | "ln") {
+                    self.through_link(word);
+                }
+                if !matches!(base, "mkdir" | "touch") {
+                    self.stands_for(word);
                 }
             }
             self.named(word, usage);
@@ -226,12 +246,28 @@ impl Walk<'_> {
                 return;
             }
             if let Some(value) = value.filter(|value| !is_number(value)) {
-                self.named(&value, PathUse::Named);
-                let before = self.dirs.clone();
-                self.dirs.go(&value);
-                self.dirs.or(before);
+                self.may_go(&value);
             }
         }
+    }
+
+    /// Where options that are known for it say that a program goes first.
+    pub(crate) fn goes_to(&mut self, parsed: &Parsed) {
+        for given in &parsed.options {
+            match (given.meaning, &given.value) {
+                (Meaning::Goes, Some(value)) => self.may_go(value),
+                // `nsenter -w`: to where another process is.
+                (Meaning::Goes, None) => self.dirs.lose(),
+                _ => {}
+            }
+        }
+    }
+
+    fn may_go(&mut self, directory: &Word) {
+        self.named(directory, PathUse::Named);
+        let before = self.dirs.clone();
+        self.dirs.go(directory);
+        self.dirs.or(before);
     }
 
     /// Links that a line makes: what it then finds behind them is not what was
@@ -320,9 +356,13 @@ impl Walk<'_> {
                 && (word.starts_with("-")
                     || !tables::WORDY.contains(&base)
                     || tables::SETTERS.contains(&base))
-                && let Some((_, value)) = word.split_equals()
+                && let Some((name, value)) = word.split_equals()
             {
                 self.named(&value, PathUse::Named);
+                if tables::SETTERS.contains(&base) {
+                    self.variable_writes(&name, &value);
+                    self.value(&value);
+                }
                 continue;
             }
             let glued = ["-I", "-L", "-o", "-C", "-f", "-T", "-d", "-t"]
@@ -408,6 +448,15 @@ fn usage(base: &str, edits: bool, last: bool) -> PathUse {
     } else {
         PathUse::Named
     }
+}
+
+/// `-i`, also among other letters before one that takes the rest: `-pi.bak`, `-pie`.
+fn edits_in_place(word: &Word) -> bool {
+    let flags = word.literal().and_then(|text| text.strip_prefix('-'));
+    flags.is_some_and(|flags| {
+        let mut letters = flags.chars().take_while(|c| !"-eEFIMmrxCD".contains(*c));
+        letters.any(|c| c == 'i')
+    })
 }
 
 /// Whether what stands behind the option is a message.

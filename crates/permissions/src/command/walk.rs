@@ -61,6 +61,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) written: HashSet<String>,
     /// The names of links that it makes.
     pub(crate) made_links: HashSet<String>,
+    /// Values that it gives to variables.
+    pub(crate) values: Vec<Word>,
     /// Whether what is printed is handed to `xargs`.
     pub(crate) feeds: bool,
     /// Where `exec` moved the input of the shell itself.
@@ -88,6 +90,7 @@ impl<'a> Walk<'a> {
             functions: functions::Functions::default(),
             written: HashSet::new(),
             made_links: HashSet::new(),
+            values: Vec::new(),
             feeds: false,
             moved: Stdin::None,
             depth: 0,
@@ -101,8 +104,9 @@ impl<'a> Walk<'a> {
 
     /// Everything that the line would do.
     pub(crate) fn all(mut self) -> Found {
-        for (name, _) in self.context.environment {
+        for (name, value) in self.context.environment {
             self.variable(name, false);
+            self.variable_writes(name, &Word::text(value));
         }
         self.program(self.context.line, Stdin::None);
         if self.functions.explode(self.work) {
@@ -250,6 +254,7 @@ impl<'a> Walk<'a> {
                     let expanded = self.words(&value.value, Mode::Word);
                     for word in expanded.words.iter().chain(&expanded.plain) {
                         self.named(word, PathUse::Named);
+                        self.value(word);
                     }
                 }
                 self.list(&clause.body.list, stdin);
@@ -370,7 +375,9 @@ impl<'a> Walk<'a> {
         let fetches = self.found.fetchers > from;
         let mut expanded = word::expand(&scanned, self.work);
         if let Some(defaults) = &scanned.defaults {
-            self.named(&Word::from_atoms(defaults), PathUse::Named);
+            let default = Word::from_atoms(defaults);
+            self.named(&default, PathUse::Named);
+            self.value(&default);
         }
         if expanded.cut {
             let text = "braces in it stand for too many words";

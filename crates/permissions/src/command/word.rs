@@ -228,6 +228,26 @@ impl Word {
         word
     }
 
+    /// The word with `name` as a name beneath it.
+    pub(crate) fn beneath(&self, name: &Self) -> Self {
+        let mut parts = self.parts.clone();
+        parts.push(Part::Text("/".to_owned()));
+        parts.extend_from_slice(&name.parts);
+        Self::from_parts(parts)
+    }
+
+    /// The word with `value` in place of what is computed.
+    pub(crate) fn filled(&self, value: &Self) -> Self {
+        let mut parts = Vec::new();
+        for part in &self.parts {
+            match part {
+                Part::Computed => parts.extend_from_slice(&value.parts),
+                part => parts.push(part.clone()),
+            }
+        }
+        Self::from_parts(parts)
+    }
+
     /// What stands before and after the first `=` of the known text.
     pub(crate) fn split_equals(&self) -> Option<(String, Self)> {
         let Some(Part::Text(text)) = self.parts.first() else {

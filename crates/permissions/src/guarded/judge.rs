@@ -215,6 +215,7 @@ fn led(named: &NamedPath, reached: &Reached) -> Option<NamedPath> {
     (path != named.path).then(|| NamedPath {
         path,
         glob: false,
+        inside: named.inside && matches!(reached, Reached::Inside(_)),
         ..named.clone()
     })
 }

@@ -98,7 +98,10 @@ impl Policy {
     ) -> Vec<(Access, Verdict)> {
         let against = self.0.protected.judge_command(commands, paths, line, here);
         let part = |(named, vote): (&NamedPath, Vote)| {
-            let verdict = denied(Op::Write, named, &vote.into());
+            let verdict = match vote.action {
+                Action::Deny => denied(Op::Write, named, &vote.into()),
+                _ => vote.into(),
+            };
             (Access::file(Op::Write, named.path.clone()), verdict)
         };
         against.into_iter().map(part).collect()
@@ -121,8 +124,9 @@ impl Policy {
     fn judge_named(&self, op: Op, named: &NamedPath, work: &Work<'_>) -> Option<Verdict> {
         let used = match named.usage {
             PathUse::Read | PathUse::Run => op == Op::Read,
-            PathUse::Write => op == Op::Write,
-            PathUse::Named | PathUse::Possible => false,
+            // What a glob names is looked at below.
+            PathUse::Write => op == Op::Write && !named.glob,
+            PathUse::Named | PathUse::Possible | PathUse::Within => false,
         };
         // Most words that are merely named are no paths. Only one that begins at
         // the root is held against the mounts.
@@ -132,22 +136,27 @@ impl Policy {
                 true => Kind::Directory,
                 false => Kind::File,
             };
-            self.judge_unprotected(op, &named.path, kind, None)
+            self.judge_unprotected(op, &named.path, kind, None, named.inside)
         } else if op == Op::Read && named.usage != PathUse::Possible && named.text.starts_with('/')
         {
-            self.judge_unprotected(op, &named.path, Kind::Directory, None)
+            self.judge_unprotected(op, &named.path, Kind::Directory, None, named.inside)
         } else {
-            self.rules()?.judge(op, &named.path).into()
+            self.rules()?.judge_as(op, &named.path, named.inside).into()
         };
         let glob = self.rules().filter(|_| named.glob);
-        let glob = glob.and_then(|rules| rules.denies_glob(op, &named.text, work));
+        let asks = named.usage == PathUse::Write && op == Op::Write;
+        let glob = glob.and_then(|rules| {
+            let denied = rules.denies_glob(op, &named.text, named.inside, work);
+            denied.or_else(|| asks.then(|| rules.asks_glob(&named.text, work))?)
+        });
+        let asked = glob.is_some();
         let verdict = match glob {
             Some(vote) => verdict.and(vote),
             None => verdict,
         };
         match verdict.action() {
             Action::Deny => Some(denied(op, named, &verdict)),
-            Action::Ask if used => Some(verdict),
+            Action::Ask if used || asked => Some(verdict),
             _ => None,
         }
     }
@@ -158,6 +167,7 @@ fn judged_as(usage: PathUse) -> &'static [Op] {
     match usage {
         PathUse::Run | PathUse::Possible => &[Op::Read],
         PathUse::Read | PathUse::Write | PathUse::Named => &[Op::Read, Op::Write],
+        PathUse::Within => &[],
     }
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use backend_core::VPath;
 
-use crate::command::{NamedPath, PathUse, glob_could_name};
+use crate::command::{NamedPath, PathUse, glob_could_name, name_matches};
 use crate::{Action, Layer, Op, Vote, Why};
 
 /// Programs that take a directory away, with everything in it.
@@ -81,12 +81,15 @@ impl Protected {
         // How the files of a glob are used is not known.
         let edits = commands.iter().any(|line| edits_in_place(line));
         let changes = takes_away || links || edits || runs(CHANGES) || line.contains('>');
-        let is_against = |named: &&NamedPath| {
+        let is_against = |named: &NamedPath| {
+            if named.usage == PathUse::Within {
+                return self.lies_within(named, here);
+            }
             let is_read = matches!(
                 named.usage,
                 PathUse::Read | PathUse::Run | PathUse::Possible
             ) && !links;
-            self.0.iter().any(|own| {
+            let against = self.0.iter().any(|own| {
                 if named.glob {
                     let mut whole = own.ancestors().chain([own.clone()]);
                     return changes
@@ -96,11 +99,52 @@ impl Protected {
                 let above = takes_away && named.usage == PathUse::Write;
                 !is_read && named.path.starts_with(own)
                     || above && own.starts_with(&named.path) && !here.starts_with(&named.path)
-            })
+            });
+            against.then(vote)
         };
-        let named = paths.iter().filter(is_against);
-        named.map(|named| (named, vote())).collect()
+        let against = |named: &'r NamedPath| Some((named, is_against(named)?));
+        paths.iter().filter_map(against).collect()
     }
+
+    /// What is against a command that may change anything beneath a directory. One
+    /// that holds where the command runs was named for all that is in it: of that it
+    /// is not known whether a protected file is meant.
+    fn lies_within(&self, named: &NamedPath, here: &VPath) -> Option<Vote> {
+        let lies = |own: &VPath| match named.text.rsplit_once("/**/") {
+            Some((_, name)) if named.glob => own
+                .strip_prefix(&named.path)
+                .is_some_and(|rest| rest.split('/').any(|it| could_be(name, it))),
+            _ if named.glob => {
+                let mut whole = own.ancestors().chain([own.clone()]);
+                whole.any(|path| glob_could_name(&named.text, path.as_str()))
+            }
+            _ => own.starts_with(&named.path),
+        };
+        self.0.iter().any(lies).then(|| {
+            let own = !named.glob || named.text.contains("/**/");
+            match own && here.starts_with(&named.path) {
+                true => question(),
+                false => vote(),
+            }
+        })
+    }
+}
+
+/// Whether a file of a name could be found by a pattern of `find`, in any spelling of
+/// capitals. Unlike a shell it takes a leading dot for any character.
+fn could_be(pattern: &str, name: &str) -> bool {
+    let (pattern, name) = (pattern.to_lowercase(), name.to_lowercase());
+    name_matches(&pattern, &name)
+        || name.starts_with('.') && name_matches(&pattern, &format!("x{name}"))
+}
+
+fn question() -> Vote {
+    let why = "it may change what says what this session may do";
+    Vote::new(
+        Layer::Protected,
+        Action::Ask,
+        Why::Because(Cow::Borrowed(why)),
+    )
 }
 
 /// Whether a command changes files where they are: `sed -i`, `perl -pi`.

@@ -57,6 +57,8 @@ struct Compiled {
     grep: Exclude,
     /// Of reading and of writing.
     denials: [Denials; 2],
+    /// What writing asks about.
+    questions: Denials,
 }
 
 impl Rules {
@@ -82,7 +84,13 @@ impl Rules {
         let exclude = |op| hidden::exclude(ruleset, op, working_dir);
         let denials = [&ruleset.read, &ruleset.write].map(|section| {
             let section = section.as_ref();
-            section.map_or_else(Denials::default, |rules| Denials::new(rules, working_dir))
+            section.map_or_else(Denials::default, |rules| {
+                Denials::new(rules, Action::Deny, working_dir)
+            })
+        });
+        let questions = ruleset.write.as_ref();
+        let questions = questions.map_or_else(Denials::default, |rules| {
+            Denials::new(rules, Action::Ask, working_dir)
         });
         Self(Arc::new(Compiled {
             id: ruleset.id(),
@@ -93,6 +101,7 @@ impl Rules {
             glob: exclude(Op::Glob),
             grep: exclude(Op::Grep),
             denials,
+            questions,
             ruleset: ruleset.clone(),
         }))
     }
@@ -120,8 +129,14 @@ impl Rules {
     /// rules for commands do not speak about paths: [`Op::Execute`] gets their
     /// default, whatever the path.
     pub fn judge(&self, op: Op, path: &VPath) -> Vote {
+        self.judge_as(op, path, false)
+    }
+
+    /// The same. What presets say about files of the system does not count for a path
+    /// that lies `inside` a directory which only the backend calls its root.
+    pub(crate) fn judge_as(&self, op: Op, path: &VPath, inside: bool) -> Vote {
         match self.section(op) {
-            Some(section) => section.judge(path),
+            Some(section) => section.judge(path, inside),
             None => Vote::neutral(Layer::Rules),
         }
     }
@@ -192,15 +207,29 @@ impl Rules {
 
     /// What a word of a command with wildcards gets that could name something
     /// which `op` denies.
-    pub(crate) fn denies_glob(&self, op: Op, glob: &str, work: &Work<'_>) -> Option<Vote> {
+    pub(crate) fn denies_glob(
+        &self,
+        op: Op,
+        glob: &str,
+        inside: bool,
+        work: &Work<'_>,
+    ) -> Option<Vote> {
         let [read, write] = &self.0.denials;
         let denials = match op {
             Op::Write => write,
             _ => read,
         };
         denials.first(glob, work, |path| {
-            let vote = self.judge(op, path);
+            let vote = self.judge_as(op, path, inside);
             (vote.action == Action::Deny).then_some(vote)
+        })
+    }
+
+    /// The same for something that writing asks about.
+    pub(crate) fn asks_glob(&self, glob: &str, work: &Work<'_>) -> Option<Vote> {
+        self.0.questions.first(glob, work, |path| {
+            let vote = self.judge(Op::Write, path);
+            (vote.action == Action::Ask).then_some(vote)
         })
     }
 

@@ -17,7 +17,7 @@ use crate::command::work::Work;
 /// What trying one denial costs, beside the names it is compared with.
 const STEPS: usize = 8;
 
-/// The patterns of a section that deny.
+/// The patterns of a section that deny, or that ask.
 #[derive(Debug, Default)]
 pub(super) struct Denials {
     patterns: Vec<Pattern>,
@@ -38,13 +38,10 @@ struct Pattern {
 const BENEATH: &str = "**";
 
 impl Denials {
-    pub(super) fn new(rules: &PathRules, working_dir: &VPath) -> Self {
+    /// The patterns of the rules that say `action`.
+    pub(super) fn new(rules: &PathRules, action: Action, working_dir: &VPath) -> Self {
         let mut denials = Self::default();
-        for rule in rules
-            .rules
-            .iter()
-            .filter(|rule| rule.action == Action::Deny)
-        {
+        for rule in rules.rules.iter().filter(|rule| rule.action == action) {
             for glob in rule.pattern.glob().from_root(working_dir) {
                 denials.add(glob.as_str());
             }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CommandRules, PathRule, PathRules, Ruleset};
 use crate::Action;
+use crate::verdict::MatchedRule;
 
 /// Where secrets usually are.
 pub const SECRETS: &[&str] = &[
@@ -183,9 +184,18 @@ pub(super) fn secrets() -> impl Iterator<Item = PathRule> {
     denials(SECRETS, "Protect sensitive files")
 }
 
+const SECRETS_AND_SYSTEM: &str = "Protect sensitive and system files";
+
 fn secrets_and_system() -> impl Iterator<Item = PathRule> {
-    let description = "Protect sensitive and system files";
-    denials(SECRETS, description).chain(denials(SYSTEM, description))
+    denials(SECRETS, SECRETS_AND_SYSTEM).chain(denials(SYSTEM, SECRETS_AND_SYSTEM))
+}
+
+/// Whether a rule is that of a preset about what belongs to the system, rather than one
+/// that somebody wrote about a directory of such a name.
+pub(super) fn is_about_system(rule: &MatchedRule) -> bool {
+    rule.action == Action::Deny
+        && rule.description == SECRETS_AND_SYSTEM
+        && SYSTEM.contains(&rule.pattern.as_str())
 }
 
 /// Asks about what runs by itself.

@@ -7,6 +7,7 @@ use backend_core::search::{Glob, GlobSet};
 
 use super::PathRules;
 use super::pattern::EVERYTHING;
+use super::preset::is_about_system;
 use crate::verdict::MatchedRule;
 use crate::{Action, Layer, Op, Vote, Why};
 
@@ -117,7 +118,9 @@ impl Section {
     /// The first rule that reaches the path decides. The exception is a question
     /// about a directory above it: a later rule may still deny, but none can
     /// allow without the question.
-    pub(super) fn judge(&self, path: &VPath) -> Vote {
+    ///
+    /// `inside` as in [`Rules::judge_as`](super::Rules::judge_as).
+    pub(super) fn judge(&self, path: &VPath, inside: bool) -> Vote {
         let mut question = None;
         let mut decisive = None;
         if path.is_root() {
@@ -126,6 +129,7 @@ impl Section {
         let relative = path.as_str().strip_prefix('/').unwrap_or_default();
         for at in self.set.matches(relative) {
             match self.reached.get(at) {
+                Some((_, rule)) if inside && is_about_system(rule) => {}
                 Some((Reach::Inside, rule)) if rule.action == Action::Ask => {
                     question.get_or_insert(rule);
                 }

@@ -39,6 +39,7 @@ fn paths(line: &str) -> Vec<String> {
     let mut paths: Vec<String> = judge(&permissive(), line)
         .paths
         .iter()
+        .filter(|path| path.usage != PathUse::Within)
         .map(|path| {
             let usage = match path.usage {
                 PathUse::Read => 'r',
@@ -46,6 +47,7 @@ fn paths(line: &str) -> Vec<String> {
                 PathUse::Run => 'x',
                 PathUse::Named => 'n',
                 PathUse::Possible => 'p',
+                PathUse::Within => 't',
             };
             match path.glob {
                 true => format!("{usage}:{}[{}]", path.path, path.text),
@@ -217,12 +219,21 @@ fn paths_and_how_they_are_used() {
         ("x &> b", &["w:/workspace/project/b"]),
         ("x 2>/dev/null", &["w:/dev/null"]),
         (
+            // Where `b` is a directory, it is written into.
             "cp a b",
-            &["r:/workspace/project/a", "w:/workspace/project/b"],
+            &[
+                "r:/workspace/project/a",
+                "w:/workspace/project/b",
+                "w:/workspace/project/b/a",
+            ],
         ),
         (
             "mv a b",
-            &["w:/workspace/project/a", "w:/workspace/project/b"],
+            &[
+                "w:/workspace/project/a",
+                "w:/workspace/project/b",
+                "w:/workspace/project/b/a",
+            ],
         ),
         ("rm -f -- -x", &["w:/workspace/project/-x"]),
         ("sed -n 1p a", &["r:/workspace/project/a"]),

@@ -43,6 +43,44 @@ fn git_only() -> Ruleset {
     serde_json::from_str(text).unwrap()
 }
 
+/// Everything is allowed, code for other programs too, but to read one directory.
+fn vault() -> Ruleset {
+    let text = r#"{
+        "default": "allow",
+        "read": {
+            "default": "allow",
+            "rules": [{"pattern": "/workspace/vault/**", "action": "deny"}]
+        },
+        "execute": {"default": "allow", "opaque": "allow"}
+    }"#;
+    serde_json::from_str(text).unwrap()
+}
+
+/// Programs of every day are allowed by their names.
+fn programs() -> Ruleset {
+    const ALLOWED: &[&str] = &[
+        "apt-get",
+        "cc",
+        "gcc",
+        "less",
+        "make",
+        "man",
+        "patch",
+        "rsync",
+        "ssh",
+        "systemd-run",
+        "true",
+        "zip",
+    ];
+    let rule = |name: &&str| format!(r#"{{"pattern": "{name} *", "action": "allow"}}"#);
+    let rules: Vec<String> = ALLOWED.iter().map(rule).collect();
+    let text = format!(
+        r#"{{"default": "allow", "execute": {{"default": "ask", "rules": [{}]}}}}"#,
+        rules.join(",")
+    );
+    serde_json::from_str(&text).unwrap()
+}
+
 fn judge(policy: &CommandPolicy, line: &str) -> CommandReport {
     let directory = VPath::parse("/workspace").unwrap();
     policy.judge(CommandContext::new(line, &directory))
@@ -125,12 +163,15 @@ fn no_bypass_is_allowed() {
     let entries = corpus("bypass.txt");
     assert!(entries.len() >= 1300, "{}", entries.len());
     let (permissive, git_only) = (Preset::Permissive.ruleset(), git_only());
+    let (vault, programs) = (vault(), programs());
     let mut allowed = Vec::new();
     let mut denied = 0;
     for (section, line) in &entries {
         let verdict = match section.as_str() {
             "permissive" => whole(&permissive, line),
             "git-only" => whole(&git_only, line),
+            "vault" => whole(&vault, line),
+            "programs" => whole(&programs, line),
             other => panic!("no ruleset is called {other}"),
         };
         match verdict.action() {
@@ -149,7 +190,7 @@ fn no_bypass_is_allowed() {
 }
 
 /// At least so many attempts are refused outright rather than asked about.
-const DENIED: usize = 536;
+const DENIED: usize = 567;
 
 mod needs_everyday {
     use super::*;

@@ -413,3 +413,60 @@ fn a_verdict_explains_itself() {
         "{text}"
     );
 }
+
+/// A backend whose root is a directory of the host: `bin` there is no `/bin`.
+#[cfg(feature = "shell")]
+#[test]
+fn a_project_may_have_directories_that_are_called_like_those_of_a_system() {
+    let root = VPath::root();
+    let names = backend_core::CommandNames::default()
+        .with_root(root.clone(), VPath::parse("/srv/project").unwrap());
+    let ruleset = Preset::Permissive.ruleset();
+    let policy = Policy::builder().ruleset(&ruleset, &root).build();
+    let judge = |line: &str, names: Option<&backend_core::CommandNames>| {
+        let mut command = permissions::command::CommandContext::new(line, &root);
+        if let Some(names) = names {
+            command = command.names(names);
+        }
+        policy.judge_command(command).verdict.action()
+    };
+    for line in [
+        "cat bin/app",
+        "ls bin",
+        "mkdir -p bin",
+        "git add bin/app",
+        "cp a etc/x",
+        "rm -rf var/cache",
+        "rm usr/*.o",
+        "echo x > etc/app.conf",
+        "cd bin && touch app",
+        "echo x > /srv/project/etc/x",
+    ] {
+        assert_eq!(judge(line, Some(&names)), Action::Allow, "{line}");
+    }
+    for line in [
+        "echo x > /etc/hosts",
+        "cp a /usr/bin/app",
+        "mkdir /bin/x",
+        "cp a ../../etc/x",
+        "rm /usr/*.o",
+        "rm -rf /",
+        "rm -rf /etc",
+        "rm -rf ../../usr",
+        "cat bin/server.pem",
+        "cat *.pem",
+    ] {
+        assert_eq!(judge(line, Some(&names)), Action::Deny, "{line}");
+    }
+    // Where the backend shows the root of a system, they are what they are called.
+    for line in ["cp a etc/x", "mkdir -p bin/x", "rm usr/*.o"] {
+        assert_eq!(judge(line, None), Action::Deny, "{line}");
+    }
+    // A rule that somebody wrote means the backend's names.
+    let text = r#"{"default": "allow", "write": {"default": "allow",
+        "rules": [{"pattern": "/etc/**", "action": "deny"}]}}"#;
+    let own = Policy::builder().ruleset(&serde_json::from_str(text).unwrap(), &root);
+    let command = permissions::command::CommandContext::new("cp a etc/x", &root).names(&names);
+    let verdict = own.build().judge_command(command).verdict;
+    assert_eq!(verdict.action(), Action::Deny);
+}

@@ -123,6 +123,128 @@ fn commands_that_name_them_are_refused() {
     }
 }
 
+/// A directory above a protected file is named.
+#[cfg(feature = "shell")]
+const NAMED: &[&str] = &[
+    "git clean -fd conf",
+    "git -C conf clean -fdx",
+    "cd conf && git clean -fdx",
+    "git mv conf conf2",
+    "git rm -rqf conf",
+    "git checkout HEAD -- conf",
+    "git checkout HEAD -- conf/rules.toml",
+    "git checkout HEAD conf",
+    "git restore conf",
+    "git restore -s HEAD~1 conf/rules.toml",
+    "git --work-tree=conf checkout -f HEAD",
+    "git worktree remove conf",
+    "find conf -type f -delete",
+    "find . -name conf -exec rm -rf {} +",
+    "find conf -name '*.toml' -exec cp e {} \\;",
+    "tar cf x.tar --remove-files conf",
+    "zip -qrm x.zip conf",
+    "gzip -r conf",
+    "gzip conf/rules.toml",
+    "cp -rT d conf",
+    "cp -r d/conf .",
+    "cp d/rules.toml conf",
+    "cp -t conf d/rules.toml",
+    "tar xf a.tar -C conf",
+    "x=conf; cp e $x/rules.toml",
+    "for d in conf; do cp e $d/rules.toml; done",
+];
+
+/// Nothing is named, or the directory that they run in.
+#[cfg(feature = "shell")]
+const UNNAMED: &[&str] = &[
+    "git clean -fd",
+    "git clean -fdx .",
+    "git stash -u",
+    "git stash pop",
+    "git add -A && git stash",
+    "git reset --hard",
+    "git checkout main",
+    "git checkout -q main --",
+    "git switch main",
+    "git switch -c new origin/main",
+    "git pull --rebase",
+    "git merge main",
+    "git rebase main",
+    "git cherry-pick abc",
+    "git apply x.diff",
+    "git am x.mbox",
+    "git read-tree -u --reset HEAD",
+    "git submodule update",
+    "find . -name rules.toml -delete",
+    "find . -name 'rules*' -exec cp e {} \\;",
+    "find . -type f -exec cp e {} \\;",
+    "tar xf a.tar",
+    "unzip -o a.zip",
+    "patch -p1 < x.diff",
+    "cp -r d/. .",
+    "cp e $x/rules.toml",
+    "cp e \"$x\"",
+    "ls | xargs -I{} cp e {}",
+];
+
+/// What they change is something else.
+#[cfg(feature = "shell")]
+const OTHERS: &[&str] = &[
+    "git status",
+    "git add -A && git commit -m x",
+    "git checkout -b new",
+    "git switch -c new",
+    "git checkout -- src/a.rs",
+    "git restore --staged .",
+    "git restore src/a.rs",
+    "git rm src/a.rs",
+    "git rm -r --cached conf/old",
+    "git mv a b",
+    "git stash list",
+    "git reset HEAD~1",
+    "git clean -n",
+    "git clean -fd build",
+    "git -C sub clean -fd",
+    "git apply --check x.diff",
+    "git fetch && git push",
+    "find . -name '*.pyc' -delete",
+    "find . -name '*.rs' -exec grep -l x {} +",
+    "find build -type f -delete",
+    "tar cf x.tar conf",
+    "tar xf a.tar -C out",
+    "zip -r x.zip .",
+    "cp -r src backup",
+    "cp $x dist/",
+    "cp e $x/other.toml",
+    "mkdir -p \"$OUT\"",
+    "gzip a.log",
+    "rsync -a src/ out/",
+];
+
+#[cfg(feature = "shell")]
+#[test]
+fn commands_that_change_whole_directories_are_held_to_them() {
+    let here = VPath::root();
+    let judge = |policy: Policy, line: &str| {
+        let command = permissions::command::CommandContext::new(line, &here);
+        policy.judge_command(command).verdict.action()
+    };
+    let protecting = || Policy::allow_all().protecting([path("/conf/rules.toml")]);
+    for (lines, expected) in [
+        (NAMED, Action::Deny),
+        (UNNAMED, Action::Ask),
+        (OTHERS, Action::Allow),
+    ] {
+        for line in lines {
+            assert_eq!(judge(protecting(), line), expected, "{line}");
+        }
+    }
+    // Where nothing is protected, nothing is asked.
+    for line in UNNAMED {
+        assert_eq!(judge(Policy::allow_all(), line), Action::Allow, "{line}");
+    }
+}
+
 #[test]
 fn the_name_of_a_policy_tells_what_it_protects() {
     assert_ne!(open().id(), Policy::allow_all().id());

@@ -90,7 +90,8 @@ pub(crate) const CRITICAL_FILES: &[&str] = &[
 pub(crate) const DEVICES: &[&str] = &[
     "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "dm-", "mapper/", "disk/", "md", "loop", "sr",
     "nbd", "zd", "zvol/", "mem", "kmem", "port", "rdisk", "disk", "block/", "ram", "pmem",
-    "bcache", "mtd",
+    "bcache", "mtd", "root", "fd0", "fd1", "st0", "st1", "nst", "sg", "drbd", "rbd", "dasd", "ubi",
+    "zram", "watchdog",
 ];
 
 /// Directories in `/dev` without file systems or memory. What is in others is a
@@ -198,4 +199,5 @@ pub(crate) const ERASING_VERBS: &[&str] = &[
     "--security-erase",
     "--trim-sector-ranges",
     "labelclear",
+    "wipe_table",
 ];

@@ -192,6 +192,21 @@ pub(crate) const GIT_DESTRUCTIVE: &[(&str, &[&str])] = &[
     ("filter-branch", &[]),
 ];
 
+/// Sub-commands that may change any file of the working tree.
+pub(crate) const GIT_TREES: &[&str] = &[
+    "am",
+    "apply",
+    "bisect",
+    "cherry-pick",
+    "filter-branch",
+    "merge",
+    "pull",
+    "rebase",
+    "revert",
+    "subtree",
+    "switch",
+];
+
 /// Settings of git that run nothing. Any other is asked about. A `*` stands for
 /// anything.
 pub(crate) const GIT_SETTINGS: &[&str] = &[

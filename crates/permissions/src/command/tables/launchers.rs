@@ -5,9 +5,9 @@
 
 use crate::command::options::Row;
 
-const SUDO_LONG: &str = "askpass background bell close-from: chdir: preserve-env? edit* group: \
+const SUDO_LONG: &str = "askpass background bell close-from: chdir% preserve-env? edit* group: \
     set-home help host: login reset-timestamp remove-timestamp no-update non-interactive \
-    preserve-groups prompt: chroot: role: stdin shell type: command-timeout: other-user: user: \
+    preserve-groups prompt: chroot% role: stdin shell type: command-timeout: other-user: user: \
     version validate list";
 
 const SETARCH_LONG: &str = "32bit fdpic-funcptrs short-inode addr-compat-layout \
@@ -19,8 +19,8 @@ pub(crate) const LAUNCHERS: &[Row] = &[
     Row::launcher(
         "env genv",
         0,
-        "+i0vu:C:S!a:",
-        "ignore-environment null debug unset: chdir: split-string! argv0: block-signal? \
+        "+i0vu:C%S!a:",
+        "ignore-environment null debug unset: chdir% split-string! argv0: block-signal? \
          default-signal? ignore-signal? list-signal-handling help version",
     )
     .assigns(),
@@ -101,8 +101,8 @@ pub(crate) const LAUNCHERS: &[Row] = &[
     Row::launcher(
         "unshare",
         0,
-        "+mupinCUTrcfl:S:G:R:w:hV",
-        "mount? uts? ipc? net? pid? cgroup? user? time? root: wd: setuid: setgid: help version \
+        "+mupinCUTrcfl:S:G:R%w%hV",
+        "mount? uts? ipc? net? pid? cgroup? user? time? root% wd% setuid: setgid: help version \
          fork kill-child? forward-signals mount-proc? mount-binfmt? map-user: map-group: \
          map-users: map-groups: map-root-user map-current-user map-auto map-subids owner: \
          propagation: setgroups: keep-caps monotonic: boottime: load-interp:",
@@ -112,9 +112,9 @@ pub(crate) const LAUNCHERS: &[Row] = &[
     Row::launcher(
         "nsenter",
         0,
-        "+at:m?u?i?n?p?C?U?T?N:S:G:r?w?W:FZechV",
-        "all target: mount? uts? ipc? net? pid? cgroup? user? user-parent time? net-socket: root? \
-         wd? wdns: setuid: setgid: keep-caps env join-cgroup preserve-credentials no-fork \
+        "+at:m?u?i?n?p?C?U?T?N:S:G:r?%w?%W%FZechV",
+        "all target: mount? uts? ipc? net? pid? cgroup? user? user-parent time? net-socket: root?% \
+         wd?% wdns% setuid: setgid: keep-caps env join-cgroup preserve-credentials no-fork \
          follow-context help version",
     )
     .counts()
@@ -159,7 +159,7 @@ pub(crate) const LAUNCHERS: &[Row] = &[
     Row::launcher(
         "sudo",
         0,
-        "+ABbEe*HhiKklNnPSsVvC:D:g:p:R:r:T:t:U:u:",
+        "+ABbEe*HhiKklNnPSsVvC:D%g:p:R%r:T:t:U:u:",
         SUDO_LONG,
     )
     .assigns()
@@ -272,7 +272,7 @@ pub(crate) const LAUNCHERS: &[Row] = &[
          on-timezone-change on-unit-active: on-unit-inactive: path-property: pipe property: pty \
          quiet remain-after-exit same-dir scope send-sighup service-type: setenv: shell slice: \
          slice-inherit socket-property: system timer-property: unit: user version wait \
-         working-directory: capsule: background: ignore-failure job-mode: json:",
+         working-directory% capsule: background: ignore-failure job-mode: json:",
     )
     .counts()
     .shell(),
@@ -300,8 +300,8 @@ pub(crate) const LAUNCHERS: &[Row] = &[
     Row::launcher(
         "start-stop-daemon",
         0,
-        "+SKTHa&x&p>n:u:c:g:r:d:k:N:P:I:O>bCmoqtvs:R:V",
-        "start stop status help version test oknodo quiet chuid: chroot: chdir: umask: startas& \
+        "+SKTHa&x&p>n:u:c:g:r%d%k:N:P:I:O>bCmoqtvs:R:V",
+        "start stop status help version test oknodo quiet chuid: chroot% chdir% umask: startas& \
          exec& pidfile> pid: ppid: user: group: name: nicelevel: procsched: iosched: background \
          no-close make-pidfile remove-pidfile retry: signal: notify-await notify-timeout: output> \
          verbose",

@@ -126,7 +126,7 @@ pub(crate) const PROGRAMS: &[Row] = &[
     ),
     Row::new(
         "patch gpatch",
-        "B:D:EF:NRTV:Y:Zbcd/efg:i<lno>p:r>stuvz:",
+        "B:D:EF:NRTV:Y:Zbcd/e*fg:i<lno>p:r>stuvz:",
         "backup backup-if-mismatch batch binary context directory/ dry-run ed* \
          follow-symlinks force forward fuzz: get: help ifdef: ignore-whitespace input< merge? \
          no-backup-if-mismatch normal output> posix prefix: quiet quoting-style: read-only: \
@@ -218,6 +218,12 @@ pub(crate) const PROGRAMS: &[Row] = &[
          usermap: verbose version whole-file write-batch> write-devices* xattrs inc-recursive \
          old-args old-dirs",
     ),
+    // its first operand ends the options but those that follow the host
+    Row::new(
+        "ssh",
+        "+46AaB:b:Cc:D:E>e:F@fGgI@i<J:KkL:l:MNm:nO:o:P:p:Q:qR:S:sTtVvW:w:XxYy",
+        "",
+    ),
     Row::new("scp", "346ABCc:D@F@i<J@l:o@OP:pqRrS!sTvX:", ""),
     Row::new("sftp", "46AaB:b<CD@c:F@fi<J@l:No@P:pqR:rS!s:vX:", ""),
     Row::new(
@@ -259,6 +265,18 @@ pub(crate) const PROGRAMS: &[Row] = &[
         "curl",
         "0123456789A:BC:D>E:F:GH:IJK@LMNOP:Q:RST<U:VX:Y:Zab:c>d:e:fghij:kl:m:no>pqr:st:u:vw:x:y:z:#",
         super::long::CURL,
+    ),
+    // building
+    Row::new(
+        "make gmake",
+        "bBC%deE@f<hiI:j?:kl?:Lmno:O?:pqrRsStvwW:",
+        "always-make assume-new: assume-old: check-symlink-times debug? directory% dry-run \
+         environment-overrides eval@ file< help ignore-errors include-dir: jobs? \
+         jobserver-auth: jobserver-style: just-print keep-going load-average? makefile< \
+         max-load? new-file: no-builtin-rules no-builtin-variables no-keep-going \
+         no-print-directory no-silent old-file: output-sync? print-data-base print-directory \
+         question quiet recon shuffle? silent stop touch trace version \
+         warn-undefined-variables what-if:",
     ),
     // finding and reading
     Row::new(

@@ -22,6 +22,22 @@ pub(crate) const READING_VARIABLES: &[&str] = &[
     "GIT_WORK_TREE",
 ];
 
+/// Variables whose value is a file that is written. A name that ends with `_` stands
+/// for all that begin so.
+pub(crate) const WRITTEN_VARIABLES: &[&str] = &[
+    "GIT_TRACE",
+    "GIT_TRACE_",
+    "GIT_TRACE2",
+    "GIT_TRACE2_",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "HISTFILE",
+    "LESSHISTFILE",
+    "NODE_REPL_HISTORY",
+    "PYTHON_HISTORY",
+    "SQLITE_HISTORY",
+];
+
 /// Variables that decide which code runs.
 pub(crate) const CODE_VARIABLES: &[&str] = &[
     "PATH",
@@ -156,6 +172,8 @@ pub(crate) const CODE_VARIABLES: &[&str] = &[
     "AS",
     "TAR_OPTIONS",
     "RSYNC_RSH",
+    "RSYNC_CONNECT_PROG",
+    "MANOPT",
     "CVS_RSH",
     "RIPGREP_CONFIG_PATH",
     "SHELL",

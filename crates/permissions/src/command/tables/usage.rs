@@ -64,6 +64,50 @@ pub(crate) const WRITERS: &[&str] = &[
 /// Programs that read their operands and change the last.
 pub(crate) const COPIERS: &[&str] = &["cp", "ln", "install", "rsync", "scp", "ditto", "link"];
 
+/// Programs that replace the files they are given by others.
+pub(crate) const COMPRESSORS: &[&str] = &[
+    "gzip",
+    "gunzip",
+    "bzip2",
+    "bunzip2",
+    "xz",
+    "unxz",
+    "lzma",
+    "unlzma",
+    "compress",
+    "uncompress",
+    "lzip",
+    "lzop",
+    "zstd",
+    "unzstd",
+    "lz4",
+    "brotli",
+];
+
+/// Options whose value is a file that is written, of programs in no other table.
+pub(crate) const OUTPUTS: &[(&[&str], &[&str])] = &[
+    (
+        &["gcc", "g++", "cc", "c++", "cpp", "clang", "clang++", "tcc"],
+        &["-o", "-MF", "-aux-info"],
+    ),
+    (
+        &[
+            "as", "ld", "gold", "lld", "ld.lld", "ld.gold", "strip", "nasm", "yasm", "zstd", "age",
+            "dot", "pandoc", "rustc", "go", "tsc", "lz4", "brotli", "objdump",
+        ],
+        &["-o"],
+    ),
+    (&["openssl"], &["-out", "-keyout", "-writerand"]),
+    (&["ssh-keygen"], &["-f"]),
+    (&["gpg", "gpg2", "gpgv"], &["-o", "--output"]),
+    (&["mktemp", "gmktemp"], &["-p", "--tmpdir"]),
+    (&["tcpdump"], &["-w"]),
+    (
+        &["xmllint", "rustc", "esbuild"],
+        &["--output", "--out-dir", "--outfile"],
+    ),
+];
+
 /// Programs that take an operand that is no path, and then change the others.
 pub(crate) const MODE_CHANGERS: &[&str] = &["chmod", "chown", "chgrp", "setfacl"];
 

@@ -16,6 +16,8 @@ struct Effects {
     all: bool,
     /// It changes who may use what it finds.
     changes: bool,
+    /// It runs something on it that does not only read.
+    runs: bool,
 }
 
 /// The words of an expression, on the way through them.
@@ -66,7 +68,9 @@ impl Walk<'_> {
             destroys,
             all,
             changes,
+            runs,
         } = expression.effects;
+        let names = found_names(expression.words);
         for root in &roots {
             self.named(root, PathUse::Read);
             if changes && danger::covers_others(root, &self.dirs) {
@@ -75,6 +79,16 @@ impl Walk<'_> {
             }
             if destroys || changes {
                 self.destroyed_by_find(root, all);
+            }
+            match &names {
+                _ if !(destroys || changes || runs) => {}
+                None => self.within(root),
+                Some(names) => {
+                    for name in names {
+                        self.within_named(Some(root), name, name);
+                        self.named(&root.beneath(&Word::text(name)), PathUse::Write);
+                    }
+                }
             }
         }
     }
@@ -125,6 +139,8 @@ impl Walk<'_> {
                 let program = self.find_runs(expression);
                 let is = |list: &[&str]| list.contains(&program.as_str());
                 expression.effects.changes |= is(tables::MODE_CHANGERS);
+                let reads = is(tables::READERS) || is(tables::SEARCHERS) || is(tables::WORDY);
+                expression.effects.runs |= !reads;
                 expression.effects.add(is(tables::WRITERS), narrow);
             }
             Some("-fprint" | "-fprint0" | "-fls" | "-fprintf") => {
@@ -201,6 +217,24 @@ impl Walk<'_> {
         }
         self.named(root, PathUse::Write);
     }
+}
+
+/// The patterns of which every file that is found has the name of one. `None` if it may
+/// have any.
+fn found_names(words: &[Word]) -> Option<Vec<String>> {
+    let is = |word: &Word, list: &[&str]| word.literal().is_some_and(|it| list.contains(&it));
+    if words
+        .iter()
+        .any(|word| is(word, &["-o", "-or", "!", "-not", ",", "("]))
+    {
+        return None;
+    }
+    let named = |pair: &[Word]| match pair {
+        [test, name] if is(test, &["-name", "-iname"]) => name.literal().map(str::to_owned),
+        _ => None,
+    };
+    let names: Vec<String> = words.windows(2).filter_map(named).take(1).collect();
+    (!names.is_empty()).then_some(names)
 }
 
 /// Whether a pattern leaves only some names: it has two letters, or an extension.

@@ -61,7 +61,19 @@ impl Walk<'_> {
     fn git_place(&mut self, words: &[Word], parsed: &Parsed, place: &Word) {
         let verb = parsed.operands.first().and_then(|at| words.get(*at));
         let verb = verb.and_then(Word::literal).unwrap_or_default();
-        let empties = matches!(verb, "clean" | "checkout" | "reset" | "restore" | "switch");
+        let empties = matches!(
+            verb,
+            "am" | "apply"
+                | "checkout"
+                | "checkout-index"
+                | "clean"
+                | "read-tree"
+                | "reset"
+                | "restore"
+                | "rm"
+                | "stash"
+                | "switch"
+        );
         if empties && danger::covers_others(place, &self.dirs) {
             let text = format!("'git {verb}' replaces what is in '{}'", place.shown());
             self.found.note(Class::Dangerous, text);

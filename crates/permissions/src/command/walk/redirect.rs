@@ -33,6 +33,8 @@ impl Walk<'_> {
             AssignmentValue::Scalar(value) => {
                 let value = self.word(&value.value, Mode::Assignment);
                 self.named(&value, PathUse::Named);
+                self.variable_writes(name, &value);
+                self.value(&value);
             }
             AssignmentValue::Array(values) => {
                 for (index, value) in values {

@@ -103,6 +103,9 @@ impl Walk<'_> {
             "set" => {
                 self.set(words);
                 self.operands(base, words);
+                for word in words.iter().skip(1) {
+                    self.value(word);
+                }
             }
             "source" | "." => self.source(words, stdin, simple),
             "cd" | "chdir" | "pushd" | "popd" => self.change_directory(base, words),
@@ -213,6 +216,18 @@ impl Walk<'_> {
                 let text = format!("'{}' can make '{base}' run something", word.shown());
                 self.found.note(Class::Computed, text);
             }
+        }
+        // `-qc file`; what follows `-o` and `-t` is a value.
+        let config = |word: &Word| {
+            let flags = word.literal().and_then(|text| text.strip_prefix('-'));
+            flags.is_some_and(|flags| {
+                let mut letters = flags.chars().take_while(|c| !matches!(c, '-' | 'o' | 't'));
+                letters.any(|c| c == 'c')
+            })
+        };
+        if base.starts_with("apt") && words.iter().skip(1).any(config) {
+            let text = format!("a configuration of '{base}' can make it run something");
+            self.found.note(Class::Computed, text);
         }
     }
 

@@ -28,6 +28,7 @@ impl Walk<'_> {
         let leads = row.is("setarch") && words.get(1).is_some_and(|word| !word.starts_with("-"));
         let words = words.get(usize::from(leads)..).unwrap_or_default();
         let parsed = options::parse(row, words);
+        self.goes_to(&parsed);
         if row.is("env")
             && let Some(given) = parsed.given(&["S", "split-string"]).next()
         {
@@ -42,6 +43,9 @@ impl Walk<'_> {
             self.search_rest(words);
         }
         let is = |meaning| parsed.options.iter().any(|given| given.meaning == meaning);
+        if row.is("systemd-run") {
+            self.unit_properties(&parsed);
+        }
         if is(Meaning::Stops) {
             return false;
         }
@@ -55,8 +59,8 @@ impl Walk<'_> {
                 let text = format!("an operand of '{name}' before the command is computed");
                 self.found.note(Class::Computed, text);
             }
-            // Of these it is a log.
-            if matches!(name, "script" | "logsave") {
+            // Of these it is a log, or a file that is made.
+            if matches!(name, "script" | "logsave" | "flock") {
                 self.option_writes(operand);
             }
         }
@@ -90,6 +94,27 @@ impl Walk<'_> {
             _ => self.run(inner.to_vec(), stdin, Role::Plain),
         }
         true
+    }
+
+    /// `systemd-run -p ExecStopPost=program`, and files that a unit writes to.
+    fn unit_properties(&mut self, parsed: &Parsed) {
+        for given in parsed.given(&["p", "property"]) {
+            let Some((name, value)) = given.value.as_ref().and_then(Word::split_equals) else {
+                continue;
+            };
+            if name.starts_with("Exec") {
+                // Marks such as `+` and `-` stand before the program.
+                let program = value
+                    .literal()
+                    .map(|text| text.trim_start_matches(EXEC_MARKS));
+                self.string_command(&program.map_or(value.clone(), Word::text));
+            }
+            for mark in ["file:", "append:", "truncate:"] {
+                if let Some(file) = value.strip_prefix(mark) {
+                    self.option_writes(&file);
+                }
+            }
+        }
     }
 
     /// What is left after `NAME=value`, and after the `-` of `env`.
@@ -132,7 +157,8 @@ impl Walk<'_> {
         for given in &parsed.options {
             match (given.meaning, &given.value) {
                 (Meaning::Into, Some(value)) if packs => self.named(value, PathUse::Read),
-                (Meaning::Flag | Meaning::Value | Meaning::Stops, _) => {}
+                // Where it goes was looked at before.
+                (Meaning::Flag | Meaning::Value | Meaning::Stops | Meaning::Goes, _) => {}
                 (Meaning::AsksAlone | Meaning::Asks, _) => {
                     let text = format!("option '{}' of '{name}' can run something", given.name);
                     self.found.note(Class::Computed, text);
@@ -160,6 +186,7 @@ impl Walk<'_> {
             self.found.note(Class::Dangerous, text);
         }
         self.option_writes(word);
+        self.within(word);
     }
 
     /// A program in the table that runs nothing but what its options say.
@@ -167,6 +194,13 @@ impl Walk<'_> {
         let name = row.names.split(' ').next().unwrap_or_default();
         let parsed = options::parse(row, words);
         self.options(name, &parsed, words, stdin);
+        // Options of `ssh` may also stand behind the host.
+        if name == "ssh"
+            && let Some(rest) = parsed.operands.first().and_then(|at| words.get(*at..))
+            && rest.get(1).is_some_and(|word| word.starts_with("-"))
+        {
+            self.program_options(row, rest, stdin);
+        }
         const WRITING: &[&str] = &[
             "c",
             "r",
@@ -209,11 +243,7 @@ impl Walk<'_> {
                 return self.string_command(&command);
             }
         }
-        if let Some(text) = danger::written(word, &self.dirs) {
-            self.found.note(Class::Dangerous, text);
-        }
-        self.wrote(word);
-        self.named(word, PathUse::Write);
+        self.changed(word);
     }
 
     /// `su` and `runuser`: what they run by an option, by operands, or as arguments
@@ -244,23 +274,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Where a wrapper goes first, and files that it reads itself: `env -C dir`,
-    /// `xargs -a file`.
+    /// Files that a wrapper reads itself: `xargs -a file`.
     fn own_options(&mut self, options: &[Word]) {
-        self.goes(options);
-        for pair in options.windows(2) {
-            if let [option, value] = pair
-                && matches!(
-                    option.literal(),
-                    Some("-D" | "-R" | "-w" | "--wd" | "--root" | "--chroot")
-                )
-            {
-                self.named(value, PathUse::Named);
-                let before = self.dirs.clone();
-                self.dirs.go(value);
-                self.dirs.or(before);
-            }
-        }
         for word in options {
             let glued = word.literal().filter(|text| text.starts_with('-'));
             let glued = glued.and_then(|text| text.get(2..)).map(Word::text);
@@ -280,6 +295,7 @@ impl Walk<'_> {
             Some((name, value)) if super::shell::is_name(&name) => {
                 self.variable(&name, false);
                 self.named(&value, PathUse::Named);
+                self.variable_writes(&name, &value);
                 true
             }
             _ => false,
@@ -361,8 +377,9 @@ impl Walk<'_> {
         while let Some(word) = words.get(at) {
             at += 1;
             if let Some((name, value)) = word.split_equals()
-                && name.starts_with("--")
-                && options.iter().any(|option| abbreviates(&name, option))
+                && options
+                    .iter()
+                    .any(|option| *option == name || abbreviates(&name, option))
             {
                 self.string_command(&value);
                 continue;
@@ -379,7 +396,7 @@ impl Walk<'_> {
             let bundled = options.iter().find_map(|option| {
                 let letter = option
                     .strip_prefix('-')
-                    .filter(|letter| letter.len() == 1)?;
+                    .filter(|letter| letter.len() == 1 || *letter == "TT")?;
                 let flags = text
                     .strip_prefix('-')
                     .filter(|flags| !flags.starts_with('-'))?;
@@ -429,6 +446,9 @@ impl Walk<'_> {
         }
     }
 }
+
+/// What may stand before the program of a unit; see systemd.service(5).
+const EXEC_MARKS: [char; 6] = ['@', '-', ':', '+', '!', '|'];
 
 /// Whether `text` is the long option, or its beginning.
 pub(super) fn abbreviates(text: &str, option: &str) -> bool {
