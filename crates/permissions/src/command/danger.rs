@@ -59,7 +59,7 @@ pub(crate) fn check(base: &str, words: &[Word], dirs: &Directories<'_>) -> Optio
 }
 
 /// Programs that copy over or take away whole trees.
-fn trees(base: &str, args: &[Word], dirs: &Directories) -> Option<String> {
+fn trees(base: &str, args: &[Word], dirs: &Directories<'_>) -> Option<String> {
     match base {
         "rsync" => {
             let deletes = args.iter().any(|word| word.starts_with("--del"));
