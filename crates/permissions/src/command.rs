@@ -30,10 +30,16 @@ use crate::rules::{CommandRules, Ruleset};
 use crate::{Action, Verdict};
 
 mod decide;
+#[cfg_attr(
+    not(feature = "shell"),
+    allow(dead_code, reason = "only what reads commands uses all of it")
+)]
 mod glob;
 pub(crate) mod pattern;
 pub(crate) mod work;
 
+#[cfg(feature = "shell")]
+mod arguments;
 #[cfg(feature = "shell")]
 mod danger;
 #[cfg(feature = "shell")]
@@ -69,7 +75,7 @@ mod writes;
 
 pub(crate) use decide::too_complicated;
 pub use glob::glob_could_name;
-pub(crate) use glob::name_matches;
+pub(crate) use glob::{Reading, bracket, name_matches};
 pub use work::MAX_STEPS;
 
 use work::Work;

@@ -404,7 +404,7 @@ fn place_covers_system(place: &Place) -> bool {
     let everything = place
         .names
         .last()
-        .is_some_and(|name| name.glob && name.text.chars().all(|c| "*?.[]!^".contains(c)));
+        .is_some_and(|name| name.glob && name.text.chars().all(|c| "*?.[]!:".contains(c)));
     // All children of a directory are the directory.
     let mut place = place.clone();
     if everything {

@@ -6,10 +6,9 @@
 
 use std::sync::Arc;
 
-use backend_core::limits::PATH_DEPTH;
 use backend_core::{CommandNames, VPath};
 
-use super::glob::name_matches;
+use super::glob::{escaped, name_matches};
 use super::word::{Part, Word};
 use super::work::Work;
 
@@ -18,6 +17,10 @@ const MAX_DIRECTORIES: usize = 16;
 
 /// The cost of comparing a place with those that are known.
 const PLACE_STEPS: usize = 16;
+
+/// A path of more names has no reading. It may be a path for the command: what is
+/// in it can lead up again.
+const MAX_NAMES: usize = 2048;
 
 /// Where a path starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,12 +201,25 @@ impl Names {
 
     /// The text of a path as the backend names it, without a slash at the end.
     pub(crate) fn text(&self, place: &Place, home: &str) -> String {
-        let text = match place.root {
+        Self::with_names(self.root(place, home), &place.names)
+    }
+
+    /// The same as a glob, in which names that are none stand for themselves.
+    pub(crate) fn glob(&self, place: &Place, home: &str) -> String {
+        let pattern = |name: &Name| match name.glob {
+            true => name.clone(),
+            false => Name::plain(&escaped(&name.text)),
+        };
+        let names: Vec<Name> = place.names.iter().map(pattern).collect();
+        Self::with_names(escaped(&self.root(place, home)), &names)
+    }
+
+    fn root(&self, place: &Place, home: &str) -> String {
+        match place.root {
             Root::Home => home.trim_end_matches('/').to_owned(),
             Root::System | Root::Given => String::new(),
             Root::Tree(number) => joined(self.roots.get(number).map(|root| &root.directory)),
-        };
-        Self::with_names(text, &place.names)
+        }
     }
 
     /// The same as commands name it. `None` if that is not known.
@@ -383,16 +399,19 @@ impl<'a> Directories<'a> {
         Some(places)
     }
 
+    /// Whether what a word begins with, or what stands behind the directory it
+    /// begins with, is computed.
+    pub(crate) fn begins_computed(word: &Word) -> bool {
+        beginning(word).1.first() == Some(&Part::Computed)
+    }
+
     /// Every way to read a word. What is computed in it stands for any name; a
-    /// word that begins with it has no reading.
+    /// word that begins with it has no reading, and neither has one that is too deep.
     pub(crate) fn readings(&self, word: &Word) -> Vec<Reading> {
-        let (first, rest) = match word.parts().split_first() {
-            Some((Part::Home | Part::Here, rest)) => (word.parts().first(), rest),
-            _ => (None, word.parts()),
-        };
-        if rest.first() == Some(&Part::Computed) {
+        if Self::begins_computed(word) {
             return Vec::new();
         }
+        let (first, rest) = beginning(word);
         let bases = match first {
             Some(Part::Home) => self.homes(),
             Some(_) => self.all.to_vec(),
@@ -449,8 +468,7 @@ impl<'a> Directories<'a> {
         if name.text == ".." && !name.glob {
             return self.up(place);
         }
-        if place.names.len() >= PATH_DEPTH {
-            // It is no path for the command either.
+        if place.names.len() >= MAX_NAMES {
             return Vec::new();
         }
         place.names.push(name.clone());
@@ -506,6 +524,14 @@ impl<'a> Directories<'a> {
     }
 }
 
+/// The directory that a word begins with, if it is no text, and the rest.
+fn beginning(word: &Word) -> (Option<&Part>, &[Part]) {
+    match word.parts().split_first() {
+        Some((first @ (Part::Home | Part::Here), rest)) => (Some(first), rest),
+        _ => (None, word.parts()),
+    }
+}
+
 /// Adds what is not there yet.
 fn add(places: &mut Vec<Place>, more: impl IntoIterator<Item = Place>) {
     for place in more {
@@ -527,9 +553,9 @@ fn plain(parts: &[Part]) -> Option<String> {
 }
 
 /// The names of a path. What is computed could be any text, so that a name which
-/// holds some is a glob.
+/// holds some is a glob. What is quoted in a glob stands for itself.
 fn split(parts: &[Part]) -> Vec<Name> {
-    let mut names = vec![Name::default()];
+    let mut names = vec![(String::new(), Name::default())];
     for part in parts {
         let (text, glob) = match part {
             Part::Text(text) => (text.as_str(), false),
@@ -538,13 +564,24 @@ fn split(parts: &[Part]) -> Vec<Name> {
         };
         for (number, piece) in text.split('/').enumerate() {
             if number > 0 {
-                names.push(Name::default());
+                names.push(Default::default());
             }
-            if let Some(last) = names.last_mut() {
+            if let Some((pattern, last)) = names.last_mut() {
+                match glob {
+                    true => pattern.push_str(piece),
+                    false => pattern.push_str(&escaped(piece)),
+                }
                 last.text.push_str(piece);
                 last.glob |= glob;
             }
         }
     }
-    names
+    let name = |(pattern, name): (String, Name)| match name.glob {
+        true => Name {
+            text: pattern,
+            glob: true,
+        },
+        false => name,
+    };
+    names.into_iter().map(name).collect()
 }

@@ -24,12 +24,134 @@ pub fn glob_could_name(glob: &str, sample: &str) -> bool {
     }
 }
 
+/// What matches one character, whatever it is: it stands in for a bracket expression
+/// that is not worked out. A name may also begin with a dot there.
+pub(crate) const ANY: &str = "[:]";
+
+/// Text that stands for itself in a glob.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '*' | '?' | '[' => out.extend(['[', c, ']']),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// How a bracket expression is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// It is plain: the characters, ranges, or all but these, between its ends.
+    Exact,
+    /// One character, whatever it is.
+    Any,
+    /// Shells do not agree where it ends: one character, and any text behind it.
+    Loose,
+}
+
+/// The bracket expression that a component begins with, and how many characters
+/// it has. `symbol` tells each with whether it is quoted; the component ends where
+/// it tells nothing.
+///
+/// A leading `]` stands for itself, and so does one that is quoted or within
+/// `[:alpha:]`. `[^a]` is read differently by `dash` and `bash`.
+pub(crate) fn bracket(symbol: impl Fn(usize) -> Option<(char, bool)>) -> Option<(usize, Reading)> {
+    let is = |at: usize, c: char| symbol(at) == Some((c, false));
+    if !is(0, '[') {
+        return None;
+    }
+    let body = 1 + usize::from(is(1, '!'));
+    let mut plain = !is(1, '^') && !is(body, ']');
+    let mut agreed = plain;
+    let mut at = body;
+    let mut first = None;
+    while let Some((c, quoted)) = symbol(at) {
+        if c == ']' && !quoted && at > body {
+            first = Some(at);
+            break;
+        }
+        if quoted {
+            (plain, agreed) = (false, false);
+        } else if c == '[' && [':', '.', '='].iter().any(|mark| is(at + 1, *mark)) {
+            plain = false;
+            match named_class(&symbol, at) {
+                Some(len) => {
+                    at += len;
+                    continue;
+                }
+                None => agreed = false,
+            }
+        }
+        at += 1;
+    }
+    let first = first?;
+    if agreed {
+        let reading = if plain { Reading::Exact } else { Reading::Any };
+        return Some((first + 1, reading));
+    }
+    let rest = (first + 1..).map_while(|at| Some((at, symbol(at)?)));
+    let last = rest.filter(|(_, symbol)| *symbol == (']', false)).last();
+    Some(match last {
+        Some((last, _)) => (last + 1, Reading::Loose),
+        None => (first + 1, Reading::Any),
+    })
+}
+
+/// How long the `[:name:]` at `at` is, if every shell knows it.
+fn named_class(symbol: &impl Fn(usize) -> Option<(char, bool)>, at: usize) -> Option<usize> {
+    const CLASSES: &[&str] = &[
+        "alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
+        "upper", "xdigit",
+    ];
+    let is = |at: usize, text: &str| {
+        let mut known = text.chars().enumerate();
+        known.all(|(number, c)| symbol(at + number) == Some((c, false)))
+    };
+    let name = CLASSES.iter().find(|name| is(at + 2, name))?;
+    let end = at + 2 + name.len();
+    (is(at, "[:") && is(end, ":]")).then_some(name.len() + 4)
+}
+
 /// One step of a glob.
-enum Step<'a> {
+pub(crate) enum Step<'a> {
     Star,
     Any,
     Class(&'a [char]),
     Char(char),
+}
+
+/// The steps of one component.
+pub(crate) fn steps(glob: &[char]) -> Vec<Step<'_>> {
+    let mut steps = Vec::new();
+    let mut at = 0;
+    // Once a bracket is not closed, none behind it is.
+    let mut closed = true;
+    while let Some(c) = glob.get(at) {
+        let rest = glob.get(at..).unwrap_or_default();
+        let found = match c {
+            '[' if closed => bracket(|at| Some((*rest.get(at)?, false))),
+            _ => None,
+        };
+        closed &= *c != '[' || found.is_some();
+        at += found.map_or(1, |(len, _)| len);
+        match (c, found) {
+            ('*', _) => steps.push(Step::Star),
+            ('?', _) | (_, Some((_, Reading::Any))) => steps.push(Step::Any),
+            (_, Some((len, Reading::Exact))) => {
+                let class = rest.get(1..len - 1).unwrap_or_default();
+                // That of `ANY`, and one that was cut short, are not worked out.
+                steps.push(match class.contains(&':') {
+                    true => Step::Any,
+                    false => Step::Class(class),
+                });
+            }
+            (_, Some((_, Reading::Loose))) => steps.extend([Step::Any, Step::Star]),
+            (c, None) => steps.push(Step::Char(*c)),
+        }
+    }
+    steps
 }
 
 /// Whether one component could be `name`.
@@ -38,24 +160,7 @@ pub(crate) fn name_matches(glob: &str, name: &str) -> bool {
         return false;
     }
     let glob: Vec<char> = glob.chars().collect();
-    let mut steps = Vec::new();
-    let mut at = 0;
-    while let Some(c) = glob.get(at) {
-        let rest = glob.get(at + 1..).unwrap_or_default();
-        steps.push(match c {
-            '*' => Step::Star,
-            '?' => Step::Any,
-            '[' => match rest.iter().skip(1).position(|c| *c == ']') {
-                Some(end) => {
-                    at += end + 2;
-                    Step::Class(rest.get(..=end).unwrap_or_default())
-                }
-                None => Step::Char('['),
-            },
-            c => Step::Char(*c),
-        });
-        at += 1;
-    }
+    let steps = steps(&glob);
     // `reached[n]`: the steps so far match the first `n` characters.
     let name: Vec<char> = name.chars().collect();
     let mut reached = vec![false; name.len() + 1];
@@ -75,7 +180,7 @@ pub(crate) fn name_matches(glob: &str, name: &str) -> bool {
                 one => {
                     let last = std::mem::replace(&mut before, here);
                     let c = at.checked_sub(1).and_then(|at| name.get(at));
-                    last && c.is_some_and(|c| one_matches(one, *c))
+                    last && c.is_some_and(|c| one.matches(*c))
                 }
             };
         }
@@ -84,28 +189,26 @@ pub(crate) fn name_matches(glob: &str, name: &str) -> bool {
     reached.last().copied().unwrap_or_default()
 }
 
-fn one_matches(step: &Step<'_>, c: char) -> bool {
-    match step {
-        Step::Star | Step::Any => true,
-        Step::Char(known) => *known == c,
-        Step::Class(class) => {
-            let negated = matches!(class.first(), Some('!' | '^'));
-            let class = class.get(usize::from(negated)..).unwrap_or_default();
-            // `[:alpha:]` and the like are not worked out: they could match.
-            if class.contains(&':') {
-                return true;
-            }
-            let mut inside = false;
-            let mut at = 0;
-            while let Some(low) = class.get(at) {
-                let high = class
-                    .get(at + 2)
-                    .filter(|_| class.get(at + 1) == Some(&'-'));
-                inside |= (*low..=*high.unwrap_or(low)).contains(&c);
-                at += if high.is_some() { 3 } else { 1 };
-            }
-            inside != negated
+impl Step<'_> {
+    /// Whether it stands for this one character.
+    pub(crate) fn matches(&self, c: char) -> bool {
+        let class = match self {
+            Step::Star | Step::Any => return true,
+            Step::Char(known) => return *known == c,
+            Step::Class(class) => class,
+        };
+        let negated = class.first() == Some(&'!');
+        let class = class.get(usize::from(negated)..).unwrap_or_default();
+        let mut inside = false;
+        let mut at = 0;
+        while let Some(low) = class.get(at) {
+            let high = class
+                .get(at + 2)
+                .filter(|_| class.get(at + 1) == Some(&'-'));
+            inside |= (*low..=*high.unwrap_or(low)).contains(&c);
+            at += if high.is_some() { 3 } else { 1 };
         }
+        inside != negated
     }
 }
 
@@ -126,6 +229,12 @@ mod tests {
             ("/*/x", "/w/x", true),
             ("/*", "/w/x", false),
             ("/w/a[", "/w/a[", true),
+            ("/w/.e[[:alpha:]]v", "/w/.env", true),
+            ("/w/.e[!]x]v", "/w/.env", true),
+            ("/w/.e[^n]v", "/w/.env", true),
+            ("/w/.e[[.n.]]v", "/w/.env", true),
+            ("/w/a[[]b]", "/w/a[b]", true),
+            ("/w/a[[]b]", "/w/ab", false),
             ("/w/**.pem", "/w/x.pem", true),
         ] {
             assert_eq!(glob_could_name(glob, name), could, "{glob} {name}");

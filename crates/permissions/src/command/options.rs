@@ -39,7 +39,8 @@ pub(crate) enum Meaning {
 ///
 /// `short` begins with `+` if the first operand ends the options, with `=` if the
 /// first word may be a bundle without a dash, as of `tar`; `#` stands for numbers
-/// as in `nice -5`. After an option, `?` says that its value is optional and must
+/// as in `nice -5`. An option that is itself a mark has a backslash before it. After
+/// an option, `?` says that its value is optional and must
 /// be glued; the marks of [`Meaning`] say that it has one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row {
@@ -212,11 +213,16 @@ fn kind(marks: &str) -> Kind {
 }
 
 fn short_kind(short: &str, letter: char) -> Option<Kind> {
-    if !letter.is_ascii_alphanumeric() {
-        return None;
-    }
-    let at = short.find(letter)?;
+    let at = match letter {
+        letter if letter.is_ascii_alphanumeric() => short.find(letter)?,
+        mark => short.find(&format!("\\{mark}"))? + 1,
+    };
     Some(kind(short.get(at + 1..).unwrap_or_default()))
+}
+
+/// Whether numbers stand for themselves among the short options.
+fn takes_numbers(short: &str) -> bool {
+    short.replace("\\#", "").contains('#')
 }
 
 /// The option that `name` is or abbreviates. Of several the one that can run
@@ -320,7 +326,7 @@ fn one_long(
         None => word.literal()?.to_owned(),
     };
     let name = name.strip_prefix("--").unwrap_or(&name);
-    if row.short.contains('#') && name.bytes().all(|b| b.is_ascii_digit()) {
+    if takes_numbers(row.short) && name.bytes().all(|b| b.is_ascii_digit()) {
         return Some(0);
     }
     let negated = name.strip_prefix("no-");
@@ -352,7 +358,7 @@ fn bundle(short: &str, word: &Word, next: Option<&Word>, at: usize, parsed: &mut
         let digits = text.trim_start_matches(['+', '-']);
         digits.bytes().all(|b| b.is_ascii_digit())
     };
-    if short.contains('#') && rest.literal().is_some_and(is_number) {
+    if takes_numbers(short) && rest.literal().is_some_and(is_number) {
         return 0;
     }
     // More letters than this are no options of anything.
@@ -387,6 +393,41 @@ fn bundle(short: &str, word: &Word, next: Option<&Word>, at: usize, parsed: &mut
     }
     parsed.unknown.push(word.shown());
     0
+}
+
+/// The values that some `options` of a program have, whose other options are not known:
+/// what may be such a value is taken for one.
+pub(crate) fn values_of(options: &[&str], words: &[Word]) -> Vec<Word> {
+    let mut values = Vec::new();
+    for (at, word) in words.iter().enumerate().skip(1) {
+        let glued = word.split_equals();
+        let name = match &glued {
+            Some((name, _)) => name.clone(),
+            None => word.shown(),
+        };
+        for option in options {
+            let rest = match option.strip_prefix("--") {
+                Some(_) => {
+                    let abbreviates = name.len() > 2 && option.starts_with(&name);
+                    abbreviates.then(|| glued.clone().map(|(_, value)| value))
+                }
+                None if word.starts_with("--") || !word.starts_with("-") => None,
+                None => {
+                    let letter = option.trim_start_matches('-');
+                    let text = word.shown();
+                    let end = text.find(letter).map(|start| start + letter.len());
+                    end.and_then(|end| word.strip_prefix(text.get(..end)?))
+                        .map(|rest| Some(rest).filter(|rest| rest.literal() != Some("")))
+                }
+            };
+            match rest {
+                Some(Some(value)) => values.push(value),
+                Some(None) => values.extend(words.get(at + 1).cloned()),
+                None => {}
+            }
+        }
+    }
+    values
 }
 
 /// `tar cfI archive program`: the values stand in the next words, in order.
@@ -458,6 +499,7 @@ mod tests {
                 "p -Ols a --pager=x --pager y",
                 "O=ls pager=x pager | a y",
             ),
+            ("a\\#\\@:", "", "p -a# -@ 1 -# b -9", "a # @=1 # | b ?-9"),
             ("=cf>I!", "", "p cfI a z b", "c f=a I=z | b"),
             ("=cf>I!", "", "p -cfI a z b", "c f=I | a z b"),
             (

@@ -1,16 +1,17 @@
 //! The paths that a command names, and how it uses them.
 
 use backend_core::VPath;
+use backend_core::limits::PATH_DEPTH;
 
+use super::arguments::{Arguments, edits, prints};
 use super::danger;
-use super::directory::{Place, Root};
+use super::directory::{Directories, Place, Root};
 use super::found::Class;
 use super::options::{self, Meaning, Parsed};
-use super::sed;
 use super::tables;
 use super::walk::{Walk, base_name};
 use super::word::{Part, Word};
-use super::{NamedPath, PathUse};
+use super::{NamedPath, PathUse, Trouble};
 
 /// Stands for a home that is not known. Rules that go by the name of a file or
 /// of a directory, wherever it is, still see it.
@@ -18,6 +19,9 @@ const UNKNOWN_HOME: &str = "/~";
 
 /// Stands for a directory that is computed.
 const UNKNOWN_DIRECTORY: &str = "/$";
+
+/// No rule can speak about such a path, and the command may find it.
+const TOO_DEEP: Trouble = Trouble("a path in it is too deep");
 
 /// What a path costs beside its text.
 const NAMED_STEPS: usize = 16;
@@ -33,9 +37,10 @@ impl Walk<'_> {
             return;
         }
         if let Some(rest) = without_scheme(word, &text) {
-            return self.named(&rest, usage);
+            self.named(&rest, usage);
         }
-        if text.contains("://") {
+        // What reads or writes a file takes an address for a path.
+        if usage == PathUse::Named && address(&text).is_some_and(|(before, _)| before.is_empty()) {
             return;
         }
         if !self
@@ -48,6 +53,9 @@ impl Walk<'_> {
         let home = word.parts().first() == Some(&Part::Home)
             && self.context.home.is_none()
             && self.dirs.names.home_may_be_inside();
+        if readings.is_empty() && !Directories::begins_computed(word) {
+            return self.found.trouble(TOO_DEEP);
+        }
         if readings.is_empty() || home {
             self.tail(word, &text);
         }
@@ -85,22 +93,24 @@ impl Walk<'_> {
         };
         let home = home.unwrap_or(UNKNOWN_HOME);
         let glob = place.names.iter().position(|name| name.glob);
-        let whole = self.dirs.names.text(place, home);
-        let path = match glob {
-            None => whole.clone(),
-            Some(at) => {
-                let mut parent = place.clone();
-                parent.names.truncate(at);
-                self.dirs.names.text(&parent, home)
-            }
-        };
-        // A path that is none here, for example one that is too long, is none for
-        // the command either.
+        let mut parent = place.clone();
+        parent.names.truncate(glob.unwrap_or(place.names.len()));
+        let path = self.dirs.names.text(&parent, home);
+        if place.names.len() > PATH_DEPTH {
+            self.found.trouble(TOO_DEEP);
+        }
+        // A path that is none here, for example one whose name is too long, is none
+        // for the command either.
         if let Ok(path) = VPath::parse(&path) {
             let (usage, text) = match glob {
                 None => (usage, text.to_owned()),
-                Some(_) if matches!(usage, PathUse::Write | PathUse::Within) => (usage, whole),
-                Some(_) => (PathUse::Named, whole),
+                Some(_) => {
+                    let usage = match usage {
+                        PathUse::Write | PathUse::Within => usage,
+                        _ => PathUse::Named,
+                    };
+                    (usage, self.dirs.names.glob(place, home))
+                }
             };
             self.found.path(NamedPath {
                 usage,
@@ -178,21 +188,33 @@ impl Walk<'_> {
             self.goes_to(&options::parse(row, words));
         }
         self.changes(base, words);
-        self.option_values(base, args);
-        let skip = skipped(base, args);
-        self.pieces(base, args, skip);
-        let operands = danger::operands_at(args).skip(skip);
-        let last = danger::operands_at(args).last().map(|(at, _)| at);
-        let edits = matches!(base, "sed" | "gsed") && sed::edits(words)
-            || matches!(base, "perl" | "ruby") && args.iter().any(edits_in_place);
-        for (at, word) in operands {
-            let usage = usage(base, edits, last == Some(at));
+        let given = Arguments::new(base, words);
+        self.option_values(base, args, &given);
+        self.option_files(base, words, &given);
+        self.pieces(base, args, &given);
+        let last = given.operands.last().copied();
+        let count = given.operands.len();
+        let edits = edits(base, words);
+        let prints = tables::PACKERS.contains(&base) && prints(args);
+        for (number, at) in given.operands.iter().enumerate() {
+            let Some(word) = args.get(*at) else {
+                continue;
+            };
+            let second = number > 0 && tables::SECOND_WRITTEN.contains(&base);
+            let usage = match prints {
+                true => PathUse::Read,
+                false => usage(base, edits || second, last == Some(*at)),
+            };
             if base == "dd" {
                 self.dd(word);
                 continue;
             }
-            let before = at.checked_sub(1).and_then(|at| args.get(at));
-            if usage == PathUse::Named && !self.may_be_path(base, word, before) {
+            let no_path = given.texts.contains(at) || !self.may_be_path(base, word);
+            if usage == PathUse::Named && no_path {
+                continue;
+            }
+            // Where there is nothing else, `yq` takes it for a file if there is one.
+            if given.first == Some(*at) && !(base == "yq" && count == 1) {
                 continue;
             }
             if usage == PathUse::Write {
@@ -210,6 +232,9 @@ impl Walk<'_> {
                 }
             }
             self.named(word, usage);
+            if tables::PACKERS.contains(&base) && !prints {
+                self.unpacked(word);
+            }
         }
         if tables::DOWNLOADERS.contains(&base) {
             for word in args {
@@ -225,6 +250,33 @@ impl Walk<'_> {
             }
         }
         self.dirs = dirs;
+    }
+
+    /// Files that options name, of programs whose options are not looked at elsewhere.
+    fn option_files(&mut self, base: &str, words: &[Word], given: &Arguments) {
+        for (word, usage) in &given.files {
+            match usage {
+                PathUse::Write => self.option_writes(word),
+                usage => self.named(word, *usage),
+            }
+        }
+        if let Some((_, options)) = tables::WRITES.iter().find(|(name, _)| *name == base) {
+            for value in options::values_of(options, words) {
+                self.option_writes(&value);
+            }
+        }
+    }
+
+    /// The file that a packed one becomes.
+    fn unpacked(&mut self, word: &Word) {
+        const ENDINGS: &[&str] = &[
+            ".gz", ".z", ".Z", ".xz", ".lzma", ".bz2", ".zst", ".lz4", ".br",
+        ];
+        let text = word.literal().unwrap_or_default();
+        let target = ENDINGS.iter().find_map(|ending| text.strip_suffix(ending));
+        if let Some(target) = target {
+            self.option_writes(&Word::text(target));
+        }
     }
 
     /// Options that say where a program goes first. It may also stay: the same
@@ -292,22 +344,21 @@ impl Walk<'_> {
 
     /// Paths that stand in a word beside something else: `key=path`, `a:b`,
     /// `@file`, `-fpath`, and strings in code.
-    fn pieces(&mut self, base: &str, args: &[Word], skip: usize) {
+    fn pieces(&mut self, base: &str, args: &[Word], given: &Arguments) {
         if SPEAKERS.contains(&base) {
             return;
         }
         let code = tables::OPAQUE.contains(&base);
-        let skipped: Vec<usize> = danger::operands_at(args)
-            .take(if code { 0 } else { skip })
-            .map(|(at, _)| at)
-            .collect();
         for (at, word) in args.iter().enumerate() {
-            let before = at.checked_sub(1).and_then(|at| args.get(at));
-            if skipped.contains(&at) || !code && before.is_some_and(is_message) {
+            if !code && given.is_text(at) {
                 continue;
             }
             let text = word.shown();
-            if text.contains("://") || text.len() < 3 {
+            let address = address(&text).filter(|_| !code);
+            let before = address.map(|(before, _)| Word::text(before));
+            let word = before.as_ref().unwrap_or(word);
+            let text = word.shown();
+            if text.len() < 3 {
                 continue;
             }
             let mut pieces = match code {
@@ -350,8 +401,11 @@ impl Walk<'_> {
     }
 
     /// `--option=path`, `NAME=path`, `@file`, and what is downloaded to a file.
-    fn option_values(&mut self, base: &str, args: &[Word]) {
+    fn option_values(&mut self, base: &str, args: &[Word], given: &Arguments) {
         for (at, word) in args.iter().enumerate() {
+            if given.texts.contains(&at) {
+                continue;
+            }
             if base != "dd"
                 && (word.starts_with("-")
                     || !tables::WORDY.contains(&base)
@@ -377,14 +431,10 @@ impl Walk<'_> {
             if let Some(file) = word.strip_prefix("@") {
                 self.named(&file, PathUse::Read);
             }
-            if matches!(base, "curl" | "wget")
-                && matches!(
-                    word.literal(),
-                    Some("-o" | "-O" | "--output" | "--output-document")
-                )
-                && let Some(target) = args
-                    .get(at + 1)
-                    .filter(|next| !next.starts_with("-") && !next.shown().contains("://"))
+            if matches!(
+                (base, word.literal()),
+                ("curl", Some("-o" | "--output")) | ("wget", Some("-O" | "--output-document"))
+            ) && let Some(target) = args.get(at + 1).filter(|next| !next.starts_with("-"))
             {
                 self.write_target(&target.clone());
             }
@@ -392,10 +442,10 @@ impl Walk<'_> {
     }
 
     /// Whether a word that is used in an unknown way may be a path.
-    fn may_be_path(&self, base: &str, word: &Word, before: Option<&Word>) -> bool {
+    fn may_be_path(&self, base: &str, word: &Word) -> bool {
         let text = word.shown();
-        // Messages are no paths.
-        if text.bytes().all(|b| b.is_ascii_digit()) || before.is_some_and(is_message) {
+        let address = address(&text).is_some_and(|(before, _)| !before.contains('/'));
+        if address || text.bytes().all(|b| b.is_ascii_digit()) {
             return false;
         }
         let looks = text.starts_with(['.', '/', '~'])
@@ -450,23 +500,16 @@ fn usage(base: &str, edits: bool, last: bool) -> PathUse {
     }
 }
 
-/// `-i`, also among other letters before one that takes the rest: `-pi.bak`, `-pie`.
-fn edits_in_place(word: &Word) -> bool {
-    let flags = word.literal().and_then(|text| text.strip_prefix('-'));
-    flags.is_some_and(|flags| {
-        let mut letters = flags.chars().take_while(|c| !"-eEFIMmrxCD".contains(*c));
-        letters.any(|c| c == 'i')
-    })
-}
-
-/// Whether what stands behind the option is a message.
-fn is_message(option: &Word) -> bool {
-    option.literal().is_some_and(|option| {
-        matches!(
-            option,
-            "-m" | "-am" | "--message" | "--title" | "--body" | "-b" | "-k" | "-e" | "-c"
-        )
-    })
+/// What stands before an address in a network, and the address. `x://../y` is none
+/// where a directory is called `x:`, and a `file:` is a path.
+fn address(text: &str) -> Option<(&str, &str)> {
+    let (before, rest) = text.split_once("://")?;
+    let is_scheme = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
+    let start = before.trim_end_matches(is_scheme).len();
+    let (before, address) = text.split_at(start);
+    let letter = address.starts_with(|c: char| c.is_ascii_alphabetic());
+    let file = address.get(..5)?.eq_ignore_ascii_case("file:");
+    (letter && !file && !rest.split('/').any(|name| name == "..")).then_some((before, address))
 }
 
 /// The path of a `file:` address.
@@ -475,17 +518,4 @@ fn without_scheme(word: &Word, text: &str) -> Option<Word> {
     scheme
         .eq_ignore_ascii_case("file://")
         .then(|| word.strip_prefix(scheme))?
-}
-
-/// How many operands of a program are no paths: a pattern, a script, a mode.
-fn skipped(base: &str, args: &[Word]) -> usize {
-    let given = |short: &[&str]| {
-        args.iter()
-            .any(|word| short.iter().any(|option| word.starts_with(option)))
-    };
-    let first = tables::SEARCHERS.contains(&base) && !given(&["-e", "-f", "--regexp", "--file"])
-        || matches!(base, "sed" | "gsed" | "awk" | "gawk" | "mawk" | "jq" | "yq")
-            && !given(&["-e", "-f", "--expression", "--file"])
-        || tables::MODE_CHANGERS.contains(&base) && !given(&["--reference"]);
-    usize::from(first)
 }

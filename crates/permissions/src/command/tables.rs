@@ -42,6 +42,22 @@ pub(crate) fn program(name: &str) -> Option<&'static Row> {
     ROWS.0.get(name).copied()
 }
 
+/// How the operands of the program of that name are told apart: its options, and those
+/// that say what is the first operand otherwise.
+pub(crate) fn first_operand(name: &str) -> Option<(&'static Row, Option<&'static [&'static str]>)> {
+    match name {
+        "rg" => Some((
+            program(name)?,
+            Some(&["e", "regexp", "f", "file", "files", "type-list"]),
+        )),
+        "split" | "gsplit" => Some((program(name)?, None)),
+        _ => FIRST_OPERANDS
+            .iter()
+            .find(|(row, _)| row.is(name))
+            .map(|(row, options)| (row, *options)),
+    }
+}
+
 /// The sub-command of git of that name.
 pub(crate) fn git_verb(name: &str) -> Option<&'static Row> {
     static ROWS: LazyLock<Rows> = LazyLock::new(|| Rows::new(GIT_VERBS));
@@ -156,7 +172,8 @@ pub(crate) const HOOKS: &[(&[&str], &[&str])] = &[
             "xauthlocation",
         ],
     ),
-    (&["less", "more", "man", "view"], &["+!"]),
+    (&["less"], &["+!", "--lesskey"]),
+    (&["more", "man", "view"], &["+!"]),
     (&["make", "gmake"], &["--eval"]),
     (&["sqlite3"], &[".shell", ".system"]),
     (&["psql", "mysql", "mariadb"], &["\\!"]),
@@ -343,7 +360,10 @@ pub(crate) const OPAQUE_SUBCOMMANDS: &[(&str, &[&str])] = &[
 
 /// Options that name a command. A long one may be cut short.
 pub(crate) const RUNS: &[(&str, &[&str])] = &[
+    ("ack", &["--pager", "--ackrc"]),
     ("ag", &["--pager"]),
+    ("bat", &["--pager"]),
+    ("batcat", &["--pager"]),
     ("zip", &["-TT", "--unzip-command"]),
     ("tcpdump", &["-z"]),
     (

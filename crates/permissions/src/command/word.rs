@@ -6,6 +6,7 @@
 //! is refused.
 
 use super::Trouble;
+use super::glob::{ANY, Reading, bracket};
 use super::work::Work;
 
 mod brace;
@@ -60,6 +61,12 @@ impl Word {
         Self::from_parts(vec![Part::Text(text.to_owned())])
     }
 
+    /// A word that is a glob where `text` has wildcards.
+    pub(crate) fn pattern(text: &str) -> Self {
+        let atoms: Vec<Atom> = text.chars().map(Atom::Open).collect();
+        Self::from_atoms(&atoms)
+    }
+
     /// A word of which nothing is known.
     pub(crate) fn computed() -> Self {
         Self::from_parts(vec![Part::Computed])
@@ -84,31 +91,38 @@ impl Word {
         let mut parts = Vec::new();
         let mut text = String::new();
         let mut at = 0;
+        // Once a bracket is not closed, none behind it is before the next slash.
+        let mut closed = true;
         while let Some(atom) = atoms.get(at) {
-            let part = match atom {
-                Atom::Open(c @ ('*' | '?')) => Some(Part::Glob(c.to_string())),
-                Atom::Open('[') => class(atoms.get(at..).unwrap_or_default()).map(Part::Glob),
-                Atom::Home => Some(Part::Home),
-                Atom::Here => Some(Part::Here),
-                Atom::Computed => Some(Part::Computed),
-                Atom::Lit(_) | Atom::Open(_) => None,
+            let rest = atoms.get(at..).unwrap_or_default();
+            let (len, part) = match atom {
+                Atom::Open(c @ ('*' | '?')) => (1, Some(Part::Glob(c.to_string()))),
+                Atom::Open('[') if closed => match class(rest) {
+                    Some((len, part)) => (len, Some(part)),
+                    None => {
+                        closed = false;
+                        (1, None)
+                    }
+                },
+                Atom::Home => (1, Some(Part::Home)),
+                Atom::Here => (1, Some(Part::Here)),
+                Atom::Computed => (1, Some(Part::Computed)),
+                Atom::Lit(_) | Atom::Open(_) => (1, None),
             };
+            at += len;
             match (part, atom) {
                 (Some(part), _) => {
                     if !text.is_empty() {
                         parts.push(Part::Text(std::mem::take(&mut text)));
                     }
-                    at += match &part {
-                        Part::Glob(glob) => glob.chars().count(),
-                        _ => 1,
-                    };
                     parts.push(part);
-                    continue;
                 }
-                (None, Atom::Lit(c) | Atom::Open(c)) => text.push(*c),
+                (None, Atom::Lit(c) | Atom::Open(c)) => {
+                    closed |= *c == '/';
+                    text.push(*c);
+                }
                 (None, _) => {}
             }
-            at += 1;
         }
         if !text.is_empty() || parts.is_empty() {
             parts.push(Part::Text(text));
@@ -273,20 +287,35 @@ impl Word {
     }
 }
 
-/// The bracket expression that `atoms` begin with.
-fn class(atoms: &[Atom]) -> Option<String> {
-    let close = atoms
-        .iter()
-        .skip(2)
-        .position(|atom| *atom == Atom::Open(']'))?;
-    let mut text = String::new();
-    for atom in atoms.get(..close + 3)? {
-        match atom {
-            Atom::Lit(c) | Atom::Open(c) => text.push(*c),
-            Atom::Home | Atom::Here | Atom::Computed => return None,
-        }
-    }
-    Some(text)
+/// The bracket expression that `atoms` begin with, and how many of them it is.
+fn class(atoms: &[Atom]) -> Option<(usize, Part)> {
+    let symbol = |at: usize| match atoms.get(at)? {
+        Atom::Lit('/') | Atom::Open('/') => None,
+        Atom::Lit(c) => Some((*c, true)),
+        Atom::Open(c) => Some((*c, false)),
+        Atom::Home | Atom::Here | Atom::Computed => None,
+    };
+    let Some((len, reading)) = bracket(symbol) else {
+        return computed_class(atoms);
+    };
+    let glob = match reading {
+        Reading::Any => ANY.to_owned(),
+        Reading::Loose => format!("{ANY}*"),
+        Reading::Exact => (0..len).filter_map(|at| Some(symbol(at)?.0)).collect(),
+    };
+    Some((len, Part::Glob(glob)))
+}
+
+/// A bracket that what is computed may close.
+fn computed_class(atoms: &[Atom]) -> Option<(usize, Part)> {
+    let slash = |atom: &Atom| matches!(atom, Atom::Lit('/') | Atom::Open('/'));
+    let end = atoms.iter().position(slash).unwrap_or(atoms.len());
+    let atoms = atoms.get(..end)?;
+    let computed = |atom: &Atom| matches!(atom, Atom::Home | Atom::Here | Atom::Computed);
+    let last = atoms.iter().rposition(computed)?;
+    let rest = atoms.get(last..)?;
+    let close = rest.iter().position(|atom| *atom == Atom::Open(']'));
+    Some((last + close.unwrap_or(0) + 1, Part::Computed))
 }
 
 /// What a word expands to: the words of `bash`, and where those differ the one
@@ -307,7 +336,8 @@ pub(crate) fn expand(scanned: &Scanned, work: &Work<'_>) -> Expanded {
     let expanded = brace::expand(&scanned.atoms, work);
     let words = expanded.as_ref().map_or(1, Vec::len);
     // The end of each bracket expression is searched for, in each word.
-    if !work.charge(brackets.count() * scanned.atoms.len() / 8 * words) {
+    let search = brackets.count().saturating_mul(scanned.atoms.len()) / 8;
+    if !work.charge(search.saturating_mul(words)) {
         return Expanded {
             words: vec![Word::computed()],
             plain: None,

@@ -11,8 +11,8 @@ use backend_core::VPath;
 
 use super::PathRules;
 use crate::Action;
-use crate::command::name_matches;
 use crate::command::work::Work;
+use crate::command::{Reading, bracket, name_matches};
 
 /// What trying one denial costs, beside the names it is compared with.
 const STEPS: usize = 8;
@@ -112,7 +112,7 @@ impl Denials {
             }
             let start = name.split(WILD).next().unwrap_or_default();
             let end: String = name
-                .rsplit(WILD)
+                .rsplit(ENDS)
                 .next()
                 .unwrap_or_default()
                 .chars()
@@ -133,6 +133,9 @@ impl Denials {
 /// What in a pattern or a glob stands for other text.
 const WILD: [char; 3] = ['*', '?', '['];
 
+/// The same, seen from the end.
+const ENDS: [char; 3] = ['*', '?', ']'];
+
 /// The values whose keys begin with `start`.
 fn beginning<'m>(
     map: &'m BTreeMap<String, Vec<usize>>,
@@ -147,7 +150,7 @@ fn beginning<'m>(
 
 /// Whether a name with wildcards spells out part of a name.
 fn spells(name: &str) -> bool {
-    name.contains(|c: char| !"*?[]!^".contains(c))
+    name.contains(|c: char| !"*?[]!:".contains(c))
 }
 
 impl Pattern {
@@ -180,19 +183,25 @@ impl Pattern {
 /// A name that a pattern of one component matches, unless it is an odd one.
 fn sample(pattern: &str) -> String {
     let mut name = String::new();
-    let mut chars = pattern.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '*' => {}
-            '?' => name.push('x'),
-            '\\' => name.extend(chars.next()),
-            '[' => {
-                let class: String = chars.by_ref().take_while(|c| *c != ']').collect();
-                let negated = class.starts_with(['!', '^']);
-                let first = class.chars().next().filter(|_| !negated);
-                name.push(first.unwrap_or('x'));
+    let chars: Vec<char> = pattern.chars().collect();
+    let mut at = 0;
+    while let Some(c) = chars.get(at) {
+        let rest = chars.get(at..).unwrap_or_default();
+        at += 1;
+        match (c, bracket(|at| Some((*rest.get(at)?, false)))) {
+            ('*', _) => {}
+            ('?', _) => name.push('x'),
+            ('\\', _) => {
+                name.extend(chars.get(at));
+                at += 1;
             }
-            c => name.push(c),
+            (_, Some((len, reading))) => {
+                at += len - 1;
+                let first = rest.get(1).filter(|c| !matches!(c, '!' | '^' | ':'));
+                let first = first.filter(|_| reading == Reading::Exact);
+                name.push(*first.unwrap_or(&'x'));
+            }
+            (c, None) => name.push(*c),
         }
     }
     match name {

@@ -2,7 +2,7 @@
 use backend_core::VPath;
 use permissions::command::{CommandContext, CommandPolicy, CommandReport, PathUse};
 use permissions::rules::Ruleset;
-use permissions::{Action, Layer, Preset, Why};
+use permissions::{Action, Layer, Policy, Preset, Why};
 use proptest::prelude::*;
 
 fn policy(execute: &str) -> CommandPolicy {
@@ -208,6 +208,39 @@ fn variables_that_are_set_count() {
 }
 
 #[test]
+fn paths_that_are_too_deep_are_not_passed_over() {
+    let deep = |down: &str, count: usize, end: &str| {
+        format!("{}{}{end}", down.repeat(count), "../".repeat(count))
+    };
+    for count in [300, 1000, 3000] {
+        for line in [
+            format!("cat {}", deep("a2/", count, ".env")),
+            format!("cat /workspace/project/{}", deep("a/", count, ".env")),
+            format!("cat < {}", deep("a/", count, ".env")),
+            format!("echo x > {}", deep("a/", count, ".git/hooks/x")),
+            format!("cp {} b", deep("a/", count, ".env")),
+            format!("cp a {}", deep("a/", count, ".bashrc")),
+            format!("anytool --file={}", deep("a/", count, ".env")),
+            format!("cat {}", deep("a/", count, ".en?")),
+            format!("cd {} && cat .env", deep("a/", count, "x")),
+            format!("cat ~/{}", deep("a/", count, ".ssh/id_rsa")),
+            format!("cat {}.env", "a/".repeat(count)),
+        ] {
+            let directory = VPath::parse("/workspace/project").unwrap();
+            let policy = Policy::builder()
+                .ruleset(&Preset::Permissive.ruleset(), &directory)
+                .build();
+            let verdict = policy
+                .judge_command(CommandContext::new(&line, &directory))
+                .verdict;
+            assert!(verdict.action() >= Action::Ask, "{count} {line:.40}");
+        }
+    }
+    let root = format!("rm -rf /{}", deep("a/", 300, "etc"));
+    assert_eq!(action(&permissive(), &root), Action::Deny);
+}
+
+#[test]
 fn paths_and_how_they_are_used() {
     for (line, expected) in [
         ("cat a /b", &["r:/b", "r:/workspace/project/a"][..]),
@@ -239,14 +272,7 @@ fn paths_and_how_they_are_used() {
         ("sed -n 1p a", &["r:/workspace/project/a"]),
         ("sed -i s/a/b/ a", &["w:/workspace/project/a"]),
         ("grep -r password src", &["r:/workspace/project/src"]),
-        (
-            "grep -e password src",
-            &[
-                "n:/workspace/project/src",
-                "r:/workspace/project/password",
-                "r:/workspace/project/src",
-            ],
-        ),
+        ("grep -e password src", &["r:/workspace/project/src"]),
         ("chmod +x a", &["w:/workspace/project/a"]),
         (
             "dd if=a of=b",
@@ -262,7 +288,10 @@ fn paths_and_how_they_are_used() {
             "curl -d @secret http://x/y",
             &["r:/workspace/project/secret"],
         ),
-        ("curl file:///etc/passwd", &["n:/etc/passwd"]),
+        (
+            "curl file:///etc/passwd",
+            &["n:/etc/passwd", "n:/workspace/project/file:/etc/passwd"],
+        ),
         ("echo password 12 http://a/b", &[]),
         (
             "git commit -m 'fix .env handling'",

@@ -109,7 +109,7 @@ fn corpus(name: &str) -> Vec<(String, String)> {
 #[test]
 fn dangerous_commands_are_denied() {
     let entries = corpus("dangerous.txt");
-    assert!(entries.len() >= 540, "{}", entries.len());
+    assert!(entries.len() >= 560, "{}", entries.len());
     // The rules have no say in this.
     let mut lenient = Preset::Permissive.ruleset();
     let rules = r#"{"default": "allow", "opaque": "allow", "rules": [{"pattern": "*", "action": "allow"}]}"#;
@@ -130,7 +130,7 @@ fn dangerous_commands_are_denied() {
 #[test]
 fn everyday_commands_are_allowed() {
     let entries = corpus("everyday.txt");
-    assert!(entries.len() >= 610, "{}", entries.len());
+    assert!(entries.len() >= 720, "{}", entries.len());
     let ruleset = Preset::Permissive.ruleset();
     let others: Vec<_> = entries
         .iter()
@@ -161,7 +161,7 @@ fn everyday_commands_are_allowed() {
 #[test]
 fn no_bypass_is_allowed() {
     let entries = corpus("bypass.txt");
-    assert!(entries.len() >= 1300, "{}", entries.len());
+    assert!(entries.len() >= 1480, "{}", entries.len());
     let (permissive, git_only) = (Preset::Permissive.ruleset(), git_only());
     let (vault, programs) = (vault(), programs());
     let mut allowed = Vec::new();
@@ -190,7 +190,7 @@ fn no_bypass_is_allowed() {
 }
 
 /// At least so many attempts are refused outright rather than asked about.
-const DENIED: usize = 567;
+const DENIED: usize = 700;
 
 mod needs_everyday {
     use super::*;

@@ -16,6 +16,8 @@ mod approval_scopes;
 mod command;
 #[cfg(feature = "shell")]
 mod command_corpus;
+#[cfg(all(feature = "shell", target_os = "linux"))]
+mod command_globs;
 #[cfg(not(feature = "shell"))]
 mod command_without_shell;
 #[cfg(all(feature = "shell", target_os = "linux"))]

@@ -13,6 +13,97 @@ pub(crate) const SED: Row = Row::new(
          quiet regexp-extended sandbox separate silent unbuffered version zero-terminated",
 );
 
+/// Programs whose first operand may be no file: a pattern, a script, a mode, which
+/// then is not there if one of the options says it. `None` if there is none ever. What
+/// is not known here is not asked about, but then every word may be a file.
+pub(crate) const FIRST_OPERANDS: &[(Row, Option<&[&str]>)] = &[
+    (SED, Some(&["e", "expression", "f", "file"])),
+    (
+        Row::new(
+            "grep egrep fgrep ggrep zgrep zegrep zfgrep",
+            "A:B:C:D:EFGHILPRTUVZabcd:e:f<hilm:noqrsuvwxyz#",
+            "after-context: basic-regexp before-context: binary binary-files: byte-offset color? \
+             colour? context: count dereference-recursive devices: directories: exclude: \
+             exclude-dir: exclude-from< extended-regexp file< files-with-matches \
+             files-without-match fixed-strings group-separator: help ignore-case include: \
+             initial-tab invert-match label: line-buffered line-number line-regexp max-count: \
+             no-filename no-group-separator no-ignore-case no-messages null null-data \
+             only-matching perl-regexp quiet recursive regexp: silent text unix-byte-offsets \
+             version with-filename word-regexp",
+        ),
+        Some(&["e", "regexp", "f", "file"]),
+    ),
+    (
+        Row::new(
+            "ag ack",
+            "HLQScilnrsvw",
+            "color column count files-with-matches group heading hidden ignore-case literal \
+             nocolor nogroup noheading smart-case word-regexp",
+        ),
+        Some(&[]),
+    ),
+    (
+        Row::new(
+            "awk gawk mawk nawk original-awk",
+            "CD?<E<F:IL?MNOPSVW:bcd?>e:f<ghi<kl:no?>p?>rstv:",
+            "assign: bignum characters-as-bytes copyright csv debug?< dump-variables?> exec< \
+             field-separator: file< gen-pot help include< lint-old lint? load: no-optimize \
+             non-decimal-data optimize posix pretty-print?> profile?> re-interval sandbox \
+             source: trace traditional use-lc-numeric version",
+        ),
+        Some(&[
+            "f", "file", "e", "source", "E", "exec", "i", "include", "l", "load",
+        ]),
+    ),
+    (
+        Row::new(
+            "jq",
+            "CL<MRSVabcefhjnrs",
+            "arg: argjson: args ascii-output binary color-output compact-output exit-status \
+             from-file help indent: join-output jsonargs library-path< monochrome-output \
+             null-input raw-input raw-output raw-output0 rawfile: seq slurp slurpfile: sort-keys \
+             stream stream-errors tab unbuffered version",
+        ),
+        Some(&["f", "from-file"]),
+    ),
+    (
+        Row::new(
+            "chmod gchmod",
+            "HLPRcfhv",
+            "changes dereference help no-dereference no-preserve-root preserve-root quiet \
+             recursive reference< silent verbose version",
+        ),
+        Some(&["reference"]),
+    ),
+    (
+        Row::new(
+            "chown chgrp gchown gchgrp",
+            "HLPRcfhnvx",
+            "changes dereference from: help no-dereference no-preserve-root preserve-root quiet \
+             recursive reference< silent verbose version",
+        ),
+        Some(&["reference"]),
+    ),
+    (
+        Row::new(
+            "setfacl",
+            "LM<PRX<bdhkm:nvx:",
+            "default help logical mask modify-file< modify: no-mask physical recursive \
+             remove-all remove-default remove-file< remove: restore< set-file< set: test version",
+        ),
+        None,
+    ),
+    (
+        Row::new(
+            "uniq guniq",
+            "D?cdf:is:uw:z#",
+            "all-repeated? check-chars: count group? help ignore-case repeated skip-chars: \
+             skip-fields: unique version zero-terminated",
+        ),
+        None,
+    ),
+];
+
 pub(crate) const PROGRAMS: &[Row] = &[
     // coreutils
     Row::new(
@@ -194,7 +285,7 @@ pub(crate) const PROGRAMS: &[Row] = &[
     // copies to elsewhere
     Row::new(
         "rsync",
-        "0468@:ABCDEFHIKLM@NOPRSTabcde!f:ghij:klmnopqrstuvwxyz",
+        "0468\\@:ABCDEFHIKLM@NOPRST/abcde!f:ghij:klmnopqrstuvwxyz",
         "8-bit-output acls address: append append-verify archive atimes backup backup-dir/ \
          block-size: blocking-io bwlimit: cc: checksum checksum-choice: checksum-seed: chmod: \
          chown: compare-dest: compress compress-choice: compress-level: contimeout: copy-as: \
@@ -263,7 +354,7 @@ pub(crate) const PROGRAMS: &[Row] = &[
     ),
     Row::new(
         "curl",
-        "0123456789A:BC:D>E:F:GH:IJK@LMNOP:Q:RST<U:VX:Y:Zab:c>d:e:fghij:kl:m:no>pqr:st:u:vw:x:y:z:#",
+        "0123456789A:BC:D>E:F:GH:IJK@LMNOP:Q:RST<U:VX:Y:Zab:c>d:e:fghij:kl:m:no>pqr:st:u:vw:x:y:z:\\#",
         super::long::CURL,
     ),
     // building

@@ -1,9 +1,10 @@
 //! How programs use what they are given.
 
-/// Programs all of whose operands are read.
+/// Programs all of whose operands are read, but for those of [`SECOND_WRITTEN`].
 pub(crate) const READERS: &[&str] = &[
     "cat",
     "bat",
+    "batcat",
     "head",
     "tail",
     "less",
@@ -44,7 +45,6 @@ pub(crate) const READERS: &[&str] = &[
     ".",
     "base64",
     "zcat",
-    "gunzip",
     "lsattr",
     "getfacl",
     "readlink",
@@ -53,6 +53,43 @@ pub(crate) const READERS: &[&str] = &[
     "pr",
     "csplit",
     "split",
+];
+
+/// Of these the second operand is written.
+pub(crate) const SECOND_WRITTEN: &[&str] = &["uniq", "guniq", "xxd", "split", "gsplit"];
+
+/// Options that name a file which is written, of programs that have no row. A long
+/// one may be cut short.
+pub(crate) const WRITES: &[(&str, &[&str])] = &[
+    ("base64", &["-o", "--output"]),
+    ("bat", &["--target"]),
+    ("batcat", &["--target"]),
+    ("less", &["-o", "-O", "--log-file", "--LOG-FILE"]),
+    ("tree", &["-o"]),
+    ("yq", &["-s", "--split-exp"]),
+];
+
+/// Programs that put what is in a file into another one, whose name has an ending
+/// more or less.
+pub(crate) const PACKERS: &[&str] = &[
+    "gzip",
+    "gunzip",
+    "pigz",
+    "unpigz",
+    "xz",
+    "unxz",
+    "lzma",
+    "unlzma",
+    "bzip2",
+    "bunzip2",
+    "zstd",
+    "unzstd",
+    "lz4",
+    "unlz4",
+    "compress",
+    "uncompress",
+    "brotli",
+    "unbrotli",
 ];
 
 /// Programs all of whose operands are changed.
@@ -113,7 +150,7 @@ pub(crate) const MODE_CHANGERS: &[&str] = &["chmod", "chown", "chgrp", "setfacl"
 
 /// Programs that take a pattern, and then read the others.
 pub(crate) const SEARCHERS: &[&str] = &[
-    "grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep", "pgrep",
+    "grep", "egrep", "fgrep", "ggrep", "rg", "ag", "ack", "zgrep", "zegrep", "zfgrep",
 ];
 
 /// Programs whose operands are no paths, unless they look like one.
@@ -137,6 +174,7 @@ pub(crate) const WORDY: &[&str] = &[
     "date",
     "whoami",
     "ps",
+    "pgrep",
     "uname",
     "seq",
     "expr",
@@ -177,6 +215,85 @@ pub(crate) const WORDY: &[&str] = &[
     "test",
     "[",
 ];
+
+/// Options behind which a word is text: a message, code, a pattern, the name of a
+/// branch. Of git by sub-command: the same letter is something else for another one.
+pub(crate) const TEXTS: &[(&[&str], &[&str])] = &[
+    (
+        &[
+            "git commit",
+            "git merge",
+            "git notes",
+            "git stash",
+            "git tag",
+        ],
+        &["-m", "-am"],
+    ),
+    (&["git branch"], &["-m", "-M", "-c", "-C"]),
+    (&["git checkout", "git worktree"], &["-b", "-B"]),
+    (&["git clone", "git submodule"], &["-b"]),
+    (&["git switch"], &["-c", "-C"]),
+    (&["git grep"], &["-e"]),
+    (
+        &[
+            "hg", "svn", "jj", "sl", "bzr", "fossil", "cvs", "alembic", "flask", "lerna", "npm",
+            "pnpm", "yarn",
+        ],
+        &["-m"],
+    ),
+    (&["gh", "glab", "hub"], &["-b", "-m", "-t"]),
+    (&["pytest", "py.test", "nox"], &["-k", "-m"]),
+    (&["rspec", "tox"], &["-e"]),
+    (&["echo"], &["-e"]),
+    (&["docker", "podman", "nerdctl"], &["-c", "-e", "-m"]),
+    (&["ansible"], &["-m"]),
+    (&["useradd", "usermod", "adduser"], &["-c"]),
+    (&["python", "pypy", "ipython"], &["-c", "-m"]),
+    (&["perl"], &["-e", "-E"]),
+    (
+        &[
+            "ruby",
+            "lua",
+            "luajit",
+            "julia",
+            "rscript",
+            "r",
+            "osascript",
+            "racket",
+            "groovy",
+            "scala",
+            "mysql",
+            "mariadb",
+            "gawk",
+        ],
+        &["-e"],
+    ),
+    (&["node", "nodejs", "bun"], &["-e", "-p"]),
+    (&["php"], &["-r"]),
+    (
+        &[
+            "psql",
+            "vim",
+            "vi",
+            "nvim",
+            "fish",
+            "csh",
+            "tcsh",
+            "pwsh",
+            "powershell",
+            "nu",
+            "xonsh",
+            "elvish",
+            "expect",
+            "npx",
+            "pnpx",
+        ],
+        &["-c"],
+    ),
+];
+
+/// The same, whatever the program is.
+pub(crate) const TEXTS_OF_ALL: &[&str] = &["--message", "--title", "--body"];
 
 /// Directories in which programs are what their names say.
 pub(crate) const BIN_DIRS: &[&str] = &[

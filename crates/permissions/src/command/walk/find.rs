@@ -3,6 +3,7 @@
 use super::wrappers::replace;
 use super::{Stdin, Walk, base_name};
 use crate::command::found::{Class, Role};
+use crate::command::glob::ANY;
 use crate::command::tables;
 use crate::command::word::Word;
 use crate::command::{PathUse, danger};
@@ -18,6 +19,8 @@ struct Effects {
     changes: bool,
     /// It runs something on it that does not only read.
     runs: bool,
+    /// It may change what is in it.
+    edits: bool,
 }
 
 /// The words of an expression, on the way through them.
@@ -26,6 +29,12 @@ struct Expression<'w> {
     at: usize,
     depth: usize,
     effects: Effects,
+    /// What tests look for, on the way to what is done with it.
+    sought: Vec<Word>,
+    /// How many actions there were that do something with what is found.
+    acts: usize,
+    /// What is looked for, and handed to such an action.
+    handed: Vec<Word>,
 }
 
 /// Brackets within brackets beyond this are not told apart.
@@ -58,6 +67,9 @@ impl Walk<'_> {
             at: 0,
             depth: 0,
             effects: Effects::default(),
+            sought: Vec::new(),
+            acts: 0,
+            handed: Vec::new(),
         };
         while expression.at < expression.words.len() {
             self.find_list(&mut expression, false);
@@ -69,8 +81,16 @@ impl Walk<'_> {
             all,
             changes,
             runs,
+            edits,
         } = expression.effects;
         let names = found_names(expression.words);
+        let usage = match destroys || changes || edits {
+            true => PathUse::Write,
+            false => PathUse::Named,
+        };
+        for word in &expression.handed {
+            self.named(word, usage);
+        }
         for root in &roots {
             self.named(root, PathUse::Read);
             if changes && danger::covers_others(root, &self.dirs) {
@@ -99,17 +119,32 @@ impl Walk<'_> {
         let mut every = true;
         loop {
             let mut chain = narrow;
-            loop {
+            let (sought, acts) = (expression.sought.len(), expression.acts);
+            let ends = loop {
                 let word = expression.words.get(expression.at).and_then(Word::literal);
                 match word {
-                    None if expression.at >= expression.words.len() => return every && chain,
-                    Some(")") => return every && chain,
-                    Some("-o" | "-or" | ",") => break,
+                    None if expression.at >= expression.words.len() => break true,
+                    Some(")") => break true,
+                    Some("-o" | "-or" | ",") => break false,
+                    // What it finds is left out.
+                    Some("-prune") => {
+                        expression.sought.truncate(sought);
+                        expression.at += 1;
+                    }
                     _ => chain |= self.find_test(expression, chain),
                 }
+            };
+            every &= chain;
+            // Without an action of their own they are printed.
+            let prints = self.feeds && expression.depth == 0;
+            if expression.acts > acts || prints {
+                let handed = expression.sought.iter().skip(sought).cloned();
+                expression.handed.extend(handed);
+            }
+            if ends {
+                return every;
             }
             expression.at += 1;
-            every &= chain;
         }
     }
 
@@ -129,18 +164,25 @@ impl Walk<'_> {
                 return narrows;
             }
             Some("!" | "-not") if expression.depth < MAX_DEPTH => {
+                let sought = expression.sought.len();
                 expression.depth += 1;
                 self.find_test(expression, narrow);
                 expression.depth -= 1;
+                expression.sought.truncate(sought);
             }
             Some("-a" | "-and") => {}
-            Some("-delete") => expression.effects.add(true, narrow),
+            Some("-delete") => {
+                expression.acts += 1;
+                expression.effects.add(true, narrow);
+            }
             Some("-exec" | "-execdir" | "-ok" | "-okdir") => {
+                expression.acts += 1;
                 let program = self.find_runs(expression);
                 let is = |list: &[&str]| list.contains(&program.as_str());
                 expression.effects.changes |= is(tables::MODE_CHANGERS);
                 let reads = is(tables::READERS) || is(tables::SEARCHERS) || is(tables::WORDY);
                 expression.effects.runs |= !reads;
+                expression.effects.edits |= is(tables::COPIERS) || is(&["sed", "gsed", "perl"]);
                 expression.effects.add(is(tables::WRITERS), narrow);
             }
             Some("-fprint" | "-fprint0" | "-fls" | "-fprintf") => {
@@ -157,10 +199,18 @@ impl Walk<'_> {
                 }
             }
             Some("-empty") => return true,
-            Some("-name" | "-iname" | "-path" | "-ipath" | "-wholename" | "-regex" | "-iregex") => {
+            Some(
+                test @ ("-name" | "-iname" | "-path" | "-ipath" | "-wholename" | "-iwholename"
+                | "-regex" | "-iregex"),
+            ) => {
                 expression.at += 1;
                 let pattern = value.map(|value| value.shown()).unwrap_or_default();
+                expression.sought.extend(sought(test, &pattern));
                 return is_narrow(&pattern);
+            }
+            Some("-samefile") => {
+                expression.at += 1;
+                expression.sought.extend(value);
             }
             Some("-mtime" | "-mmin" | "-atime" | "-amin" | "-ctime" | "-cmin" | "-size") => {
                 expression.at += 1;
@@ -235,6 +285,54 @@ fn found_names(words: &[Word]) -> Option<Vec<String>> {
     };
     let names: Vec<String> = words.windows(2).filter_map(named).take(1).collect();
     (!names.is_empty()).then_some(names)
+}
+
+/// What a test looks for, as paths. Its wildcards also stand for a dot at the beginning
+/// of a name.
+fn sought(test: &str, pattern: &str) -> Vec<Word> {
+    let pattern = match test.ends_with("regex") {
+        true => simple_regex(pattern),
+        false => pattern.to_owned(),
+    };
+    let start = pattern.rfind('/').map_or(0, |slash| slash + 1);
+    let (above, name) = pattern.split_at(start);
+    let mut names = vec![name.to_owned()];
+    if let Some(rest) = name.strip_prefix(['*', '?']) {
+        names = vec![format!("{ANY}*{rest}"), rest.to_owned()];
+    }
+    if test.starts_with("-i") {
+        names = names.iter().map(|name| in_any_case(name)).collect();
+    }
+    let word = |name: &String| Word::pattern(&format!("{above}{name}"));
+    names.iter().map(word).collect()
+}
+
+/// A regular expression as a glob, as far as it is made of text, `.` and `.*`.
+fn simple_regex(regex: &str) -> String {
+    let mut glob = String::new();
+    let mut chars = regex.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '.' if chars.next_if(|c| matches!(c, '*' | '+')).is_some() => glob.push('*'),
+            '.' => glob.push('?'),
+            '\\' => glob.extend(chars.next()),
+            c => glob.push(c),
+        }
+    }
+    glob
+}
+
+fn in_any_case(name: &str) -> String {
+    let mut glob = String::new();
+    for c in name.chars() {
+        match c {
+            c if c.is_ascii_alphabetic() => {
+                glob.extend(['[', c.to_ascii_lowercase(), c.to_ascii_uppercase(), ']']);
+            }
+            c => glob.push(c),
+        }
+    }
+    glob
 }
 
 /// Whether a pattern leaves only some names: it has two letters, or an extension.

@@ -212,7 +212,8 @@ impl Walk<'_> {
         };
         for word in words.iter().skip(1) {
             let text = word.shown().to_ascii_lowercase();
-            if hooks.iter().any(|hook| text.contains(hook)) {
+            let typed = base == "less" && types_a_command(&text);
+            if typed || hooks.iter().any(|hook| text.contains(hook)) {
                 let text = format!("'{}' can make '{base}' run something", word.shown());
                 self.found.note(Class::Computed, text);
             }
@@ -337,6 +338,17 @@ impl Walk<'_> {
             self.found.note(Class::Dangerous, text);
         }
     }
+}
+
+/// Whether `less` is told to do more at the start than to go to a place: `+|a id`.
+fn types_a_command(word: &str) -> bool {
+    let Some(typed) = word.strip_prefix('+') else {
+        return false;
+    };
+    let typed = typed.trim_start_matches('+');
+    let place = typed.trim_start_matches(|c: char| c.is_ascii_digit());
+    let searches = place.starts_with(['/', '?']) && !place.contains(char::is_control);
+    !searches && !matches!(place, "" | "f" | "g" | "p" | "%")
 }
 
 /// Whether the words after a program may well be a command that begins with `name`.

@@ -64,6 +64,13 @@ impl Walk<'_> {
                 self.option_writes(operand);
             }
         }
+        // `script [file] -- program`, of a newer one.
+        if row.is("script")
+            && let Some(end) = words.iter().position(|word| word.literal() == Some("--"))
+            && let Some(inner) = words.get(end + 1..).filter(|inner| !inner.is_empty())
+        {
+            self.run(inner.to_vec(), stdin, Role::Plain);
+        }
         let inner = operands.get(launch.skip..).unwrap_or_default();
         let inner = if launch.assigns {
             self.after_assignments(row, inner)
@@ -236,7 +243,7 @@ impl Walk<'_> {
     }
 
     /// A file that an option names to be written.
-    pub(super) fn option_writes(&mut self, word: &Word) {
+    pub(crate) fn option_writes(&mut self, word: &Word) {
         // `strace -o '|program'`.
         for mark in ["|", "!"] {
             if let Some(command) = word.strip_prefix(mark) {

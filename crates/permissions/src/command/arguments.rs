@@ -1,0 +1,181 @@
+//! What the arguments of a program are for: which of them are files, and which are a
+//! pattern, a script, a message.
+
+use super::options::{self, Meaning};
+use super::walk::base_name;
+use super::word::Word;
+use super::{PathUse, danger, sed, tables};
+
+/// What the arguments of a program are for. All places count from its first one.
+#[derive(Default)]
+pub(crate) struct Arguments {
+    pub(crate) operands: Vec<usize>,
+    /// The operand that is no path: a pattern, a script, a mode.
+    pub(crate) first: Option<usize>,
+    /// What is a message or a pattern by the option before it.
+    pub(crate) texts: Vec<usize>,
+    /// Files that options name.
+    pub(crate) files: Vec<(Word, PathUse)>,
+}
+
+impl Arguments {
+    pub(crate) fn new(base: &str, words: &[Word]) -> Self {
+        let args = words.get(1..).unwrap_or_default();
+        let mut given = Self {
+            texts: texts(base, words),
+            ..Self::default()
+        };
+        if !given.parsed(base, words) {
+            let operands = danger::operands_at(args).map(|(at, _)| at);
+            given.operands = operands.collect();
+            match base {
+                "xxd" => given.operands.retain(|at| !is_xxd_value(*at, args)),
+                "yq" if !args.iter().any(is_yq_script) => {
+                    given.first = given.operands.first().copied();
+                }
+                _ => {}
+            }
+        }
+        given
+    }
+
+    /// Reads the options, of a program whose options are known. `false` if not all
+    /// of them are.
+    fn parsed(&mut self, base: &str, words: &[Word]) -> bool {
+        let Some((row, said_by)) = tables::first_operand(base) else {
+            return false;
+        };
+        let parsed = options::parse(row, words);
+        if !parsed.unknown.is_empty() {
+            return false;
+        }
+        self.operands = parsed.operands.iter().map(|at| at - 1).collect();
+        for option in &parsed.options {
+            let at = option.next.saturating_sub(2);
+            match (option.meaning, &option.value) {
+                (Meaning::Reads, Some(value)) => self.files.push((value.clone(), PathUse::Read)),
+                (Meaning::Writes, Some(value)) => self.files.push((value.clone(), PathUse::Write)),
+                (Meaning::Value, Some(_)) => self.texts.push(at),
+                _ => {}
+            }
+            // `jq --arg name value`, where the option takes two words.
+            if base == "jq" && matches!(option.name.as_str(), "arg" | "argjson") {
+                self.operands.retain(|operand| *operand != at + 1);
+            }
+        }
+        let files = parsed.given(&["slurpfile", "rawfile"]);
+        let files: Vec<usize> = files.map(|option| option.next.saturating_sub(1)).collect();
+        let mut operands = self.operands.iter().filter(|at| !files.contains(at));
+        self.first = match said_by {
+            Some(options) if !parsed.has(options) => operands.next().copied(),
+            _ => None,
+        };
+        true
+    }
+
+    pub(crate) fn is_text(&self, at: usize) -> bool {
+        self.first == Some(at) || self.texts.contains(&at)
+    }
+}
+
+/// Where the arguments are text by the option before them.
+fn texts(base: &str, words: &[Word]) -> Vec<usize> {
+    let args = words.get(1..).unwrap_or_default();
+    let verb = (base == "git")
+        .then(|| options::parse(&tables::GIT, words))
+        .and_then(|parsed| words.get(*parsed.operands.first()?)?.literal())
+        .map(|verb| format!("git {verb}"));
+    let plain = base.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let options = |name: &str| {
+        let row = tables::TEXTS
+            .iter()
+            .find(|(names, _)| names.contains(&name));
+        row.map_or(&[][..], |(_, options)| *options)
+    };
+    let mut known = vec![
+        tables::TEXTS_OF_ALL,
+        options(verb.as_deref().unwrap_or(plain)),
+    ];
+    // `poetry run pytest -k expression`
+    let runs = tables::OPAQUE.contains(&plain) || tables::ALSO_RUN.contains(&plain);
+    let mut texts = Vec::new();
+    for (at, word) in args.iter().enumerate() {
+        let Some(text) = word.literal() else {
+            continue;
+        };
+        if known.iter().any(|options| options.contains(&text)) {
+            texts.push(at + 1);
+        } else if runs && !text.starts_with('-') {
+            known.push(options(base_name(text)));
+        }
+    }
+    texts
+}
+
+/// Whether the argument is the number behind an option of `xxd`, which has them in
+/// its own way.
+fn is_xxd_value(at: usize, args: &[Word]) -> bool {
+    let before = at.checked_sub(1).and_then(|at| args.get(at)?.literal());
+    before.is_some_and(|option| {
+        matches!(
+            option,
+            "-c" | "-cols"
+                | "-g"
+                | "-group"
+                | "-groupsize"
+                | "-l"
+                | "-len"
+                | "-n"
+                | "-name"
+                | "-o"
+                | "-off"
+                | "-offset"
+                | "-s"
+                | "-seek"
+                | "-skip"
+                | "-R"
+        )
+    })
+}
+
+/// Whether the option may hold the script of `yq`, or a file with it.
+fn is_yq_script(word: &Word) -> bool {
+    let text = word.shown();
+    text.starts_with("--fr") || text.starts_with("--exp") || is_bundle(&text) && text.contains('f')
+}
+
+/// Whether a program changes what its operands name because an option says so.
+pub(crate) fn edits(base: &str, words: &[Word]) -> bool {
+    match base {
+        "sed" | "gsed" => sed::edits(words),
+        "perl" | "ruby" => words.iter().any(edits_in_place),
+        "yq" => words.iter().any(|word| {
+            let text = word.shown();
+            text.starts_with("--in") || is_bundle(&text) && text.contains('i')
+        }),
+        _ => false,
+    }
+}
+
+/// `-i`, also among other letters before one that takes the rest: `-pi.bak`, `-pie`.
+fn edits_in_place(word: &Word) -> bool {
+    let flags = word.literal().and_then(|text| text.strip_prefix('-'));
+    flags.is_some_and(|flags| {
+        let mut letters = flags.chars().take_while(|c| !"-eEFIMmrxCD".contains(*c));
+        letters.any(|c| c == 'i')
+    })
+}
+
+/// Whether a program that packs only prints what comes of it.
+pub(crate) fn prints(args: &[Word]) -> bool {
+    args.iter().any(|word| {
+        let text = word.literal().unwrap_or_default();
+        text.starts_with("--std")
+            || text.starts_with("--to-")
+            || is_bundle(text) && text.contains('c')
+    })
+}
+
+fn is_bundle(text: &str) -> bool {
+    text.starts_with('-') && !text.starts_with("--")
+}
