@@ -112,7 +112,7 @@ impl App {
         }
     }
 
-    /// Whether a call may need somebody's approval, as far as the configuration says.
+    /// Whether a call may need approval, as far as the configuration says.
     pub(crate) fn can_ask(&self) -> bool {
         let options = &self.config.options;
         self.rules.as_ref().is_some_and(Rules::can_ask)

@@ -54,8 +54,8 @@ pub(crate) struct Kind {
     pub(crate) keys: &'static [&'static str],
     /// Those whose values are paths, or begin with one and a colon.
     pub(crate) paths: &'static [&'static str],
-    /// What is wrong with a wish, as far as it can be told without opening anything, and
-    /// else the kinds of the backends it is made of.
+    /// Finds what is wrong with a wish without opening anything; gives the kinds of the
+    /// backends it is made of.
     pub(crate) check: fn(&Wanted) -> Result<Vec<&'static str>, Failure>,
     /// Opens it.
     pub(crate) open: Open,
@@ -204,7 +204,7 @@ impl Wanted {
         }
     }
 
-    /// Finds what is wrong with it without opening anything, else the kinds of the
+    /// Finds what is wrong with it without opening anything; gives the kinds of the
     /// backends it is made of.
     pub(crate) fn check(&self) -> Result<Vec<&'static str>, Failure> {
         (self.kind.check)(self)

@@ -32,7 +32,7 @@ use signals::{INTERRUPTED, Signal, Signals};
 #[derive(Debug)]
 pub(crate) struct Session {
     builder: ToolsetBuilder,
-    /// How to allow what nobody can be asked about.
+    /// How to allow what would have to be asked.
     allowing: &'static str,
     backend: Option<String>,
     history: Option<PathBuf>,

@@ -44,7 +44,7 @@ impl Default for Settings {
     }
 }
 
-/// What the table says, for a wish that names a file or none.
+/// Reads the table, for a wish that names a file or none.
 fn settings(wanted: &Wanted) -> Result<Settings, Failure> {
     match wanted.argument.as_deref() {
         Some("") => Err(Failure::usage(

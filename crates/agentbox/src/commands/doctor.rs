@@ -106,32 +106,31 @@ impl Backend {
         self.kinds.contains(&kind)
     }
 
-    /// What there is to say about it, if it was asked for.
+    /// The backend of a configuration, and a finding about it unless it is the default
+    /// and nothing is wrong with it.
     fn of(app: Option<App>) -> (Self, Option<Finding>) {
-        let usual = |tables| Self {
-            spec: None,
-            kinds: vec!["local"],
-            tables,
-        };
         let Some(app) = app else {
-            return (usual(Tables::new()), None);
+            let usual = Self {
+                spec: None,
+                kinds: vec!["local"],
+                tables: Tables::new(),
+            };
+            return (usual, None);
+        };
+        let wanted = &app.wanted;
+        let spec = (!wanted.implied).then(|| wanted.spec());
+        let finding = Finding::new("backend", "where the files are").needed(true);
+        let (kinds, finding) = match wanted.check() {
+            Ok(kinds) => (kinds, spec.clone().map(|spec| finding.ok(spec))),
+            Err(failure) => (Vec::new(), Some(finding.wrong(&failure.to_string()))),
         };
         let tables = app.config.backends;
-        if app.wanted.implied {
-            return (usual(tables), None);
-        }
-        let spec = app.wanted.spec();
-        let finding = Finding::new("backend", "where the files are").needed(true);
-        let (kinds, finding) = match app.wanted.check() {
-            Ok(kinds) => (kinds, finding.ok(spec.clone())),
-            Err(failure) => (Vec::new(), finding.wrong(&failure.to_string())),
-        };
         let backend = Self {
-            spec: Some(spec),
+            spec,
             kinds,
             tables,
         };
-        (backend, Some(finding))
+        (backend, finding)
     }
 }
 

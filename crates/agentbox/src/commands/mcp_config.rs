@@ -101,8 +101,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is said where questions may come up; `None` for a client that is known to put
-/// them to its user.
+/// The note where questions may come up; `None` for a client that is known to put them
+/// to its user.
 fn about_questions(client: Client, name: &str) -> Option<String> {
     match client {
         Client::ClaudeCode
@@ -170,7 +170,8 @@ fn start(app: &App, notes: &mut Vec<String>) -> Result<Way, Failure> {
     })
 }
 
-/// What starts the same server from anywhere. One that could not start is not named.
+/// The arguments that start the same server from anywhere; a failure where it could not
+/// start.
 fn arguments(app: &App) -> Result<Vec<String>, Failure> {
     app.wanted.check()?;
     let mut arguments = vec!["mcp".to_owned(), "--backend".to_owned(), app.wanted.spec()];

@@ -13,7 +13,7 @@ use crate::exit::Failure;
 /// Largest config file that is read.
 const FILE_BYTES: u64 = 1024 * 1024;
 
-/// What the variables are called together.
+/// Names all variables together.
 pub(super) const ENVIRONMENT: &str = "the environment (AGENTBOX_*)";
 
 /// Lays `over` over `table`: tables are merged, anything else is replaced.

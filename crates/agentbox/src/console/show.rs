@@ -121,13 +121,7 @@ impl Screen {
     pub(crate) fn reply(self, reply: &Reply, live: &Live, diff: Option<&str>) -> io::Result<()> {
         let seen = live.finish()?;
         if !reply.is_success() {
-            // The lines that follow may be copied from files: they stay as they are.
-            let (first, rest) = match reply.text.split_once('\n') {
-                Some((first, rest)) => (first, format!("\n{rest}")),
-                None => (reply.text.as_str(), String::new()),
-            };
-            let first = wrap::lines(first, self.width());
-            return self.complain_verbatim(&format!("{first}{rest}"));
+            return self.complain_verbatim(&failure(&reply.text, self.width()));
         }
         let mut out = self.text(reply, seen);
         let own = string(reply, "diff");
@@ -183,6 +177,14 @@ pub(crate) fn failed(reply: &Reply) -> bool {
         || field("signal").is_some_and(|signal| !signal.is_null())
         || is_true("timed_out")
         || is_true("output_limited")
+}
+
+/// The text of a failure, whose first line is broken at words. Those that follow may be
+/// copied from files: they stay as they are.
+fn failure(text: &str, width: Option<usize>) -> String {
+    let first = text.lines().next().unwrap_or_default();
+    let rest = text.get(first.len()..).unwrap_or_default();
+    format!("{}{rest}", wrap::lines(first, width))
 }
 
 /// One line for what cannot be shown as text.
@@ -314,6 +316,17 @@ mod tests {
         let reply = Reply::text("hello\n").structured(json!({"output": "hello\n", "exit_code": 0}));
         assert_eq!(PLAIN.text(&reply, true), "");
         assert!(!failed(&reply));
+    }
+
+    #[test]
+    fn failures_break_at_words_and_lines_of_files_do_not() {
+        let text = "Error: there is no such text\nnearest: let number = 1;\n";
+        assert_eq!(
+            failure(text, Some(16)),
+            "Error: there is\nno such text\nnearest: let number = 1;\n"
+        );
+        assert_eq!(failure(text, None), text);
+        assert_eq!(failure("", Some(16)), "");
     }
 
     #[test]

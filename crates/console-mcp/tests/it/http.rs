@@ -161,6 +161,8 @@ async fn web_pages_of_others_are_kept_out() {
     let response = stranger.send("OPTIONS", "").await;
     assert_eq!(response.status, 403);
     assert_eq!(response.header("access-control-allow-origin"), None);
+    let told = response.text().await;
+    assert!(told.contains("--origin"), "{told}");
     for (host, status) in [
         ("evil.example", 403),
         ("evil.example:80", 403),

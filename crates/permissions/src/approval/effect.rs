@@ -19,7 +19,7 @@ mod diff;
 /// use permissions::approval::Effect;
 ///
 /// let effect = Effect::diff("/notes.md", b"one\ntwo\n", b"one\n2\n");
-/// assert_eq!(effect.description(), "Edit /notes.md: replace 3 chars with 1 chars");
+/// assert_eq!(effect.description(), "Edit /notes.md: replace 3 chars with 1 char");
 /// assert!(effect.to_string().ends_with("-two\n+2"));
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
@@ -143,7 +143,9 @@ pub enum Amount {
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Chars(1) => f.write_str("1 char"),
             Self::Chars(n) => write!(f, "{n} chars"),
+            Self::Bytes(1) => f.write_str("1 byte"),
             Self::Bytes(n) => write!(f, "{n} bytes"),
         }
     }

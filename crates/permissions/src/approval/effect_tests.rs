@@ -32,7 +32,7 @@ fn every_kind_has_its_description() {
         (Effect::write("/a", None, b""), "Write 0 chars to /a"),
         (
             Effect::diff("/a", b"let x = 1;\n", b"let x = 234;\n"),
-            "Edit /a: replace 1 chars with 3 chars",
+            "Edit /a: replace 1 char with 3 chars",
         ),
         (
             Effect::diff("/a", b"let x = 1;\n", b"let x = 234;\n").replacing(10, 12),
@@ -40,7 +40,7 @@ fn every_kind_has_its_description() {
         ),
         (
             Effect::diff("/a", b"\xff1", b"\xfe1"),
-            "Edit /a: replace 1 bytes with 1 bytes",
+            "Edit /a: replace 1 byte with 1 byte",
         ),
         (Effect::delete("/a"), "Delete /a"),
         (Effect::rename("/a", "/b"), "Move /a to /b"),

@@ -114,7 +114,7 @@ async fn a_view_asks_in_its_own_words_and_shows_as_much() {
     let asked = person.taken();
     assert_eq!(asked[0].description, "keep a note");
     assert!(asked[0].to_string().contains("+1"), "{}", asked[0]);
-    assert_eq!(asked[1].description, "Write 1 chars to /b");
+    assert_eq!(asked[1].description, "Write 1 char to /b");
     let person = Person::no();
     let guarded = guard(StateBackend::new(), policy(ASK), &person).with_words("keep a note");
     let refused = guarded.write_file("/a", "1").await.unwrap_err();

@@ -73,6 +73,10 @@ fn the_backend_in_force_is_judged() {
         let said = bad[0]["fix"].as_str().unwrap();
         assert!(said.contains(fix), "{spec}: {said}");
     }
+    place.file("config.toml", "[local]\nnetwork = true\n");
+    let doctor = ["doctor", "--config", "config.toml"];
+    let ended = place.run(&doctor).code(3);
+    assert!(ended.out.contains("fix: set confinement"), "{}", ended.out);
     for spec in ["local:home", "state", "mounts:mounts.toml"] {
         let ended = place.run(&["doctor", "--backend", spec]).code(0);
         let (_, verdict) = ended.out.trim_end().rsplit_once('\n').unwrap();

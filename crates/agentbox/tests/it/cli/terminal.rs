@@ -47,7 +47,7 @@ fn what_must_be_asked_is_asked_on_the_terminal() {
             "{answer:?} came first"
         );
         let mut terminal = start(&place, &call, &[]);
-        terminal.exp_string("Write 1 chars to /a").unwrap();
+        terminal.exp_string("Write 1 char to /a").unwrap();
         terminal.exp_string("[y/N]").unwrap();
         terminal.send_line(answer).unwrap();
         assert_eq!(ended(terminal).1, code, "{answer:?}");

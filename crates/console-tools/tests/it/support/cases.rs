@@ -119,7 +119,7 @@ pub(crate) fn changes() -> Vec<Case> {
         case(
             "edit_file",
             json!({"path": "/src/a.rs", "old_string": "two", "new_string": "2"}),
-            "Edit /src/a.rs: replace 3 chars with 1 chars",
+            "Edit /src/a.rs: replace 3 chars with 1 char",
             " one\n-two\n+2",
             vec![("/src/a.rs", Some("one\n2\n"))],
         ),
@@ -173,7 +173,7 @@ pub(crate) fn by_line() -> Vec<Case> {
         case(
             "hashline_edit",
             line("/src/a.rs", 2, "b8", "2", false),
-            "Edit /src/a.rs: replace 3 chars with 1 chars",
+            "Edit /src/a.rs: replace 3 chars with 1 char",
             " one\n-two\n+2",
             vec![("/src/a.rs", Some("one\n2\n"))],
         ),
