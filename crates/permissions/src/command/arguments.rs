@@ -1,6 +1,8 @@
 //! What the arguments of a program are for: which of them are files, and which are a
 //! pattern, a script, a message.
 
+use std::collections::BTreeSet;
+
 use super::options::{self, Meaning};
 use super::walk::base_name;
 use super::word::Word;
@@ -13,7 +15,7 @@ pub(crate) struct Arguments {
     /// The operand that is no path: a pattern, a script, a mode.
     pub(crate) first: Option<usize>,
     /// What is a message or a pattern by the option before it.
-    pub(crate) texts: Vec<usize>,
+    texts: BTreeSet<usize>,
     /// Files that options name.
     pub(crate) files: Vec<(Word, PathUse)>,
 }
@@ -50,21 +52,25 @@ impl Arguments {
             return false;
         }
         self.operands = parsed.operands.iter().map(|at| at - 1).collect();
+        let mut values = BTreeSet::new();
         for option in &parsed.options {
             let at = option.next.saturating_sub(2);
             match (option.meaning, &option.value) {
                 (Meaning::Reads, Some(value)) => self.files.push((value.clone(), PathUse::Read)),
                 (Meaning::Writes, Some(value)) => self.files.push((value.clone(), PathUse::Write)),
-                (Meaning::Value, Some(_)) => self.texts.push(at),
+                (Meaning::Value, Some(_)) => {
+                    self.texts.insert(at);
+                }
                 _ => {}
             }
             // `jq --arg name value`, where the option takes two words.
             if base == "jq" && matches!(option.name.as_str(), "arg" | "argjson") {
-                self.operands.retain(|operand| *operand != at + 1);
+                values.insert(at + 1);
             }
         }
+        self.operands.retain(|at| !values.contains(at));
         let files = parsed.given(&["slurpfile", "rawfile"]);
-        let files: Vec<usize> = files.map(|option| option.next.saturating_sub(1)).collect();
+        let files: BTreeSet<usize> = files.map(|option| option.next.saturating_sub(1)).collect();
         let mut operands = self.operands.iter().filter(|at| !files.contains(at));
         self.first = match said_by {
             Some(options) if !parsed.has(options) => operands.next().copied(),
@@ -74,12 +80,17 @@ impl Arguments {
     }
 
     pub(crate) fn is_text(&self, at: usize) -> bool {
-        self.first == Some(at) || self.texts.contains(&at)
+        self.first == Some(at) || self.is_said(at)
+    }
+
+    /// Whether it is text by the option before it.
+    pub(crate) fn is_said(&self, at: usize) -> bool {
+        self.texts.contains(&at)
     }
 }
 
 /// Where the arguments are text by the option before them.
-fn texts(base: &str, words: &[Word]) -> Vec<usize> {
+fn texts(base: &str, words: &[Word]) -> BTreeSet<usize> {
     let args = words.get(1..).unwrap_or_default();
     let verb = (base == "git")
         .then(|| options::parse(&tables::GIT, words))
@@ -98,15 +109,18 @@ fn texts(base: &str, words: &[Word]) -> Vec<usize> {
     ];
     // `poetry run pytest -k expression`
     let runs = tables::OPAQUE.contains(&plain) || tables::ALSO_RUN.contains(&plain);
-    let mut texts = Vec::new();
+    let mut texts = BTreeSet::new();
     for (at, word) in args.iter().enumerate() {
         let Some(text) = word.literal() else {
             continue;
         };
         if known.iter().any(|options| options.contains(&text)) {
-            texts.push(at + 1);
+            texts.insert(at + 1);
         } else if runs && !text.starts_with('-') {
-            known.push(options(base_name(text)));
+            let more = options(base_name(text));
+            if !known.contains(&more) {
+                known.push(more);
+            }
         }
     }
     texts

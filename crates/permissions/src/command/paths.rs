@@ -209,7 +209,7 @@ impl Walk<'_> {
                 self.dd(word);
                 continue;
             }
-            let no_path = given.texts.contains(at) || !self.may_be_path(base, word);
+            let no_path = given.is_said(*at) || !self.may_be_path(base, word);
             if usage == PathUse::Named && no_path {
                 continue;
             }
@@ -403,7 +403,7 @@ impl Walk<'_> {
     /// `--option=path`, `NAME=path`, `@file`, and what is downloaded to a file.
     fn option_values(&mut self, base: &str, args: &[Word], given: &Arguments) {
         for (at, word) in args.iter().enumerate() {
-            if given.texts.contains(&at) {
+            if given.is_said(at) {
                 continue;
             }
             if base != "dd"
