@@ -1,8 +1,11 @@
 //! The labels by which sandboxes are known, and the process that owns one.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use bollard::models::{HostConfig, HostConfigLogConfig};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 /// What every label of ours begins with.
 pub(crate) const PREFIX: &str = "agentbox.";
@@ -144,11 +147,23 @@ impl Process {
         if self.space != here.space {
             return false;
         }
-        match std::fs::read_to_string(format!("/proc/{}/stat", self.pid)) {
+        self.has_ended(Path::new("/proc"))
+    }
+
+    /// Whether no process of this name space is this one.
+    fn has_ended(&self, proc: &Path) -> bool {
+        match std::fs::read_to_string(proc.join(format!("{}/stat", self.pid))) {
             Ok(stat) => parse_stat(&stat).is_some_and(|(_, started)| started != self.started),
-            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+            // With `hidepid`, processes of other users are not there.
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound && !has_process(self.pid),
         }
     }
+}
+
+/// Whether a process has this number, of whichever user.
+fn has_process(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
 /// The pid and start time in a line of `/proc/PID/stat`. The program's name
@@ -245,6 +260,18 @@ mod tests {
             other_boot.is_gone(&here, true),
             "an earlier boot of this host"
         );
+    }
+
+    #[test]
+    fn a_process_that_proc_hides_lives() {
+        let nothing = tempfile::tempdir().unwrap();
+        let mut other = process();
+        assert!(!other.has_ended(nothing.path()));
+        // No process has so high a number.
+        for pid in [i32::MAX.unsigned_abs(), u32::MAX - 7] {
+            other.pid = pid;
+            assert!(other.has_ended(nothing.path()));
+        }
     }
 
     #[test]

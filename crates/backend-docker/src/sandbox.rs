@@ -220,7 +220,9 @@ impl DockerSandbox {
             asked.map_err(|error| error.into_error(machine.daemon()))
         });
         let sampled = sampled.await.map_err(|error| match error.is_not_found() {
-            true => Error::unavailable("there is no container; call start").with_source(error),
+            true => {
+                Error::unavailable("there is no container; start the sandbox").with_source(error)
+            }
             false => error,
         });
         let (stats, counters) = sampled.map_err(|error| error.on("docker"))?;

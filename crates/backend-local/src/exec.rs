@@ -19,6 +19,7 @@ mod pump;
 mod run;
 mod runner;
 mod shells;
+mod temporary;
 
 /// The most that [`Commands::linger`] takes.
 const LONGEST_LINGER: Duration = Duration::from_secs(24 * 60 * 60);

@@ -92,8 +92,8 @@ pub struct HttpSettings {
     pub hosts: Vec<String>,
     /// Most open connections.
     pub connections: usize,
-    /// Most connections that have shown no token yet; the oldest is closed for a new one
-    /// if it had a second to show one.
+    /// Most connections that have shown no token. If there are more, the oldest is closed
+    /// once it has had five seconds to show one, or when there are too many in all.
     pub strangers: usize,
     /// Most of those that come from one address.
     pub strangers_per_address: usize,

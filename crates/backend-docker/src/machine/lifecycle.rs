@@ -86,8 +86,12 @@ impl Found {
     fn trouble(&self, name: &str) -> Option<Error> {
         let text = match self.status {
             Status::Running => return None,
-            Status::Created => format!("the container {name} was never started; call start"),
-            Status::Paused => format!("the container {name} is paused; unpause it, or call start"),
+            Status::Created => {
+                format!("the container {name} was never started; the next call starts it")
+            }
+            Status::Paused => {
+                format!("the container {name} is paused; unpause it, or start the sandbox")
+            }
             Status::Exited if self.out_of_memory => format!(
                 "the container {name} ran out of memory and was ended; the next call starts it again, and a larger `memory` keeps it alive"
             ),
@@ -339,12 +343,43 @@ impl Core {
         let name = &self.name;
         Error::unavailable(match (&self.settings, self.state().existed) {
             (Some(_), true) => format!(
-                "the container {name} was removed, and its files with it; call start to make a new one"
+                "the container {name} was removed, and its files with it; a new one is made when the sandbox, or the program that has it, is started again"
             ),
-            (Some(_), false) => format!("the container {name} is not made yet; call start"),
+            (Some(_), false) => {
+                format!("the container {name} is not made yet; the next call makes it")
+            }
             (None, _) => format!(
                 "there is no container {name} any more; make a sandbox or attach to another container"
             ),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bollard::models::ContainerState;
+
+    use super::*;
+
+    #[test]
+    fn the_next_step_is_one_that_a_model_or_its_user_can_take() {
+        use ContainerStateStatusEnum as Theirs;
+        for (status, next) in [
+            (Theirs::CREATED, "the next call starts it"),
+            (Theirs::PAUSED, "unpause it, or start the sandbox"),
+            (Theirs::EXITED, "the next call starts it again"),
+            (Theirs::REMOVING, "try again in a moment"),
+        ] {
+            let state = ContainerState {
+                status: Some(status),
+                ..ContainerState::default()
+            };
+            let found = Found::new(ContainerInspectResponse {
+                state: Some(state),
+                ..ContainerInspectResponse::default()
+            });
+            let trouble = found.trouble("box").unwrap();
+            assert!(trouble.message().ends_with(next), "{trouble}");
+        }
     }
 }

@@ -110,6 +110,10 @@ async fn a_container_removed_under_a_command_is_told() {
             error.to_string().contains("was removed"),
             "{mode:?}: {error}"
         );
+        assert!(
+            !error.to_string().contains("call start"),
+            "models have no such call: {error}"
+        );
     }
 }
 

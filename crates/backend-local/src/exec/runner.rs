@@ -22,6 +22,7 @@ use super::locate::{self, Program};
 use super::pump::{Pipes, pipes};
 use super::run;
 use super::shells::Shells;
+use super::temporary::Temporary;
 #[cfg(target_os = "linux")]
 use super::{
     job::Supervised,
@@ -106,20 +107,20 @@ impl Runner {
         let mut variables = commands.environment.resolve(locate::host_variables());
         let confined = !matches!(commands.confinement, crate::Confinement::Off);
         let temporary = match confined {
-            true => Some(Temporary::new(&id)?),
+            true => Some(Temporary::new()?),
             false => None,
         };
         if let Some(temporary) = &temporary {
             // A home that cannot be read stops more programs than an empty one.
             for name in ["TMPDIR", "HOME"] {
                 if !commands.environment.decides(name) {
-                    variables.insert(name.into(), temporary.0.clone().into());
+                    variables.insert(name.into(), temporary.path().into());
                 }
             }
         }
         let place = temporary
             .as_ref()
-            .map_or(Path::new("/nonexistent"), |place| &place.0);
+            .map_or(Path::new("/nonexistent"), Temporary::path);
         let policy = commands.confinement.policy(directories, read_only, place)?;
         let launch = commands.limits.launch()?;
         let program = locate::supervisor(&commands.supervisor)?;
@@ -475,34 +476,4 @@ fn now() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let since = since.unwrap_or_default().as_millis();
     since.try_into().unwrap_or(u64::MAX)
-}
-
-/// A directory for temporary files that nobody else had before and nobody else
-/// may enter. Removed with everything in it when dropped.
-#[derive(Debug)]
-struct Temporary(PathBuf);
-
-impl Temporary {
-    fn new(id: &str) -> Result<Self> {
-        use std::os::unix::fs::DirBuilderExt;
-        let path = std::env::temp_dir().join(format!("agentbox-{id}"));
-        let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
-        made.map_err(|error| {
-            Error::unavailable(format!(
-                "{} cannot be made for temporary files; set TMPDIR to a writable directory",
-                path.display()
-            ))
-            .with_source(error)
-        })?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        let path = std::mem::take(&mut self.0);
-        if let Ok(engine) = engine::handle() {
-            engine.spawn_blocking(move || drop(std::fs::remove_dir_all(path)));
-        }
-    }
 }

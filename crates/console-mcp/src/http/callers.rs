@@ -1,23 +1,23 @@
 //! [`Callers`]: the open connections, and how many there may be.
 //!
-//! A connection that has not shown a token yet is a stranger's. There is room for few
-//! of them, and a new one takes the place of the oldest: connections on which nothing
-//! is said lock no client out, which shows its token at once.
+//! A connection that has not shown a token yet is a stranger's. A new one is always
+//! taken at once; if there are too many then, the oldest has to go, first of the same
+//! address, else of the address that has most: connections on which nothing is said
+//! lock no client out, which shows its token at once.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::HttpSettings;
 
-/// How long a stranger has its place for sure. Many clients may come at once: new ones
-/// wait that long before an older one has to go.
-const GRACE: Duration = Duration::from_secs(1);
+/// How long a stranger may stay for sure while there are fewer connections than there
+/// may be in all: many clients may come at once, on a machine that is busy.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// The open connections.
 #[derive(Debug)]
@@ -27,8 +27,6 @@ pub(super) struct Callers {
     strangers_per_address: usize,
     grace: Duration,
     inside: Mutex<Inside>,
-    /// A stranger has left, or is one no more.
-    left: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -41,8 +39,10 @@ struct Inside {
 #[derive(Debug)]
 struct Stranger {
     address: IpAddr,
-    /// Until when it has its place.
+    /// Until when it may stay for sure.
     until: Instant,
+    /// There are too many: it has to go when its time is over.
+    excess: CancellationToken,
     close: CancellationToken,
 }
 
@@ -62,7 +62,6 @@ impl Callers {
             strangers_per_address: http.strangers_per_address,
             grace: GRACE,
             inside: Mutex::default(),
-            left: Notify::new(),
         }
     }
 
@@ -72,79 +71,87 @@ impl Callers {
 
     /// A new connection, for which the oldest of a stranger may have to go. `None` if
     /// there are as many of clients as there may be.
-    pub(super) async fn enter(self: &Arc<Self>, address: IpAddr) -> Option<Caller> {
-        loop {
-            let left = self.left.notified();
-            let until = match self.try_enter(address) {
-                Room::Place(caller) => return Some(caller),
-                Room::None => return None,
-                Room::Later(until) => until,
-            };
-            // Whichever comes first, there may be a place then.
-            let _ = timeout_at(until, left).await;
-        }
-    }
-
-    /// Closes the connection of the oldest stranger, where the machine has no room for
-    /// another one.
-    pub(super) fn relieve(&self) {
-        if let Some(oldest) = self.inside().strangers.pop_front() {
-            oldest.close.cancel();
-        }
-    }
-
-    fn try_enter(self: &Arc<Self>, address: IpAddr) -> Room {
-        let now = Instant::now();
+    pub(super) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<Caller> {
         let mut inside = self.inside();
-        let (all, from_here) = inside.count(address);
-        let oldest = if from_here >= self.strangers_per_address {
-            inside.oldest(address)
-        } else if all >= self.strangers || inside.known + all >= self.most {
-            Some(0)
-        } else {
-            None
-        };
-        if let Some(oldest) = oldest {
-            match inside.strangers.get(oldest) {
-                None => return Room::None,
-                Some(stranger) if stranger.until > now => return Room::Later(stranger.until),
-                Some(stranger) => stranger.close.cancel(),
-            }
-            inside.strangers.remove(oldest);
+        if inside.known + inside.strangers.len() >= self.most && !inside.relieve() {
+            return None;
         }
         let this = Arc::new(Stranger {
             address,
-            until: now + self.grace,
+            until: Instant::now() + self.grace,
+            excess: CancellationToken::new(),
             close: CancellationToken::new(),
         });
         inside.strangers.push_back(Arc::clone(&this));
-        Room::Place(Caller {
+        inside.thin(address, self.strangers_per_address, self.strangers);
+        Some(Caller {
             this,
             all: Arc::clone(self),
             is_known: Mutex::new(false),
         })
     }
-}
 
-/// Whether there is room for one more.
-enum Room {
-    Place(Caller),
-    /// When the oldest stranger can be sent away.
-    Later(Instant),
-    None,
+    /// Closes the connection of a stranger, where the machine has no room for another
+    /// one.
+    pub(super) fn relieve(&self) {
+        self.inside().relieve();
+    }
 }
 
 impl Inside {
-    /// How many strangers there are, and how many of them from an address.
-    fn count(&self, address: IpAddr) -> (usize, usize) {
-        let from_here = self.strangers.iter().filter(|one| one.address == address);
-        (self.strangers.len(), from_here.count())
+    /// Closes the oldest connection of the address that has most strangers, if there
+    /// is any.
+    fn relieve(&mut self) -> bool {
+        let oldest = oldest_of_most(self.strangers.iter());
+        if let Some(oldest) = &oldest {
+            self.dismiss(oldest);
+        }
+        oldest.is_some()
     }
 
-    fn oldest(&self, address: IpAddr) -> Option<usize> {
-        let mut strangers = self.strangers.iter();
-        strangers.position(|one| one.address == address)
+    /// Marks the oldest stranger if there are more than so many of this address, or in
+    /// all.
+    fn thin(&self, address: IpAddr, per_address: usize, in_all: usize) {
+        let strangers = self.strangers.iter();
+        let staying = strangers.filter(|one| !one.excess.is_cancelled());
+        let mut from_here = staying.clone().filter(|one| one.address == address);
+        let oldest = if from_here.clone().count() > per_address {
+            from_here.next().map(Arc::clone)
+        } else if staying.clone().count() > in_all {
+            oldest_of_most(staying)
+        } else {
+            None
+        };
+        if let Some(oldest) = oldest {
+            oldest.excess.cancel();
+        }
     }
+
+    /// Closes the connection of a stranger, unless it is one no more.
+    fn dismiss(&mut self, stranger: &Arc<Stranger>) {
+        if let Some(place) = self.place(stranger) {
+            self.strangers.remove(place);
+            stranger.close.cancel();
+        }
+    }
+
+    fn place(&self, stranger: &Arc<Stranger>) -> Option<usize> {
+        let mut strangers = self.strangers.iter();
+        strangers.position(|one| Arc::ptr_eq(one, stranger))
+    }
+}
+
+/// The oldest of the address that has most of them, or of one of those.
+fn oldest_of_most<'a>(
+    mut strangers: impl Iterator<Item = &'a Arc<Stranger>> + Clone,
+) -> Option<Arc<Stranger>> {
+    let mut counts = HashMap::new();
+    for one in strangers.clone() {
+        *counts.entry(one.address).or_insert(0_usize) += 1;
+    }
+    let most = counts.values().max().copied()?;
+    let oldest = strangers.find(|one| counts.get(&one.address) == Some(&most));
+    oldest.map(Arc::clone)
 }
 
 impl Caller {
@@ -155,22 +162,26 @@ impl Caller {
             return;
         }
         let mut inside = self.all.inside();
-        if let Some(place) = self.place(&inside) {
+        if let Some(place) = inside.place(&self.this) {
             inside.strangers.remove(place);
             inside.known += 1;
             *is_known = true;
-            self.all.left.notify_one();
         }
     }
 
     /// Ready when it has to make room.
     pub(super) async fn must_go(&self) {
+        let over = async {
+            self.this.excess.cancelled().await;
+            sleep_until(self.this.until).await;
+        };
+        tokio::select! {
+            () = self.this.close.cancelled() => return,
+            () = over => {}
+        }
+        // One that has shown its token in time stays.
+        self.all.inside().dismiss(&self.this);
         self.this.close.cancelled().await;
-    }
-
-    fn place(&self, inside: &Inside) -> Option<usize> {
-        let mut strangers = inside.strangers.iter();
-        strangers.position(|one| Arc::ptr_eq(one, &self.this))
     }
 }
 
@@ -178,17 +189,18 @@ impl Drop for Caller {
     fn drop(&mut self) {
         let is_known = *self.is_known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut inside = self.all.inside();
-        match self.place(&inside) {
+        match inside.place(&self.this) {
             Some(place) => drop(inside.strangers.remove(place)),
             None if is_known => inside.known -= 1,
             None => {}
         }
-        self.all.left.notify_one();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::timeout;
+
     use super::*;
 
     const ONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
@@ -206,6 +218,11 @@ mod tests {
         })
     }
 
+    /// Whether it has to go, at once or when its time is over.
+    fn is_excess(caller: &Caller) -> bool {
+        is_closed(caller) || caller.this.excess.is_cancelled()
+    }
+
     fn is_closed(caller: &Caller) -> bool {
         caller.this.close.is_cancelled()
     }
@@ -213,44 +230,58 @@ mod tests {
     #[tokio::test]
     async fn the_oldest_stranger_makes_room_first_of_the_same_address() {
         let callers = callers(100, 3, 2, 0);
-        let enter = async |address| callers.enter(address).await.unwrap();
-        let other = enter(TWO).await;
-        let (first, second) = (enter(ONE).await, enter(ONE).await);
-        let third = enter(ONE).await;
-        assert!(is_closed(&first) && !is_closed(&other) && !is_closed(&second));
-        let fourth = enter(TWO).await;
-        assert!(is_closed(&other), "there is room for three");
-        assert!(!is_closed(&second) && !is_closed(&third) && !is_closed(&fourth));
+        let enter = |address| callers.enter(address).unwrap();
+        let other = enter(TWO);
+        let (first, second) = (enter(ONE), enter(ONE));
+        let third = enter(ONE);
+        assert!(is_excess(&first) && !is_excess(&other) && !is_excess(&second));
+        first.must_go().await;
+        let fourth = enter(TWO);
+        assert!(is_excess(&other), "there is room for three");
+        assert!(!is_excess(&second) && !is_excess(&third) && !is_excess(&fourth));
         drop(second);
-        let fifth = enter(TWO).await;
-        assert!(!is_closed(&third) && !is_closed(&fourth) && !is_closed(&fifth));
+        let fifth = enter(TWO);
+        assert!(!is_excess(&third) && !is_excess(&fourth) && !is_excess(&fifth));
     }
 
-    #[tokio::test]
-    async fn a_known_client_stays_and_counts_until_it_goes() {
+    #[test]
+    fn an_address_with_many_makes_room_for_one_with_few() {
+        for (most, strangers) in [(100, 4), (4, 100)] {
+            let callers = callers(most, strangers, 100, 1_000_000);
+            let enter = |address| callers.enter(address).unwrap();
+            let quiet = enter(ONE);
+            let noisy: Vec<_> = (0..3).map(|_| enter(TWO)).collect();
+            let late = enter(ONE);
+            assert!(is_excess(&noisy[0]) && !is_excess(&noisy[1]));
+            assert!(!is_excess(&quiet) && !is_excess(&late));
+        }
+    }
+
+    #[test]
+    fn a_known_client_stays_and_counts_until_it_goes() {
         let callers = callers(2, 2, 2, 0);
-        let known = callers.enter(ONE).await.unwrap();
+        let known = callers.enter(ONE).unwrap();
         known.admit();
         known.admit();
         assert_eq!(callers.inside().known, 1);
-        let stranger = callers.enter(ONE).await.unwrap();
-        let client = callers.enter(ONE).await.unwrap();
+        let stranger = callers.enter(ONE).unwrap();
+        let client = callers.enter(ONE).unwrap();
         assert!(is_closed(&stranger) && !is_closed(&known));
         // It is too late: its place is taken.
         stranger.admit();
         client.admit();
         assert_eq!(callers.inside().known, 2);
-        assert!(callers.enter(TWO).await.is_none());
+        assert!(callers.enter(TWO).is_none());
         drop((known, stranger));
         assert_eq!(callers.inside().known, 1);
-        assert!(callers.enter(TWO).await.is_some());
+        assert!(callers.enter(TWO).is_some());
     }
 
-    #[tokio::test]
-    async fn a_machine_without_room_is_relieved_of_strangers() {
+    #[test]
+    fn a_machine_without_room_is_relieved_of_strangers() {
         let callers = callers(100, 100, 100, 1_000_000);
-        let enter = async || callers.enter(ONE).await.unwrap();
-        let (known, first, second) = (enter().await, enter().await, enter().await);
+        let enter = || callers.enter(ONE).unwrap();
+        let (known, first, second) = (enter(), enter(), enter());
         known.admit();
         callers.relieve();
         assert!(is_closed(&first) && !is_closed(&second) && !is_closed(&known));
@@ -260,17 +291,28 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_that_come_at_once_wait_for_each_other() {
+    async fn of_many_that_come_at_once_none_waits_and_each_has_its_time() {
         let callers = callers(100, 1, 1, 1_000_000);
-        let first = callers.enter(ONE).await.unwrap();
-        let mut second = std::pin::pin!(callers.enter(ONE));
-        assert!(futures::poll!(second.as_mut()).is_pending());
-        assert!(!is_closed(&first));
-        first.admit();
-        let second = second.await.unwrap();
-        let mut third = std::pin::pin!(callers.enter(ONE));
-        assert!(futures::poll!(third.as_mut()).is_pending());
-        drop(second);
-        assert!(third.await.is_some());
+        let all: Vec<_> = (0..10).map(|_| callers.enter(ONE).unwrap()).collect();
+        let (last, others) = all.split_last().unwrap();
+        assert!(others.iter().all(is_excess) && !is_excess(last));
+        for caller in others {
+            let must_go = std::pin::pin!(caller.must_go());
+            assert!(futures::poll!(must_go).is_pending());
+            caller.admit();
+        }
+        assert_eq!(callers.inside().known, 9);
+    }
+
+    #[tokio::test]
+    async fn a_client_whose_time_is_over_stays() {
+        let callers = callers(100, 1, 1, 0);
+        let client = callers.enter(ONE).unwrap();
+        let _other = callers.enter(ONE).unwrap();
+        assert!(is_excess(&client));
+        client.admit();
+        let long = Duration::from_millis(20);
+        assert!(timeout(long, client.must_go()).await.is_err());
+        assert_eq!(callers.inside().known, 1);
     }
 }

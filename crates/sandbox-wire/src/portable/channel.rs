@@ -401,4 +401,4 @@ pub(crate) async fn patiently<M: Machine, T>(
 
 #[cfg(test)]
 #[path = "channel_tests.rs"]
-mod tests;
+pub(crate) mod tests;

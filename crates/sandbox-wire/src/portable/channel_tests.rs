@@ -12,7 +12,7 @@ use crate::machine::ByteStream;
 
 /// What a shell goes on with after its greeting.
 #[derive(Debug, Clone, Copy)]
-enum Talk {
+pub(crate) enum Talk {
     /// A byte of complaint every second, instead of a greeting.
     ComplainsFirst,
     /// A byte of complaint every second.
@@ -24,7 +24,7 @@ enum Talk {
 }
 
 #[derive(Debug)]
-struct Talker(Talk);
+pub(crate) struct Talker(pub(crate) Talk);
 
 #[async_trait]
 impl Machine for Talker {

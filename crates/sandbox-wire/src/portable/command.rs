@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use backend_core::ops::{Command, Event, ExecuteOutcome, Links, OutputBuffer, StopMode, Streams};
 use backend_core::{Error, EventStream, Result, VPath};
 use futures::StreamExt as _;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::activity::{Activity, Used};
-use super::channel::Request;
+use super::channel::{Lost, Request};
 use super::pool::Pool;
 use super::secret::secret;
 use super::shells::Shells;
@@ -32,6 +33,13 @@ const WAITING_EVENTS: usize = 8;
 /// How often a process that was asked to end is looked at before it is killed.
 /// Each time takes the script 30 ms.
 const KILL_LOOKS: u32 = 10;
+
+/// How long a command may take to begin, and how long also if it may run for less.
+const START: Duration = Duration::from_secs(120);
+const SHORT_START: Duration = Duration::from_secs(10);
+
+/// How long a shell may take to end what is left behind.
+const LEFT_BEHIND: Duration = Duration::from_secs(5);
 
 /// Runs the commands of one sandbox.
 #[derive(Debug)]
@@ -117,7 +125,7 @@ impl<M: Machine> Runner<M> {
         if ran && matches!(self.pool.machine.is_alive().await, Ok(true)) {
             let all = self.pool.mark_of_all();
             // The machine ends what does not end here.
-            let _ = self.pool.ask(kill("", &all)).await;
+            let _ = timeout(LEFT_BEHIND, self.pool.ask(kill("", &all))).await;
         }
         self.pool.close();
         self.pool.machine.stop(mode).await
@@ -137,7 +145,11 @@ pub(crate) fn panicked() -> Error {
 }
 
 impl<M: Machine> Task<M> {
-    /// Starts the command and waits until it runs.
+    /// Starts the command and waits until it runs, or the sandbox stops.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` if it does not begin in time.
     pub(crate) async fn launch(&self, stdin: bool) -> Result<Job> {
         let machine = &self.pool.machine;
         machine.start().await?;
@@ -156,21 +168,44 @@ impl<M: Machine> Task<M> {
         argv.extend(variables.map(|(name, value)| format!("{name}={value}")));
         let spawn = Spawn::new(argv).stdin(stdin).directory(VPath::root());
         let began = Instant::now();
-        let (process, ()) = tokio::join!(machine.spawn(spawn), self.pool.keep());
-        let process = process?;
-        let flow = Flow::new(&word, self.command.hard_output_bytes);
-        let mut job = Job {
-            process,
-            flow,
-            pid: 0,
-            began,
+        let launched = async {
+            let (process, ()) = tokio::join!(machine.spawn(spawn), self.pool.keep());
+            let flow = Flow::new(&word, self.command.hard_output_bytes);
+            let mut job = Job {
+                process: process?,
+                flow,
+                pid: 0,
+                began,
+            };
+            match job.started(&**machine).await {
+                Ok(Some(pid)) => job.pid = pid,
+                Ok(None) => return Err(self.no_directory(&directory).await),
+                Err(error) => return Err(self.pool.why(error).await),
+            }
+            Ok(job)
         };
-        match job.started(&**machine).await {
-            Ok(Some(pid)) => job.pid = pid,
-            Ok(None) => return Err(self.no_directory(&directory).await),
-            Err(error) => return Err(self.pool.why(error).await),
+        let limit = self.command.timeout.unwrap_or(START);
+        let mut stops = self.stops.clone();
+        tokio::select! {
+            launched = timeout(limit.clamp(SHORT_START, START), launched) => {
+                launched.unwrap_or_else(|_| {
+                    self.end_later();
+                    Err(Lost::Silent.error())
+                })
+            }
+            () = drive::stopped(&mut stops) => Err(drive::was_stopped()),
         }
-        Ok(job)
+    }
+
+    /// Ends a command that may begin after all, while the caller has its answer.
+    fn end_later(&self) {
+        let (pool, mark) = (Arc::clone(&self.pool), self.mark.clone());
+        tokio::spawn(async move {
+            // A machine that has stopped is not started for it.
+            if matches!(pool.machine.is_alive().await, Ok(true)) {
+                let _ = timeout(LEFT_BEHIND, pool.ask(kill("", &mark))).await;
+            }
+        });
     }
 
     /// Why a command's directory is none.
@@ -242,4 +277,57 @@ async fn stream_events<M: Machine>(
     drop(task);
     let last = ending.and_then(drive::Ending::outcome).map(Event::Ended);
     let _ = events.send(last).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use backend_core::ErrorKind;
+
+    use super::*;
+    use crate::portable::channel::tests::{Talk, Talker};
+
+    fn runner() -> Runner<Talker> {
+        let machine = Arc::new(Talker(Talk::ComplainsFirst));
+        Runner::new(Arc::new(Pool::new(machine)), Arc::default())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_shell_that_never_answers_gets_no_longer_than_the_command() {
+        let seconds = Duration::from_secs;
+        for (may_take, given_up) in [
+            (Some(seconds(1)), SHORT_START),
+            (Some(seconds(20)), seconds(20)),
+            (None, START),
+        ] {
+            let task = runner()
+                .task(Command::new("true").timeout(may_take))
+                .unwrap();
+            let began = Instant::now();
+            let error = task.launch(false).await.map(drop).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+            let taken = began.elapsed();
+            assert!(taken < given_up + seconds(1), "{may_take:?}: {taken:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_command_that_has_not_begun_ends_with_the_sandbox() {
+        let runner = runner();
+        let task = runner.task(Command::new("true")).unwrap();
+        let began = Instant::now();
+        let stop = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            runner.stop(StopMode::Keep).await.unwrap();
+            began.elapsed()
+        };
+        let launch = async {
+            let error = task.launch(false).await.map(drop).unwrap_err();
+            assert!(error.message().contains("was stopped"), "{error}");
+            began.elapsed()
+        };
+        let (stopped, told) = tokio::join!(stop, launch);
+        let short = Duration::from_secs(2);
+        assert!(told < short, "{told:?}");
+        assert!(stopped < short + LEFT_BEHIND, "{stopped:?}");
+    }
 }

@@ -36,13 +36,7 @@ impl Document {
                 "the state file {shown} cannot be opened: {error}; give another"
             ))
         };
-        // What is replaced is the file, not a link to it.
-        let path = match path.canonicalize() {
-            Ok(path) => path,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_path_buf(),
-            Err(error) => return Err(cannot(error)),
-        };
-        let file = lock(&path).map_err(cannot)?.ok_or_else(|| {
+        let file = lock(path).map_err(cannot)?.ok_or_else(|| {
             Failure::environment(format!(
                 "the state file {shown} is in use by another agentbox; end that one or give another file"
             ))
@@ -53,6 +47,9 @@ impl Document {
                 "the state file {shown} is no regular file; give another"
             )));
         }
+        // What is replaced is the file, not a link to it. By now there is one where a
+        // link leads.
+        let path = path.canonicalize().map_err(cannot)?;
         let document = Self {
             new: beside(&path),
             path,
@@ -177,6 +174,22 @@ mod tests {
         assert_eq!(snapshot, files);
         // Nothing but the document stays.
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_stays_also_if_it_led_nowhere() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("target.json");
+        let link = directory.path().join("state.json");
+        std::os::unix::fs::symlink("target.json", &link).unwrap();
+        let files = Snapshot::from_files([("/a", "one")]).unwrap();
+        let (mut document, _) = open(&link).unwrap();
+        document.save(&files).unwrap();
+        drop(document);
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+        assert!(target.symlink_metadata().unwrap().is_file());
+        let (_document, snapshot) = open(&target).unwrap();
+        assert_eq!(snapshot, files);
     }
 
     #[test]

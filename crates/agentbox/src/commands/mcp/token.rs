@@ -2,7 +2,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use crate::config::usual_directory;
@@ -30,18 +30,24 @@ pub(super) fn fresh() -> Result<String, Failure> {
 
 /// The token in a file, and whether the file was made for it.
 pub(super) fn kept(file: &Path) -> Result<(String, bool), Failure> {
-    match File::open(file) {
+    match open(file) {
         Ok(open) => read(file, open).map(|token| (token, false)),
         Err(error) if error.kind() == ErrorKind::NotFound => match make(file)? {
             Some(token) => Ok((token, true)),
             // Another program was faster.
             None => {
-                let open = File::open(file).map_err(|error| unable(file, &error))?;
+                let open = open(file).map_err(|error| unable(file, &error))?;
                 read(file, open).map(|token| (token, false))
             }
         },
         Err(error) => Err(unable(file, &error)),
     }
+}
+
+/// Opens the file, and does not wait for a writer if it is a FIFO.
+fn open(file: &Path) -> std::io::Result<File> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    OpenOptions::new().read(true).custom_flags(flags).open(file)
 }
 
 fn unable(file: &Path, error: &std::io::Error) -> Failure {
@@ -54,11 +60,26 @@ fn unable(file: &Path, error: &std::io::Error) -> Failure {
 fn read(file: &Path, open: File) -> Result<String, Failure> {
     let shown = file.display();
     let about = open.metadata().map_err(|error| unable(file, &error))?;
-    let mode = about.permissions().mode() & 0o777;
+    if !about.is_file() {
+        return Err(Failure::usage(format!(
+            "the token file {shown} is no regular file; give another"
+        )));
+    }
+    if about.uid() != rustix::process::geteuid().as_raw() {
+        return Err(Failure::usage(format!(
+            "the token file {shown} belongs to another user, who knows the token; give another"
+        )));
+    }
+    let mode = about.mode() & 0o777;
     if mode & 0o077 != 0 {
         return Err(Failure::usage(format!(
             "other users may use the token file {shown} (mode {mode:03o}), so the token may be \
              known; remove it to get a new one, or run chmod 600"
+        )));
+    }
+    if about.len() > FILE_BYTES {
+        return Err(Failure::usage(format!(
+            "{shown} has more than {FILE_BYTES} bytes, so it holds no token; give another file"
         )));
     }
     let mut text = String::new();
@@ -102,4 +123,42 @@ fn make(file: &Path) -> Result<Option<String>, Failure> {
     };
     writeln!(open, "{token}").map_err(|error| unable(file, &error))?;
     Ok(Some(token))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn what_can_be_no_token_file_is_told_from_what_others_may_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = |name: &str| directory.path().join(name);
+        let fifo = place("fifo");
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+        assert!(made.unwrap().success());
+        let long = place("long");
+        let (token, is_new) = kept(&long).unwrap();
+        assert!(is_new);
+        std::fs::write(&long, token + &" ".repeat(4096)).unwrap();
+        let of_other = match rustix::process::geteuid().is_root() {
+            false => PathBuf::from("/etc/passwd"),
+            true => {
+                let file = place("other");
+                kept(&file).unwrap();
+                std::os::unix::fs::chown(&file, Some(1), None).unwrap();
+                file
+            }
+        };
+        for (file, expected) in [
+            (fifo.as_path(), "no regular file"),
+            (directory.path(), "no regular file"),
+            (&long, "more than 4096 bytes"),
+            (&of_other, "belongs to another user"),
+        ] {
+            let error = kept(file).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
 }

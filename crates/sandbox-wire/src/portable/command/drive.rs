@@ -32,9 +32,7 @@ impl Ending {
     /// The outcome, unless it is that of a sandbox that stopped.
     pub(super) fn outcome(self) -> Result<ExecuteOutcome> {
         if self.stopped {
-            return Err(Error::unavailable(
-                "the sandbox was stopped while the command ran; run it again to start it anew",
-            ));
+            return Err(was_stopped());
         }
         let mut outcome = ExecuteOutcome::new(self.status);
         outcome.leftovers = self.leftovers;
@@ -171,9 +169,15 @@ fn ending(flow: &Flow, reason: Option<Reason>, exit: Exit, duration: Duration) -
     }
 }
 
+pub(super) fn was_stopped() -> Error {
+    Error::unavailable(
+        "the sandbox was stopped while the command ran; run it again to start it anew",
+    )
+}
+
 /// Waits until the sandbox stops. One that nobody holds any more does not: who
 /// still waits for a command gets its outcome.
-async fn stopped(stops: &mut watch::Receiver<u64>) {
+pub(super) async fn stopped(stops: &mut watch::Receiver<u64>) {
     if stops.changed().await.is_err() {
         future::pending::<()>().await;
     }

@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use backend_core::ops::{CommandStatus, Event, Output, OutputBuffer};
 use backend_core::{Error, Quoted, Result};
@@ -22,9 +21,6 @@ const TEXT_BYTES: usize = 4 * 1024;
 
 /// Bytes of standard error that may run ahead of the word that a command begins.
 const AHEAD_BYTES: usize = 64 * 1024 * 1024;
-
-/// How long a command may take to begin.
-const START: Duration = Duration::from_secs(120);
 
 /// Where output goes.
 #[derive(Debug)]
@@ -189,8 +185,8 @@ fn exit<'w>(words: &mut impl Iterator<Item = &'w str>) -> Option<Exit> {
 }
 
 impl Job {
-    /// Waits until the command runs, and tells its process; `None` if its
-    /// directory is none.
+    /// Waits until the command runs, however long that takes, and tells its process;
+    /// `None` if its directory is none.
     ///
     /// # Errors
     ///
@@ -207,8 +203,7 @@ impl Job {
             if self.flow.out.buffer.len() > TEXT_BYTES {
                 return Err(broken("a command does not begin as it should"));
             }
-            let until = self.began.checked_add(START);
-            let next = patiently(machine, until, self.process.output.next());
+            let next = patiently(machine, None, self.process.output.next());
             match next.await.map_err(Lost::error)? {
                 // Nothing is printed before the start, except on the way there.
                 Some(Ok(Piece::Stdout(piece))) => {

@@ -122,7 +122,15 @@ static void kernel(void) {
 static void set_user_id(const char *file, const char *inside) {
     char new[4096];
     snprintf(new, sizeof new, "%s-new", file);
+    int handle = open(file, O_RDONLY);
     refused("chmod", chmod(file, 04755));
+    refused("fchmod", fchmod(handle, 04755));
+    refused("fchmodat", syscall(SYS_fchmodat, AT_FDCWD, file, 04755));
+    refused("wide fchmodat", syscall(SYS_fchmodat, AT_FDCWD, file, 0x100000000L | 04755));
+    // fchmodat2, which older headers do not name.
+    refused("fchmodat2", syscall(452, AT_FDCWD, file, 04755, 0));
+    refused("fchmodat2 by handle", syscall(452, handle, "", 04755, AT_EMPTY_PATH));
+    close(handle);
     refused("mknod", mknod(new, S_IFREG | 04755, 0));
     refused("mknodat", syscall(SYS_mknodat, AT_FDCWD, new, S_IFREG | 04755, 0));
     refused("wide mknodat", syscall(SYS_mknodat, AT_FDCWD, new, 0x100000000L | S_IFREG | 04755, 0));
@@ -143,6 +151,8 @@ static void set_user_id(const char *file, const char *inside) {
     struct stat found;
     expect("stat", stat(new, &found), 0);
     if (found.st_mode & S_ISUID) puts("set user id made");
+    expect("stat", stat(file, &found), 0);
+    if (found.st_mode & S_ISUID) puts("set user id set");
     unlink(new);
 }
 

@@ -1,0 +1,130 @@
+//! [`Temporary`]: a private directory for the temporary files of confined commands.
+
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use backend_core::{Error, Result};
+use rustix::fs::OFlags;
+
+use crate::engine;
+
+const PREFIX: &str = "agentbox-tmp-";
+
+/// A directory that goes with this value. One whose process was killed is removed
+/// when the next is made.
+#[derive(Debug)]
+pub(super) struct Temporary {
+    path: PathBuf,
+    /// Held while the directory is in use. Some file systems have no locks: nothing
+    /// is removed there.
+    _lock: Option<File>,
+}
+
+impl Temporary {
+    pub(super) fn new() -> Result<Self> {
+        let place = std::env::temp_dir();
+        let made = make(&place).map_err(|error| {
+            Error::unavailable(format!(
+                "no directory for temporary files can be made in {}; set TMPDIR to a writable directory",
+                place.display()
+            ))
+            .with_source(error)
+        })?;
+        if let Ok(engine) = engine::handle() {
+            engine.spawn_blocking(move || sweep(&place));
+        }
+        Ok(made)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let path = std::mem::take(&mut self.path);
+        if let Ok(engine) = engine::handle() {
+            engine.spawn_blocking(move || drop(std::fs::remove_dir_all(path)));
+        }
+    }
+}
+
+fn make(place: &Path) -> io::Result<Temporary> {
+    loop {
+        let path = place.join(format!("{PREFIX}{:016x}", fastrand::u64(..)));
+        DirBuilder::new().mode(0o700).create(&path)?;
+        let lock = lock(&path);
+        // Another process may have found it before it was locked, and removes it.
+        if !matches!(lock, Ok(None)) && path.exists() {
+            let lock = lock.ok().flatten();
+            return Ok(Temporary { path, _lock: lock });
+        }
+    }
+}
+
+/// The directory, locked; `None` if it is in use.
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    let flags = (OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed();
+    let directory = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)?;
+    match directory.try_lock() {
+        Ok(()) => Ok(Some(directory)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Removes the directories whose processes are gone.
+fn sweep(place: &Path) {
+    for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        let is_one = number.is_some_and(|number| u64::from_str_radix(number, 16).is_ok());
+        let ours = |about: Metadata| about.uid() == rustix::process::geteuid().as_raw();
+        if is_one
+            && let Ok(Some(locked)) = lock(&entry.path())
+            && locked.metadata().is_ok_and(ours)
+        {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_and_nothing_else() {
+        let place = tempfile::tempdir().unwrap();
+        let used = make(place.path()).unwrap();
+        let left = make(place.path()).unwrap();
+        std::fs::write(left.path.join("x"), "x").unwrap();
+        let left = left.abandoned();
+        let others = ["agentbox-tmp-x", "agentbox-tmp-", "other"];
+        let others = others.map(|name| place.path().join(name));
+        for other in &others {
+            std::fs::create_dir(other).unwrap();
+        }
+        let link = place.path().join(format!("{PREFIX}0"));
+        std::os::unix::fs::symlink("other", &link).unwrap();
+        sweep(place.path());
+        assert!(!left.exists());
+        assert!(used.path().exists() && others.iter().all(|other| other.exists()));
+        assert!(link.is_symlink());
+    }
+
+    impl Temporary {
+        /// What stays of it if its process is killed.
+        fn abandoned(mut self) -> PathBuf {
+            // A process that another test starts has a copy of the handle for a moment.
+            self._lock.take().unwrap().unlock().unwrap();
+            std::mem::take(&mut self.path)
+        }
+    }
+}
