@@ -98,7 +98,7 @@ fn slow_lines() -> Vec<String> {
     ]
     .map(repeated)
     .into_iter()
-    .chain([many_directories()])
+    .chain([many_directories(), "/proc/self/cwd".repeat(4_000)])
     .collect()
 }
 

@@ -319,6 +319,9 @@ impl<'a> Directories<'a> {
     /// It may also be where it was before.
     pub(crate) fn or(&mut self, before: Self) {
         self.unknown |= before.unknown;
+        if self.work.is_spent() {
+            return;
+        }
         if !Arc::ptr_eq(&self.left, &before.left) {
             let mut left = self.left.to_vec();
             add(&mut left, before.left.iter().cloned());
@@ -354,10 +357,13 @@ impl<'a> Directories<'a> {
 
     /// It goes somewhere, perhaps back.
     pub(crate) fn lose(&mut self) {
+        self.unknown = true;
+        if !self.work.charge(self.weight()) {
+            return;
+        }
         let mut all = self.all.to_vec();
         add(&mut all, self.left.iter().cloned());
         self.keep(all);
-        self.unknown = true;
     }
 
     /// It goes away from where it is.
@@ -412,11 +418,14 @@ impl<'a> Directories<'a> {
             return Vec::new();
         }
         let (first, rest) = beginning(word);
+        let absolute = first.is_none() && word.starts_with("/");
+        if !self.work.charge(if absolute { 1 } else { self.weight() }) {
+            return Vec::new();
+        }
         let bases = match first {
             Some(Part::Home) => self.homes(),
-            Some(_) => self.all.to_vec(),
-            None if word.starts_with("/") => vec![Place::at(Root::System)],
-            None => self.all.to_vec(),
+            None if absolute => vec![Place::at(Root::System)],
+            _ => self.all.to_vec(),
         };
         let names = split(rest);
         let text = plain(rest);
@@ -451,8 +460,9 @@ impl<'a> Directories<'a> {
             if matches!(name.text.as_str(), "" | ".") {
                 continue;
             }
-            let names = places.iter().map(|place| place.names.len() + 1);
-            if !self.work.charge(names.sum()) {
+            let names: usize = places.iter().map(|place| place.names.len() + 1).sum();
+            // Each is compared with the others.
+            if !self.work.charge(names * (1 + places.len() / 4)) {
                 return Vec::new();
             }
             let mut next = Vec::new();
