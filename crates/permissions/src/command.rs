@@ -41,6 +41,8 @@ pub(crate) mod work;
 #[cfg(feature = "shell")]
 mod arguments;
 #[cfg(feature = "shell")]
+mod curl;
+#[cfg(feature = "shell")]
 mod danger;
 #[cfg(feature = "shell")]
 mod directory;

@@ -414,7 +414,8 @@ impl<'a> Directories<'a> {
     /// Every way to read a word. What is computed in it stands for any name; a
     /// word that begins with it has no reading, and neither has one that is too deep.
     pub(crate) fn readings(&self, word: &Word) -> Vec<Reading> {
-        if Self::begins_computed(word) {
+        // A line that was given up is refused, whatever it names.
+        if Self::begins_computed(word) || self.work.is_spent() {
             return Vec::new();
         }
         let (first, rest) = beginning(word);

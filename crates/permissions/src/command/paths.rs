@@ -4,10 +4,12 @@ use backend_core::VPath;
 use backend_core::limits::PATH_DEPTH;
 
 use super::arguments::{Arguments, edits, prints};
+use super::curl;
 use super::danger;
 use super::directory::{Directories, Place, Root};
 use super::found::Class;
 use super::options::{self, Meaning, Parsed};
+use super::sed;
 use super::tables;
 use super::walk::{Walk, base_name};
 use super::word::{Part, Word};
@@ -245,8 +247,17 @@ impl Walk<'_> {
             self.links(args);
         }
         if matches!(base, "sed" | "gsed") {
-            for file in super::sed::files(args) {
-                self.named(&Word::text(&file), PathUse::Named);
+            let script = sed::Script::of(words);
+            for file in &script.reads {
+                self.named(&Word::text(file), PathUse::Named);
+            }
+            for file in &script.writes {
+                self.changed(&Word::text(file));
+            }
+        }
+        if base == "curl" {
+            for file in curl::files(words) {
+                self.named(&file, PathUse::Read);
             }
         }
         self.dirs = dirs;
@@ -294,9 +305,6 @@ impl Walk<'_> {
                 _ => glued,
             };
             let is_number = |word: &Word| word.shown().bytes().all(|b| b.is_ascii_digit());
-            if !self.work.charge(self.dirs.weight()) {
-                return;
-            }
             if let Some(value) = value.filter(|value| !is_number(value)) {
                 self.may_go(&value);
             }
@@ -316,6 +324,9 @@ impl Walk<'_> {
     }
 
     fn may_go(&mut self, directory: &Word) {
+        if !self.work.charge(self.dirs.weight()) {
+            return;
+        }
         self.named(directory, PathUse::Named);
         let before = self.dirs.clone();
         self.dirs.go(directory);

@@ -1,6 +1,6 @@
 //! Whether a sed script only prints and replaces.
 
-use super::options;
+use super::options::{self, Parsed};
 use super::tables;
 use super::word::Word;
 
@@ -11,15 +11,21 @@ pub(crate) fn runs_or_writes(words: &[Word]) -> bool {
     if parsed.has(&["f", "file"]) {
         return true;
     }
+    let scripts = scripts(&parsed, words);
+    // A computed file is harmless, a computed script is not.
+    let harmless = |script: Option<&Word>| script.and_then(Word::literal).and_then(harmless);
+    !scripts.into_iter().all(|script| harmless(script).is_some())
+}
+
+/// What it is given as scripts.
+fn scripts<'w>(parsed: &'w Parsed, words: &'w [Word]) -> Vec<Option<&'w Word>> {
     let given = parsed.given(&["e", "expression"]);
     let mut scripts: Vec<Option<&Word>> = given.map(|given| given.value.as_ref()).collect();
     if scripts.is_empty() {
         let first = parsed.operands.first();
         scripts.extend(first.map(|at| words.get(*at)));
     }
-    // A computed file is harmless, a computed script is not.
-    let harmless = |script: Option<&Word>| script.and_then(Word::literal).and_then(harmless);
-    !scripts.into_iter().all(|script| harmless(script).is_some())
+    scripts
 }
 
 /// Whether it changes the files it is given.
@@ -105,10 +111,80 @@ fn after(text: &str, delimiter: char) -> Option<&str> {
     None
 }
 
-/// The files that scripts among the words read or write: `r file`, `$rfile`.
-pub(crate) fn files(args: &[Word]) -> Vec<String> {
-    let mut files = Vec::new();
-    for text in args.iter().filter_map(Word::literal) {
+/// What scripts do beside printing and replacing.
+#[derive(Debug, Default)]
+pub(crate) struct Script {
+    /// The files they read, and words that may be one.
+    pub(crate) reads: Vec<String>,
+    pub(crate) writes: Vec<String>,
+    /// The shell programs they run.
+    pub(crate) runs: Vec<String>,
+}
+
+impl Script {
+    /// Of the command `words`.
+    pub(crate) fn of(words: &[Word]) -> Self {
+        let parsed = options::parse(&tables::SED, words);
+        let mut all = Self::default();
+        let scripts = scripts(&parsed, words);
+        for text in scripts.into_iter().flatten().filter_map(Word::literal) {
+            all.tokens(text);
+            all.read(text);
+        }
+        all
+    }
+
+    /// Reads commands up to one that is none.
+    fn read(&mut self, script: &str) -> Option<()> {
+        let mut rest = script;
+        loop {
+            rest = rest.trim_start_matches([' ', '\t', '\n', ';', '{', '}']);
+            rest = any_address(rest)?;
+            rest = rest.trim_start_matches([' ', '\t']);
+            if let Some(next) = rest.strip_prefix(',') {
+                rest = any_address(next.trim_start_matches([' ', '\t', '+', '~']))?;
+            }
+            rest = rest.trim_start_matches([' ', '\t', '!']);
+            let command = rest.chars().next()?;
+            rest = rest.get(command.len_utf8()..)?;
+            match command {
+                'r' | 'R' => rest = line(rest, &mut self.reads),
+                'w' | 'W' => rest = line(rest, &mut self.writes),
+                'e' => rest = line(rest, &mut self.runs),
+                'a' | 'i' | 'c' | '#' => rest = line(rest, &mut Vec::new()),
+                's' | 'y' => {
+                    let delimiter = rest.chars().next()?;
+                    let pattern = rest.get(delimiter.len_utf8()..)?;
+                    let replacement = after(pattern, delimiter)?;
+                    rest = after(replacement, delimiter)?;
+                    let end = replacement.len() - rest.len() - delimiter.len_utf8();
+                    let replacement = replacement.get(..end)?;
+                    let is_flag = |c: char| c.is_ascii_digit() || "gpiImMe".contains(c);
+                    let flags = rest.trim_start_matches(is_flag);
+                    let given = rest.get(..rest.len() - flags.len())?;
+                    if command == 's' && given.contains('e') {
+                        let escaped = format!("\\{delimiter}");
+                        let program = replacement.replace(&escaped, &delimiter.to_string());
+                        self.runs.push(program);
+                    }
+                    rest = match flags.strip_prefix('w') {
+                        Some(file) if command == 's' => line(file, &mut self.writes),
+                        _ => flags,
+                    };
+                }
+                // A number, or a label.
+                _ => {
+                    let end = rest.find(['\n', ';', '}']).unwrap_or(rest.len());
+                    rest = rest.get(end..)?;
+                }
+            }
+        }
+    }
+
+    /// Words that may be files, where commands are not read as they are here: `r file`,
+    /// `$rfile`.
+    fn tokens(&mut self, text: &str) {
+        let from = self.reads.len();
         let parts = |c: char| c.is_whitespace() || ";{}".contains(c);
         let mut tokens = text
             .split(parts)
@@ -119,14 +195,49 @@ pub(crate) fn files(args: &[Word]) -> Vec<String> {
             let command = token.rsplit('/').next().unwrap_or(token);
             let command = command.trim_start_matches(|c: char| "0123456789,$!~+".contains(c));
             if matches!(command, "r" | "R" | "w" | "W") {
-                files.extend(tokens.peek().map(|file| (*file).to_owned()));
+                self.reads
+                    .extend(tokens.peek().map(|file| (*file).to_owned()));
             }
             let whole = token.trim_start_matches(|c: char| "0123456789,$!~+".contains(c));
-            files.extend(whole.strip_prefix(['r', 'R', 'w', 'W']).map(str::to_owned));
+            let glued = whole.strip_prefix(['r', 'R', 'w', 'W']);
+            self.reads.extend(glued.map(str::to_owned));
+        }
+        let mut at = 0;
+        self.reads.retain(|file| {
+            at += 1;
+            at <= from || file.contains(['/', '.'])
+        });
+    }
+}
+
+/// Takes what is left of the line, and returns what follows it. A backslash at its end
+/// continues it.
+fn line<'s>(text: &'s str, taken: &mut Vec<String>) -> &'s str {
+    let mut end = text.len();
+    for (at, _) in text.match_indices('\n') {
+        if !text.get(..at).is_some_and(|before| before.ends_with('\\')) {
+            end = at;
+            break;
         }
     }
-    files.retain(|file| file.contains(['/', '.']));
-    files
+    let (line, rest) = text.split_at(end);
+    let line = line.trim();
+    if !line.is_empty() {
+        taken.push(line.to_owned());
+    }
+    rest
+}
+
+/// What follows an address, which may also have another delimiter: `\,x,`.
+fn any_address(text: &str) -> Option<&str> {
+    match text.strip_prefix('\\') {
+        None => address(text),
+        Some(rest) => {
+            let delimiter = rest.chars().next()?;
+            let rest = after(rest.get(delimiter.len_utf8()..)?, delimiter)?;
+            Some(rest.trim_start_matches(['I', 'M']))
+        }
+    }
 }
 
 #[cfg(test)]

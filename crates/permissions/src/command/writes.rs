@@ -254,7 +254,9 @@ impl Walk<'_> {
     pub(crate) fn git_changes(&mut self, words: &[Word]) {
         let global = options::parse(&tables::GIT, words);
         for given in global.given(&["C"]) {
-            if let Some(directory) = &given.value {
+            if let Some(directory) = &given.value
+                && self.work.charge(self.dirs.weight())
+            {
                 self.dirs.go(directory);
             }
         }

@@ -290,7 +290,11 @@ fn paths_and_how_they_are_used() {
         ),
         (
             "curl file:///etc/passwd",
-            &["n:/etc/passwd", "n:/workspace/project/file:/etc/passwd"],
+            &[
+                "n:/etc/passwd",
+                "n:/workspace/project/file:/etc/passwd",
+                "r:/etc/passwd",
+            ],
         ),
         ("echo password 12 http://a/b", &[]),
         (

@@ -138,6 +138,9 @@ impl Walk<'_> {
                 if matches!(base, "sed" | "gsed") && sed::runs_or_writes(words) {
                     let text = format!("a script of '{base}' may run or write something");
                     self.found.note(Class::Opaque, text);
+                    for program in sed::Script::of(words).runs {
+                        self.apart(&program, Stdin::None);
+                    }
                 }
                 if matches!(base, "test" | "[") {
                     self.numbers |= words.iter().any(|word| word.literal() == Some("-v"));
