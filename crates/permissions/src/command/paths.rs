@@ -4,12 +4,10 @@ use backend_core::VPath;
 use backend_core::limits::PATH_DEPTH;
 
 use super::arguments::{Arguments, edits, prints};
-use super::curl;
 use super::danger;
 use super::directory::{Directories, Place, Root};
 use super::found::Class;
 use super::options::{self, Meaning, Parsed};
-use super::sed;
 use super::tables;
 use super::walk::{Walk, base_name};
 use super::word::{Part, Word};
@@ -246,20 +244,7 @@ impl Walk<'_> {
         if matches!(base, "ln" | "mount") {
             self.links(args);
         }
-        if matches!(base, "sed" | "gsed") {
-            let script = sed::Script::of(words);
-            for file in &script.reads {
-                self.named(&Word::text(file), PathUse::Named);
-            }
-            for file in &script.writes {
-                self.changed(&Word::text(file));
-            }
-        }
-        if base == "curl" {
-            for file in curl::files(words) {
-                self.named(&file, PathUse::Read);
-            }
-        }
+        self.within_arguments(base, words);
         self.dirs = dirs;
     }
 

@@ -1,9 +1,11 @@
 //! What programs change beside their operands: files that options, sub-commands and
 //! variables name, files that are copied into a directory, and whole trees.
 
+use super::curl;
 use super::danger;
 use super::found::Class;
 use super::options::{self, Meaning, Parsed};
+use super::sed;
 use super::tables;
 use super::walk::{Walk, base_name};
 use super::word::{Part, Word};
@@ -156,16 +158,10 @@ impl Walk<'_> {
                     self.changed(file);
                 }
             }
-            _ if tables::COMPRESSORS.contains(&base) => {
-                let shows = danger::has_flag(args, &['c', 't', 'l', 'k'], "--stdout")
-                    || ["--to-stdout", "--test", "--list", "--keep"]
-                        .iter()
-                        .any(|long| danger::has_flag(args, &[], long));
-                let keeps = matches!(base, "zstd" | "lz4" | "brotli")
-                    && !danger::has_flag(args, &[], "--rm");
-                if !shows && !keeps {
-                    self.taken(&operands);
-                }
+            _ if tables::PACKERS.contains(&base)
+                && danger::has_flag(args, &['r'], "--recursive") =>
+            {
+                self.taken(&operands);
             }
             _ => {}
         }
@@ -175,6 +171,24 @@ impl Walk<'_> {
         for (_, outputs) in outputs {
             for value in values_of(args, outputs) {
                 self.changed(&value);
+            }
+        }
+    }
+
+    /// Files that stand within scripts of `sed`, and within addresses and forms of `curl`.
+    pub(crate) fn within_arguments(&mut self, base: &str, words: &[Word]) {
+        if matches!(base, "sed" | "gsed") {
+            let script = sed::Script::of(words);
+            for file in &script.reads {
+                self.named(&Word::text(file), PathUse::Named);
+            }
+            for file in &script.writes {
+                self.changed(&Word::text(file));
+            }
+        }
+        if base == "curl" {
+            for file in curl::files(words) {
+                self.named(&file, PathUse::Read);
             }
         }
     }

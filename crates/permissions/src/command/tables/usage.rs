@@ -101,26 +101,6 @@ pub(crate) const WRITERS: &[&str] = &[
 /// Programs that read their operands and change the last.
 pub(crate) const COPIERS: &[&str] = &["cp", "ln", "install", "rsync", "scp", "ditto", "link"];
 
-/// Programs that replace the files they are given by others.
-pub(crate) const COMPRESSORS: &[&str] = &[
-    "gzip",
-    "gunzip",
-    "bzip2",
-    "bunzip2",
-    "xz",
-    "unxz",
-    "lzma",
-    "unlzma",
-    "compress",
-    "uncompress",
-    "lzip",
-    "lzop",
-    "zstd",
-    "unzstd",
-    "lz4",
-    "brotli",
-];
-
 /// Options whose value is a file that is written, of programs in no other table.
 pub(crate) const OUTPUTS: &[(&[&str], &[&str])] = &[
     (
