@@ -158,10 +158,16 @@ impl Walk<'_> {
                     self.changed(file);
                 }
             }
-            _ if tables::PACKERS.contains(&base)
-                && danger::has_flag(args, &['r'], "--recursive") =>
-            {
-                self.taken(&operands);
+            _ if tables::PACKERS.contains(&base) => {
+                let shows = danger::has_flag(args, &['c', 't', 'l', 'k'], "--stdout")
+                    || ["--to-stdout", "--test", "--list", "--keep"]
+                        .iter()
+                        .any(|long| danger::has_flag(args, &[], long));
+                let keeps = matches!(base, "zstd" | "lz4" | "brotli")
+                    && !danger::has_flag(args, &[], "--rm");
+                if !shows && !keeps {
+                    self.taken(&operands);
+                }
             }
             _ => {}
         }
