@@ -99,7 +99,8 @@ pub async fn timeout_ends_the_whole_tree(t: &Env) -> CaseResult {
 
 /// A command that is asked to end may tidy up first.
 pub async fn timeout_asks_first(t: &Env) -> CaseResult {
-    let line = "trap 'echo tidied > tidied; exit 0' TERM; echo ready; while :; do sleep 0.05; done";
+    // `wait` lets the trap run at once; a command in the foreground would end first.
+    let line = "trap 'echo tidied > tidied; exit 0' TERM; sleep 1000 & wait";
     let command = Command::new(line).timeout(Duration::from_secs(2));
     let outcome = t.sandbox()?.execute(command).await?;
     check_eq!(outcome.status, CommandStatus::TimedOut);
