@@ -36,6 +36,10 @@ mod decide;
 )]
 mod glob;
 pub(crate) mod pattern;
+#[cfg_attr(
+    not(feature = "shell"),
+    allow(dead_code, reason = "only what reads commands uses all of it")
+)]
 pub(crate) mod work;
 
 #[cfg(feature = "shell")]
