@@ -62,15 +62,25 @@ impl Reader {
         };
         let (mut shell, mut interpreter) = (false, false);
         let (mut data, mut code) = (true, true);
-        for command in line.split(|c: char| "\n;&|()<>{}!".contains(c)) {
+        // Files that redirects name are no programs.
+        let spaced = line.replace(">&", ">").replace("<&", "<");
+        let spaced = spaced.replace('>', " > ").replace('<', " < ");
+        for command in spaced.split(|c: char| "\n;&|(){}!".contains(c)) {
             let words = command.split(|c: char| c.is_whitespace() || c == '=');
-            let words = words.filter(|word| !word.is_empty());
-            for (number, word) in words.enumerate() {
+            let (mut first, mut file) = (true, false);
+            for word in words.filter(|word| !word.is_empty()) {
+                if matches!(word, "<" | ">") {
+                    file = true;
+                    continue;
+                }
+                if std::mem::take(&mut file) {
+                    continue;
+                }
                 let word: String = word.chars().filter(|c| !"\\'\"".contains(*c)).collect();
                 let name = word.rsplit('/').next().unwrap_or(&word);
                 shell |= is_shell(name);
                 interpreter |= !is_shell(name) && is_interpreter(name);
-                if number == 0 {
+                if std::mem::take(&mut first) {
                     data &= READERS.contains(&name);
                     code &= READERS.contains(&name) || is_interpreter(name);
                 }
@@ -163,7 +173,14 @@ mod tests {
         for line in ["python3.12 -i", "node", "psql db", "cat x | python3"] {
             assert_eq!(Reader::of(line), Reader::Interpreter, "{line}");
         }
-        for line in ["cat", "tee out.txt", "wc -l", "cat x | /usr/bin/head -3"] {
+        for line in [
+            "cat",
+            "tee out.txt",
+            "wc -l",
+            "cat x | /usr/bin/head -3",
+            "cat > typed",
+            "cat >>sh 2>&1 <in",
+        ] {
             assert_eq!(Reader::of(line), Reader::Program, "{line}");
         }
     }
@@ -178,6 +195,8 @@ mod tests {
             "$SHELL",
             "`which x`",
             "cat; linux32",
+            "cat <(linux32)",
+            "cat >out linux32 | ./x",
             "fakeroot # python3",
             "python3 -c 'import pty; pty.spawn(\"sh\")'",
         ] {
