@@ -1,4 +1,4 @@
-//! What the arguments of a program are for: which of them are files, and which are a
+//! The roles of the arguments of a program: which of them are files, and which are a
 //! pattern, a script, a message.
 
 use std::collections::BTreeSet;
@@ -8,13 +8,13 @@ use super::walk::base_name;
 use super::word::Word;
 use super::{PathUse, danger, sed, tables};
 
-/// What the arguments of a program are for. All places count from its first one.
+/// The roles of the arguments of a program. All places count from its first one.
 #[derive(Default)]
 pub(crate) struct Arguments {
     pub(crate) operands: Vec<usize>,
     /// The operand that is no path: a pattern, a script, a mode.
     pub(crate) first: Option<usize>,
-    /// What is a message or a pattern by the option before it.
+    /// Messages and patterns, by the option before them.
     texts: BTreeSet<usize>,
     /// Files that options name.
     pub(crate) files: Vec<(Word, PathUse)>,

@@ -17,7 +17,7 @@ pub(crate) fn runs_or_writes(words: &[Word]) -> bool {
     !scripts.into_iter().all(|script| harmless(script).is_some())
 }
 
-/// What it is given as scripts.
+/// The scripts that it is given.
 fn scripts<'w>(parsed: &'w Parsed, words: &'w [Word]) -> Vec<Option<&'w Word>> {
     let given = parsed.given(&["e", "expression"]);
     let mut scripts: Vec<Option<&Word>> = given.map(|given| given.value.as_ref()).collect();
@@ -111,7 +111,7 @@ fn after(text: &str, delimiter: char) -> Option<&str> {
     None
 }
 
-/// What scripts do beside printing and replacing.
+/// Effects of scripts beside printing and replacing.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     /// The files they read, and words that may be one.

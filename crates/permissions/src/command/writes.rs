@@ -1,4 +1,4 @@
-//! What programs change beside their operands: files that options, sub-commands and
+//! Files that programs change beside their operands: those that options, sub-commands and
 //! variables name, files that are copied into a directory, and whole trees.
 
 use super::curl;
