@@ -13,7 +13,8 @@ use crate::workspace::{Workspace, host_target};
 use crate::{flags, process};
 
 /// The package, its program, and its profile in `Cargo.toml`.
-const PACKAGE: &str = "sandbox-agent";
+const PACKAGE: &str = "agentbox-sandbox-agent";
+const PROGRAM: &str = "sandbox-agent";
 const PROFILE: &str = "agent";
 
 /// What the program may weigh. It goes into every sandbox.
@@ -66,9 +67,9 @@ impl Built {
     fn copy_to(&self, directory: &Path) -> Result<PathBuf> {
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot make {}", directory.display()))?;
-        let path = directory.join(PACKAGE);
+        let path = directory.join(PROGRAM);
         // One that runs cannot be written, but it can be replaced.
-        let fresh = directory.join(format!(".{PACKAGE}-{}", std::process::id()));
+        let fresh = directory.join(format!(".{PROGRAM}-{}", std::process::id()));
         fs::copy(&self.path, &fresh)
             .and_then(|_| fs::rename(&fresh, &path))
             .with_context(|| format!("cannot write {}", path.display()))?;
@@ -104,7 +105,7 @@ pub(crate) fn build(workspace: &Workspace, target: Option<&str>) -> Result<Built
             "the agent was not built; if its target is missing, run `rustup target add {target}`"
         )
     })?;
-    let path = directory.join(&target).join(PROFILE).join(PACKAGE);
+    let path = directory.join(&target).join(PROFILE).join(PROGRAM);
     let bytes = fs::metadata(&path)
         .with_context(|| format!("cargo built no {}", path.display()))?
         .len();

@@ -14,7 +14,9 @@ use flate2::write::GzEncoder;
 use crate::workspace::{Workspace, host_target};
 use crate::{agent, flags, process};
 
-const PACKAGE: &str = "agentbox";
+/// The package, and its program.
+const PACKAGE: &str = "agentbox-cli";
+const PROGRAM: &str = "agentbox";
 
 /// Names the directory of agents to the build script of [`PACKAGE`].
 pub(crate) const EMBED: &str = "AGENTBOX_EMBED_AGENTS";
@@ -40,9 +42,9 @@ pub(crate) fn run(flags: &flags::Dist) -> Result<bool> {
         }
     }
     let program = build(&workspace, flags, &target, &agents)?;
-    let place = output.join(format!("{PACKAGE}-{}-{host}", env!("CARGO_PKG_VERSION")));
+    let place = output.join(format!("{PROGRAM}-{}-{host}", env!("CARGO_PKG_VERSION")));
     fs::create_dir_all(&place)?;
-    let shipped = place.join(PACKAGE);
+    let shipped = place.join(PROGRAM);
     fs::copy(&program, &shipped).with_context(|| format!("cannot write {}", shipped.display()))?;
     fs::copy(workspace.root().join("LICENSE"), place.join("LICENSE"))?;
     println!("{}  {}", shipped.display(), size(&shipped)?);
@@ -130,7 +132,7 @@ fn build(
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env("CARGO_INCREMENTAL", "0");
     process::run(&mut command).context("the program was not built")?;
-    Ok(place.join(directory).join(PACKAGE))
+    Ok(place.join(directory).join(PROGRAM))
 }
 
 fn size(path: &Path) -> Result<String> {

@@ -31,13 +31,20 @@ impl Package {
         self.manifest_path.parent().unwrap_or(Path::new("."))
     }
 
+    /// The name that code uses for its library, which need not be the package's.
+    pub(crate) fn library(&self) -> Option<&str> {
+        self.targets_of("lib").next()
+    }
+
+    /// Whether it is released.
+    pub(crate) fn is_published(&self) -> bool {
+        let registries = self.publish.as_ref();
+        registries.is_none_or(|registries| !registries.is_empty())
+    }
+
     /// Whether others can depend on a released version of its library.
     pub(crate) fn is_published_library(&self) -> bool {
-        let is_published = self
-            .publish
-            .as_ref()
-            .is_none_or(|registries| !registries.is_empty());
-        is_published && self.targets_of("lib").next().is_some()
+        self.is_published() && self.library().is_some()
     }
 
     /// The names of the targets of one kind, such as `example`.

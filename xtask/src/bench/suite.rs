@@ -289,7 +289,7 @@ pub(super) const PERMISSIONS: Suite = Suite {
     name: "permissions",
     title: "Permissions",
     method: Method::Criterion,
-    package: "permissions",
+    package: "agentbox-permissions",
     bench: "permissions",
     peer_script: "xtask/bench/peer_permissions.py",
     rows: &[
@@ -336,7 +336,7 @@ pub(super) const HASHLINE: Suite = Suite {
     name: "hashline",
     title: "Line hashes",
     method: Method::Criterion,
-    package: "hashline",
+    package: "agentbox-hashline",
     bench: "hashline",
     peer_script: "xtask/bench/peer_hashline.py",
     rows: &[
@@ -414,7 +414,7 @@ pub(super) const MCP: Suite = Suite {
     name: "mcp",
     title: "An MCP server over stdio",
     method: Method::Interleaved,
-    package: "agentbox",
+    package: "agentbox-cli",
     bench: "mcp",
     peer_script: "crates/agentbox/benches/mcp.rs",
     rows: &[

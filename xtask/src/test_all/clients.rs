@@ -113,7 +113,7 @@ impl<'c> Clients<'c> {
         let venv = venv(ctx, "clients-venv", &scripts.join("requirements.txt"))?;
         let npm = npm(ctx, &scripts.join("package.json"))?;
         // Alone, as a newcomer builds it: without the features that others switch on.
-        let mut alone = workspace.cargo(["check", "--package", "agentbox", "--target-dir"])?;
+        let mut alone = workspace.cargo(["check", "--package", "agentbox-cli", "--target-dir"])?;
         process::run(alone.arg(workspace.cache("consumers-target")))?;
         process::run(&mut cargo(ctx, "build", &["--bins", "--examples"])?)?;
         let target = workspace.metadata()?.target_directory;

@@ -101,8 +101,8 @@ fn write_project(project: &Path, packages: &[&Package], body: &str, lock: &Path)
         project.join("Cargo.toml"),
         manifest(&joined(packages), &crates),
     )?;
-    let names: Vec<_> = crates.iter().map(|(name, _)| *name).collect();
-    fs::write(project.join("src/lib.rs"), source(&names, body))?;
+    let libraries: Vec<_> = packages.iter().filter_map(|it| it.library()).collect();
+    fs::write(project.join("src/lib.rs"), source(&libraries, body))?;
     // The same versions as in the workspace; cargo drops the entries that are not needed.
     fs::copy(lock, project.join("Cargo.lock"))?;
     Ok(())
@@ -123,8 +123,8 @@ fn manifest(name: &str, crates: &[(&str, &Path)]) -> String {
 }
 
 fn source(names: &[&str], body: &str) -> String {
-    let uses = names.iter().map(|name| name.replace('-', "_"));
-    let uses: String = uses.map(|name| format!("use {name} as _;\n")).collect();
+    let uses = names.iter().map(|name| format!("use {name} as _;\n"));
+    let uses: String = uses.collect();
     let names = names.join("` and `");
     format!("//! Uses `{names}` and nothing else.\n\n{uses}\n{body}")
 }
@@ -149,11 +149,11 @@ mod tests {
 
     #[test]
     fn the_source_uses_the_crates() {
-        let alone = source(&["backend-core"], "");
+        let alone = source(&["backend_core"], "");
         assert!(alone.ends_with("use backend_core as _;\n\n"), "{alone}");
-        let together = source(&["a-b", "c"], "fn f() {}\n");
+        let together = source(&["a_b", "c"], "fn f() {}\n");
         assert!(together.ends_with("use a_b as _;\nuse c as _;\n\nfn f() {}\n"));
-        assert!(together.starts_with("//! Uses `a-b` and `c` and"));
+        assert!(together.starts_with("//! Uses `a_b` and `c` and"));
     }
 
     #[test]

@@ -11,12 +11,13 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
+use crate::metadata::Package;
 use crate::test_all::cargo::{TestProgram, run_tests, seed};
 use crate::test_all::{Ctx, Outcome};
 use crate::tidy::is_test_source;
 use crate::{process, table};
 
-/// Crates whose behaviour does not depend on the machine, so that tests can reach every line.
+/// Directories of crates whose behaviour does not depend on the machine, so that tests can reach every line.
 const PURE_CRATES: &[&str] = &["backend-core", "backend-state", "hashline"];
 
 /// The least share of lines that the tests of a pure crate reach.
@@ -61,6 +62,10 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
 
 /// Runs the tests; their programs, or how they failed.
 fn test(ctx: &Ctx, directory: &Path) -> Result<Result<Vec<PathBuf>, Outcome>> {
+    let metadata = ctx.workspace.metadata()?;
+    let is_pure = |package: &&Package| PURE_CRATES.iter().any(|name| package.dir().ends_with(name));
+    let packages = metadata.packages.iter().filter(is_pure);
+    let packages: Vec<_> = packages.map(|package| &package.name).collect();
     let wrapper = directory.join("rustc");
     fs::write(&wrapper, WRAPPER)?;
     fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755))?;
@@ -68,7 +73,7 @@ fn test(ctx: &Ctx, directory: &Path) -> Result<Result<Vec<PathBuf>, Outcome>> {
         let mut command = ctx
             .workspace
             .cargo(["test", "--all-features", "--lib", "--tests"])?;
-        for package in PURE_CRATES {
+        for package in &packages {
             command.args(["--package", package]);
         }
         command.args(args).arg("--target-dir");
@@ -111,14 +116,9 @@ fn export(ctx: &Ctx, tools: &Path, directory: &Path, programs: &[PathBuf]) -> Re
         export.arg("--object").arg(program);
     }
     export.arg("--sources");
-    for package in PURE_CRATES {
-        export.arg(
-            ctx.workspace
-                .root()
-                .join("crates")
-                .join(package)
-                .join("src"),
-        );
+    let crates = ctx.workspace.root().join("crates");
+    for name in PURE_CRATES {
+        export.arg(crates.join(name).join("src"));
     }
     process::output(&mut export)
 }

@@ -16,7 +16,17 @@ enum Allowed {
 
 /// The workspace crates that each crate may use for itself or its build script.
 const RULES: &[(&str, Allowed)] = &[
-    ("agentbox", Allowed::Anything),
+    ("agentbox-cli", Allowed::Anything),
+    ("agentbox-hashline", Allowed::Only(&[])),
+    ("agentbox-permissions", Allowed::Only(&["backend-core"])),
+    (
+        "agentbox-sandbox-agent",
+        Allowed::Only(&["backend-core", "backend-local", "sandbox-wire"]),
+    ),
+    (
+        "agentbox-sessions",
+        Allowed::Only(&["backend-core", "backend-local"]),
+    ),
     ("backend-composite", Allowed::Only(&["backend-core"])),
     ("backend-core", Allowed::Only(&[])),
     (
@@ -40,7 +50,7 @@ const RULES: &[(&str, Allowed)] = &[
     ("backend-testkit", Allowed::Only(&["backend-core"])),
     (
         "console-mcp",
-        Allowed::Only(&["backend-core", "console-tools", "permissions"]),
+        Allowed::Only(&["agentbox-permissions", "backend-core", "console-tools"]),
     ),
     (
         "console-rig",
@@ -48,33 +58,23 @@ const RULES: &[(&str, Allowed)] = &[
     ),
     (
         "console-testkit",
-        Allowed::Only(&["backend-core", "console-tools", "permissions"]),
+        Allowed::Only(&["agentbox-permissions", "backend-core", "console-tools"]),
     ),
     (
         "console-tools",
-        Allowed::Only(&["backend-core", "hashline", "permissions"]),
+        Allowed::Only(&["agentbox-hashline", "agentbox-permissions", "backend-core"]),
     ),
     ("examples", Allowed::Anything),
-    ("hashline", Allowed::Only(&[])),
     (
         "mounts",
         Allowed::Only(&[
+            "agentbox-permissions",
             "backend-composite",
             "backend-core",
             "backend-local",
-            "permissions",
         ]),
     ),
-    ("permissions", Allowed::Only(&["backend-core"])),
-    (
-        "sandbox-agent",
-        Allowed::Only(&["backend-core", "backend-local", "sandbox-wire"]),
-    ),
     ("sandbox-wire", Allowed::Only(&["backend-core"])),
-    (
-        "sessions",
-        Allowed::Only(&["backend-core", "backend-local"]),
-    ),
     ("xtask", Allowed::Anything),
 ];
 
@@ -83,6 +83,7 @@ const FOR_TESTS: &[&str] = &["backend-core", "backend-state", "backend-testkit"]
 
 /// What the tests of a crate that stands on any backend may use as well.
 const FOR_TESTS_OF_WRAPPERS: &[(&str, &str)] = &[
+    ("agentbox-permissions", "backend-local"),
     ("backend-composite", "backend-local"),
     ("backend-composite", "backend-sync"),
     ("backend-docker", "backend-local"),
@@ -92,7 +93,6 @@ const FOR_TESTS_OF_WRAPPERS: &[(&str, &str)] = &[
     ("console-testkit", "backend-local"),
     ("console-tools", "backend-local"),
     ("console-tools", "console-testkit"),
-    ("permissions", "backend-local"),
     ("sandbox-wire", "backend-local"),
 ];
 
