@@ -41,10 +41,16 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Findings> {
     let metadata = workspace.metadata()?;
     let files = files::read(root)?;
     let manifests = manifests::read(root, &metadata)?;
+    let members = manifests::read_members(root)?;
     let exists = |path: &str| root.join(path).exists();
+    let is_same = |a: &str, b: &str| match (read(workspace, a), read(workspace, b)) {
+        (Some(a), Some(b)) => a == b,
+        _ => false,
+    };
     let mut found = deps::check(&metadata.packages);
+    found.extend(members.check());
     for manifest in &manifests {
-        found.extend(manifests::check(manifest, &exists));
+        found.extend(manifests::check(manifest, &members, &exists, &is_same));
     }
     for file in files.iter().filter(|file| file.has_extension("rs")) {
         found.extend(sources::check(file));

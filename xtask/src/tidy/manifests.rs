@@ -10,10 +10,34 @@ use crate::metadata::Metadata;
 use crate::tidy::findings::Finding;
 
 /// Keys of `[package]` whose value the workspace decides.
-const INHERITED: &[&str] = &["edition", "license", "version"];
+const INHERITED: &[&str] = &["edition", "license", "rust-version", "version"];
+
+/// The same for packages that are released.
+const INHERITED_BY_PUBLISHED: &[&str] = &["include", "repository"];
+
+/// What crates.io takes.
+const MAX_KEYWORDS: usize = 5;
+
+/// The slugs of crates.io that are in use here. It refuses to show a crate under others.
+const CATEGORIES: &[&str] = &[
+    "api-bindings",
+    "asynchronous",
+    "command-line-utilities",
+    "concurrency",
+    "config",
+    "development-tools",
+    "development-tools::testing",
+    "filesystem",
+    "network-programming",
+    "os::unix-apis",
+    "text-editors",
+    "text-processing",
+    "virtualization",
+];
 
 /// Tables of dependencies, at the top and under `[target.*]`.
-const DEPENDENCY_TABLES: &[&str] = &["build-dependencies", "dependencies", "dev-dependencies"];
+const DEPENDENCY_TABLES: &[&str] = &["build-dependencies", "dependencies", DEV];
+const DEV: &str = "dev-dependencies";
 
 /// The manifest of one member.
 #[derive(Debug)]
@@ -31,16 +55,59 @@ impl Manifest {
     fn package(&self, key: &str) -> Option<&Value> {
         self.table.get("package")?.get(key)
     }
+
+    fn is_published(&self) -> bool {
+        self.package("publish").and_then(Value::as_bool) != Some(false)
+    }
+}
+
+/// The dependencies of the root manifest that are members, each with whether it has a version.
+#[derive(Debug)]
+pub(super) struct Members(Vec<(String, bool)>);
+
+impl Members {
+    fn new(root: &Table) -> Self {
+        let all = root.get("workspace").and_then(|it| it.get("dependencies"));
+        let all = all.and_then(Value::as_table).into_iter().flatten();
+        let own = all.filter(|(_, value)| value.get("path").is_some());
+        Self(
+            own.map(|(name, value)| (name.clone(), value.get("version").is_some()))
+                .collect(),
+        )
+    }
+
+    fn contains(&self, name: &str) -> bool {
+        self.0.iter().any(|(member, _)| member == name)
+    }
+
+    /// A package names what it needs by version.
+    pub(super) fn check(&self) -> Vec<Finding> {
+        let without = self.0.iter().filter(|(_, has_version)| !has_version);
+        without
+            .map(|(name, _)| {
+                let message = format!("`{name}` needs a `version` in [workspace.dependencies]");
+                Finding::error("Cargo.toml", message)
+            })
+            .collect()
+    }
+}
+
+fn read_table(path: &Path) -> Result<Table> {
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    text.parse()
+        .with_context(|| format!("cannot parse {}", path.display()))
+}
+
+/// Reads the root manifest for the members it names.
+pub(super) fn read_members(root: &Path) -> Result<Members> {
+    Ok(Members::new(&read_table(&root.join("Cargo.toml"))?))
 }
 
 /// Reads the manifests of all members.
 pub(super) fn read(root: &Path, metadata: &Metadata) -> Result<Vec<Manifest>> {
     let read_one = |path: &Path| {
-        let text =
-            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let table = text
-            .parse()
-            .with_context(|| format!("cannot parse {}", path.display()))?;
+        let table = read_table(path)?;
         let dir = path.parent().unwrap_or(path);
         let dir = dir
             .strip_prefix(root)
@@ -56,15 +123,23 @@ pub(super) fn read(root: &Path, metadata: &Metadata) -> Result<Vec<Manifest>> {
         .collect()
 }
 
-/// All rules for one manifest; `exists` is asked with paths from the root of the repository.
-pub(super) fn check(manifest: &Manifest, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
-    let mut found = check_inherited(manifest);
-    found.extend(check_published(manifest, exists));
+/// All rules for one manifest; `is_same` is asked whether a path from the root of the repository
+/// has the content of another.
+pub(super) fn check(
+    manifest: &Manifest,
+    members: &Members,
+    exists: &dyn Fn(&str) -> bool,
+    is_same: &dyn Fn(&str, &str) -> bool,
+) -> Vec<Finding> {
+    let mut found = check_inherited(manifest, members);
+    if manifest.is_published() {
+        found.extend(check_published(manifest, exists, is_same));
+    }
     found
 }
 
 /// Every member: lints, package keys and dependencies come from the workspace.
-fn check_inherited(manifest: &Manifest) -> Vec<Finding> {
+fn check_inherited(manifest: &Manifest, members: &Members) -> Vec<Finding> {
     let mut messages = Vec::new();
     if !manifest.table.get("lints").is_some_and(is_inherited) {
         messages.push("`[lints] workspace = true` is missing".to_owned());
@@ -74,8 +149,16 @@ fn check_inherited(manifest: &Manifest) -> Vec<Finding> {
             messages.push(format!("`{key}.workspace = true` is missing in [package]"));
         }
     }
-    for (name, value) in dependencies(&manifest.table) {
-        if !is_inherited(value) {
+    for (table, name, value) in dependencies(&manifest.table) {
+        if table == DEV && manifest.is_published() && members.contains(name) {
+            if value.get("path").is_none() || value.get("version").is_some() {
+                // Cargo takes one without a version out of the package. With it, crates that
+                // test each other could not be released one after the other.
+                messages.push(format!(
+                    "`{name}` in [{DEV}] is a member: give its `path` and nothing else"
+                ));
+            }
+        } else if !is_inherited(value) {
             messages.push(format!("dependency `{name}` needs `workspace = true`"));
         }
     }
@@ -85,42 +168,84 @@ fn check_inherited(manifest: &Manifest) -> Vec<Finding> {
         .collect()
 }
 
-/// The crates under `crates/`: they are what others get to see.
-fn check_published(manifest: &Manifest, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
-    let mut found = Vec::new();
-    if !manifest.dir.starts_with("crates/") {
-        return found;
+/// What others get to see of a member that is released.
+fn check_published(
+    manifest: &Manifest,
+    exists: &dyn Fn(&str) -> bool,
+    is_same: &dyn Fn(&str, &str) -> bool,
+) -> Vec<Finding> {
+    let mut messages = Vec::new();
+    for key in INHERITED_BY_PUBLISHED {
+        if !manifest.package(key).is_some_and(is_inherited) {
+            messages.push(format!("`{key}.workspace = true` is missing in [package]"));
+        }
     }
-    let description = manifest
-        .package("description")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    if description.trim().is_empty() {
-        found.push(Finding::error(
-            &manifest.path(),
-            "`description` is missing or empty",
+    for key in ["description", "readme"] {
+        let text = manifest.package(key).and_then(Value::as_str);
+        if text.unwrap_or_default().trim().is_empty() {
+            messages.push(format!("`{key}` is missing or empty"));
+        }
+    }
+    match strings(manifest.package("keywords")).len() {
+        1..=MAX_KEYWORDS => {}
+        _ => messages.push(format!("`keywords` needs 1 to {MAX_KEYWORDS} words")),
+    }
+    let categories = strings(manifest.package("categories"));
+    if categories.is_empty() {
+        messages.push("`categories` is missing".to_owned());
+    }
+    for category in categories.iter().filter(|it| !CATEGORIES.contains(it)) {
+        messages.push(format!(
+            "category `{category}` is not in xtask/src/tidy/manifests.rs; see \
+             https://crates.io/category_slugs and add it"
         ));
     }
+    if manifest.table.contains_key("features") && !documents_all_features(manifest) {
+        messages.push("`[package.metadata.docs.rs] all-features = true` is missing".to_owned());
+    }
+    let mut found: Vec<_> = messages
+        .into_iter()
+        .map(|message| Finding::error(&manifest.path(), message))
+        .collect();
     let readme = format!("{}/README.md", manifest.dir);
     if !exists(&readme) {
         found.push(Finding::error(&readme, "the crate has no README.md"));
     }
+    let licence = format!("{}/LICENSE", manifest.dir);
+    if !is_same(&licence, "LICENSE") {
+        let message = "not the licence: run `ln -sf ../../LICENSE` there";
+        found.push(Finding::error(&licence, message));
+    }
     found
+}
+
+fn documents_all_features(manifest: &Manifest) -> bool {
+    let metadata = manifest.package("metadata");
+    let docs = metadata.and_then(|it| it.get("docs")?.get("rs")?.get("all-features"));
+    docs.and_then(Value::as_bool) == Some(true)
+}
+
+fn strings(value: Option<&Value>) -> Vec<&str> {
+    let values = value.and_then(Value::as_array).into_iter().flatten();
+    values.filter_map(Value::as_str).collect()
 }
 
 fn is_inherited(value: &Value) -> bool {
     value.get("workspace").and_then(Value::as_bool) == Some(true)
 }
 
-/// All dependencies of a manifest, those for one platform included.
-fn dependencies(table: &Table) -> impl Iterator<Item = (&String, &Value)> {
+/// The table, name and value of each dependency, those for one platform included.
+fn dependencies(table: &Table) -> impl Iterator<Item = (&'static str, &String, &Value)> {
     let targets = table.get("target").and_then(Value::as_table).into_iter();
     let targets = targets.flat_map(Table::values).filter_map(Value::as_table);
-    std::iter::once(table)
-        .chain(targets)
-        .flat_map(|table| DEPENDENCY_TABLES.iter().filter_map(|name| table.get(*name)))
-        .filter_map(Value::as_table)
-        .flatten()
+    std::iter::once(table).chain(targets).flat_map(|table| {
+        DEPENDENCY_TABLES.iter().flat_map(|kind| {
+            let all = table.get(*kind).and_then(Value::as_table);
+            all.into_iter()
+                .flatten()
+                .map(|(name, value)| (*kind, name, value))
+        })
+    })
 }
 
 #[cfg(test)]
@@ -134,7 +259,13 @@ mod tests {
         description = "Does a thing"
         version.workspace = true
         edition.workspace = true
+        rust-version.workspace = true
         license.workspace = true
+        repository.workspace = true
+        readme = "README.md"
+        keywords = ["agent"]
+        categories = ["filesystem"]
+        include.workspace = true
 
         [lints]
         workspace = true
@@ -144,17 +275,34 @@ mod tests {
         serde = { workspace = true, features = ["rc"] }
     "#;
 
-    fn manifest(dir: &str, text: &str) -> Manifest {
+    fn manifest(text: &str) -> Manifest {
         Manifest {
-            dir: dir.to_owned(),
+            dir: "crates/a".to_owned(),
             table: text.parse().unwrap(),
         }
     }
 
+    fn members() -> Members {
+        let root = r#"
+            [workspace.dependencies]
+            own = { path = "crates/own", version = "0.1.0" }
+            bytes = "1"
+        "#;
+        Members::new(&root.parse().unwrap())
+    }
+
+    /// What is wrong with a manifest whose files are all there.
+    fn found(text: &str) -> Vec<String> {
+        shown(&check(&manifest(text), &members(), &|_| true, &|_, _| true))
+    }
+
+    fn error(message: &str) -> String {
+        format!("crates/a/Cargo.toml: error: {message}")
+    }
+
     #[test]
     fn a_member_that_inherits_everything_is_fine() {
-        let exists = |path: &str| path == "crates/a/README.md";
-        assert_eq!(check(&manifest("crates/a", GOOD), &exists), []);
+        assert_eq!(found(GOOD), [""; 0]);
     }
 
     #[test]
@@ -162,10 +310,11 @@ mod tests {
         let text = GOOD.replace("version.workspace = true", "version = \"1.0.0\"");
         let text = text.replace("workspace = true\n\n        [dep", "\n        [dep");
         let expected = [
-            "a/Cargo.toml: error: `[lints] workspace = true` is missing",
-            "a/Cargo.toml: error: `version.workspace = true` is missing in [package]",
+            error("`[lints] workspace = true` is missing"),
+            error("`rust-version.workspace = true` is missing in [package]"),
+            error("`version.workspace = true` is missing in [package]"),
         ];
-        assert_eq!(shown(&check(&manifest("a", &text), &|_| false)), expected);
+        assert_eq!(found(&text), expected);
     }
 
     #[test]
@@ -174,29 +323,61 @@ mod tests {
             "dependencies.x",
             "dev-dependencies.x",
             "target.'cfg(unix)'.dependencies.x",
+            "dependencies.own",
         ] {
             let text = GOOD.replace("[dependencies]", "[build-dependencies]");
             let text = format!("{text}\n[{table}]\nversion = \"1\"\n");
-            let expected = ["a/Cargo.toml: error: dependency `x` needs `workspace = true`"];
-            assert_eq!(
-                shown(&check(&manifest("a", &text), &|_| false)),
-                expected,
-                "{table}"
-            );
+            let name = table.rsplit('.').next().unwrap();
+            let expected = [error(&format!(
+                "dependency `{name}` needs `workspace = true`"
+            ))];
+            assert_eq!(found(&text), expected, "{table}");
         }
+    }
+
+    #[test]
+    fn tests_name_members_by_path_alone() {
+        let with = |value: &str| found(&format!("{GOOD}\n[dev-dependencies]\nown = {value}\n"));
+        assert_eq!(with("{ path = '../own', features = ['f'] }"), [""; 0]);
+        let expected = [error(
+            "`own` in [dev-dependencies] is a member: give its `path` and nothing else",
+        )];
+        assert_eq!(with("{ workspace = true }"), expected);
+        assert_eq!(with("{ path = '../own', version = '0.1.0' }"), expected);
+    }
+
+    #[test]
+    fn members_have_a_version_for_packages() {
+        assert_eq!(members().check(), []);
+        let root = "[workspace.dependencies]\nown.path = 'crates/own'\n";
+        let found = shown(&Members::new(&root.parse().unwrap()).check());
+        let expected = "Cargo.toml: error: `own` needs a `version` in [workspace.dependencies]";
+        assert_eq!(found, [expected]);
     }
 
     #[test]
     fn a_published_crate_says_what_it_is() {
         let text = GOOD.replace("Does a thing", " ");
+        let text = text.replace("[\"agent\"]", "['a', 'b', 'c', 'd', 'e', 'f']");
+        let text = text.replace("\"filesystem\"", "\"files\"");
+        let text = format!("{text}\n[features]\nf = []\n");
+        let found = shown(&check(&manifest(&text), &members(), &|_| false, &|_, _| {
+            false
+        }));
         let expected = [
-            "crates/a/Cargo.toml: error: `description` is missing or empty",
-            "crates/a/README.md: error: the crate has no README.md",
+            error("`description` is missing or empty"),
+            error("`keywords` needs 1 to 5 words"),
+            error(
+                "category `files` is not in xtask/src/tidy/manifests.rs; see \
+                 https://crates.io/category_slugs and add it",
+            ),
+            error("`[package.metadata.docs.rs] all-features = true` is missing"),
+            "crates/a/README.md: error: the crate has no README.md".to_owned(),
+            "crates/a/LICENSE: error: not the licence: run `ln -sf ../../LICENSE` there".to_owned(),
         ];
-        assert_eq!(
-            shown(&check(&manifest("crates/a", &text), &|_| false)),
-            expected
-        );
-        assert_eq!(check(&manifest("xtask", &text), &|_| false), []);
+        assert_eq!(found, expected);
+        let text = text.replace("name = \"a\"", "name = \"a\"\npublish = false");
+        let found = check(&manifest(&text), &members(), &|_| false, &|_, _| false);
+        assert_eq!(found, []);
     }
 }
