@@ -10,8 +10,8 @@ use backend_core::{
     CommandNames, Error, ErrorKind, EventStream, Operation, Reached, Result, Sandbox, VPath,
 };
 use bytes::Bytes;
-use futures::StreamExt as _;
-use futures::future::join_all;
+use futures_util::StreamExt as _;
+use futures_util::future::join_all;
 
 use crate::composite::Composite;
 use crate::failure::NAME;

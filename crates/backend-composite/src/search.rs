@@ -16,9 +16,9 @@ use backend_core::ops::{
 };
 use backend_core::search::{GlobCollector, GrepCollector};
 use backend_core::{Backend as _, Error, Operation, Result, VPath};
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
-use futures::stream::{self, StreamExt as _};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, StreamExt as _};
 
 use crate::composite::Composite;
 use crate::failure::{is_about_backend, is_absent};

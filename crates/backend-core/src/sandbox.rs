@@ -1,11 +1,12 @@
 //! The [`Sandbox`] trait: a backend that also runs commands.
 
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::future::join_all;
-use futures::stream::BoxStream;
+use futures_core::stream::BoxStream;
 
 use crate::backend::Backend;
 use crate::error::Result;
@@ -231,4 +232,27 @@ pub trait Sandbox: Backend {
     ///
     /// `Unavailable`.
     async fn shell_list(&self) -> Result<Vec<ShellInfo>>;
+}
+
+/// Runs `futures` at the same time and returns their outputs in order.
+async fn join_all<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut running: Vec<_> = futures.map(|future| (Box::pin(future), None)).collect();
+    poll_fn(|context| {
+        for (future, output) in &mut running {
+            if output.is_none()
+                && let Poll::Ready(ready) = future.as_mut().poll(context)
+            {
+                *output = Some(ready);
+            }
+        }
+        match running.iter().all(|(_, output)| output.is_some()) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+    running
+        .into_iter()
+        .filter_map(|(_, output)| output)
+        .collect()
 }

@@ -14,7 +14,7 @@ use backend_core::{
     Backend, BackendInfo, Capabilities, Edit, Error, Operation, Result, Sandbox, VPath,
 };
 use bytes::{Bytes, BytesMut};
-use futures::stream::{BoxStream, StreamExt as _};
+use futures_util::stream::{BoxStream, StreamExt as _};
 
 use crate::builder::Builder;
 use crate::engine;

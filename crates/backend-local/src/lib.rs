@@ -5,6 +5,7 @@ mod builder;
 mod engine;
 mod exec;
 mod fs;
+mod random;
 mod sandbox;
 mod search;
 pub mod supervisor;

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use backend_core::{Error, ErrorKind, Result};
-use futures::future::{Either, select};
+use futures_util::future::{Either, select};
 use tokio::sync::watch;
 
 /// Ends blocking calls from another thread: a signal handler, a window that was

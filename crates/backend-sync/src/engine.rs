@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, OnceLock};
 
 use backend_core::{Error, ErrorKind, Result};
-use futures::FutureExt as _;
+use futures_util::FutureExt as _;
 use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 
 use borrowed::{Borrowed, is_polling};

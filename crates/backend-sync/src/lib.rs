@@ -8,6 +8,7 @@ mod engine;
 mod ext;
 mod sandbox;
 mod stream;
+#[cfg(feature = "tools")]
 mod toolset;
 
 pub use backend::SyncBackend;
@@ -19,4 +20,5 @@ pub use cancel::Cancel;
 pub use engine::Engine;
 pub use sandbox::SyncSandbox;
 pub use stream::SyncStream;
+#[cfg(feature = "tools")]
 pub use toolset::{SyncChat, SyncToolset};

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use backend_core::Result;
-use futures::StreamExt as _;
-use futures::stream::BoxStream;
+use futures_util::StreamExt as _;
+use futures_util::stream::BoxStream;
 
 use crate::Engine;
 use crate::calls::Calls;
@@ -37,13 +37,13 @@ impl<T: Send + 'static> SyncStream<T> {
     /// iterator are cancelled.
     pub(crate) fn into_stream(mut self) -> BoxStream<'static, Result<T>> {
         let Some(stream) = self.stream.take() else {
-            return futures::stream::empty().boxed();
+            return futures_util::stream::empty().boxed();
         };
         let Some(cancel) = self.calls.cancel.clone() else {
             return stream;
         };
         let until = cancel.clone();
-        let end = futures::stream::once(async move { cancel.is_cancelled() });
+        let end = futures_util::stream::once(async move { cancel.is_cancelled() });
         let end = end.filter_map(async |is_cancelled| is_cancelled.then(|| Err(cancelled())));
         stream
             .take_until(async move { until.cancelled().await })

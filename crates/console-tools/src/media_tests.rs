@@ -21,7 +21,9 @@ const KINDS: [ImageKind; 4] = [
 fn picture(kind: ImageKind, width: u32, height: u32) -> Bytes {
     let mut out = Cursor::new(Vec::new());
     let picture = DynamicImage::new_rgb8(width, height);
-    picture.write_to(&mut out, kind.format()).unwrap();
+    picture
+        .write_to(&mut out, super::scale::format(kind))
+        .unwrap();
     out.into_inner().into()
 }
 

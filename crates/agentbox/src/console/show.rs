@@ -218,6 +218,9 @@ fn size(bytes: usize) -> String {
     }
 }
 
+/// Bytes that are printed at once: Ctrl-C is heard between two pieces.
+const PIECE_BYTES: usize = 1024;
+
 /// Shows what a command prints while it runs.
 #[derive(Debug)]
 pub(crate) struct Live {
@@ -277,7 +280,13 @@ impl Observer for Live {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let text = state.filter.push(bytes);
         state.seen = true;
-        write(&mut state, &text);
+        // A slow terminal takes a while for each piece.
+        let mut rest = text.as_str();
+        while !rest.is_empty() && !self.enough.load(Ordering::Acquire) {
+            let (piece, behind) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
+            write(&mut state, piece);
+            rest = behind;
+        }
     }
 }
 

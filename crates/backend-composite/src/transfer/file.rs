@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use backend_core::ops::{Content, FileBytes, Links, ReadOptions, WriteMode, WriteOptions};
 use backend_core::{Error, Operation, Result, VPath};
 use bytes::Bytes;
-use futures::stream::{self, BoxStream, StreamExt as _};
+use futures_util::stream::{self, BoxStream, StreamExt as _};
 
 use super::Transfer;
 use crate::composite::Composite;

@@ -1,7 +1,7 @@
 //! Glob and grep out of listings and reads.
 
 use bytes::Bytes;
-use futures::future::BoxFuture;
+use futures_core::future::BoxFuture;
 
 use crate::backend::Backend;
 use crate::derived::files::failed;

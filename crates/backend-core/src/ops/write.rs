@@ -1,9 +1,10 @@
 //! Changing files: writing, editing, deleting, moving, copying.
 
 use std::fmt;
+use std::future::poll_fn;
 
 use bytes::{Bytes, BytesMut};
-use futures::stream::{BoxStream, StreamExt as _};
+use futures_core::stream::BoxStream;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::{Error, Result};
@@ -36,7 +37,7 @@ impl Content {
             Self::Bytes(bytes) => Ok(bytes),
             Self::Stream(mut stream) => {
                 let mut all = BytesMut::new();
-                while let Some(piece) = stream.next().await {
+                while let Some(piece) = poll_fn(|cx| stream.as_mut().poll_next(cx)).await {
                     let piece = piece?;
                     if (all.len() + piece.len()) as u64 > max_bytes {
                         return Err(too_large());
@@ -457,7 +458,7 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
     use futures::executor::block_on;
-    use futures::stream;
+    use futures::stream::{self, StreamExt as _};
 
     #[test]
     fn content_collects_up_to_a_limit() {

@@ -8,14 +8,18 @@
 //!
 //! Only files that hold a rule are kept, so that asking costs nothing where
 //! there are none.
-
-use std::borrow::Cow;
-
-use ignore::Match;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+//!
+//! The `ignore` crate is not used for this: it brings a directory walker and its
+//! threads, and compiles regular expressions whose size depends on the file. The
+//! tests hold the two against each other.
 
 use crate::limits::{IGNORE_FILE_BYTES, PATH_BYTES};
 use crate::path::VPath;
+use crate::search::{Glob, GlobSet};
+
+/// Largest sum of the lines with several wildcards that is honoured, in bytes:
+/// matching one of them takes time that grows with its length and the name's.
+const COSTLY_BYTES: usize = 32 * 1024;
 
 /// A kind of ignore file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +52,7 @@ pub(super) struct IgnoreRules {
 struct Layer {
     /// Bytes to cut from a path to make it relative to the file's directory.
     offset: usize,
-    rules: Gitignore,
+    rules: Rules,
 }
 
 /// A point in the history of an [`IgnoreRules`] to go back to.
@@ -70,8 +74,8 @@ impl IgnoreRules {
         file: IgnoreFile,
         text: &[u8],
     ) -> Result<(), TooLarge> {
-        let rules = parse(text)?;
-        if rules.is_empty() {
+        let rules = Rules::parse(text)?;
+        if rules.rules.is_empty() {
             return Ok(());
         }
         let offset = directory.as_str().len() + usize::from(!directory.is_root());
@@ -107,36 +111,96 @@ impl IgnoreRules {
         let deepest_first = self.plain.iter().rev().chain(self.git.iter().rev());
         for layer in deepest_first {
             let relative = path.as_str().get(layer.offset..).unwrap_or_default();
-            match layer.rules.matched(relative, is_directory) {
-                Match::None => {}
-                Match::Ignore(_) => return true,
-                Match::Whitelist(_) => return false,
+            if let Some(is_ignored) = layer.rules.says(relative, is_directory) {
+                return is_ignored;
             }
         }
         false
     }
 }
 
-/// The rules in `text`. A line that cannot be read is passed over, as git does.
-fn parse(text: &[u8]) -> Result<Gitignore, TooLarge> {
-    if text.len() > IGNORE_FILE_BYTES {
-        return Err(TooLarge);
-    }
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-    let mut builder = GitignoreBuilder::new("");
-    builder.allow_unclosed_class(false);
-    for line in text.split(|byte| *byte == b'\n') {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let Ok(line) = std::str::from_utf8(line) else {
-            continue;
-        };
-        // Longer than any path, and one such line can make all others fail.
-        if line.len() > PATH_BYTES {
-            continue;
+/// One rule of a file, besides its glob.
+#[derive(Debug, Clone, Copy)]
+struct Rule {
+    /// The line begins with `!`: what it matches is kept.
+    keeps: bool,
+    /// The line ends with `/`: it speaks of directories only.
+    directories_only: bool,
+}
+
+/// The rules of a file, the last line first, because the last that matches wins.
+#[derive(Debug)]
+struct Rules {
+    globs: GlobSet,
+    rules: Vec<Rule>,
+}
+
+impl Rules {
+    /// Reads `text`. A line that cannot be read is passed over, as git does.
+    fn parse(text: &[u8]) -> Result<Self, TooLarge> {
+        if text.len() > IGNORE_FILE_BYTES {
+            return Err(TooLarge);
         }
-        let _: Result<_, ignore::Error> = builder.add_line(None, &escape_braces(trim(line)));
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        let lines = text.rsplit(|byte| *byte == b'\n').filter_map(|line| {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            std::str::from_utf8(line).ok()
+        });
+        let mut costly = 0;
+        let mut globs = Vec::new();
+        let mut rules = Vec::new();
+        for (glob, rule) in lines.filter_map(parse_line) {
+            if glob.as_str().matches(['*', '?', '[']).count() > 1 {
+                costly += glob.as_str().len();
+            }
+            globs.push(glob);
+            rules.push(rule);
+        }
+        if costly > COSTLY_BYTES {
+            return Err(TooLarge);
+        }
+        let globs = GlobSet::new(globs);
+        Ok(Self { globs, rules })
     }
-    builder.build().map_err(|_| TooLarge)
+
+    /// Whether `relative` is ignored, if the file says anything about it.
+    fn says(&self, relative: &str, is_directory: bool) -> Option<bool> {
+        self.globs
+            .matches(relative)
+            .map(|at| self.rules[at])
+            .find(|rule| is_directory || !rule.directories_only)
+            .map(|rule| !rule.keeps)
+    }
+}
+
+/// The glob that a line stands for, and what the line says about its matches.
+fn parse_line(line: &str) -> Option<(Glob, Rule)> {
+    let line = trim(line);
+    if line.starts_with('#') || line.len() > PATH_BYTES {
+        return None;
+    }
+    let (keeps, line) = match line.strip_prefix('!') {
+        Some(line) => (true, line),
+        None => (false, line),
+    };
+    let (directories_only, line) = match line.strip_suffix('/') {
+        Some(line) => (true, line),
+        None => (false, line),
+    };
+    // A slash ties a line to the directory of its file.
+    let is_tied = line.contains('/');
+    let line = line.strip_prefix('/').unwrap_or(line);
+    // These match nothing for git; a glob would drop the component.
+    if line.split('/').any(|name| matches!(name, "" | "." | "..")) {
+        return None;
+    }
+    let slash = if is_tied { "/" } else { "" };
+    let glob = Glob::new(&format!("{slash}{}", escape_braces(line))).ok()?;
+    let rule = Rule {
+        keeps,
+        directories_only,
+    };
+    Some((glob, rule))
 }
 
 /// Removes the spaces at the end of `line`, but not one behind a backslash.
@@ -149,37 +213,18 @@ fn trim(line: &str) -> &str {
     }
 }
 
-/// Braces stand for themselves in an ignore file, but not in the matcher used
-/// here, which would also recurse as deep as they nest.
-fn escape_braces(line: &str) -> Cow<'_, str> {
-    if !line.contains(['{', '}']) {
-        return Cow::Borrowed(line);
+/// Braces stand for themselves in an ignore file, but not in a glob.
+fn escape_braces(line: &str) -> String {
+    let mut escaped = String::with_capacity(line.len());
+    let mut is_escaped = false;
+    for c in line.chars() {
+        if matches!(c, '{' | '}') && !is_escaped {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+        is_escaped = c == '\\' && !is_escaped;
     }
-    let mut escaped = String::with_capacity(line.len() + 8);
-    let mut rest = line;
-    while let Some(c) = rest.chars().next() {
-        let taken = match c {
-            '\\' => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
-            '[' => class_length(rest).unwrap_or(1),
-            '{' | '}' => {
-                escaped.push('\\');
-                1
-            }
-            c => c.len_utf8(),
-        };
-        escaped.push_str(&rest[..taken]);
-        rest = &rest[taken..];
-    }
-    Cow::Owned(escaped)
-}
-
-/// The length of the class at the beginning of `text`, if it is closed. The
-/// first member may be `]`; the matcher knows no escapes in here.
-fn class_length(text: &str) -> Option<usize> {
-    let negated = usize::from(text[1..].starts_with(['!', '^']));
-    let first = text[1 + negated..].chars().next()?.len_utf8();
-    let begun = 1 + negated + first;
-    Some(begun + text[begun..].find(']')? + 1)
+    escaped
 }
 
 #[cfg(test)]

@@ -1,5 +1,9 @@
 //! Precedence of ignore files.
 
+use ignore::Match;
+use ignore::gitignore::GitignoreBuilder;
+use proptest::prelude::*;
+
 use super::*;
 
 fn path(text: &str) -> VPath {
@@ -48,6 +52,9 @@ fn reads_lines_as_git_does() {
         ("[!{]a", "/xa", "/{a"),
         ("{{name}}/build", "/{{name}}/build", "/name/build"),
         ("}{", "/}{", "/a"),
+        ("[\\]]a", "/]a", "/\\a"),
+        ("a//b\nc", "/c", "/a/b"),
+        ("./a\n../a\n/\nc", "/c", "/a"),
     ] {
         let rules = git(text.as_bytes());
         assert!(ignores(&rules, ignored), "{text:?} ignores {ignored}");
@@ -134,4 +141,41 @@ fn going_back_forgets() {
     assert!(ignores(&rules, "/d/b") && !ignores(&rules, "/d/a"));
     rules.reset(mark);
     assert!(!ignores(&rules, "/d/b") && ignores(&rules, "/d/a"));
+}
+
+/// Lines of what both readers mean the same by: this one reads braces and
+/// backslashes in classes as git does, and passes over empty components.
+fn line() -> impl Strategy<Value = String> {
+    let name = prop_oneof![
+        4 => "[ab]{1,2}",
+        3 => "[ab*?]{1,3}",
+        1 => Just("**".to_owned()),
+        1 => "\\[!?[ab]\\]b?",
+        1 => "a?\\\\[ab*?]",
+    ];
+    let path = prop::collection::vec(name, 1..4).prop_map(|names| names.join("/"));
+    ("!?", "/?", path, "/?", " ?")
+        .prop_map(|(not, from, path, to, space)| format!("{not}{from}{path}{to}{space}"))
+}
+
+proptest! {
+    #[test]
+    fn agrees_with_the_ignore_crate(
+        lines in prop::collection::vec(line(), 1..12),
+        names in prop::collection::vec("[ab*?]{1,2}", 1..5),
+        is_directory: bool,
+    ) {
+        let mut builder = GitignoreBuilder::new("");
+        for line in &lines {
+            builder.add_line(None, line).unwrap();
+        }
+        let relative = names.join("/");
+        let expected = match builder.build().unwrap().matched(&relative, is_directory) {
+            Match::None => None,
+            Match::Ignore(_) => Some(true),
+            Match::Whitelist(_) => Some(false),
+        };
+        let rules = Rules::parse(lines.join("\n").as_bytes()).unwrap();
+        prop_assert_eq!(rules.says(&relative, is_directory), expected);
+    }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use backend_core::limits::KILL_GRACE;
 use backend_core::ops::{Command, CommandStatus, Event, ExecuteOutcome, OutputBuffer, Streams};
 use backend_core::{Error, Result};
-use futures::FutureExt;
-use futures::future::FusedFuture;
+use futures_util::FutureExt;
+use futures_util::future::FusedFuture;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 

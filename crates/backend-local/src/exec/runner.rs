@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use backend_core::limits::KILL_GRACE;
 use backend_core::ops::{Command, ExecuteOutcome, StopMode};
 use backend_core::{Containment, Error, ErrorKind, EventStream, Quoted, Result};
-use futures::StreamExt;
+use futures_util::StreamExt;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
@@ -29,6 +29,7 @@ use super::{
     link::{Link, Settings},
 };
 use crate::engine;
+use crate::random::random;
 
 /// Events that wait for a slow reader of a stream.
 const EVENTS: usize = 16;
@@ -103,7 +104,7 @@ impl Runner {
                 ),
             ));
         }
-        let id = format!("local-{:016x}", fastrand::u64(..));
+        let id = format!("local-{:016x}", random());
         let mut variables = commands.environment.resolve(locate::host_variables());
         let confined = !matches!(commands.confinement, crate::Confinement::Off);
         let temporary = match confined {
@@ -257,7 +258,7 @@ impl Runner {
         let next = |mut receiver: mpsc::Receiver<_>| async {
             receiver.recv().await.map(|event| (event, receiver))
         };
-        Ok(futures::stream::unfold(receiver, next).boxed())
+        Ok(futures_util::stream::unfold(receiver, next).boxed())
     }
 
     pub(crate) fn task(&self, command: Command, directory: Arc<OwnedFd>) -> Task {

@@ -9,6 +9,7 @@ use backend_core::{Error, Result};
 use rustix::fs::OFlags;
 
 use crate::engine;
+use crate::random::random;
 
 const PREFIX: &str = "agentbox-tmp-";
 
@@ -54,7 +55,7 @@ impl Drop for Temporary {
 
 fn make(place: &Path) -> io::Result<Temporary> {
     loop {
-        let path = place.join(format!("{PREFIX}{:016x}", fastrand::u64(..)));
+        let path = place.join(format!("{PREFIX}{:016x}", random()));
         DirBuilder::new().mode(0o700).create(&path)?;
         let lock = lock(&path);
         // Another process may have found it before it was locked, and removes it.

@@ -10,6 +10,7 @@ use rustix::io::{Errno, retry_on_intr};
 
 use crate::fs::errno;
 use crate::fs::resolve::{ENTRY, open_at};
+use crate::random::random;
 
 /// Permission bits that pass from a file to what replaces it. Those that lend a
 /// user's rights do not.
@@ -163,7 +164,7 @@ fn handle_again(directory: &OwnedFd) -> Result<OwnedFd> {
 
 /// A name for what is being written. With 64 random bits it is never taken.
 fn random_name() -> OsString {
-    OsString::from(format!("{TEMPORARY_PREFIX}{:016x}", fastrand::u64(..)))
+    OsString::from(format!("{TEMPORARY_PREFIX}{:016x}", random()))
 }
 
 /// Gives an open file or directory the permission bits of another.

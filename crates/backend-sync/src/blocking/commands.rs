@@ -10,7 +10,7 @@ use backend_core::ops::{
 };
 use backend_core::{CommandNames, Error, EventStream, Operation, Reached, Result, Sandbox, VPath};
 use bytes::Bytes;
-use futures::StreamExt as _;
+use futures_util::StreamExt as _;
 use tokio::sync::{mpsc, oneshot};
 
 use super::adapter::{BlockingAdapter, Cancelling, Effect};
@@ -66,7 +66,7 @@ impl<B: BlockingBackend> BlockingAdapter<B> {
             }
         })?;
         opened.await.unwrap_or_else(|_| Err(panicked()))?;
-        let events = futures::stream::poll_fn(move |context| {
+        let events = futures_util::stream::poll_fn(move |context| {
             let _cancelled_with_the_stream = &cancelling;
             waiting.poll_recv(context)
         });

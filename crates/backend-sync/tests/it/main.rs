@@ -16,4 +16,5 @@ mod support {
     pub(crate) mod inline;
     pub(crate) mod slow;
 }
+#[cfg(feature = "tools")]
 mod toolset;

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use backend_core::limits::OUTPUT_HARD_BYTES;
 use backend_core::ops::{Command, CommandStatus, Event, ShellId, ShellInfo, ShellState};
 use backend_core::{Error, Sandbox};
-use futures::StreamExt as _;
+use futures_util::StreamExt as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use backend_core::limits::SHELLS;
 use backend_core::ops::{ShellId, ShellInfo};
 use backend_core::{Backend, Error, Result};
-use futures::executor::block_on;
+use futures_executor::block_on;
 
 use crate::Context;
 

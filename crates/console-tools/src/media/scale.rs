@@ -7,17 +7,20 @@
 use std::io::Cursor;
 
 use bytes::Bytes;
-use futures::channel::oneshot;
-use futures::lock::{Mutex, MutexGuard};
+use futures_channel::oneshot;
+use futures_util::lock::{Mutex, MutexGuard};
 use image::codecs::gif::GifDecoder;
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::PngDecoder;
 use image::codecs::webp::WebPDecoder;
 use image::imageops::FilterType;
 use image::metadata::Orientation;
-use image::{AnimationDecoder as _, DynamicImage, ImageDecoder, ImageReader, ImageResult, Limits};
+use image::{
+    AnimationDecoder as _, DynamicImage, ImageDecoder, ImageFormat, ImageReader, ImageResult,
+    Limits,
+};
 
-use super::ImageKind;
+use super::{ImageKind, Picture, ScaleError};
 
 /// Most bytes of pixels that a picture may decode to.
 const DECODED_BYTES: u64 = 256 * 1024 * 1024;
@@ -34,38 +37,6 @@ const JPEG_QUALITY: u8 = 85;
 
 /// One picture is worked on at a time, in the whole process.
 static TURN: Mutex<()> = Mutex::new(());
-
-/// A picture that is fit to be shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Picture {
-    /// Its file, in the format it had.
-    pub(crate) data: Bytes,
-    /// Width and height; `None` if it does not decode.
-    pub(crate) size: Option<(u32, u32)>,
-    /// Width and height before it was made smaller.
-    pub(crate) original: Option<(u32, u32)>,
-}
-
-impl Picture {
-    fn unchanged(data: Bytes, size: Option<(u32, u32)>) -> Self {
-        Self {
-            data,
-            size,
-            original: None,
-        }
-    }
-}
-
-/// Why a picture cannot be shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ScaleError {
-    /// It has more pixels than are decoded.
-    Pixels(u32, u32),
-    /// It is a large animation with too many pixels.
-    Animation(u32, u32),
-    /// The system has no thread for it.
-    NoThread,
-}
 
 /// Makes a picture smaller whose longest edge is over `max_edge`. One that does
 /// not decode stays as it is.
@@ -126,7 +97,16 @@ pub(super) fn scale_here(
 }
 
 fn reader(data: &[u8], kind: ImageKind) -> ImageReader<Cursor<&[u8]>> {
-    ImageReader::with_format(Cursor::new(data), kind.format())
+    ImageReader::with_format(Cursor::new(data), format(kind))
+}
+
+pub(super) const fn format(kind: ImageKind) -> ImageFormat {
+    match kind {
+        ImageKind::Png => ImageFormat::Png,
+        ImageKind::Jpeg => ImageFormat::Jpeg,
+        ImageKind::Gif => ImageFormat::Gif,
+        ImageKind::WebP => ImageFormat::WebP,
+    }
 }
 
 fn limits() -> Limits {
@@ -179,7 +159,7 @@ fn shrink(data: &[u8], kind: ImageKind, max_edge: u32) -> ImageResult<(Vec<u8>, 
                 _ => DynamicImage::from(picture.to_rgb8()).write_with_encoder(encoder)?,
             }
         }
-        _ => picture.write_to(&mut out, kind.format())?,
+        _ => picture.write_to(&mut out, format(kind))?,
     }
     Ok((out.into_inner(), (picture.width(), picture.height())))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use backend_core::Quoted;
-use futures::FutureExt as _;
+use futures_util::FutureExt as _;
 use tracing::Instrument as _;
 
 use super::chat::Chat;

@@ -15,7 +15,7 @@ use std::task::Poll;
 
 use async_trait::async_trait;
 use backend_core::Backend;
-use futures::FutureExt as _;
+use futures_util::FutureExt as _;
 use permissions::approval::{Answer, Approver, ApproverError, Question};
 
 use self::still::Still;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use backend_core::VPath;
-use futures::lock::{Mutex as AsyncMutex, OwnedMutexGuard};
+use futures_util::lock::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 /// The locks that somebody holds or awaits.
 #[derive(Debug, Default)]

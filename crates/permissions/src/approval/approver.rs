@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures::future::{Either, select};
 use futures_timer::Delay;
+use futures_util::future::{Either, select};
 use serde::{Deserialize, Serialize};
 
 use super::{Answer, Question};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use futures::channel::oneshot;
-use futures::future::{BoxFuture, FutureExt as _};
+use futures_channel::oneshot;
+use futures_util::future::{BoxFuture, FutureExt as _};
 
 use super::limits::BLOCKED_THREADS;
 use super::{Answer, Approver, ApproverError, Question};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures::future::{BoxFuture, FutureExt as _, Shared, WeakShared};
+use futures_util::future::{BoxFuture, FutureExt as _, Shared, WeakShared};
 
 use super::grants::{self, Standing};
 use super::limits::{LINE_BYTES, NOTE_BYTES};

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use backend_core::{Backend, CommandNames, Error, Reached, Result, VPath};
-use futures::channel::oneshot;
+use futures_channel::oneshot;
 
 use super::Guarded;
 use super::globs::Room;

@@ -10,7 +10,7 @@ use backend_core::ops::{
 };
 use backend_core::{Backend, Edit, Error, ErrorKind, Operation, Result, VPath};
 use bytes::Bytes;
-use futures::stream::{self, BoxStream, StreamExt as _};
+use futures_util::stream::{self, BoxStream, StreamExt as _};
 
 use super::Guarded;
 use super::gate::{About, Gate};

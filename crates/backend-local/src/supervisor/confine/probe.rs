@@ -20,6 +20,7 @@ use rustix::process::Pid;
 use rustix::thread::{CapabilitySet, CapabilitySets, SecureComputingMode};
 
 use super::policy::{Place, Policy};
+use crate::random::random;
 
 /// Where canaries may go besides the place of the temporary directory.
 const PLACES: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
@@ -110,7 +111,7 @@ impl Canaries {
         refused("create a link", symlink("file", &new))?;
         refused("create a hard link", fs::hard_link(&file, &new))?;
         refused("rename a file", fs::rename(&file, &new))?;
-        let name = format!("stolen-{:016x}", fastrand::u64(..));
+        let name = format!("stolen-{:016x}", random());
         refused(
             "move a file inside",
             fs::rename(&file, temporary.join(&name)),
@@ -189,7 +190,7 @@ fn privileges() -> Result<(), String> {
 
 /// Makes, reads, renames and removes a file in `temporary`.
 fn inside(temporary: &Path) -> io::Result<()> {
-    let first = temporary.join(format!(".probe-{:016x}", fastrand::u64(..)));
+    let first = temporary.join(format!(".probe-{:016x}", random()));
     let second = first.with_extension("2");
     File::create_new(&first)?.write_all(b"inside")?;
     fs::rename(&first, &second)?;
@@ -231,7 +232,7 @@ fn make_directory(policy: &Policy) -> Result<(PathBuf, bool), String> {
             if within(place, &policy.write) || within(place, &policy.read) != readable {
                 continue;
             }
-            let directory = place.join(format!("agentbox-canary-{:016x}", fastrand::u64(..)));
+            let directory = place.join(format!("agentbox-canary-{:016x}", random()));
             let made = fs::DirBuilder::new().mode(0o700).create(&directory);
             if made.is_ok() {
                 return Ok((directory, readable));

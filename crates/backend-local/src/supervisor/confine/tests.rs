@@ -433,7 +433,14 @@ fn all_of_it_holds_for_an_ordinary_user() {
     let place = tempfile::tempdir().unwrap();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = place.path().join("tests");
-    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    // Copied by another process: one that a test starts at the same time would
+    // inherit our handle, and what is open for writing does not run.
+    let copied = Command::new("cp")
+        .arg(std::env::current_exe().unwrap())
+        .arg(&program)
+        .status()
+        .unwrap();
+    assert!(copied.success());
     let output = Command::new(&program)
         .args(["supervisor::confine::tests::", "--test-threads=2"])
         .env_remove("TMPDIR")

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 
+use crate::random::random;
+
 /// What the names of our groups begin with.
 const PREFIX: &str = "agentbox-";
 
@@ -33,7 +35,7 @@ impl Group {
     pub(super) fn create(parent: &Parent, max: u64) -> io::Result<Self> {
         sweep(&parent.directory);
         for _ in 0..ATTEMPTS {
-            let name = format!("{PREFIX}{:016x}", fastrand::u64(..));
+            let name = format!("{PREFIX}{:016x}", random());
             let directory = parent.directory.join(name);
             fs::create_dir(&directory)?;
             let Some(handle) = lock(&directory) else {

@@ -1,0 +1,9 @@
+//! Random numbers for names that must not clash.
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+
+/// A number that is not used twice. The standard library seeds each of these
+/// hashers anew from the operating system's randomness.
+pub(crate) fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
