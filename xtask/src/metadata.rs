@@ -1,5 +1,6 @@
 //! The part of `cargo metadata` that the commands look at.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -20,6 +21,8 @@ pub(crate) struct Package {
     pub(crate) dependencies: Vec<Dependency>,
     #[serde(default)]
     pub(crate) targets: Vec<Target>,
+    #[serde(default)]
+    pub(crate) features: BTreeMap<String, Vec<String>>,
     /// The registries it may go to: `None` is any of them, an empty list is none.
     #[serde(default)]
     pub(crate) publish: Option<Vec<String>>,

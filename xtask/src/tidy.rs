@@ -13,6 +13,7 @@ mod manifests;
 mod named;
 mod snippets;
 mod sources;
+mod weight;
 
 pub(crate) use sources::is_test_source;
 
@@ -21,7 +22,7 @@ use std::fs;
 use anyhow::{Context as _, Result};
 
 use crate::flags;
-use crate::tidy::findings::Findings;
+use crate::tidy::findings::{Finding, Findings};
 use crate::workspace::Workspace;
 
 /// Runs all checks, after rewriting outdated code blocks if that was asked for.
@@ -60,13 +61,22 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Findings> {
         found.extend(snippets::check(file, &|path| read(workspace, path)));
         found.extend(named::check(file, &|path| read(workspace, path)));
     }
+    let weights = weight::weigh(workspace, &metadata.packages)?;
+    match files.iter().find(|file| file.path == weight::FILE) {
+        Some(file) => found.extend(weight::check(file, &weights)),
+        None => found.push(Finding::error(weight::FILE, "there is no such file")),
+    }
     Ok(Findings::new(found))
 }
 
 fn fix(workspace: &Workspace) -> Result<()> {
     let files = files::read(workspace.root())?;
     for file in files.iter().filter(|file| file.has_extension("md")) {
-        let fixed = snippets::fix(file, &|path| read(workspace, path));
+        let mut fixed = snippets::fix(file, &|path| read(workspace, path));
+        if file.path == weight::FILE {
+            let weights = weight::weigh(workspace, &workspace.metadata()?.packages)?;
+            fixed = weight::fix(file, &weights).unwrap_or(fixed);
+        }
         if fixed != file.text {
             let path = workspace.root().join(&file.path);
             fs::write(&path, fixed).with_context(|| format!("cannot write {}", path.display()))?;

@@ -1,0 +1,180 @@
+//! How many packages each released crate brings along, as a table in Markdown.
+//!
+//! The table is made from `cargo tree`, for Linux and without what only tests and
+//! build scripts need. A crate counts itself.
+
+use std::collections::HashSet;
+
+use anyhow::Result;
+
+use crate::metadata::Package;
+use crate::process;
+use crate::tidy::files::TextFile;
+use crate::tidy::findings::Finding;
+use crate::workspace::Workspace;
+
+/// The file that shows the table, between [`START`] and [`END`].
+pub(super) const FILE: &str = "docs/weight.md";
+
+const START: &str = "<!-- packages: made by cargo xtask tidy --fix -->";
+const END: &str = "<!-- end of packages -->";
+
+/// Crates that must stay light: the most packages with default features, or
+/// without them.
+const LIMITS: &[Limit] = &[
+    Limit::new("backend-core", 39, false),
+    Limit::new("backend-local", 64, false),
+    Limit::new("agentbox-permissions", 59, true),
+];
+
+struct Limit {
+    package: &'static str,
+    most: usize,
+    is_bare: bool,
+}
+
+impl Limit {
+    const fn new(package: &'static str, most: usize, is_bare: bool) -> Self {
+        Self {
+            package,
+            most,
+            is_bare,
+        }
+    }
+}
+
+/// The packages of one crate.
+#[derive(Debug, PartialEq)]
+pub(super) struct Weight {
+    package: String,
+    direct: usize,
+    all: usize,
+    /// Without default features, if there are any.
+    bare: Option<usize>,
+}
+
+/// Weighs the crates of the workspace that are released.
+pub(super) fn weigh(workspace: &Workspace, packages: &[Package]) -> Result<Vec<Weight>> {
+    let mut weights = Vec::new();
+    for package in packages.iter().filter(|package| package.is_published()) {
+        let (direct, all) = count(&tree(workspace, &package.name, &[])?);
+        let bare = match package.features.contains_key("default") {
+            true => Some(count(&tree(workspace, &package.name, &["--no-default-features"])?).1),
+            false => None,
+        };
+        weights.push(Weight {
+            package: package.name.clone(),
+            direct,
+            all,
+            bare,
+        });
+    }
+    weights.sort_by(|a, b| a.package.cmp(&b.package));
+    Ok(weights)
+}
+
+fn tree(workspace: &Workspace, package: &str, more: &[&str]) -> Result<String> {
+    let mut command = workspace.cargo(["tree", "--edges", "normal", "--prefix", "depth"])?;
+    command
+        .args(["--target", "x86_64-unknown-linux-gnu", "--package", package])
+        .args(more);
+    process::output(&mut command)
+}
+
+/// Direct and all packages in what `cargo tree` printed.
+fn count(tree: &str) -> (usize, usize) {
+    let lines = tree.lines().filter(|line| !line.is_empty()).map(|line| {
+        let package = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        let depth = &line[..line.len() - package.len()];
+        (depth, package.strip_suffix(" (*)").unwrap_or(package))
+    });
+    let direct = lines.clone().filter(|(depth, _)| *depth == "1").count();
+    let all: HashSet<_> = lines.map(|(_, package)| package).collect();
+    (direct, all.len())
+}
+
+/// Reports a table that is not up to date, and crates that became too heavy.
+pub(super) fn check(file: &TextFile, weights: &[Weight]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    if fix(file, weights).as_ref() != Some(&file.text) {
+        let text = "the table of packages is not up to date: run `cargo xtask tidy --fix`";
+        found.push(Finding::error(&file.path, text));
+    }
+    for limit in LIMITS {
+        let weight = weights.iter().find(|it| it.package == limit.package);
+        let count = weight.and_then(|it| if limit.is_bare { it.bare } else { Some(it.all) });
+        let Some(count) = count.filter(|count| *count > limit.most) else {
+            continue;
+        };
+        let text = format!(
+            "{} brings {count} packages, more than {}: drop a dependency, or make it optional",
+            limit.package, limit.most
+        );
+        found.push(Finding::error(&file.path, text));
+    }
+    found
+}
+
+/// The text of the file with the table made anew, if it has a place for one.
+pub(super) fn fix(file: &TextFile, weights: &[Weight]) -> Option<String> {
+    let (before, rest) = file.text.split_once(START)?;
+    let (_, after) = rest.split_once(END)?;
+    Some(format!("{before}{START}\n{}{END}{after}", table(weights)))
+}
+
+fn table(weights: &[Weight]) -> String {
+    let mut table = "\n| package | direct | all | without default features |\n\
+                     |---|---|---|---|\n"
+        .to_owned();
+    for it in weights {
+        let bare = it.bare.map_or(String::new(), |bare| bare.to_string());
+        table += &format!("| {} | {} | {} | {bare} |\n", it.package, it.direct, it.all);
+    }
+    table += "\n";
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::text_file;
+
+    fn weight(package: &str, all: usize, bare: Option<usize>) -> Weight {
+        Weight {
+            package: package.to_owned(),
+            direct: 1,
+            all,
+            bare,
+        }
+    }
+
+    #[test]
+    fn a_package_counts_once() {
+        let tree = "0a v1 (/r/a)\n1b v1\n2c v2\n1d v1 (proc-macro)\n2c v2 (*)\n2b v1\n";
+        assert_eq!(count(tree), (2, 4));
+    }
+
+    #[test]
+    fn the_table_is_made_anew() {
+        let weights = [weight("a", 3, None), weight("b", 9, Some(4))];
+        let file = text_file(FILE, &format!("x\n{START}\nold\n{END}\ny\n"));
+        let fixed = fix(&file, &weights).unwrap();
+        assert!(fixed.contains("| b | 1 | 9 | 4 |\n"), "{fixed}");
+        assert_eq!(check(&file, &weights).len(), 1);
+        assert_eq!(check(&text_file(FILE, &fixed), &weights), []);
+        assert_eq!(fix(&text_file(FILE, "no place"), &weights), None);
+    }
+
+    #[test]
+    fn a_crate_must_stay_light() {
+        let weights = [weight("backend-core", 40, None)];
+        let file = text_file(FILE, &format!("{START}\n{}{END}", table(&weights)));
+        let found = check(&file, &weights);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0]
+                .to_string()
+                .contains("brings 40 packages, more than 39")
+        );
+    }
+}
