@@ -30,6 +30,17 @@ mod tests {
     }
 
     #[test]
+    fn the_guide_shows_the_example() {
+        let guide = include_str!("../../docs/custom-backend.md");
+        let example = include_str!("../custom_backend.rs");
+        let (_, code) = example.split_once("\n\n").expect("code after the header");
+        assert!(
+            guide.contains(&format!("```rust\n{code}```\n")),
+            "copy the example's code"
+        );
+    }
+
+    #[test]
     fn the_table_of_tools_is_true() {
         let mut documented = rows("| tool | parameters |");
         let dir = tempfile::tempdir().unwrap();

@@ -29,7 +29,7 @@ xflags::xflags! {
 
         /// Check manifests, dependency rules, sources and Markdown.
         cmd tidy {
-            /// Rewrite the Markdown code blocks that differ from their source file.
+            /// Rewrite the table of docs/weight.md.
             optional --fix
         }
 

@@ -14,6 +14,7 @@ mod agent;
 mod bench;
 mod dist;
 mod flags;
+mod markdown;
 mod metadata;
 mod process;
 mod provision;

@@ -87,7 +87,7 @@ const STAGES: &[Stage] = &[
     },
     Stage {
         name: "consumers",
-        what: "each published crate builds alone",
+        what: "published crates alone, and the code in Markdown as pasted",
         tier: Tier::Default,
         tools: &[],
         extras: &[],

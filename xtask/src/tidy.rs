@@ -11,10 +11,10 @@ mod lexer;
 mod links;
 mod manifests;
 mod named;
-mod snippets;
 mod sources;
 mod weight;
 
+pub(crate) use files::{TextFile, read as read_files};
 pub(crate) use sources::is_test_source;
 
 use std::fs;
@@ -25,7 +25,7 @@ use crate::flags;
 use crate::tidy::findings::{Finding, Findings};
 use crate::workspace::Workspace;
 
-/// Runs all checks, after rewriting outdated code blocks if that was asked for.
+/// Runs all checks, after rewriting outdated tables if that was asked for.
 pub(crate) fn run(flags: &flags::Tidy) -> Result<bool> {
     let workspace = Workspace::discover()?;
     if flags.fix {
@@ -58,7 +58,6 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Findings> {
     }
     for file in files.iter().filter(|file| file.has_extension("md")) {
         found.extend(links::check(file, &exists));
-        found.extend(snippets::check(file, &|path| read(workspace, path)));
         found.extend(named::check(file, &|path| read(workspace, path)));
     }
     let weights = weight::weigh(workspace, &metadata.packages)?;
@@ -71,17 +70,14 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Findings> {
 
 fn fix(workspace: &Workspace) -> Result<()> {
     let files = files::read(workspace.root())?;
-    for file in files.iter().filter(|file| file.has_extension("md")) {
-        let mut fixed = snippets::fix(file, &|path| read(workspace, path));
-        if file.path == weight::FILE {
-            let weights = weight::weigh(workspace, &workspace.metadata()?.packages)?;
-            fixed = weight::fix(file, &weights).unwrap_or(fixed);
-        }
-        if fixed != file.text {
-            let path = workspace.root().join(&file.path);
-            fs::write(&path, fixed).with_context(|| format!("cannot write {}", path.display()))?;
-            println!("rewrote {}", file.path);
-        }
+    let Some(file) = files.iter().find(|file| file.path == weight::FILE) else {
+        return Ok(());
+    };
+    let weights = weight::weigh(workspace, &workspace.metadata()?.packages)?;
+    if let Some(fixed) = weight::fix(file, &weights).filter(|fixed| *fixed != file.text) {
+        let path = workspace.root().join(&file.path);
+        fs::write(&path, fixed).with_context(|| format!("cannot write {}", path.display()))?;
+        println!("rewrote {}", file.path);
     }
     Ok(())
 }

@@ -275,7 +275,3 @@ fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Error {
         ),
     )
 }
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/runtimes.md")]
-mod guide {}

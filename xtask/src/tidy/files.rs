@@ -19,14 +19,14 @@ const SKIPPED: &[&str] = &[
 
 /// A file of the repository.
 #[derive(Debug)]
-pub(super) struct TextFile {
+pub(crate) struct TextFile {
     /// From the root of the repository, with `/` between the components.
-    pub(super) path: String,
-    pub(super) text: String,
+    pub(crate) path: String,
+    pub(crate) text: String,
 }
 
 impl TextFile {
-    pub(super) fn has_extension(&self, extension: &str) -> bool {
+    pub(crate) fn has_extension(&self, extension: &str) -> bool {
         Path::new(&self.path)
             .extension()
             .is_some_and(|found| found == extension)
@@ -39,7 +39,7 @@ impl TextFile {
 }
 
 /// Reads the source and Markdown files under `root`, in the order of their paths.
-pub(super) fn read(root: &Path) -> Result<Vec<TextFile>> {
+pub(crate) fn read(root: &Path) -> Result<Vec<TextFile>> {
     let mut paths = Vec::new();
     walk(root, root, &mut paths)?;
     paths.sort();

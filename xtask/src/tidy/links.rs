@@ -1,5 +1,6 @@
 //! Relative links in Markdown files point to files that exist.
 
+use crate::markdown;
 use crate::tidy::files::TextFile;
 use crate::tidy::findings::Finding;
 
@@ -22,31 +23,11 @@ pub(super) fn check(file: &TextFile, exists: &dyn Fn(&str) -> bool) -> Vec<Findi
 }
 
 /// The lines outside fenced code, with their index.
-fn prose_lines(text: &str) -> Vec<(usize, &str)> {
-    let mut fence: Option<&str> = None;
-    let mut lines = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        match fence {
-            Some(marker) if line.trim() == marker => fence = None,
-            Some(_) => {}
-            None => match fence_marker(line) {
-                Some(marker) => fence = Some(marker),
-                None => lines.push((index, line)),
-            },
-        }
-    }
-    lines
-}
-
-/// The backticks or tildes with which `line` opens a fenced code block.
-pub(super) fn fence_marker(line: &str) -> Option<&str> {
-    let line = line.trim_start();
-    let sign = line
-        .chars()
-        .next()
-        .filter(|sign| matches!(sign, '`' | '~'))?;
-    let n_signs = line.chars().take_while(|c| *c == sign).count();
-    (n_signs >= 3).then(|| &line[..n_signs])
+fn prose_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let fences = markdown::fences(text);
+    let is_prose = move |index| !fences.iter().any(|fence| fence.lines.contains(&index));
+    let lines = text.lines().enumerate();
+    lines.filter(move |(index, _)| is_prose(*index))
 }
 
 /// The targets of `[text](target)`, `![text](target)` and `[label]: target` in one line.

@@ -3,14 +3,18 @@
 //! A program that calls `supervisor::run_if_asked` is started a second time by
 //! its own backend, so this shows only in a program with a `main` of its own.
 
-use std::fs;
-use std::path::Path;
-
 use anyhow::{Context as _, Result};
 
-use super::manifest;
+use super::project::{Program, Project};
+use crate::metadata::Package;
 use crate::process;
 use crate::test_all::Ctx;
+
+const LIST: &str = r#"[dependencies]
+backend-core = "0.1"
+backend-local = "0.1"
+tokio = { version = "1", features = ["macros", "rt-multi-thread"] }
+"#;
 
 const CALL: &str = "backend_local::supervisor::run_if_asked();";
 
@@ -52,38 +56,23 @@ async fn work(supervised: bool) {
 "#;
 
 /// Builds and runs them all.
-pub(super) fn run(ctx: &Ctx, crates: &[(&str, &Path)]) -> Result<()> {
-    let project = ctx.workspace.cache("consumers").join("programs");
-    write_project(&project, crates, &ctx.workspace.root().join("Cargo.lock"))
-        .with_context(|| format!("cannot write {}", project.display()))?;
+pub(super) fn run(ctx: &Ctx, own: &[&Package]) -> Result<()> {
+    let program = |(name, main, supervised): &(&str, &str, bool)| Program {
+        name: (*name).to_owned(),
+        path: format!("{name}.rs"),
+        source: source(main, *supervised),
+    };
+    let project = Project {
+        name: "programs".to_owned(),
+        list: LIST.to_owned(),
+        programs: MAINS.iter().map(program).collect(),
+    };
+    project.write(ctx, own)?;
     for (name, ..) in MAINS {
-        let mut command = ctx.workspace.cargo(["run", "--quiet", "--bin", name])?;
-        command
-            .arg("--manifest-path")
-            .arg(project.join("Cargo.toml"))
-            .env("CARGO_TARGET_DIR", ctx.workspace.cache("consumers-target"));
-        process::run(&mut command).with_context(|| format!("{name} does not run a command"))?;
+        process::run(&mut project.cargo(ctx, &["run", "--bin", name])?)
+            .with_context(|| format!("{name} does not run a command"))?;
     }
     Ok(())
-}
-
-fn write_project(project: &Path, crates: &[(&str, &Path)], lock: &Path) -> Result<()> {
-    let programs = project.join("src/bin");
-    fs::create_dir_all(&programs)?;
-    fs::write(project.join("Cargo.toml"), with_tokio(crates))?;
-    for (name, main, supervised) in MAINS {
-        fs::write(
-            programs.join(format!("{name}.rs")),
-            source(main, *supervised),
-        )?;
-    }
-    fs::copy(lock, project.join("Cargo.lock"))?;
-    Ok(())
-}
-
-fn with_tokio(crates: &[(&str, &Path)]) -> String {
-    let tokio = "tokio = { version = \"1\", features = [\"macros\", \"rt-multi-thread\"] }\n";
-    manifest("programs", crates).replace("\n[workspace]", &format!("{tokio}\n[workspace]"))
 }
 
 fn source(main: &str, supervised: bool) -> String {
@@ -109,14 +98,5 @@ mod tests {
             assert!(text.contains(&format!("work({supervised})")), "{name}");
             assert!(!text.contains("WORK") && !text.contains("WAIT"), "{name}");
         }
-    }
-
-    #[test]
-    fn the_project_depends_on_the_crates_and_tokio() {
-        let text = with_tokio(&[("backend-local", Path::new("/r/b"))]);
-        let table: toml::Table = text.parse().unwrap();
-        let dependencies = table["dependencies"].as_table().unwrap();
-        assert!(dependencies.keys().eq(["backend-local", "tokio"]), "{text}");
-        assert!(table["workspace"].as_table().unwrap().is_empty());
     }
 }

@@ -1,0 +1,216 @@
+//! Programs that Markdown shows, compiled as a reader would paste them.
+//!
+//! The rule: every block ` ```rust ` of a Markdown file is a whole program, and
+//! the last block ` ```toml ` above it that begins with `[dependencies]` is the
+//! whole list of what it needs, in the words of a user.
+
+use anyhow::{Context as _, Result};
+
+use super::project::{Program, Project};
+use crate::markdown;
+use crate::metadata::Package;
+use crate::process;
+use crate::test_all::Ctx;
+use crate::tidy::TextFile;
+
+/// A block and its list.
+#[derive(Debug, PartialEq, Eq)]
+struct Snippet {
+    /// The file and the line where the block begins, as in `README.md:12`.
+    place: String,
+    /// The same, for cargo: it stays when lines above the block come and go.
+    name: String,
+    /// The file in the project.
+    path: String,
+    /// The code, at the lines that it has in its file.
+    source: String,
+    list: String,
+}
+
+/// Compiles all blocks of the repository; returns how many there are and where the bad ones are.
+pub(super) fn check(ctx: &Ctx, own: &[&Package]) -> Result<(usize, Vec<String>)> {
+    let mut snippets = Vec::new();
+    let mut failed = Vec::new();
+    for file in crate::tidy::read_files(ctx.workspace.root())? {
+        if file.has_extension("md") {
+            for snippet in snippets_of(&file) {
+                match snippet {
+                    Ok(snippet) => snippets.push(snippet),
+                    Err(place) => {
+                        eprintln!("error: {place}: no list of dependencies is above this block");
+                        failed.push(place);
+                    }
+                }
+            }
+        }
+    }
+    let n_snippets = snippets.len() + failed.len();
+    for group in by_list(snippets) {
+        failed.extend(check_group(ctx, own, group)?);
+    }
+    Ok((n_snippets, failed))
+}
+
+/// The blocks of a file, in order; one without a list is only its place.
+fn snippets_of(file: &TextFile) -> Vec<Result<Snippet, String>> {
+    let mut list = None;
+    let mut found = Vec::new();
+    for fence in markdown::fences(&file.text) {
+        let code = fence.code.join("\n") + "\n";
+        let language = fence.info.split(',').next().unwrap_or_default();
+        match language {
+            "toml" if code.starts_with("[dependencies]\n") => list = Some(code),
+            "rust" => {
+                let place = format!("{}:{}", file.path, fence.lines.start + 1);
+                let n = found.len() + 1;
+                found.push(match &list {
+                    None => Err(place),
+                    Some(list) => Ok(Snippet {
+                        place,
+                        name: format!("{}-{n}", file.path.replace(['/', '.'], "-")),
+                        path: format!("{}/{n}.rs", file.path),
+                        source: "\n".repeat(fence.lines.start + 1) + &code,
+                        list: list.clone(),
+                    }),
+                });
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Those with the same list, which share a project.
+fn by_list(snippets: Vec<Snippet>) -> Vec<Vec<Snippet>> {
+    let mut groups: Vec<Vec<Snippet>> = Vec::new();
+    for snippet in snippets {
+        match groups.iter_mut().find(|it| it[0].list == snippet.list) {
+            Some(group) => group.push(snippet),
+            None => groups.push(vec![snippet]),
+        }
+    }
+    groups
+}
+
+/// Compiles blocks that have one list, and returns the places of those that do not compile.
+fn check_group(ctx: &Ctx, own: &[&Package], group: Vec<Snippet>) -> Result<Vec<String>> {
+    let places: Vec<_> = group.iter().map(|it| it.place.clone()).collect();
+    let project = Project {
+        name: group[0].name.clone(),
+        list: group[0].list.clone(),
+        programs: group.into_iter().map(Snippet::program).collect(),
+    };
+    let written = project.write(ctx, own);
+    written.with_context(|| format!("the list of dependencies above {}", places[0]))?;
+    // A block may have tests, which are compiled, too.
+    let has_tests = |it: &Program| it.source.contains("#[cfg(test)]");
+    let targets = match project.programs.iter().any(has_tests) {
+        true => "--all-targets",
+        false => "--bins",
+    };
+    if process::run(&mut project.cargo(ctx, &["check", "--keep-going", targets])?).is_ok() {
+        return Ok(Vec::new());
+    }
+    let mut failed = Vec::new();
+    for (program, place) in project.programs.iter().zip(places) {
+        let args = ["check", "--bin", &program.name];
+        if !process::succeeds(&mut project.cargo(ctx, &args)?) {
+            eprintln!("error: {place}: the block does not compile with the list above it");
+            failed.push(place);
+        }
+    }
+    Ok(failed)
+}
+
+impl Snippet {
+    fn program(self) -> Program {
+        Program {
+            name: self.name,
+            path: self.path,
+            source: self.source,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::TextFile;
+
+    const PAGE: &str = "\
+# T
+
+```rust
+fn early() {}
+```
+
+```toml
+[dependencies]
+a = \"0.1\"
+```
+
+```toml
+[runtimes.x]
+```
+
+```rust,no_run
+fn main() {}
+```
+
+```text
+fn no() {}
+```
+
+```toml
+[dependencies]
+b = \"0.1\"
+```
+
+Words.
+
+```rust
+fn main() {
+    b::run();
+}
+```
+";
+
+    fn page(path: &str) -> Vec<Result<Snippet, String>> {
+        snippets_of(&TextFile {
+            path: path.to_owned(),
+            text: PAGE.to_owned(),
+        })
+    }
+
+    #[test]
+    fn a_block_has_the_last_list_above_it_and_its_own_lines() {
+        let mut found = page("docs/a.md").into_iter();
+        assert_eq!(found.next(), Some(Err("docs/a.md:3".to_owned())));
+        let found: Vec<_> = found.map(Result::unwrap).collect();
+        let [first, second] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(first.place, "docs/a.md:16");
+        assert_eq!(first.list, "[dependencies]\na = \"0.1\"\n");
+        assert_eq!(
+            (&*second.name, &*second.path),
+            ("docs-a-md-3", "docs/a.md/3.rs")
+        );
+        assert_eq!(second.list, "[dependencies]\nb = \"0.1\"\n");
+        for (index, line) in second.source.lines().enumerate() {
+            let expected = PAGE.lines().nth(index).unwrap();
+            assert!(line.is_empty() || line == expected, "{line:?} at {index}");
+        }
+        assert!(second.source.ends_with("\nfn main() {\n    b::run();\n}\n"));
+    }
+
+    #[test]
+    fn equal_lists_share_a_project() {
+        let found = ["a.md", "b.md"].into_iter().flat_map(page);
+        let groups = by_list(found.filter_map(Result::ok).collect());
+        let places =
+            |group: &Vec<Snippet>| -> Vec<_> { group.iter().map(|it| it.place.clone()).collect() };
+        let places: Vec<_> = groups.iter().map(places).collect();
+        assert_eq!(places, [["a.md:16", "b.md:16"], ["a.md:31", "b.md:31"]]);
+    }
+}
