@@ -20,7 +20,7 @@ pub(super) struct Project {
 }
 
 /// One program of a project.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Program {
     pub(super) name: String,
     /// Where its source goes in the project, which is what the compiler's messages show.

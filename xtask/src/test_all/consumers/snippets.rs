@@ -18,13 +18,10 @@ use crate::tidy::TextFile;
 struct Snippet {
     /// The file and the line where the block begins, as in `README.md:12`.
     place: String,
-    /// The same, for cargo: it stays when lines above the block come and go.
-    name: String,
-    /// The file in the project.
-    path: String,
-    /// The code, at the lines that it has in its file.
-    source: String,
     list: String,
+    /// The code, at the lines that it has in its file. Its name is without a line, so that cargo
+    /// knows it again when lines above the block come and go.
+    program: Program,
 }
 
 /// Compiles all blocks of the repository; returns how many there are and where the bad ones are.
@@ -67,10 +64,12 @@ fn snippets_of(file: &TextFile) -> Vec<Result<Snippet, String>> {
                     None => Err(place),
                     Some(list) => Ok(Snippet {
                         place,
-                        name: format!("{}-{n}", file.path.replace(['/', '.'], "-")),
-                        path: format!("{}/{n}.rs", file.path),
-                        source: "\n".repeat(fence.lines.start + 1) + &code,
                         list: list.clone(),
+                        program: Program {
+                            name: format!("{}-{n}", file.path.replace(['/', '.'], "-")),
+                            path: format!("{}/{n}.rs", file.path),
+                            source: "\n".repeat(fence.lines.start + 1) + &code,
+                        },
                     }),
                 });
             }
@@ -94,15 +93,17 @@ fn by_list(snippets: Vec<Snippet>) -> Vec<Vec<Snippet>> {
 
 /// Compiles blocks that have one list, and returns the places of those that do not compile.
 fn check_group(ctx: &Ctx, own: &[&Package], group: Vec<Snippet>) -> Result<Vec<String>> {
-    let places: Vec<_> = group.iter().map(|it| it.place.clone()).collect();
+    let list = group[0].list.clone();
+    let (places, programs): (Vec<_>, Vec<_>) =
+        group.into_iter().map(|it| (it.place, it.program)).unzip();
     let project = Project {
-        name: group[0].name.clone(),
-        list: group[0].list.clone(),
-        programs: group.into_iter().map(Snippet::program).collect(),
+        name: programs[0].name.clone(),
+        list,
+        programs,
     };
     let written = project.write(ctx, own);
     written.with_context(|| format!("the list of dependencies above {}", places[0]))?;
-    // A block may have tests, which are compiled, too.
+    // The tests of a block are compiled, too, if it has any.
     let has_tests = |it: &Program| it.source.contains("#[cfg(test)]");
     let targets = match project.programs.iter().any(has_tests) {
         true => "--all-targets",
@@ -112,24 +113,20 @@ fn check_group(ctx: &Ctx, own: &[&Package], group: Vec<Snippet>) -> Result<Vec<S
         return Ok(Vec::new());
     }
     let mut failed = Vec::new();
-    for (program, place) in project.programs.iter().zip(places) {
+    for (program, place) in project.programs.iter().zip(&places) {
         let args = ["check", "--bin", &program.name];
         if !process::succeeds(&mut project.cargo(ctx, &args)?) {
-            eprintln!("error: {place}: the block does not compile with the list above it");
-            failed.push(place);
+            failed.push(place.clone());
         }
+    }
+    // Then it was in the tests.
+    if failed.is_empty() {
+        failed = places;
+    }
+    for place in &failed {
+        eprintln!("error: {place}: the block does not compile with the list above it");
     }
     Ok(failed)
-}
-
-impl Snippet {
-    fn program(self) -> Program {
-        Program {
-            name: self.name,
-            path: self.path,
-            source: self.source,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -192,16 +189,14 @@ fn main() {
         };
         assert_eq!(first.place, "docs/a.md:16");
         assert_eq!(first.list, "[dependencies]\na = \"0.1\"\n");
-        assert_eq!(
-            (&*second.name, &*second.path),
-            ("docs-a-md-3", "docs/a.md/3.rs")
-        );
+        let Program { name, path, source } = &second.program;
+        assert_eq!((&**name, &**path), ("docs-a-md-3", "docs/a.md/3.rs"));
         assert_eq!(second.list, "[dependencies]\nb = \"0.1\"\n");
-        for (index, line) in second.source.lines().enumerate() {
+        for (index, line) in source.lines().enumerate() {
             let expected = PAGE.lines().nth(index).unwrap();
             assert!(line.is_empty() || line == expected, "{line:?} at {index}");
         }
-        assert!(second.source.ends_with("\nfn main() {\n    b::run();\n}\n"));
+        assert!(source.ends_with("\nfn main() {\n    b::run();\n}\n"));
     }
 
     #[test]
