@@ -175,6 +175,7 @@ mod tests {
             name: name.to_owned(),
             manifest_path: PathBuf::new(),
             dependencies: dependencies.iter().map(dependency).collect(),
+            features: Default::default(),
             targets: Vec::new(),
             publish: None,
         }
