@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::sealed::Sealed;
 use crate::workspace::{Workspace, host_target};
 use crate::{flags, process};
 
 /// The package, its program, and its profile in `Cargo.toml`.
-const PACKAGE: &str = "agentbox-sandbox-agent";
+pub(crate) const PACKAGE: &str = "agentbox-sandbox-agent";
 const PROGRAM: &str = "sandbox-agent";
 const PROFILE: &str = "agent";
 
@@ -22,7 +23,7 @@ const MAX_BYTES: u64 = 4_000_000;
 
 /// No shared libraries, and no position-independent code: the table that moves it is a tenth of
 /// the file.
-const FLAGS: &str = "-C target-feature=+crt-static -C relocation-model=static";
+const FLAGS: &[&str] = &["-Ctarget-feature=+crt-static", "-Crelocation-model=static"];
 
 /// Builds the agent, says where it is, and fails if it has become too large.
 pub(crate) fn run(flags: &flags::Agent) -> Result<bool> {
@@ -87,14 +88,18 @@ pub(crate) fn build(workspace: &Workspace, target: Option<&str>) -> Result<Built
     let own = host_target(workspace)?;
     let target = target.unwrap_or(&own).to_owned();
     let directory = workspace.metadata()?.target_directory.join(PROFILE);
-    let args = ["build", "--package", PACKAGE, "--profile", PROFILE];
+    let args = [
+        "build",
+        "--locked",
+        "--package",
+        PACKAGE,
+        "--profile",
+        PROFILE,
+    ];
     let mut command = workspace.cargo(args)?;
     command.args(["--target", &target, "--target-dir"]);
     command.arg(&directory);
-    command
-        .env("RUSTFLAGS", rustflags(workspace.root()))
-        .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        .env("CARGO_INCREMENTAL", "0");
+    Sealed::new(workspace)?.seal(&mut command, FLAGS);
     if let Some((variable, linker)) = own_linker(&target, &own)
         && env::var_os(&variable).is_none()
     {
@@ -120,27 +125,6 @@ fn own_linker(target: &str, host: &str) -> Option<(String, &'static str)> {
     }
     let name = target.to_uppercase().replace('-', "_");
     Some((format!("CARGO_TARGET_{name}_LINKER"), "rust-lld"))
-}
-
-/// [`FLAGS`], and others that keep this machine's paths out of the program.
-fn rustflags(root: &Path) -> String {
-    let mut flags = vec![FLAGS.to_owned()];
-    flags.extend(remapped(root));
-    flags.join(" ")
-}
-
-/// Flags that keep this machine's paths out of a program.
-pub(crate) fn remapped(root: &Path) -> Vec<String> {
-    let cargo = env::var_os("CARGO_HOME").map(PathBuf::from);
-    let cargo = cargo.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")));
-    let paths = [(Some(root.to_owned()), "/agentbox"), (cargo, "/cargo")];
-    let flag = |(from, to): (Option<PathBuf>, &str)| {
-        let from = from.as_deref().and_then(Path::to_str)?.to_owned();
-        // A path with a space would be taken for two flags.
-        let plain = !from.contains(char::is_whitespace);
-        plain.then(|| format!("--remap-path-prefix={from}={to}"))
-    };
-    paths.into_iter().filter_map(flag).collect()
 }
 
 #[cfg(test)]
@@ -175,16 +159,5 @@ mod tests {
             own_linker("x86_64-unknown-linux-musl", "x86_64-unknown-linux-musl"),
             None
         );
-    }
-
-    #[test]
-    fn flags_hide_the_root() {
-        let flags = rustflags(Path::new("/some/where"));
-        assert!(flags.starts_with(FLAGS));
-        assert!(
-            flags.contains(" --remap-path-prefix=/some/where=/agentbox"),
-            "{flags}"
-        );
-        assert!(!rustflags(Path::new("/a b")).contains("/a b"));
     }
 }

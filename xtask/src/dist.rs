@@ -1,32 +1,55 @@
-//! `cargo xtask dist`: the program as it is shipped, with the agents in it.
+//! `cargo xtask dist`: the archive of a release, the same bytes from the same commit.
 //!
 //! Everything is built in a target directory of its own, with this machine's paths
 //! kept out, and ends up below `target/dist`.
 
+mod archive;
+mod licences;
+
+use std::env;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context as _, Result};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use crate::dist::archive::Member;
+use crate::dist::licences::Built;
+use crate::sealed::Sealed;
 use crate::workspace::{Workspace, host_target};
-use crate::{agent, flags, process};
+use crate::{agent, flags, process, test_all};
 
 /// The package, and its program.
 const PACKAGE: &str = "agentbox-cli";
-const PROGRAM: &str = "agentbox";
+pub(crate) const PROGRAM: &str = "agentbox";
 
 /// Names the directory of agents to the build script of [`PACKAGE`].
 pub(crate) const EMBED: &str = "AGENTBOX_EMBED_AGENTS";
 
+/// Says which time the files of an archive have, in seconds since 1970.
+const TIME: &str = "SOURCE_DATE_EPOCH";
+
 /// The processors that sandboxes may have, as images and as rustc name them.
 const PROCESSORS: &[(&str, &str)] = &[("amd64", "x86_64"), ("arm64", "aarch64")];
 
-/// Builds the agents and the program with them.
+/// The shells that the program has completions for, and the file that each looks for.
+const COMPLETIONS: &[(&str, &str)] = &[
+    ("bash", "agentbox.bash"),
+    ("elvish", "agentbox.elv"),
+    ("fish", "agentbox.fish"),
+    ("powershell", "_agentbox.ps1"),
+    ("zsh", "_agentbox"),
+];
+
+/// Builds the agents and the program with them and packs it all, or tries what was packed.
 pub(crate) fn run(flags: &flags::Dist) -> Result<bool> {
     let workspace = Workspace::discover()?;
+    if let Some(archive) = &flags.check {
+        return test_all::try_archive(&workspace, archive);
+    }
     let host = host_target(&workspace)?;
     let target = workspace.metadata()?.target_directory;
     let output = flags.output.clone().unwrap_or_else(|| target.join("dist"));
@@ -35,19 +58,24 @@ pub(crate) fn run(flags: &flags::Dist) -> Result<bool> {
         fs::remove_dir_all(&agents)?;
     }
     fs::create_dir_all(&agents).with_context(|| format!("cannot make {}", agents.display()))?;
+    let mut embedded = Vec::new();
     for (arch, cpu) in PROCESSORS {
         match choose(&workspace, cpu, &host)? {
-            Ok(chosen) => embed(&workspace, arch, &chosen, &agents)?,
+            Ok(chosen) => {
+                embed(&workspace, arch, &chosen, &agents)?;
+                embedded.push(chosen);
+            }
             Err(reason) => println!("no agent for {arch}: {reason}"),
         }
     }
-    let program = build(&workspace, flags, &target, &agents)?;
-    let place = output.join(format!("{PROGRAM}-{}-{host}", env!("CARGO_PKG_VERSION")));
-    fs::create_dir_all(&place)?;
-    let shipped = place.join(PROGRAM);
-    fs::copy(&program, &shipped).with_context(|| format!("cannot write {}", shipped.display()))?;
-    fs::copy(workspace.root().join("LICENSE"), place.join("LICENSE"))?;
-    println!("{}  {}", shipped.display(), size(&shipped)?);
+    let program = build(&workspace, flags, &host, &target, &agents)?;
+    let release = Release {
+        program: &program,
+        agents: &embedded,
+        level: Compression::best(),
+    };
+    let archive = release.pack(&workspace, &output)?;
+    println!("{}  {}", archive.display(), size(&archive)?);
     Ok(true)
 }
 
@@ -82,7 +110,8 @@ fn is_installed(workspace: &Workspace, target: &str) -> Result<bool> {
 fn embed(workspace: &Workspace, arch: &str, target: &str, agents: &Path) -> Result<()> {
     let built = agent::build(workspace, Some(target))?;
     built.check()?;
-    let packed = pack_as(&built, arch, agents)?;
+    Sealed::new(workspace)?.check(&fs::read(&built.path)?)?;
+    let packed = pack_agent_as(&built, arch, agents)?;
     println!(
         "agent for {arch} ({target})  {}, {} compressed",
         built.size(),
@@ -92,15 +121,13 @@ fn embed(workspace: &Workspace, arch: &str, target: &str, agents: &Path) -> Resu
 }
 
 /// Compresses an agent for this machine's processor into a directory for [`EMBED`].
-pub(crate) fn pack(built: &agent::Built, agents: &Path) -> Result<()> {
-    let own = PROCESSORS
-        .iter()
-        .find(|(_, cpu)| *cpu == std::env::consts::ARCH);
+pub(crate) fn pack_agent(built: &agent::Built, agents: &Path) -> Result<()> {
+    let own = PROCESSORS.iter().find(|(_, cpu)| *cpu == env::consts::ARCH);
     let (arch, _) = own.context("no sandbox has this machine's processor")?;
-    pack_as(built, arch, agents).map(drop)
+    pack_agent_as(built, arch, agents).map(drop)
 }
 
-fn pack_as(built: &agent::Built, arch: &str, agents: &Path) -> Result<PathBuf> {
+fn pack_agent_as(built: &agent::Built, arch: &str, agents: &Path) -> Result<PathBuf> {
     let packed = agents.join(format!("{arch}.gz"));
     compress(&built.path, &packed).with_context(|| format!("cannot write {}", packed.display()))?;
     Ok(packed)
@@ -115,6 +142,7 @@ fn compress(from: &Path, to: &Path) -> io::Result<()> {
 fn build(
     workspace: &Workspace,
     flags: &flags::Dist,
+    host: &str,
     target: &Path,
     agents: &Path,
 ) -> Result<PathBuf> {
@@ -123,16 +151,125 @@ fn build(
         false => ("release", "release"),
     };
     let place = target.join("dist-build");
+    let sealed = Sealed::new(workspace)?;
     let mut command = workspace.cargo(["build", "--locked", "--package", PACKAGE])?;
     command
-        .args(["--profile", profile, "--target-dir"])
+        .args(["--profile", profile, "--target", host, "--target-dir"])
         .arg(&place)
-        .env(EMBED, agents)
-        .env("RUSTFLAGS", agent::remapped(workspace.root()).join(" "))
-        .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        .env("CARGO_INCREMENTAL", "0");
-    process::run(&mut command).context("the program was not built")?;
-    Ok(place.join(directory).join(PROGRAM))
+        .env(EMBED, agents);
+    process::run(sealed.seal(&mut command, &[])).context("the program was not built")?;
+    let program = place.join(host).join(directory).join(PROGRAM);
+    sealed.check(&fs::read(&program)?)?;
+    Ok(program)
+}
+
+/// What an archive is made of.
+#[derive(Debug)]
+pub(crate) struct Release<'a> {
+    pub(crate) program: &'a Path,
+    /// The targets of the agents in it.
+    pub(crate) agents: &'a [String],
+    pub(crate) level: Compression,
+}
+
+impl Release<'_> {
+    /// Packs the program and all that is shipped with it into a directory.
+    pub(crate) fn pack(&self, workspace: &Workspace, output: &Path) -> Result<PathBuf> {
+        let host = host_target(workspace)?;
+        let own = Built {
+            package: PACKAGE,
+            target: &host,
+        };
+        let agents = self.agents.iter().map(|target| Built {
+            package: agent::PACKAGE,
+            target,
+        });
+        let built: Vec<_> = std::iter::once(own).chain(agents).collect();
+        let licences = licences::collect(workspace, &built)?;
+        let mut members = vec![
+            Member::program(PROGRAM, fs::read(self.program)?),
+            Member::file("LICENSE", fs::read(workspace.root().join("LICENSE"))?),
+            Member::file("README.md", readme(workspace)?),
+            Member::file("THIRD-PARTY-LICENSES", licences),
+        ];
+        members.extend(standard_library(workspace)?);
+        members.extend(generated(self.program, output)?);
+        let top = format!("{PROGRAM}-{}-{host}", env!("CARGO_PKG_VERSION"));
+        let packed = archive::pack(&top, members, time(workspace)?, self.level)?;
+        let name = format!("{top}.tar.gz");
+        let path = output.join(&name);
+        fs::write(&path, &packed).with_context(|| format!("cannot write {}", path.display()))?;
+        let sum = output.join(format!("{name}.sha256"));
+        fs::write(sum, archive::sum(&packed, &name))?;
+        Ok(path)
+    }
+}
+
+/// The program's own README, whose links lead to the repository.
+fn readme(workspace: &Workspace) -> Result<String> {
+    let text = fs::read_to_string(workspace.root().join("crates/agentbox/README.md"))?;
+    let repository = env!("CARGO_PKG_REPOSITORY");
+    let tree = format!("]({repository}/blob/v{}/", env!("CARGO_PKG_VERSION"));
+    Ok(text.replace("](../../", &tree))
+}
+
+/// The notices of Rust's standard library, as the toolchain brings them.
+fn standard_library(workspace: &Workspace) -> Result<Option<Member>> {
+    let mut rustc = workspace.command("rustc")?;
+    let sysroot = process::output(rustc.args(["--print", "sysroot"]))?;
+    let notices = Path::new(sysroot.trim()).join("share/doc/rust/COPYRIGHT-library.html");
+    if !notices.is_file() {
+        println!("this toolchain has no notices of the standard library; rustup's have");
+        return Ok(None);
+    }
+    let name = "THIRD-PARTY-LICENSES-rust.html";
+    Ok(Some(Member::file(name, fs::read(notices)?)))
+}
+
+/// What the program writes about itself.
+fn generated(program: &Path, output: &Path) -> Result<Vec<Member>> {
+    // Nothing of the environment goes into it.
+    let command = || {
+        let mut command = Command::new(program);
+        command.env_clear();
+        command
+    };
+    let mut members = Vec::new();
+    for (shell, file) in COMPLETIONS {
+        let script = process::output(command().args(["completions", shell]))?;
+        members.push(Member::file(format!("completions/{file}"), script));
+    }
+    let pages = output.join("man");
+    if pages.exists() {
+        fs::remove_dir_all(&pages)?;
+    }
+    fs::create_dir_all(&pages)?;
+    process::output(command().arg("man").arg(&pages))?;
+    for page in fs::read_dir(&pages)? {
+        let page = page?;
+        let name = page.file_name().to_string_lossy().into_owned();
+        members.push(Member::file(
+            format!("man/man1/{name}"),
+            fs::read(page.path())?,
+        ));
+    }
+    fs::remove_dir_all(&pages)?;
+    Ok(members)
+}
+
+/// The time of the files: what [`TIME`] says, else that of the commit.
+fn time(workspace: &Workspace) -> Result<u64> {
+    let said = match env::var(TIME) {
+        Ok(time) => time,
+        Err(_) => {
+            let mut git = workspace.command("git")?;
+            process::output(git.args(["log", "-1", "--format=%ct"]))
+                .with_context(|| format!("no commit to take the time from; set {TIME}"))?
+        }
+    };
+    said.trim()
+        .parse()
+        .with_context(|| format!("{TIME} must be seconds since 1970, not {said:?}"))
 }
 
 fn size(path: &Path) -> Result<String> {

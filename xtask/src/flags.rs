@@ -41,12 +41,15 @@ xflags::xflags! {
             optional --output directory: PathBuf
         }
 
-        /// Build the program as it is shipped, with the agents in it.
+        /// Make the archive of a release: the program with the agents in it, completions, manual
+        /// pages, licences.
         cmd dist {
-            /// Build it without optimisation, to try this command.
+            /// Build the program without optimisation, to try this command.
             optional --dev
-            /// Where it goes; target/dist unless given.
+            /// Where the archive goes; target/dist unless given.
             optional --output directory: PathBuf
+            /// Make none, but try this one in a container that has only a shell and a C library.
+            optional --check archive: PathBuf
         }
 
         /// Measure against the peers and write docs/benchmarks.md.

@@ -18,6 +18,7 @@ mod markdown;
 mod metadata;
 mod process;
 mod provision;
+mod sealed;
 mod table;
 mod test_all;
 mod tidy;

@@ -9,6 +9,7 @@ mod cargo;
 mod clients;
 mod consumers;
 mod coverage;
+mod dist;
 mod docker;
 mod everyday;
 mod examples;
@@ -17,6 +18,8 @@ mod plan;
 mod postgres;
 mod report;
 mod root;
+
+pub(crate) use self::dist::try_archive;
 
 use std::time::Instant;
 
@@ -124,6 +127,14 @@ const STAGES: &[Stage] = &[
         tools: &[],
         extras: &[],
         run: agent::run,
+    },
+    Stage {
+        name: "dist",
+        what: "a release works where there is only a C library",
+        tier: Tier::Full,
+        tools: &["docker", "busybox"],
+        extras: &["dockerd"],
+        run: dist::run,
     },
     Stage {
         name: "docker",

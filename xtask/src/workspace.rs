@@ -105,6 +105,11 @@ pub(crate) fn host_target(workspace: &Workspace) -> Result<String> {
     rustc_fact(workspace, "host")
 }
 
+/// The commit that rustc was built from, which the paths of the standard library begin with.
+pub(crate) fn rustc_commit(workspace: &Workspace) -> Result<String> {
+    rustc_fact(workspace, "commit-hash")
+}
+
 /// The major version of the LLVM in rustc.
 pub(crate) fn llvm_major(workspace: &Workspace) -> Result<String> {
     let version = rustc_fact(workspace, "LLVM version")?;

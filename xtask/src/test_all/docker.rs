@@ -5,8 +5,8 @@
 //! private one is started and stopped again. What the tests make they remove: the
 //! stage looks for what they left.
 
-mod daemon;
-mod images;
+pub(super) mod daemon;
+pub(super) mod images;
 
 use std::collections::BTreeSet;
 use std::env;
@@ -21,6 +21,7 @@ use crate::test_all::cargo::{TestProgram, TestRun, cargo, run_tests};
 use crate::test_all::clients::{self, Containers};
 use crate::test_all::docker::daemon::{Daemon, Found};
 use crate::test_all::{Ctx, Outcome};
+use crate::workspace::Workspace;
 
 /// The labels of containers that are sandboxes, and of images that were built for them.
 const SANDBOX_LABEL: &str = "agentbox.sandbox";
@@ -43,17 +44,13 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
         Found::Nothing(reason) => return Ok(Outcome::Skipped(reason)),
     };
     println!("{}", daemon.describe());
-    let docker = Docker {
-        ctx,
-        host: daemon.host().to_owned(),
-        is_private: matches!(daemon, Daemon::Private(_)),
-    };
+    let docker = Docker::new(&ctx.workspace, &daemon);
     if let Some(missing) = images::make(&docker)? {
         return Ok(Outcome::Skipped(missing));
     }
     let before = docker.things()?;
     let agent = agent::build(&ctx.workspace, None)?;
-    let run = docker.tests(&agent.path)?;
+    let run = docker.tests(ctx, &agent.path)?;
     let containers = Containers {
         host: &docker.host,
         agent: &agent.path,
@@ -100,30 +97,38 @@ fn noted(outcome: Outcome, more: &str) -> Outcome {
 }
 
 /// The program `docker`, which speaks with one daemon.
-struct Docker<'c> {
-    ctx: &'c Ctx,
-    host: String,
+pub(super) struct Docker<'c> {
+    pub(super) workspace: &'c Workspace,
+    pub(super) host: String,
     is_private: bool,
 }
 
-impl Docker<'_> {
-    fn command(&self, args: &[&str]) -> Result<Command> {
-        let mut command = self.ctx.workspace.command("docker")?;
+impl<'c> Docker<'c> {
+    pub(super) fn new(workspace: &'c Workspace, daemon: &Daemon<'_>) -> Self {
+        Self {
+            workspace,
+            host: daemon.host().to_owned(),
+            is_private: matches!(daemon, Daemon::Private(_)),
+        }
+    }
+
+    pub(super) fn command(&self, args: &[&str]) -> Result<Command> {
+        let mut command = self.workspace.command("docker")?;
         command.args(["--host", &self.host]).args(args);
         Ok(command)
     }
 
     /// Runs the tests, one module `docker_*` after the other: some look at every container of
     /// the daemon.
-    fn tests(&self, agent: &Path) -> Result<TestRun> {
+    fn tests(&self, ctx: &Ctx, agent: &Path) -> Result<TestRun> {
         let args = ["--test", "it", "--no-run", "--message-format", "json"];
-        let built = process::output(&mut cargo(self.ctx, "test", &args)?)?;
+        let built = process::output(&mut cargo(ctx, "test", &args)?)?;
         let mut run = TestRun::default();
         for program in TestProgram::all(&built) {
-            let mut list = program.command(self.ctx)?;
+            let mut list = program.command(ctx)?;
             list.args(["--list", "--ignored", "--format", "terse"]);
             for module in modules(&process::output(&mut list)?) {
-                let mut command = program.command(self.ctx)?;
+                let mut command = program.command(ctx)?;
                 command.args(["--ignored", &format!("{module}::")]);
                 run = run.and(run_tests(self.prepare(&mut command, agent))?);
             }
@@ -145,7 +150,7 @@ impl Docker<'_> {
 
     /// The containers and images that are ours, by what people call them. On a private daemon
     /// everything is.
-    fn things(&self) -> Result<BTreeSet<String>> {
+    pub(super) fn things(&self) -> Result<BTreeSet<String>> {
         let containers = "container {{.Names}} of {{.Image}}";
         let images = "image {{.Repository}}:{{.Tag}} {{.ID}}";
         let (sandboxes, runtimes) = (
@@ -185,7 +190,6 @@ impl Docker<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workspace::Workspace;
 
     #[test]
     fn modules_are_those_that_need_a_daemon() {
@@ -213,13 +217,8 @@ mod tests {
 
     #[test]
     fn the_tests_are_told_where_everything_is() {
-        let ctx = Ctx {
-            workspace: Workspace::discover().unwrap(),
-            is_full: false,
-            is_random: false,
-        };
         let docker = Docker {
-            ctx: &ctx,
+            workspace: &Workspace::discover().unwrap(),
             host: "unix:///somewhere".to_owned(),
             is_private: false,
         };

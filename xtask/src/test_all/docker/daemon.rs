@@ -30,21 +30,21 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What a search for a daemon came to.
-pub(super) enum Found<'w> {
+pub(in crate::test_all) enum Found<'w> {
     Daemon(Daemon<'w>),
     /// Why there is none.
     Nothing(String),
 }
 
 /// A daemon that answers; a private one is stopped when dropped.
-pub(super) enum Daemon<'w> {
+pub(in crate::test_all) enum Daemon<'w> {
     Foreign { host: String, version: String },
     Private(Private<'w>),
 }
 
 impl<'w> Daemon<'w> {
     /// The daemon that `DOCKER_HOST` names or that listens where daemons do, else a private one.
-    pub(super) fn find(workspace: &'w Workspace) -> Result<Found<'w>> {
+    pub(in crate::test_all) fn find(workspace: &'w Workspace) -> Result<Found<'w>> {
         let named = env::var("DOCKER_HOST").ok().filter(|host| !host.is_empty());
         let host = named.clone().unwrap_or_else(|| DEFAULT_HOST.to_owned());
         if let Some(version) = version(workspace, &host)? {
@@ -72,14 +72,14 @@ impl<'w> Daemon<'w> {
         }
     }
 
-    pub(super) fn host(&self) -> &str {
+    pub(in crate::test_all) fn host(&self) -> &str {
         match self {
             Self::Foreign { host, .. } => host,
             Self::Private(private) => &private.host,
         }
     }
 
-    pub(super) fn describe(&self) -> String {
+    pub(in crate::test_all) fn describe(&self) -> String {
         match self {
             Self::Foreign { version, .. } => format!("Docker {version}"),
             Self::Private(private) => format!("a private Docker {}", private.version),
@@ -97,7 +97,7 @@ fn version(workspace: &Workspace, host: &str) -> Result<Option<String>> {
 }
 
 /// A daemon of our own.
-pub(super) struct Private<'w> {
+pub(in crate::test_all) struct Private<'w> {
     workspace: &'w Workspace,
     child: Child,
     directory: PathBuf,

@@ -30,7 +30,7 @@ pub(super) fn make(docker: &Docker<'_>) -> Result<Option<String>> {
         if process::succeeds(&mut docker.command(&["image", "inspect", image])?) {
             continue;
         }
-        if !docker.ctx.workspace.has_program(program)? {
+        if !docker.workspace.has_program(program)? {
             let reason = format!("{image} is missing and {program} is not installed");
             return Ok(Some(format!("{reason}; --provision installs it")));
         }
@@ -45,16 +45,16 @@ pub(super) fn make(docker: &Docker<'_>) -> Result<Option<String>> {
 /// Fills a directory with what an image holds.
 type Recipe = fn(&Docker<'_>, &Path) -> Result<()>;
 
-fn busybox(docker: &Docker<'_>, root: &Path) -> Result<()> {
+pub(in crate::test_all) fn busybox(docker: &Docker<'_>, root: &Path) -> Result<()> {
     for directory in ["bin", "etc", "root", "tmp", "usr/bin"] {
         fs::create_dir_all(root.join(directory))?;
     }
     fs::set_permissions(root.join("tmp"), fs::Permissions::from_mode(0o1777))?;
     fs::write(root.join("etc/passwd"), "root:x:0:0::/root:/bin/sh\n")?;
-    let mut which = docker.ctx.workspace.command("which")?;
+    let mut which = docker.workspace.command("which")?;
     let program = process::output(which.arg("busybox"))?;
     fs::copy(program.trim(), root.join("bin/busybox"))?;
-    let tools = process::output(docker.ctx.workspace.command("busybox")?.arg("--list"))?;
+    let tools = process::output(docker.workspace.command("busybox")?.arg("--list"))?;
     for tool in tools.lines().filter(|tool| *tool != "busybox") {
         symlink("busybox", root.join("bin").join(tool))?;
     }
@@ -62,11 +62,11 @@ fn busybox(docker: &Docker<'_>, root: &Path) -> Result<()> {
 }
 
 fn python(docker: &Docker<'_>, root: &Path) -> Result<()> {
-    let mut install = docker.ctx.workspace.command("debootstrap")?;
+    let mut install = docker.workspace.command("debootstrap")?;
     install.args(["--variant=minbase", &format!("--include={PACKAGES}")]);
     // It prints a line for each package and each of their files.
-    let log = docker.ctx.workspace.cache("debootstrap.log");
-    fs::create_dir_all(docker.ctx.workspace.cache(""))?;
+    let log = docker.workspace.cache("debootstrap.log");
+    fs::create_dir_all(docker.workspace.cache(""))?;
     install
         .arg(RELEASE)
         .arg(root)
@@ -87,8 +87,8 @@ fn python(docker: &Docker<'_>, root: &Path) -> Result<()> {
 }
 
 /// Turns a directory into an image.
-fn import(docker: &Docker<'_>, root: &Path, image: &str) -> Result<()> {
-    let mut tar = docker.ctx.workspace.command("tar")?;
+pub(in crate::test_all) fn import(docker: &Docker<'_>, root: &Path, image: &str) -> Result<()> {
+    let mut tar = docker.workspace.command("tar")?;
     tar.arg("--directory").arg(root);
     let mut tar = tar
         .args(["--numeric-owner", "--create", "."])
@@ -116,10 +116,10 @@ fn import(docker: &Docker<'_>, root: &Path, image: &str) -> Result<()> {
 }
 
 /// A directory that becomes an image; removed when dropped.
-struct Root(PathBuf);
+pub(in crate::test_all) struct Root(pub(in crate::test_all) PathBuf);
 
 impl Root {
-    fn new(image: &str) -> Result<Self> {
+    pub(in crate::test_all) fn new(image: &str) -> Result<Self> {
         let name: String = image
             .chars()
             .map(|letter| {
