@@ -76,6 +76,10 @@ pub(crate) fn run(flags: &flags::Dist) -> Result<bool> {
     };
     let archive = release.pack(&workspace, &output)?;
     println!("{}  {}", archive.display(), size(&archive)?);
+    let mut git = workspace.command("git")?;
+    if !process::succeeds(git.args(["diff", "--quiet", "HEAD"])) {
+        println!("it was not made from a commit, so it cannot be made again from one");
+    }
     Ok(true)
 }
 

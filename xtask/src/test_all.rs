@@ -19,12 +19,11 @@ mod postgres;
 mod report;
 mod root;
 
-pub(crate) use self::dist::try_archive;
-
 use std::time::Instant;
 
 use anyhow::Result;
 
+pub(crate) use crate::test_all::dist::try_archive;
 use crate::test_all::plan::Plan;
 use crate::test_all::report::{Entry, Report};
 use crate::workspace::Workspace;
