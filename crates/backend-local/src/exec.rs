@@ -12,7 +12,6 @@ use crate::supervisor::Confinement;
 mod direct;
 mod environment;
 mod job;
-#[cfg(target_os = "linux")]
 mod link;
 mod locate;
 mod pump;

@@ -19,26 +19,16 @@ pub use confine::{Confinement, Landlock};
 mod confine;
 pub(crate) mod limits;
 
-#[cfg(target_os = "linux")]
 pub(crate) mod kill;
-#[cfg(target_os = "linux")]
 pub(crate) mod process;
-#[cfg(target_os = "linux")]
 mod program;
-#[cfg(target_os = "linux")]
 pub(crate) mod protocol;
-#[cfg(target_os = "linux")]
 mod reap;
-#[cfg(target_os = "linux")]
 mod serve;
-#[cfg(target_os = "linux")]
 mod spawn;
-#[cfg(target_os = "linux")]
 mod table;
-#[cfg(target_os = "linux")]
 mod victim;
 
-#[cfg(target_os = "linux")]
 pub(crate) use confine::Policy;
 
 /// The variable that every command's processes inherit. Its value names the
@@ -46,7 +36,6 @@ pub(crate) use confine::Policy;
 pub(crate) const MARKER: &str = "AGENTBOX_COMMAND";
 
 /// What the first argument of a supervisor begins with; its version follows.
-#[cfg(target_os = "linux")]
 pub(crate) const SUPERVISE: &str = "--agentbox-supervise=";
 
 /// Whether this program serves as a supervisor when it is started as one.
@@ -61,25 +50,21 @@ static ARMED: AtomicBool = AtomicBool::new(false);
 /// [`Limits`](crate::Limits), which a call before the runtime avoids.
 pub fn run_if_asked() {
     ARMED.store(true, Ordering::Relaxed);
-    #[cfg(target_os = "linux")]
-    {
-        let mut arguments = std::env::args_os().skip(1);
-        let Some(first) = arguments.next() else {
-            return;
-        };
-        let first = first.as_encoded_bytes();
-        if first == limits::LAUNCH.as_bytes() {
-            limits::run_launcher(arguments);
-        }
-        if let Some(version) = first.strip_prefix(SUPERVISE.as_bytes()) {
-            std::process::exit(serve_apart(version.to_vec()));
-        }
+    let mut arguments = std::env::args_os().skip(1);
+    let Some(first) = arguments.next() else {
+        return;
+    };
+    let first = first.as_encoded_bytes();
+    if first == limits::LAUNCH.as_bytes() {
+        limits::run_launcher(arguments);
+    }
+    if let Some(version) = first.strip_prefix(SUPERVISE.as_bytes()) {
+        std::process::exit(serve_apart(version.to_vec()));
     }
 }
 
 /// Serves on a thread of its own: this one may belong to a runtime, in which no
 /// other may be used and nothing may block.
-#[cfg(target_os = "linux")]
 fn serve_apart(version: Vec<u8>) -> i32 {
     let thread = std::thread::Builder::new().name("supervisor".into());
     let served = thread.spawn(move || serve::run(&version));
@@ -93,7 +78,7 @@ pub(crate) fn is_armed() -> bool {
 }
 
 /// Reads bytes as everything that is read from other processes: for fuzzing.
-#[cfg(all(fuzzing, target_os = "linux"))]
+#[cfg(fuzzing)]
 #[doc(hidden)]
 pub fn fuzz(bytes: &[u8]) {
     if let Ok(request) = protocol::decode::<protocol::Request>(bytes) {

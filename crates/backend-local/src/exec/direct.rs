@@ -2,7 +2,6 @@
 //!
 //! What can be found is ended: the process group, the groups and sessions that
 //! its processes lead, their children, and what carries the marker variable.
-//! Elsewhere than on Linux, only the group.
 
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -20,17 +19,13 @@ use super::job::{Exited, Extent, Start, spawn_error};
 use crate::supervisor::MARKER;
 
 /// Where an open descriptor can be named by a path.
-#[cfg(target_os = "linux")]
 const DESCRIPTORS: &str = "/proc/self/fd";
-#[cfg(not(target_os = "linux"))]
-const DESCRIPTORS: &str = "/dev/fd";
 
 /// A command that is a child of this process.
 #[derive(Debug)]
 pub(crate) struct Direct {
     pid: u32,
     exit: watch::Receiver<Option<Exited>>,
-    #[cfg(target_os = "linux")]
     target: crate::supervisor::kill::Target,
 }
 
@@ -49,7 +44,6 @@ impl Direct {
             Some(stderr) => stderr,
             None => ends.stdout.try_clone().map_err(trouble)?,
         };
-        #[cfg(target_os = "linux")]
         let since = crate::supervisor::process::ticks();
         let mut child = tokio::process::Command::new(shell)
             // A line that begins with a dash is no option.
@@ -83,7 +77,6 @@ impl Direct {
         Ok(Self {
             pid,
             exit,
-            #[cfg(target_os = "linux")]
             target: crate::supervisor::kill::Target {
                 groups: vec![pid.cast_signed()],
                 marker: crate::supervisor::kill::Marker::Is(marker.as_bytes().to_vec()),
@@ -103,7 +96,6 @@ impl Direct {
         exit.ok_or_else(|| Error::internal("the command's end could not be learned"))
     }
 
-    #[cfg(target_os = "linux")]
     pub(crate) async fn end(&self, extent: Extent, grace: Option<Duration>) -> Result<u32> {
         use crate::supervisor::kill::{self, Scope};
         let scope = match extent {
@@ -123,45 +115,18 @@ impl Direct {
         })
         .await
     }
-
-    #[cfg(not(target_os = "linux"))]
-    pub(crate) async fn end(&self, _extent: Extent, grace: Option<Duration>) -> Result<u32> {
-        use rustix::process::Signal;
-        let group = Pid::from_raw(self.pid.cast_signed());
-        let (Some(group), true) = (group, has_group(self.pid)) else {
-            return Ok(0);
-        };
-        let Some(grace) = grace else {
-            return Ok(1);
-        };
-        let until = tokio::time::Instant::now() + grace;
-        let _ = rustix::process::kill_process_group(group, Signal::TERM);
-        let _ = rustix::process::kill_process_group(group, Signal::CONT);
-        while has_group(self.pid) && tokio::time::Instant::now() < until {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        if has_group(self.pid) {
-            let _ = rustix::process::kill_process_group(group, Signal::KILL);
-        }
-        Ok(1)
-    }
 }
 
 /// Ends every process whose marker begins like this.
 pub(crate) fn sweep(marker: String) {
-    #[cfg(target_os = "linux")]
-    {
-        use crate::supervisor::kill::{Marker, Scope, Target, end};
-        let target = Target {
-            groups: Vec::new(),
-            marker: Marker::StartsWith(marker.into_bytes()),
-            since: 0,
-            supervisor: None,
-        };
-        end(&target, Scope::Tree, backend_core::limits::KILL_GRACE);
-    }
-    #[cfg(not(target_os = "linux"))]
-    drop(marker);
+    use crate::supervisor::kill::{Marker, Scope, Target, end};
+    let target = Target {
+        groups: Vec::new(),
+        marker: Marker::StartsWith(marker.into_bytes()),
+        since: 0,
+        supervisor: None,
+    };
+    end(&target, Scope::Tree, backend_core::limits::KILL_GRACE);
 }
 
 /// Whether a process group has members.

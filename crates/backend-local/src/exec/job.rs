@@ -43,7 +43,6 @@ pub(crate) enum Extent {
 #[derive(Debug)]
 pub(crate) enum Job {
     /// By a supervisor.
-    #[cfg(target_os = "linux")]
     Supervised(Supervised),
     /// By this process.
     Direct(Direct),
@@ -54,7 +53,6 @@ impl Job {
     /// process's number.
     pub(crate) async fn started(&mut self) -> Result<u32> {
         match self {
-            #[cfg(target_os = "linux")]
             Self::Supervised(job) => job.started().await,
             Self::Direct(job) => Ok(job.pid()),
         }
@@ -63,7 +61,6 @@ impl Job {
     /// Waits for the first process's end. May be asked again.
     pub(crate) async fn exited(&mut self) -> Result<Exited> {
         match self {
-            #[cfg(target_os = "linux")]
             Self::Supervised(job) => job.exited().await,
             Self::Direct(job) => job.exited().await,
         }
@@ -73,17 +70,14 @@ impl Job {
     /// Returns how many there were.
     pub(crate) async fn end(&mut self, extent: Extent, grace: Option<Duration>) -> Result<u32> {
         match self {
-            #[cfg(target_os = "linux")]
             Self::Supervised(job) => job.end(extent, grace).await,
             Self::Direct(job) => job.end(extent, grace).await,
         }
     }
 }
 
-#[cfg(target_os = "linux")]
 pub(crate) use supervised::Supervised;
 
-#[cfg(target_os = "linux")]
 mod supervised {
     use std::os::fd::AsFd;
 

@@ -53,14 +53,6 @@ pub(crate) struct Program {
 
 /// The program to start, if there is one.
 pub(crate) fn supervisor(wanted: &Supervisor) -> Result<Option<Program>> {
-    if !cfg!(target_os = "linux") {
-        return match wanted {
-            Supervisor::Program(_) => Err(Error::unsupported(
-                "supervisors exist on Linux only; leave the choice to `Supervisor::Auto`",
-            )),
-            _ => Ok(None),
-        };
-    }
     match wanted {
         Supervisor::None => Ok(None),
         Supervisor::Program(path) if is_program(path) => Ok(Some(Program {

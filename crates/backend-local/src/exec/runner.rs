@@ -17,17 +17,13 @@ use tokio::time::Instant;
 
 use super::Commands;
 use super::direct::{self, Direct};
-use super::job::{Job, Start, spawn_error};
+use super::job::{Job, Start, Supervised, spawn_error};
+use super::link::{Link, Settings};
 use super::locate::{self, Program};
 use super::pump::{Pipes, pipes};
 use super::run;
 use super::shells::Shells;
 use super::temporary::Temporary;
-#[cfg(target_os = "linux")]
-use super::{
-    job::Supervised,
-    link::{Link, Settings},
-};
 use crate::engine;
 use crate::random::random;
 
@@ -53,12 +49,9 @@ pub(crate) struct State {
     shell: Option<PathBuf>,
     environment: Vec<(OsString, OsString)>,
     program: Option<Program>,
-    #[cfg(target_os = "linux")]
     policy: Option<crate::supervisor::Policy>,
-    #[cfg(target_os = "linux")]
     launch: Option<crate::supervisor::limits::Launch>,
     /// The supervisor that takes commands.
-    #[cfg(target_os = "linux")]
     link: Mutex<Option<Arc<Link>>>,
     /// Held while a supervisor is started, so that there is one.
     starting: tokio::sync::Mutex<()>,
@@ -131,11 +124,8 @@ impl Runner {
             shell: commands.shell.clone(),
             environment: variables.into_iter().collect(),
             program,
-            #[cfg(target_os = "linux")]
             policy,
-            #[cfg(target_os = "linux")]
             launch,
-            #[cfg(target_os = "linux")]
             link: Mutex::new(None),
             starting: tokio::sync::Mutex::new(()),
             numbers: AtomicU64::new(1),
@@ -278,7 +268,6 @@ impl Drop for Runner {
     fn drop(&mut self) {
         self.state.dropped.store(true, Ordering::SeqCst);
         self.state.stops.send_modify(|stops| *stops += 1);
-        #[cfg(target_os = "linux")]
         if let Some(link) = self.state.link().take() {
             link.close();
         }
@@ -291,14 +280,12 @@ impl State {
     }
 
     fn is_alive(&self) -> bool {
-        #[cfg(target_os = "linux")]
         if self.program.is_some() {
             return self.link().as_ref().is_some_and(|link| link.is_alive());
         }
         self.alive.load(Ordering::SeqCst)
     }
 
-    #[cfg(target_os = "linux")]
     fn link(&self) -> MutexGuard<'_, Option<Arc<Link>>> {
         self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -308,7 +295,6 @@ impl State {
     }
 
     async fn ready(&self) -> Result<()> {
-        #[cfg(target_os = "linux")]
         if let Some(program) = &self.program {
             self.supervisor(program).await?;
         }
@@ -317,7 +303,6 @@ impl State {
     }
 
     /// The supervisor that takes commands, started if there is none.
-    #[cfg(target_os = "linux")]
     async fn supervisor(&self, program: &Program) -> Result<Arc<Link>> {
         let alive = || self.link().clone().filter(|link| link.is_alive());
         if let Some(link) = alive() {
@@ -352,7 +337,6 @@ impl State {
     /// Starts a command. Its time begins before anybody is asked to start it: it
     /// may well have run for a while when the answer is seen.
     async fn launch(&self, start: Start) -> Result<(Job, Instant)> {
-        #[cfg(target_os = "linux")]
         if let Some(program) = &self.program {
             let link = self.supervisor(program).await?;
             let began = Instant::now();
@@ -380,13 +364,10 @@ impl State {
         let idle = busy.wait_for(|busy| *busy == 0);
         let waited = tokio::time::timeout(KILL_GRACE + PATIENCE, idle).await;
         let waited = waited.map(drop);
-        #[cfg(target_os = "linux")]
-        {
-            // What finished commands left behind on purpose or by stealth.
-            let link = self.link().take();
-            if let Some(link) = link {
-                link.stop().await;
-            }
+        // What finished commands left behind on purpose or by stealth.
+        let link = self.link().take();
+        if let Some(link) = link {
+            link.stop().await;
         }
         if let Some(sweep) = self.sweep() {
             let _ = tokio::task::spawn_blocking(sweep).await;

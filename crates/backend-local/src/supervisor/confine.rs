@@ -4,24 +4,17 @@
 //! enters the policy on the one thread that starts commands, tries to get out
 //! of it, and starts nothing if that succeeds.
 
-#[cfg(target_os = "linux")]
 mod policy;
-#[cfg(target_os = "linux")]
 mod probe;
-#[cfg(target_os = "linux")]
 mod restrict;
-#[cfg(target_os = "linux")]
 mod seccomp;
-#[cfg(target_os = "linux")]
 mod system;
 #[cfg(test)]
 mod tests;
 
 use std::path::PathBuf;
 
-#[cfg(target_os = "linux")]
 pub(crate) use policy::Policy;
-#[cfg(target_os = "linux")]
 pub(crate) use restrict::restrict_current_thread;
 
 /// What commands may reach.

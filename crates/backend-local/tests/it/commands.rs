@@ -48,7 +48,6 @@ async fn runs_in_its_directory() {
     }
 }
 
-#[cfg(target_os = "linux")]
 #[tokio::test]
 async fn when_memory_runs_out_commands_go_first() {
     let place = place();

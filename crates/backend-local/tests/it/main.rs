@@ -8,18 +8,12 @@
     reason = "a test stops where it fails"
 )]
 
-#[cfg(target_os = "linux")]
 mod attack_crash;
-#[cfg(target_os = "linux")]
 mod attack_inputs;
-#[cfg(target_os = "linux")]
 mod attack_no_process;
-#[cfg(target_os = "linux")]
 mod attack_race;
-#[cfg(target_os = "linux")]
 mod attack_regressions;
 mod commands;
-#[cfg(target_os = "linux")]
 mod confinement;
 mod conformance;
 mod errors;

@@ -1,8 +1,6 @@
 //! Confined commands against the kernel: needs Linux 6.12 or newer, and fails
 //! where Landlock is missing, because then nothing of this is known to hold.
 
-#![cfg(target_os = "linux")]
-
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
