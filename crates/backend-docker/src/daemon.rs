@@ -13,6 +13,18 @@ use tokio::sync::OnceCell;
 /// Seconds the daemon has to begin an answer.
 const ANSWER_SECONDS: u64 = 120;
 
+/// Where a daemon listens unless `DOCKER_HOST` says otherwise.
+const USUAL: &str = match cfg!(windows) {
+    true => "npipe:////./pipe/docker_engine",
+    false => "unix:///var/run/docker.sock",
+};
+
+/// How the daemon of this machine is named.
+const EXAMPLE: &str = match cfg!(windows) {
+    true => "npipe:////./pipe/NAME",
+    false => "unix:///PATH",
+};
+
 /// The first interface that comes with BuildKit.
 const BUILDKIT: ClientVersion = ClientVersion {
     major_version: 1,
@@ -74,7 +86,8 @@ pub struct DaemonInfo {
 }
 
 impl Daemon {
-    /// The daemon at an address: `unix:///run/docker.sock`, `tcp://127.0.0.1:2375`.
+    /// The daemon at an address: `unix:///run/docker.sock`, `tcp://127.0.0.1:2375`, on
+    /// Windows also `npipe:////./pipe/docker_engine`.
     ///
     /// # Errors
     ///
@@ -82,15 +95,20 @@ impl Daemon {
     /// socket.
     pub fn at(address: &str) -> Result<Self> {
         let connected = match address.split_once("://") {
+            #[cfg(unix)]
             Some(("unix", path)) => {
                 Docker::connect_with_unix(path, ANSWER_SECONDS, bollard::API_DEFAULT_VERSION)
+            }
+            #[cfg(windows)]
+            Some(("npipe", path)) => {
+                Docker::connect_with_named_pipe(path, ANSWER_SECONDS, bollard::API_DEFAULT_VERSION)
             }
             Some(("tcp" | "http", _)) => {
                 Docker::connect_with_http(address, ANSWER_SECONDS, bollard::API_DEFAULT_VERSION)
             }
             _ => {
                 return Err(crate::check::wrong(format!(
-                    "{} is no address of a Docker daemon; write unix:///PATH or tcp://HOST:PORT",
+                    "{} is no address of a Docker daemon here; write {EXAMPLE} or tcp://HOST:PORT",
                     Quoted::new(address)
                 )));
             }
@@ -103,7 +121,8 @@ impl Daemon {
         })
     }
 
-    /// The daemon that `DOCKER_HOST` names, else the one at `/var/run/docker.sock`.
+    /// The daemon that `DOCKER_HOST` names, else the one at `/var/run/docker.sock`,
+    /// on Windows at `//./pipe/docker_engine`.
     ///
     /// # Errors
     ///
@@ -116,7 +135,7 @@ impl Daemon {
         let named = std::env::var("DOCKER_HOST").ok();
         match named.filter(|named| !named.is_empty()) {
             Some(named) => Self::at(&named),
-            None => Self::at("unix:///var/run/docker.sock"),
+            None => Self::at(USUAL),
         }
     }
 

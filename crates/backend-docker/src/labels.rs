@@ -4,8 +4,6 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use bollard::models::{HostConfig, HostConfigLogConfig};
-use rustix::io::Errno;
-use rustix::process::{Pid, test_kill_process};
 
 /// What every label of ours begins with.
 pub(crate) const PREFIX: &str = "agentbox.";
@@ -161,9 +159,18 @@ impl Process {
 }
 
 /// Whether a process has this number, of whichever user.
+#[cfg(unix)]
 fn has_process(pid: u32) -> bool {
+    use rustix::io::Errno;
+    use rustix::process::{Pid, test_kill_process};
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+}
+
+/// It may be there: nothing says that it is not.
+#[cfg(not(unix))]
+fn has_process(_: u32) -> bool {
+    true
 }
 
 /// The pid and start time in a line of `/proc/PID/stat`. The program's name

@@ -1,9 +1,8 @@
 //! Finding the agent: the program that is placed in a sandbox.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use backend_core::ops::ContentHash;
@@ -167,12 +166,13 @@ fn beside_this_program() -> Option<PathBuf> {
 
 /// Opens a file, and nothing else: a FIFO would be waited for.
 fn open(path: &Path) -> io::Result<File> {
-    let without_waiting = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let mut options = File::options();
-    let file = options
-        .read(true)
-        .custom_flags(without_waiting)
-        .open(path)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    }
+    let file = options.read(true).open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
         false => Err(io::Error::new(
@@ -186,13 +186,25 @@ fn open(path: &Path) -> io::Result<File> {
 fn examine(path: &Path) -> std::result::Result<&'static str, String> {
     let mut file = open(path).map_err(|error| error.to_string())?;
     let found = file.metadata().map_err(|error| error.to_string())?;
-    if found.permissions().mode() & 0o111 == 0 {
+    if !is_executable(&found) {
         return Err("it is not executable".into());
     }
     if found.len() > MAX_BYTES {
         return Err(format!("it has more than {MAX_BYTES} bytes"));
     }
     elf::examine(&mut file).map_err(|problem| problem.to_string())
+}
+
+#[cfg(unix)]
+fn is_executable(found: &Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    found.permissions().mode() & 0o111 != 0
+}
+
+/// Files have no such mark here; the sandbox gets its copy with one.
+#[cfg(not(unix))]
+fn is_executable(_: &Metadata) -> bool {
+    true
 }
 
 #[cfg(test)]

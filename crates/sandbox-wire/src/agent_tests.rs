@@ -1,6 +1,7 @@
 //! Which files are taken for the agent, and where it is looked for.
 
 use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 
 use proptest::prelude::*;
 

@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::no_answer;
@@ -78,9 +78,15 @@ pub(super) async fn build(daemon: &Daemon, query: &str, context: Bytes) -> Resul
 async fn connect(daemon: &Daemon) -> Result<Box<dyn Duplex>> {
     let lost = |source: std::io::Error| no_answer(daemon).with_source(source);
     match daemon.address().split_once("://") {
+        #[cfg(unix)]
         Some(("unix", path)) => {
-            let stream = UnixStream::connect(path).await.map_err(lost)?;
+            let stream = tokio::net::UnixStream::connect(path).await.map_err(lost)?;
             Ok(Box::new(stream))
+        }
+        #[cfg(windows)]
+        Some(("npipe", path)) => {
+            let options = tokio::net::windows::named_pipe::ClientOptions::new();
+            Ok(Box::new(options.open(path).map_err(lost)?))
         }
         Some(("tcp" | "http", host)) => {
             let host = host.trim_end_matches('/');
@@ -88,7 +94,7 @@ async fn connect(daemon: &Daemon) -> Result<Box<dyn Duplex>> {
             Ok(Box::new(stream))
         }
         _ => Err(Error::unsupported(format!(
-            "images cannot be built over {}; use a daemon at unix:// or tcp://",
+            "images cannot be built over {}; use a daemon on this machine or at tcp://",
             daemon.address()
         ))),
     }
