@@ -15,6 +15,12 @@ const AGENTS: &str = "AGENTBOX_EMBED_AGENTS";
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed={AGENTS}");
+    // `backend-local` is for Linux, and can be left out there.
+    println!("cargo::rustc-check-cfg=cfg(local)");
+    let is_linux = env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux");
+    if is_linux && env::var_os("CARGO_FEATURE_LOCAL").is_some() {
+        println!("cargo::rustc-cfg=local");
+    }
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     let table = match env::var_os(AGENTS).filter(|directory| !directory.is_empty()) {
         Some(directory) => embed(Path::new(&directory), &out)?,

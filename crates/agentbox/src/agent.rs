@@ -6,15 +6,24 @@ mod embedded;
 use std::ffi::OsString;
 use std::fs::Metadata;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use sandbox_wire::agent::{AgentBinary, PROGRAM, VARIABLE};
 
 use crate::exit::Failure;
+use crate::system::{self, holder};
 
 /// The command that builds an agent and installs it where this program looks.
 pub(crate) const INSTALL: &str = "agentbox agent install";
+
+/// The next step where there is no place for agents.
+pub(crate) const NO_DIRECTORY: &str = match system::TELLS_HOLDERS {
+    true => "this user has no home; set HOME or XDG_DATA_HOME, or give --dir",
+    false => {
+        "who else could replace an agent is not told here; give --dir, and name the agent there \
+         with SANDBOX_AGENT"
+    }
+};
 
 /// Agents of other versions are refused by the handshake.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -77,7 +86,8 @@ fn installed() -> Vec<AgentBinary> {
 
 /// Whether it is ours, and other users cannot write to it.
 fn is_own(found: &Metadata) -> bool {
-    found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0
+    let holder = holder(found);
+    holder.is_own && holder.mode & 0o022 == 0
 }
 
 /// Fails if another user could put something else in the place of a directory: all
@@ -85,11 +95,10 @@ fn is_own(found: &Metadata) -> bool {
 /// them from what is not theirs.
 fn shared_above(directory: &Path) -> io::Result<()> {
     const STICKY: u32 = 0o1000;
-    let own = rustix::process::geteuid().as_raw();
     for above in directory.canonicalize()?.ancestors().skip(1) {
-        let found = std::fs::metadata(above)?;
-        let is_theirs = found.uid() != own && found.uid() != 0;
-        let is_open = found.mode() & 0o022 != 0 && found.mode() & STICKY == 0;
+        let holder = holder(&std::fs::metadata(above)?);
+        let is_theirs = !holder.is_own && !holder.is_root;
+        let is_open = holder.mode & 0o022 != 0 && holder.mode & STICKY == 0;
         if is_theirs || is_open {
             let text = format!("others can write to {}", above.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
@@ -107,8 +116,12 @@ pub(crate) fn host_arch() -> &'static str {
     }
 }
 
-/// This program's directory below one that a variable names, or below the home.
+/// This program's directory below one that a variable names, or below the home. Programs
+/// that others could have put there must not run: where that is not told, there is none.
 fn own_directory(name: &str, usual: &str) -> Option<PathBuf> {
+    if !system::TELLS_HOLDERS {
+        return None;
+    }
     let path = |name| Some(PathBuf::from(variable(name)?)).filter(|path| path.is_absolute());
     let base = path(name).or_else(|| Some(path("HOME")?.join(usual)))?;
     Some(base.join("agentbox"))
@@ -130,12 +143,10 @@ pub(crate) fn write_program(
     name: &str,
     content: &mut dyn io::Read,
 ) -> io::Result<PathBuf> {
-    use std::os::unix::fs::PermissionsExt as _;
     let path = directory.join(name);
     let mut file = tempfile::NamedTempFile::new_in(directory)?;
     io::copy(content, &mut file)?;
-    let rights = std::fs::Permissions::from_mode(0o755);
-    file.as_file().set_permissions(rights)?;
+    system::make_executable(file.as_file())?;
     file.as_file().sync_all()?;
     file.persist(&path)?;
     Ok(path)

@@ -2,6 +2,8 @@
 //!
 //! One more is one more file and one more line in [`KINDS`].
 
+#[cfg(not(local))]
+mod absent;
 mod composite;
 mod docker;
 mod local;
@@ -17,6 +19,8 @@ use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
+#[cfg(not(local))]
+pub(crate) use self::absent::failure as absent;
 pub(crate) use self::docker::Docker;
 pub(crate) use self::opened::{Ends, Opened};
 use crate::config::place;
@@ -339,10 +343,13 @@ fn rebase_path(path: &mut String, directory: &Path) {
 
 /// What is said about `--backend`.
 pub(crate) fn help() -> String {
-    format!(
-        "Where the files are: {}; without it the directory {WORKSPACE}, which is created",
-        usages("or")
-    )
+    let usages = usages("or");
+    match cfg!(local) {
+        true => format!(
+            "Where the files are: {usages}; without it the directory {WORKSPACE}, which is created"
+        ),
+        false => format!("Where the files are: {usages}; this build has no local and no mounts"),
+    }
 }
 
 /// How backends are asked for.

@@ -1,4 +1,11 @@
 //! `agentbox`: files and commands for AI agents, from a terminal or any MCP client.
+#![cfg_attr(
+    not(local),
+    allow(
+        dead_code,
+        reason = "some of it serves directories of this machine alone"
+    )
+)]
 
 mod agent;
 mod app;
@@ -14,6 +21,7 @@ mod output;
 mod progress;
 mod rules;
 mod signals;
+mod system;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -31,6 +39,7 @@ const LAST_WORK: Duration = Duration::from_millis(300);
 fn main() -> ExitCode {
     // This program supervises the commands it runs: they end with it, whatever
     // happens to it.
+    #[cfg(local)]
     backend_local::supervisor::run_if_asked();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -6,10 +6,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::exit::{self, Failure};
+use crate::exit::Failure;
+use crate::system::{self, Stops};
 
 /// Directories that are removed if the program has to end at once.
 static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -29,23 +29,13 @@ impl Interrupts {
             .build()
             .map_err(cannot)?;
         let entered = runtime.enter();
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
         // Whoever was started with `nohup` stays when the terminal goes.
-        let mut hangup = match ignored(SignalKind::hangup()) {
-            true => None,
-            false => Some(signal(SignalKind::hangup()).map_err(cannot)?),
-        };
+        let mut stops = Stops::listen(!system::ignores_hangup()).map_err(cannot)?;
         drop(entered);
         let (tell, told) = watch::channel(None);
         let watch = async move {
             loop {
-                let signal = tokio::select! {
-                    _ = interrupt.recv() => SignalKind::interrupt(),
-                    _ = terminate.recv() => SignalKind::terminate(),
-                    Some(_) = next(&mut hangup) => SignalKind::hangup(),
-                };
-                let code = exit::signalled(signal.as_raw_value());
+                let code = stops.next().await;
                 if tell.borrow().is_some() {
                     remove_temporary();
                     std::process::exit(i32::from(code));
@@ -79,27 +69,6 @@ impl Interrupts {
             done = work => Ok(done),
         }
     }
-}
-
-/// The next of a signal, if it is listened to.
-async fn next(listener: &mut Option<Signal>) -> Option<()> {
-    match listener {
-        Some(listener) => listener.recv().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Whether whoever started this program wants a signal to be ignored.
-fn ignored(signal: SignalKind) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    let bit = u32::try_from(signal.as_raw_value() - 1).unwrap_or_default();
-    mask.unwrap_or_default()
-        .checked_shr(bit)
-        .unwrap_or_default()
-        & 1
-        == 1
 }
 
 /// Removes a directory also if the program has to end at once.

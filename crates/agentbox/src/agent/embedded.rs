@@ -1,13 +1,14 @@
 //! Agents that this program carries along, compressed, and unpacks when it needs
 //! them: `cargo xtask dist` puts them in.
 
-use std::fs::{self, DirBuilder, Metadata};
+use std::fs::{self, Metadata};
 use std::io::{self, Read as _};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use sandbox_wire::agent::AgentBinary;
+
+use crate::system;
 
 /// Processors, and their agents.
 const AGENTS: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/agents.rs"));
@@ -56,10 +57,7 @@ fn unpack(arch: &str, packed: &[u8], directory: &Path) -> io::Result<PathBuf> {
 
 /// Makes a directory that other users can neither write to nor replace.
 fn make_private(directory: &Path) -> io::Result<()> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(directory)?;
+    system::make_directories(directory, 0o700)?;
     let found = fs::symlink_metadata(directory)?;
     match found.is_dir() && super::is_own(&found) {
         true => super::shared_above(directory),

@@ -1,14 +1,11 @@
 //! `mounts:FILE`: named directories of this machine, and what may be done in each.
 
-use std::sync::Arc;
+#[cfg(not(local))]
+use super::absent::{check, open};
+use super::{Argument, Kind};
 
-use backend_core::Backend;
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
-use mounts::Opener;
-
-use super::{Argument, Kind, Opened, Wanted};
-use crate::exit::Failure;
+#[cfg(local)]
+use self::tree::{check, open};
 
 pub(super) const KIND: Kind = Kind {
     name: "mounts",
@@ -20,17 +17,30 @@ pub(super) const KIND: Kind = Kind {
     open,
 };
 
-fn check(wanted: &Wanted) -> Result<Vec<&'static str>, Failure> {
-    drop(Opener::from_file(wanted.file()?)?);
-    Ok(vec![KIND.name])
-}
+#[cfg(local)]
+mod tree {
+    use std::sync::Arc;
 
-fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
-    async move {
-        let tree = Opener::from_file(wanted.file()?)?.open()?;
-        let files: Arc<dyn Backend> = Arc::new(tree.unguarded().clone());
-        let guarded: Arc<dyn Backend> = Arc::new(tree.guard().build());
-        Ok(Opened::of_mounts(files, tree.config(), guarded))
+    use backend_core::Backend;
+    use futures::FutureExt as _;
+    use futures::future::BoxFuture;
+    use mounts::Opener;
+
+    use crate::backend::{Opened, Wanted};
+    use crate::exit::Failure;
+
+    pub(super) fn check(wanted: &Wanted) -> Result<Vec<&'static str>, Failure> {
+        drop(Opener::from_file(wanted.file()?)?);
+        Ok(vec![super::KIND.name])
     }
-    .boxed()
+
+    pub(super) fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
+        async move {
+            let tree = Opener::from_file(wanted.file()?)?.open()?;
+            let files: Arc<dyn Backend> = Arc::new(tree.unguarded().clone());
+            let guarded: Arc<dyn Backend> = Arc::new(tree.guard().build());
+            Ok(Opened::of_mounts(files, tree.config(), guarded))
+        }
+        .boxed()
+    }
 }

@@ -1,15 +1,12 @@
 //! `agentbox agent`: the program that goes into containers and makes calls fast.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use clap::Subcommand;
-use rustix::process::{Pid, Signal, kill_process_group};
 use sandbox_wire::agent::{AgentBinary, PROGRAM};
 
 use crate::agent::{self, INSTALL, VERSION};
@@ -18,6 +15,7 @@ use crate::backend::Docker;
 use crate::exit::Failure;
 use crate::output;
 use crate::signals::{self, Interrupts};
+use crate::system::{self, Group};
 
 /// Where its source is, if this program was built beside it.
 const SOURCE: Option<&str> = option_env!("AGENTBOX_AGENT_SOURCE");
@@ -59,7 +57,7 @@ struct Install {
     /// Builds this checkout; else the one that this program was built from.
     #[arg(long, value_name = "DIRECTORY")]
     source: Option<PathBuf>,
-    /// Builds for this target of rustc; this machine's unless given.
+    /// Builds for this target of rustc; Linux on this machine's processor unless given.
     #[arg(long, value_name = "TRIPLE")]
     target: Option<String>,
     /// Puts it there, as sandbox-agent; else where only this program looks.
@@ -111,7 +109,7 @@ impl Install {
         let source = self.source()?;
         let cargo = cargo();
         let host = host(&cargo)?;
-        let target = self.target.clone().unwrap_or_else(|| host.clone());
+        let target = self.target.clone().unwrap_or_else(|| usual_target(&host));
         output::note(&format!(
             "agentbox: building {PROGRAM} {VERSION} for {target} from {}",
             source.display()
@@ -188,19 +186,13 @@ impl Install {
         let (directory, name) = match &self.dir {
             Some(directory) => (directory.clone(), PROGRAM.to_owned()),
             None => {
-                let usual = agent::directory().ok_or_else(|| {
-                    Failure::usage(
-                        "this user has no home; set HOME or XDG_DATA_HOME, or give --dir",
-                    )
-                })?;
+                let usual = agent::directory();
+                let usual = usual.ok_or_else(|| Failure::usage(agent::NO_DIRECTORY))?;
                 (usual, agent::file_name(agent.arch()))
             }
         };
         // Not writable by the group or others, even with a loose umask.
-        let written = fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o755)
-            .create(&directory)
+        let written = system::make_directories(&directory, 0o755)
             .and_then(|()| File::open(agent.path()))
             .and_then(|mut content| agent::write_program(&directory, &name, &mut content));
         written.map_err(|error| {
@@ -209,6 +201,15 @@ impl Install {
                 directory.display()
             ))
         })
+    }
+}
+
+/// The target of containers on a machine: its own, or Linux with the same processor.
+fn usual_target(host: &str) -> String {
+    let cpu = host.split('-').next().unwrap_or(host);
+    match host.contains("-linux-") {
+        true => host.to_owned(),
+        false => format!("{cpu}-unknown-linux-musl"),
     }
 }
 
@@ -223,34 +224,24 @@ fn own_linker(target: &str, host: &str) -> Option<String> {
 
 /// Runs a command to its end. If this is dropped before, all that it started is killed.
 async fn run_group(mut command: Command) -> io::Result<ExitStatus> {
-    command.process_group(0);
+    Group::lead(&mut command);
     let mut child = tokio::process::Command::from(command)
         .kill_on_drop(true)
         .spawn()?;
-    let mut group = Group(child.id().and_then(|id| Pid::from_raw(id.cast_signed())));
+    let group = Group::of(&child);
     let ended = child.wait().await;
-    group.0 = None;
+    group.ended();
     ended
-}
-
-/// A process group that is killed when this is dropped.
-struct Group(Option<Pid>);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if let Some(group) = self.0 {
-            // It may have ended by itself.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-    }
 }
 
 /// Refuses an agent of another version, if this machine can run it.
 fn check_version(agent: &AgentBinary) -> Result<(), Failure> {
-    if agent.arch() != agent::host_arch() {
-        let (ours, theirs) = (agent::host_arch(), agent.arch());
+    let here = (std::env::consts::OS, agent::host_arch());
+    if here != ("linux", agent.arch()) {
+        let ((system, ours), theirs) = (here, agent.arch());
         output::note(&format!(
-            "agentbox: it is for {theirs} and this machine for {ours}: its version is not checked"
+            "agentbox: it is for linux {theirs} and this machine is {system} {ours}: its version \
+             is not checked"
         ));
         return Ok(());
     }
@@ -306,6 +297,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn containers_are_linux() {
+        for (host, target) in [
+            ("x86_64-unknown-linux-gnu", "x86_64-unknown-linux-gnu"),
+            ("aarch64-apple-darwin", "aarch64-unknown-linux-musl"),
+            ("x86_64-pc-windows-gnu", "x86_64-unknown-linux-musl"),
+        ] {
+            assert_eq!(usual_target(host), target);
+        }
+    }
+
+    #[test]
     fn only_a_foreign_musl_target_is_linked_by_rust_itself() {
         let host = "x86_64-unknown-linux-gnu";
         let variable = own_linker("aarch64-unknown-linux-musl", host);
@@ -318,7 +320,7 @@ mod tests {
     #[test]
     fn the_profile_is_that_of_the_workspace() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
-        let root: toml::Table = fs::read_to_string(root).unwrap().parse().unwrap();
+        let root: toml::Table = std::fs::read_to_string(root).unwrap().parse().unwrap();
         let mut theirs = root["profile"]["agent"].as_table().unwrap().clone();
         // Searches are a little slower without; a package from elsewhere has no such list.
         theirs.remove("package");

@@ -1,17 +1,13 @@
 //! `agentbox tour`: real calls and real replies, in a directory that goes again.
 
+#[cfg(local)]
 mod stage;
+#[cfg(local)]
 mod steps;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use backend_local::LocalBackend;
-
-use self::stage::Stage;
-use crate::backend::Opened;
 use crate::exit::Failure;
-use crate::signals::{self, Interrupts};
 
 /// Options of `tour`.
 #[derive(Debug, clap::Args)]
@@ -21,7 +17,17 @@ pub(crate) struct Args {
     no_pause: bool,
 }
 
+#[cfg(not(local))]
+pub(crate) async fn run(_: &Args) -> Result<ExitCode, Failure> {
+    std::future::ready(Err(crate::backend::absent("the tour"))).await
+}
+
+#[cfg(local)]
 pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    use std::sync::Arc;
+
+    use crate::signals::{self, Interrupts};
+
     let interrupts = Interrupts::watch()?;
     let cannot = |error: std::io::Error| {
         Failure::environment(format!(
@@ -33,12 +39,12 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         .tempdir()
         .map_err(cannot)?;
     signals::temporary(place.path());
-    let backend = LocalBackend::builder(place.path())
+    let backend = backend_local::LocalBackend::builder(place.path())
         .enable_execute(true)
         .open()?;
-    let mut stage = Stage::new(backend.clone(), !args.no_pause);
+    let mut stage = stage::Stage::new(backend.clone(), !args.no_pause);
     let shown = interrupts.unless(steps::all(&mut stage)).await;
-    Opened::new(Arc::new(backend)).stop().await;
+    crate::backend::Opened::new(Arc::new(backend)).stop().await;
     place.close().map_err(cannot)?;
     match shown {
         Ok(shown) => shown.map(|()| ExitCode::SUCCESS),

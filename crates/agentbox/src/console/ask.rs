@@ -1,21 +1,18 @@
 //! Asks the person at the terminal.
 
+#[cfg_attr(windows, path = "ask/keyboard_windows.rs")]
+mod keyboard;
+
 use std::io;
-use std::os::fd::AsFd;
 
 use async_trait::async_trait;
 use permissions::approval::{Answer, Approver, ApproverError, Asked, Effect, Question, Remember};
 use permissions::{Op, Target};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::termios::{QueueSelector, tcflush};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::Semaphore;
 
 use super::safe;
 use super::show::{Screen, Style};
 use super::wrap;
-
-/// Most bytes of an answer.
-const ANSWER: usize = 4096;
 
 /// Most things that are listed in a line.
 const LISTED: usize = 8;
@@ -42,11 +39,11 @@ impl Person {
     async fn put(&self, question: &Question) -> io::Result<Answer> {
         self.screen.print(&shown(question, self.screen))?;
         // What was typed before the question was there is no answer to it.
-        tcflush(io::stdin(), QueueSelector::IFlush)?;
+        keyboard::forget_typed()?;
         let (kinds, what) = (kinds(question), what(question));
         loop {
             self.screen.prompt(&offer(&kinds, what))?;
-            let line = line().await?;
+            let line = keyboard::line().await?;
             if line.is_empty() {
                 self.screen.print("\n")?;
                 return Ok(Answer::no());
@@ -107,45 +104,6 @@ fn offer(kinds: &str, what: &str) -> String {
     format!(
         "Allow it? [y]es, once; [s]ame {what}, this session; [a]ny {kinds}, this session; [n]o:"
     )
-}
-
-/// The next line, which the terminal gives as a whole. Dropping this takes
-/// nothing of what is typed later.
-async fn line() -> io::Result<String> {
-    // Its other end tells the thread that nobody waits any more.
-    let (withdrawn, _waiting) = io::pipe()?;
-    let (give, line) = oneshot::channel();
-    let thread = std::thread::Builder::new().name("question".to_owned());
-    thread.spawn(move || {
-        // Nobody listens to the answer to a question that was withdrawn.
-        let _ = give.send(read_line(&withdrawn, io::stdin()));
-    })?;
-    line.await
-        .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
-}
-
-/// Reads a line, unless the other end of `withdrawn` is closed before.
-fn read_line(withdrawn: &io::PipeReader, terminal: impl AsFd) -> io::Result<String> {
-    let mut both = [
-        PollFd::new(withdrawn, PollFlags::empty()),
-        PollFd::new(&terminal, PollFlags::IN),
-    ];
-    loop {
-        match poll(&mut both, None) {
-            Err(rustix::io::Errno::INTR) => continue,
-            polled => drop(polled?),
-        }
-        let [gone, typed] = both.each_ref().map(|one| !one.revents().is_empty());
-        if gone {
-            return Err(io::ErrorKind::Interrupted.into());
-        }
-        if typed {
-            let mut bytes = [0; ANSWER];
-            let count = rustix::io::read(&terminal, &mut bytes)?;
-            let line = bytes.get(..count).unwrap_or_default();
-            return Ok(String::from_utf8_lossy(line).into_owned());
-        }
-    }
 }
 
 /// What a line answers.
@@ -254,7 +212,6 @@ impl Approver for Nobody {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{Read as _, Write as _};
 
     #[test]
     fn answers() {
@@ -284,20 +241,6 @@ mod tests {
             let order = ["[y]es, once", same, any, "[n]o:"];
             assert!(order.is_sorted_by_key(at), "{offered}");
         }
-    }
-
-    #[test]
-    fn what_is_typed_after_a_question_is_not_taken() {
-        let (mut typed, mut keys) = io::pipe().unwrap();
-        let (withdrawn, waiting) = io::pipe().unwrap();
-        keys.write_all(b"y\n").unwrap();
-        assert_eq!(read_line(&withdrawn, &typed).unwrap(), "y\n");
-        keys.write_all(b"more").unwrap();
-        drop((waiting, keys));
-        read_line(&withdrawn, &typed).unwrap_err();
-        let mut left = String::new();
-        typed.read_to_string(&mut left).unwrap();
-        assert_eq!(left, "more");
     }
 
     #[test]

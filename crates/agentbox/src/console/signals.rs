@@ -5,9 +5,10 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
+
+use crate::system::Stops;
+pub(crate) use crate::system::Terminal;
 
 /// What a signal asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,18 +37,16 @@ impl Signals {
     ///
     /// If the system lets nobody listen.
     pub(crate) fn listen(terminal: Terminal) -> io::Result<Self> {
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut hangup = signal(SignalKind::hangup())?;
+        let mut stops = Stops::listen(true)?;
         let (tell, heard) = mpsc::channel(1);
         let armed = Arc::new(AtomicBool::new(false));
         let again = Arc::clone(&armed);
         tokio::spawn(async move {
             loop {
-                let (signal, code) = tokio::select! {
-                    _ = interrupt.recv() => (Signal::Interrupt, INTERRUPTED),
-                    _ = terminate.recv() => (Signal::Leave(143), 143),
-                    _ = hangup.recv() => (Signal::Leave(129), 129),
+                let code = stops.next().await;
+                let signal = match code {
+                    INTERRUPTED => Signal::Interrupt,
+                    code => Signal::Leave(code),
                 };
                 let second = signal == Signal::Interrupt && again.swap(true, Ordering::AcqRel);
                 if second || tell.try_send(signal).is_err() {
@@ -81,23 +80,5 @@ impl Signals {
     /// Something else was typed.
     pub(crate) fn calm(&self) {
         self.armed.store(false, Ordering::Release);
-    }
-}
-
-/// How the terminal was before anybody changed it.
-#[derive(Debug, Clone)]
-pub(crate) struct Terminal(Option<Termios>);
-
-impl Terminal {
-    pub(crate) fn now() -> Self {
-        Self(tcgetattr(io::stdin()).ok())
-    }
-
-    /// Leaves it as it was. The editor's thread may be in the middle of a line.
-    pub(crate) fn restore(&self) {
-        if let Some(state) = &self.0 {
-            // What is no terminal any more needs nothing.
-            let _ = tcsetattr(io::stdin(), OptionalActions::Drain, state);
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! Breaks lines at words, for a terminal that would break them anywhere.
 
-use std::os::fd::AsFd;
-
 use textwrap::Options;
+
+use crate::system::{self, Stream};
 
 /// Columns that a terminal has if it does not say.
 const USUAL: usize = 80;
@@ -24,13 +24,8 @@ pub(crate) fn columns() -> usize {
 }
 
 /// How many columns a terminal has.
-pub(crate) fn columns_of(terminal: impl AsFd) -> usize {
-    let size = rustix::termios::tcgetwinsize(terminal);
-    let columns = size.map_or(0, |size| usize::from(size.ws_col));
-    match columns {
-        0 => USUAL,
-        columns => columns,
-    }
+pub(crate) fn columns_of(terminal: impl Stream) -> usize {
+    system::columns_of(terminal).unwrap_or(USUAL)
 }
 
 /// Breaks every line that is longer than `width`; what follows is indented as the

@@ -3,12 +3,12 @@
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use backend_state::{Snapshot, StateBuilder};
 
 use crate::exit::Failure;
+use crate::system;
 
 /// How the name of a document ends that is not whole yet.
 const NEW: &str = ".agentbox-new";
@@ -80,8 +80,8 @@ impl Document {
 
     fn replace(&self, snapshot: &Snapshot) -> io::Result<File> {
         let mut options = File::options();
-        let options = options.read(true).write(true).create_new(true).mode(0o600);
-        let new = options.open(&self.new)?;
+        options.read(true).write(true).create_new(true);
+        let new = system::make_private(&mut options).open(&self.new)?;
         let mut writer = BufWriter::new(&new);
         serde_json::to_writer(&mut writer, snapshot)?;
         writer.flush()?;
@@ -139,8 +139,7 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
             Ok(()) => {}
         }
         // Meanwhile it may have been replaced by one who has gone since.
-        let (ours, there) = (file.metadata()?, std::fs::metadata(path));
-        if there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
+        if system::is_same(&file, path)? {
             return Ok(Some(file));
         }
     }

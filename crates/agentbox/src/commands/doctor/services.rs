@@ -1,8 +1,9 @@
 //! Checks for the interpreters that MCP clients run on.
 
-use std::os::unix::fs::PermissionsExt as _;
+use std::env::consts::EXE_SUFFIX;
 
 use super::Finding;
+use crate::system;
 
 pub(super) fn findings() -> Vec<Finding> {
     vec![
@@ -22,10 +23,11 @@ fn variable(name: &str) -> Option<String> {
 fn program(name: &'static str, purpose: &'static str) -> Finding {
     let finding = Finding::new(name, purpose);
     let path = variable("PATH").unwrap_or_default();
-    let mut places = std::env::split_paths(&path).map(|directory| directory.join(name));
+    let mut places =
+        std::env::split_paths(&path).map(|directory| directory.join(format!("{name}{EXE_SUFFIX}")));
     let found = places.find(|place| {
         let found = place.metadata();
-        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+        found.is_ok_and(|found| found.is_file() && system::is_executable(&found))
     });
     match found {
         Some(place) => finding.ok(place.display().to_string()),

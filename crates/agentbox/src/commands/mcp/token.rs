@@ -1,12 +1,12 @@
 //! The token of a server that listens: a new one, or one that a file keeps.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use crate::config::usual_directory;
 use crate::exit::Failure;
+use crate::system;
 
 /// Random bytes of a new token.
 const RANDOM_BYTES: usize = 32;
@@ -30,6 +30,12 @@ pub(super) fn fresh() -> Result<String, Failure> {
 
 /// The token in a file, and whether the file was made for it.
 pub(super) fn kept(file: &Path) -> Result<(String, bool), Failure> {
+    if !system::TELLS_HOLDERS {
+        return Err(Failure::usage(
+            "who can read a file is not told here; leave out --token-file, and take the token \
+             that is printed",
+        ));
+    }
     match open(file) {
         Ok(open) => read(file, open).map(|token| (token, false)),
         Err(error) if error.kind() == ErrorKind::NotFound => match make(file)? {
@@ -46,8 +52,13 @@ pub(super) fn kept(file: &Path) -> Result<(String, bool), Failure> {
 
 /// Opens the file, and does not wait for a writer if it is a FIFO.
 fn open(file: &Path) -> std::io::Result<File> {
-    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    OpenOptions::new().read(true).custom_flags(flags).open(file)
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    }
+    options.read(true).open(file)
 }
 
 fn unable(file: &Path, error: &std::io::Error) -> Failure {
@@ -65,12 +76,13 @@ fn read(file: &Path, open: File) -> Result<String, Failure> {
             "the token file {shown} is no regular file; give another"
         )));
     }
-    if about.uid() != rustix::process::geteuid().as_raw() {
+    let holder = system::holder(&about);
+    if !holder.is_own {
         return Err(Failure::usage(format!(
             "the token file {shown} belongs to another user, who knows the token; give another"
         )));
     }
-    let mode = about.mode() & 0o777;
+    let mode = holder.mode & 0o777;
     if mode & 0o077 != 0 {
         return Err(Failure::usage(format!(
             "other users may use the token file {shown} (mode {mode:03o}), so the token may be \
@@ -110,13 +122,12 @@ fn make(file: &Path) -> Result<Option<String>, Failure> {
                 directory.display()
             )));
         }
-        let mut private = DirBuilder::new();
-        let made = private.recursive(true).mode(0o700).create(directory);
-        made.map_err(|error| unable(file, &error))?;
+        system::make_directories(directory, 0o700).map_err(|error| unable(file, &error))?;
     }
     let token = fresh()?;
     let mut options = OpenOptions::new();
-    let open = options.write(true).create_new(true).mode(0o600).open(file);
+    options.write(true).create_new(true);
+    let open = system::make_private(&mut options).open(file);
     let mut open = match open {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(None),
         open => open.map_err(|error| unable(file, &error))?,

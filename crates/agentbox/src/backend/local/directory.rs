@@ -1,0 +1,270 @@
+//! The directory of `local:DIR`, and how it is set up.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use backend_core::VPath;
+use backend_local::{
+    Commands, Confinement, Environment, Landlock, Limits, LocalBackend, NameSpace,
+};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use serde::Deserialize;
+
+use super::KIND;
+use crate::backend::opened::Shown;
+use crate::backend::{Opened, Wanted};
+use crate::exit::Failure;
+
+/// The table `[local]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Settings {
+    /// Directories besides that of the backend. With them, paths are those of this
+    /// machine.
+    allowed_directories: Vec<PathBuf>,
+    /// Whether commands run.
+    commands: bool,
+    /// Whether nothing can be changed.
+    read_only: bool,
+    /// The shell that runs commands.
+    shell: Option<String>,
+    /// What commands may reach.
+    confinement: Reach,
+    /// Confined commands may use the network.
+    network: bool,
+    /// Confined commands may also read these.
+    read: Vec<String>,
+    /// Confined commands may also change these.
+    write: Vec<String>,
+    /// Which variables commands inherit.
+    environment: Inherited,
+    /// Variables that commands inherit although they look secret, or although the
+    /// environment is minimal.
+    variables: Vec<String>,
+    cpu_seconds: Option<u64>,
+    file_bytes: Option<u64>,
+    memory_bytes: Option<u64>,
+    processes: Option<u64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            allowed_directories: Vec::new(),
+            commands: true,
+            read_only: false,
+            shell: None,
+            confinement: Reach::Off,
+            network: false,
+            read: Vec::new(),
+            write: Vec::new(),
+            environment: Inherited::Inherit,
+            variables: Vec::new(),
+            cpu_seconds: None,
+            file_bytes: None,
+            memory_bytes: None,
+            processes: None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Reach {
+    Off,
+    Landlock,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Inherited {
+    Inherit,
+    Minimal,
+}
+
+impl Settings {
+    fn commands(&self) -> Result<Commands, Failure> {
+        let mut environment = match self.environment {
+            Inherited::Inherit => Environment::inherit(),
+            Inherited::Minimal => Environment::empty(),
+        };
+        for name in &self.variables {
+            environment = environment.allow(name);
+        }
+        let mut limits = Limits::default();
+        if let Some(seconds) = self.cpu_seconds {
+            limits = limits.cpu_seconds(seconds);
+        }
+        if let Some(bytes) = self.file_bytes {
+            limits = limits.file_bytes(bytes);
+        }
+        if let Some(bytes) = self.memory_bytes {
+            limits = limits.memory_bytes(bytes);
+        }
+        if let Some(processes) = self.processes {
+            limits = limits.processes(processes);
+        }
+        let mut commands = Commands::new()
+            .environment(environment)
+            .limits(limits)
+            .confinement(self.confinement()?);
+        if let Some(shell) = &self.shell {
+            commands = commands.shell(shell);
+        }
+        Ok(commands)
+    }
+
+    /// How paths are read. A part of a tree has paths of the tree.
+    fn names(&self, part: bool) -> Result<NameSpace, Failure> {
+        let allowed = self.allowed_directories.clone();
+        match (allowed.is_empty(), part) {
+            (true, _) => Ok(NameSpace::Virtual),
+            (false, false) => Ok(NameSpace::Host { allowed }),
+            (false, true) => Err(Failure::usage(
+                "allowed_directories give paths of this machine, which a part of a tree has not; \
+                 make each of them a part of its own",
+            )),
+        }
+    }
+
+    /// The directories that show, and where.
+    fn shown(&self, directory: &Path) -> Vec<Shown> {
+        let show = |host: PathBuf, at: Option<VPath>| {
+            Some(Shown {
+                host,
+                at: at?,
+                commands: self.commands,
+            })
+        };
+        let host = |directory: &Path| directory.canonicalize().ok();
+        if self.allowed_directories.is_empty() {
+            let all = host(directory).and_then(|host| show(host, Some(VPath::root())));
+            return all.into_iter().collect();
+        }
+        let allowed = self.allowed_directories.iter().map(PathBuf::as_path);
+        let all = allowed.chain([directory]).filter_map(|directory| {
+            let host = host(directory)?;
+            let at = host.to_str().and_then(|text| VPath::parse(text).ok());
+            show(host, at)
+        });
+        all.collect()
+    }
+
+    /// The directories that confined commands can change, as a whole.
+    fn confined(&self, directory: &Path) -> Vec<PathBuf> {
+        if self.confinement == Reach::Off || !self.commands {
+            return Vec::new();
+        }
+        let own = self.allowed_directories.iter().map(PathBuf::as_path);
+        let own = own.chain([directory]).filter(|_| !self.read_only);
+        let all = own.chain(self.write.iter().map(Path::new));
+        all.filter_map(|directory| directory.canonicalize().ok())
+            .collect()
+    }
+
+    fn confinement(&self) -> Result<Confinement, Failure> {
+        if self.confinement == Reach::Off {
+            let meant = self.network || !self.read.is_empty() || !self.write.is_empty();
+            return match meant {
+                // Somebody believes that the rest is out of reach.
+                true => Err(Failure::usage(
+                    "[local] has network, read or write, which count for confined commands only; \
+                     set confinement = \"landlock\" or remove them",
+                )),
+                false => Ok(Confinement::Off),
+            };
+        }
+        let mut landlock = Landlock::new().network(self.network);
+        for path in &self.read {
+            landlock = landlock.read(path);
+        }
+        for path in &self.write {
+            landlock = landlock.write(path);
+        }
+        Ok(Confinement::Landlock(landlock))
+    }
+}
+
+pub(super) fn check(wanted: &Wanted) -> Result<Vec<&'static str>, Failure> {
+    let settings: Settings = wanted.settings()?;
+    drop(settings.commands()?);
+    settings.names(wanted.depth > 0)?;
+    wanted.given_directory()?;
+    Ok(vec![KIND.name])
+}
+
+pub(super) fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
+    async move {
+        let settings: Settings = wanted.settings()?;
+        let directory = wanted.directory()?.unwrap_or(Path::new("."));
+        if !settings.allowed_directories.is_empty() {
+            let allowed = settings.allowed_directories.iter().map(PathBuf::as_path);
+            for directory in allowed.chain([directory]) {
+                check_spelling(directory)?;
+            }
+        }
+        let names = settings.names(wanted.depth > 0)?;
+        let backend = LocalBackend::builder(directory)
+            .names(names)
+            .read_only(settings.read_only)
+            .enable_execute(settings.commands)
+            .commands(settings.commands()?)
+            .open()?;
+        let opened = Opened::new(Arc::new(backend)).showing(settings.shown(directory));
+        Ok(opened.confined(settings.confined(directory)))
+    }
+    .boxed()
+}
+
+/// Refuses a directory whose path leads through a link: rules are about one path of a file,
+/// and would not see that the other is the same.
+fn check_spelling(directory: &Path) -> Result<(), Failure> {
+    let (Ok(given), Ok(canonical)) = (std::path::absolute(directory), directory.canonicalize())
+    else {
+        // Opening it says what is wrong.
+        return Ok(());
+    };
+    let given: PathBuf = given.components().collect();
+    let climbs = given
+        .components()
+        .any(|part| part == std::path::Component::ParentDir);
+    match climbs || given == canonical {
+        true => Ok(()),
+        false => Err(Failure::usage(format!(
+            "{} leads through a link, and rules would not know its files by both paths; give {}",
+            given.display(),
+            canonical.display()
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_read_and_no_other() {
+        let table = r#"
+            allowed_directories = ["/srv"]
+            commands = true
+            confinement = "landlock"
+            cpu_seconds = 1
+            environment = "minimal"
+            file_bytes = 1
+            memory_bytes = 1
+            network = true
+            processes = 1
+            read = ["/usr"]
+            read_only = true
+            shell = "/bin/sh"
+            variables = ["A"]
+            write = []
+        "#;
+        let settings: Settings = toml::from_str(table).unwrap();
+        assert!(settings.commands().is_ok());
+        let table: toml::Table = toml::from_str(table).unwrap();
+        assert!(table.keys().eq(KIND.keys), "{table}");
+        assert!(toml::from_str::<Settings>("confined = true").is_err());
+    }
+}

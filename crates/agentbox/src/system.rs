@@ -1,0 +1,28 @@
+//! Operating systems: signals, terminals, and who has a file. Everything else is the same
+//! on all of them.
+
+#[cfg(unix)]
+#[path = "system/unix.rs"]
+mod this;
+#[cfg(windows)]
+#[path = "system/windows.rs"]
+mod this;
+
+pub(crate) use self::this::{
+    Group, Stops, Stream, Terminal, columns_of, holder, ignores_hangup, is_executable, is_same,
+    make_directories, make_executable, make_private,
+};
+
+/// Whether this system tells who has a file.
+pub(crate) const TELLS_HOLDERS: bool = cfg!(unix);
+
+/// Who has a file, and what the others may do with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Holder {
+    /// Whether it is the user that runs this program.
+    pub(crate) is_own: bool,
+    /// Whether it is the administrator.
+    pub(crate) is_root: bool,
+    /// The bits of `chmod`.
+    pub(crate) mode: u32,
+}
