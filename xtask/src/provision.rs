@@ -74,6 +74,18 @@ const PROVISIONS: &[Provision] = &[
         source: Source::LlvmTools,
     },
     Provision {
+        program: "aarch64-unknown-linux-gnu",
+        source: Source::Target,
+    },
+    Provision {
+        program: "x86_64-apple-darwin",
+        source: Source::Target,
+    },
+    Provision {
+        program: "x86_64-pc-windows-gnu",
+        source: Source::Target,
+    },
+    Provision {
         program: "rg",
         source: Source::Cargo("ripgrep", RIPGREP_VERSION, &[]),
     },
@@ -98,6 +110,8 @@ enum Source {
     Apt(&'static [&'static str]),
     /// A component of the active rustup toolchain.
     Component(&'static str),
+    /// The standard library of a target, which is named in the place of a program.
+    Target,
     /// The tools of rustc's LLVM: a component of the toolchain, else Debian's packages.
     LlvmTools,
     /// The crate that has the program, its version, and switches to install it with.
@@ -141,6 +155,7 @@ impl Provision {
         match self.source {
             Source::Apt(packages) => format!("{} ({})", self.program, packages.join(" ")),
             Source::Component(name) => name.to_owned(),
+            Source::Target => format!("the target {}", self.program),
             Source::LlvmTools => "llvm-tools".to_owned(),
             Source::Cargo(package, version, _) => format!("{package} {version}"),
         }
@@ -149,6 +164,7 @@ impl Provision {
     fn is_present(&self, workspace: &Workspace) -> Result<bool> {
         match self.source {
             Source::Apt(_) => workspace.has_program(self.program),
+            Source::Target => workspace.has_target(self.program),
             Source::LlvmTools => Ok(workspace.llvm_tools()?.is_some()),
             // Asked of the program, because rustup has a proxy for components that are missing.
             Source::Component(_) => Ok(process::succeeds(
@@ -168,12 +184,15 @@ impl Provision {
     fn install(&self, workspace: &Workspace) -> Result<()> {
         match self.source {
             Source::Apt(packages) => apt_install(workspace, packages),
-            Source::Component(name) => component_add(workspace, name),
-            Source::LlvmTools => component_add(workspace, "llvm-tools").or_else(|error| {
-                println!("{error:#}; trying Debian's packages");
-                let package = format!("llvm-{}", llvm_major(workspace)?);
-                apt_install(workspace, &[&package])
-            }),
+            Source::Component(name) => rustup_add(workspace, "component", name),
+            Source::Target => rustup_add(workspace, "target", self.program),
+            Source::LlvmTools => {
+                rustup_add(workspace, "component", "llvm-tools").or_else(|error| {
+                    println!("{error:#}; trying Debian's packages");
+                    let package = format!("llvm-{}", llvm_major(workspace)?);
+                    apt_install(workspace, &[&package])
+                })
+            }
             Source::Cargo(package, version, switches) => {
                 cargo_install(workspace, package, version, switches)
             }
@@ -198,15 +217,11 @@ fn apt_install(workspace: &Workspace, packages: &[&str]) -> Result<()> {
     process::run(&mut command)
 }
 
-fn component_add(workspace: &Workspace, name: &str) -> Result<()> {
+fn rustup_add(workspace: &Workspace, kind: &str, name: &str) -> Result<()> {
     if !workspace.has_program("rustup")? {
         bail!("there is no rustup; install {name} the way the toolchain was installed");
     }
-    process::run(
-        workspace
-            .command("rustup")?
-            .args(["component", "add", name]),
-    )
+    process::run(workspace.command("rustup")?.args([kind, "add", name]))
 }
 
 fn cargo_install(
@@ -263,6 +278,8 @@ mod tests {
         assert_eq!(describe("cargo-deny"), "cargo-deny 0.20.2");
         assert_eq!(describe("rg"), format!("ripgrep {RIPGREP_VERSION}"));
         assert_eq!(describe("cargo-fmt"), "rustfmt");
+        let target = "x86_64-apple-darwin";
+        assert_eq!(describe(target), format!("the target {target}"));
         assert_eq!(describe("cc"), "cc (build-essential)");
     }
 }

@@ -15,6 +15,7 @@ mod everyday;
 mod examples;
 mod fuzz;
 mod plan;
+mod platforms;
 mod postgres;
 mod report;
 mod root;
@@ -158,6 +159,14 @@ const STAGES: &[Stage] = &[
         tools: &[],
         extras: &["llvm-cov"],
         run: coverage::run,
+    },
+    Stage {
+        name: "platforms",
+        what: "macOS, Windows and ARM are compiled",
+        tier: Tier::Full,
+        tools: &[],
+        extras: platforms::TARGETS,
+        run: platforms::run,
     },
     Stage {
         name: "everyday",

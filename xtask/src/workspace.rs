@@ -71,6 +71,13 @@ impl Workspace {
         Ok(env::split_paths(&path).any(|dir| dir.join(program).is_file()))
     }
 
+    /// Whether there is a standard library for `target`.
+    pub(crate) fn has_target(&self, target: &str) -> Result<bool> {
+        let args = ["--print", "target-libdir", "--target", target];
+        let directory = process::output(self.command("rustc")?.args(args))?;
+        Ok(Path::new(directory.trim()).is_dir())
+    }
+
     /// The directory with rustc's LLVM tools: the toolchain's own, else Debian's of that version.
     pub(crate) fn llvm_tools(&self) -> Result<Option<PathBuf>> {
         let sysroot = process::output(self.command("rustc")?.args(["--print", "sysroot"]))?;

@@ -1,0 +1,79 @@
+//! Stage `platforms`: other systems and processors are compiled, and not run.
+//!
+//! `cargo check` needs a target's standard library, and neither a linker nor a C compiler for it.
+
+use anyhow::Result;
+
+use crate::process;
+use crate::test_all::{Ctx, Outcome};
+
+/// Targets of macOS and Windows: all crates but those of [`LINUX_ONLY`].
+const FOREIGN: &[&str] = &["x86_64-apple-darwin", "x86_64-pc-windows-gnu"];
+
+/// Targets of Linux on other processors: all crates.
+const LINUX: &[&str] = &["aarch64-unknown-linux-gnu"];
+
+/// All targets, for `provision`.
+pub(super) const TARGETS: &[&str] = &[FOREIGN[0], FOREIGN[1], LINUX[0]];
+
+/// Packages that are not for other systems, and those of the project's own tests.
+const LINUX_ONLY: &[&str] = &[
+    "agentbox-sandbox-agent",
+    "backend-local",
+    "examples",
+    "mounts",
+    "xtask",
+];
+
+pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
+    let (mut missing, mut failed) = (Vec::new(), Vec::new());
+    for target in TARGETS {
+        if !ctx.workspace.has_target(target)? {
+            missing.push(*target);
+        } else if let Err(error) = check(ctx, target) {
+            eprintln!("error: {error:#}");
+            failed.push(*target);
+        }
+    }
+    Ok(match (&*failed, &*missing) {
+        ([], [_, ..]) => Outcome::Skipped(format!(
+            "no standard library for {}; --provision installs it",
+            missing.join(", ")
+        )),
+        _ => Outcome::unless_failed(&failed, format!("{} targets", TARGETS.len())),
+    })
+}
+
+fn check(ctx: &Ctx, target: &str) -> Result<()> {
+    let args = ["check", "--workspace", "--all-features", "--target", target];
+    let mut command = ctx.workspace.cargo(args)?;
+    if FOREIGN.contains(&target) {
+        command.args(LINUX_ONLY.iter().flat_map(|name| ["--exclude", *name]));
+    }
+    // A directory of its own: other flags would have everything built again.
+    command
+        .env("CARGO_TARGET_DIR", ctx.workspace.cache("platforms-target"))
+        .env("RUSTFLAGS", "-D warnings");
+    // The shell grammar comes with a few lines of assembler. They are never linked here, so that
+    // `true` can stand in for a cross compiler.
+    let name = target.replace('-', "_");
+    command
+        .env(format!("CC_{name}"), "true")
+        .env(format!("AR_{name}"), "true");
+    process::run(&mut command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::Workspace;
+
+    #[test]
+    fn packages_that_are_left_out_exist() {
+        let metadata = Workspace::discover().unwrap().metadata().unwrap();
+        for name in LINUX_ONLY {
+            let mut packages = metadata.packages.iter();
+            assert!(packages.any(|package| package.name == *name), "{name}");
+        }
+    }
+}
