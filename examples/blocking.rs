@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     files.write_file("src/greet.sh", "echo hello, $1\n")?;
     files.replace_text("src/greet.sh", "hello", "good morning")?;
     for found in files.search_text("morning")?.files {
-        println!("{} says good morning", found.path());
+        println!("{} says good morning", found.path);
     }
 
     // What a command prints, as it prints it. Leaving the loop ends the command.

@@ -34,13 +34,13 @@ async fn show() -> Result<(), Box<dyn std::error::Error>> {
             _ => {}
         }
     }
-    print!("{}", place.read_string("result.txt").await?);
+    print!("{}", place.read_to_string("result.txt").await?);
 
     println!("\n# A link out of the directory leads nowhere.");
     place
         .execute(Command::new("ln -s /etc/passwd link"))
         .await?;
-    if let Err(error) = place.read_string("link").await {
+    if let Err(error) = place.read_to_string("link").await {
         println!("{error}");
     }
 

@@ -60,7 +60,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .build();
 
     println!("\n# What is denied fails, what is hidden is not even listed.");
-    let read = agent.read_string(".env").await.map(drop);
+    let read = agent.read_to_string(".env").await.map(drop);
     let written = agent.write_file("vendor/lib.rs", "x").await.map(drop);
     for error in [read, written].into_iter().filter_map(Result::err) {
         println!("{error}");

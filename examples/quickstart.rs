@@ -17,20 +17,16 @@ async fn main() -> Result<()> {
     files.write_file(".gitignore", "target/\n").await?;
     files.write_file("target/debug/junk", "TODO\n").await?;
     for entry in files.list_dir(".").await?.entries {
-        println!(
-            "{}{}",
-            entry.name(),
-            if entry.is_directory() { "/" } else { "" }
-        );
+        println!("{}{}", entry.name(), if entry.is_dir() { "/" } else { "" });
     }
 
     println!("\n# It searches; what .gitignore names stays out.");
     let found = files
-        .grep(GrepQuery::new(files.working_dir(), "TODO"))
+        .grep(GrepQuery::new("TODO", files.working_dir()))
         .await?;
     for file in &found.files {
         for line in file.lines() {
-            println!("{}:{}: {}", file.path(), line.number, line.text());
+            println!("{}:{}: {}", file.path, line.number, line.text());
         }
     }
     println!("({} ignored)", found.skipped.ignored);
@@ -61,7 +57,7 @@ async fn main() -> Result<()> {
     let json = before.to_json()?;
     println!("{} bytes of JSON, {} files", json.len(), before.len());
     files.restore(Snapshot::from_json(&json)?);
-    assert_eq!(files.read_string("src/lib.rs").await?, LIB);
+    assert_eq!(files.read_to_string("src/lib.rs").await?, LIB);
     println!("restored");
     Ok(())
 }

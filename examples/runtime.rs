@@ -73,7 +73,7 @@ async fn show() -> Result<(), Box<dyn Error>> {
     if let Some(sandbox) = desk.as_sandbox() {
         sandbox.stop(StopMode::Purge).await?;
     }
-    let learned = memories.read_string("/people.md").await?;
+    let learned = memories.read_to_string("/people.md").await?;
     assert_eq!(learned, "Ada was greeted.\n");
     Ok(())
 }

@@ -88,7 +88,7 @@ async fn calls_are_made_and_answered() {
     let (messages, shown, result) = run(&server, &chat).await;
     result.unwrap();
 
-    let text = |path| files.read_string(path);
+    let text = |path| files.read_to_string(path);
     assert_eq!(text("notes/gr\u{fc}n.md").await.unwrap(), "\u{20ac} 5\n");
     assert_eq!(text("b.txt").await.unwrap(), "one tea\ntwo\n");
     assert_eq!(shown, "I write zw\u{f6}lf \u{1f600} files.\nDone.");

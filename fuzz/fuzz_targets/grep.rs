@@ -16,7 +16,7 @@ fn lines(file: &FileMatches) -> Vec<(u64, Vec<u8>)> {
 fuzz_target!(|input: (&str, &[u8], bool, bool, u8)| {
     let (pattern, content, literal, multi_line, context) = input;
     let context = usize::from(context % 4);
-    let query = GrepQuery::new(VPath::root(), pattern)
+    let query = GrepQuery::new(pattern, VPath::root())
         .literal(literal)
         .multi_line(multi_line)
         .context(context, context);

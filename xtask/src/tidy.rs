@@ -11,6 +11,7 @@ mod lexer;
 mod links;
 mod manifests;
 mod named;
+mod signatures;
 mod sources;
 mod weight;
 
@@ -55,6 +56,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Findings> {
     }
     for file in files.iter().filter(|file| file.has_extension("rs")) {
         found.extend(sources::check(file));
+        found.extend(signatures::check(file));
     }
     for file in files.iter().filter(|file| file.has_extension("md")) {
         found.extend(links::check(file, &exists));

@@ -89,7 +89,11 @@ impl std::error::Error for Failure {}
 impl From<backend_core::Error> for Failure {
     fn from(error: backend_core::Error) -> Self {
         let code = match error.kind() {
-            ErrorKind::Config | ErrorKind::InvalidInput | ErrorKind::InvalidPath => USAGE,
+            ErrorKind::Config
+            | ErrorKind::InvalidInput
+            | ErrorKind::InvalidPath
+            | ErrorKind::NoMatch
+            | ErrorKind::MultipleMatches => USAGE,
             ErrorKind::PermissionDenied | ErrorKind::ApprovalRequired => REFUSED,
             _ => ENVIRONMENT,
         };

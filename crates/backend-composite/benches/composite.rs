@@ -79,7 +79,7 @@ fn read(criterion: &mut Criterion) {
 
 fn search(criterion: &mut Criterion) {
     let composite = composite();
-    let query = GlobQuery::new(VPath::root(), "*.md");
+    let query = GlobQuery::new("*.md", VPath::root());
     assert_eq!(
         block_on(composite.glob(query.clone())).unwrap().files.len(),
         1_000

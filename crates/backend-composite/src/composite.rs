@@ -29,8 +29,8 @@ use crate::table::Table;
 /// composite.add_route(Route::new(VPath::parse("/notes")?, notes.clone()))?;
 ///
 /// composite.write_file("/notes/today.md", "buy milk\n").await?;
-/// assert_eq!(notes.read_string("/today.md").await?, "buy milk\n");
-/// assert_eq!(composite.search_text("milk").await?.files[0].path().as_str(), "/notes/today.md");
+/// assert_eq!(notes.read_to_string("/today.md").await?, "buy milk\n");
+/// assert_eq!(composite.search_text("milk").await?.files[0].path.as_str(), "/notes/today.md");
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
@@ -50,13 +50,13 @@ struct Shared {
 /// Sets up a [`Composite`].
 #[derive(Debug, Default)]
 #[must_use]
-pub struct Builder {
+pub struct CompositeBuilder {
     routes: Vec<Route>,
     working_dir: Option<VPath>,
     id: Option<String>,
 }
 
-impl Builder {
+impl CompositeBuilder {
     /// Sets what answers where no route does. Without it, such paths are
     /// missing and cannot be written.
     pub fn default_backend(self, backend: Arc<dyn Backend>) -> Self {
@@ -133,8 +133,8 @@ impl Composite {
     }
 
     /// Sets up a composite.
-    pub fn builder() -> Builder {
-        Builder::default()
+    pub fn builder() -> CompositeBuilder {
+        CompositeBuilder::default()
     }
 
     /// The routes, in the order of their prefixes; the default, if there is one,

@@ -12,6 +12,6 @@ mod search;
 mod table;
 mod transfer;
 
-pub use composite::{Builder, Composite};
+pub use composite::{Composite, CompositeBuilder};
 pub use failure::RouteFailure;
 pub use route::Route;

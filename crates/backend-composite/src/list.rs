@@ -26,7 +26,7 @@ impl Composite {
     ) -> Result<Entry> {
         let place = table.find(path);
         match place.route.stat(path, options).await {
-            Ok(entry) if !place.is_fixed() || (entry.is_directory() && !entry.link) => Ok(entry),
+            Ok(entry) if !place.is_fixed() || (entry.is_dir() && !entry.link) => Ok(entry),
             Ok(_) => Ok(Entry::directory(path.clone())),
             Err(error) if place.is_fixed() && is_absent(&error) => {
                 Ok(Entry::directory(path.clone()))

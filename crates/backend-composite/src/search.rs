@@ -177,12 +177,12 @@ fn renamed(route: &Route, mut found: GrepResult) -> GrepResult {
         return found;
     }
     let files = std::mem::take(&mut found.files);
-    let outside = |file: FileMatches| {
-        let path = route.outside(file.path()).ok()?;
-        Some(file.with_path(path))
+    let outside = |mut file: FileMatches| {
+        file.path = route.outside(&file.path).ok()?;
+        Some(file)
     };
     found.files = files.into_iter().filter_map(outside).collect();
-    found.matches = found.files.iter().map(FileMatches::matches).sum();
+    found.matches = found.files.iter().map(|file| file.matches).sum();
     found
 }
 
@@ -224,7 +224,7 @@ fn merge_greps(mut answers: Vec<GrepResult>, query: &GrepQuery) -> GrepResult {
         truncated |= answer.truncated;
         files.extend(answer.files);
     }
-    files.sort_unstable_by(|one, two| one.path().cmp(two.path()));
+    files.sort_unstable_by(|one, two| one.path.cmp(&two.path));
     let mut found = GrepCollector::new(query);
     for file in files {
         if found.add(Ok(file)) {

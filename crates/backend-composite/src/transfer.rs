@@ -102,7 +102,7 @@ impl Composite {
                 "a symbolic link cannot go from one route to another; copy what it leads to",
             ));
         };
-        if source.is_directory() && !options.recursive {
+        if source.is_dir() && !options.recursive {
             return Err(Error::new(
                 ErrorKind::IsADirectory,
                 "it is a directory; ask for a recursive copy",
@@ -170,7 +170,7 @@ impl Composite {
         let mut seen = DefaultHasher::new();
         let mut pending = vec![transfer.source.path.clone()];
         check_entry(&transfer.source, transfer)?;
-        if !transfer.source.is_directory() {
+        if !transfer.source.is_dir() {
             let now = self.look(table, &transfer.from).await?;
             now.map(|entry| (entry.size, entry.modified))
                 .hash(&mut seen);
@@ -180,7 +180,7 @@ impl Composite {
             for entry in self.entries(table, &directory).await? {
                 check_entry(&entry, transfer)?;
                 (entry.path.as_str(), entry.size, entry.modified).hash(&mut seen);
-                if entry.is_directory() {
+                if entry.is_dir() {
                     pending.push(entry.path);
                 }
             }
@@ -203,7 +203,7 @@ impl Composite {
 
     /// Copies. Whether a file came to stand where nothing was.
     async fn carry(&self, table: &Table, transfer: &Transfer) -> Result<bool> {
-        if !transfer.source.is_directory() {
+        if !transfer.source.is_dir() {
             let (from, to) = (&transfer.from, &transfer.to);
             return self.copy_file(table, from, to, transfer).await;
         }
@@ -214,7 +214,7 @@ impl Composite {
             self.create_dir_in(table, &target, create).await?;
             for entry in self.entries(table, &directory).await? {
                 check_entry(&entry, transfer)?;
-                if entry.is_directory() {
+                if entry.is_dir() {
                     pending.push(entry.path);
                     continue;
                 }
@@ -234,7 +234,7 @@ impl Composite {
             Ok(after) if after == before => {
                 let delete = DeleteOptions::default()
                     .links(Links::Refuse)
-                    .recursive(transfer.source.is_directory());
+                    .recursive(transfer.source.is_dir());
                 self.delete_in(table, &transfer.from, delete).await
             }
             Ok(_) => Err(Error::new(

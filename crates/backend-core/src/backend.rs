@@ -52,6 +52,26 @@ use crate::text::{Edit, TextWindow};
 ///   wholly or not at all. No operation needs the caller's runtime to be polled
 ///   again in order to end.
 /// - Clones and `Arc`s of a backend share one place.
+///
+/// # Signatures
+///
+/// The async methods, as they are written under `#[async_trait]`:
+///
+/// ```text
+/// async fn resolve(&self, path: &VPath, options: ResolveOptions) -> Result<VPath>;
+/// async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry>;
+/// async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing>;
+/// async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes>;
+/// async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow>;
+/// async fn write(&self, path: &VPath, content: Content, options: WriteOptions) -> Result<WriteOutcome>;
+/// async fn edit(&self, path: &VPath, edits: &[Edit], options: EditOptions) -> Result<EditOutcome>;
+/// async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()>;
+/// async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()>;
+/// async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()>;
+/// async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()>;
+/// async fn glob(&self, query: GlobQuery) -> Result<GlobResult>;
+/// async fn grep(&self, query: GrepQuery) -> Result<GrepResult>;
+/// ```
 #[async_trait]
 pub trait Backend: std::fmt::Debug + Send + Sync + 'static {
     /// What this backend is and can do. No I/O.
@@ -183,10 +203,12 @@ pub trait Backend: std::fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read) and [`write`](Self::write); `InvalidInput` if the
-    /// text is not found (naming the nearest candidates and their lines), occurs
-    /// more than once, is empty, or would not change, and if there are no edits;
-    /// `NotText` if the file is not UTF-8; `Conflict` if
+    /// As [`read`](Self::read) and [`write`](Self::write); `NoMatch` if the text
+    /// is not found, naming the nearest candidates and their lines;
+    /// `MultipleMatches` if it occurs more than once, naming how often and where;
+    /// both also as data, in [`Error::edit_error`](crate::Error::edit_error).
+    /// `InvalidInput` if the text is empty or would not change, and if there are
+    /// no edits; `NotText` if the file is not UTF-8; `Conflict` if
     /// [`EditOptions::expected`] does not hold; `TooLarge` over
     /// [`EDIT_BYTES`](crate::limits::EDIT_BYTES) or
     /// [`EDITS`](crate::limits::EDITS).

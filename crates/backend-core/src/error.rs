@@ -47,7 +47,13 @@ pub enum ErrorKind {
     TooLarge,
     /// The file holds no text.
     NotText,
-    /// The file is not what the caller last saw.
+    /// The text that an edit replaces does not stand in the file.
+    /// [`Error::edit_error`] has what is near.
+    NoMatch,
+    /// The text that an edit replaces stands in the file more than once.
+    /// [`Error::edit_error`] has how often and where.
+    MultipleMatches,
+    /// The file is not what the caller last saw: it changed since it was read.
     Conflict,
     /// This backend cannot do that at all.
     Unsupported,
@@ -137,6 +143,7 @@ struct Inner {
     backend: Option<Cow<'static, str>>,
     path: Option<VPath>,
     message: Cow<'static, str>,
+    edit: Option<EditError>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -150,6 +157,7 @@ impl Error {
             backend: None,
             path: None,
             message: message.into(),
+            edit: None,
             source: None,
         }))
     }
@@ -331,6 +339,24 @@ impl Error {
         &self.0.message
     }
 
+    /// Why an edit was not made: which of the edits is at fault, and where its
+    /// text stands, or what is near to it.
+    ///
+    /// ```
+    /// use backend_core::text::{Edit, EditError, apply};
+    /// use backend_core::{Error, ErrorKind};
+    ///
+    /// let error = Error::from(apply("a\nb\na\n", &[Edit::new("a", "c")]).unwrap_err());
+    /// assert_eq!(error.kind(), ErrorKind::MultipleMatches);
+    /// let Some(EditError::MultipleMatches { count, lines, .. }) = error.edit_error() else {
+    ///     unreachable!();
+    /// };
+    /// assert_eq!((*count, lines.as_slice()), (2, [1, 3].as_slice()));
+    /// ```
+    pub fn edit_error(&self) -> Option<&EditError> {
+        self.0.edit.as_ref()
+    }
+
     /// Whether nothing stands at the path.
     pub fn is_not_found(&self) -> bool {
         self.0.kind == ErrorKind::NotFound
@@ -402,6 +428,34 @@ impl fmt::Display for ErrorChain<'_> {
     }
 }
 
+/// For callers whose functions return [`std::io::Error`]: the nearest kind, with
+/// this error as its source.
+///
+/// There is no way back: a backend knows better than an `io::Error` what its
+/// callers can do.
+impl From<Error> for std::io::Error {
+    fn from(error: Error) -> Self {
+        use std::io::ErrorKind as Io;
+        let kind = match error.kind() {
+            ErrorKind::NotFound => Io::NotFound,
+            ErrorKind::AlreadyExists => Io::AlreadyExists,
+            ErrorKind::IsADirectory => Io::IsADirectory,
+            ErrorKind::NotADirectory => Io::NotADirectory,
+            ErrorKind::InvalidPath
+            | ErrorKind::InvalidInput
+            | ErrorKind::NoMatch
+            | ErrorKind::MultipleMatches => Io::InvalidInput,
+            ErrorKind::PermissionDenied | ErrorKind::ApprovalRequired => Io::PermissionDenied,
+            ErrorKind::TooLarge => Io::FileTooLarge,
+            ErrorKind::NotText => Io::InvalidData,
+            ErrorKind::Unsupported => Io::Unsupported,
+            ErrorKind::Timeout => Io::TimedOut,
+            _ => Io::Other,
+        };
+        Self::new(kind, error)
+    }
+}
+
 impl From<PathError> for Error {
     fn from(error: PathError) -> Self {
         Self::new(ErrorKind::InvalidPath, error.to_string())
@@ -423,10 +477,16 @@ impl From<GrepPatternError> for Error {
 impl From<EditError> for Error {
     fn from(error: EditError) -> Self {
         let kind = match error {
+            EditError::NoMatch { .. } => ErrorKind::NoMatch,
+            EditError::MultipleMatches { .. } => ErrorKind::MultipleMatches,
             EditError::TooLarge { .. } => ErrorKind::TooLarge,
-            _ => ErrorKind::InvalidInput,
+            EditError::NoEdits | EditError::EmptyOld { .. } | EditError::NoChange { .. } => {
+                ErrorKind::InvalidInput
+            }
         };
-        Self::new(kind, error.to_string())
+        let mut own = Self::new(kind, error.to_string());
+        own.0.edit = Some(error);
+        own
     }
 }
 
@@ -521,6 +581,37 @@ mod tests {
             let error = Error::too_large("big").during(operation);
             assert_eq!(error.to_string(), format!("{operation}: big"));
         }
+    }
+
+    #[test]
+    fn io_errors_keep_kind_and_source() {
+        let io = std::io::Error::from(Error::not_found());
+        assert_eq!(io.kind(), std::io::ErrorKind::NotFound);
+        let own = io.get_ref().and_then(|own| own.downcast_ref::<Error>());
+        assert!(own.is_some_and(Error::is_not_found));
+        let io = std::io::Error::from(Error::conflict());
+        assert_eq!(io.kind(), std::io::ErrorKind::Other);
+    }
+
+    #[test]
+    fn edits_that_fail_say_why_as_data() {
+        use crate::text::{Edit, apply};
+        let error = |text, old: &str| Error::from(apply(text, &[Edit::new(old, "c")]).unwrap_err());
+        let twice = error("a a\n", "a");
+        assert_eq!(twice.kind(), ErrorKind::MultipleMatches);
+        assert!(matches!(
+            twice.edit_error(),
+            Some(EditError::MultipleMatches { index: 0, of: 1, count: 2, lines }) if *lines == [1]
+        ));
+        let missing = error("A\n", "b");
+        assert_eq!(missing.kind(), ErrorKind::NoMatch);
+        assert!(matches!(
+            missing.edit_error(),
+            Some(EditError::NoMatch { .. })
+        ));
+        assert_eq!(error("c", "c").kind(), ErrorKind::InvalidInput);
+        assert_eq!(error("c", "").kind(), ErrorKind::InvalidInput);
+        assert!(Error::conflict().edit_error().is_none());
     }
 
     #[test]

@@ -1,23 +1,22 @@
 //! [`BackendExt`]: plain verbs for callers who need no options.
 
-use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::backend::Backend;
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::ops::{
-    Content, CopyOptions, DeleteOptions, EditOptions, EditOutcome, Entry, GlobQuery, GlobResult,
-    GrepQuery, GrepResult, Listing, LsOptions, ReadOptions, RenameOptions, StatOptions, WriteMode,
-    WriteOptions, WriteOutcome,
+    Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry,
+    GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, LsOptions, ReadOptions, RenameOptions,
+    StatOptions, WriteMode, WriteOptions, WriteOutcome,
 };
 use crate::path::VPath;
 use crate::text::Edit;
 
-/// Conveniences on every [`Backend`]. They take paths as strings, relative ones
-/// from the working directory, and use the default options.
+/// Conveniences on every [`Backend`]. They take paths as strings or as [`VPath`],
+/// relative ones from the working directory, and use the default options.
 ///
-/// Nobody implements this trait but this crate, so that a wrapper cannot lose
-/// what it wraps.
+/// Only this crate implements this trait, so that a wrapper cannot lose what it
+/// wraps.
 ///
 /// ```
 /// # use backend_core::{Backend, Result};
@@ -26,47 +25,58 @@ use crate::text::Edit;
 /// async fn bump(backend: &dyn Backend) -> Result<()> {
 ///     backend.write_file("notes/version.txt", "version = 1\n").await?;
 ///     backend.replace_text("notes/version.txt", "= 1", "= 2").await?;
-///     assert_eq!(backend.read_string("notes/version.txt").await?, "version = 2\n");
-///     assert!(backend.exists("notes/version.txt").await?);
+///     assert_eq!(backend.read_to_string("notes/version.txt").await?, "version = 2\n");
+///     assert!(backend.is_file("notes/version.txt").await?);
 ///     Ok(())
 /// }
 /// ```
-#[async_trait]
 pub trait BackendExt: Backend {
     /// Folds a path, relative to the working directory.
     ///
     /// # Errors
     ///
     /// `InvalidPath`.
-    fn path(&self, path: &str) -> Result<VPath> {
-        Ok(self.working_dir().join(path)?)
+    fn path(&self, path: impl AsRef<str>) -> Result<VPath> {
+        Ok(self.working_dir().join(path.as_ref())?)
     }
 
-    /// Whether a regular file stands at `path`. False for directories and for
-    /// paths that are missing, invalid, or denied to [`stat`](Backend::stat). A
-    /// file that can be seen exists, also if it cannot be read.
+    /// Whether anything stands at `path`: a file, a directory, or anything else
+    /// that [`stat`](Backend::stat) describes, such as a FIFO. False for paths that
+    /// are missing, invalid, or denied to `stat`, and for a link that leads
+    /// nowhere. A file that can be seen exists, also if it cannot be read.
     ///
     /// # Errors
     ///
-    /// Only what says nothing about the path, such as `Unavailable`.
-    async fn exists(&self, path: &str) -> Result<bool> {
-        let found = match self.path(path) {
-            Ok(path) => self.stat(&path, StatOptions::default()).await,
-            Err(error) => Err(error),
-        };
-        match found {
-            Ok(entry) => Ok(entry.is_file()),
-            Err(error) => match error.kind() {
-                ErrorKind::NotFound
-                | ErrorKind::NotADirectory
-                | ErrorKind::IsALink
-                | ErrorKind::InvalidPath
-                | ErrorKind::InvalidInput
-                | ErrorKind::PermissionDenied
-                | ErrorKind::ApprovalRequired => Ok(false),
-                _ => Err(error),
-            },
+    /// Only those that say nothing about the path, such as `Unavailable`.
+    fn exists(&self, path: impl AsRef<str>) -> impl Future<Output = Result<bool>> + Send {
+        let path = self.path(path);
+        async move { Ok(found(self, path).await?.is_some()) }
+    }
+
+    /// Whether a regular file stands at `path`. Otherwise as
+    /// [`exists`](Self::exists).
+    ///
+    /// # Errors
+    ///
+    /// As [`exists`](Self::exists).
+    fn is_file(&self, path: impl AsRef<str>) -> impl Future<Output = Result<bool>> + Send {
+        let path = self.path(path);
+        async move {
+            Ok(found(self, path)
+                .await?
+                .is_some_and(|entry| entry.is_file()))
         }
+    }
+
+    /// Whether a directory stands at `path`. Otherwise as
+    /// [`exists`](Self::exists).
+    ///
+    /// # Errors
+    ///
+    /// As [`exists`](Self::exists).
+    fn is_dir(&self, path: impl AsRef<str>) -> impl Future<Output = Result<bool>> + Send {
+        let path = self.path(path);
+        async move { Ok(found(self, path).await?.is_some_and(|entry| entry.is_dir())) }
     }
 
     /// Describes what stands at `path`. See [`Backend::stat`].
@@ -74,8 +84,9 @@ pub trait BackendExt: Backend {
     /// # Errors
     ///
     /// As [`Backend::stat`].
-    async fn describe(&self, path: &str) -> Result<Entry> {
-        self.stat(&self.path(path)?, StatOptions::default()).await
+    fn metadata(&self, path: impl AsRef<str>) -> impl Future<Output = Result<Entry>> + Send {
+        let path = self.path(path);
+        async move { self.stat(&path?, StatOptions::default()).await }
     }
 
     /// Reads a whole file. See [`Backend::read`].
@@ -83,9 +94,9 @@ pub trait BackendExt: Backend {
     /// # Errors
     ///
     /// As [`Backend::read`].
-    async fn read_bytes(&self, path: &str) -> Result<Bytes> {
-        let path = self.path(path)?;
-        Ok(self.read(&path, ReadOptions::default()).await?.data)
+    fn read_bytes(&self, path: impl AsRef<str>) -> impl Future<Output = Result<Bytes>> + Send {
+        let path = self.path(path);
+        async move { Ok(self.read(&path?, ReadOptions::default()).await?.data) }
     }
 
     /// Reads a whole file that must be UTF-8. See [`Backend::read`].
@@ -93,18 +104,21 @@ pub trait BackendExt: Backend {
     /// # Errors
     ///
     /// As [`Backend::read`]; `NotText` if it is not UTF-8.
-    async fn read_string(&self, path: &str) -> Result<String> {
-        let path = self.path(path)?;
-        let bytes = self.read(&path, ReadOptions::default()).await?.data;
-        String::from_utf8(bytes.into()).map_err(|error| {
-            Error::new(
-                ErrorKind::NotText,
-                "the file is not UTF-8 text; read it as bytes",
-            )
-            .with_source(error)
-            .at(Operation::Read, &path)
-            .on(self.info().name)
-        })
+    fn read_to_string(&self, path: impl AsRef<str>) -> impl Future<Output = Result<String>> + Send {
+        let path = self.path(path);
+        async move {
+            let path = path?;
+            let bytes = self.read(&path, ReadOptions::default()).await?.data;
+            String::from_utf8(bytes.into()).map_err(|error| {
+                Error::new(
+                    ErrorKind::NotText,
+                    "the file is not UTF-8 text; read it as bytes",
+                )
+                .with_source(error)
+                .at(Operation::Read, &path)
+                .on(self.info().name)
+            })
+        }
     }
 
     /// Writes a file, replacing what is there. See [`Backend::write`].
@@ -112,13 +126,13 @@ pub trait BackendExt: Backend {
     /// # Errors
     ///
     /// As [`Backend::write`].
-    async fn write_file<C>(&self, path: &str, content: C) -> Result<WriteOutcome>
-    where
-        C: Into<Content> + Send,
-    {
-        let content = content.into();
-        let path = self.path(path)?;
-        self.write(&path, content, WriteOptions::default()).await
+    fn write_file(
+        &self,
+        path: impl AsRef<str>,
+        content: impl Into<Content>,
+    ) -> impl Future<Output = Result<WriteOutcome>> + Send {
+        let (path, content) = (self.path(path), content.into());
+        async move { self.write(&path?, content, WriteOptions::default()).await }
     }
 
     /// Writes a file that must not exist yet. See [`Backend::write`].
@@ -126,14 +140,14 @@ pub trait BackendExt: Backend {
     /// # Errors
     ///
     /// As [`Backend::write`]; `AlreadyExists` if something stands there.
-    async fn write_new_file<C>(&self, path: &str, content: C) -> Result<WriteOutcome>
-    where
-        C: Into<Content> + Send,
-    {
-        let content = content.into();
-        let path = self.path(path)?;
+    fn write_new_file(
+        &self,
+        path: impl AsRef<str>,
+        content: impl Into<Content>,
+    ) -> impl Future<Output = Result<WriteOutcome>> + Send {
+        let (path, content) = (self.path(path), content.into());
         let options = WriteOptions::default().mode(WriteMode::CreateNew);
-        self.write(&path, content, options).await
+        async move { self.write(&path?, content, options).await }
     }
 
     /// Replaces the one place where `old` stands. See [`Backend::edit`].
@@ -141,10 +155,14 @@ pub trait BackendExt: Backend {
     /// # Errors
     ///
     /// As [`Backend::edit`].
-    async fn replace_text(&self, path: &str, old: &str, new: &str) -> Result<EditOutcome> {
-        let path = self.path(path)?;
-        let edits = [Edit::new(old, new)];
-        self.edit(&path, &edits, EditOptions::default()).await
+    fn replace_text(
+        &self,
+        path: impl AsRef<str>,
+        old: impl Into<String>,
+        new: impl Into<String>,
+    ) -> impl Future<Output = Result<EditOutcome>> + Send {
+        let (path, edits) = (self.path(path), [Edit::new(old, new)]);
+        async move { self.edit(&path?, &edits, EditOptions::default()).await }
     }
 
     /// Lists a directory. See [`Backend::ls`].
@@ -152,8 +170,19 @@ pub trait BackendExt: Backend {
     /// # Errors
     ///
     /// As [`Backend::ls`].
-    async fn list_dir(&self, path: &str) -> Result<Listing> {
-        self.ls(&self.path(path)?, LsOptions::default()).await
+    fn list_dir(&self, path: impl AsRef<str>) -> impl Future<Output = Result<Listing>> + Send {
+        let path = self.path(path);
+        async move { self.ls(&path?, LsOptions::default()).await }
+    }
+
+    /// Creates a directory and those above it. See [`Backend::create_dir`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Backend::create_dir`].
+    fn create_dir_all(&self, path: impl AsRef<str>) -> impl Future<Output = Result<()>> + Send {
+        let path = self.path(path);
+        async move { self.create_dir(&path?, CreateDirOptions::default()).await }
     }
 
     /// Finds files beneath the working directory. See [`Backend::glob`].
@@ -161,8 +190,11 @@ pub trait BackendExt: Backend {
     /// # Errors
     ///
     /// As [`Backend::glob`].
-    async fn find_files(&self, pattern: &str) -> Result<GlobResult> {
-        self.glob(GlobQuery::new(self.working_dir(), pattern)).await
+    fn find_files(
+        &self,
+        pattern: impl Into<String>,
+    ) -> impl Future<Output = Result<GlobResult>> + Send {
+        self.glob(GlobQuery::new(pattern, self.working_dir()))
     }
 
     /// Finds lines in the files beneath the working directory. See
@@ -171,8 +203,11 @@ pub trait BackendExt: Backend {
     /// # Errors
     ///
     /// As [`Backend::grep`].
-    async fn search_text(&self, pattern: &str) -> Result<GrepResult> {
-        self.grep(GrepQuery::new(self.working_dir(), pattern)).await
+    fn search_text(
+        &self,
+        pattern: impl Into<String>,
+    ) -> impl Future<Output = Result<GrepResult>> + Send {
+        self.grep(GrepQuery::new(pattern, self.working_dir()))
     }
 
     /// Deletes a file. See [`Backend::delete`].
@@ -180,9 +215,9 @@ pub trait BackendExt: Backend {
     /// # Errors
     ///
     /// As [`Backend::delete`].
-    async fn delete_file(&self, path: &str) -> Result<()> {
-        self.delete(&self.path(path)?, DeleteOptions::default())
-            .await
+    fn delete_file(&self, path: impl AsRef<str>) -> impl Future<Output = Result<()>> + Send {
+        let path = self.path(path);
+        async move { self.delete(&path?, DeleteOptions::default()).await }
     }
 
     /// Deletes a directory and all it holds. See [`Backend::delete`].
@@ -190,9 +225,10 @@ pub trait BackendExt: Backend {
     /// # Errors
     ///
     /// As [`Backend::delete`].
-    async fn delete_tree(&self, path: &str) -> Result<()> {
+    fn delete_tree(&self, path: impl AsRef<str>) -> impl Future<Output = Result<()>> + Send {
+        let path = self.path(path);
         let options = DeleteOptions::default().recursive(true);
-        self.delete(&self.path(path)?, options).await
+        async move { self.delete(&path?, options).await }
     }
 
     /// Moves a file or directory to where nothing is. See [`Backend::rename`].
@@ -200,9 +236,13 @@ pub trait BackendExt: Backend {
     /// # Errors
     ///
     /// As [`Backend::rename`].
-    async fn move_to(&self, from: &str, to: &str) -> Result<()> {
-        let (from, to) = (self.path(from)?, self.path(to)?);
-        self.rename(&from, &to, RenameOptions::default()).await
+    fn move_to(
+        &self,
+        from: impl AsRef<str>,
+        to: impl AsRef<str>,
+    ) -> impl Future<Output = Result<()>> + Send {
+        let (from, to) = (self.path(from), self.path(to));
+        async move { self.rename(&from?, &to?, RenameOptions::default()).await }
     }
 
     /// Copies a file to where nothing is. See [`Backend::copy`].
@@ -210,10 +250,35 @@ pub trait BackendExt: Backend {
     /// # Errors
     ///
     /// As [`Backend::copy`].
-    async fn copy_to(&self, from: &str, to: &str) -> Result<()> {
-        let (from, to) = (self.path(from)?, self.path(to)?);
-        self.copy(&from, &to, CopyOptions::default()).await
+    fn copy_to(
+        &self,
+        from: impl AsRef<str>,
+        to: impl AsRef<str>,
+    ) -> impl Future<Output = Result<()>> + Send {
+        let (from, to) = (self.path(from), self.path(to));
+        async move { self.copy(&from?, &to?, CopyOptions::default()).await }
     }
 }
 
 impl<B: Backend + ?Sized> BackendExt for B {}
+
+/// What stands at a path, if that can be told.
+async fn found<B: Backend + ?Sized>(backend: &B, path: Result<VPath>) -> Result<Option<Entry>> {
+    let found = match path {
+        Ok(path) => backend.stat(&path, StatOptions::default()).await,
+        Err(error) => Err(error),
+    };
+    match found {
+        Ok(entry) => Ok(Some(entry)),
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound
+            | ErrorKind::NotADirectory
+            | ErrorKind::IsALink
+            | ErrorKind::InvalidPath
+            | ErrorKind::InvalidInput
+            | ErrorKind::PermissionDenied
+            | ErrorKind::ApprovalRequired => Ok(None),
+            _ => Err(error),
+        },
+    }
+}

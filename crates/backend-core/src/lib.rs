@@ -17,6 +17,9 @@ pub use backend::Backend;
 pub use capability::{BackendInfo, Capabilities, Containment};
 pub use error::{Error, ErrorChain, ErrorKind, Operation, Result};
 pub use ext::BackendExt;
+// Callers need most of them, and look here first.
+#[doc(no_inline)]
+pub use ops::*;
 pub use path::{PathError, Quoted, VPath};
 pub use sandbox::{CommandNames, EventStream, Reached, Sandbox};
 pub use text::Edit;

@@ -117,6 +117,24 @@ pub enum Reached {
 /// - Bytes that are not UTF-8 are kept. Output over
 ///   [`Command::output_bytes`] keeps its beginning and its end and says how much
 ///   is missing.
+///
+/// # Signatures
+///
+/// The async methods, as they are written under `#[async_trait]`:
+///
+/// ```text
+/// async fn start(&self) -> Result<()>;
+/// async fn stop(&self, mode: StopMode) -> Result<()>;
+/// async fn is_alive(&self) -> Result<bool>;
+/// async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>>;
+/// async fn execute(&self, command: Command) -> Result<ExecuteOutcome>;
+/// async fn stream(&self, command: Command) -> Result<EventStream>;
+/// async fn shell_start(&self, command: Command) -> Result<ShellInfo>;
+/// async fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput>;
+/// async fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()>;
+/// async fn shell_kill(&self, id: &ShellId) -> Result<bool>;
+/// async fn shell_list(&self) -> Result<Vec<ShellInfo>>;
+/// ```
 #[async_trait]
 pub trait Sandbox: Backend {
     /// Names the sandbox; stable for its life. No I/O.

@@ -1,4 +1,4 @@
-//! [`Builder`]: everything that can be chosen about a [`DockerSandbox`].
+//! [`DockerBuilder`]: everything that can be chosen about a [`DockerSandbox`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ pub const DEFAULT_WORKING_DIR: &str = "/workspace";
 /// ```
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until `build`"]
-pub struct Builder {
+pub struct DockerBuilder {
     pub(crate) settings: Settings,
 }
 
@@ -120,7 +120,7 @@ impl Service {
     }
 }
 
-impl Builder {
+impl DockerBuilder {
     pub(crate) fn new() -> Self {
         Self {
             settings: Settings {

@@ -4,14 +4,14 @@ use backend_core::{Backend as _, ErrorKind, Sandbox as _};
 
 use super::*;
 
-fn new() -> Builder {
+fn new() -> DockerBuilder {
     // Never asked: nothing here starts anything.
     let daemon = Daemon::at("tcp://127.0.0.1:1").unwrap();
-    let builder = Builder::new().daemon(daemon).mode(Mode::Portable);
+    let builder = DockerBuilder::new().daemon(daemon).mode(Mode::Portable);
     builder.image("image:1")
 }
 
-fn refused(builder: Builder) -> String {
+fn refused(builder: DockerBuilder) -> String {
     let error = builder.build().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
     error.to_string()
@@ -20,7 +20,7 @@ fn refused(builder: Builder) -> String {
 #[test]
 fn an_image_or_a_runtime() {
     let daemon = || Daemon::at("tcp://127.0.0.1:1").unwrap();
-    assert!(refused(Builder::new().daemon(daemon())).contains("no image"));
+    assert!(refused(DockerBuilder::new().daemon(daemon())).contains("no image"));
     assert!(refused(new().runtime(Runtime::default())).contains("choose one"));
     let error = refused(new().image("no such image"));
     assert!(error.starts_with("docker: 'no such image'"), "{error}");
@@ -36,7 +36,7 @@ fn the_working_directory() {
         ..Runtime::default()
     };
     let daemon = Daemon::at("tcp://127.0.0.1:1").unwrap();
-    let builder = Builder::new().daemon(daemon).mode(Mode::Portable);
+    let builder = DockerBuilder::new().daemon(daemon).mode(Mode::Portable);
     let sandbox = builder.runtime(runtime).build().unwrap();
     assert_eq!(sandbox.working_dir().as_str(), "/app");
     refused(new().working_dir("relative"));

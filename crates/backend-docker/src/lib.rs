@@ -18,7 +18,7 @@ mod spec;
 mod stats;
 
 pub use attach::Attach;
-pub use builder::{Builder, DEFAULT_MEMORY, DEFAULT_PIDS, DEFAULT_WORKING_DIR};
+pub use builder::{DEFAULT_MEMORY, DEFAULT_PIDS, DEFAULT_WORKING_DIR, DockerBuilder};
 pub use daemon::{Daemon, DaemonInfo};
 pub use leftovers::{Leftover, leftovers, reap};
 pub use options::{Delivery, Mode, Network, Relaxation, Volume};

@@ -95,7 +95,7 @@ pub(crate) enum Source {
 impl Volume {
     /// A directory or file of the host, which must exist, at `target`.
     ///
-    /// It is never given another owner: without [`user`](crate::Builder::user),
+    /// It is never given another owner: without [`user`](crate::DockerBuilder::user),
     /// the sandbox runs as the owner of the first such directory that it may
     /// write to, unless that is root.
     pub fn host(source: impl Into<PathBuf>, target: impl Into<String>) -> Self {

@@ -12,7 +12,7 @@ use backend_core::{Error, Operation, Result, Sandbox};
 use sandbox_wire::agent::AgentBinary;
 use sandbox_wire::{AgentOptions, AgentSandbox, PortableSandbox, engine};
 
-use crate::builder::{Builder, Checked};
+use crate::builder::{Checked, DockerBuilder};
 use crate::labels::Disposal;
 use crate::machine::{DockerMachine, Parts, Status, Wish};
 use crate::options::{Mode, Relaxation};
@@ -29,11 +29,11 @@ use idle::Busy;
 /// [`unpause`](Self::unpause).
 ///
 /// When the last clone is dropped, a container that it made is removed, or with
-/// [`auto_remove(false)`](Builder::auto_remove) stopped, as far as the process
+/// [`auto_remove(false)`](DockerBuilder::auto_remove) stopped, as far as the process
 /// lives long enough; call [`stop`](Sandbox::stop) to be sure. One with a name,
 /// or that was attached to, stays as it is.
 ///
-/// See [`Builder`] for an example.
+/// See [`DockerBuilder`] for an example.
 #[derive(Debug, Clone)]
 pub struct DockerSandbox(Arc<Inner>);
 
@@ -77,8 +77,8 @@ pub enum ContainerState {
 
 impl DockerSandbox {
     /// Options for a new container.
-    pub fn builder() -> Builder {
-        Builder::new()
+    pub fn builder() -> DockerBuilder {
+        DockerBuilder::new()
     }
 
     pub(crate) fn new(checked: Checked) -> Result<Self> {

@@ -1,7 +1,7 @@
 //! What the daemon is asked for.
 
 use super::*;
-use crate::builder::Builder;
+use crate::builder::DockerBuilder;
 use crate::options::Volume;
 use crate::runtime::Runtime;
 
@@ -15,7 +15,7 @@ fn facts() -> ImageFacts {
 }
 
 /// Calls `check` with the plan that follows from the options and the image.
-fn planned<T>(builder: Builder, facts: &ImageFacts, check: impl FnOnce(&Plan<'_>) -> T) -> T {
+fn planned<T>(builder: DockerBuilder, facts: &ImageFacts, check: impl FnOnce(&Plan<'_>) -> T) -> T {
     let settings = builder.settings;
     let user = User::choose(&settings, facts, None);
     let working_dir = VPath::parse("/workspace").unwrap();
@@ -32,15 +32,15 @@ fn planned<T>(builder: Builder, facts: &ImageFacts, check: impl FnOnce(&Plan<'_>
     })
 }
 
-fn new() -> Builder {
-    Builder::new().image("image:1")
+fn new() -> DockerBuilder {
+    DockerBuilder::new().image("image:1")
 }
 
-fn body(builder: Builder) -> ContainerCreateBody {
+fn body(builder: DockerBuilder) -> ContainerCreateBody {
     planned(builder, &facts(), |plan| plan.body())
 }
 
-fn host(builder: Builder) -> HostConfig {
+fn host(builder: DockerBuilder) -> HostConfig {
     body(builder).host_config.unwrap()
 }
 
@@ -180,7 +180,7 @@ fn a_read_only_root_has_places_in_memory() {
 
 #[test]
 fn who_works_there() {
-    let user = |builder: Builder, facts: &ImageFacts, shared| {
+    let user = |builder: DockerBuilder, facts: &ImageFacts, shared| {
         User::choose(&builder.settings, facts, shared).name
     };
     let plain = facts();

@@ -16,7 +16,7 @@ use backend_core::{
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::{BoxStream, StreamExt as _};
 
-use crate::builder::Builder;
+use crate::builder::LocalBuilder;
 use crate::engine;
 use crate::exec::Runner;
 use crate::fs::{Caller, Pending, Space};
@@ -42,7 +42,7 @@ const GATHERED_BYTES: usize = 256 * 1024;
 /// # let directory = tempfile::tempdir().unwrap();
 /// let backend = LocalBackend::builder(directory.path()).open()?;
 /// backend.write_file("notes/today.md", "buy milk\n").await?;
-/// assert_eq!(backend.read_string("/notes/today.md").await?, "buy milk\n");
+/// assert_eq!(backend.read_to_string("/notes/today.md").await?, "buy milk\n");
 /// # Ok(()) }
 /// ```
 #[derive(Debug, Clone)]
@@ -64,12 +64,21 @@ pub(crate) struct Inner {
 }
 
 impl LocalBackend {
-    /// Options for a backend on the directory `root`.
-    pub fn builder(root: impl Into<PathBuf>) -> Builder {
-        Builder::new(root.into())
+    /// Opens the directory `root`, with the default options.
+    ///
+    /// # Errors
+    ///
+    /// As [`LocalBuilder::open`].
+    pub fn open(root: impl Into<PathBuf>) -> Result<Self> {
+        Self::builder(root).open()
     }
 
-    pub(crate) fn open_with(builder: Builder) -> Result<Self> {
+    /// Options for a backend on the directory `root`.
+    pub fn builder(root: impl Into<PathBuf>) -> LocalBuilder {
+        LocalBuilder::new(root.into())
+    }
+
+    pub(crate) fn open_with(builder: LocalBuilder) -> Result<Self> {
         let space = Space::open(&builder).map_err(|error| error.on(NAME))?;
         let runner = match builder.enable_execute {
             true => {

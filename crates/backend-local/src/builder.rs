@@ -1,4 +1,4 @@
-//! [`Builder`]: everything that can be chosen about a [`LocalBackend`].
+//! [`LocalBuilder`]: everything that can be chosen about a [`LocalBackend`].
 
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ pub enum Resolution {
 /// Options of a [`LocalBackend`], from [`LocalBackend::builder`].
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until `open`"]
-pub struct Builder {
+pub struct LocalBuilder {
     pub(crate) root: PathBuf,
     pub(crate) create_root: bool,
     pub(crate) names: NameSpace,
@@ -51,7 +51,7 @@ pub struct Builder {
     pub(crate) commands: Commands,
 }
 
-impl Builder {
+impl LocalBuilder {
     pub(crate) fn new(root: PathBuf) -> Self {
         Self {
             root,

@@ -28,7 +28,7 @@ pub mod supervisor;
 #[cfg(target_os = "linux")]
 pub use backend::LocalBackend;
 #[cfg(target_os = "linux")]
-pub use builder::{Builder, NameSpace, Resolution};
+pub use builder::{LocalBuilder, NameSpace, Resolution};
 #[cfg(target_os = "linux")]
 pub use exec::{Commands, Environment, Limits, Supervisor};
 #[cfg(target_os = "linux")]

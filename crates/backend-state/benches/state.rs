@@ -70,11 +70,11 @@ fn snapshot(criterion: &mut Criterion) {
 
 fn search(criterion: &mut Criterion) {
     let backend = store(100, twenty_lines);
-    let glob = GlobQuery::new(VPath::root(), "**/*.py").limit(usize::MAX);
+    let glob = GlobQuery::new("**/*.py", VPath::root()).limit(usize::MAX);
     criterion.bench_function("state_glob_20k", |bencher| {
         bencher.iter(|| block_on(backend.glob(glob.clone())).unwrap());
     });
-    let grep = GrepQuery::new(VPath::root(), "value").max_matches(usize::MAX);
+    let grep = GrepQuery::new("value", VPath::root()).max_matches(usize::MAX);
     let matches = block_on(backend.grep(grep.clone())).unwrap().matches;
     assert_eq!(matches, 400_000);
     criterion.bench_function("state_grep_20k", |bencher| {

@@ -47,7 +47,7 @@ const CHUNK_BYTES: usize = 1024 * 1024;
 ///
 /// let json = before.to_json()?;
 /// backend.restore(Snapshot::from_json(&json)?);
-/// assert_eq!(backend.read_string("src/main.rs").await?, "fn main() {}\n");
+/// assert_eq!(backend.read_to_string("src/main.rs").await?, "fn main() {}\n");
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]

@@ -32,7 +32,7 @@ use crate::{Cancel, Engine, SyncSandbox};
 /// let files = SyncBackend::new(Arc::new(StateBackend::new()));
 /// files.write_file("notes/plan.md", "# Plan\n")?;
 /// assert_eq!(files.find_files("*.md")?.files.len(), 1);
-/// assert_eq!(files.read_string("notes/plan.md")?, "# Plan\n");
+/// assert_eq!(files.read_to_string("notes/plan.md")?, "# Plan\n");
 /// # Ok::<(), backend_core::Error>(())
 /// ```
 #[derive(Debug, Clone)]

@@ -15,28 +15,48 @@ impl SyncBackend {
     /// # Errors
     ///
     /// `InvalidPath`.
-    pub fn path(&self, path: &str) -> Result<VPath> {
+    pub fn path(&self, path: impl AsRef<str>) -> Result<VPath> {
         self.backend.path(path)
+    }
+
+    /// Whether anything stands at `path`.
+    ///
+    /// # Errors
+    ///
+    /// As [`BackendExt::exists`](backend_core::BackendExt::exists).
+    pub fn exists(&self, path: impl AsRef<str>) -> Result<bool> {
+        let path = path.as_ref().to_owned();
+        self.with(|backend| async move { backend.exists(&path).await })
     }
 
     /// Whether a regular file stands at `path`.
     ///
     /// # Errors
     ///
-    /// As [`BackendExt::exists`](backend_core::BackendExt::exists).
-    pub fn exists(&self, path: &str) -> Result<bool> {
-        let path = path.to_owned();
-        self.with(|backend| async move { backend.exists(&path).await })
+    /// As [`BackendExt::is_file`](backend_core::BackendExt::is_file).
+    pub fn is_file(&self, path: impl AsRef<str>) -> Result<bool> {
+        let path = path.as_ref().to_owned();
+        self.with(|backend| async move { backend.is_file(&path).await })
+    }
+
+    /// Whether a directory stands at `path`.
+    ///
+    /// # Errors
+    ///
+    /// As [`BackendExt::is_dir`](backend_core::BackendExt::is_dir).
+    pub fn is_dir(&self, path: impl AsRef<str>) -> Result<bool> {
+        let path = path.as_ref().to_owned();
+        self.with(|backend| async move { backend.is_dir(&path).await })
     }
 
     /// Describes what stands at `path`.
     ///
     /// # Errors
     ///
-    /// As [`BackendExt::describe`](backend_core::BackendExt::describe).
-    pub fn describe(&self, path: &str) -> Result<Entry> {
-        let path = path.to_owned();
-        self.with(|backend| async move { backend.describe(&path).await })
+    /// As [`BackendExt::metadata`](backend_core::BackendExt::metadata).
+    pub fn metadata(&self, path: impl AsRef<str>) -> Result<Entry> {
+        let path = path.as_ref().to_owned();
+        self.with(|backend| async move { backend.metadata(&path).await })
     }
 
     /// Reads a whole file.
@@ -44,8 +64,8 @@ impl SyncBackend {
     /// # Errors
     ///
     /// As [`BackendExt::read_bytes`](backend_core::BackendExt::read_bytes).
-    pub fn read_bytes(&self, path: &str) -> Result<Bytes> {
-        let path = path.to_owned();
+    pub fn read_bytes(&self, path: impl AsRef<str>) -> Result<Bytes> {
+        let path = path.as_ref().to_owned();
         self.with(|backend| async move { backend.read_bytes(&path).await })
     }
 
@@ -53,10 +73,10 @@ impl SyncBackend {
     ///
     /// # Errors
     ///
-    /// As [`BackendExt::read_string`](backend_core::BackendExt::read_string).
-    pub fn read_string(&self, path: &str) -> Result<String> {
-        let path = path.to_owned();
-        self.with(|backend| async move { backend.read_string(&path).await })
+    /// As [`BackendExt::read_to_string`](backend_core::BackendExt::read_to_string).
+    pub fn read_to_string(&self, path: impl AsRef<str>) -> Result<String> {
+        let path = path.as_ref().to_owned();
+        self.with(|backend| async move { backend.read_to_string(&path).await })
     }
 
     /// Writes a file, replacing what is there.
@@ -64,9 +84,13 @@ impl SyncBackend {
     /// # Errors
     ///
     /// As [`BackendExt::write_file`](backend_core::BackendExt::write_file).
-    pub fn write_file(&self, path: &str, content: impl Into<Content>) -> Result<WriteOutcome> {
+    pub fn write_file(
+        &self,
+        path: impl AsRef<str>,
+        content: impl Into<Content>,
+    ) -> Result<WriteOutcome> {
         let content: Content = content.into();
-        let path = path.to_owned();
+        let path = path.as_ref().to_owned();
         self.with(|backend| async move { backend.write_file(&path, content).await })
     }
 
@@ -75,9 +99,13 @@ impl SyncBackend {
     /// # Errors
     ///
     /// As [`BackendExt::write_new_file`](backend_core::BackendExt::write_new_file).
-    pub fn write_new_file(&self, path: &str, content: impl Into<Content>) -> Result<WriteOutcome> {
+    pub fn write_new_file(
+        &self,
+        path: impl AsRef<str>,
+        content: impl Into<Content>,
+    ) -> Result<WriteOutcome> {
         let content: Content = content.into();
-        let path = path.to_owned();
+        let path = path.as_ref().to_owned();
         self.with(|backend| async move { backend.write_new_file(&path, content).await })
     }
 
@@ -86,9 +114,15 @@ impl SyncBackend {
     /// # Errors
     ///
     /// As [`BackendExt::replace_text`](backend_core::BackendExt::replace_text).
-    pub fn replace_text(&self, path: &str, old: &str, new: &str) -> Result<EditOutcome> {
-        let (path, old, new) = (path.to_owned(), old.to_owned(), new.to_owned());
-        self.with(|backend| async move { backend.replace_text(&path, &old, &new).await })
+    pub fn replace_text(
+        &self,
+        path: impl AsRef<str>,
+        old: impl Into<String>,
+        new: impl Into<String>,
+    ) -> Result<EditOutcome> {
+        let (path, old, new): (_, String, String) =
+            (path.as_ref().to_owned(), old.into(), new.into());
+        self.with(|backend| async move { backend.replace_text(&path, old, new).await })
     }
 
     /// Lists a directory.
@@ -96,9 +130,19 @@ impl SyncBackend {
     /// # Errors
     ///
     /// As [`BackendExt::list_dir`](backend_core::BackendExt::list_dir).
-    pub fn list_dir(&self, path: &str) -> Result<Listing> {
-        let path = path.to_owned();
+    pub fn list_dir(&self, path: impl AsRef<str>) -> Result<Listing> {
+        let path = path.as_ref().to_owned();
         self.with(|backend| async move { backend.list_dir(&path).await })
+    }
+
+    /// Creates a directory and those above it.
+    ///
+    /// # Errors
+    ///
+    /// As [`BackendExt::create_dir_all`](backend_core::BackendExt::create_dir_all).
+    pub fn create_dir_all(&self, path: impl AsRef<str>) -> Result<()> {
+        let path = path.as_ref().to_owned();
+        self.with(|backend| async move { backend.create_dir_all(&path).await })
     }
 
     /// Finds files beneath the working directory.
@@ -106,9 +150,9 @@ impl SyncBackend {
     /// # Errors
     ///
     /// As [`BackendExt::find_files`](backend_core::BackendExt::find_files).
-    pub fn find_files(&self, pattern: &str) -> Result<GlobResult> {
-        let pattern = pattern.to_owned();
-        self.with(|backend| async move { backend.find_files(&pattern).await })
+    pub fn find_files(&self, pattern: impl Into<String>) -> Result<GlobResult> {
+        let pattern: String = pattern.into();
+        self.with(|backend| async move { backend.find_files(pattern).await })
     }
 
     /// Finds lines in the files beneath the working directory.
@@ -116,9 +160,9 @@ impl SyncBackend {
     /// # Errors
     ///
     /// As [`BackendExt::search_text`](backend_core::BackendExt::search_text).
-    pub fn search_text(&self, pattern: &str) -> Result<GrepResult> {
-        let pattern = pattern.to_owned();
-        self.with(|backend| async move { backend.search_text(&pattern).await })
+    pub fn search_text(&self, pattern: impl Into<String>) -> Result<GrepResult> {
+        let pattern: String = pattern.into();
+        self.with(|backend| async move { backend.search_text(pattern).await })
     }
 
     /// Deletes a file.
@@ -126,8 +170,8 @@ impl SyncBackend {
     /// # Errors
     ///
     /// As [`BackendExt::delete_file`](backend_core::BackendExt::delete_file).
-    pub fn delete_file(&self, path: &str) -> Result<()> {
-        let path = path.to_owned();
+    pub fn delete_file(&self, path: impl AsRef<str>) -> Result<()> {
+        let path = path.as_ref().to_owned();
         self.with(|backend| async move { backend.delete_file(&path).await })
     }
 
@@ -136,8 +180,8 @@ impl SyncBackend {
     /// # Errors
     ///
     /// As [`BackendExt::delete_tree`](backend_core::BackendExt::delete_tree).
-    pub fn delete_tree(&self, path: &str) -> Result<()> {
-        let path = path.to_owned();
+    pub fn delete_tree(&self, path: impl AsRef<str>) -> Result<()> {
+        let path = path.as_ref().to_owned();
         self.with(|backend| async move { backend.delete_tree(&path).await })
     }
 
@@ -146,8 +190,8 @@ impl SyncBackend {
     /// # Errors
     ///
     /// As [`BackendExt::move_to`](backend_core::BackendExt::move_to).
-    pub fn move_to(&self, from: &str, to: &str) -> Result<()> {
-        let (from, to) = (from.to_owned(), to.to_owned());
+    pub fn move_to(&self, from: impl AsRef<str>, to: impl AsRef<str>) -> Result<()> {
+        let (from, to) = (from.as_ref().to_owned(), to.as_ref().to_owned());
         self.with(|backend| async move { backend.move_to(&from, &to).await })
     }
 
@@ -156,8 +200,8 @@ impl SyncBackend {
     /// # Errors
     ///
     /// As [`BackendExt::copy_to`](backend_core::BackendExt::copy_to).
-    pub fn copy_to(&self, from: &str, to: &str) -> Result<()> {
-        let (from, to) = (from.to_owned(), to.to_owned());
+    pub fn copy_to(&self, from: impl AsRef<str>, to: impl AsRef<str>) -> Result<()> {
+        let (from, to) = (from.as_ref().to_owned(), to.as_ref().to_owned());
         self.with(|backend| async move { backend.copy_to(&from, &to).await })
     }
 }

@@ -17,6 +17,20 @@ use crate::case::{CaseResult, Failure, Need};
 /// the contract speaks of but the trait cannot do.
 ///
 /// A fixture lives as long as its case. Clean up in `Drop`.
+///
+/// # Signatures
+///
+/// The async methods, as they are written under `#[async_trait]`:
+///
+/// ```text
+/// async fn make_link(&self, path: &VPath, target: &str) -> CaseResult;
+/// async fn make_fifo(&self, path: &VPath) -> CaseResult;
+/// async fn make_raw_name(&self, directory: &VPath, name: &[u8]) -> CaseResult;
+/// async fn set_mode(&self, path: &VPath, mode: u32) -> CaseResult;
+/// async fn make_outside(&self) -> Result<String, Failure>;
+/// async fn check_outside(&self) -> CaseResult;
+/// async fn set_modified(&self, path: &VPath, time: SystemTime) -> CaseResult;
+/// ```
 #[async_trait]
 pub trait Fixture: Send + Sync + 'static {
     /// The backend to test. Its working directory is empty and its own.
@@ -229,7 +243,7 @@ impl Env {
             .backend
             .ls(&self.path(path)?, LsOptions::default())
             .await?;
-        let name = |entry: &backend_core::ops::Entry| match entry.is_directory() {
+        let name = |entry: &backend_core::ops::Entry| match entry.is_dir() {
             true => format!("{}/", entry.name()),
             false => entry.name().to_owned(),
         };
@@ -238,12 +252,12 @@ impl Env {
 
     /// A query for files beneath the working directory.
     pub fn glob_query(&self, pattern: &str) -> GlobQuery {
-        GlobQuery::new(self.backend.working_dir(), pattern)
+        GlobQuery::new(pattern, self.backend.working_dir())
     }
 
     /// A query for lines beneath the working directory.
     pub fn grep_query(&self, pattern: &str) -> GrepQuery {
-        GrepQuery::new(self.backend.working_dir(), pattern)
+        GrepQuery::new(pattern, self.backend.working_dir())
     }
 
     /// The found files' paths relative to the working directory.
@@ -266,7 +280,7 @@ impl Env {
     pub fn hits(&self, result: &GrepResult) -> Vec<String> {
         let mut hits = Vec::new();
         for file in &result.files {
-            let path = self.relative(file.path());
+            let path = self.relative(&file.path);
             for line in file.lines() {
                 let mark = match line.kind {
                     LineKind::Match => ':',
@@ -291,7 +305,7 @@ impl Env {
     /// The paths of files with a match, relative to the working directory.
     pub fn files_hit(&self, result: &GrepResult) -> Vec<String> {
         let files = result.files.iter();
-        files.map(|file| self.relative(file.path())).collect()
+        files.map(|file| self.relative(&file.path)).collect()
     }
 
     fn relative(&self, path: &VPath) -> String {

@@ -41,7 +41,7 @@ macro_rules! __for_each_case {
             }
             exists {
                 file_exists [Write] "D exists; U9.22; U9.144",
-                directory_does_not [Write] "D exists: regular files only",
+                directory_exists [Write] "D exists: directories too; D is_file; D is_dir",
                 missing_does_not [Write] "D exists: missing is false",
                 invalid_does_not [] "D exists: invalid is false; U9.144; U12.10",
             }
@@ -154,8 +154,8 @@ macro_rules! __for_each_case {
             }
             edit {
                 replaces_the_one_place [Write] "D edit: exactly once; everything else keeps its bytes",
-                missing_text_names_the_nearest_line [Write] "D edit: InvalidInput names the nearest candidates and their lines",
-                ambiguous_is_refused [Write] "D edit: InvalidInput if it occurs more than once",
+                missing_text_names_the_nearest_line [Write] "D edit: NoMatch names the nearest candidates and their lines",
+                ambiguous_is_refused [Write] "D edit: MultipleMatches names how often it occurs and where",
                 overlapping_is_ambiguous [Write] "D edit: exactly once",
                 replace_all_replaces_all [Write] "D edit: unless the edit says all",
                 empty_old_is_invalid [Write] "D edit: InvalidInput if the text is empty",
@@ -173,7 +173,7 @@ macro_rules! __for_each_case {
                 several_edits_apply_in_order [Write] "D edit: each applies to the result of the one before",
                 several_edits_all_or_none [Write] "D edit: all edits or none",
                 expected_hash_must_hold [Write] "D edit: Conflict if expected does not hold; U9.32",
-                empty_file_has_nothing_to_replace [Write] "D edit: InvalidInput; U9.22; U12.16: empty file uneditable",
+                empty_file_has_nothing_to_replace [Write] "D edit: NoMatch; U9.22; U12.16: empty file uneditable",
                 concurrent_edits_lose_nothing [Write] "D edit: both apply or one gets Conflict; U9.31",
                 special_characters_are_literal [Write] "D edit: exact text; U9.25",
                 multi_line_text [Write] "D edit: exact text; U9.25",

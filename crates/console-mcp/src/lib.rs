@@ -33,6 +33,14 @@ use lines::Lines;
 use server::Server;
 
 /// Makes the tools for one connection: a backend of its own for each client.
+///
+/// # Signatures
+///
+/// The method, as it is written under `#[async_trait]`:
+///
+/// ```text
+/// async fn connect(&self) -> Result<Toolset>;
+/// ```
 #[async_trait]
 pub trait Connect: std::fmt::Debug + Send + Sync + 'static {
     /// The tools of a new connection.

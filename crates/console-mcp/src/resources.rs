@@ -49,7 +49,7 @@ pub(crate) async fn list(
             more = true;
             break;
         };
-        let query = GlobQuery::new(top.clone(), "**/*").limit(room);
+        let query = GlobQuery::new("**/*", top.clone()).limit(room);
         match files.glob(query).await {
             Ok(listed) => {
                 more |= listed.truncated;

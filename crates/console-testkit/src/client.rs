@@ -70,6 +70,14 @@ impl Seen {
 
 /// Whoever carries calls to the tools: in the same process, through a protocol,
 /// through another language.
+///
+/// # Signatures
+///
+/// The method, as it is written under `#[async_trait]`:
+///
+/// ```text
+/// async fn call(&self, call: Call<'_>) -> Outcome;
+/// ```
 #[async_trait]
 pub trait Client: Send + Sync {
     /// Makes a call. What fails on the way is an [`Outcome`] too.

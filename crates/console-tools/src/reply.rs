@@ -208,6 +208,8 @@ impl From<Error> for ToolError {
             | ErrorKind::InvalidInput
             | ErrorKind::TooLarge
             | ErrorKind::NotText
+            | ErrorKind::NoMatch
+            | ErrorKind::MultipleMatches
             | ErrorKind::Conflict => Class::Fixable,
             _ => Class::Environment,
         };

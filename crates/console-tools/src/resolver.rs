@@ -61,6 +61,14 @@ impl Caller {
 /// }
 /// # let _ = ByUser { alice: Arc::new(StateBackend::new()) };
 /// ```
+///
+/// # Signatures
+///
+/// The method, as it is written under `#[async_trait]`:
+///
+/// ```text
+/// async fn resolve(&self, caller: &Caller) -> Result<Arc<dyn Backend>>;
+/// ```
 #[async_trait]
 pub trait Resolver: std::fmt::Debug + Send + Sync + 'static {
     /// The backend for the next call of this caller.

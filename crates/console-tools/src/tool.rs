@@ -139,6 +139,14 @@ impl Definition {
 /// It stands behind the same gate as every other tool: what
 /// [`accesses`](Self::accesses) names is judged, and asked about in one question,
 /// before it runs, and the backend of its context is guarded.
+///
+/// # Signatures
+///
+/// The method, as it is written under `#[async_trait]`:
+///
+/// ```text
+/// async fn call(&self, context: &Context, arguments: Value) -> ToolResult;
+/// ```
 #[async_trait]
 pub trait ToolHandler: std::fmt::Debug + Send + Sync + 'static {
     /// What the model is told. Asked once, when the toolset is built.

@@ -36,7 +36,7 @@ const DEFAULT_POINT: &str = "/data";
 /// // For a sub-agent: a part of it, and nothing that was not there before.
 /// let part = tree.derive(Derive::new().read(["/notes"])).await?;
 /// let files = part.guard().build();
-/// assert_eq!(files.read_string("/notes/a.md").await?, "hello\n");
+/// assert_eq!(files.read_to_string("/notes/a.md").await?, "hello\n");
 /// assert!(files.write_file("/notes/a.md", "more").await.is_err());
 /// # Ok(()) }
 /// ```

@@ -139,8 +139,8 @@ async fn connect(host: DuplexStream) -> Option<Channel> {
 /// Makes one call and looks at all that comes back.
 async fn ask(channel: &Arc<Channel>, call: u8) {
     let root = VPath::root();
-    let glob = GlobQuery::new(root.clone(), "*").limit(10);
-    let grep = GrepQuery::new(root.clone(), "x").max_matches(10);
+    let glob = GlobQuery::new("*", root.clone()).limit(10);
+    let grep = GrepQuery::new("x", root.clone()).max_matches(10);
     let (ls, text) = (LsOptions::default().limit(10), TextOptions::default());
     let command = Command::new("x");
     let read = ReadOptions::default().max_bytes(1 << 20);

@@ -21,6 +21,21 @@ pub type ByteStream = BoxStream<'static, Result<Bytes>>;
 ///
 /// Every method is called on [the engine's runtime](crate::engine), whatever
 /// runtime the caller of the backend has. A call that is dropped is dropped there.
+///
+/// # Signatures
+///
+/// The async methods, as they are written under `#[async_trait]`:
+///
+/// ```text
+/// async fn start(&self) -> Result<()>;
+/// async fn stop(&self, mode: StopMode) -> Result<()>;
+/// async fn is_alive(&self) -> Result<bool>;
+/// async fn agent(&self) -> Result<Vec<String>>;
+/// async fn spawn(&self, program: Spawn) -> Result<Process>;
+/// async fn put(&self, directory: &VPath, archive: ByteStream) -> Result<()>;
+/// async fn get(&self, path: &VPath) -> Result<ByteStream>;
+/// async fn diagnose(&self) -> Option<Error>;
+/// ```
 #[async_trait]
 pub trait Machine: fmt::Debug + Send + Sync + 'static {
     /// The backend's name in messages: `docker`. No I/O.

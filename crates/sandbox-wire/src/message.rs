@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use frame::{Fault, encode, ended, receive, send};
 
 /// The version of everything in this module.
-pub(crate) const PROTOCOL: u16 = 2;
+pub(crate) const PROTOCOL: u16 = 3;
 
 /// What a timer can count.
 pub(crate) const SHORTEST_TICK: Duration = Duration::from_millis(1);

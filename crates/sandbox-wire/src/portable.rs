@@ -65,7 +65,7 @@ use write::Writer;
 /// async fn first_line(machine: Arc<impl Machine>) -> backend_core::Result<String> {
 ///     let sandbox = PortableSandbox::new(machine);
 ///     sandbox.write_file("notes.md", "remember\n").await?;
-///     sandbox.read_string("notes.md").await
+///     sandbox.read_to_string("notes.md").await
 /// }
 /// ```
 #[derive(Debug)]

@@ -298,7 +298,7 @@ impl Composite {
     async fn owner_takes_part(&self, place: Place<'_>, scope: &Scope<'_>) -> Result<bool> {
         let options = StatOptions::default().links(scope.links);
         match place.route.stat(scope.path, options).await {
-            Ok(entry) => Ok(entry.is_directory() && !entry.link),
+            Ok(entry) => Ok(entry.is_dir() && !entry.link),
             Err(error) if is_absent(&error) => Ok(false),
             Err(error) => {
                 let error = place.route.relay(Operation::Stat, scope.path)(error);

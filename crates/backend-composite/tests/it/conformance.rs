@@ -140,7 +140,7 @@ fn an_unseen_route_is_there_all_the_same() {
     let backend = above_routes(Arc::new(StateBackend::new()));
     let (inner, root) = (path("/unseen/inner"), VPath::root());
     let stat = block_on(backend.stat(&inner, Default::default()));
-    assert!(stat.unwrap().is_directory());
+    assert!(stat.unwrap().is_dir());
     let listed = block_on(backend.ls(&root, Default::default()));
     assert_eq!(listed.unwrap().total, 0);
 }

@@ -103,11 +103,7 @@ async fn the_shared_walk_has_files_searched_where_they_are() {
     }
     drop(calls.taken());
     let found = composite.search_text("needle").await.unwrap();
-    let files: Vec<_> = found
-        .files
-        .iter()
-        .map(|file| file.path().as_str())
-        .collect();
+    let files: Vec<_> = found.files.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(files, ["/a/f", "/z"]);
     let calls = calls.taken();
     let of = |operation| calls.iter().filter(move |call| call.operation == operation);
@@ -134,7 +130,7 @@ async fn partial_results_come_with_the_failures() {
         if let Some(rules) = rules {
             composite.write_file("/.gitignore", rules).await.unwrap();
         }
-        let query = GlobQuery::new(VPath::root(), "**");
+        let query = GlobQuery::new("**", VPath::root());
         let (globbed, failures) = composite.glob_partial(query).await.unwrap();
         let files: Vec<_> = globbed
             .files
@@ -145,7 +141,7 @@ async fn partial_results_come_with_the_failures() {
         assert_eq!(failures.len(), 1);
         assert_eq!(failures[0].route, path("/a/gone"));
         assert_eq!(failures[0].error.kind(), ErrorKind::Unavailable);
-        let query = GrepQuery::new(VPath::root(), "needle");
+        let query = GrepQuery::new("needle", VPath::root());
         let (grepped, failures) = composite.grep_partial(query).await.unwrap();
         assert_eq!((grepped.matches, failures.len()), (2, 1));
     }
@@ -164,7 +160,7 @@ async fn partial_results_come_with_the_failures() {
     let missing = composite.ls_partial(&path("/a/missing"), options).await;
     assert_eq!(kind(missing.map(|_| ())), ErrorKind::NotFound);
     let bad = composite
-        .glob_partial(GlobQuery::new(VPath::root(), "["))
+        .glob_partial(GlobQuery::new("[", VPath::root()))
         .await;
     assert_eq!(kind(bad.map(|_| ())), ErrorKind::InvalidInput);
 }
@@ -190,16 +186,12 @@ async fn the_shared_walk_goes_on_after_a_child_that_fails_in_it() {
     ] {
         composite.write_file(file, content).await.unwrap();
     }
-    let query = GrepQuery::new(path("/a"), "needle");
+    let query = GrepQuery::new("needle", path("/a"));
     let error = composite.grep(query.clone()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.message().contains("route '/a/b'"), "{error}");
     let (found, failures) = composite.grep_partial(query).await.unwrap();
-    let files: Vec<_> = found
-        .files
-        .iter()
-        .map(|file| file.path().as_str())
-        .collect();
+    let files: Vec<_> = found.files.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(files, ["/a/z"]);
     assert_eq!(failures.len(), 1);
     assert_eq!(failures[0].route, path("/a/b"));
@@ -218,7 +210,7 @@ async fn a_failing_default_leaves_the_routes() {
         .unwrap();
     assert_eq!((listed.total, failures.len()), (1, 1));
     assert_eq!(failures[0].route, VPath::root());
-    let query = GrepQuery::new(VPath::root(), "needle");
+    let query = GrepQuery::new("needle", VPath::root());
     let (grepped, failures) = composite.grep_partial(query).await.unwrap();
     assert_eq!((grepped.matches, failures.len()), (1, 1));
 }
@@ -291,13 +283,13 @@ async fn a_maximum_of_bytes_cuts_where_one_backend_would() {
     }
     // The second line does not fit. That the third would is no reason to leave a
     // gap.
-    let query = GrepQuery::new(VPath::root(), "needle").max_bytes(16);
+    let query = GrepQuery::new("needle", VPath::root()).max_bytes(16);
     let grepped = composite.grep(query).await.unwrap();
     assert!(grepped.truncated);
     let files: Vec<_> = grepped
         .files
         .iter()
-        .map(|file| file.path().as_str())
+        .map(|file| file.path.as_str())
         .collect();
     assert_eq!(files, ["/a1"]);
 }
@@ -323,7 +315,7 @@ async fn a_long_search_keeps_its_routes() {
     composite.write_file("/b/f.log", "needle").await.unwrap();
     shared.set(composite.clone()).unwrap();
     // A name with a dot that spans routes makes the walk start at the root.
-    let query = GlobQuery::new(VPath::root(), "{b/*,.c/*}");
+    let query = GlobQuery::new("{b/*,.c/*}", VPath::root());
     let globbed = composite.glob(query).await.unwrap();
     let files: Vec<_> = globbed
         .files

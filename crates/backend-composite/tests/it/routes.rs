@@ -56,17 +56,20 @@ async fn a_child_sees_the_names_that_its_route_says() {
             .await
             .unwrap();
     }
-    assert_eq!(below.read_string("/f").await.unwrap(), "below");
-    assert_eq!(full.read_string("/full/f").await.unwrap(), "full");
-    assert_eq!(deep.read_string("/desk/space/f").await.unwrap(), "deep");
-    assert_eq!(default.read_string("/belowed/f").await.unwrap(), "belowed");
+    assert_eq!(below.read_to_string("/f").await.unwrap(), "below");
+    assert_eq!(full.read_to_string("/full/f").await.unwrap(), "full");
+    assert_eq!(deep.read_to_string("/desk/space/f").await.unwrap(), "deep");
+    assert_eq!(
+        default.read_to_string("/belowed/f").await.unwrap(),
+        "belowed"
+    );
     let expected = ["/below/f", "/belowed/f", "/deep/f", "/full/f"];
     assert_eq!(found(&composite, "**").await, expected);
     let matches = composite.search_text("e").await.unwrap();
     let files: Vec<_> = matches
         .files
         .iter()
-        .map(|file| file.path().as_str())
+        .map(|file| file.path.as_str())
         .collect();
     assert_eq!(files, ["/below/f", "/belowed/f", "/deep/f"]);
 }
@@ -97,8 +100,8 @@ async fn what_lies_above_a_route_is_a_directory() {
     let composite = Composite::new(state());
     composite.add_route(route("/x/y/z", &state())).unwrap();
     for fixed in ["/x", "/x/y", "/x/y/z"] {
-        assert!(composite.describe(fixed).await.unwrap().is_directory());
-        assert!(!composite.exists(fixed).await.unwrap());
+        assert!(composite.metadata(fixed).await.unwrap().is_dir());
+        assert!(composite.exists(fixed).await.unwrap());
         let at = path(fixed);
         composite.create_dir(&at, Default::default()).await.unwrap();
         assert_eq!(
@@ -147,11 +150,11 @@ async fn a_file_where_a_routes_parent_must_be_is_hidden() {
     let composite = Composite::new(default);
     composite.add_route(route("/x/y", &state())).unwrap();
     composite.write_file("/x/y/f", "needle").await.unwrap();
-    assert!(composite.describe("/x").await.unwrap().is_directory());
+    assert!(composite.metadata("/x").await.unwrap().is_dir());
     assert_eq!(names(&composite, "/x").await, ["y"]);
-    let query = GrepQuery::new(path("/x"), "needle");
+    let query = GrepQuery::new("needle", path("/x"));
     assert_eq!(composite.grep(query).await.unwrap().matches, 1);
-    let query = GlobQuery::new(path("/x"), "*");
+    let query = GlobQuery::new("*", path("/x"));
     assert_eq!(composite.glob(query).await.unwrap().files.len(), 1);
 }
 
@@ -172,8 +175,11 @@ async fn routes_come_and_go() {
     assert_eq!(prefixes, ["/", "/a"]);
 
     let removed = composite.remove_route(&path("/a")).unwrap();
-    assert_eq!(removed.backend().read_string("/f").await.unwrap(), "route");
-    assert_eq!(composite.read_string("/a/f").await.unwrap(), "default");
+    assert_eq!(
+        removed.backend().read_to_string("/f").await.unwrap(),
+        "route"
+    );
+    assert_eq!(composite.read_to_string("/a/f").await.unwrap(), "default");
     assert_eq!(
         kind(composite.remove_route(&path("/a"))),
         ErrorKind::NotFound
@@ -185,7 +191,7 @@ async fn routes_come_and_go() {
         ErrorKind::NotFound
     );
     composite.add_route(route("/", &added)).unwrap();
-    assert_eq!(composite.read_string("/f").await.unwrap(), "route");
+    assert_eq!(composite.read_to_string("/f").await.unwrap(), "route");
 }
 
 #[tokio::test]
@@ -208,7 +214,7 @@ async fn a_call_keeps_the_routes_it_began_with() {
     composite.add_route(route("/a", &new)).unwrap();
     drop(pieces);
     writing.await.unwrap().unwrap();
-    assert_eq!(old.read_string("/f").await.unwrap(), "one two");
+    assert_eq!(old.read_to_string("/f").await.unwrap(), "one two");
     assert!(!new.exists("/f").await.unwrap());
 }
 
@@ -353,7 +359,7 @@ async fn a_thousand_routes() {
         let path = format!("/r/{number:03}/f");
         composite.write_file(&path, "needle").await.unwrap();
     }
-    let query = GlobQuery::new(VPath::root(), "f").limit(3);
+    let query = GlobQuery::new("f", VPath::root()).limit(3);
     let globbed = composite.glob(query).await.unwrap();
     assert!(globbed.truncated);
     let files: Vec<_> = globbed

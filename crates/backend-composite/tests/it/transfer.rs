@@ -64,7 +64,7 @@ async fn tree(composite: &Composite, start: &str) -> Vec<String> {
             .unwrap()
             .entries
         {
-            match entry.is_directory() {
+            match entry.is_dir() {
                 true => {
                     all.push(format!("{}/", entry.path));
                     pending.push(entry.path);
@@ -119,7 +119,10 @@ async fn a_tree_goes_with_all_it_holds() {
     let copied = tree(&composite, "/two/new").await;
     assert_eq!(copied.len(), before.len());
     assert_eq!(
-        composite.read_string("/two/new/t/.hidden/b").await.unwrap(),
+        composite
+            .read_to_string("/two/new/t/.hidden/b")
+            .await
+            .unwrap(),
         "/one/t/.hidden/b"
     );
 
@@ -127,10 +130,10 @@ async fn a_tree_goes_with_all_it_holds() {
     assert!(tree(&composite, "/one").await.is_empty());
     assert!(
         composite
-            .describe("/two/moved/empty/inner")
+            .metadata("/two/moved/empty/inner")
             .await
             .unwrap()
-            .is_directory()
+            .is_dir()
     );
     // A directory above a route is copied with what the route shows.
     copy_all(&composite, "/two", "/one/all").await.unwrap();
@@ -158,9 +161,9 @@ async fn nothing_is_replaced_unless_told() {
         kind(move_over(&composite, "/one/f", "/two/d").await),
         ErrorKind::AlreadyExists
     );
-    assert_eq!(composite.read_string("/two/f").await.unwrap(), "old");
+    assert_eq!(composite.read_to_string("/two/f").await.unwrap(), "old");
     move_over(&composite, "/one/f", "/two/f").await.unwrap();
-    assert_eq!(composite.read_string("/two/f").await.unwrap(), "new");
+    assert_eq!(composite.read_to_string("/two/f").await.unwrap(), "new");
     assert!(!composite.exists("/one/f").await.unwrap());
 }
 
@@ -246,7 +249,7 @@ async fn a_source_that_changes_meanwhile_stays() {
         let from = format!("/one{source}");
         let error = composite.move_to(&from, "/two/x").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
-        assert_eq!(store.read_string(changed).await.unwrap(), "after");
+        assert_eq!(store.read_to_string(changed).await.unwrap(), "after");
     }
 }
 
@@ -260,7 +263,7 @@ async fn one_place_under_two_names_loses_nothing() {
         kind(move_over(&composite, "/one/f", "/two/f").await),
         ErrorKind::Conflict
     );
-    assert_eq!(store.read_string("/f").await.unwrap(), "kept");
+    assert_eq!(store.read_to_string("/f").await.unwrap(), "kept");
     assert_eq!(
         kind(composite.move_to("/one/f", "/two/f").await),
         ErrorKind::AlreadyExists
@@ -282,7 +285,7 @@ async fn one_place_under_two_names_loses_nothing() {
         ErrorKind::InvalidInput
     );
     composite.move_to("/again/t/f", "/g").await.unwrap();
-    assert_eq!(composite.read_string("/again/g").await.unwrap(), "kept");
+    assert_eq!(composite.read_to_string("/again/g").await.unwrap(), "kept");
 }
 
 #[tokio::test]
@@ -306,7 +309,7 @@ async fn what_cannot_leave_is_not_copied_first() {
             .all(|call| call.operation != Operation::Write)
     );
     composite.copy_to("/one/f", "/two/f").await.unwrap();
-    assert_eq!(composite.read_string("/two/f").await.unwrap(), "x");
+    assert_eq!(composite.read_to_string("/two/f").await.unwrap(), "x");
     assert_eq!(
         kind(composite.move_to("/two/f", "/one/g").await),
         ErrorKind::PermissionDenied
@@ -379,7 +382,7 @@ async fn links_above_are_followed_or_refused() {
         assert_eq!(kind(moved), ErrorKind::IsALink);
         composite.move_to(from, to).await.unwrap();
     }
-    assert_eq!(composite.read_string("/two/f").await.unwrap(), "x");
+    assert_eq!(composite.read_to_string("/two/f").await.unwrap(), "x");
     assert_eq!(std::fs::read_to_string(root.join("real/g")).unwrap(), "y");
     let taken = move_over(&composite, "/two/f", "/one/in-the-way").await;
     assert_eq!(kind(taken), ErrorKind::AlreadyExists);
@@ -460,5 +463,5 @@ async fn nothing_inside_loses_its_path() {
         ErrorKind::InvalidPath
     );
     assert!(tree(&composite, "/two").await.is_empty());
-    assert_eq!(composite.read_string(&deep).await.unwrap(), "x");
+    assert_eq!(composite.read_to_string(&deep).await.unwrap(), "x");
 }

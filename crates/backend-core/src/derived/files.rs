@@ -199,7 +199,7 @@ pub fn refuse_into_itself(from: &VPath, to: &VPath) -> Result<()> {
 pub fn check_destination(source: &Entry, existing: Option<&Entry>, overwrite: bool) -> Result<()> {
     match existing {
         None => Ok(()),
-        Some(existing) if existing.is_directory() || source.is_directory() => Err(Error::new(
+        Some(existing) if existing.is_dir() || source.is_dir() => Err(Error::new(
             ErrorKind::AlreadyExists,
             "something stands at the destination, and directories are neither replaced nor merged",
         )),
@@ -234,7 +234,7 @@ async fn copy_tree<B: Backend + ?Sized>(
     refuse_into_itself(from, to)?;
     let stat = StatOptions::default().links(options.links);
     let source = backend.stat(from, stat).await?;
-    if source.is_directory() && !options.recursive {
+    if source.is_dir() && !options.recursive {
         return Err(Error::new(
             ErrorKind::IsADirectory,
             "it is a directory; ask for a recursive copy",
@@ -245,7 +245,7 @@ async fn copy_tree<B: Backend + ?Sized>(
     let mut pending = vec![source];
     while let Some(entry) = pending.pop() {
         let target = entry.path.rebase(from, to)?;
-        if entry.is_directory() {
+        if entry.is_dir() {
             let create = CreateDirOptions::default().links(options.links);
             backend.create_dir(&target, create).await?;
             let all = LsOptions::default().links(options.links).limit(usize::MAX);

@@ -32,7 +32,7 @@ pub async fn glob_by_walk<B: Backend + ?Sized>(
 async fn find_files<B: Backend + ?Sized>(backend: &B, query: &GlobQuery) -> Result<GlobResult> {
     let options = query.compile()?;
     let stat = StatOptions::default().links(query.links);
-    if !backend.stat(&query.path, stat).await?.is_directory() {
+    if !backend.stat(&query.path, stat).await?.is_dir() {
         return Err(Error::not_a_directory());
     }
     let mut walk = AsyncWalk::new(backend, &query.path, options);
@@ -64,7 +64,7 @@ async fn find_lines<B: Backend + ?Sized>(backend: &B, query: &GrepQuery) -> Resu
     let start = backend.stat(&query.path, stat).await?;
     let mut worker = grep.worker();
     let mut found = GrepCollector::new(query);
-    if !start.is_directory() {
+    if !start.is_dir() {
         if !query.exclude.hides(&query.path) {
             let content = read_all(backend, &query.path, query.links).await?;
             found.add(worker.search_bytes(&query.path, &content));
@@ -108,7 +108,7 @@ async fn ask_each<'s, B: Backend + ?Sized>(
     let (options, _) = query.compile()?;
     let stat = StatOptions::default().links(query.links);
     let start = backend.stat(&query.path, stat).await?;
-    if !start.is_directory() {
+    if !start.is_dir() {
         return match query.exclude.hides(&query.path) {
             true => Ok(GrepResult::default()),
             false => search(unfiltered(query)).await,

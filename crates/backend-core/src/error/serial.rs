@@ -1,5 +1,5 @@
-//! [`Error`] for another process: kind, operation, path, message and the text
-//! of its sources. The backend's name stays behind; the receiver sets its own.
+//! [`Error`] for another process: kind, operation, path, message, why an edit
+//! failed, and the text of its sources. The backend's name stays behind; the receiver sets its own.
 //!
 //! What arrives is foreign text. It is cut at the same lengths as what is sent,
 //! and control characters in it are replaced.
@@ -13,8 +13,16 @@ use serde::ser::{Serialize, Serializer};
 use crate::error::{Error, ErrorKind, Operation};
 use crate::limits::{ERROR_BYTES, ERROR_SOURCES};
 use crate::path::VPath;
+use crate::text::EditError;
 
-type Parts<T> = (ErrorKind, Option<Operation>, Option<VPath>, T, Vec<String>);
+type Parts<T, E> = (
+    ErrorKind,
+    Option<Operation>,
+    Option<VPath>,
+    T,
+    Option<E>,
+    Vec<String>,
+);
 
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(ERROR_BYTES)]
@@ -24,11 +32,12 @@ impl Serialize for Error {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let sources = std::iter::successors(self.source(), |&error| error.source());
         let text = |error: &dyn StdError| cut(&error.to_string()).to_owned();
-        let parts: Parts<&str> = (
+        let parts: Parts<&str, &EditError> = (
             self.kind(),
             self.operation(),
             self.path().cloned(),
             cut(self.message()),
+            self.edit_error(),
             sources.take(ERROR_SOURCES).map(text).collect(),
         );
         parts.serialize(serializer)
@@ -37,10 +46,12 @@ impl Serialize for Error {
 
 impl<'de> Deserialize<'de> for Error {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (kind, operation, path, message, sources) = Parts::<String>::deserialize(deserializer)?;
+        let (kind, operation, path, message, edit, sources) =
+            Parts::<String, EditError>::deserialize(deserializer)?;
         let mut error = Self::new(kind, printable(&message));
         error.0.operation = operation;
         error.0.path = path;
+        error.0.edit = edit.map(|edit| edit.bounded(printable));
         let chain = sources.iter().take(ERROR_SOURCES).rev();
         let chain = chain.fold(None, |source, text| {
             let text = printable(text);

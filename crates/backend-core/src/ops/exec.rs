@@ -208,7 +208,7 @@ impl Output {
     }
 
     /// Whether something was left out.
-    pub fn truncated(&self) -> bool {
+    pub fn is_truncated(&self) -> bool {
         self.dropped > 0
     }
 
@@ -216,7 +216,7 @@ impl Output {
     /// was left out.
     pub fn text(&self) -> String {
         let head = String::from_utf8_lossy(&self.head);
-        if !self.truncated() {
+        if !self.is_truncated() {
             return head.into_owned();
         }
         let tail = String::from_utf8_lossy(&self.tail);

@@ -109,15 +109,15 @@ impl Entry {
     }
 
     /// Whether this is a directory.
-    pub fn is_directory(&self) -> bool {
+    pub fn is_dir(&self) -> bool {
         self.kind == FileKind::Directory
     }
 
     /// Orders a listing: directories first, then by name in byte order.
     pub fn listing_order(&self, other: &Self) -> std::cmp::Ordering {
         other
-            .is_directory()
-            .cmp(&self.is_directory())
+            .is_dir()
+            .cmp(&self.is_dir())
             .then_with(|| self.path.cmp(&other.path))
     }
 }
@@ -226,7 +226,7 @@ pub struct Listing {
 
 impl Listing {
     /// Whether entries were left out because of the limit.
-    pub fn truncated(&self) -> bool {
+    pub fn is_truncated(&self) -> bool {
         self.total > self.entries.len()
     }
 }

@@ -63,13 +63,16 @@ impl<'a> GrepLine<'a> {
 /// that finds every line of a file in memory copies none of them. Two are equal
 /// if their paths and lines are, whatever else the buffers hold.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct FileMatches {
-    path: VPath,
+    /// The file.
+    pub path: VPath,
+    /// How many of the lines match.
+    pub matches: usize,
     text: Bytes,
     lines: Vec<RawLine>,
     /// Index of a cut line and how many bytes it lost; few, in order.
     cuts: Vec<(usize, u64)>,
-    matches: usize,
 }
 
 /// A line by its place in the buffer.
@@ -86,10 +89,10 @@ impl FileMatches {
     pub(crate) fn new(path: VPath, text: Bytes) -> Self {
         Self {
             path,
+            matches: 0,
             text,
             lines: Vec::new(),
             cuts: Vec::new(),
-            matches: 0,
         }
     }
 
@@ -167,26 +170,9 @@ impl FileMatches {
         this
     }
 
-    /// The file.
-    pub fn path(&self) -> &VPath {
-        &self.path
-    }
-
-    /// The same lines under another path, for wrappers that translate paths.
-    #[must_use]
-    pub fn with_path(mut self, path: VPath) -> Self {
-        self.path = path;
-        self
-    }
-
     /// How many bytes the lines have together.
     pub fn shown_bytes(&self) -> usize {
         self.lines.iter().map(|line| line.length as usize).sum()
-    }
-
-    /// How many of the lines match.
-    pub fn matches(&self) -> usize {
-        self.matches
     }
 
     /// Whether there is no line.
@@ -269,6 +255,8 @@ mod tests {
         let mut cut = FileMatches::new(path(), Bytes::from("found"));
         cut.push(2, LineKind::Match, 0, 5, 1);
         assert_ne!(copied, cut);
-        assert_ne!(copied, copied.clone().with_path(VPath::root()));
+        let mut elsewhere = copied.clone();
+        elsewhere.path = VPath::root();
+        assert_ne!(copied, elsewhere);
     }
 }

@@ -21,17 +21,17 @@ pub enum GlobOrder {
 ///
 /// ```
 /// use backend_core::{VPath, ops::GlobQuery};
-/// let query = GlobQuery::new(VPath::root(), "src/**/*.{rs,toml}").limit(50);
+/// let query = GlobQuery::new("src/**/*.{rs,toml}", VPath::root()).limit(50);
 /// assert!(query.compile().is_ok());
 /// ```
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct GlobQuery {
-    /// The directory to search.
-    pub path: VPath,
     /// The pattern, relative to `path`, or absolute if it begins with `/`.
     pub pattern: String,
+    /// The directory to search.
+    pub path: VPath,
     /// Order of the result.
     pub order: GlobOrder,
     /// Most files to return: the head of the complete, ordered result. Zero is
@@ -53,11 +53,11 @@ pub struct GlobQuery {
 }
 
 impl GlobQuery {
-    /// Files beneath `path` that match `pattern`.
-    pub fn new(path: VPath, pattern: impl Into<String>) -> Self {
+    /// Files that match `pattern` beneath `path`.
+    pub fn new(pattern: impl Into<String>, path: VPath) -> Self {
         Self {
-            path,
             pattern: pattern.into(),
+            path,
             order: GlobOrder::default(),
             limit: GLOB_FILES,
             hidden: false,
@@ -170,18 +170,18 @@ pub enum Case {
 ///
 /// ```
 /// use backend_core::{VPath, ops::GrepQuery};
-/// let query = GrepQuery::new(VPath::root(), r"fn \w+").files("*.rs").context(2, 2);
+/// let query = GrepQuery::new(r"fn \w+", VPath::root()).files("*.rs").context(2, 2);
 /// assert!(query.compile().is_ok());
 /// ```
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct GrepQuery {
+    /// A regular expression in the dialect of the `regex` crate.
+    pub pattern: String,
     /// The directory or file to search. A file is searched even if it is hidden
     /// or ignored or [`files`](Self::files) does not match it.
     pub path: VPath,
-    /// A regular expression in the dialect of the `regex` crate.
-    pub pattern: String,
     /// Whether upper and lower case differ.
     pub case: Case,
     /// Whether the pattern is plain text, not a regular expression.
@@ -218,11 +218,11 @@ pub struct GrepQuery {
 }
 
 impl GrepQuery {
-    /// Lines beneath `path` that match `pattern`.
-    pub fn new(path: VPath, pattern: impl Into<String>) -> Self {
+    /// Lines that match `pattern` beneath `path`.
+    pub fn new(pattern: impl Into<String>, path: VPath) -> Self {
         Self {
-            path,
             pattern: pattern.into(),
+            path,
             case: Case::default(),
             literal: false,
             multi_line: false,

@@ -390,8 +390,8 @@ impl GrepCollector {
                     file.truncate(index);
                     self.result.truncated = true;
                 }
-                self.result.matches += file.matches();
-                if file.matches() > 0 {
+                self.result.matches += file.matches;
+                if file.matches > 0 {
                     self.result.files.push(file);
                 }
             }
@@ -403,7 +403,7 @@ impl GrepCollector {
     fn first_over(&mut self, file: &FileMatches) -> Option<usize> {
         let mut matches_left = self.max_matches - self.result.matches;
         let bytes = file.shown_bytes();
-        if file.matches() <= matches_left && bytes <= self.bytes_left {
+        if file.matches <= matches_left && bytes <= self.bytes_left {
             self.bytes_left -= bytes;
             return None;
         }

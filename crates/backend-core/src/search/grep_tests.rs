@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn query(pattern: &str) -> GrepQuery {
-    GrepQuery::new(VPath::root(), pattern)
+    GrepQuery::new(pattern, VPath::root())
 }
 
 type Found = Vec<(u64, LineKind, Vec<u8>, u64)>;
@@ -210,9 +210,9 @@ fn matches_can_be_made_of_lines() {
         (3, LineKind::Context, "before"),
         (4, LineKind::Match, "found"),
     ];
-    let file = FileMatches::from_lines(VPath::root(), rows).with_path(path.clone());
+    let file = FileMatches::from_lines(path.clone(), rows);
     assert_eq!(
-        (file.path(), file.matches(), file.is_empty()),
+        (&file.path, file.matches, file.is_empty()),
         (&path, 1, false)
     );
     let text: Vec<_> = file.lines().map(|line| line.text().into_owned()).collect();

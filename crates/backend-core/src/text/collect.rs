@@ -114,7 +114,7 @@ impl Collector {
             cuts: self.kept.cuts,
             offset,
             more: self.more,
-            total: (self.request.count_total || !self.more).then_some(lines),
+            total_lines: (self.request.count_total || !self.more).then_some(lines),
             encoding,
         })
     }
@@ -325,7 +325,7 @@ mod tests {
         assert!(collector.kept.ends.capacity() <= 64);
         let window = collector.end(Encoding::Utf8).unwrap();
         assert!(window.text().len() <= 1_000);
-        assert_eq!(window.total_lines(), Some(3 * 64 + 1));
+        assert_eq!(window.total_lines, Some(3 * 64 + 1));
     }
 
     #[test]

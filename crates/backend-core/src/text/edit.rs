@@ -167,7 +167,7 @@ impl Step<'_> {
             }
         }
         let candidates = candidates(self.text, old);
-        Err(EditError::NotFound {
+        Err(EditError::NoMatch {
             index: self.index,
             of: self.of,
             candidates,
@@ -257,7 +257,7 @@ impl Step<'_> {
 
     fn ambiguous(&self, finder: &Finder<'_>) -> EditError {
         let bytes = self.text.as_bytes();
-        EditError::Ambiguous {
+        EditError::MultipleMatches {
             index: self.index,
             of: self.of,
             count: self.count(finder).max(2),

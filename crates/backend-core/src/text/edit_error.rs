@@ -8,9 +8,11 @@ use std::fmt::Write as _;
 use thiserror::Error;
 
 use crate::limits::EDIT_BYTES;
+#[cfg(feature = "serde")]
+use crate::limits::{EDIT_CANDIDATES, QUOTED_BYTES};
 use crate::text::hint::Candidate;
 
-/// The most line numbers an [`EditError::Ambiguous`] lists.
+/// The most line numbers an [`EditError::MultipleMatches`] lists.
 pub(super) const MAX_LISTED_LINES: usize = 5;
 
 /// Why no edit was applied.
@@ -19,6 +21,7 @@ pub(super) const MAX_LISTED_LINES: usize = 5;
 /// the length of that list; messages count from 1 and leave the number out if there is only one
 /// edit. Line numbers count from 1 in the text the edit met, which holds the edits before it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum EditError {
     /// The list of edits is empty.
     #[error("there are no edits; give at least one")]
@@ -48,7 +51,7 @@ pub enum EditError {
         label(*index, *of),
         nearest(candidates)
     )]
-    NotFound {
+    NoMatch {
         /// The edit at fault.
         index: usize,
         /// How many edits there are.
@@ -63,7 +66,7 @@ pub enum EditError {
         label(*index, *of),
         places(*count, lines)
     )]
-    Ambiguous {
+    MultipleMatches {
         /// The edit at fault.
         index: usize,
         /// How many edits there are.
@@ -87,6 +90,26 @@ pub enum EditError {
         /// How many bytes the text would have.
         bytes: u64,
     },
+}
+
+#[cfg(feature = "serde")]
+impl EditError {
+    /// What another process sent, with no more in it than [`apply`](crate::text::apply)
+    /// says, and its texts made `plain`.
+    pub(crate) fn bounded(mut self, plain: impl Fn(&str) -> String) -> Self {
+        match &mut self {
+            Self::NoMatch { candidates, .. } => {
+                candidates.truncate(EDIT_CANDIDATES);
+                for candidate in candidates {
+                    let end = candidate.text.floor_char_boundary(QUOTED_BYTES);
+                    candidate.text = plain(&candidate.text[..end]);
+                }
+            }
+            Self::MultipleMatches { lines, .. } => lines.truncate(MAX_LISTED_LINES),
+            _ => {}
+        }
+        self
+    }
 }
 
 fn label(index: usize, of: usize) -> String {

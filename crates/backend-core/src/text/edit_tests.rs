@@ -11,7 +11,7 @@ fn one(content: &str, old: &str, new: &str) -> Result<Applied, EditError> {
 /// The candidates for an edit of `old`, which must not be found.
 fn hints(content: &str, old: &str) -> Vec<Candidate> {
     match one(content, old, "new") {
-        Err(EditError::NotFound {
+        Err(EditError::NoMatch {
             index: 0,
             of: 1,
             candidates,
@@ -75,7 +75,7 @@ fn one_failure_fails_all() {
         Edit::new("nowhere", "x"),
         Edit::new("", ""),
     ];
-    let error = EditError::NotFound {
+    let error = EditError::NoMatch {
         index: 1,
         of: 3,
         candidates: vec![],
@@ -96,7 +96,7 @@ fn several_occurrences_are_ambiguous() {
         ("ab\r\nab\r\n", "b\n", 2, &[1, 2]),
     ];
     for &(content, old, count, lines) in cases {
-        let want = EditError::Ambiguous {
+        let want = EditError::MultipleMatches {
             index: 0,
             of: 1,
             count,
@@ -150,7 +150,7 @@ fn line_ends_are_bridged_only_in_a_crlf_file() {
         let got = one(content, old, new);
         match want {
             Some(text) => assert_eq!(got.unwrap().text, text, "{old:?} in {content:?}"),
-            None => assert!(matches!(got, Err(EditError::NotFound { .. })), "{got:?}"),
+            None => assert!(matches!(got, Err(EditError::NoMatch { .. })), "{got:?}"),
         }
     }
     let all = apply("a\r\nb\r\na\r\nb", &[Edit::new("a\nb", "c").all()]).unwrap();
@@ -158,7 +158,7 @@ fn line_ends_are_bridged_only_in_a_crlf_file() {
     let same = one("a\r\nb", "a\nb", "a\r\nb");
     assert_eq!(same, Err(EditError::NoChange { index: 0, of: 1 }));
     // Only what could be found that way is judged that way.
-    let not_found = EditError::NotFound {
+    let not_found = EditError::NoMatch {
         index: 0,
         of: 1,
         candidates: vec![],
@@ -425,10 +425,10 @@ proptest! {
             }
             (0, Ok(_) | Err(EditError::NoChange { .. })) => prop_assert!(old.contains('\n')),
             (0, Err(error)) => {
-                let is_miss = matches!(error, EditError::NotFound { .. });
+                let is_miss = matches!(error, EditError::NoMatch { .. });
                 prop_assert!(is_miss || content.contains("\r\n"), "{error:?}");
             }
-            (times, Err(EditError::Ambiguous { count, lines, .. })) => {
+            (times, Err(EditError::MultipleMatches { count, lines, .. })) => {
                 prop_assert!(times > 1);
                 prop_assert_eq!(*count, content.matches(&old).count().max(2));
                 let mut starts: Vec<u64> = content
@@ -497,7 +497,7 @@ proptest! {
     #[test]
     fn hints_point_into_the_text((content, old) in text_and_part(), noise in text()) {
         let old = format!("{old}{noise}");
-        if let Err(EditError::NotFound { candidates, .. }) = one(&content, &old, "new") {
+        if let Err(EditError::NoMatch { candidates, .. }) = one(&content, &old, "new") {
             prop_assert!(candidates.len() <= 3);
             let order = candidates.iter().map(|hint| hint.why);
             prop_assert!(order.is_sorted());

@@ -33,6 +33,7 @@ const MIN_SCORE: usize = 600;
 /// It displays as `line 12 (differs in white space): "the line"`, with control characters
 /// escaped, so that showing it cannot disturb a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Candidate {
     /// The number of the place's first line, counted from 1.
     pub line: u64,
@@ -50,6 +51,7 @@ impl fmt::Display for Candidate {
 
 /// How a [`Candidate`] differs from the text that was not found, from least to most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Similarity {
     /// Only in white space.
     Whitespace,

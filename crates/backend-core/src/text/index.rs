@@ -78,7 +78,7 @@ impl LineIndex {
         let mut window = collector.end(encoding)?;
         if request.count_total {
             let has_open_line = content.last() != Some(&b'\n');
-            window.total = Some(self.newlines + u64::from(has_open_line));
+            window.total_lines = Some(self.newlines + u64::from(has_open_line));
         }
         Ok(window)
     }

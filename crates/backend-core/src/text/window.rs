@@ -264,7 +264,7 @@ impl WindowScanner {
 /// let window = window(b"short\nrather long\n", request)?;
 /// let shown: Vec<String> = window.lines().map(|line| line.to_string()).collect();
 /// assert_eq!(shown, ["short", "rathe [... 6 more bytes]"]);
-/// assert_eq!(window.total_lines(), Some(2));
+/// assert_eq!(window.total_lines, Some(2));
 /// # Ok::<(), backend_core::text::WindowError>(())
 /// ```
 ///
@@ -282,6 +282,7 @@ pub fn window(bytes: &[u8], request: WindowRequest) -> Result<TextWindow, Window
 /// The lines are one string with an index into it, so a window of many short lines costs little
 /// more than its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TextWindow {
     /// The lines, with `\n` between them.
     pub(super) text: String,
@@ -289,10 +290,14 @@ pub struct TextWindow {
     pub(super) ends: Vec<usize>,
     /// The lines that were cut, in order; most windows have none.
     pub(super) cuts: Vec<Cut>,
-    pub(super) offset: u64,
-    pub(super) more: bool,
-    pub(super) total: Option<u64>,
-    pub(super) encoding: Encoding,
+    /// The first line, counted from 0.
+    pub offset: u64,
+    /// Whether lines follow the window.
+    pub more: bool,
+    /// How many lines the file has: known if none follow the window, or if the request asked.
+    pub total_lines: Option<u64>,
+    /// How the file spells its characters.
+    pub encoding: Encoding,
 }
 
 /// A line that was too wide.
@@ -344,28 +349,10 @@ impl TextWindow {
         self.offset + 1
     }
 
-    /// Whether lines follow the window.
-    #[must_use]
-    pub fn more(&self) -> bool {
-        self.more
-    }
-
     /// The [offset](WindowRequest::offset) at which the next window begins, if lines follow.
     #[must_use]
     pub fn next_offset(&self) -> Option<u64> {
         self.more.then(|| self.offset + self.ends.len() as u64)
-    }
-
-    /// How many lines the file has: known if none follow the window, or if the request asked.
-    #[must_use]
-    pub fn total_lines(&self) -> Option<u64> {
-        self.total
-    }
-
-    /// How the file spells its characters.
-    #[must_use]
-    pub fn encoding(&self) -> Encoding {
-        self.encoding
     }
 
     /// The lines with `\n` between them, cut lines without their marker.

@@ -52,9 +52,9 @@ impl Expected {
         let line = |line: Line<'_>| (line.number, line.text.to_owned(), line.cut_bytes);
         Self {
             lines: window.lines().map(line).collect(),
-            more: window.more(),
-            total: window.total_lines(),
-            encoding: window.encoding(),
+            more: window.more,
+            total: window.total_lines,
+            encoding: window.encoding,
         }
     }
 
@@ -152,9 +152,9 @@ fn line_ends() {
         for step in [1, 2, 3, usize::MAX] {
             let window = scan(text.as_bytes(), ALL, &[step]).unwrap();
             assert_eq!(texts(&window), want, "{text:?} in steps of {step}");
-            assert_eq!(window.total_lines(), Some(want.len() as u64), "{text:?}");
+            assert_eq!(window.total_lines, Some(want.len() as u64), "{text:?}");
             assert_eq!(window.is_empty(), want.is_empty());
-            assert!(!window.more());
+            assert!(!window.more);
         }
     }
 }
@@ -166,7 +166,7 @@ fn an_empty_file_has_an_empty_window() {
         assert!(empty.is_empty());
         assert_eq!((empty.line_count(), empty.text()), (0, ""));
         assert_eq!((empty.first_line(), empty.next_offset()), (1, None));
-        assert_eq!(empty.total_lines(), Some(0));
+        assert_eq!(empty.total_lines, Some(0));
         let past = window(bytes, WindowRequest { offset: 1, ..ALL });
         assert_eq!(
             past,
@@ -239,7 +239,7 @@ fn a_page_knows_where_the_next_begins() {
     assert_eq!(page.text(), "b\nc");
     assert_eq!((page.first_line(), page.line_count()), (2, 2));
     assert_eq!(
-        (page.more(), page.next_offset(), page.total_lines()),
+        (page.more, page.next_offset(), page.total_lines),
         (true, Some(3), None)
     );
     let counted = window(
@@ -251,14 +251,14 @@ fn a_page_knows_where_the_next_begins() {
     )
     .unwrap();
     assert_eq!(
-        (counted.next_offset(), counted.total_lines()),
+        (counted.next_offset(), counted.total_lines),
         (Some(3), Some(4))
     );
     assert_ne!(page, counted);
     // A window that ends with the file is the last one, with or without a final line end.
     for bytes in [&b"a\nb\nc"[..], b"a\nb\nc\n"] {
         let last = window(bytes, request).unwrap();
-        assert_eq!((last.next_offset(), last.total_lines()), (None, Some(3)));
+        assert_eq!((last.next_offset(), last.total_lines), (None, Some(3)));
     }
 }
 
@@ -341,9 +341,9 @@ fn the_window_ends_before_the_line_that_is_too_much() {
             };
             let window = scan(text.as_bytes(), request, &[step]).unwrap();
             assert_eq!(texts(&window), want, "{text:?} in {max_bytes}");
-            assert_eq!(window.more(), more, "{text:?} in {max_bytes}");
+            assert_eq!(window.more, more, "{text:?} in {max_bytes}");
             let all = text.lines().count() as u64;
-            assert_eq!(window.total_lines(), (!more || count_total).then_some(all));
+            assert_eq!(window.total_lines, (!more || count_total).then_some(all));
         }
     }
 }
@@ -377,7 +377,7 @@ fn marks_are_stripped_and_utf16_is_decoded() {
         for step in [1, 2, 3, 5, usize::MAX] {
             let window = scan(&bytes, ALL, &[step]).unwrap();
             assert_eq!(texts(&window), want, "{encoding:?} in steps of {step}");
-            assert_eq!(window.encoding(), encoding);
+            assert_eq!(window.encoding, encoding);
         }
     }
     // Only the first mark is one; the next is content.

@@ -58,15 +58,15 @@ fn a_search_passes_over_what_cannot_be_opened() {
         ];
         for error in [ErrorKind::PermissionDenied, ErrorKind::NotFound] {
             let backend = failing(store(&files).await, Operation::Ls, "/b", error);
-            let found = glob_by_walk(&backend, GlobQuery::new(VPath::root(), "**")).await;
+            let found = glob_by_walk(&backend, GlobQuery::new("**", VPath::root())).await;
             let found = found.unwrap();
             assert_eq!((found.files.len(), found.skipped.unreadable), (2, 1));
             let backend = failing(store(&files).await, Operation::Read, "/b/x", error);
-            let found = grep_by_read(&backend, GrepQuery::new(VPath::root(), "n")).await;
+            let found = grep_by_read(&backend, GrepQuery::new("n", VPath::root())).await;
             let found = found.unwrap();
             assert_eq!((found.matches, found.skipped.unreadable), (2, 1));
             let backend = failing(store(&files).await, Operation::Read, "/b/.ignore", error);
-            let found = glob_by_walk(&backend, GlobQuery::new(VPath::root(), "**")).await;
+            let found = glob_by_walk(&backend, GlobQuery::new("**", VPath::root())).await;
             assert_eq!(found.unwrap().skipped.unreadable, 1);
         }
     });
@@ -84,14 +84,14 @@ fn a_search_ends_when_the_backend_is_gone() {
         ] {
             let gone = ErrorKind::Unavailable;
             let backend = failing(store(&files).await, operation, at, gone);
-            let error = glob_by_walk(&backend, GlobQuery::new(VPath::root(), "**")).await;
+            let error = glob_by_walk(&backend, GlobQuery::new("**", VPath::root())).await;
             let error = error.unwrap_err();
             assert_eq!(error.kind(), gone);
             assert_eq!(error.operation(), Some(Operation::Glob));
         }
         let gone = ErrorKind::Unavailable;
         let backend = failing(store(&files).await, Operation::Read, "/b/x", gone);
-        let found = grep_by_read(&backend, GrepQuery::new(VPath::root(), "n")).await;
+        let found = grep_by_read(&backend, GrepQuery::new("n", VPath::root())).await;
         assert_eq!(kind(found), gone);
     });
 }
@@ -102,7 +102,7 @@ fn a_named_file_that_is_excluded_is_not_read() {
         let gone = ErrorKind::Unavailable;
         let backend = failing(store(&[("/a", "n")]).await, Operation::Read, "/a", gone);
         let exclude = Exclude::hide(["/a"]).unwrap();
-        let query = GrepQuery::new(path("/a"), "n").exclude(exclude);
+        let query = GrepQuery::new("n", path("/a")).exclude(exclude);
         assert_eq!(grep_by_read(&backend, query).await.unwrap().matches, 0);
     });
 }
@@ -113,8 +113,8 @@ fn an_ignore_file_that_is_too_large_is_not_honoured() {
         let rules = format!("x\n{}", "#\n".repeat(IGNORE_FILE_BYTES / 2));
         let backend = store(&[("/d/.gitignore", &rules), ("/d/x", "")]).await;
         for found in [
-            glob_by_walk(&backend, GlobQuery::new(VPath::root(), "**")).await,
-            backend.glob(GlobQuery::new(VPath::root(), "**")).await,
+            glob_by_walk(&backend, GlobQuery::new("**", VPath::root())).await,
+            backend.glob(GlobQuery::new("**", VPath::root())).await,
         ] {
             let found = found.unwrap();
             assert_eq!((found.files.len(), found.skipped.unreadable), (1, 1));
@@ -145,7 +145,7 @@ fn an_edit_starts_over_a_few_times_and_then_conflicts() {
         let once = Intercepted::failing_once(store(&[("/f", "a")]).await, 1, Error::conflict);
         let edited = edit_by_write(&once, &path("/f"), &edits, EditOptions::default()).await;
         assert_eq!(edited.unwrap().replacements, [1]);
-        assert_eq!(once.inner().read_string("/f").await.unwrap(), "b");
+        assert_eq!(once.inner().read_to_string("/f").await.unwrap(), "b");
     });
 }
 
@@ -208,7 +208,7 @@ fn conveniences_do_what_they_say() {
     block_on(async {
         let backend: Arc<dyn Backend> = Arc::new(store(&[("/d/a", "one two")]).await);
         assert!(backend.as_sandbox().is_none());
-        assert_eq!(backend.describe("d/a").await.unwrap().size, Some(7));
+        assert_eq!(backend.metadata("d/a").await.unwrap().size, Some(7));
         let new = backend.write_new_file("d/a", "x").await;
         assert_eq!(kind(new), ErrorKind::AlreadyExists);
         assert!(
@@ -218,7 +218,7 @@ fn conveniences_do_what_they_say() {
                 .unwrap()
                 .created
         );
-        let text = backend.read_string("d/b").await.unwrap_err();
+        let text = backend.read_to_string("d/b").await.unwrap_err();
         assert_eq!(
             (text.kind(), text.path()),
             (ErrorKind::NotText, Some(&path("/d/b")))

@@ -173,11 +173,11 @@ proptest! {
         prop_assert_eq!(&again(&exclude), &exclude);
         let ls = LsOptions::default().links(links).limit(numbers[0]).exclude(exclude.clone());
         prop_assert_eq!(format!("{:?}", again(&ls)), format!("{ls:?}"));
-        let glob = GlobQuery::new(path.clone(), pattern.clone()).order(GlobOrder::NewestFirst);
+        let glob = GlobQuery::new(pattern.clone(), path.clone()).order(GlobOrder::NewestFirst);
         let glob = glob.limit(numbers[0]).hidden(flags[0]).ignored(flags[1]).links(links);
         let glob = glob.generated(flags[4]).exclude(exclude.clone());
         prop_assert_eq!(format!("{:?}", again(&glob)), format!("{glob:?}"));
-        let grep = GrepQuery::new(path, pattern.clone()).case(Case::Insensitive).files(pattern);
+        let grep = GrepQuery::new(pattern.clone(), path).case(Case::Insensitive).files(pattern);
         let grep = grep.literal(flags[0]).multi_line(flags[1]).context(numbers[0], numbers[1]);
         let grep = grep.max_matches(numbers[2]).max_bytes(numbers[3]).max_line_bytes(numbers[4]);
         let grep = grep.generated(!flags[4]);
@@ -188,12 +188,12 @@ proptest! {
     #[test]
     fn what_grep_finds(files in prop::collection::vec(matches(), 0..4), skipped in skipped()) {
         let mut result = GrepResult::default();
-        result.matches = files.iter().map(FileMatches::matches).sum();
+        result.matches = files.iter().map(|file| file.matches).sum();
         (result.files, result.skipped, result.truncated) = (files, skipped, true);
         let again = again(&result);
         prop_assert_eq!(&again, &result);
         for (one, two) in again.files.iter().zip(&result.files) {
-            prop_assert_eq!(one.matches(), two.matches());
+            prop_assert_eq!(one.matches, two.matches);
             prop_assert_eq!(one.shown_bytes(), two.shown_bytes());
         }
     }

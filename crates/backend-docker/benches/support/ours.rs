@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use backend_core::ops::{Command, GrepQuery, StopMode};
 use backend_core::{Backend as _, BackendExt as _, Sandbox as _, VPath};
-use backend_docker::{Builder, Daemon, DockerSandbox, Volume};
+use backend_docker::{Daemon, DockerBuilder, DockerSandbox, Volume};
 use sandbox_wire::agent::AgentBinary;
 use tokio::runtime::Runtime;
 
@@ -114,7 +114,7 @@ impl<'r> Ours<'r> {
     }
 }
 
-fn builder(image: &str, agent: &AgentBinary, daemon: &Daemon) -> Builder {
+fn builder(image: &str, agent: &AgentBinary, daemon: &Daemon) -> DockerBuilder {
     DockerSandbox::builder()
         .daemon(daemon.clone())
         .image(image)
@@ -124,7 +124,7 @@ fn builder(image: &str, agent: &AgentBinary, daemon: &Daemon) -> Builder {
 
 /// Every line with `fn main` beneath a directory.
 pub(crate) fn grep(path: VPath) -> GrepQuery {
-    GrepQuery::new(path, "fn main")
+    GrepQuery::new("fn main", path)
         .max_matches(usize::MAX)
         .max_bytes(usize::MAX)
 }

@@ -22,19 +22,19 @@ async fn in_every_state_and_by_name_or_id() {
     for given in [&*name, &*id, &id[..12]] {
         let second = attach(given).open().await.unwrap();
         assert_eq!(second.working_dir().as_str(), "/workspace");
-        assert_eq!(second.read_string("a.txt").await.unwrap(), "one\n");
+        assert_eq!(second.read_to_string("a.txt").await.unwrap(), "one\n");
     }
     first.stop(StopMode::Keep).await.unwrap();
     let stopped = attach(&name).open().await.unwrap();
     assert_eq!(stopped.state().await.unwrap(), ContainerState::Stopped);
-    assert_eq!(stopped.read_string("a.txt").await.unwrap(), "one\n");
+    assert_eq!(stopped.read_to_string("a.txt").await.unwrap(), "one\n");
     stopped.pause().await.unwrap();
     let paused = attach(&name).open().await.unwrap();
-    let error = paused.read_string("a.txt").await.unwrap_err();
+    let error = paused.read_to_string("a.txt").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.to_string().contains("paused"), "{error}");
     paused.start().await.unwrap();
-    assert_eq!(paused.read_string("a.txt").await.unwrap(), "one\n");
+    assert_eq!(paused.read_to_string("a.txt").await.unwrap(), "one\n");
     drop((stopped, paused));
     assert!(
         first.is_alive().await.unwrap(),
@@ -56,7 +56,7 @@ async fn one_that_was_never_started() {
     sandbox.write_file("a.txt", "one\n").await.unwrap();
     assert_eq!(run(&sandbox, "pwd; cat a.txt").await, "/srv/work\none");
     sandbox.stop(StopMode::Purge).await.unwrap();
-    let error = sandbox.read_string("a.txt").await.unwrap_err();
+    let error = sandbox.read_to_string("a.txt").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     let error = sandbox.start().await.unwrap_err();
     assert_eq!(
@@ -97,10 +97,10 @@ async fn a_name_is_used_again_if_nothing_has_changed() {
     drop(first);
     assert!(exists(&name), "a named one stays");
     let second = named().build().unwrap();
-    assert_eq!(second.read_string("a.txt").await.unwrap(), "one\n");
+    assert_eq!(second.read_to_string("a.txt").await.unwrap(), "one\n");
     second.stop(StopMode::Keep).await.unwrap();
     let third = named().build().unwrap();
-    assert_eq!(third.read_string("a.txt").await.unwrap(), "one\n");
+    assert_eq!(third.read_to_string("a.txt").await.unwrap(), "one\n");
     let other = named().env("A", "b").build().unwrap();
     let error = other.start().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");

@@ -153,7 +153,7 @@ async fn a_killed_daemon_is_told_and_everything_goes_on_when_it_is_back() {
         // The stream into the container went through the daemon.
         let mut last = None;
         for _ in 0..2 {
-            last = sandbox.read_string("a.txt").await.err();
+            last = sandbox.read_to_string("a.txt").await.err();
         }
         let error = last.expect("nothing answers without a daemon");
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
@@ -166,7 +166,7 @@ async fn a_killed_daemon_is_told_and_everything_goes_on_when_it_is_back() {
     own.child = spawn(own.directory.path());
     own.answers().await;
     for sandbox in &both {
-        let read = sandbox.read_string("a.txt").await.unwrap();
+        let read = sandbox.read_to_string("a.txt").await.unwrap();
         assert_eq!(read, "one\n");
         docker::purge(sandbox).await;
     }

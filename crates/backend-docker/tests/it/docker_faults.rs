@@ -52,7 +52,7 @@ async fn a_killed_agent_takes_its_calls_along_and_is_started_anew() {
         kill(&agents[0]);
     };
     futures::join!(calls, killer);
-    assert_eq!(sandbox.read_string("a.txt").await.unwrap(), "one\n");
+    assert_eq!(sandbox.read_to_string("a.txt").await.unwrap(), "one\n");
     let name = sandbox.container();
     until("the command's end", async || {
         pids(name, "sleep 4321").is_empty()
@@ -80,7 +80,7 @@ async fn a_killed_init_is_told_and_the_next_call_starts_again() {
         };
         futures::join!(calls, killer);
         assert_eq!(
-            sandbox.read_string("a.txt").await.unwrap(),
+            sandbox.read_to_string("a.txt").await.unwrap(),
             "one\n",
             "{mode:?}"
         );
@@ -150,7 +150,7 @@ async fn a_full_disk_changes_nothing() {
             .unwrap_err();
         assert!(!error.to_string().is_empty());
         assert_eq!(
-            sandbox.read_string("/small/a.txt").await.unwrap(),
+            sandbox.read_to_string("/small/a.txt").await.unwrap(),
             "one\n",
             "{mode:?}"
         );
@@ -184,7 +184,7 @@ async fn a_flood_of_output_is_bounded_and_slowed() {
     let flood = Command::new("yes").hard_output_bytes(64 << 20);
     let ended = sandbox.execute(flood).await.unwrap();
     assert_eq!(ended.status, CommandStatus::OutputLimited);
-    assert!(ended.stdout.truncated());
+    assert!(ended.stdout.is_truncated());
     // One that nobody reads waits; others are answered meanwhile.
     let mut stream = sandbox.stream(Command::new("yes")).await.unwrap();
     let first = stream.next().await.unwrap().unwrap();
@@ -225,7 +225,7 @@ async fn mixed(sandbox: &DockerSandbox, count: usize) {
         let text = format!("number {number}\n");
         sandbox.write_file(&name, text.clone()).await.unwrap();
         match number % 4 {
-            0 => assert_eq!(sandbox.read_string(&name).await.unwrap(), text),
+            0 => assert_eq!(sandbox.read_to_string(&name).await.unwrap(), text),
             1 => drop(sandbox.replace_text(&name, "number", "n").await.unwrap()),
             2 => assert_eq!(run(sandbox, &format!("cat {name}")).await, text.trim_end()),
             _ => assert!(
@@ -277,7 +277,7 @@ async fn forged_answers_are_errors_and_never_harm_the_host() {
         let sandbox = forger(script).await;
         let asked = async {
             for _ in 0..3 {
-                match sandbox.read_string("/etc/hostname").await {
+                match sandbox.read_to_string("/etc/hostname").await {
                     Ok(_) => {}
                     Err(error) => return error,
                 }
@@ -305,7 +305,7 @@ async fn an_image_without_any_program_has_files() {
     let sandbox = builder().image(&tag).build().unwrap();
     sandbox.write_file("a.txt", "one\n").await.unwrap();
     sandbox.stop(StopMode::Keep).await.unwrap();
-    assert_eq!(sandbox.read_string("a.txt").await.unwrap(), "one\n");
+    assert_eq!(sandbox.read_to_string("a.txt").await.unwrap(), "one\n");
     purge(&sandbox).await;
     docker::docker(&["rmi", &tag]);
 }

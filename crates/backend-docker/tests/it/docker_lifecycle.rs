@@ -32,11 +32,11 @@ async fn the_first_operation_starts_it_and_files_survive_a_stop() {
     sandbox.stop(StopMode::Keep).await.unwrap();
     assert_eq!(sandbox.state().await.unwrap(), ContainerState::Stopped);
     assert!(!sandbox.is_alive().await.unwrap());
-    assert_eq!(sandbox.read_string("a.txt").await.unwrap(), "one\n");
+    assert_eq!(sandbox.read_to_string("a.txt").await.unwrap(), "one\n");
     purge(&sandbox).await;
     purge(&sandbox).await;
     assert!(!exists(&sandbox.id()));
-    let error = sandbox.read_string("a.txt").await.unwrap_err();
+    let error = sandbox.read_to_string("a.txt").await.unwrap_err();
     assert_eq!(
         error.kind(),
         ErrorKind::NotFound,
@@ -52,7 +52,7 @@ async fn one_that_somebody_stopped_is_started_again() {
     sandbox.write_file("a.txt", "one\n").await.unwrap();
     docker::docker(&["stop", "-t", "1", &sandbox.id()]);
     until("the channel's end", async || {
-        sandbox.read_string("a.txt").await.is_ok()
+        sandbox.read_to_string("a.txt").await.is_ok()
     })
     .await;
     assert_eq!(sandbox.state().await.unwrap(), ContainerState::Running);
@@ -66,7 +66,7 @@ async fn one_that_somebody_removed_is_never_made_anew_unasked() {
     sandbox.write_file("a.txt", "one\n").await.unwrap();
     docker::docker(&["rm", "-f", &sandbox.id()]);
     for _ in 0..3 {
-        unavailable(sandbox.read_string("a.txt").await, "was removed");
+        unavailable(sandbox.read_to_string("a.txt").await, "was removed");
         unavailable(sandbox.exists("a.txt").await, "was removed");
     }
     assert!(!sandbox.is_alive().await.unwrap());
@@ -87,10 +87,10 @@ async fn a_paused_one_says_so_and_goes_on() {
     assert_eq!(sandbox.state().await.unwrap(), ContainerState::Paused);
     assert!(!sandbox.is_alive().await.unwrap());
     sandbox.unpause().await.unwrap();
-    assert_eq!(sandbox.read_string("a.txt").await.unwrap(), "one\n");
+    assert_eq!(sandbox.read_to_string("a.txt").await.unwrap(), "one\n");
     sandbox.pause().await.unwrap();
     sandbox.start().await.unwrap();
-    assert_eq!(sandbox.read_string("a.txt").await.unwrap(), "one\n");
+    assert_eq!(sandbox.read_to_string("a.txt").await.unwrap(), "one\n");
     sandbox.pause().await.unwrap();
     sandbox.stop(StopMode::Keep).await.unwrap();
     assert_eq!(sandbox.state().await.unwrap(), ContainerState::Stopped);
@@ -135,7 +135,7 @@ async fn an_idle_one_is_stopped_and_wakes_up() {
     sandbox.write_file("a.txt", "one\n").await.unwrap();
     let stopped = async || sandbox.state().await.unwrap() == ContainerState::Stopped;
     until("the stop", stopped).await;
-    assert_eq!(sandbox.read_string("a.txt").await.unwrap(), "one\n");
+    assert_eq!(sandbox.read_to_string("a.txt").await.unwrap(), "one\n");
     until("the second stop", stopped).await;
     purge(&sandbox).await;
 }

@@ -58,7 +58,10 @@ async fn a_read_only_volume_is() {
     std::fs::write(shared.path().join("a.txt"), "one\n").unwrap();
     let volume = Volume::host(shared.path(), "/data").read_only(true);
     let sandbox = builder().volume(volume).build().unwrap();
-    assert_eq!(sandbox.read_string("/data/a.txt").await.unwrap(), "one\n");
+    assert_eq!(
+        sandbox.read_to_string("/data/a.txt").await.unwrap(),
+        "one\n"
+    );
     let error = sandbox
         .write_file("/data/a.txt", "two\n")
         .await

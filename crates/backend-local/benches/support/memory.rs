@@ -42,7 +42,7 @@ pub(crate) fn child(path: &Path, pattern: &str) -> Value {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let backend = LocalBackend::builder(root).open().unwrap();
     let idle = status("VmRSS:");
-    let query = GrepQuery::new(target, pattern);
+    let query = GrepQuery::new(pattern, target);
     let found = runtime.block_on(backend.grep(query)).unwrap();
     let peak = status("VmHWM:");
     json!({ "idle_bytes": idle, "peak_bytes": peak, "hits": found.matches })

@@ -55,14 +55,14 @@ impl<'a> Ours<'a> {
     fn call(&self, job: &Job, number: usize) -> Sample {
         match *job {
             Job::Grep { pattern, max } => {
-                let query = GrepQuery::new(VPath::root(), pattern)
+                let query = GrepQuery::new(pattern, VPath::root())
                     .max_matches(max.unwrap_or(usize::MAX))
                     .max_bytes(usize::MAX);
                 let (sample, found) = self.timed(self.tree().grep(query));
                 sample.with_size(found.matches)
             }
             Job::Glob { pattern, .. } => {
-                let query = GlobQuery::new(VPath::root(), pattern).limit(usize::MAX);
+                let query = GlobQuery::new(pattern, VPath::root()).limit(usize::MAX);
                 let (sample, found) = self.timed(self.tree().glob(query));
                 sample.with_size(found.files.len())
             }

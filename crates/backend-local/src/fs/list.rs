@@ -155,7 +155,7 @@ impl Space {
             Ok(directory) => directory,
             Err(error) if error.kind() == ErrorKind::NotADirectory => {
                 let alone = self.stat(path, options.links)?;
-                return match alone.is_directory() {
+                return match alone.is_dir() {
                     // It was none a moment ago.
                     true => Err(error),
                     false => options.listing(vec![alone], Skipped::default()),
@@ -292,7 +292,7 @@ impl Head {
 
     fn add(&mut self, path: VPath, kind: FileType, known: Option<Entry>) {
         let directory = match &known {
-            Some(known) => known.is_directory(),
+            Some(known) => known.is_dir(),
             None => kind == FileType::Directory,
         };
         self.total += 1;

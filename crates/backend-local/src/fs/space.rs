@@ -15,7 +15,7 @@ use backend_core::{CommandNames, Error, ErrorKind, Operation, Result, VPath};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, StatxFlags};
 use rustix::io::Errno;
 
-use crate::builder::{Builder, NameSpace, Resolution};
+use crate::builder::{LocalBuilder, NameSpace, Resolution};
 use crate::fs::errno;
 use crate::fs::locks::Locks;
 
@@ -127,7 +127,7 @@ impl fmt::Debug for Space {
 
 impl Space {
     /// Opens the root and the allowed directories.
-    pub(crate) fn open(builder: &Builder) -> Result<Self> {
+    pub(crate) fn open(builder: &LocalBuilder) -> Result<Self> {
         let (host_names, allowed) = match &builder.names {
             NameSpace::Virtual => (false, &[][..]),
             NameSpace::Host { allowed } => (true, &allowed[..]),

@@ -33,11 +33,11 @@ pub(super) fn nothing_above() -> Arc<ReadAbove> {
 }
 
 pub(super) fn for_lines(pattern: &str) -> GrepQuery {
-    GrepQuery::new(VPath::root(), pattern)
+    GrepQuery::new(pattern, VPath::root())
 }
 
 pub(super) fn for_files(pattern: &str) -> GlobQuery {
-    GlobQuery::new(VPath::root(), pattern)
+    GlobQuery::new(pattern, VPath::root())
 }
 
 pub(super) fn grep_in(root: &Path, query: GrepQuery) -> GrepResult {
@@ -70,7 +70,7 @@ fn fifo(path: &Path) {
 pub(super) fn hits(found: &GrepResult) -> Vec<String> {
     let lines = found.files.iter().flat_map(|file| {
         file.lines()
-            .map(move |line| format!("{}:{}:{}", file.path(), line.number, line.text()))
+            .map(move |line| format!("{}:{}:{}", &file.path, line.number, line.text()))
     });
     lines.collect()
 }
@@ -79,7 +79,7 @@ pub(super) fn hits(found: &GrepResult) -> Vec<String> {
 fn said(found: &GrepResult) -> (Vec<String>, usize, bool, Skipped) {
     let lines = found.files.iter().flat_map(|file| {
         file.lines()
-            .map(move |line| format!("{}{line:?}", file.path()))
+            .map(move |line| format!("{}{line:?}", &file.path))
     });
     (
         lines.collect(),
@@ -318,7 +318,7 @@ fn rules_from_above_hold() {
             VPath::parse("/sub").unwrap(),
         ))
     };
-    let query = GlobQuery::new(VPath::parse("/sub").unwrap(), "*");
+    let query = GlobQuery::new("*", VPath::parse("/sub").unwrap());
     let found = block_on(glob(start, query, above)).unwrap();
     assert_eq!(paths(&found), ["/sub/keep"]);
     assert_eq!(found.skipped.ignored, 1);

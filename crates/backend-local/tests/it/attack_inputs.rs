@@ -116,13 +116,13 @@ async fn names_survive_the_round_trip() {
         }
         let listing = backend.list_dir("d").await.unwrap();
         assert_eq!(listing.total, names.len(), "{kind}");
-        let query = backend_core::ops::GlobQuery::new(backend.path("d").unwrap(), "*").hidden(true);
+        let query = backend_core::ops::GlobQuery::new("*", backend.path("d").unwrap()).hidden(true);
         let found = backend.glob(query).await.unwrap();
-        let query = backend_core::ops::GrepQuery::new(backend.path("d").unwrap(), "needle");
+        let query = backend_core::ops::GrepQuery::new("needle", backend.path("d").unwrap());
         let hits = backend.grep(query.hidden(true)).await.unwrap();
         let listed = listing.entries.iter().map(|entry| &entry.path);
         let globbed = found.files.iter().map(|entry| &entry.path);
-        let grepped = hits.files.iter().map(|file| file.path());
+        let grepped = hits.files.iter().map(|file| &file.path);
         for paths in [
             listed.collect::<Vec<_>>(),
             globbed.collect(),
@@ -240,7 +240,7 @@ async fn holes_cost_nothing() {
     let middle = (1 << 40) - 6 - head.len() as u64 - 2_000;
     let end = (1 << 39) - 2_000;
     assert_eq!(lines, [0, middle, 0, end], "each hole is one line");
-    assert_eq!(window.total_lines(), Some(20_003));
+    assert_eq!(window.total_lines, Some(20_003));
     let found = tokio::time::timeout(SOON, backend.search_text("last")).await;
     found.expect("searching holes takes for ever").unwrap();
     let read = backend.read(&path, ReadOptions::default()).await;

@@ -76,16 +76,16 @@ fn lay_out(root: &Path) {
 async fn ask_everything(backend: &LocalBackend) {
     let root = backend.working_dir();
     for text in HOSTILE {
-        let _ = backend.glob(GlobQuery::new(root.clone(), *text)).await;
-        let query = GrepQuery::new(root.clone(), *text);
+        let _ = backend.glob(GlobQuery::new(*text, root.clone())).await;
+        let query = GrepQuery::new(*text, root.clone());
         let _ = backend.grep(query.clone()).await;
         let literal = query.literal(true).multi_line(true);
         let _ = backend.grep(literal).await.unwrap();
-        let query = GrepQuery::new(root.clone(), "touch").files(*text);
+        let query = GrepQuery::new("touch", root.clone()).files(*text);
         let _ = backend.grep(query.hidden(true).ignored(true)).await;
         let path = backend.path(text).unwrap();
-        let _ = backend.glob(GlobQuery::new(path.clone(), "*")).await;
-        let _ = backend.grep(GrepQuery::new(path, "touch")).await;
+        let _ = backend.glob(GlobQuery::new("*", path.clone())).await;
+        let _ = backend.grep(GrepQuery::new("touch", path)).await;
         let _ = backend.list_dir(text).await;
         let _ = backend.read_bytes(text).await;
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use backend_core::VPath;
-use backend_local::{Builder, Commands, LocalBackend, NameSpace, Resolution, Supervisor};
+use backend_local::{Commands, LocalBackend, LocalBuilder, NameSpace, Resolution, Supervisor};
 
 use crate::support::fixture::DiskFixture;
 
@@ -25,7 +25,7 @@ fn supervised(names: NameSpace, resolution: Resolution) -> DiskFixture {
 }
 
 /// A directory that is opened with further options.
-fn with(names: NameSpace, options: impl FnOnce(Builder) -> Builder) -> DiskFixture {
+fn with(names: NameSpace, options: impl FnOnce(LocalBuilder) -> LocalBuilder) -> DiskFixture {
     DiskFixture::new(names != NameSpace::Virtual, |root| {
         let builder = options(LocalBackend::builder(root).names(names));
         let read_only = builder.clone().read_only(true).open().unwrap();

@@ -48,7 +48,7 @@ async fn a_read_only_backend_changes_nothing() {
     ] {
         assert_eq!(kind(refused), ErrorKind::PermissionDenied);
     }
-    assert_eq!(backend.read_string("file").await.unwrap(), "old");
+    assert_eq!(backend.read_to_string("file").await.unwrap(), "old");
     assert_eq!(backend.list_dir("/").await.unwrap().total, 1);
     assert_eq!(names(&root).len(), 2);
 }
@@ -77,7 +77,7 @@ async fn permission_bits_are_kept_and_copied() {
         .write(&at("x/y/z"), "safe".into(), durable)
         .await
         .unwrap();
-    assert_eq!(backend.read_string("x/y/z").await.unwrap(), "safe");
+    assert_eq!(backend.read_to_string("x/y/z").await.unwrap(), "safe");
     assert_eq!(mode(&root.join("script")), 0o640);
     fs::create_dir(root.join("dir")).unwrap();
     fs::write(root.join("dir/file"), "x").unwrap();
@@ -234,10 +234,11 @@ async fn special_files_are_told_and_nobody_waits_for_them() {
             .open()
             .unwrap();
         for name in special.iter().chain(&["link"]) {
-            assert_eq!(backend.describe(name).await.unwrap().kind, FileKind::Other);
+            assert_eq!(backend.metadata(name).await.unwrap().kind, FileKind::Other);
             let list = backend.list_dir(name).await.unwrap();
             assert_eq!((list.total, list.entries[0].kind), (1, FileKind::Other));
-            assert!(!backend.exists(name).await.unwrap());
+            assert!(backend.exists(name).await.unwrap());
+            assert!(!backend.is_file(name).await.unwrap());
             let unchanged = WriteMode::IfUnchanged(ContentHash::of(b""));
             let unchanged = WriteOptions::default().mode(unchanged);
             for refused in [
@@ -252,7 +253,7 @@ async fn special_files_are_told_and_nobody_waits_for_them() {
                     .await
                     .map(drop),
                 backend.replace_text(name, "a", "b").await.map(drop),
-                backend.grep(GrepQuery::new(at(name), "x")).await.map(drop),
+                backend.grep(GrepQuery::new("x", at(name))).await.map(drop),
             ] {
                 assert_eq!(kind(refused), ErrorKind::InvalidInput, "{name}");
             }
@@ -291,7 +292,7 @@ async fn the_longest_name_can_be_written_moved_and_copied() {
     backend.copy_to(&one, &two).await.unwrap();
     backend.move_to(&two, &format!("d/{two}")).await.unwrap();
     assert_eq!(
-        backend.read_string(&format!("d/{two}")).await.unwrap(),
+        backend.read_to_string(&format!("d/{two}")).await.unwrap(),
         "xz"
     );
 }
@@ -444,6 +445,9 @@ mod needs_root {
             assert_eq!(kind(refused), ErrorKind::TooLarge);
         }
         assert_eq!(names(&root), ["file", "half"]);
-        assert_eq!(backend.read_string("file").await.unwrap(), "old content\n");
+        assert_eq!(
+            backend.read_to_string("file").await.unwrap(),
+            "old content\n"
+        );
     }
 }

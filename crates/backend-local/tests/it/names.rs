@@ -63,7 +63,7 @@ async fn a_sibling_with_the_same_beginning_is_outside() {
     for resolution in BOTH {
         let backend = in_host(&top.join("ok"), &[], resolution);
         assert_eq!(backend.working_dir().as_str(), text(&top.join("ok")));
-        assert_eq!(backend.read_string("x").await.unwrap(), "ok");
+        assert_eq!(backend.read_to_string("x").await.unwrap(), "ok");
         for outside in ["ok-evil/x", "ok../x", "OK/x", "ok-evil", ""] {
             let path = format!("{}/{outside}", text(&top));
             let denied = ErrorKind::PermissionDenied;
@@ -74,7 +74,7 @@ async fn a_sibling_with_the_same_beginning_is_outside() {
                 kind(backend.delete_tree(&path).await) == denied,
                 !outside.is_empty()
             );
-            let query = GrepQuery::new(VPath::parse(&path).unwrap(), "o");
+            let query = GrepQuery::new("o", VPath::parse(&path).unwrap());
             assert_eq!(kind(backend.grep(query).await), denied, "{path}");
         }
         assert_eq!(
@@ -97,7 +97,7 @@ async fn allowed_directories_and_their_spellings() {
         let backend = in_host(&top.join("root"), &allowed, resolution);
         for spelling in ["alias/file", "real/file"] {
             let path = format!("{}/{spelling}", text(&top));
-            assert_eq!(backend.read_string(&path).await.unwrap(), "allowed");
+            assert_eq!(backend.read_to_string(&path).await.unwrap(), "allowed");
             let resolved = resolve(&backend, &path).await.unwrap();
             assert_eq!(resolved, text(&top.join("real/file")));
             let listed = backend.list_dir(&format!("{}/alias", text(&top))).await;
@@ -106,7 +106,7 @@ async fn allowed_directories_and_their_spellings() {
         }
         let nested = format!("{}/root/sub/f", text(&top));
         backend.write_file(&nested, "x").await.unwrap();
-        assert_eq!(backend.read_string("sub/f").await.unwrap(), "x");
+        assert_eq!(backend.read_to_string("sub/f").await.unwrap(), "x");
         let third = format!("{}/third/f", text(&top));
         let denied = backend.write_file(&third, "x").await;
         assert_eq!(kind(denied), ErrorKind::PermissionDenied);
@@ -118,7 +118,7 @@ async fn allowed_directories_and_their_spellings() {
         let from = format!("{}/root/sub/f", text(&top));
         let to = format!("{}/real/moved", text(&top));
         backend.move_to(&from, &to).await.unwrap();
-        assert_eq!(backend.read_string(&to).await.unwrap(), "x");
+        assert_eq!(backend.read_to_string(&to).await.unwrap(), "x");
         backend.delete_file(&to).await.unwrap();
     }
 }
@@ -162,8 +162,8 @@ async fn the_working_directory_may_lie_in_an_allowed_one() {
         symlink(".", top.join("outer/again")).unwrap();
         let allowed = [top.join("outer")];
         let backend = in_host(&top.join("outer/above/inner"), &allowed, resolution);
-        assert_eq!(backend.read_string("up").await.unwrap(), "outer");
-        assert_eq!(backend.read_string("../../file").await.unwrap(), "outer");
+        assert_eq!(backend.read_to_string("up").await.unwrap(), "outer");
+        assert_eq!(backend.read_to_string("../../file").await.unwrap(), "outer");
         // It stays, also under another name.
         for above in [
             "outer/above/inner",
@@ -201,8 +201,8 @@ async fn links_between_allowed_directories() {
     symlink("../b/file", top.join("a/relative")).unwrap();
     for resolution in BOTH {
         let backend = in_host(&top.join("a"), &[top.join("b")], resolution);
-        assert_eq!(backend.read_string("to-b").await.unwrap(), "b");
-        assert_eq!(backend.read_string("dir-b/file").await.unwrap(), "b");
+        assert_eq!(backend.read_to_string("to-b").await.unwrap(), "b");
+        assert_eq!(backend.read_to_string("dir-b/file").await.unwrap(), "b");
         let resolved = resolve(&backend, text(&top.join("a/dir-b/new"))).await;
         assert_eq!(resolved.unwrap(), text(&top.join("b/new")));
         for outside in ["to-c", "relative"] {
@@ -239,9 +239,13 @@ async fn links_that_stay_inside_are_followed() {
             "chain",
             "whole/chain",
         ] {
-            assert_eq!(backend.read_string(path).await.unwrap(), "here", "{path}");
+            assert_eq!(
+                backend.read_to_string(path).await.unwrap(),
+                "here",
+                "{path}"
+            );
             assert_eq!(resolve(&backend, path).await.unwrap(), "/real/file");
-            let entry = backend.describe(path).await.unwrap();
+            let entry = backend.metadata(path).await.unwrap();
             assert_eq!((entry.kind, entry.link), (FileKind::File, true));
             let path = VPath::parse(path).unwrap();
             let refuse = ReadOptions::default().links(Links::Refuse);
@@ -275,7 +279,7 @@ async fn a_dangling_link_is_written_through() {
         let backend = in_virtual(&root, resolution);
         assert_eq!(resolve(&backend, "link").await.unwrap(), "/made/here");
         assert_eq!(kind(backend.read_bytes("link").await), ErrorKind::NotFound);
-        assert_eq!(kind(backend.describe("link").await), ErrorKind::NotFound);
+        assert_eq!(kind(backend.metadata("link").await), ErrorKind::NotFound);
         assert!(is_listed_as_a_link(&backend, "link").await);
         backend.write_file("link", "x").await.unwrap();
         assert_eq!(fs::read(root.join("made/here")).unwrap(), b"x");
@@ -313,11 +317,11 @@ async fn follow(backend: &LocalBackend, path: &str) -> Vec<Error> {
         backend.copy_to("/inside", beneath.as_str()).await,
         backend.move_to("/inside", beneath.as_str()).await,
         backend
-            .glob(GlobQuery::new(at.clone(), "*"))
+            .glob(GlobQuery::new("*", at.clone()))
             .await
             .map(drop),
         backend
-            .grep(GrepQuery::new(at.clone(), "s"))
+            .grep(GrepQuery::new("s", at.clone()))
             .await
             .map(drop),
         backend
@@ -361,7 +365,7 @@ async fn links_that_lead_outside_are_not_followed() {
             for error in follow(&backend, link).await {
                 assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{link}: {error}");
             }
-            let denied = kind(backend.describe(link).await);
+            let denied = kind(backend.metadata(link).await);
             assert_eq!(denied, ErrorKind::PermissionDenied, "{link}");
             assert!(is_listed_as_a_link(&backend, link).await, "{link}");
         }
@@ -422,7 +426,7 @@ async fn the_root_of_the_file_system_is_a_root() {
             assert_eq!(backend.working_dir(), VPath::root());
             for link in ["absolute", "climbs", "d/file"] {
                 let path = format!("{}/{link}", text(&top));
-                assert_eq!(backend.read_string(&path).await.unwrap(), "x", "{path}");
+                assert_eq!(backend.read_to_string(&path).await.unwrap(), "x", "{path}");
                 let resolved = resolve(&backend, &path).await.unwrap();
                 assert_eq!(resolved, text(&top.join("d/file")));
             }
@@ -438,7 +442,7 @@ async fn a_root_that_is_not_utf8_has_no_path_to_show() {
     let backend = builder.clone().open().unwrap();
     backend.write_file("a/b", "x").await.unwrap();
     symlink(root.join("a/b"), root.join("link")).unwrap();
-    assert_eq!(backend.read_string("link").await.unwrap(), "x");
+    assert_eq!(backend.read_to_string("link").await.unwrap(), "x");
     let names = NameSpace::Host {
         allowed: Vec::new(),
     };
@@ -453,7 +457,7 @@ async fn a_link_to_a_name_that_is_not_utf8_is_followed_and_not_shown() {
         fs::write(root.join(raw), "x").unwrap();
         symlink(raw, root.join("link")).unwrap();
         let backend = in_virtual(&root, resolution);
-        assert_eq!(backend.read_string("link").await.unwrap(), "x");
+        assert_eq!(backend.read_to_string("link").await.unwrap(), "x");
         assert_eq!(
             kind(resolve(&backend, "link").await),
             ErrorKind::InvalidPath

@@ -22,7 +22,7 @@ async fn a_long_grep_delays_nothing() {
     let directory = tempfile::tempdir().unwrap();
     large_file(directory.path());
     let backend = LocalBackend::builder(directory.path()).open().unwrap();
-    let query = GrepQuery::new(backend.working_dir(), r"\w{3} \w{5} \w{5} .{20,24}\d$");
+    let query = GrepQuery::new(r"\w{3} \w{5} \w{5} .{20,24}\d$", backend.working_dir());
     let mut grep = backend.grep(query);
     let mut timer = tokio::time::interval(Duration::from_millis(1));
     let mut ticks = 0;
@@ -44,9 +44,9 @@ fn no_runtime_is_needed() {
     fs::write(directory.path().join("a.txt"), "here\n").unwrap();
     let backend = LocalBackend::builder(directory.path()).open().unwrap();
     let start = backend.working_dir();
-    let globbed = futures::executor::block_on(backend.glob(GlobQuery::new(start.clone(), "*")));
+    let globbed = futures::executor::block_on(backend.glob(GlobQuery::new("*", start.clone())));
     assert_eq!(globbed.unwrap().files.len(), 1);
-    let found = futures::executor::block_on(backend.grep(GrepQuery::new(start, "here")));
+    let found = futures::executor::block_on(backend.grep(GrepQuery::new("here", start)));
     assert_eq!(found.unwrap().matches, 1);
 }
 
@@ -66,7 +66,7 @@ async fn the_builder_decides_what_searches_see() {
             .search_ignored(ignored)
             .open()
             .unwrap();
-        let query = GlobQuery::new(backend.working_dir(), "**");
+        let query = GlobQuery::new("**", backend.working_dir());
         let found = backend.glob(query).await.unwrap();
         let names = found.files.iter().map(|file| file.name().to_owned());
         names.collect::<Vec<_>>().join(" ")
@@ -87,13 +87,13 @@ async fn the_builder_decides_about_generated_directories() {
             .search_generated(generated)
             .open()
             .unwrap();
-        let query = GlobQuery::new(backend.working_dir(), "**");
+        let query = GlobQuery::new("**", backend.working_dir());
         let found = backend.glob(query).await.unwrap();
         assert_eq!(
             (found.files.len(), found.skipped.generated),
             (files, skipped)
         );
-        let query = GrepQuery::new(backend.working_dir(), "x");
+        let query = GrepQuery::new("x", backend.working_dir());
         let found = backend.grep(query).await.unwrap();
         assert_eq!((found.matches, found.skipped.generated), (files, skipped));
     }

@@ -101,7 +101,7 @@ async fn one_file_by_two_names() {
         .await
         .unwrap();
     assert_eq!(names(&root.join("d")), ["two"]);
-    assert_eq!(backend.read_string("d/two").await.unwrap(), "x");
+    assert_eq!(backend.read_to_string("d/two").await.unwrap(), "x");
 }
 
 /// What only root may prepare: another file system.
@@ -143,7 +143,7 @@ mod needs_root {
             let name = link.replace('/', "-");
             std::os::unix::fs::symlink(link, place.join(&name)).unwrap();
             let expected = link.rsplit('/').next().unwrap().replace("file", "content");
-            assert_eq!(backend.read_string(&name).await.unwrap(), expected);
+            assert_eq!(backend.read_to_string(&name).await.unwrap(), expected);
             let refuse = ReadOptions::default().links(Links::Refuse);
             let refused = backend
                 .read(&at("/a/desk").child(&name).unwrap(), refuse)
@@ -151,22 +151,22 @@ mod needs_root {
             assert_eq!(kind(refused), ErrorKind::IsALink);
         }
         assert_eq!(
-            backend.read_string("/a/desk/d/file").await.unwrap(),
+            backend.read_to_string("/a/desk/d/file").await.unwrap(),
             "content"
         );
-        let here = backend.describe("").await.unwrap();
+        let here = backend.metadata("").await.unwrap();
         assert_eq!(here.kind, FileKind::Directory);
         assert_eq!(
-            kind(backend.read_string("d/none").await),
+            kind(backend.read_to_string("d/none").await),
             ErrorKind::NotFound
         );
         fs::rename(root.join("a"), root.join("b")).unwrap();
         mounted.0 = root.join("b/desk");
         fs::create_dir_all(place.join("d")).unwrap();
         fs::write(place.join("d/file"), "other").unwrap();
-        assert_eq!(backend.read_string("d/file").await.unwrap(), "other");
+        assert_eq!(backend.read_to_string("d/file").await.unwrap(), "other");
         assert_eq!(
-            backend.read_string("/b/desk/d/file").await.unwrap(),
+            backend.read_to_string("/b/desk/d/file").await.unwrap(),
             "content"
         );
     }
@@ -194,11 +194,14 @@ mod needs_root {
         backend.move_to("file", &to("file")).await.unwrap();
         assert_eq!(names(&root), [""; 0]);
         assert_eq!(
-            backend.read_string(&to("new/tree/a/file")).await.unwrap(),
+            backend
+                .read_to_string(&to("new/tree/a/file"))
+                .await
+                .unwrap(),
             "x"
         );
         assert_eq!(mode(Path::new(&to("file"))), 0o640);
-        let moved = backend.describe(&to("file")).await.unwrap();
+        let moved = backend.metadata(&to("file")).await.unwrap();
         assert_eq!(moved.modified, Some(time));
         fs::write(root.join("file"), "z").unwrap();
         let taken = backend.move_to("file", &to("file")).await;

@@ -333,7 +333,7 @@ async fn a_fork_goes_its_own_way() {
     store.write_file("/a", "one").await.unwrap();
     let fork = store.fork();
     fork.write_file("/a", "two").await.unwrap();
-    assert_eq!(store.read_string("/a").await.unwrap(), "one");
-    assert_eq!(fork.read_string("/a").await.unwrap(), "two");
+    assert_eq!(store.read_to_string("/a").await.unwrap(), "one");
+    assert_eq!(fork.read_to_string("/a").await.unwrap(), "two");
     assert!(fork.write_file("/b", "longer").await.is_err());
 }

@@ -18,7 +18,7 @@ fn a_snapshot_keeps_what_later_changes() {
         backend.write_file("b", "more").await.unwrap();
         let after = backend.restore(before.clone());
         assert_eq!(after.len(), 2);
-        assert_eq!(backend.read_string("a").await.unwrap(), "old");
+        assert_eq!(backend.read_to_string("a").await.unwrap(), "old");
         assert!(!backend.exists("b").await.unwrap());
         assert_eq!(backend.snapshot(), before);
     });
@@ -55,7 +55,7 @@ fn limits_are_kept_and_nothing_is_lost() {
         let full = backend.write_file("c/d", "x".repeat(100)).await;
         assert_eq!(full.map_err(kind), Err(ErrorKind::TooLarge));
         assert_eq!(backend.list_dir(".").await.unwrap().total, 2);
-        assert_eq!(backend.read_string("a").await.unwrap(), "x".repeat(100));
+        assert_eq!(backend.read_to_string("a").await.unwrap(), "x".repeat(100));
         backend.delete_file("b").await.unwrap();
         backend.write_file("c", "").await.unwrap();
     });
@@ -122,7 +122,7 @@ fn a_long_search_lets_others_in() {
     let files = (0..2_000).map(|n| (format!("/f{n}"), "needle\n".repeat(100)));
     let snapshot = Snapshot::from_files(files).unwrap();
     let backend = StateBackend::builder().snapshot(snapshot).build();
-    let query = GrepQuery::new(VPath::root(), "n.*e").max_matches(usize::MAX);
+    let query = GrepQuery::new("n.*e", VPath::root()).max_matches(usize::MAX);
     let mut search = backend.grep(query);
     let waker = futures::task::noop_waker();
     let mut context = std::task::Context::from_waker(&waker);

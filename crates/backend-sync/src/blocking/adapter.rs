@@ -36,7 +36,7 @@ use crate::{Cancel, SyncStream};
 /// let backend = BlockingAdapter::new(blocking);
 /// # futures::executor::block_on(async {
 /// backend.write_file("a.txt", "hello\n").await?;
-/// assert_eq!(backend.read_string("a.txt").await?, "hello\n");
+/// assert_eq!(backend.read_to_string("a.txt").await?, "hello\n");
 /// # Ok::<(), backend_core::Error>(()) })?;
 /// # Ok::<(), backend_core::Error>(())
 /// ```

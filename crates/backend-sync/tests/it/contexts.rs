@@ -31,7 +31,7 @@ fn slow() -> SyncBackend {
 /// Writes and reads, waiting for timers on the way.
 fn works(files: &SyncBackend) {
     files.write_file("a/b.txt", "hello\n").unwrap();
-    assert_eq!(files.read_string("a/b.txt").unwrap(), "hello\n");
+    assert_eq!(files.read_to_string("a/b.txt").unwrap(), "hello\n");
     assert_eq!(files.search_text("hel+o").unwrap().matches, 1);
 }
 
@@ -189,10 +189,10 @@ fn a_task_of_the_borrowed_runtime_is_told() {
         };
         works(&files);
         let inside = files.clone();
-        runtime.block_on(async move { refused(inside.read_string("a/b.txt")) });
+        runtime.block_on(async move { refused(inside.read_to_string("a/b.txt")) });
         // Both workers at once.
         let tasks = [files.clone(), files.clone()]
-            .map(|files| runtime.spawn(async move { files.read_string("a/b.txt") }));
+            .map(|files| runtime.spawn(async move { files.read_to_string("a/b.txt") }));
         for task in tasks {
             refused(runtime.block_on(task).unwrap());
         }
@@ -245,10 +245,10 @@ fn a_runtime_that_ends_meanwhile() {
             let files = files.on(&Engine::borrowed(runtime.handle()).unwrap());
             let caller = std::thread::spawn(move || {
                 let error = match from_a_runtime {
-                    true => single().block_on(async { files.read_string("a") }),
-                    false => files.read_string("a"),
+                    true => single().block_on(async { files.read_to_string("a") }),
+                    false => files.read_to_string("a"),
                 };
-                (error.unwrap_err(), files.read_string("a").unwrap_err())
+                (error.unwrap_err(), files.read_to_string("a").unwrap_err())
             });
             began.recv().unwrap();
             runtime.shutdown_background();
@@ -325,12 +325,12 @@ fn panics_reach_the_caller() {
         });
         for engine in engines() {
             let files = SyncBackend::new(Arc::new(panics.clone())).on(&engine);
-            let payload = std::panic::catch_unwind(|| files.read_string("a")).unwrap_err();
+            let payload = std::panic::catch_unwind(|| files.read_to_string("a")).unwrap_err();
             assert_eq!(payload.downcast_ref(), Some(&"on purpose"));
             let inside = files.clone();
             let runtime = single();
             let payload =
-                std::panic::catch_unwind(|| runtime.block_on(async { inside.read_string("a") }));
+                std::panic::catch_unwind(|| runtime.block_on(async { inside.read_to_string("a") }));
             assert_eq!(payload.unwrap_err().downcast_ref(), Some(&"on purpose"));
             // The engine goes on.
             works(&slow().on(&engine));
@@ -348,8 +348,8 @@ fn another_thread_cancels() {
             let cancel = Cancel::new();
             let files = SyncBackend::new(Arc::new(backend)).cancelled_by(&cancel);
             let caller = std::thread::spawn(move || match inside {
-                true => multi(1).block_on(async { files.read_string("a") }),
-                false => files.read_string("a"),
+                true => multi(1).block_on(async { files.read_to_string("a") }),
+                false => files.read_to_string("a"),
             });
             began.recv().unwrap();
             cancel.cancel();

@@ -32,7 +32,7 @@ fn tools_are_called_from_threads_and_runtimes() {
     let chat = toolset.conversation_of(Caller::new("two").user("alice"));
     let runtime = Builder::new_current_thread().build().unwrap();
     runtime.block_on(async { works(&chat) });
-    let kept = futures::executor::block_on(backend.read_string("a.md"));
+    let kept = futures::executor::block_on(backend.read_to_string("a.md"));
     assert_eq!(kept.unwrap(), "hello\n");
     assert_eq!(chat.caller().user.as_deref(), Some("alice"));
     assert_eq!(chat.close().unwrap(), 0);
@@ -70,7 +70,7 @@ fn a_preview_says_what_would_be_asked() {
         assert_eq!(preview.questions().len(), 1, "{preview:?}");
     }
     assert!(chat.preview("ls", "{}").unwrap().is_allowed());
-    let read = futures::executor::block_on(backend.read_string("a"));
+    let read = futures::executor::block_on(backend.read_to_string("a"));
     assert_eq!(read.unwrap_err().kind(), ErrorKind::NotFound);
 }
 

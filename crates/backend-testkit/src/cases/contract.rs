@@ -27,7 +27,7 @@ fn told<T>(t: &Env, result: Result<T, Error>, operation: Operation, path: &str) 
 pub async fn working_directory_is_there(t: &Env) -> CaseResult {
     let path = t.backend().working_dir();
     let entry = t.backend().stat(&path, StatOptions::default()).await?;
-    check!(entry.is_directory());
+    check!(entry.is_dir());
     check_eq!(t.names(".").await?, Vec::<String>::new());
     Ok(())
 }
@@ -49,9 +49,9 @@ pub async fn errors_have_context(t: &Env) -> CaseResult {
     told(t, write, Operation::Write, "file/beneath")?;
     let moved = backend.move_to("missing", "elsewhere").await;
     told(t, moved, Operation::Rename, "missing")?;
-    let glob = backend.glob(GlobQuery::new(missing.clone(), "*")).await;
+    let glob = backend.glob(GlobQuery::new("*", missing.clone())).await;
     told(t, glob, Operation::Glob, "missing")?;
-    let grep = backend.grep(GrepQuery::new(missing, "x")).await;
+    let grep = backend.grep(GrepQuery::new("x", missing)).await;
     told(t, grep, Operation::Grep, "missing")
 }
 
@@ -68,8 +68,8 @@ pub async fn beneath_a_file_is_one_kind(t: &Env) -> CaseResult {
     t.fails(kind, backend.delete_file("file/beneath").await)?;
     t.fails(kind, backend.copy_to("file/beneath", "copy").await)?;
     t.fails(kind, backend.move_to("file/beneath", "moved").await)?;
-    t.fails(kind, backend.glob(GlobQuery::new(path.clone(), "*")).await)?;
-    t.fails(kind, backend.grep(GrepQuery::new(path, "x")).await)
+    t.fails(kind, backend.glob(GlobQuery::new("*", path.clone())).await)?;
+    t.fails(kind, backend.grep(GrepQuery::new("x", path)).await)
 }
 
 /// Shared handles share one place.

@@ -142,7 +142,7 @@ pub async fn missing_source(t: &Env) -> CaseResult {
         refused(t, ErrorKind::NotFound, "missing", to).await?;
     }
     refused(t, ErrorKind::NotADirectory, "file/beneath", "new/to").await?;
-    t.fails(ErrorKind::NotFound, t.backend().describe("new").await)?;
+    t.fails(ErrorKind::NotFound, t.backend().metadata("new").await)?;
     check_eq!(t.get("file").await?, b"kept");
     Ok(())
 }

@@ -19,7 +19,7 @@ pub async fn file_goes(t: &Env) -> CaseResult {
     t.put_all(&["kept", "one", "two"]).await?;
     delete(t, "one", false).await?;
     delete(t, "two", true).await?;
-    t.fails(ErrorKind::NotFound, t.backend().describe("one").await)?;
+    t.fails(ErrorKind::NotFound, t.backend().metadata("one").await)?;
     check_eq!(t.names("").await?, ["kept"]);
     Ok(())
 }
@@ -60,7 +60,7 @@ pub async fn recursive_takes_everything(t: &Env) -> CaseResult {
     delete(t, "tree", true).await?;
     delete(t, "nothing", true).await?;
     check_eq!(t.names("").await?, ["kept"]);
-    t.fails(ErrorKind::NotFound, t.backend().describe("tree/e").await)
+    t.fails(ErrorKind::NotFound, t.backend().metadata("tree/e").await)
 }
 
 /// The working directory and those above it stay, with all they hold.

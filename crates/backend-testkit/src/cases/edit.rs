@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use backend_core::ops::{Content, ContentHash, EditOptions, EditOutcome};
+use backend_core::text::EditError;
 use backend_core::{BackendExt as _, Edit, Error, ErrorKind, Result};
 
 use super::write::at_once;
@@ -41,28 +42,44 @@ pub async fn replaces_the_one_place(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Text that is not there is a mistake, and the message has the line nearest to it.
+/// Text that is not there is a mistake with a kind of its own, and the error has the
+/// line nearest to it, as text and as data.
 pub async fn missing_text_names_the_nearest_line(t: &Env) -> CaseResult {
     let content = b"fn main() {\n\treturn total;\n}\n";
     let error = refused(t, content, &[Edit::new("    return total;", "")]).await?;
-    check_eq!(error.kind(), ErrorKind::InvalidInput);
+    check_eq!(error.kind(), ErrorKind::NoMatch);
     check!(error.message().contains("line 2"), "{error}");
+    let near = match error.edit_error() {
+        Some(EditError::NoMatch { candidates, .. }) => candidates.as_slice(),
+        _ => &[],
+    };
+    check_eq!(near.iter().map(|near| near.line).collect::<Vec<_>>(), [2]);
     Ok(())
 }
 
-/// Text that stands in several places is a mistake, and the message says in how
-/// many.
+/// Text that stands in several places is a mistake with a kind of its own, and the
+/// error says in how many and where, as text and as data.
 pub async fn ambiguous_is_refused(t: &Env) -> CaseResult {
-    let error = refused(t, b"x x x x x x x\n", &[Edit::new("x", "y")]).await?;
-    check_eq!(error.kind(), ErrorKind::InvalidInput);
+    let edits = [Edit::new("x x", "y"), Edit::new("x", "y")];
+    let error = refused(t, b"x x\nx\n-\nx x x x\n", &edits[1..]).await?;
+    check_eq!(error.kind(), ErrorKind::MultipleMatches);
     check!(error.message().contains('7'), "{error}");
+    let Some(EditError::MultipleMatches { count, lines, .. }) = error.edit_error() else {
+        return Err(Failure::new(format!("no data: {error:?}")));
+    };
+    check_eq!((*count, lines.as_slice()), (7, [1, 2, 4].as_slice()));
+    let error = refused(t, b"x x\nx\nx\n", &edits).await?;
+    let Some(EditError::MultipleMatches { index, of, .. }) = error.edit_error() else {
+        return Err(Failure::new(format!("no data: {error:?}")));
+    };
+    check_eq!((*index, *of), (1, 2));
     Ok(())
 }
 
 /// Places that overlap are several.
 pub async fn overlapping_is_ambiguous(t: &Env) -> CaseResult {
     let error = refused(t, b"aaa", &[Edit::new("aa", "b")]).await?;
-    check_eq!(error.kind(), ErrorKind::InvalidInput);
+    check_eq!(error.kind(), ErrorKind::MultipleMatches);
     Ok(())
 }
 
@@ -74,7 +91,7 @@ pub async fn replace_all_replaces_all(t: &Env) -> CaseResult {
     check_eq!(outcome.replacements, [3]);
     check_eq!(t.get("file").await?, b"aa.aa\naa\n");
     let error = refused(t, b"nothing of it\n", &[Edit::new("x", "y").all()]).await?;
-    check_eq!(error.kind(), ErrorKind::InvalidInput);
+    check_eq!(error.kind(), ErrorKind::NoMatch);
     Ok(())
 }
 
@@ -155,7 +172,7 @@ pub async fn mixed_line_ends_are_kept(t: &Env) -> CaseResult {
     let after = edited(t, content, &[Edit::new("two\n", "2\n")]).await?;
     check_eq!(after, b"one\r\n2\nthree\rfour\r\n");
     let error = refused(t, content.as_bytes(), &[Edit::new("one\ntwo", "12")]).await?;
-    check_eq!(error.kind(), ErrorKind::InvalidInput);
+    check_eq!(error.kind(), ErrorKind::NoMatch);
     Ok(())
 }
 
@@ -200,14 +217,14 @@ pub async fn several_edits_apply_in_order(t: &Env) -> CaseResult {
 /// If one edit cannot be made, none is.
 pub async fn several_edits_all_or_none(t: &Env) -> CaseResult {
     let good = Edit::new("one", "1");
-    for bad in [
-        Edit::new("missing", "x"),
-        Edit::new("t", "x"),
-        Edit::new("", "x"),
+    for (bad, kind) in [
+        (Edit::new("missing", "x"), ErrorKind::NoMatch),
+        (Edit::new("t", "x"), ErrorKind::MultipleMatches),
+        (Edit::new("", "x"), ErrorKind::InvalidInput),
     ] {
         for edits in [[good.clone(), bad.clone()], [bad, good.clone()]] {
             let error = refused(t, b"one two three\n", &edits).await?;
-            check_eq!(error.kind(), ErrorKind::InvalidInput);
+            check_eq!(error.kind(), kind);
         }
     }
     Ok(())
@@ -231,7 +248,7 @@ pub async fn expected_hash_must_hold(t: &Env) -> CaseResult {
 /// An empty file exists, and has no text to replace.
 pub async fn empty_file_has_nothing_to_replace(t: &Env) -> CaseResult {
     let error = refused(t, b"", &[Edit::new("old", "new")]).await?;
-    check_eq!(error.kind(), ErrorKind::InvalidInput);
+    check_eq!(error.kind(), ErrorKind::NoMatch);
     Ok(())
 }
 
@@ -267,7 +284,7 @@ pub async fn special_characters_are_literal(t: &Env) -> CaseResult {
     let after = edited(t, "abc\nold\n", &[Edit::new("old", special)]).await?;
     check_eq!(after, format!("abc\n{special}\n").as_bytes());
     let error = refused(t, b"abc\n", &[Edit::new(".", "x")]).await?;
-    check_eq!(error.kind(), ErrorKind::InvalidInput);
+    check_eq!(error.kind(), ErrorKind::NoMatch);
     Ok(())
 }
 

@@ -1,33 +1,46 @@
-//! Whether a regular file is there.
+//! Whether something is there, and whether it is a file or a directory.
 
-use backend_core::BackendExt as _;
+use backend_core::{BackendExt as _, Result};
 
 use crate::case::CaseResult;
 use crate::check_eq;
 use crate::env::Env;
 
+/// Whether it exists, is a file, is a directory.
+async fn told(t: &Env, path: &str) -> Result<(bool, bool, bool)> {
+    let backend = t.backend();
+    Ok((
+        backend.exists(path).await?,
+        backend.is_file(path).await?,
+        backend.is_dir(path).await?,
+    ))
+}
+
 /// A regular file exists, an empty one too.
 pub async fn file_exists(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
     t.put("empty", "").await?;
-    check_eq!(t.backend().exists("file").await?, true);
-    check_eq!(t.backend().exists("empty").await?, true);
+    for path in ["file", "empty"] {
+        check_eq!(told(t, path).await?, (true, true, false));
+    }
     Ok(())
 }
 
-/// A directory is not a file that exists.
-pub async fn directory_does_not(t: &Env) -> CaseResult {
+/// A directory exists, an empty one too, and is no file.
+pub async fn directory_exists(t: &Env) -> CaseResult {
     t.put("directory/file", "x").await?;
-    check_eq!(t.backend().exists("directory").await?, false);
-    check_eq!(t.backend().exists(".").await?, false);
+    t.backend().create_dir_all("empty/inner").await?;
+    for path in ["directory", "empty", "empty/inner", "."] {
+        check_eq!(told(t, path).await?, (true, false, true));
+    }
     Ok(())
 }
 
-/// Neither does what is missing or lies beneath a file.
+/// What is missing or lies beneath a file does not exist.
 pub async fn missing_does_not(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
     for path in ["missing", "missing/deeper", "file/beneath"] {
-        check_eq!(t.backend().exists(path).await?, false);
+        check_eq!(told(t, path).await?, (false, false, false));
     }
     Ok(())
 }
@@ -37,7 +50,7 @@ pub async fn invalid_does_not(t: &Env) -> CaseResult {
     let climb = "../".repeat(64);
     let long = "n".repeat(300);
     for path in ["a\0b", "~/x", "C:\\x", &climb, &long] {
-        check_eq!(t.backend().exists(path).await?, false);
+        check_eq!(told(t, path).await?, (false, false, false));
     }
     Ok(())
 }

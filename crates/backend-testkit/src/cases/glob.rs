@@ -287,7 +287,7 @@ pub async fn absolute_pattern(t: &Env) -> CaseResult {
     check_eq!(t.glob(&format!("{source}/*.rs")).await?, ["src/a.rs"]);
     let both = ["src/a.rs", "src/x/b.rs"];
     check_eq!(t.glob(&format!("{source}/**")).await?, both);
-    let query = GlobQuery::new(source.clone(), format!("{source}/**/*.rs"));
+    let query = GlobQuery::new(format!("{source}/**/*.rs"), source.clone());
     check_eq!(found(t, query).await?, both);
     Ok(())
 }
@@ -297,7 +297,7 @@ pub async fn absolute_pattern(t: &Env) -> CaseResult {
 pub async fn absolute_pattern_outside_is_invalid(t: &Env) -> CaseResult {
     t.put_all(&["one/a.txt", "two/a.txt"]).await?;
     let pattern = format!("{}/*.txt", t.path("two")?);
-    is_invalid(t, GlobQuery::new(t.path("one")?, pattern)).await
+    is_invalid(t, GlobQuery::new(pattern, t.path("one")?)).await
 }
 
 /// Directories are not found, empty or not.
@@ -327,7 +327,7 @@ pub async fn no_match_is_empty_success(t: &Env) -> CaseResult {
 
 /// A search in a directory that does not exist is an error.
 pub async fn missing_path(t: &Env) -> CaseResult {
-    let query = GlobQuery::new(t.path("missing")?, "**");
+    let query = GlobQuery::new("**", t.path("missing")?);
     t.fails(ErrorKind::NotFound, t.backend().glob(query).await)
 }
 
@@ -335,7 +335,7 @@ pub async fn missing_path(t: &Env) -> CaseResult {
 pub async fn path_is_a_file(t: &Env) -> CaseResult {
     t.put_all(&["file"]).await?;
     for path in ["file", "file/beneath"] {
-        let query = GlobQuery::new(t.path(path)?, "**");
+        let query = GlobQuery::new("**", t.path(path)?);
         t.fails(ErrorKind::NotADirectory, t.backend().glob(query).await)?;
     }
     Ok(())
@@ -344,7 +344,7 @@ pub async fn path_is_a_file(t: &Env) -> CaseResult {
 /// A pattern is relative to the directory that is searched.
 pub async fn path_narrows_the_search(t: &Env) -> CaseResult {
     t.put_all(&["a/x/1", "a/y/1", "ab/x/1", "x/1"]).await?;
-    let within = |pattern: &str| Ok::<_, Failure>(GlobQuery::new(t.path("a")?, pattern));
+    let within = |pattern: &str| Ok::<_, Failure>(GlobQuery::new(pattern, t.path("a")?));
     check_eq!(found(t, within("**")?).await?, ["a/x/1", "a/y/1"]);
     check_eq!(found(t, within("x/*")?).await?, ["a/x/1"]);
     check_eq!(found(t, within("a/x/*")?).await?, NONE);
@@ -388,9 +388,9 @@ pub async fn hidden_when_named(t: &Env) -> CaseResult {
 pub async fn hidden_start_directory_is_searched(t: &Env) -> CaseResult {
     t.put_all(&[".config/.x", ".config/a", ".config/b/c"])
         .await?;
-    let query = GlobQuery::new(t.path(".config")?, "**");
+    let query = GlobQuery::new("**", t.path(".config")?);
     check_eq!(found(t, query).await?, [".config/a", ".config/b/c"]);
-    let query = GlobQuery::new(t.path(".config/b")?, "c");
+    let query = GlobQuery::new("c", t.path(".config/b")?);
     check_eq!(found(t, query).await?, [".config/b/c"]);
     Ok(())
 }
@@ -481,7 +481,7 @@ pub async fn rules_above_the_start_apply(t: &Env) -> CaseResult {
     t.put(".gitignore", "*.log\n/src/made\n").await?;
     t.put_all(&["src/a", "src/b.log", "src/made/c"]).await?;
     t.put_all(&["src/x/d.log", "src/x/made/e"]).await?;
-    let query = GlobQuery::new(t.path("src")?, "**");
+    let query = GlobQuery::new("**", t.path("src")?);
     check_eq!(found(t, query).await?, ["src/a", "src/x/made/e"]);
     Ok(())
 }
@@ -511,9 +511,9 @@ pub async fn directory_only_rules(t: &Env) -> CaseResult {
 pub async fn start_inside_ignored_directory_is_searched(t: &Env) -> CaseResult {
     t.put(".gitignore", "build/\n*.log\n").await?;
     t.put_all(&["build/a", "build/b.log", "build/c/d"]).await?;
-    let query = GlobQuery::new(t.path("build")?, "**");
+    let query = GlobQuery::new("**", t.path("build")?);
     check_eq!(found(t, query).await?, ["build/a", "build/c/d"]);
-    let query = GlobQuery::new(t.path("build/c")?, "**");
+    let query = GlobQuery::new("**", t.path("build/c")?);
     check_eq!(found(t, query).await?, ["build/c/d"]);
     Ok(())
 }
@@ -542,7 +542,7 @@ pub async fn exclude_hides_what_is_inside(t: &Env) -> CaseResult {
         check!(result.skipped.is_empty(), "{:?}", result.skipped);
     }
     for start in ["vault", "vault/x"] {
-        let query = GlobQuery::new(t.path(start)?, "**").exclude(exclude.clone());
+        let query = GlobQuery::new("**", t.path(start)?).exclude(exclude.clone());
         check_eq!(search(t, query).await?, GlobResult::default());
     }
     Ok(())
@@ -555,7 +555,7 @@ pub async fn pattern_with_leading_dash(t: &Env) -> CaseResult {
     check_eq!(t.glob("-delete").await?, ["-delete"]);
     check_eq!(t.glob("--help*").await?, ["--help.txt"]);
     check_eq!(t.glob("-print0").await?, NONE);
-    let query = GlobQuery::new(t.path("-exec")?, "*");
+    let query = GlobQuery::new("*", t.path("-exec")?);
     check_eq!(found(t, query).await?, ["-exec/a"]);
     check_eq!(t.glob("**").await?, all);
     Ok(())
@@ -682,7 +682,7 @@ pub async fn generated_start_directory_is_searched(t: &Env) -> CaseResult {
         ("build/target", &["build/target/b"], 0),
         ("build/src", &["build/src/c"], 0),
     ] {
-        let query = GlobQuery::new(t.path(start)?, "**");
+        let query = GlobQuery::new("**", t.path(start)?);
         let result = search(t, query).await?;
         check_eq!(t.found(&result), found_there);
         check_eq!(result.skipped.generated, skipped);
@@ -708,7 +708,7 @@ pub async fn ignore_files_overrule_generated(t: &Env) -> CaseResult {
     check_eq!(t.found(&result), kept);
     check_eq!((result.skipped.ignored, result.skipped.generated), (1, 1));
     // Also where the file lies above the start.
-    let query = GlobQuery::new(t.path("git/sub")?, "**");
+    let query = GlobQuery::new("**", t.path("git/sub")?);
     check_eq!(found(t, query).await?, ["git/sub/dist/a"]);
     Ok(())
 }

@@ -42,7 +42,7 @@ async fn put_needles(t: &Env, paths: &[&str]) -> CaseResult {
 
 /// Checks that a file with a `needle` is searched when it is named.
 async fn check_named(t: &Env, path: &str) -> CaseResult {
-    let result = search(t, GrepQuery::new(t.path(path)?, "needle")).await?;
+    let result = search(t, GrepQuery::new("needle", t.path(path)?)).await?;
     check_eq!(t.hits(&result), [format!("{path}:1:needle")]);
     check!(result.skipped.is_empty(), "{:?}", result.skipped);
     Ok(())
@@ -168,14 +168,14 @@ pub async fn no_match_is_empty_success(t: &Env) -> CaseResult {
 
 /// A search in what does not exist is an error.
 pub async fn missing_path(t: &Env) -> CaseResult {
-    let query = GrepQuery::new(t.path("missing")?, "needle");
+    let query = GrepQuery::new("needle", t.path("missing")?);
     t.fails(ErrorKind::NotFound, t.backend().grep(query).await)
 }
 
 /// One file can be searched, and it need not match the file filter.
 pub async fn single_file(t: &Env) -> CaseResult {
     put_needles(t, &["a.txt", "sub/a.txt"]).await?;
-    let query = GrepQuery::new(t.path("sub/a.txt")?, "needle");
+    let query = GrepQuery::new("needle", t.path("sub/a.txt")?);
     check_eq!(hits(t, query.clone()).await?, ["sub/a.txt:1:needle"]);
     let query = query.files("*.rs");
     check_eq!(hits(t, query).await?, ["sub/a.txt:1:needle"]);
@@ -200,7 +200,7 @@ pub async fn named_ignored_file_is_searched(t: &Env) -> CaseResult {
 /// A hidden directory that is named is searched.
 pub async fn hidden_start_directory_is_searched(t: &Env) -> CaseResult {
     put_needles(t, &[".config/.b", ".config/a", ".config/c/d"]).await?;
-    let query = GrepQuery::new(t.path(".config")?, "needle");
+    let query = GrepQuery::new("needle", t.path(".config")?);
     check_eq!(files(t, query).await?, [".config/a", ".config/c/d"]);
     Ok(())
 }
@@ -226,7 +226,7 @@ pub async fn filter_with_slash_is_anchored(t: &Env) -> CaseResult {
     put_needles(t, &["lib/src/a.rs", "src/a.rs", "src/b/c.rs"]).await?;
     let query = t.grep_query("needle").files("src/*.rs");
     check_eq!(files(t, query).await?, ["src/a.rs"]);
-    let query = GrepQuery::new(t.path("lib")?, "needle").files("src/**");
+    let query = GrepQuery::new("needle", t.path("lib")?).files("src/**");
     check_eq!(files(t, query).await?, ["lib/src/a.rs"]);
     Ok(())
 }
@@ -256,7 +256,7 @@ pub async fn hidden_on_request(t: &Env) -> CaseResult {
     check_eq!(files(t, query).await?, [".a/b", ".env", "d"]);
     let query = t.grep_query("needle").files(".git/*");
     check_eq!(files(t, query).await?, [".git/config"]);
-    let query = GrepQuery::new(t.path(".git")?, "needle");
+    let query = GrepQuery::new("needle", t.path(".git")?);
     check_eq!(files(t, query).await?, [".git/config"]);
     Ok(())
 }
@@ -312,9 +312,9 @@ pub async fn generated_when_named(t: &Env) -> CaseResult {
     put_needles(t, &GENERATED).await?;
     for path in ["a/build/b", "dist/b", "target/b", "venv/b"] {
         let start = path.trim_end_matches("/b");
-        let query = GrepQuery::new(t.path(start)?, "needle");
+        let query = GrepQuery::new("needle", t.path(start)?);
         check_eq!(files(t, query).await?, [path]);
-        let query = GrepQuery::new(t.path(path)?, "needle");
+        let query = GrepQuery::new("needle", t.path(path)?);
         check_eq!(files(t, query).await?, [path]);
     }
     let query = t.grep_query("needle").files("**/build/*");
@@ -564,7 +564,7 @@ pub async fn names_with_special_characters(t: &Env) -> CaseResult {
     check_eq!(t.grep("^in ").await?, expected);
     for (name, line) in ODD_NAMES.iter().zip(&expected) {
         let path = t.path(&format!("odd {name}/{name}"))?;
-        let query = GrepQuery::new(path, "^in ");
+        let query = GrepQuery::new("^in ", path);
         check_eq!(hits(t, query).await?, [line.as_str()]);
     }
     Ok(())
@@ -584,7 +584,7 @@ pub async fn pattern_with_leading_dash(t: &Env) -> CaseResult {
     }
     let query = t.grep_query("-").files("-e");
     check_eq!(files(t, query).await?, ["-e"]);
-    let query = GrepQuery::new(t.path("-r")?, "touch");
+    let query = GrepQuery::new("touch", t.path("-r")?);
     check_eq!(hits(t, query).await?, ["-r/a:1:touch made"]);
     check_eq!(t.names("").await?, ["-r/", "-e"]);
     Ok(())
@@ -611,7 +611,7 @@ pub async fn exclude_hides_content(t: &Env) -> CaseResult {
     check_eq!(t.hits(&result), ["b:1:needle"]);
     check!(result.skipped.is_empty(), "{:?}", result.skipped);
     for path in ["a.secret", "vault", "vault/c", "vault/d"] {
-        let query = GrepQuery::new(t.path(path)?, "needle").exclude(exclude.clone());
+        let query = GrepQuery::new("needle", t.path(path)?).exclude(exclude.clone());
         check_eq!(search(t, query).await?, GrepResult::default());
     }
     Ok(())
@@ -698,7 +698,7 @@ pub async fn matches_are_counted(t: &Env) -> CaseResult {
     t.put("b", "y\nx\ny\n").await?;
     let result = search(t, t.grep_query("x").context(1, 1)).await?;
     check_eq!(result.matches, 3);
-    let counts: Vec<_> = result.files.iter().map(|file| file.matches()).collect();
+    let counts: Vec<_> = result.files.iter().map(|file| file.matches).collect();
     check_eq!(counts, [2, 1]);
     Ok(())
 }

@@ -81,7 +81,7 @@ pub async fn rename_moves_the_link(t: &Env) -> CaseResult {
     rename(t, "dangling", "other/dangling", false).await?;
     check_eq!(t.get("other/link").await?, b"elsewhere");
     check_eq!(t.names("renamed").await?, ["file"]);
-    check!(t.backend().describe("renamed").await?.link);
+    check!(t.backend().metadata("renamed").await?.link);
     check_eq!(t.names("").await?, ["other/", "real/", "renamed/"]);
     check_eq!(t.names("other").await?, ["real/", "dangling", "link"]);
     check_eq!(t.get("real/file").await?, b"text\n");
@@ -106,7 +106,7 @@ pub async fn copy_keeps_the_text(t: &Env) -> CaseResult {
     check_eq!(t.get("other/link").await?, b"elsewhere");
     check_eq!(t.get("other/directory/file").await?, b"elsewhere");
     for path in ["other/link", "other/directory", "directory-plain"] {
-        check!(t.backend().describe(path).await?.link, "{path} is no link");
+        check!(t.backend().metadata(path).await?.link, "{path} is no link");
     }
     check!(rows(t, "other").await?.contains(&link("dangling")));
     Ok(())
@@ -149,13 +149,13 @@ pub async fn link_at_the_destination_is_replaced_itself(t: &Env) -> CaseResult {
         t.fails(ErrorKind::AlreadyExists, copy(t, &from, "to", false).await)?;
         copy(t, &from, "to", true).await?;
         check!(
-            !t.backend().describe("to").await?.link,
+            !t.backend().metadata("to").await?.link,
             "still a link to {text}"
         );
         t.backend().delete_file("to").await?;
         t.link("to", text).await?;
         rename(t, &from, "to", true).await?;
-        let entry = t.backend().describe("to").await?;
+        let entry = t.backend().metadata("to").await?;
         check_eq!((entry.link, entry.size), (false, Some(3)));
         t.backend().delete_file("to").await?;
     }
@@ -180,7 +180,7 @@ pub async fn link_replaces_a_file(t: &Env) -> CaseResult {
     rename(t, "link", "two", true).await?;
     for path in ["one", "two"] {
         check_eq!(t.get(path).await?, b"kept");
-        check!(t.backend().describe(path).await?.link);
+        check!(t.backend().metadata(path).await?.link);
     }
     check_eq!(t.names("").await?, ["directory/", "one", "target", "two"]);
     Ok(())
@@ -254,7 +254,7 @@ pub async fn link_out_is_denied(t: &Env) -> CaseResult {
         all_fail(denied, &answers)?;
     }
     check_eq!(t.get("file").await?, b"kept");
-    t.fails(ErrorKind::NotFound, t.backend().describe("stolen").await)?;
+    t.fails(ErrorKind::NotFound, t.backend().metadata("stolen").await)?;
     t.fixture().check_outside().await
 }
 

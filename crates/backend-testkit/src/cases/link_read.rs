@@ -38,7 +38,7 @@ pub async fn file_link_is_read_through(t: &Env) -> CaseResult {
     let options = ReadOptions::default().range(4..7);
     let part = t.backend().read(&t.path("link")?, options).await?;
     check_eq!((&part.data[..], part.size), (&b"two"[..], 8));
-    check_eq!(t.backend().exists("link").await?, true);
+    check_eq!(t.backend().is_file("link").await?, true);
     Ok(())
 }
 
@@ -122,18 +122,18 @@ pub async fn stat_describes_the_target(t: &Env) -> CaseResult {
     t.link("to-file", "real/file").await?;
     t.link("to-directory", "real").await?;
     let backend = t.backend();
-    let file = backend.describe("to-file").await?;
+    let file = backend.metadata("to-file").await?;
     check_eq!(file.path, t.path("to-file")?);
     check_eq!((file.kind, file.link), (FileKind::File, true));
     check_eq!(file.size, Some(5));
-    let directory = backend.describe("to-directory").await?;
+    let directory = backend.metadata("to-directory").await?;
     check_eq!(
         (directory.kind, directory.link),
         (FileKind::Directory, true)
     );
     check_eq!((directory.size, directory.modified), (None, None));
     // Only the path itself counts: what is reached through a link is none.
-    let inner = backend.describe("to-directory/file").await?;
+    let inner = backend.metadata("to-directory/file").await?;
     check_eq!((inner.kind, inner.link), (FileKind::File, false));
     Ok(())
 }

@@ -45,12 +45,12 @@ pub async fn start_may_be_a_directory_link(t: &Env) -> CaseResult {
     t.put("real/inner/file", "needle\n").await?;
     t.link("link", "real").await?;
     let path = t.path("link")?;
-    let found = t.backend().glob(GlobQuery::new(path.clone(), "**")).await?;
+    let found = t.backend().glob(GlobQuery::new("**", path.clone())).await?;
     check_eq!(t.found(&found), ["link/inner/file"]);
-    let found = t.backend().grep(GrepQuery::new(path, "needle")).await?;
+    let found = t.backend().grep(GrepQuery::new("needle", path)).await?;
     check_eq!(t.hits(&found), ["link/inner/file:1:needle"]);
     let path = t.path("link/inner")?;
-    let found = t.backend().grep(GrepQuery::new(path, "needle")).await?;
+    let found = t.backend().grep(GrepQuery::new("needle", path)).await?;
     check_eq!(t.hits(&found), ["link/inner/file:1:needle"]);
     Ok(())
 }
@@ -62,10 +62,10 @@ pub async fn start_may_be_a_file_link(t: &Env) -> CaseResult {
     let path = t.path("link")?;
     let found = t
         .backend()
-        .grep(GrepQuery::new(path.clone(), "needle"))
+        .grep(GrepQuery::new("needle", path.clone()))
         .await?;
     check_eq!(t.hits(&found), ["link:1:needle"]);
-    let found = t.backend().glob(GlobQuery::new(path, "**")).await;
+    let found = t.backend().glob(GlobQuery::new("**", path)).await;
     t.fails(ErrorKind::NotADirectory, found)
 }
 
@@ -98,9 +98,9 @@ pub async fn refusing_is_about_the_start(t: &Env) -> CaseResult {
     t.link("real/link", "file").await?;
     t.link("link", "real").await?;
     let here = t.backend().working_dir();
-    let query = GlobQuery::new(here.clone(), "**").links(Links::Refuse);
+    let query = GlobQuery::new("**", here.clone()).links(Links::Refuse);
     check_eq!(t.found(&t.backend().glob(query).await?), ["real/file"]);
-    let query = GrepQuery::new(here, "needle").links(Links::Refuse);
+    let query = GrepQuery::new("needle", here).links(Links::Refuse);
     check_eq!(
         t.hits(&t.backend().grep(query).await?),
         ["real/file:1:needle"]

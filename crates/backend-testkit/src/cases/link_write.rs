@@ -13,7 +13,7 @@ use crate::env::Env;
 use crate::{check, check_eq};
 
 async fn is_link(t: &Env, path: &str) -> Result<bool, crate::Failure> {
-    Ok(t.backend().describe(path).await?.link)
+    Ok(t.backend().metadata(path).await?.link)
 }
 
 /// A write replaces what a link leads to, and the link stays.
@@ -237,7 +237,7 @@ pub async fn failed_write_changes_nothing(t: &Env) -> CaseResult {
         .await;
     t.fails(ErrorKind::Unavailable, written)?;
     check_eq!(t.get("real/file").await?, b"kept");
-    let entry = t.backend().describe("link").await?;
+    let entry = t.backend().metadata("link").await?;
     check_eq!((entry.kind, entry.link), (FileKind::File, true));
     check_eq!(t.names("real").await?, ["file"]);
     check_eq!(t.names("").await?, ["real/", "link"]);

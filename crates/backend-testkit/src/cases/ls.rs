@@ -62,7 +62,7 @@ pub async fn empty_directory(t: &Env) -> CaseResult {
     let path = t.path("empty")?;
     t.backend().create_dir(&path, Default::default()).await?;
     let listing = list(t, "empty").await?;
-    check_eq!((listing.total, listing.truncated()), (0, false));
+    check_eq!((listing.total, listing.is_truncated()), (0, false));
     check!(list(t, ".").await?.total == 1);
     Ok(())
 }
@@ -152,9 +152,9 @@ pub async fn limit_gives_the_head(t: &Env) -> CaseResult {
     let listing = t.backend().ls(&path, LsOptions::default().limit(2)).await?;
     let names: Vec<_> = listing.entries.iter().map(|entry| entry.name()).collect();
     check_eq!(names, ["c", "a"]);
-    check_eq!((listing.total, listing.truncated()), (4, true));
+    check_eq!((listing.total, listing.is_truncated()), (4, true));
     let listing = t.backend().ls(&path, LsOptions::default().limit(4)).await?;
-    check_eq!((listing.total, listing.truncated()), (4, false));
+    check_eq!((listing.total, listing.is_truncated()), (4, false));
     Ok(())
 }
 
@@ -173,7 +173,7 @@ pub async fn exclude_comes_before_the_limit(t: &Env) -> CaseResult {
     let listing = t.backend().ls(&t.path(".")?, options).await?;
     let names: Vec<_> = listing.entries.iter().map(|entry| entry.name()).collect();
     check_eq!(names, ["b", "d"]);
-    check_eq!((listing.total, listing.truncated()), (2, false));
+    check_eq!((listing.total, listing.is_truncated()), (2, false));
     Ok(())
 }
 

@@ -15,7 +15,7 @@ async fn set(t: &Env, path: &str, mode: u32) -> CaseResult {
 }
 
 async fn mode(t: &Env, path: &str) -> Result<u32, Failure> {
-    let mode = t.backend().describe(path).await?.mode;
+    let mode = t.backend().metadata(path).await?.mode;
     mode.ok_or_else(|| Failure::new(format!("{path} has no permission bits")))
 }
 
@@ -137,12 +137,12 @@ pub async fn changes_advance_the_time(t: &Env) -> CaseResult {
     let path = t.path("file")?;
     t.put("file", "one").await?;
     t.fixture().set_modified(&path, old).await?;
-    check_eq!(t.backend().describe("file").await?.modified, Some(old));
+    check_eq!(t.backend().metadata("file").await?.modified, Some(old));
     t.put("file", "two").await?;
-    check!(t.backend().describe("file").await?.modified > Some(old));
+    check!(t.backend().metadata("file").await?.modified > Some(old));
     t.fixture().set_modified(&path, old).await?;
     t.backend().replace_text("file", "two", "three").await?;
-    check!(t.backend().describe("file").await?.modified > Some(old));
+    check!(t.backend().metadata("file").await?.modified > Some(old));
     Ok(())
 }
 
@@ -152,7 +152,7 @@ pub async fn rename_keeps_the_time(t: &Env) -> CaseResult {
     t.put("from", "x").await?;
     t.fixture().set_modified(&t.path("from")?, old).await?;
     t.backend().move_to("from", "deeper/to").await?;
-    let moved = t.backend().describe("deeper/to").await?;
+    let moved = t.backend().metadata("deeper/to").await?;
     check_eq!(moved.modified, Some(old));
     Ok(())
 }

@@ -28,8 +28,8 @@ pub(crate) async fn reads(backend: &dyn Backend, path: &VPath, links: Links) -> 
 
 /// The searches that begin at `path`.
 pub(crate) async fn searches(backend: &dyn Backend, path: &VPath, links: Links) -> Answers {
-    let glob = GlobQuery::new(path.clone(), "**").links(links);
-    let grep = GrepQuery::new(path.clone(), ".").links(links);
+    let glob = GlobQuery::new("**", path.clone()).links(links);
+    let grep = GrepQuery::new(".", path.clone()).links(links);
     vec![
         ("glob", backend.glob(glob).await.map(drop)),
         ("grep", backend.grep(grep).await.map(drop)),

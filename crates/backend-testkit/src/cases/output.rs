@@ -14,7 +14,7 @@ pub async fn streams_are_apart(t: &Env) -> CaseResult {
     let outcome = t.run("echo out; echo err >&2; echo out again").await?;
     check_eq!(outcome.stdout.text(), "out\nout again\n");
     check_eq!(outcome.stderr.text(), "err\n");
-    check!(!outcome.stdout.truncated() && !outcome.stderr.truncated());
+    check!(!outcome.stdout.is_truncated() && !outcome.stderr.is_truncated());
     Ok(())
 }
 
@@ -47,7 +47,7 @@ pub async fn bytes_are_kept(t: &Env) -> CaseResult {
 pub async fn nothing_is_added(t: &Env) -> CaseResult {
     let outcome = t.run("true").await?;
     check!(outcome.stdout.head.is_empty() && outcome.stderr.head.is_empty());
-    check!(outcome.stdout.tail.is_empty() && !outcome.stdout.truncated());
+    check!(outcome.stdout.tail.is_empty() && !outcome.stdout.is_truncated());
     let outcome = t.run("printf 'no newline'").await?;
     check_eq!(&outcome.stdout.head[..], b"no newline");
     Ok(())
@@ -129,7 +129,7 @@ pub async fn endless_output_is_ended(t: &Env) -> CaseResult {
             _ => outcome.stdout,
         };
         check_eq!(output.head.len() + output.tail.len(), 1_000);
-        check!(output.truncated());
+        check!(output.is_truncated());
     }
     Ok(())
 }

@@ -54,7 +54,7 @@ pub async fn reading_works(t: &Env) -> CaseResult {
         answer.map_err(|error| Failure::new(format!("{operation}: {error}")))?;
     }
     t.put("directory/file", "changed\n").await?;
-    check_eq!(backend.read_string("directory/file").await?, "changed\n");
+    check_eq!(backend.read_to_string("directory/file").await?, "changed\n");
     let found = backend.search_text("changed").await?;
     check_eq!(t.hits(&found), ["directory/file:1:changed"]);
     Ok(())

@@ -76,8 +76,8 @@ pub async fn blank_lines_count(t: &Env) -> CaseResult {
 pub async fn empty_file(t: &Env) -> CaseResult {
     t.put("file", "").await?;
     let window = t.window("file", TextOptions::default()).await?;
-    check_eq!((window.line_count(), window.more()), (0, false));
-    check_eq!(window.total_lines(), Some(0));
+    check_eq!((window.line_count(), window.more), (0, false));
+    check_eq!(window.total_lines, Some(0));
     Ok(())
 }
 
@@ -133,9 +133,9 @@ pub async fn limit_ends_the_window(t: &Env) -> CaseResult {
     t.put("file", "a\nb\nc\nd\n").await?;
     let window = t.window("file", from(1).limit(2)).await?;
     check_eq!(window.line_count(), 2);
-    check_eq!((window.more(), window.next_offset()), (true, Some(3)));
+    check_eq!((window.more, window.next_offset()), (true, Some(3)));
     let window = t.window("file", from(3).limit(2)).await?;
-    check_eq!((window.more(), window.next_offset()), (false, None));
+    check_eq!((window.more, window.next_offset()), (false, None));
     Ok(())
 }
 
@@ -144,7 +144,7 @@ pub async fn exactly_the_limit_has_no_more(t: &Env) -> CaseResult {
     for content in ["a\nb\n", "a\nb"] {
         t.put("file", content).await?;
         let window = t.window("file", from(0).limit(2)).await?;
-        check_eq!((window.line_count(), window.more()), (2, false));
+        check_eq!((window.line_count(), window.more), (2, false));
     }
     Ok(())
 }
@@ -153,7 +153,7 @@ pub async fn exactly_the_limit_has_no_more(t: &Env) -> CaseResult {
 pub async fn default_limit(t: &Env) -> CaseResult {
     t.put("file", "x\n".repeat(WINDOW_LINES + 1)).await?;
     let window = t.window("file", TextOptions::default()).await?;
-    check_eq!((window.line_count(), window.more()), (2_000, true));
+    check_eq!((window.line_count(), window.more), (2_000, true));
     Ok(())
 }
 
@@ -168,9 +168,9 @@ pub async fn zero_limit_is_invalid(t: &Env) -> CaseResult {
 pub async fn total_is_counted_when_asked(t: &Env) -> CaseResult {
     t.put("file", "a\nb\nc\nd").await?;
     let window = t.window("file", from(0).limit(2).count_total(true)).await?;
-    check_eq!(window.total_lines(), Some(4));
+    check_eq!(window.total_lines, Some(4));
     let window = t.window("file", from(2)).await?;
-    check_eq!(window.total_lines(), Some(4));
+    check_eq!(window.total_lines, Some(4));
     Ok(())
 }
 
@@ -197,7 +197,7 @@ pub async fn max_bytes_end_the_window(t: &Env) -> CaseResult {
     let window = t.window("file", from(0).max_bytes(11)).await?;
     check_eq!((window.line_count(), window.next_offset()), (2, Some(2)));
     let window = t.window("file", from(2).max_bytes(1)).await?;
-    check_eq!((window.line_count(), window.more()), (1, false));
+    check_eq!((window.line_count(), window.more), (1, false));
     Ok(())
 }
 

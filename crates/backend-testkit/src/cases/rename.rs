@@ -32,7 +32,7 @@ pub async fn file_moves(t: &Env) -> CaseResult {
     check_eq!(t.get("new").await?, b"\0bytes\xff");
     t.fails(
         ErrorKind::NotFound,
-        t.backend().describe("directory/old").await,
+        t.backend().metadata("directory/old").await,
     )?;
     check_eq!(t.names("").await?, ["directory/", "new"]);
     Ok(())
@@ -78,7 +78,7 @@ pub async fn directory_moves_with_content(t: &Env) -> CaseResult {
     check_eq!(t.names("x/to").await?, ["b/", "empty/", "a"]);
     check_eq!(t.names("x/to/b").await?, ["c/", ".hidden"]);
     check_eq!(t.get("x/to/b/c/d").await?, b"text\n");
-    t.fails(ErrorKind::NotFound, t.backend().describe("from/a").await)
+    t.fails(ErrorKind::NotFound, t.backend().metadata("from/a").await)
 }
 
 /// Moving something onto itself is a mistake and loses nothing.
@@ -112,7 +112,7 @@ pub async fn missing_source(t: &Env) -> CaseResult {
         refused(t, ErrorKind::NotFound, "missing", to).await?;
     }
     refused(t, ErrorKind::NotADirectory, "file/beneath", "new/to").await?;
-    t.fails(ErrorKind::NotFound, t.backend().describe("new").await)?;
+    t.fails(ErrorKind::NotFound, t.backend().metadata("new").await)?;
     check_eq!(t.get("file").await?, b"kept");
     Ok(())
 }

@@ -9,12 +9,13 @@ use crate::{check, check_eq};
 
 const RAW: &[u8] = b"raw\xff\xfename";
 
-/// A FIFO is described, and is no file.
+/// A FIFO exists and is described, and is no file.
 pub async fn fifo_is_described(t: &Env) -> CaseResult {
     t.fixture().make_fifo(&t.path("pipe")?).await?;
-    let entry = t.backend().describe("pipe").await?;
+    let entry = t.backend().metadata("pipe").await?;
     check_eq!((entry.kind, entry.size), (FileKind::Other, None));
-    check_eq!(t.backend().exists("pipe").await?, false);
+    check_eq!(t.backend().exists("pipe").await?, true);
+    check_eq!(t.backend().is_file("pipe").await?, false);
     Ok(())
 }
 
@@ -27,9 +28,9 @@ pub async fn fifo_is_never_waited_for(t: &Env) -> CaseResult {
     t.fails(invalid, t.window("pipe", Default::default()).await)?;
     t.fails(invalid, backend.replace_text("pipe", "a", "b").await)?;
     t.fails(invalid, backend.copy_to("pipe", "copy").await)?;
-    let query = GrepQuery::new(t.path("pipe")?, "x");
+    let query = GrepQuery::new("x", t.path("pipe")?);
     t.fails(invalid, backend.grep(query).await)?;
-    let query = GlobQuery::new(t.path("pipe")?, "*");
+    let query = GlobQuery::new("*", t.path("pipe")?);
     t.fails(ErrorKind::NotADirectory, backend.glob(query).await)?;
     let beneath = backend.read_bytes("pipe/beneath").await;
     t.fails(ErrorKind::NotADirectory, beneath)?;
@@ -44,7 +45,7 @@ pub async fn fifo_is_not_written(t: &Env) -> CaseResult {
     t.fails(ErrorKind::InvalidInput, written)?;
     let created = t.backend().write_new_file("pipe", "x").await;
     t.fails(ErrorKind::AlreadyExists, created)?;
-    let entry = t.backend().describe("pipe").await?;
+    let entry = t.backend().metadata("pipe").await?;
     check_eq!(entry.kind, FileKind::Other);
     check_eq!(t.names("").await?, ["pipe"]);
     Ok(())
@@ -79,14 +80,14 @@ pub async fn fifo_is_not_searched(t: &Env) -> CaseResult {
 pub async fn link_to_a_fifo(t: &Env) -> CaseResult {
     t.fixture().make_fifo(&t.path("pipe")?).await?;
     t.link("link", "pipe").await?;
-    let entry = t.backend().describe("link").await?;
+    let entry = t.backend().metadata("link").await?;
     check_eq!((entry.kind, entry.link), (FileKind::Other, true));
     let invalid = ErrorKind::InvalidInput;
     t.fails(invalid, t.backend().read_bytes("link").await)?;
     t.fails(invalid, t.backend().write_file("link", "x").await)?;
     let edited = t.backend().replace_text("link", "a", "b").await;
     t.fails(invalid, edited)?;
-    check_eq!(t.backend().describe("pipe").await?.kind, FileKind::Other);
+    check_eq!(t.backend().metadata("pipe").await?.kind, FileKind::Other);
     Ok(())
 }
 

@@ -40,8 +40,8 @@ pub async fn gives_what_execute_gives(t: &Env) -> CaseResult {
         let stream = t.sandbox()?.stream(Command::new(line)).await?;
         let (stdout, stderr, outcome) = drain(stream).await?;
         check_eq!((line, outcome.status), (line, executed.status));
-        check!(stdout == executed.stdout.head || executed.stdout.truncated());
-        check!(stderr == executed.stderr.head || executed.stderr.truncated());
+        check!(stdout == executed.stdout.head || executed.stdout.is_truncated());
+        check!(stderr == executed.stderr.head || executed.stderr.is_truncated());
         check!(outcome.stdout.head.is_empty() && outcome.stderr.head.is_empty());
     }
     Ok(())

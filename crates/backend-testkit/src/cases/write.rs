@@ -249,7 +249,7 @@ pub async fn nothing_is_appended(t: &Env) -> CaseResult {
 /// No content makes a file, not nothing.
 pub async fn empty_content_makes_an_empty_file(t: &Env) -> CaseResult {
     t.put("file", "").await?;
-    let entry = t.backend().describe("file").await?;
+    let entry = t.backend().metadata("file").await?;
     check!(entry.is_file(), "{entry:?}");
     check_eq!(entry.size, Some(0));
     t.put("full", "old").await?;
@@ -295,7 +295,7 @@ pub async fn failing_stream_keeps_the_old_file(t: &Env) -> CaseResult {
 pub async fn failing_stream_creates_nothing(t: &Env) -> CaseResult {
     let written = t.backend().write_file("file", failing_stream()).await;
     t.fails(ErrorKind::Cancelled, written)?;
-    t.fails(ErrorKind::NotFound, t.backend().describe("file").await)?;
+    t.fails(ErrorKind::NotFound, t.backend().metadata("file").await)?;
     check!(t.names("").await?.is_empty(), "something was left behind");
     Ok(())
 }
@@ -311,7 +311,7 @@ pub async fn dropped_write_has_not_happened(t: &Env) -> CaseResult {
         future::pending().await
     });
     let content = Content::Stream(half.chain(rest).boxed());
-    let written = t.backend().write_file("file", content);
+    let written = Box::pin(t.backend().write_file("file", content));
     match future::select(written, half_way).await {
         Either::Left((written, _)) => check!(false, "it ended before its content: {written:?}"),
         Either::Right((_, written)) => drop(written),

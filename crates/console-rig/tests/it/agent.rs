@@ -159,9 +159,9 @@ async fn an_agent_works_and_recovers() {
         .unwrap();
 
     assert_eq!(response.output(), "done");
-    assert_eq!(files.read_string("n/a.txt").await.unwrap(), "\u{e9}");
+    assert_eq!(files.read_to_string("n/a.txt").await.unwrap(), "\u{e9}");
     assert_eq!(
-        files.read_string("main.rs").await.unwrap(),
+        files.read_to_string("main.rs").await.unwrap(),
         "fn main() {\n    new();\n}\n"
     );
     assert!(!files.exists("Cargo.lock").await.unwrap());

@@ -233,7 +233,7 @@ async fn long_output_can_be_read_and_searched_afterwards() {
     assert_eq!(structured["truncated"], json!(true));
     let file = structured["output_file"].as_str().unwrap();
     assert!(reply.text.contains(file));
-    let whole = place.backend.read_string(file).await.unwrap();
+    let whole = place.backend.read_to_string(file).await.unwrap();
     assert_eq!(whole.lines().count(), 5_000);
     let grep =
         json!({"pattern": "^42.$", "path": file, "output_mode": "content", "max_results": 1});
@@ -259,7 +259,7 @@ async fn long_output_can_be_read_and_searched_afterwards() {
     assert!(globbed.ends_with(file), "{globbed}");
     // The next conversation does not see it.
     let next = Overlay::new(Arc::clone(&place.backend), &Conversation::new());
-    assert!(next.read_string(file).await.is_err());
+    assert!(next.read_to_string(file).await.is_err());
 }
 
 #[tokio::test]
@@ -274,7 +274,7 @@ async fn a_dropped_output_says_so() {
     }
     let dropped = place
         .backend
-        .read_string("/.agentbox/outputs/1.txt")
+        .read_to_string("/.agentbox/outputs/1.txt")
         .await
         .unwrap_err();
     assert!(
@@ -284,7 +284,7 @@ async fn a_dropped_output_says_so() {
     assert!(
         place
             .backend
-            .read_string("/.agentbox/outputs/3.txt")
+            .read_to_string("/.agentbox/outputs/3.txt")
             .await
             .is_ok()
     );

@@ -216,10 +216,12 @@ impl Call<'_> {
                 guard::changed(self.context, &self.file, seen).await
             }
             (ErrorKind::Conflict, None) => guard::raced(&self.file),
-            (ErrorKind::InvalidInput, _) => match self.hint().await {
-                Some(hint) => hint,
-                None => self.file.explain(error),
-            },
+            (ErrorKind::InvalidInput | ErrorKind::NoMatch | ErrorKind::MultipleMatches, _) => {
+                match self.hint().await {
+                    Some(hint) => hint,
+                    None => self.file.explain(error),
+                }
+            }
             (ErrorKind::NotText, _) => not_utf8(&self.file),
             _ => self.file.explain(error),
         }

@@ -224,7 +224,7 @@ struct Meddler {
 
 impl Meddler {
     fn now(&self, path: &str) -> Option<String> {
-        drive(self.state.read_string(path)).ok()
+        drive(self.state.read_to_string(path)).ok()
     }
 
     fn put(&self, path: &str, content: String) {
@@ -368,7 +368,7 @@ async fn a_change_between_reading_and_editing_is_noticed() {
         "Error: 'f' changed since you last read it. Read it again before editing so your change \
          applies to the current contents. What changed:\n@@ -1 +1,2 @@\n a\n+added"
     );
-    assert_eq!(state.read_string("/f").await.unwrap(), "a\nadded\n");
+    assert_eq!(state.read_to_string("/f").await.unwrap(), "a\nadded\n");
 }
 
 #[tokio::test]
@@ -403,5 +403,5 @@ async fn a_refusal_is_passed_on_and_nothing_is_told_of_the_file() {
     assert!(reply.text.contains("was not found") && !reply.text.contains("secret"));
     let reply = call::<DeleteFile>(&context, json!({"path": "f"})).await;
     assert_eq!(reply.failure, Some(Class::Environment), "{}", reply.text);
-    assert_eq!(state.read_string("/f").await.unwrap(), "secret line\n");
+    assert_eq!(state.read_to_string("/f").await.unwrap(), "secret line\n");
 }

@@ -42,14 +42,14 @@ pub(super) fn failed_edit(
             field(*index, "new_string"),
             field(*index, "old_string")
         ),
-        EditError::NotFound {
+        EditError::NoMatch {
             index, candidates, ..
         } => {
             let old = edits.get(*index).map_or("", |edit| edit.old.as_str());
             let name = field(*index, "old_string");
             not_found(&name, shown, &before(text, edits, *index), old, candidates)
         }
-        EditError::Ambiguous {
+        EditError::MultipleMatches {
             index,
             count,
             lines,

@@ -181,5 +181,5 @@ impl Transfer {
 
 async fn is_directory(context: &Context, target: &Target) -> bool {
     let found = context.quiet.stat(&target.path, StatOptions::default());
-    found.await.is_ok_and(|entry| entry.is_directory())
+    found.await.is_ok_and(|entry| entry.is_dir())
 }

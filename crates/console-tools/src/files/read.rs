@@ -178,7 +178,7 @@ impl Call<'_> {
             Err(error) if error.kind() == ErrorKind::InvalidInput && self.offset > 0 => {
                 let count = TextOptions::default().limit(1).count_total(true);
                 let counted = backend.read_text(&self.file.path, count).await;
-                match counted.ok().and_then(|window| window.total_lines()) {
+                match counted.ok().and_then(|window| window.total_lines) {
                     Some(lines) if lines <= self.offset => Err(self.past_end(lines)),
                     _ => Err(self.explain(error)),
                 }

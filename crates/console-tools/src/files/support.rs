@@ -43,7 +43,7 @@ impl Bench {
     }
 
     pub(crate) async fn get(&self, path: &str) -> String {
-        self.state.read_string(path).await.unwrap()
+        self.state.read_to_string(path).await.unwrap()
     }
 
     pub(crate) async fn call<T: Builtin>(&self, args: Value) -> Reply {

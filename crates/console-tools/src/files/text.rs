@@ -77,12 +77,12 @@ pub(super) fn numbered(window: &TextWindow, budget: Budget) -> Shown {
     let cut = window.lines().take(kept).filter(|line| line.cut_bytes > 0);
     let cut = cut.count() as u64;
     let end = window.first_line() - 1 + count;
-    let more = window.more() || kept < window.line_count();
+    let more = window.more || kept < window.line_count();
     Shown {
         text,
         lines: count,
         cut,
-        total: window.total_lines(),
+        total: window.total_lines,
         next: more.then_some(end),
     }
 }

@@ -111,7 +111,7 @@ fn is(written: &Result<WriteOutcome, Error>, kind: ErrorKind) -> bool {
 async fn exists_unread(context: &Context, file: &Target) -> ToolError {
     let found = context.quiet.stat(&file.path, StatOptions::default());
     match found.await {
-        Ok(entry) if entry.is_directory() => ToolError::fixable(format!(
+        Ok(entry) if entry.is_dir() => ToolError::fixable(format!(
             "'{}' is a directory; name a file in it",
             file.shown
         )),

@@ -82,7 +82,11 @@ async fn edit(context: &Context, place: &Place, args: &args::EditFile) -> Result
     // to say.
     match replace(context, place, &[Edit::new(old, new)]).await {
         Ok(()) => return Ok(()),
-        Err(error) if error.kind() == ErrorKind::InvalidInput => {}
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::InvalidInput | ErrorKind::NoMatch | ErrorKind::MultipleMatches
+            ) => {}
         Err(error) => return Err(explain(place, error)),
     }
     let text = read(context, place).await?;
@@ -159,11 +163,11 @@ fn look(text: &str, old: &str, new: &str) -> Step {
     // Whether the text is there once is all that counts: what it becomes is not.
     let probe = Edit::new(old, format!("{old}."));
     match apply(text, std::slice::from_ref(&probe)) {
-        Err(EditError::Ambiguous { count, .. }) => found(count),
+        Err(EditError::MultipleMatches { count, .. }) => found(count),
         Ok(_) if old == new => Step::Done,
         // The file is not what it was when the edit failed.
         Ok(_) => Step::Retry(Edit::new(old, new)),
-        Err(EditError::NotFound { candidates, .. }) => match in_its_line_ends(text, old) {
+        Err(EditError::NoMatch { candidates, .. }) => match in_its_line_ends(text, old) {
             Ok(_) if old == new => Step::Done,
             Ok(actual) => Step::Retry(Edit::new(actual, with_ends_of(actual, new))),
             Err(0) => Step::Fail("text not found in file".to_owned(), candidates),

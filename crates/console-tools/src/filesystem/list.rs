@@ -58,7 +58,7 @@ impl Builtin for ListFiles {
         if let Err(error) = Glob::new(&absolute) {
             return Err(ToolError::fixable(format!("pattern: {error}")));
         }
-        let query = GlobQuery::new(start, absolute)
+        let query = GlobQuery::new(absolute, start)
             .hidden(true)
             .ignored(true)
             .limit(GLOB_FILES);

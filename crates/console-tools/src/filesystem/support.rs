@@ -58,7 +58,7 @@ pub(super) fn failed<T: Builtin>(context: &Context, arguments: Value, class: Cla
 
 /// What a file holds.
 pub(super) fn content(context: &Context, path: &str) -> String {
-    block_on(context.backend.read_string(path)).unwrap()
+    block_on(context.backend.read_to_string(path)).unwrap()
 }
 
 /// Files in memory behind mounts: enough of a guard to see its refusals. What

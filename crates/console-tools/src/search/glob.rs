@@ -55,7 +55,7 @@ impl Builtin for GlobTool {
         };
         let shown = context.options.limits.glob_files.max(1);
         // More than is shown, to say how many there are.
-        let query = GlobQuery::new(place.path.clone(), args.pattern.as_str())
+        let query = GlobQuery::new(args.pattern.as_str(), place.path.clone())
             .order(order)
             .limit(GLOB_FILES.max(shown))
             .hidden(args.hidden)

@@ -130,7 +130,7 @@ fn query(context: &Context, args: &GrepArgs, place: &Place<'_>) -> Result<GrepQu
     };
     let ignore_hidden = args.ignore_hidden;
     let ignore_hidden = ignore_hidden.unwrap_or(context.options.default_ignore_hidden);
-    let mut query = GrepQuery::new(place.path.clone(), args.pattern.as_str())
+    let mut query = GrepQuery::new(args.pattern.as_str(), place.path.clone())
         .case(case)
         .literal(args.literal)
         .multi_line(args.multi_line)
@@ -189,8 +189,8 @@ impl Search<'_> {
 
     fn file(&self, file: &FileMatches) -> GreppedFile {
         GreppedFile {
-            path: self.place.shown(file.path()).to_owned(),
-            matches: file.matches(),
+            path: self.place.shown(&file.path).to_owned(),
+            matches: file.matches,
             lines: Vec::new(),
         }
     }
@@ -210,7 +210,7 @@ impl Search<'_> {
         );
         let mut files = Vec::new();
         for file in found.files.iter().take(self.shown) {
-            if !lines.add("  ", self.place.shown(file.path())) {
+            if !lines.add("  ", self.place.shown(&file.path)) {
                 break;
             }
             files.push(self.file(file));

@@ -87,7 +87,7 @@ mod tests {
     use backend_core::ops::FileMatches;
 
     fn show(pattern: &str, line: &str, chars: usize) -> String {
-        let query = GrepQuery::new(VPath::root(), pattern);
+        let query = GrepQuery::new(pattern, VPath::root());
         let file = FileMatches::from_lines(VPath::root(), [(1, LineKind::Match, line)]);
         Cutter::new(&query, chars).show(&file.lines().next().unwrap())
     }
@@ -132,7 +132,7 @@ mod tests {
             ("needle", Case::Smart, false),
             ("NEEDLE()", Case::Smart, true),
         ] {
-            let query = GrepQuery::new(VPath::root(), pattern).case(case);
+            let query = GrepQuery::new(pattern, VPath::root()).case(case);
             let query = query.literal(literal);
             let file = FileMatches::from_lines(VPath::root(), [(1, LineKind::Match, &line)]);
             let shown = Cutter::new(&query, 20).show(&file.lines().next().unwrap());

@@ -22,7 +22,7 @@ pub(super) async fn passed_by(context: &Context, path: &VPath, skipped: &Skipped
         return Vec::new();
     };
     let entries = listing.entries.into_iter();
-    let entries = entries.filter(|entry| entry.is_directory() && is_generated(entry.name()));
+    let entries = entries.filter(|entry| entry.is_dir() && is_generated(entry.name()));
     let names = entries.map(|entry| entry.name().to_owned());
     names.take(NAMED).collect()
 }

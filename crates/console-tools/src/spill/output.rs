@@ -66,7 +66,7 @@ impl Collector {
         let head = without_half_end(&output.head);
         let tail = without_half_start(&output.tail);
         let budget = limits.output_bytes.min(limits.reply_bytes / 2);
-        if !output.truncated() && head.len() <= budget {
+        if !output.is_truncated() && head.len() <= budget {
             return Shown {
                 text: head.into(),
                 ..Shown::default()
@@ -74,7 +74,7 @@ impl Collector {
         }
         let half = budget / 2;
         let first = beginning(head, half);
-        let last = end(if output.truncated() { tail } else { head }, half);
+        let last = end(if output.is_truncated() { tail } else { head }, half);
         let newlines = [first, last].concat().matches('\n').count() as u64;
         let lines = self.newlines.saturating_sub(newlines);
         let bytes = total.saturating_sub((first.len() + last.len()) as u64);

@@ -141,11 +141,14 @@ async fn what_was_asked_is_what_happens() {
         .await;
     let asked = person.taken();
     assert!(matches!(&asked[0].effect, Effect::Diff { text, .. } if text.contains("+1")));
-    let now = backend.read_string("/user/crlf.md").await.unwrap();
+    let now = backend.read_to_string("/user/crlf.md").await.unwrap();
     assert_eq!(now, "1\r\n2\r\n");
     chat.call("edit_file", edit("user/empty.md", "", "full"))
         .await;
-    assert_eq!(backend.read_string("/user/empty.md").await.unwrap(), "full");
+    assert_eq!(
+        backend.read_to_string("/user/empty.md").await.unwrap(),
+        "full"
+    );
     person.taken();
     chat.call(
         "write_file",
@@ -160,8 +163,8 @@ async fn what_was_asked_is_what_happens() {
     );
     chat.call("move_file", from_to("user/b.md", "user/m.md"))
         .await;
-    assert_eq!(backend.read_string("/user/m.md").await.unwrap(), "new\n");
-    assert!(backend.read_string("/user/b.md").await.is_err());
+    assert_eq!(backend.read_to_string("/user/m.md").await.unwrap(), "new\n");
+    assert!(backend.read_to_string("/user/b.md").await.is_err());
 }
 
 #[tokio::test]

@@ -272,7 +272,7 @@ async fn what_was_shown_is_what_happens_or_nothing_does() {
             "{tool}: {}",
             reply.text
         );
-        let now = backend.read_string("/src/a.rs").await.unwrap();
+        let now = backend.read_to_string("/src/a.rs").await.unwrap();
         assert_eq!(now, "zero\none\ntwo\n", "{tool}");
     }
 }

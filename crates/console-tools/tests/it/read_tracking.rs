@@ -55,7 +55,7 @@ async fn every_spelling_is_one_file() {
             let reply = chat.call("edit_file", edit(editing, "one", "1")).await;
             stale(&reply);
             assert!(reply.text.contains("-two\n+2"), "{}", reply.text);
-            assert_eq!(backend.read_string("/a").await.unwrap(), "one\n2\n");
+            assert_eq!(backend.read_to_string("/a").await.unwrap(), "one\n2\n");
         }
     }
 }
@@ -190,7 +190,7 @@ async fn edits_at_once_are_asked_about_one_after_the_other_and_none_is_lost() {
             assert!(reply.is_success(), "{profile:?}: {}", reply.text);
         }
         let want: String = (0..EDITS).map(|n| format!("[{n}]\n")).collect();
-        assert_eq!(backend.read_string("/a").await.unwrap(), want);
+        assert_eq!(backend.read_to_string("/a").await.unwrap(), want);
         assert_eq!(person.taken().len(), EDITS);
     }
 }

@@ -78,7 +78,7 @@ async fn an_empty_directory_is_there_and_shows_nowhere_else() {
         .stat(&outputs, StatOptions::default())
         .await
         .unwrap();
-    assert!(stat.is_directory());
+    assert!(stat.is_dir());
     let listing = backend.ls(&outputs, LsOptions::default()).await.unwrap();
     assert!(listing.entries.is_empty());
     let root = backend
@@ -89,9 +89,9 @@ async fn an_empty_directory_is_there_and_shows_nowhere_else() {
     let above = outputs.parent().unwrap();
     let above = backend.stat(&above, StatOptions::default()).await;
     assert_eq!(above.unwrap_err().kind(), ErrorKind::NotFound);
-    let all = GlobQuery::new(VPath::root(), "**").hidden(true);
+    let all = GlobQuery::new("**", VPath::root()).hidden(true);
     assert_eq!(backend.glob(all).await.unwrap().files.len(), 1);
-    let all = GrepQuery::new(VPath::root(), "text").hidden(true);
+    let all = GrepQuery::new("text", VPath::root()).hidden(true);
     assert_eq!(backend.grep(all).await.unwrap().matches, 1);
 }
 
@@ -118,7 +118,7 @@ async fn nothing_in_the_directory_can_be_changed() {
     let path = VPath::parse(&file).unwrap();
     let created = backend.create_dir(&path, Default::default()).await;
     assert_eq!(created.unwrap_err().kind(), ErrorKind::PermissionDenied);
-    assert_eq!(inner.read_string("/a.txt").await.unwrap(), "text");
+    assert_eq!(inner.read_to_string("/a.txt").await.unwrap(), "text");
     let root = inner
         .ls(&VPath::root(), LsOptions::default())
         .await
@@ -132,10 +132,10 @@ async fn a_file_of_the_backend_beneath_it_is_covered() {
     let file = format!("{OUTPUTS}/1.txt");
     inner.write_file(&file, "of the backend").await.unwrap();
     let backend = laid_over(&inner);
-    let read = backend.read_string(&file).await;
+    let read = backend.read_to_string(&file).await;
     assert_eq!(read.unwrap_err().kind(), ErrorKind::NotFound);
     // A name that only begins alike is the backend's.
     let beside = format!("{OUTPUTS}2/1.txt");
     backend.write_file(&beside, "beside").await.unwrap();
-    assert_eq!(inner.read_string(&beside).await.unwrap(), "beside");
+    assert_eq!(inner.read_to_string(&beside).await.unwrap(), "beside");
 }

@@ -152,7 +152,7 @@ async fn the_default_is_one_directory_with_the_defaults_of_a_mount() {
     let tree = MountTree::create_default(place.path().join("a"), Mode::Ro).unwrap();
     let files = tree.guard().build();
     assert_eq!(
-        files.read_string("/data/file.txt").await.unwrap(),
+        files.read_to_string("/data/file.txt").await.unwrap(),
         "hello\n"
     );
     let error = files.write_file("/data/new", "x").await.unwrap_err();

@@ -73,7 +73,7 @@ async fn names(files: &Guarded<Composite>, path: &str) -> Vec<String> {
 async fn input_is_read_and_nothing_else() {
     let (tree, _place) = three();
     let (files, asked) = guarded(&tree);
-    let text = files.read_string("/input/data.csv").await.unwrap();
+    let text = files.read_to_string("/input/data.csv").await.unwrap();
     assert_eq!(text, "a,b\n1,2\n");
     for refused in [
         files.write_file("/input/new.txt", "x").await.map(drop),
@@ -122,14 +122,18 @@ async fn output_takes_small_text_files() {
 async fn the_configuration_is_read_after_a_yes() {
     let (tree, _place) = three();
     let (files, asked) = guarded(&tree);
-    let text = files.read_string("/config/app.toml").await.unwrap();
+    let text = files.read_to_string("/config/app.toml").await.unwrap();
     assert_eq!(text, "key = 1\n");
     assert_eq!(asked.taken().len(), 1);
     let error = files.write_file("/config/app.toml", "x").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied);
     assert!(asked.taken().is_empty());
     // Nobody to ask.
-    let error = tree.guard().build().read_string("/config/app.toml").await;
+    let error = tree
+        .guard()
+        .build()
+        .read_to_string("/config/app.toml")
+        .await;
     assert_eq!(error.unwrap_err().kind(), ErrorKind::ApprovalRequired);
 }
 
@@ -141,13 +145,13 @@ async fn the_three_are_one_tree() {
     assert!(asked.taken().is_empty(), "a name is not what is in it");
     let outside = files.write_file("/elsewhere/a.txt", "x").await;
     assert_eq!(outside.unwrap_err().kind(), ErrorKind::PermissionDenied);
-    let missing = files.read_string("/elsewhere/a.txt").await;
+    let missing = files.read_to_string("/elsewhere/a.txt").await;
     assert_eq!(missing.unwrap_err().kind(), ErrorKind::PermissionDenied);
     let found = files.search_text("1").await.unwrap();
     let found: Vec<_> = found
         .files
         .iter()
-        .map(|file| file.path().to_string())
+        .map(|file| file.path.to_string())
         .collect();
     assert_eq!(found, ["/config/app.toml", "/input/data.csv"]);
     assert_eq!(asked.taken().len(), 1);
@@ -164,7 +168,7 @@ async fn a_part_is_only_less_along_the_whole_chain() {
     let (files, _) = guarded(&mine);
     files.write_file("/output/mine/a.md", "x").await.unwrap();
     assert!(files.write_file("/output/a.md", "x").await.is_err());
-    assert!(files.read_string("/input/data.csv").await.is_err());
+    assert!(files.read_to_string("/input/data.csv").await.is_err());
     // Suffixes and sizes stay.
     assert!(files.write_file("/output/mine/run.sh", "x").await.is_err());
     assert!(
@@ -233,8 +237,16 @@ async fn a_nested_mount_covers_its_part_and_links_lead_into_no_other() {
         .map(|file| file.path.to_string())
         .collect();
     assert_eq!(found, ["/data/inner/real.txt", "/data/own.txt"]);
-    assert!(files.read_string("/data/inner/shadowed.txt").await.is_err());
-    let error = files.read_string("/data/link/real.txt").await.unwrap_err();
+    assert!(
+        files
+            .read_to_string("/data/inner/shadowed.txt")
+            .await
+            .is_err()
+    );
+    let error = files
+        .read_to_string("/data/link/real.txt")
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied);
     let host = place.path().to_string_lossy().into_owned();
     assert!(!error.to_string().contains(&host), "{error}");

@@ -25,6 +25,14 @@ impl ApproverError {
 /// Whoever answers questions: a person, a policy, a service.
 ///
 /// A panic in `ask` counts as no answer. It harms no other question.
+///
+/// # Signatures
+///
+/// The method, as it is written under `#[async_trait]`:
+///
+/// ```text
+/// async fn ask(&self, question: &Question) -> Result<Answer, ApproverError>;
+/// ```
 #[async_trait]
 pub trait Approver: std::fmt::Debug + Send + Sync + 'static {
     /// Answers a question. Dropping the future withdraws it.

@@ -422,7 +422,7 @@ impl<'g, B: Backend> Gate<'g, B> {
         }
         let options = StatOptions::default().links(backend_core::ops::Links::Refuse);
         match self.guard.backend().stat(at, options).await {
-            Ok(entry) if entry.is_directory() => (Kind::Directory, None),
+            Ok(entry) if entry.is_dir() => (Kind::Directory, None),
             Ok(entry) => (Kind::File, entry.size),
             Err(_) => (Kind::File, None),
         }

@@ -66,7 +66,7 @@ impl<B: Backend> Guarded<B> {
             return Some(Vec::new());
         };
         room.0 = room.0.checked_sub(listing.entries.len() + 1)?;
-        if listing.truncated() {
+        if listing.is_truncated() {
             return None;
         }
         let matches = |path: &VPath| path.file_name().is_some_and(|it| name_matches(name, it));

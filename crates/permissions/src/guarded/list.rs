@@ -140,7 +140,7 @@ impl<B: Backend> Guarded<B> {
         }
         let options = StatOptions::default().links(Links::Refuse);
         let entry = self.backend().stat(at, options).await?;
-        match entry.is_directory() {
+        match entry.is_dir() {
             true => Ok((Kind::Directory, None)),
             false => Ok((Kind::File, entry.size)),
         }
@@ -162,12 +162,13 @@ impl<B: Backend> Guarded<B> {
             exclude = exclude.and(self.policy.exclude(Op::Grep));
         }
         let files = std::mem::take(&mut found.files);
-        for file in files {
-            let Ok(shown) = file.path().rebase(route.at(), route.given()) else {
+        for mut file in files {
+            let Ok(shown) = file.path.rebase(route.at(), route.given()) else {
                 continue;
             };
             if !exclude.hides(&shown) && !self.denies_reading(&shown) {
-                found.files.push(file.with_path(shown));
+                file.path = shown;
+                found.files.push(file);
             }
         }
         found
@@ -184,7 +185,7 @@ impl<B: Backend> Guarded<B> {
     ) -> Result<GrepResult> {
         let files = std::mem::take(&mut found.files);
         for file in files {
-            let at = file.path().rebase(route.given(), route.at())?;
+            let at = file.path.rebase(route.given(), route.at())?;
             let readable = answered.is_none_or(|gate| {
                 [Op::Grep, Op::Read]
                     .into_iter()
@@ -194,7 +195,7 @@ impl<B: Backend> Guarded<B> {
                 found.files.push(file);
             }
         }
-        found.matches = found.files.iter().map(|file| file.matches()).sum();
+        found.matches = found.files.iter().map(|file| file.matches).sum();
         Ok(found)
     }
 

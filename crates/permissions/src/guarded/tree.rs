@@ -220,7 +220,7 @@ impl<B: Backend> Guarded<B> {
                     ))));
                 }
                 self.weigh_entry(gate, route, &whys, (&entry, intent(&entry)))?;
-                if entry.is_directory() && !entry.link {
+                if entry.is_dir() && !entry.link {
                     pending.push(entry.path);
                 }
             }
@@ -248,7 +248,7 @@ impl<B: Backend> Guarded<B> {
 }
 
 fn kind_of(entry: &Entry) -> Kind {
-    match entry.is_directory() && !entry.link {
+    match entry.is_dir() && !entry.link {
         true => Kind::Directory,
         false => Kind::File,
     }

@@ -270,7 +270,7 @@ async fn others_are_served_while_lines_are_judged() {
         !waiting.is_empty(),
         "all were judged by those who polled them"
     );
-    assert_eq!(guarded.read_string("/a").await.unwrap(), "text");
+    assert_eq!(guarded.read_to_string("/a").await.unwrap(), "text");
     let ran = guarded.execute(Command::new("cat a")).await.unwrap();
     assert_eq!(ran.stdout.text(), "text");
     // Those that are dropped are given up; the others are refused.

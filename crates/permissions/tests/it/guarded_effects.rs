@@ -29,7 +29,7 @@ const RULES: &str = r#"{ "default": "allow",
 
 fn found(result: &GrepResult) -> Vec<String> {
     let files = result.files.iter();
-    files.map(|file| file.path().to_string()).collect()
+    files.map(|file| file.path.to_string()).collect()
 }
 
 #[tokio::test]
@@ -50,13 +50,13 @@ async fn a_link_is_judged_where_it_leads_and_nothing_is_told_about_it() {
             guarded.read_bytes(name).await.unwrap_err(),
             guarded.write_file(name, "x").await.unwrap_err(),
             guarded.replace_text(name, "secret", "x").await.unwrap_err(),
-            guarded.describe(name).await.unwrap_err(),
+            guarded.metadata(name).await.unwrap_err(),
             guarded
                 .resolve(&path(name), ResolveOptions::default())
                 .await
                 .unwrap_err(),
             guarded
-                .grep(GrepQuery::new(path(name), "."))
+                .grep(GrepQuery::new(".", path(name)))
                 .await
                 .unwrap_err(),
         ] {
@@ -76,7 +76,7 @@ async fn a_link_is_judged_where_it_leads_and_nothing_is_told_about_it() {
         assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
         assert!(!format!("{error:?}").contains("/deny"), "{error:?}");
     }
-    assert_eq!(guarded.read_string("/fine/file").await.unwrap(), "fine");
+    assert_eq!(guarded.read_to_string("/fine/file").await.unwrap(), "fine");
     let refuse = ReadOptions::default().links(Links::Refuse);
     let error = guarded.read(&path("/fine/file"), refuse).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::IsALink);
@@ -111,10 +111,10 @@ async fn one_question_tells_where_a_link_leads() {
         ]
     );
     assert!(!questions[0].description.contains("/ask/file"));
-    assert_eq!(backend.read_string("/ask/file").await.unwrap(), "new");
+    assert_eq!(backend.read_to_string("/ask/file").await.unwrap(), "new");
     // Only where it leads is asked about.
     let guarded = guard(backend, policy(RULES), &person);
-    guarded.read_string("/link").await.unwrap();
+    guarded.read_to_string("/link").await.unwrap();
     assert_eq!(person.taken().len(), 1);
 }
 
@@ -165,7 +165,7 @@ async fn what_changed_since_the_question_is_not_overwritten() {
             error.to_string().contains("while somebody was asked"),
             "{error}"
         );
-        assert_eq!(backend.read_string(path).await.unwrap(), "theirs\n");
+        assert_eq!(backend.read_to_string(path).await.unwrap(), "theirs\n");
     }
     backend.write_file("/ask/file", "one\n").await.unwrap();
     let error = guarded
@@ -173,7 +173,10 @@ async fn what_changed_since_the_question_is_not_overwritten() {
         .await
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
-    assert_eq!(backend.read_string("/ask/file").await.unwrap(), "theirs\n");
+    assert_eq!(
+        backend.read_to_string("/ask/file").await.unwrap(),
+        "theirs\n"
+    );
 }
 
 #[tokio::test]
@@ -218,16 +221,16 @@ async fn a_search_keeps_what_rules_deny_or_ask_about() {
         ("/ask/b", &["/ask/b"][..]),
         ("/ask", &["/ask/b", "/ask/deeper/b"]),
     ] {
-        let result = guarded.grep(GrepQuery::new(path(place), "needle")).await;
+        let result = guarded.grep(GrepQuery::new("needle", path(place))).await;
         assert_eq!(found(&result.unwrap()), expected, "{place}");
         assert_eq!(person.taken().len(), 1);
     }
     let error = guarded
-        .grep(GrepQuery::new(path("/deny/a"), "needle"))
+        .grep(GrepQuery::new("needle", path("/deny/a")))
         .await;
     assert_eq!(error.unwrap_err().kind(), ErrorKind::PermissionDenied);
     let no = guard(backend, policy(RULES), &Person::no());
-    let error = no.grep(GrepQuery::new(path("/ask"), "needle")).await;
+    let error = no.grep(GrepQuery::new("needle", path("/ask"))).await;
     assert_eq!(error.unwrap_err().kind(), ErrorKind::PermissionDenied);
 }
 
@@ -438,7 +441,7 @@ async fn protected_files_are_kept_from_what_is_typed() {
         .await
         .unwrap();
     assert_eq!(
-        backend.read_string("/conf/rules.toml").await.unwrap(),
+        backend.read_to_string("/conf/rules.toml").await.unwrap(),
         "kept"
     );
 }

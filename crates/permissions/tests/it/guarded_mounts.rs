@@ -12,7 +12,7 @@ use crate::support::scene::{Person, guard, path};
 
 fn found(result: &GrepResult) -> Vec<String> {
     let files = result.files.iter();
-    files.map(|file| file.path().to_string()).collect()
+    files.map(|file| file.path.to_string()).collect()
 }
 
 /// `/user` takes small text files, `/big` anything, `/docs` is for reading,
@@ -94,7 +94,7 @@ async fn sizes_hold_for_every_way_in_and_out() {
     }
     assert!(!backend.exists("/user/new.txt").await.unwrap());
     assert_eq!(
-        backend.read_string("/user/small.txt").await.unwrap(),
+        backend.read_to_string("/user/small.txt").await.unwrap(),
         "small"
     );
     guarded
@@ -158,7 +158,7 @@ async fn a_search_shows_only_what_may_be_read() {
     let names = guarded.list_dir("/").await.unwrap().entries;
     let names: Vec<_> = names.iter().map(|entry| entry.name()).collect();
     assert_eq!(names, ["big", "docs", "shy", "user"]);
-    assert!(guarded.describe("/").await.is_ok() && guarded.describe("/big").await.is_ok());
+    assert!(guarded.metadata("/").await.is_ok() && guarded.metadata("/big").await.is_ok());
     let all = guarded.search_text(".").await.unwrap();
     let expected = [
         "/big/large.txt",
@@ -170,7 +170,7 @@ async fn a_search_shows_only_what_may_be_read() {
     assert_eq!(found(&all), expected, "all but the one that is too large");
     assert_eq!(all.matches, 5);
     let error = guarded
-        .grep(GrepQuery::new(path("/user/large.txt"), "."))
+        .grep(GrepQuery::new(".", path("/user/large.txt")))
         .await;
     assert_eq!(error.unwrap_err().kind(), ErrorKind::TooLarge);
 }
@@ -231,5 +231,5 @@ async fn where_a_link_leads_out_of_the_mounts_is_not_told() {
             "{told}"
         );
     }
-    assert_eq!(guarded.read_string("/big/guide").await.unwrap(), "x");
+    assert_eq!(guarded.read_to_string("/big/guide").await.unwrap(), "x");
 }

@@ -56,7 +56,7 @@ fn ls(scope: &Scope, at: &str) -> Vec<String> {
 }
 
 fn glob(scope: &Scope, at: &str) -> Vec<String> {
-    let query = GlobQuery::new(path(at), "**").hidden(true).ignored(true);
+    let query = GlobQuery::new("**", path(at)).hidden(true).ignored(true);
     let query = query.exclude(scope.exclude(Op::Glob));
     let found = block_on(tree(&FILES).glob(query)).unwrap();
     assert_eq!(found.skipped, Skipped::default(), "nothing is told");
@@ -65,9 +65,9 @@ fn glob(scope: &Scope, at: &str) -> Vec<String> {
 }
 
 fn grep_with(exclude: Exclude, at: &str) -> Vec<String> {
-    let query = GrepQuery::new(path(at), "needle").hidden(true);
+    let query = GrepQuery::new("needle", path(at)).hidden(true);
     let found = block_on(tree(&FILES).grep(query.exclude(exclude))).unwrap();
-    let paths = found.files.iter().map(|file| file.path());
+    let paths = found.files.iter().map(|file| &file.path);
     paths.map(|path| path.as_str().to_owned()).collect()
 }
 

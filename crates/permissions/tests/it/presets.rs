@@ -235,7 +235,7 @@ async fn exists_is_judged_as_a_listing_is() {
         assert_eq!(listed.len(), usize::from(exists), "{section}{more}");
         let found = guarded.exists("/app/secret.txt").await.unwrap();
         assert_eq!(found, exists, "{section}{more}");
-        let described = guarded.describe("/app/secret.txt").await;
+        let described = guarded.metadata("/app/secret.txt").await;
         assert_eq!(described.is_ok(), exists, "{section}{more}");
         let missing = guarded.exists("/app/other.txt").await.unwrap();
         assert!(!missing, "{section}{more}");
@@ -275,12 +275,12 @@ async fn secret_directories_protect_what_is_in_them() {
     assert_eq!(guarded.find_files("**").await.unwrap().files.len(), 1);
     for hidden in ["/app/secrets", "/app/secrets/db/login.txt"] {
         assert!(!guarded.exists(hidden).await.unwrap());
-        let error = guarded.describe(hidden).await.unwrap_err();
+        let error = guarded.metadata(hidden).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::PermissionDenied);
     }
     let error = guarded.list_dir("/app/secrets").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied);
-    let grep = guarded.grep(GrepQuery::new(path("/"), "needle")).await;
+    let grep = guarded.grep(GrepQuery::new("needle", path("/"))).await;
     assert_eq!(grep.unwrap().files.len(), 1);
 }
 
@@ -371,7 +371,7 @@ async fn run(guarded: &Guarded<StateBackend>, line: &str) -> backend_core::Resul
         ["delete", path] => guarded.delete_file(path).await,
         ["read", path] => guarded.read_bytes(path).await.map(drop),
         ["list", place] => {
-            let query = backend_core::ops::GlobQuery::new(path(place), "**");
+            let query = backend_core::ops::GlobQuery::new("**", path(place));
             guarded.glob(query).await.map(drop)
         }
         ["move", from, to] => guarded.move_to(from, to).await,

@@ -31,7 +31,7 @@ async fn the_files_of_a_policy_can_be_read_and_not_changed() {
         }
         let guarded = Guarded::builder(files.clone()).policy(policy).build();
         assert_eq!(
-            guarded.read_string("/conf/rules.toml").await.unwrap(),
+            guarded.read_to_string("/conf/rules.toml").await.unwrap(),
             "x\n"
         );
         guarded.write_file("/conf/other", "y").await.unwrap();
@@ -57,7 +57,7 @@ async fn the_files_of_a_policy_can_be_read_and_not_changed() {
             assert!(Refusal::of(&error).is_some(), "{number}: {error}");
         }
         for file in ["/conf/rules.toml", "/config.toml"] {
-            assert_eq!(files.read_string(file).await.unwrap(), "x\n");
+            assert_eq!(files.read_to_string(file).await.unwrap(), "x\n");
         }
     }
 }

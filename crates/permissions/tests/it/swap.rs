@@ -108,7 +108,7 @@ impl Race {
         let guarded = &self.guarded;
         let name = ["/file", "/dir/f", "/either"][number / KINDS % 3];
         match kind {
-            0 | 1 => guarded.read_string(name).await,
+            0 | 1 => guarded.read_to_string(name).await,
             2 => {
                 let written = guarded.write_file(name, PLAIN).await?;
                 Ok(format!("{written:?}"))
@@ -126,15 +126,15 @@ impl Race {
                 let options = CopyOptions::default().overwrite(true);
                 guarded.copy(&path("/dir/f"), &path(&to), options).await?;
                 // By another way than the guard: what really arrived.
-                guarded.unguarded().read_string(&to).await
+                guarded.unguarded().read_to_string(&to).await
             }
             5 => {
-                let found = guarded.grep(GrepQuery::new(path(name), ".")).await?;
+                let found = guarded.grep(GrepQuery::new(".", path(name))).await?;
                 let lines = found.files.iter().flat_map(|file| file.lines());
                 Ok(lines.map(|line| line.text().into_owned()).collect())
             }
             6 => {
-                let found = guarded.grep(GrepQuery::new(path("/dir"), ".")).await?;
+                let found = guarded.grep(GrepQuery::new(".", path("/dir"))).await?;
                 let lines = found.files.iter().flat_map(|file| file.lines());
                 Ok(lines.map(|line| line.text().into_owned()).collect())
             }

@@ -201,7 +201,7 @@ async fn commands_cannot_open_its_streams() {
     assert_eq!(refused, 3, "{}{}", done.stdout.text(), done.stderr.text());
     // And it still serves.
     sandbox.write_file("a", "b").await.unwrap();
-    assert_eq!(sandbox.read_string("a").await.unwrap(), "b");
+    assert_eq!(sandbox.read_to_string("a").await.unwrap(), "b");
 }
 
 #[tokio::test]
@@ -273,7 +273,7 @@ async fn a_directory_that_cannot_be_made_is_missed_only_by_who_needs_it() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("file"), "content").unwrap();
     let sandbox = HostMachine::new(directory.path(), "/file/beneath").sandbox();
-    assert_eq!(sandbox.read_string("/file").await.unwrap(), "content");
+    assert_eq!(sandbox.read_to_string("/file").await.unwrap(), "content");
     let error = sandbox.execute(Command::new("true")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotADirectory, "{error}");
     assert_eq!(sandbox.info().name, "host");

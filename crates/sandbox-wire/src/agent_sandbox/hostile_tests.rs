@@ -144,13 +144,13 @@ fn ls(s: &Hostile) -> BoxFuture<'_, Result<()>> {
 
 fn glob(s: &Hostile) -> BoxFuture<'_, Result<()>> {
     let exclude = Exclude::hide(["hidden"]).unwrap();
-    let query = GlobQuery::new(path("/w"), "*").limit(2).exclude(exclude);
+    let query = GlobQuery::new("*", path("/w")).limit(2).exclude(exclude);
     async { s.glob(query).await.map(drop) }.boxed()
 }
 
 fn grep(s: &Hostile) -> BoxFuture<'_, Result<()>> {
     let exclude = Exclude::hide(["hidden"]).unwrap();
-    let query = GrepQuery::new(path("/w"), "x").max_matches(2).max_bytes(20);
+    let query = GrepQuery::new("x", path("/w")).max_matches(2).max_bytes(20);
     async { s.grep(query.exclude(exclude)).await.map(drop) }.boxed()
 }
 
@@ -301,7 +301,7 @@ async fn too_many_or_forged_matches_end_the_channel() {
     };
     let result = |files: Vec<FileMatches>| {
         let mut result = GrepResult::default();
-        result.matches = files.iter().map(FileMatches::matches).sum();
+        result.matches = files.iter().map(|file| file.matches).sum();
         result.files = files;
         replies(&[Reply::Grep(result)])
     };

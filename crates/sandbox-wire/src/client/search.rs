@@ -146,17 +146,17 @@ impl<'a> Matches<'a> {
     /// Adds a batch, if all of it can be true.
     fn take(&mut self, batch: Vec<FileMatches>) -> bool {
         for file in batch {
-            self.matches = self.matches.saturating_add(file.matches());
+            self.matches = self.matches.saturating_add(file.matches);
             self.bytes = self.bytes.saturating_add(file.shown_bytes());
             let lines = file
-                .matches()
+                .matches
                 .saturating_mul(Self::lines_for_a_match(self.query));
             let good = self.matches <= self.query.max_matches
                 && self.bytes <= self.query.max_bytes
-                && file.matches() > 0
+                && file.matches > 0
                 && file.lines().len() <= lines
-                && file.path().starts_with(&self.query.path)
-                && !self.query.exclude.hides(file.path());
+                && file.path.starts_with(&self.query.path)
+                && !self.query.exclude.hides(&file.path);
             if !good {
                 return false;
             }

@@ -47,14 +47,14 @@ fn requests() -> Vec<Request> {
     let text = text.max_line_bytes(3).max_bytes(4).count_total(true);
     let write = WriteOptions::default().links(refuse).durable(true);
     let write = write.mode(WriteMode::IfUnchanged(hash));
-    let glob = GlobQuery::new(path("/g"), "*").order(GlobOrder::NewestFirst);
+    let glob = GlobQuery::new("*", path("/g")).order(GlobOrder::NewestFirst);
     let glob = glob
         .limit(8)
         .hidden(true)
         .generated(true)
         .links(refuse)
         .exclude(exclude());
-    let grep = GrepQuery::new(path("/g"), "x")
+    let grep = GrepQuery::new("x", path("/g"))
         .case(Case::Smart)
         .literal(true);
     let grep = grep.multi_line(true).context(1, 2).files("*.rs");

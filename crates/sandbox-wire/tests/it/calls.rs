@@ -64,8 +64,8 @@ fn file_calls(s: &Piped) -> Calls<'_> {
         call!(delete, DeleteOptions::default()),
         call!(rename, &to, RenameOptions::default()),
         call!(copy, &too, CopyOptions::default()),
-        ("glob", boxed(s.glob(GlobQuery::new(root.clone(), "*")))),
-        ("grep", boxed(s.grep(GrepQuery::new(root, "x")))),
+        ("glob", boxed(s.glob(GlobQuery::new("*", root.clone())))),
+        ("grep", boxed(s.grep(GrepQuery::new("x", root)))),
     ]
 }
 

@@ -68,8 +68,11 @@ async fn every_operation(sandbox: &PortableSandbox<HostMachine>, name: &str) {
     let written = sandbox.write_file(&inside, "needle\nold\n").await;
     assert!(written.unwrap().created, "{}", is("write"));
     sandbox.replace_text(&inside, "old", "new").await.unwrap();
-    assert_eq!(sandbox.read_string(&inside).await.unwrap(), "needle\nnew\n");
-    let entry = sandbox.describe(&inside).await.unwrap();
+    assert_eq!(
+        sandbox.read_to_string(&inside).await.unwrap(),
+        "needle\nnew\n"
+    );
+    let entry = sandbox.metadata(&inside).await.unwrap();
     assert_eq!(
         (entry.name(), entry.size),
         (name, Some(11)),
@@ -83,18 +86,18 @@ async fn every_operation(sandbox: &PortableSandbox<HostMachine>, name: &str) {
     assert_eq!(resolved, path, "{}", is("resolve"));
     let start = sandbox.path(&format!("dir {name}")).unwrap();
     let found = sandbox
-        .glob(GlobQuery::new(start.clone(), "**").hidden(true))
+        .glob(GlobQuery::new("**", start.clone()).hidden(true))
         .await
         .unwrap();
     assert_eq!(found.files[0].path, path, "{}", is("glob"));
-    let query = GrepQuery::new(start.clone(), "needle").hidden(true);
+    let query = GrepQuery::new("needle", start.clone()).hidden(true);
     assert_eq!(
         sandbox.grep(query).await.unwrap().matches,
         1,
         "{}",
         is("grep")
     );
-    let query = GrepQuery::new(path.clone(), "needle");
+    let query = GrepQuery::new("needle", path.clone());
     assert_eq!(
         sandbox.grep(query).await.unwrap().matches,
         1,
@@ -106,12 +109,12 @@ async fn every_operation(sandbox: &PortableSandbox<HostMachine>, name: &str) {
     std::os::unix::fs::symlink(name, &link).unwrap();
     let through = format!("dir {name}/link");
     assert_eq!(
-        sandbox.read_string(&through).await.unwrap(),
+        sandbox.read_to_string(&through).await.unwrap(),
         "needle\nnew\n"
     );
     sandbox.write_file(&through, "through").await.unwrap();
     sandbox.move_to(&inside, &moved).await.unwrap();
-    assert_eq!(sandbox.read_string(&moved).await.unwrap(), "through");
+    assert_eq!(sandbox.read_to_string(&moved).await.unwrap(), "through");
     let tree = sandbox.path(&format!("tree {name}")).unwrap();
     let options = CopyOptions::default().recursive(true);
     sandbox.copy(&start, &tree, options).await.unwrap();
@@ -152,7 +155,7 @@ async fn few_programs_are_started() {
     for number in 0..20 {
         let name = format!("file {number}");
         sandbox.write_file(&name, "text").await.unwrap();
-        sandbox.read_string(&name).await.unwrap();
+        sandbox.read_to_string(&name).await.unwrap();
         sandbox.replace_text(&name, "t", "T").await.unwrap_err();
         sandbox.list_dir(".").await.unwrap();
         sandbox.find_files("**").await.unwrap();
@@ -241,17 +244,17 @@ async fn lies_are_noticed() {
         let sandbox = PortableSandbox::new(Arc::new(Liar::new(lie)));
         let file = VPath::parse("/file").unwrap();
         let unavailable = |kind| assert_eq!(kind, ErrorKind::Unavailable, "{lie:?}");
-        unavailable(sandbox.describe("/file").await.unwrap_err().kind());
+        unavailable(sandbox.metadata("/file").await.unwrap_err().kind());
         unavailable(sandbox.list_dir("/file").await.unwrap_err().kind());
         unavailable(sandbox.read_bytes("/file").await.unwrap_err().kind());
         unavailable(sandbox.write_file("/file", "x").await.unwrap_err().kind());
         let deleted = sandbox.copy_to("/file", "/to").await;
         if !matches!(lie, Lie::Answer(_)) {
             unavailable(deleted.unwrap_err().kind());
-            let found = sandbox.glob(GlobQuery::new(VPath::root(), "*")).await;
+            let found = sandbox.glob(GlobQuery::new("*", VPath::root())).await;
             unavailable(found.unwrap_err().kind());
         }
-        let found = sandbox.grep(GrepQuery::new(file, "x")).await;
+        let found = sandbox.grep(GrepQuery::new("x", file)).await;
         assert!(found.is_err(), "{lie:?}");
         let ran = sandbox.execute(Command::new("true")).await;
         assert!(ran.is_err(), "{lie:?}");
@@ -290,7 +293,7 @@ async fn a_read_gets_no_more_than_it_asked_for() {
 #[tokio::test]
 async fn no_shell_is_unsupported() {
     let sandbox = PortableSandbox::new(Arc::new(Liar::new(Lie::NoShell)));
-    let error = sandbox.describe("/").await.unwrap_err();
+    let error = sandbox.metadata("/").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.message().contains("agent"), "{error}");
 }
@@ -309,7 +312,7 @@ async fn a_lost_shell_is_replaced() {
     let lines = Command::new(line).env("MARK", mark);
     sandbox.execute(lines).await.unwrap();
     let mut attempts = 0;
-    while sandbox.read_string("file").await.is_err() {
+    while sandbox.read_to_string("file").await.is_err() {
         attempts += 1;
         assert!(attempts < 10, "it is not replaced");
     }
@@ -334,11 +337,11 @@ async fn dropped_writes_leave_nothing() {
         if names(directory.path()) == only {
             break;
         }
-        sandbox.describe("file").await.unwrap();
+        sandbox.metadata("file").await.unwrap();
         tokio::task::yield_now().await;
     }
     assert_eq!(names(directory.path()), only);
-    assert_eq!(sandbox.read_string("file").await.unwrap(), "old");
+    assert_eq!(sandbox.read_to_string("file").await.unwrap(), "old");
 }
 
 /// Large files come and go whole, and a change in the middle keeps the rest.
@@ -352,7 +355,7 @@ async fn large_files_are_whole() {
         .await
         .unwrap();
     text = text.replace("line 149999\n", "the end\n");
-    assert_eq!(sandbox.read_string("large").await.unwrap(), text);
+    assert_eq!(sandbox.read_to_string("large").await.unwrap(), text);
     let found = sandbox.search_text("^the end$").await.unwrap();
     let lines: Vec<_> = found.files[0].lines().map(|line| line.number).collect();
     assert_eq!(lines, [150_000]);

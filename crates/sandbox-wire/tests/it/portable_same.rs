@@ -76,7 +76,7 @@ async fn same(local: &dyn Backend, portable: &dyn Backend, start: &VPath) {
                 .into_iter()
                 .take(if pattern == "**" { 2 } else { 1 })
             {
-                let query = GlobQuery::new(start.clone(), pattern)
+                let query = GlobQuery::new(pattern, start.clone())
                     .hidden(hidden)
                     .ignored(ignored)
                     .generated(generated)
@@ -99,7 +99,7 @@ async fn same(local: &dyn Backend, portable: &dyn Backend, start: &VPath) {
         }
     }
     for (pattern, most) in [("needle", 10_000), ("needle", 5), ("^only [0-9]+$", 10_000)] {
-        let mut query = GrepQuery::new(start.clone(), pattern).ignored(true);
+        let mut query = GrepQuery::new(pattern, start.clone()).ignored(true);
         query.max_matches = most;
         let one = local.grep(query.clone()).await.unwrap();
         let two = portable.grep(query).await.unwrap();
@@ -172,7 +172,7 @@ async fn generated_directories_are_searched_alike() {
     for path in [host_path(), busybox_path()] {
         let portable = place.portable(path);
         same(&local, &portable, &place.path()).await;
-        let query = GlobQuery::new(place.path(), "**").hidden(true);
+        let query = GlobQuery::new("**", place.path()).hidden(true);
         let found = portable.glob(query).await.unwrap();
         assert_eq!((found.files.len(), found.skipped.generated), (4, 3));
     }
@@ -212,7 +212,7 @@ async fn what_is_not_permitted_is_denied() {
         };
         denied(sandbox.read_bytes("secret").await.unwrap_err());
         denied(sandbox.read_bytes("closed/file").await.unwrap_err());
-        denied(sandbox.describe("closed/missing/deeper").await.unwrap_err());
+        denied(sandbox.metadata("closed/missing/deeper").await.unwrap_err());
         denied(sandbox.list_dir("unlisted").await.unwrap_err());
         denied(sandbox.write_file("new", "x").await.unwrap_err());
         denied(sandbox.write_file("open/file", "x").await.unwrap_err());
@@ -220,7 +220,7 @@ async fn what_is_not_permitted_is_denied() {
         denied(sandbox.move_to("secret", "moved").await.unwrap_err());
         denied(sandbox.delete_tree("open").await.unwrap_err());
         assert_eq!(
-            sandbox.read_string("unlisted/file").await.unwrap(),
+            sandbox.read_to_string("unlisted/file").await.unwrap(),
             "needle\n"
         );
         let found = sandbox.search_text("needle").await.unwrap();

@@ -276,11 +276,11 @@ fn mixed(sandbox: Arc<impl backend_core::Sandbox>, at: usize) -> BoxFuture<'stat
                 assert_eq!(outcome.stdout.text(), format!("{at}\n"));
             }
             3 => {
-                let query = GrepQuery::new(path("/in"), format!("needle {}$", at % 50));
+                let query = GrepQuery::new(format!("needle {}$", at % 50), path("/in"));
                 assert_eq!(sandbox.grep(query).await.unwrap().matches, 500);
             }
             4 => {
-                let query = GlobQuery::new(path("/in"), "*.txt");
+                let query = GlobQuery::new("*.txt", path("/in"));
                 assert_eq!(sandbox.glob(query).await.unwrap().files.len(), 50);
             }
             _ => {

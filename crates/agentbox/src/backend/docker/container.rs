@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use backend_docker::{Attach, Builder, Delivery, DockerSandbox, Mode, Network, Relaxation};
+use backend_docker::{Attach, Delivery, DockerBuilder, DockerSandbox, Mode, Network, Relaxation};
 use sandbox_wire::agent::AgentBinary;
 
 use super::Docker;
@@ -11,7 +11,7 @@ use crate::config::read_text;
 use crate::exit::Failure;
 
 /// Everything but what the container is made of.
-pub(super) fn builder(docker: &Docker) -> Result<Builder, Failure> {
+pub(super) fn builder(docker: &Docker) -> Result<DockerBuilder, Failure> {
     let settings = &docker.settings;
     let mut builder = DockerSandbox::builder()
         .mode(mode(settings.mode))
@@ -73,7 +73,7 @@ fn agents(docker: &Docker) -> Result<Vec<AgentBinary>, Failure> {
 }
 
 /// What is passed on as it is.
-fn plain(mut builder: Builder, settings: &Settings) -> Builder {
+fn plain(mut builder: DockerBuilder, settings: &Settings) -> DockerBuilder {
     for (name, value) in &settings.env {
         builder = builder.env(name, value);
     }
@@ -118,7 +118,7 @@ fn plain(mut builder: Builder, settings: &Settings) -> Builder {
 
 fn volume(text: &str) -> Result<backend_docker::Volume, Failure> {
     let read = Volume::parse(text)?;
-    let volume = match read.is_directory() {
+    let volume = match read.is_dir() {
         true => backend_docker::Volume::host(read.source, read.target),
         false => backend_docker::Volume::named(read.source, read.target),
     };

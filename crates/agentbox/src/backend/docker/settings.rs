@@ -219,7 +219,7 @@ impl<'a> Volume<'a> {
 
     /// Whether the source is a directory of this machine, and not the name of a
     /// volume.
-    pub(super) fn is_directory(&self) -> bool {
+    pub(super) fn is_dir(&self) -> bool {
         self.source.contains('/')
     }
 }
@@ -285,7 +285,7 @@ mod tests {
     fn volumes_are_two_places() {
         let read = |text| {
             let volume = Volume::parse(text).unwrap();
-            (volume.is_directory(), volume.target, volume.read_only)
+            (volume.is_dir(), volume.target, volume.read_only)
         };
         assert_eq!(read("/a:/b"), (true, "/b", false));
         assert_eq!(read("cache:/b:ro"), (false, "/b", true));

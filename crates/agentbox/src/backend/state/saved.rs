@@ -223,8 +223,8 @@ mod tests {
         assert!(error.message().contains("nothing was changed"), "{error}");
         let error = files.delete_file("/a").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
-        assert_eq!(files.read_string("/a").await.unwrap(), "one");
-        let missing = files.read_string("/b").await.unwrap_err();
+        assert_eq!(files.read_to_string("/a").await.unwrap(), "one");
+        let missing = files.read_to_string("/b").await.unwrap_err();
         assert_eq!(missing.kind(), ErrorKind::NotFound);
         // Once there is room again, all is well.
         std::fs::create_dir(&place).unwrap();

@@ -64,7 +64,7 @@ async fn files(place: &Path) -> Finding {
     let tried = async {
         let backend = LocalBackend::builder(place).open()?;
         backend.write_file("file", "text").await?;
-        backend.read_string("file").await
+        backend.read_to_string("file").await
     };
     match tried.await {
         Ok(_) => finding.ok("works"),

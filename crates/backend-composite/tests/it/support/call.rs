@@ -132,7 +132,7 @@ impl Call {
 
 impl Search {
     fn glob(&self, order: GlobOrder) -> GlobQuery {
-        GlobQuery::new(self.start.clone(), self.pattern.unwrap_or("**"))
+        GlobQuery::new(self.pattern.unwrap_or("**"), self.start.clone())
             .order(order)
             .limit(self.limit)
             .hidden(self.hidden)
@@ -142,7 +142,7 @@ impl Search {
     }
 
     fn grep(&self, lines: &Lines) -> GrepQuery {
-        let mut query = GrepQuery::new(self.start.clone(), lines.pattern)
+        let mut query = GrepQuery::new(lines.pattern, self.start.clone())
             .max_matches(self.limit)
             .max_bytes(lines.max_bytes)
             .context(lines.context.0, lines.context.1)

@@ -183,7 +183,7 @@ impl Pair {
         while let Some(path) = pending.pop() {
             let listing = block_on(backend.ls(&path, LsOptions::default())).unwrap();
             for entry in listing.entries {
-                match entry.is_directory() {
+                match entry.is_dir() {
                     true => pending.push(entry.path),
                     false => files.push(entry.path),
                 }

@@ -36,7 +36,7 @@ impl LineSink {
 
     /// Whether a further line could be a part of the result.
     fn has_room(&self) -> bool {
-        self.file.matches() <= self.max_matches && self.bytes_left.is_some()
+        self.file.matches <= self.max_matches && self.bytes_left.is_some()
     }
 
     fn add(&mut self, number: u64, kind: LineKind, offset: u64, line: &[u8]) {

@@ -28,7 +28,7 @@ impl Serialize for TextWindow {
             cuts,
             self.offset,
             self.more,
-            self.total,
+            self.total_lines,
             self.encoding,
         );
         parts.serialize(serializer)
@@ -65,7 +65,7 @@ impl<'de> Deserialize<'de> for TextWindow {
             cuts: cuts.into_iter().map(cut).collect(),
             offset,
             more,
-            total,
+            total_lines: total,
             encoding,
         })
     }

@@ -17,7 +17,7 @@ async fn lie(script: &str) {
     b.exec_with(&place, script);
     b.exec_with("kill -9 $1", &running);
     // This one notices that the real agent is gone.
-    let _ = b.sandbox.read_string("a.txt").await;
+    let _ = b.sandbox.read_to_string("a.txt").await;
     let before = resident();
     let told = believed_for_a_while(&b).await;
     assert!(told.len() < 2_000, "{told}");
@@ -31,7 +31,7 @@ async fn lie(script: &str) {
 /// A lie that is told later does not change what is true before.
 async fn believed_for_a_while(b: &Box) -> String {
     for _ in 0..100 {
-        let error = b.sandbox.read_string("a.txt").await.unwrap_err();
+        let error = b.sandbox.read_to_string("a.txt").await.unwrap_err();
         match error.kind() {
             ErrorKind::NotFound => {}
             ErrorKind::Unavailable => return error.chain().to_string(),

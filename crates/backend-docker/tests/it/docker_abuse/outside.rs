@@ -11,7 +11,7 @@ async fn agents_that_are_killed_over_and_over_lose_no_answer() {
     let b = Box::new();
     b.works().await;
     for round in 0..5 {
-        let calls = (0..10).map(|_| b.sandbox.read_string("missing.txt"));
+        let calls = (0..10).map(|_| b.sandbox.read_to_string("missing.txt"));
         let calls = futures::future::join_all(calls);
         let kill = async { b.kill_agent() };
         let (answers, ()) = tokio::join!(calls, kill);

@@ -6,7 +6,7 @@ use std::process::{Output, Stdio};
 
 use backend_core::ops::{Command, ExecuteOutcome, StopMode};
 use backend_core::{BackendExt as _, ErrorKind, Result, Sandbox as _};
-use backend_docker::{Builder, Daemon, DockerSandbox};
+use backend_docker::{Daemon, DockerBuilder, DockerSandbox};
 use sandbox_wire::agent::AgentBinary;
 
 /// What containers of these tests carry besides our own labels.
@@ -98,7 +98,7 @@ impl Box {
         Self::with(|builder| builder)
     }
 
-    pub(crate) fn with(configure: impl FnOnce(Builder) -> Builder) -> Self {
+    pub(crate) fn with(configure: impl FnOnce(DockerBuilder) -> DockerBuilder) -> Self {
         let label = format!("{LABEL}={:016x}", fastrand::u64(..));
         let (key, value) = label.split_once('=').unwrap();
         let builder = DockerSandbox::builder()

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backend_core::ops::{Command, ExecuteOutcome, StopMode};
 use backend_core::{Result, Sandbox};
-use backend_docker::{Builder, Daemon, DockerSandbox, Mode};
+use backend_docker::{Daemon, DockerBuilder, DockerSandbox, Mode};
 use sandbox_wire::agent::AgentBinary;
 
 /// What a variable says; a test without it has failed.
@@ -26,7 +26,7 @@ pub(crate) fn agent() -> AgentBinary {
 }
 
 /// A sandbox on the small image, served by the agent.
-pub(crate) fn builder() -> Builder {
+pub(crate) fn builder() -> DockerBuilder {
     DockerSandbox::builder()
         .daemon(daemon())
         .image(busybox())

@@ -9,7 +9,7 @@ use backend_core::ops::{
 };
 use backend_core::text::Edit;
 use backend_core::{Backend as _, BackendExt as _, Error, ErrorKind, VPath};
-use backend_local::{Builder, LocalBackend, NameSpace, Resolution};
+use backend_local::{LocalBackend, LocalBuilder, NameSpace, Resolution};
 
 use super::canary::{Canary, ONLY, TOKEN};
 
@@ -52,7 +52,7 @@ impl Place {
         all
     }
 
-    pub(crate) fn builder(&self) -> Builder {
+    pub(crate) fn builder(&self) -> LocalBuilder {
         LocalBackend::builder(&self.root)
     }
 
@@ -94,11 +94,11 @@ pub(crate) async fn following(backend: &LocalBackend, path: &VPath) -> Answers {
         ("read_text", said(text)),
         (
             "glob",
-            said(backend.glob(GlobQuery::new(path.clone(), "**")).await),
+            said(backend.glob(GlobQuery::new("**", path.clone())).await),
         ),
         (
             "grep",
-            said(backend.grep(GrepQuery::new(path.clone(), ".")).await),
+            said(backend.grep(GrepQuery::new(".", path.clone())).await),
         ),
         ("write", said(backend.write(path, "w".into(), write).await)),
         (

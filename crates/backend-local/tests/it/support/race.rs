@@ -248,15 +248,15 @@ impl Race {
                 let resolved = backend.resolve(&file, ResolveOptions::default()).await;
                 ("resolve", said(resolved))
             }
-            6 => ("glob", said(backend.glob(GlobQuery::new(here, "**")).await)),
-            7 => ("grep", hits(backend.grep(GrepQuery::new(here, ".")).await)),
+            6 => ("glob", said(backend.glob(GlobQuery::new("**", here)).await)),
+            7 => ("grep", hits(backend.grep(GrepQuery::new(".", here)).await)),
             8 => (
                 "glob the root",
-                said(backend.glob(GlobQuery::new(root, "**")).await),
+                said(backend.glob(GlobQuery::new("**", root)).await),
             ),
             _ => (
                 "grep the root",
-                hits(backend.grep(GrepQuery::new(root, ".")).await),
+                hits(backend.grep(GrepQuery::new(".", root)).await),
             ),
         }
     }
@@ -460,7 +460,7 @@ fn hits(found: Result<backend_core::ops::GrepResult, Error>) -> Result<String, E
     let found = found?;
     let mut text = String::new();
     for file in &found.files {
-        text += file.path().as_str();
+        text += file.path.as_str();
         text.extend(file.lines().map(|line| line.text().into_owned()));
     }
     Ok(text)

@@ -172,8 +172,8 @@ impl Backend for Broken {
         }
         for entry in &mut listing.entries {
             match self.defect {
-                DirectoriesHaveSizes if entry.is_directory() => entry.size = Some(4096),
-                DirectoriesHaveTimes if entry.is_directory() => {
+                DirectoriesHaveSizes if entry.is_dir() => entry.size = Some(4096),
+                DirectoriesHaveTimes if entry.is_dir() => {
                     entry.modified = Some(std::time::SystemTime::now());
                 }
                 ListedPathsLackTheirDirectory => {
@@ -239,7 +239,7 @@ impl Backend for Broken {
             (PastTheEndIsEmpty, Err(error)) if error.kind() == ErrorKind::InvalidInput => {
                 window_of("")
             }
-            (TrailerInText, Ok(window)) if window.more() => {
+            (TrailerInText, Ok(window)) if window.more => {
                 window_of(&format!("{}\n\n... (more lines)", window.text()))
             }
             (_, window) => window,
@@ -448,15 +448,15 @@ impl Backend for Broken {
         let mut result = self.spoil(found)?;
         match self.defect {
             BinaryIsNotCounted => result.skipped.binary = 0,
-            GeneratedIsNeverSearched => result.files.retain(|file| !is_in_generated(file.path())),
+            GeneratedIsNeverSearched => result.files.retain(|file| !is_in_generated(&file.path)),
             GeneratedIsNotCounted => result.skipped.generated = 0,
             ExcludeComesAfterTheLimit => {
-                let shown = |file: &FileMatches| !wanted.exclude.hides(file.path());
+                let shown = |file: &FileMatches| !wanted.exclude.hides(&file.path);
                 result.files.retain(shown);
             }
             LimitTakesTheTail => {
                 while result.matches > wanted.max_matches && !result.files.is_empty() {
-                    result.matches -= result.files.remove(0).matches();
+                    result.matches -= result.files.remove(0).matches;
                     result.truncated = true;
                 }
             }

@@ -95,7 +95,7 @@ async fn much_background_output_is_cut_and_kept() {
     assert!(all.len() < 2_000, "{}", all.len());
     let file = place
         .backend
-        .read_string("/.agentbox/outputs/1.txt")
+        .read_to_string("/.agentbox/outputs/1.txt")
         .await
         .unwrap();
     assert!(file.starts_with("1\n2\n"), "{file}");

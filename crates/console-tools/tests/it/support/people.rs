@@ -112,7 +112,7 @@ pub(crate) async fn store() -> StateBackend {
 
 /// All files and what they hold.
 pub(crate) async fn snapshot(backend: &StateBackend) -> Vec<(String, Vec<u8>)> {
-    let query = GlobQuery::new(VPath::root(), "**/*")
+    let query = GlobQuery::new("**/*", VPath::root())
         .hidden(true)
         .ignored(true);
     let found = backend.glob(query).await.unwrap();

@@ -61,7 +61,7 @@ impl Ground {
             let listing = self.backend.ls(&directory, LsOptions::default()).await;
             for entry in listing.unwrap().entries {
                 let path = entry.path.to_string();
-                if entry.is_directory() {
+                if entry.is_dir() {
                     open.push(entry.path);
                     all.push((path, None));
                 } else {

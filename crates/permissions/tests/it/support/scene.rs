@@ -144,8 +144,8 @@ pub(crate) async fn call(backend: &dyn Backend, method: &str) -> Result<String> 
         "delete" => said(backend.delete(&a, DeleteOptions::default()).await?),
         "rename" => said(backend.rename(&a, &new, RenameOptions::default()).await?),
         "copy" => said(backend.copy(&a, &new, CopyOptions::default()).await?),
-        "glob" => said(backend.glob(GlobQuery::new(d, "*")).await?),
-        "grep" => said(backend.grep(GrepQuery::new(d, "needle")).await?),
+        "glob" => said(backend.glob(GlobQuery::new("*", d)).await?),
+        "grep" => said(backend.grep(GrepQuery::new("needle", d)).await?),
         "execute" => {
             let Some(sandbox) = backend.as_sandbox() else {
                 return Err(Error::unsupported("no sandbox"));
@@ -178,12 +178,12 @@ fn said(answer: impl fmt::Debug) -> String {
 
 /// Everything in a place, for comparison.
 pub(crate) async fn snapshot(backend: &dyn Backend) -> Vec<(String, String)> {
-    let query = GlobQuery::new(VPath::root(), "**")
+    let query = GlobQuery::new("**", VPath::root())
         .hidden(true)
         .ignored(true);
     let mut all = Vec::new();
     for file in backend.glob(query).await.unwrap().files {
-        let content = backend.read_string(file.path.as_str()).await.unwrap();
+        let content = backend.read_to_string(file.path.as_str()).await.unwrap();
         all.push((file.path.to_string(), content));
     }
     all
