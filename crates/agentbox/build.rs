@@ -52,7 +52,8 @@ fn embed(directory: &Path, out: &Path) -> io::Result<String> {
     Ok(table)
 }
 
-/// A program that was built from a checkout can build its agent from there.
+/// A program that was built from a checkout can build its agent from there; one that was built
+/// from its package has no such directory beside it.
 fn remember_source() {
     let own = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let agent = own.with_file_name("sandbox-agent");

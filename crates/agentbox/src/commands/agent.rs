@@ -1,6 +1,7 @@
 //! `agentbox agent`: the program that goes into containers and makes calls fast.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,9 @@ use crate::system::{self, Group};
 
 /// Where its source is, if this program was built beside it.
 const SOURCE: Option<&str> = option_env!("AGENTBOX_AGENT_SOURCE");
+
+/// What it is called on crates.io.
+const PACKAGE: &str = "agentbox-sandbox-agent";
 
 /// No shared libraries, which an image may not have, and nothing to be relocated.
 const FLAGS: &str = "-C target-feature=+crt-static -C relocation-model=static";
@@ -54,7 +58,8 @@ struct Install {
     /// Takes this program instead of building one.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "target"])]
     file: Option<PathBuf>,
-    /// Builds this checkout; else the one that this program was built from.
+    /// Builds this checkout; else the one that this program was built from, or the release of
+    /// its version.
     #[arg(long, value_name = "DIRECTORY")]
     source: Option<PathBuf>,
     /// Builds for this target of rustc; Linux on this machine's processor unless given.
@@ -111,13 +116,12 @@ impl Install {
         let host = host(&cargo)?;
         let target = self.target.clone().unwrap_or_else(|| usual_target(&host));
         output::note(&format!(
-            "agentbox: building {PROGRAM} {VERSION} for {target} from {}",
-            source.display()
+            "agentbox: building {PROGRAM} {VERSION} for {target} from {source}"
         ));
         let mut command = Command::new(&cargo);
         // The current directory may be an agent's, and could name another toolchain.
         command.current_dir("/");
-        command.arg("install").arg("--path").arg(&source);
+        command.arg("install").args(source.arguments());
         for setting in PROFILE {
             command.args(["--config", setting]);
         }
@@ -156,28 +160,22 @@ impl Install {
         Ok(AgentBinary::new(place.join("bin").join(PROGRAM))?)
     }
 
-    /// The directory of the agent's package.
-    fn source(&self) -> Result<PathBuf, Failure> {
-        let is_package = |directory: &PathBuf| directory.join("Cargo.toml").is_file();
+    fn source(&self) -> Result<Source, Failure> {
         let Some(given) = &self.source else {
-            let built_from = SOURCE.map(PathBuf::from).filter(is_package);
-            return built_from.ok_or_else(|| {
-                Failure::usage(
-                    "there is no checkout that this program was built from; give one with \
-                     --source DIRECTORY, or an agent with --file FILE",
-                )
-            });
+            return Source::of_build(SOURCE);
         };
         let inside = given.join("crates").join(PROGRAM);
         let named = given.ends_with(PROGRAM).then(|| given.clone());
         let mut places = [Some(inside), named].into_iter().flatten();
-        let found = places.find(is_package).ok_or_else(|| {
+        let found = places.find(|place| is_package(place)).ok_or_else(|| {
             Failure::usage(format!(
                 "{} is no checkout of agentbox: it has no crates/{PROGRAM}; give its top directory",
                 given.display()
             ))
         })?;
-        Ok(std::path::absolute(&found).unwrap_or(found))
+        Ok(Source::Directory(
+            std::path::absolute(&found).unwrap_or(found),
+        ))
     }
 
     /// Copies the agent to where it is to be.
@@ -211,6 +209,50 @@ fn usual_target(host: &str) -> String {
         true => host.to_owned(),
         false => format!("{cpu}-unknown-linux-musl"),
     }
+}
+
+/// Where the agent's package comes from.
+#[derive(Debug, PartialEq, Eq)]
+enum Source {
+    Directory(PathBuf),
+    /// Its release of this program's version on crates.io.
+    Release,
+}
+
+impl Source {
+    /// That of a program that was built in `checkout`, or from crates.io.
+    fn of_build(checkout: Option<&str>) -> Result<Self, Failure> {
+        match checkout.map(PathBuf::from) {
+            None => Ok(Self::Release),
+            Some(directory) if is_package(&directory) => Ok(Self::Directory(directory)),
+            // A release need not be what that checkout was.
+            Some(directory) => Err(Failure::usage(format!(
+                "the checkout that this program was built from has no {} any more; give one \
+                 with --source DIRECTORY, or an agent with --file FILE",
+                directory.display()
+            ))),
+        }
+    }
+
+    fn arguments(&self) -> [OsString; 2] {
+        match self {
+            Self::Directory(directory) => ["--path".into(), directory.into()],
+            Self::Release => [PACKAGE.into(), format!("--version={VERSION}").into()],
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory(directory) => directory.display().fmt(f),
+            Self::Release => f.write_str("crates.io"),
+        }
+    }
+}
+
+fn is_package(directory: &Path) -> bool {
+    directory.join("Cargo.toml").is_file()
 }
 
 /// The variable that names the linker of a target for which Rust's own is enough: musl
@@ -315,6 +357,20 @@ mod tests {
         assert_eq!(variable.as_deref(), Some(wanted));
         assert_eq!(own_linker(host, host), None);
         assert_eq!(own_linker("aarch64-unknown-linux-gnu", host), None);
+    }
+
+    #[test]
+    fn a_program_from_crates_io_gets_its_agent_there() {
+        let release = Source::of_build(None).unwrap();
+        let version = format!("--version={VERSION}");
+        assert_eq!(release.arguments(), [PACKAGE, &version]);
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().to_str();
+        let error = Source::of_build(path).unwrap_err().to_string();
+        assert!(error.contains("--source DIRECTORY"), "{error}");
+        std::fs::write(place.path().join("Cargo.toml"), "").unwrap();
+        let directory = Source::of_build(path).unwrap();
+        assert_eq!(directory.arguments()[0], "--path");
     }
 
     #[test]
