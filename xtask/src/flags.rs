@@ -20,8 +20,8 @@ xflags::xflags! {
             optional --require list: List
             /// Run only the stages that need no extra tool and little time.
             optional --quick
-            /// Run everything: adds licences, coverage, others' command lines, fuzzing and the client
-            /// frameworks.
+            /// Run everything: adds licences, packages, coverage, others' command lines, fuzzing and
+            /// the client frameworks.
             optional --full
             /// Let property tests and fuzzing try new inputs; fuzz each target for two minutes.
             optional --random
@@ -30,6 +30,12 @@ xflags::xflags! {
         /// Check manifests, dependency rules, sources and Markdown.
         cmd tidy {
             /// Rewrite the table of docs/weight.md.
+            optional --fix
+        }
+
+        /// Compare what the published libraries offer with docs/api.
+        cmd api {
+            /// Write down what they offer now.
             optional --fix
         }
 
@@ -181,6 +187,7 @@ mod tests {
         for command in [
             "xtask test-all",
             "xtask tidy",
+            "xtask api",
             "xtask agent",
             "xtask dist",
             "xtask bench",

@@ -11,6 +11,7 @@
 )]
 
 mod agent;
+mod api;
 mod bench;
 mod dist;
 mod flags;
@@ -50,6 +51,7 @@ fn run(flags: Xtask) -> Result<bool> {
         }
         XtaskCmd::TestAll(flags) => test_all::run(&flags),
         XtaskCmd::Tidy(flags) => tidy::run(&flags),
+        XtaskCmd::Api(flags) => api::run(&flags),
         XtaskCmd::Agent(flags) => agent::run(&flags),
         XtaskCmd::Dist(flags) => dist::run(&flags),
         XtaskCmd::Bench(flags) => bench::run(&flags),

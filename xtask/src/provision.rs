@@ -70,6 +70,10 @@ const PROVISIONS: &[Provision] = &[
         source: Source::Cargo("cargo-deny", "0.20.2", &["--debug"]),
     },
     Provision {
+        program: "cargo-semver-checks",
+        source: Source::Cargo("cargo-semver-checks", "0.51.0", &["--debug"]),
+    },
+    Provision {
         program: "llvm-cov",
         source: Source::LlvmTools,
     },

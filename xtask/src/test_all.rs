@@ -14,11 +14,13 @@ mod docker;
 mod everyday;
 mod examples;
 mod fuzz;
+mod package;
 mod plan;
 mod platforms;
 mod postgres;
 mod report;
 mod root;
+mod semver;
 
 use std::time::Instant;
 
@@ -81,6 +83,14 @@ const STAGES: &[Stage] = &[
         run: cargo::doc,
     },
     Stage {
+        name: "api",
+        what: "what libraries offer is what docs/api says",
+        tier: Tier::Default,
+        tools: &[],
+        extras: &[],
+        run: cargo::api,
+    },
+    Stage {
         name: "examples",
         what: "every example runs",
         tier: Tier::Default,
@@ -95,6 +105,22 @@ const STAGES: &[Stage] = &[
         tools: &[],
         extras: &[],
         run: consumers::run,
+    },
+    Stage {
+        name: "package",
+        what: "a project uses the packages as they are released",
+        tier: Tier::Full,
+        tools: &[],
+        extras: &[],
+        run: package::run,
+    },
+    Stage {
+        name: "semver",
+        what: "no release is broken without its version saying so",
+        tier: Tier::Full,
+        tools: &[],
+        extras: &[],
+        run: semver::run,
     },
     Stage {
         name: "deny",
@@ -221,6 +247,8 @@ struct Ctx {
     is_full: bool,
     /// Whether property tests and fuzzing try new inputs instead of the same ones each time.
     is_random: bool,
+    /// Whether what is missing is installed, with `--provision`.
+    is_provisioning: bool,
 }
 
 /// How a stage ended; the text is shown in the table. An error counts as failed.
@@ -248,6 +276,7 @@ pub(crate) fn run(flags: &flags::TestAll) -> Result<bool> {
         workspace: Workspace::discover()?,
         is_full: flags.full,
         is_random: flags.random,
+        is_provisioning: flags.provision,
     };
     let mut report = Report::default();
     if flags.provision {
@@ -343,6 +372,7 @@ mod tests {
             workspace: Workspace::discover().unwrap(),
             is_full: false,
             is_random: false,
+            is_provisioning: false,
         };
         let outcome = run_stage(&stage, &ctx).unwrap();
         assert!(matches!(outcome, Outcome::Skipped(reason) if reason.contains("no-such-program")));

@@ -117,6 +117,11 @@ pub(crate) fn rustc_commit(workspace: &Workspace) -> Result<String> {
     rustc_fact(workspace, "commit-hash")
 }
 
+/// The version of rustc, as in `1.95.0`.
+pub(crate) fn rust_release(workspace: &Workspace) -> Result<String> {
+    rustc_fact(workspace, "release")
+}
+
 /// The major version of the LLVM in rustc.
 pub(crate) fn llvm_major(workspace: &Workspace) -> Result<String> {
     let version = rustc_fact(workspace, "LLVM version")?;

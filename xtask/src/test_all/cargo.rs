@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::Result;
 use serde::Deserialize;
 
+use crate::api::{self, Compared};
 use crate::process;
 use crate::test_all::{Ctx, Outcome};
 
@@ -36,6 +37,19 @@ pub(super) fn doc(ctx: &Ctx) -> Result<Outcome> {
     let mut command = cargo(ctx, "doc", &["--no-deps"])?;
     process::run(command.env("RUSTDOCFLAGS", "-D warnings"))?;
     Ok(Outcome::Passed(String::new()))
+}
+
+pub(super) fn api(ctx: &Ctx) -> Result<Outcome> {
+    Ok(match api::compare(&ctx.workspace, false)? {
+        Compared::Unable(reason) => Outcome::Skipped(reason),
+        Compared::Done { libraries, changed } if changed.is_empty() => {
+            Outcome::Passed(format!("{libraries} libraries"))
+        }
+        Compared::Done { changed, .. } => Outcome::Failed(format!(
+            "{}: if that is meant, run `cargo xtask api --fix`",
+            changed.join(", ")
+        )),
+    })
 }
 
 /// Advisories are left out: their database is fetched, and a run must not depend on that.

@@ -173,6 +173,7 @@ mod tests {
         };
         Package {
             name: name.to_owned(),
+            version: String::new(),
             manifest_path: PathBuf::new(),
             dependencies: dependencies.iter().map(dependency).collect(),
             features: Default::default(),
