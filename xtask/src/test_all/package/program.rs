@@ -44,6 +44,6 @@ async fn calls(directory: &std::path::Path) -> Result<(), Box<dyn std::error::Er
     let refused = chat.call("write_file", secret).await;
     assert_eq!(refused.failure, Some(Class::Refused), "{}", refused.text);
     assert!(!directory.join(".env").exists());
-    assert_eq!(files.read_string("plan.md").await?, "- [x] release\n");
+    assert_eq!(files.read_to_string("plan.md").await?, "- [x] release\n");
     Ok(())
 }
