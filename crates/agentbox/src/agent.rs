@@ -3,7 +3,6 @@
 
 mod embedded;
 
-use std::ffi::OsString;
 use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -34,7 +33,7 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// be of another version.
 pub(crate) fn all() -> Result<Vec<AgentBinary>, Failure> {
     let located = AgentBinary::locate_from_env()?;
-    if variable(VARIABLE).is_some() {
+    if system::variable(VARIABLE).is_some() {
         return Ok(Vec::from_iter(located));
     }
     let mut found = installed();
@@ -122,18 +121,10 @@ fn own_directory(name: &str, usual: &str) -> Option<PathBuf> {
     if !system::TELLS_HOLDERS {
         return None;
     }
-    let path = |name| Some(PathBuf::from(variable(name)?)).filter(|path| path.is_absolute());
+    let path =
+        |name| Some(PathBuf::from(system::variable(name)?)).filter(|path| path.is_absolute());
     let base = path(name).or_else(|| Some(path("HOME")?.join(usual)))?;
     Some(base.join("agentbox"))
-}
-
-/// A variable that is not empty.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the program looks where others keep such things"
-)]
-pub(crate) fn variable(name: &str) -> Option<OsString> {
-    std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
 /// Writes a program whole or not at all, for everybody to run: in a container,

@@ -2,7 +2,7 @@
 //!
 //! One more is one more file and one more line in [`KINDS`].
 
-#[cfg(not(local))]
+#[cfg(not(all(local, feature = "docker")))]
 mod absent;
 mod composite;
 mod docker;
@@ -20,7 +20,8 @@ use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 #[cfg(not(local))]
-pub(crate) use self::absent::failure as absent;
+pub(crate) use self::absent::without_local;
+#[cfg(feature = "docker")]
 pub(crate) use self::docker::Docker;
 pub(crate) use self::opened::{Ends, Opened};
 use crate::config::place;

@@ -7,10 +7,9 @@ use clap::{Args, Parser, Subcommand};
 use toml::{Table, Value};
 
 use crate::backend;
-use crate::commands::{
-    agent, call, check, completions, doctor, man, mcp, mcp_config, run, runtimes, sandboxes, tools,
-    tour,
-};
+#[cfg(feature = "docker")]
+use crate::commands::{agent, runtimes, sandboxes};
+use crate::commands::{call, check, completions, doctor, man, mcp, mcp_config, run, tools, tour};
 use crate::config::place;
 
 const MORE: &str = "\
@@ -115,12 +114,15 @@ pub(crate) enum Command {
     Check(check::Args),
     /// Tells what this machine can host and what is missing.
     Doctor(doctor::Args),
+    #[cfg(feature = "docker")]
     /// Lists, shows and builds what containers can be made of.
     Runtimes(runtimes::Args),
+    #[cfg(feature = "docker")]
     /// Lists and removes containers whose program is gone.
     ///
     /// One that was to be kept is only stopped; docker rm removes it.
     Sandboxes(sandboxes::Args),
+    #[cfg(feature = "docker")]
     /// Installs the program that makes calls into containers fast.
     Agent(agent::Args),
     /// Shows what the tools do, in two minutes.

@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+#[cfg(feature = "docker")]
 pub(crate) mod agent;
 pub(crate) mod call;
 pub(crate) mod check;
@@ -9,7 +10,9 @@ pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod mcp_config;
 pub(crate) mod run;
+#[cfg(feature = "docker")]
 pub(crate) mod runtimes;
+#[cfg(feature = "docker")]
 pub(crate) mod sandboxes;
 pub(crate) mod tools;
 pub(crate) mod tour;
@@ -33,8 +36,11 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Some(Command::Run(args)) => run::run(&App::new(&global)?, args).await,
         Some(Command::Check(args)) => check::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&global, &args).await,
+        #[cfg(feature = "docker")]
         Some(Command::Runtimes(args)) => runtimes::run(&App::new(&global)?, args).await,
+        #[cfg(feature = "docker")]
         Some(Command::Sandboxes(args)) => sandboxes::run(&App::new(&global)?, args).await,
+        #[cfg(feature = "docker")]
         Some(Command::Agent(args)) => agent::run(&App::new(&global)?, args).await,
         Some(Command::Tour(args)) => tour::run(&args).await,
         Some(Command::Completions(args)) => completions::run(&args),

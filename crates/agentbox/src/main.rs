@@ -1,12 +1,14 @@
 //! `agentbox`: files and commands for AI agents, from a terminal or any MCP client.
 #![cfg_attr(
-    not(local),
+    not(all(local, feature = "docker")),
     allow(
         dead_code,
-        reason = "some of it serves directories of this machine alone"
+        unused_imports,
+        reason = "some of it serves directories of this machine, or containers, alone"
     )
 )]
 
+#[cfg(feature = "docker")]
 mod agent;
 mod app;
 mod approval;
@@ -18,6 +20,7 @@ mod console;
 mod exit;
 mod log;
 mod output;
+#[cfg(feature = "docker")]
 mod progress;
 mod rules;
 mod signals;

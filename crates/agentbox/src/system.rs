@@ -1,6 +1,8 @@
 //! Operating systems: signals, terminals, and who has a file. Everything else is the same
 //! on all of them.
 
+use std::ffi::OsString;
+
 #[cfg(unix)]
 #[path = "system/unix.rs"]
 mod this;
@@ -25,4 +27,13 @@ pub(crate) struct Holder {
     pub(crate) is_root: bool,
     /// The bits of `chmod`.
     pub(crate) mode: u32,
+}
+
+/// A variable that is not empty.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the program looks where others keep such things"
+)]
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
 }

@@ -261,7 +261,7 @@ fn own_linker(target: &str, host: &str) -> Option<String> {
     let name = target.to_uppercase().replace('-', "_");
     let variable = format!("CARGO_TARGET_{name}_LINKER");
     let is_enough = target != host && target.ends_with("-musl");
-    (is_enough && agent::variable(&variable).is_none()).then_some(variable)
+    (is_enough && system::variable(&variable).is_none()).then_some(variable)
 }
 
 /// Runs a command to its end. If this is dropped before, all that it started is killed.

@@ -1,5 +1,6 @@
 //! `agentbox doctor`: what this machine can host, and what is missing.
 
+#[cfg(feature = "docker")]
 mod containers;
 #[cfg_attr(not(local), path = "doctor/no_machine.rs")]
 mod machine;
@@ -143,6 +144,7 @@ pub(crate) async fn run(global: &Global, args: &Args) -> Result<ExitCode, Failur
         let mut findings = vec![configuration];
         findings.extend(finding);
         findings.extend(machine::findings(&backend).await);
+        #[cfg(feature = "docker")]
         findings.extend(containers::findings(&backend).await);
         findings.extend(services::findings());
         (backend, findings)

@@ -13,13 +13,13 @@ use console_tools::Options;
 use serde::Serialize;
 
 use self::client::{Client, Way};
-use crate::agent;
 use crate::app::App;
 use crate::commands::mcp::Token;
 use crate::config::{Carried, place, usual_directory};
 use crate::console::safe;
 use crate::exit::Failure;
 use crate::output;
+use crate::system;
 
 /// The variable in which a client finds the token of a server that listens. It is
 /// for clients only: this program takes no variable that is none of its settings.
@@ -141,7 +141,7 @@ fn program() -> Result<PathBuf, Failure> {
     let called = std::env::args_os().next().map(PathBuf::from);
     let found = called.and_then(|called| match called.parent() {
         Some(parent) if parent.as_os_str().is_empty() => {
-            let path = agent::variable("PATH").unwrap_or_default();
+            let path = system::variable("PATH").unwrap_or_default();
             std::env::split_paths(&path)
                 .map(|directory| directory.join(&called))
                 .find(is_this)

@@ -19,7 +19,7 @@ pub(crate) struct Args {
 
 #[cfg(not(local))]
 pub(crate) async fn run(_: &Args) -> Result<ExitCode, Failure> {
-    std::future::ready(Err(crate::backend::absent("the tour"))).await
+    std::future::ready(Err(crate::backend::without_local("the tour"))).await
 }
 
 #[cfg(local)]

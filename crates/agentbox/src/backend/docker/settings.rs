@@ -9,50 +9,6 @@ use serde::de::{self, Deserializer, Visitor};
 
 use crate::exit::Failure;
 
-/// The keys of the table, in order.
-pub(super) const KEYS: &[&str] = &[
-    "address",
-    "agent",
-    "base_images",
-    "ca_bundle",
-    "capabilities",
-    "cpu_shares",
-    "cpus",
-    "delivery",
-    "env",
-    "idle_timeout",
-    "image",
-    "keep",
-    "labels",
-    "logins",
-    "memory",
-    "mode",
-    "name",
-    "network",
-    "oci_runtime",
-    "pids",
-    "read_only",
-    "relax",
-    "runtime",
-    "runtimes",
-    "seccomp",
-    "swap",
-    "tmpfs",
-    "user",
-    "volumes",
-    "work_dir",
-];
-
-/// Those that hold paths of this machine.
-pub(super) const PATHS: &[&str] = &[
-    "agent",
-    "ca_bundle",
-    "logins",
-    "runtimes",
-    "seccomp",
-    "volumes",
-];
-
 /// The table `[docker]`. What is not set is up to the library.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -266,7 +222,7 @@ mod tests {
         assert_eq!(settings.memory, Some(Size(512 << 20)));
         assert_eq!(settings.swap, Some(Size(1 << 30)));
         let table: toml::Table = toml::from_str(table).unwrap();
-        assert!(table.keys().eq(KEYS), "{table}");
+        assert!(table.keys().eq(super::super::KEYS), "{table}");
         assert!(toml::from_str::<Settings>("privileged = true").is_err());
     }
 
