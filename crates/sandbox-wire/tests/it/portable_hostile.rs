@@ -84,7 +84,7 @@ async fn every_operation(sandbox: &PortableSandbox<HostMachine>, name: &str) {
     let path = sandbox.path(&inside).unwrap();
     let resolved = sandbox.resolve(&path, Default::default()).await.unwrap();
     assert_eq!(resolved, path, "{}", is("resolve"));
-    let start = sandbox.path(&format!("dir {name}")).unwrap();
+    let start = sandbox.path(format!("dir {name}")).unwrap();
     let found = sandbox
         .glob(GlobQuery::new("**", start.clone()).hidden(true))
         .await
@@ -115,7 +115,7 @@ async fn every_operation(sandbox: &PortableSandbox<HostMachine>, name: &str) {
     sandbox.write_file(&through, "through").await.unwrap();
     sandbox.move_to(&inside, &moved).await.unwrap();
     assert_eq!(sandbox.read_to_string(&moved).await.unwrap(), "through");
-    let tree = sandbox.path(&format!("tree {name}")).unwrap();
+    let tree = sandbox.path(format!("tree {name}")).unwrap();
     let options = CopyOptions::default().recursive(true);
     sandbox.copy(&start, &tree, options).await.unwrap();
     let command = Command::new("pwd; printf %s \"$V\"")
