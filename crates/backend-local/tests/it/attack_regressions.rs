@@ -123,7 +123,7 @@ async fn cve_2025_53109_links_of_every_kind() {
         for (name, _) in &directories {
             for beneath in ["secret", "sub", "sub/deep", "new", "new/deeper"] {
                 let what = format!("{kind} {name}/{beneath}");
-                let path = backend.path(&format!("{name}/{beneath}")).unwrap();
+                let path = backend.path(format!("{name}/{beneath}")).unwrap();
                 all_fail(&what, DENIED, &following(&backend, &path).await);
                 all_fail(&what, DENIED, &acting(&backend, &path, &file).await);
             }

@@ -211,7 +211,7 @@ fn said<T: std::fmt::Debug>(answer: Result<T, Error>) -> Result<String, Error> {
 
 impl Race {
     fn path(&self, way: &str, name: &str) -> VPath {
-        self.backend.path(&format!("{way}/{name}")).unwrap()
+        self.backend.path(format!("{way}/{name}")).unwrap()
     }
 
     async fn one(&self, number: usize, way: &str) -> (&'static str, Result<String, Error>) {
