@@ -107,29 +107,7 @@ impl Found {
 /// Takes a line apart.
 #[cfg(feature = "shell")]
 pub(crate) fn find(context: CommandContext<'_>, work: &Work<'_>) -> Found {
-    use super::shell::{MAX_OPENERS, MAX_OPENERS_INLINE, STACK_BYTES, openers};
-    use super::walk::Walk;
-
-    let openers = openers(context.line);
-    if openers <= MAX_OPENERS_INLINE {
-        return Walk::new(context, MAX_OPENERS_INLINE, work).all();
-    }
-    let mut found = Found::default();
-    if openers > MAX_OPENERS {
-        found.trouble(Trouble("it opens too many brackets"));
-        return found;
-    }
-    let walked = std::thread::scope(|scope| {
-        std::thread::Builder::new()
-            .stack_size(STACK_BYTES)
-            .spawn_scoped(scope, || Walk::new(context, MAX_OPENERS, work).all())
-            .ok()
-            .and_then(|thread| thread.join().ok())
-    });
-    walked.unwrap_or_else(|| {
-        found.trouble(Trouble("there was no thread to read it on"));
-        found
-    })
+    super::walk::Walk::new(context, work).all()
 }
 
 /// Without a grammar nothing is understood.

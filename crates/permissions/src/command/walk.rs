@@ -2,14 +2,10 @@
 
 use std::collections::HashSet;
 
-use brush_parser::ast::{
-    AndOr, AssignmentValue, Command, CommandPrefixOrSuffixItem, CompoundCommand, CompoundList,
-    ExtendedTestExpr, FunctionDefinition, IoRedirect, Pipeline, SeparatorOperator, SimpleCommand,
-};
-
 use super::directory::Directories;
 use super::found::{Class, Found, Role, Simple};
 use super::shell;
+use super::shell::ast::{Command, Compound, Item, Join, List, Pipeline, Redirect};
 use super::tables;
 use super::word::{self, Mode, Word};
 use super::work::Work;
@@ -67,8 +63,6 @@ pub(crate) struct Walk<'a> {
     pub(crate) feeds: bool,
     /// Where `exec` moved the input of the shell itself.
     moved: Stdin,
-    /// How many brackets the stack can bear.
-    openers: usize,
     depth: usize,
     nesting: usize,
     wrapped: usize,
@@ -80,11 +74,10 @@ pub(crate) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(crate) fn new(context: CommandContext<'a>, openers: usize, work: &'a Work<'a>) -> Self {
+    pub(crate) fn new(context: CommandContext<'a>, work: &'a Work<'a>) -> Self {
         Self {
             context,
             work,
-            openers,
             found: Found::default(),
             dirs: Directories::new(context.directory, context.names, work),
             functions: functions::Functions::default(),
@@ -132,10 +125,6 @@ impl<'a> Walk<'a> {
                 .trouble(Trouble("programs are nested too deep in it"));
         }
         self.bytes -= text.len();
-        // Quotes can hide brackets from the count for the whole line.
-        if shell::openers(text) > self.openers {
-            return self.found.trouble(Trouble("it opens too many brackets"));
-        }
         match shell::read(text, self.work) {
             Err(trouble) => {
                 self.found.trouble(trouble);
@@ -146,9 +135,10 @@ impl<'a> Walk<'a> {
             }
             Ok(program) => {
                 self.depth += 1;
-                for list in &program.complete_commands {
-                    self.list(list, stdin);
+                for doubt in program.doubts {
+                    self.found.trouble(doubt);
                 }
+                self.list(&program.list, stdin);
                 self.depth -= 1;
             }
         }
@@ -161,20 +151,20 @@ impl<'a> Walk<'a> {
         self.dirs = dirs;
     }
 
-    fn list(&mut self, list: &CompoundList, stdin: Stdin) {
-        for item in &list.0 {
+    fn list(&mut self, list: &List, stdin: Stdin) {
+        for item in list {
             if !self.work.charge(ITEM_STEPS) {
                 return;
             }
             let before = self.dirs.clone();
-            if matches!(item.1, SeparatorOperator::Async) {
+            if item.background {
                 self.functions.forks();
             }
-            self.pipeline(&item.0.first, stdin);
-            for next in &item.0.additional {
-                match next {
-                    AndOr::And(pipeline) => self.pipeline(pipeline, stdin),
-                    AndOr::Or(pipeline) => {
+            self.pipeline(&item.first, stdin);
+            for (join, pipeline) in &item.rest {
+                match join {
+                    Join::And => self.pipeline(pipeline, stdin),
+                    Join::Or => {
                         let dirs = self.dirs.clone();
                         self.pipeline(pipeline, stdin);
                         self.dirs.or(dirs);
@@ -188,20 +178,20 @@ impl<'a> Walk<'a> {
 
     fn pipeline(&mut self, pipeline: &Pipeline, stdin: Stdin) {
         let from = self.found.fetchers;
-        if pipeline.seq.len() > 1 {
+        if pipeline.stages.len() > 1 {
             self.functions.forks();
         }
-        let fed = pipeline.seq.iter().skip(1).any(takes_names);
+        let fed = pipeline.stages.iter().skip(1).any(takes_names);
         let feeds = self.feeds;
         self.feeds |= fed;
-        for (stage, command) in pipeline.seq.iter().enumerate() {
+        for (stage, command) in pipeline.stages.iter().enumerate() {
             let stdin = if stage == 0 {
                 stdin
             } else {
                 Stdin::Pipe(stdin == Stdin::Pipe(true) || self.found.fetchers > from)
             };
-            let dirs = (pipeline.seq.len() > 1).then(|| self.dirs.clone());
-            self.command(command, stdin, pipeline.timed.is_some() && stage == 0);
+            let dirs = (pipeline.stages.len() > 1).then(|| self.dirs.clone());
+            self.command(command, stdin, pipeline.timed && stage == 0);
             if let Some(dirs) = dirs {
                 self.dirs = dirs;
             }
@@ -217,18 +207,24 @@ impl<'a> Walk<'a> {
         }
         self.nesting += 1;
         match command {
-            Command::Simple(simple) => self.simple(simple, stdin, timed),
+            Command::Simple(items) => self.simple(items, stdin, timed),
             Command::Compound(compound, redirects) => {
-                let redirects = redirects.iter().flat_map(|list| &list.0);
-                self.listed(redirects.clone());
-                let stdin = self.redirects(redirects, stdin, false);
+                self.listed(redirects.iter());
+                let stdin = self.redirects(redirects.iter(), stdin, false);
                 self.compound(compound, stdin);
             }
-            Command::Function(function) => self.function(function, stdin),
-            Command::ExtendedTest(test, redirects) => {
-                self.test(&test.expr);
-                let redirects = redirects.iter().flat_map(|list| &list.0);
-                self.redirects(redirects, stdin, false);
+            Command::Function {
+                name,
+                body,
+                redirects,
+            } => self.function(name, body, redirects, stdin),
+            Command::Test(words, redirects) => {
+                for word in words {
+                    self.words(word, Mode::Word);
+                }
+                // It compares two words, perhaps as numbers.
+                self.numbers |= words.iter().filter(|word| *word != "!").count() > 2;
+                self.redirects(redirects.iter(), stdin, false);
                 self.found.simple(Simple {
                     words: vec![Word::text("[[")],
                     role: Role::Plain,
@@ -239,64 +235,47 @@ impl<'a> Walk<'a> {
         self.nesting -= 1;
     }
 
-    fn compound(&mut self, compound: &CompoundCommand, stdin: Stdin) {
+    fn compound(&mut self, compound: &Compound, stdin: Stdin) {
         let before = self.dirs.clone();
         match compound {
-            CompoundCommand::BraceGroup(group) => return self.list(&group.list, stdin),
-            CompoundCommand::Subshell(subshell) => {
-                self.list(&subshell.list, stdin);
+            Compound::Group(list) => return self.list(list, stdin),
+            Compound::Subshell(list) => {
+                self.list(list, stdin);
                 self.dirs = before;
                 return;
             }
-            CompoundCommand::ForClause(clause) => {
-                self.variable(&clause.variable_name, true);
-                for value in clause.values.iter().flatten() {
-                    let expanded = self.words(&value.value, Mode::Word);
+            Compound::For { name, words, body } => {
+                self.variable(name, true);
+                for value in words {
+                    let expanded = self.words(value, Mode::Word);
                     for word in expanded.words.iter().chain(&expanded.plain) {
                         self.named(word, PathUse::Named);
                         self.value(word);
                     }
                 }
-                self.list(&clause.body.list, stdin);
+                self.list(body, stdin);
             }
-            CompoundCommand::CaseClause(clause) => {
-                self.words(&clause.value.value, Mode::Word);
-                for case in &clause.cases {
-                    for pattern in &case.patterns {
-                        self.words(&pattern.value, Mode::Word);
+            Compound::Case { word, arms } => {
+                self.words(word, Mode::Word);
+                for arm in arms {
+                    for pattern in &arm.patterns {
+                        self.words(pattern, Mode::Word);
                     }
-                    if let Some(list) = &case.cmd {
-                        self.list(list, stdin);
-                    }
+                    self.list(&arm.body, stdin);
                 }
             }
-            CompoundCommand::IfClause(clause) => {
-                self.list(&clause.condition, stdin);
-                self.list(&clause.then, stdin);
-                for other in clause.elses.iter().flatten() {
-                    if let Some(condition) = &other.condition {
-                        self.list(condition, stdin);
-                    }
-                    self.list(&other.body, stdin);
+            Compound::Branches(lists) => {
+                for list in lists {
+                    self.list(list, stdin);
                 }
-            }
-            CompoundCommand::WhileClause(clause) | CompoundCommand::UntilClause(clause) => {
-                self.list(&clause.0, stdin);
-                self.list(&clause.1.list, stdin);
-            }
-            CompoundCommand::Arithmetic(_)
-            | CompoundCommand::ArithmeticForClause(_)
-            | CompoundCommand::Coprocess(_) => {
-                self.found
-                    .trouble(Trouble("it is not written for every shell"));
             }
         }
         // What was judged once in a loop may run again from where it led.
         self.dirs.or(before);
     }
 
-    fn function(&mut self, function: &FunctionDefinition, stdin: Stdin) {
-        let name = self.words(&function.fname.value, Mode::Word);
+    fn function(&mut self, name: &str, body: &Compound, redirects: &[Redirect], stdin: Stdin) {
+        let name = self.words(name, Mode::Word);
         let name = match name.words.as_slice() {
             [word] => word.literal().map(str::to_owned),
             _ => None,
@@ -312,32 +291,11 @@ impl<'a> Walk<'a> {
         }
         let dirs = self.dirs.clone();
         self.functions.enter(&name);
-        let redirects = function.body.1.iter().flat_map(|list| &list.0);
-        self.redirects(redirects, stdin, false);
+        self.redirects(redirects.iter(), stdin, false);
         // Where it is called, its input may be anything.
-        self.compound(&function.body.0, Stdin::Pipe(false));
+        self.compound(body, Stdin::Pipe(false));
         self.functions.leave();
         self.dirs.or(dirs);
-    }
-
-    fn test(&mut self, test: &ExtendedTestExpr) {
-        match test {
-            ExtendedTestExpr::Not(inner) => self.test(inner),
-            ExtendedTestExpr::UnaryTest(_, word) => {
-                self.words(&word.value, Mode::Word);
-            }
-            ExtendedTestExpr::BinaryTest(_, left, right) => {
-                self.words(&left.value, Mode::Word);
-                self.words(&right.value, Mode::Word);
-                self.numbers = true;
-            }
-            ExtendedTestExpr::And(..)
-            | ExtendedTestExpr::Or(..)
-            | ExtendedTestExpr::Parenthesized(_) => {
-                self.found
-                    .trouble(Trouble("'[[' is read differently by different shells"));
-            }
-        }
     }
 
     /// Reads a word, and walks through the programs in it.
@@ -401,7 +359,7 @@ impl<'a> Walk<'a> {
     }
 
     /// `<(program)`: the name of a pipe.
-    fn substitution(&mut self, list: &CompoundList) -> word::Expanded {
+    fn substitution(&mut self, list: &List) -> word::Expanded {
         let from = self.found.fetchers;
         let dirs = self.dirs.clone();
         self.list(list, Stdin::None);
@@ -415,58 +373,34 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn simple(&mut self, simple: &SimpleCommand, stdin: Stdin, timed: bool) {
-        let prefix = simple.prefix.iter().flat_map(|prefix| &prefix.0);
-        let suffix = simple.suffix.iter().flat_map(|suffix| &suffix.0);
+    fn simple(&mut self, items: &[Item], stdin: Stdin, timed: bool) {
+        let name = items.iter().find_map(word_of);
         let mut argv = Argv::default();
-        if timed {
-            // `time -f x rm` runs `rm` where `time` is a program.
-            let option = simple.word_or_name.as_ref();
-            if option.is_some_and(|word| word.value.starts_with('-')) {
-                argv.push(word::Expanded {
-                    words: vec![Word::text("time")],
-                    plain: None,
-                    cut: false,
-                });
-            }
-        }
-        if let Some(name) = &simple.word_or_name {
-            argv.push(self.words(&name.value, Mode::Word));
+        // `time -f x rm` runs `rm` where `time` is a program.
+        if timed && name.is_some_and(|name| name.starts_with('-')) {
+            argv.push(word::Expanded {
+                words: vec![Word::text("time")],
+                plain: None,
+                cut: false,
+            });
         }
         let mut redirects = Vec::new();
         // Where another command begins for shells that do not know `&>`.
         let mut second = None;
-        for (is_prefix, item) in prefix
-            .map(|item| (true, item))
-            .chain(suffix.map(|item| (false, item)))
-        {
+        for item in items {
             match item {
-                CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
-                    if matches!(redirect, IoRedirect::OutputAndError(..)) {
+                Item::Redirect(redirect) => {
+                    if matches!(redirect, Redirect::Both(_)) {
                         second.get_or_insert(argv.dash.len());
                     }
                     redirects.push(redirect);
                 }
-                CommandPrefixOrSuffixItem::Word(word) => {
-                    argv.push(self.words(&word.value, Mode::Word));
+                Item::Word(word) => argv.push(self.words(word, Mode::Word)),
+                Item::Assignment(assignment) => {
+                    let stays = name.is_none() || !argv.bash.is_empty();
+                    self.assignment(assignment, stays, name == Some("read"));
                 }
-                CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
-                    if is_prefix {
-                        let alone = simple.word_or_name.is_none();
-                        let reads = simple
-                            .word_or_name
-                            .as_ref()
-                            .is_some_and(|word| word.value == "read");
-                        self.assignment(assignment, alone, reads);
-                    } else if matches!(assignment.value, AssignmentValue::Array(_)) {
-                        self.assignment(assignment, true, false);
-                    } else {
-                        argv.push(self.words(&word.value, Mode::Word));
-                    }
-                }
-                CommandPrefixOrSuffixItem::ProcessSubstitution(_, subshell) => {
-                    argv.push(self.substitution(&subshell.list));
-                }
+                Item::Substitution(list) => argv.push(self.substitution(list)),
             }
         }
         let for_shell = argv
@@ -531,16 +465,18 @@ fn takes_list(program: &str) -> bool {
 
 /// Whether a command takes names of files from its input.
 fn takes_names(command: &Command) -> bool {
-    let Command::Simple(simple) = command else {
+    let Command::Simple(items) = command else {
         return false;
     };
-    let suffix = simple.suffix.iter().flat_map(|suffix| &suffix.0);
-    let words = suffix.filter_map(|item| match item {
-        CommandPrefixOrSuffixItem::Word(word) => Some(word),
+    let mut words = items.iter().filter_map(word_of);
+    words.any(|word| base_name(word).contains("xargs") || word == "parallel")
+}
+
+fn word_of(item: &Item) -> Option<&str> {
+    match item {
+        Item::Word(word) => Some(word),
         _ => None,
-    });
-    let mut words = simple.word_or_name.iter().chain(words);
-    words.any(|word| base_name(&word.value).contains("xargs") || word.value == "parallel")
+    }
 }
 
 /// What a program is called without its directory.

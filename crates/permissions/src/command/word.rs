@@ -1,18 +1,20 @@
 //! Words of a command line: what is known of their text before they run.
 //!
-//! The grammar crate finds where a word begins and ends. What is inside is read
-//! here, in one pass and without backtracking, because a word of hostile nesting
-//! takes its own reader exponential time. What `dash` and `bash` read differently
-//! is refused.
+//! `shell` finds where a word begins and ends. What is inside is read here, in one
+//! pass and without backtracking. What `dash` and `bash` read differently is
+//! refused.
 
 use super::Trouble;
 use super::glob::{ANY, Reading, bracket};
+#[cfg(feature = "shell")]
 use super::work::Work;
 
+#[cfg(feature = "shell")]
 mod brace;
+#[cfg(feature = "shell")]
 mod scan;
-mod skip;
 
+#[cfg(feature = "shell")]
 pub(crate) use scan::{Mode, Scanned, scan};
 
 /// A piece of a word.
@@ -328,6 +330,7 @@ pub(crate) struct Expanded {
 }
 
 /// Expands the braces of a word that was read.
+#[cfg(feature = "shell")]
 pub(crate) fn expand(scanned: &Scanned, work: &Work<'_>) -> Expanded {
     let brackets = scanned
         .atoms
@@ -362,5 +365,6 @@ pub(crate) fn expand(scanned: &Scanned, work: &Work<'_>) -> Expanded {
 }
 
 #[cfg(test)]
+#[cfg(feature = "shell")]
 #[path = "word_tests.rs"]
 mod tests;

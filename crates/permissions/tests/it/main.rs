@@ -18,6 +18,8 @@ mod command;
 mod command_corpus;
 #[cfg(all(feature = "shell", target_os = "linux"))]
 mod command_globs;
+#[cfg(all(feature = "shell", target_os = "linux"))]
+mod command_shells;
 #[cfg(not(feature = "shell"))]
 mod command_without_shell;
 #[cfg(all(feature = "shell", target_os = "linux"))]

@@ -1,13 +1,9 @@
 //! Redirects and assignments.
 
-use brush_parser::ast::{
-    Assignment, AssignmentName, AssignmentValue, IoFileRedirectKind, IoFileRedirectTarget,
-    IoRedirect,
-};
-
 use super::{Stdin, Walk, base_name};
 use crate::command::found::Class;
 use crate::command::paths::CODE_MARKS;
+use crate::command::shell::ast::{Assignment, Kind, Redirect, Target, Value};
 use crate::command::word::{Mode, Word};
 use crate::command::{PathUse, Trouble, tables};
 
@@ -17,32 +13,29 @@ impl Walk<'_> {
             self.found
                 .trouble(Trouble("'+=' is not known to every shell"));
         }
-        let name = match &assignment.name {
-            AssignmentName::VariableName(name) => name,
-            AssignmentName::ArrayElementName(name, index) => {
-                self.words(index, Mode::Assignment);
-                self.numbers = true;
-                name
-            }
-        };
+        let name = &assignment.name;
+        if let Some(index) = &assignment.index {
+            self.words(index, Mode::Assignment);
+            self.numbers = true;
+        }
         // Only `read` uses it, and then it is gone.
         if !(reads && name == "IFS") {
             self.variable(name, alone);
         }
         match &assignment.value {
-            AssignmentValue::Scalar(value) => {
-                let value = self.word(&value.value, Mode::Assignment);
+            Value::Scalar(value) => {
+                let value = self.word(value, Mode::Assignment);
                 self.named(&value, PathUse::Named);
                 self.variable_writes(name, &value);
                 self.value(&value);
             }
-            AssignmentValue::Array(values) => {
-                for (index, value) in values {
+            Value::Array(members) => {
+                for (index, value) in members {
                     if let Some(index) = index {
-                        self.words(&index.value, Mode::Assignment);
+                        self.words(index, Mode::Assignment);
                         self.numbers = true;
                     }
-                    for word in self.words(&value.value, Mode::Word).words {
+                    for word in self.words(value, Mode::Word).words {
                         self.named(&word, PathUse::Named);
                     }
                 }
@@ -72,51 +65,40 @@ impl Walk<'_> {
     /// What redirects do, and where the input then comes from.
     pub(super) fn redirects<'r>(
         &mut self,
-        redirects: impl Iterator<Item = &'r IoRedirect>,
+        redirects: impl Iterator<Item = &'r Redirect>,
         mut stdin: Stdin,
         for_shell: bool,
     ) -> Stdin {
         for redirect in redirects {
             match redirect {
-                IoRedirect::File(fd, kind, target) => {
-                    let input = self.file_redirect(kind, target);
+                Redirect::File { fd, kind, target } => {
+                    let input = self.file_redirect(*kind, target);
                     if input && fd.is_none() || *fd == Some(0) {
-                        stdin = match target {
-                            IoFileRedirectTarget::ProcessSubstitution(..) => Stdin::Pipe(true),
-                            IoFileRedirectTarget::Filename(word) => Stdin::File {
-                                written: self.writes(&word.value),
-                            },
+                        stdin = match (kind, target) {
+                            (_, Target::Substitution(_)) => Stdin::Pipe(true),
                             // What that descriptor is, is not followed.
-                            _ => Stdin::Pipe(false),
+                            (Kind::CopyInput | Kind::CopyOutput, _) => Stdin::Pipe(false),
+                            (_, Target::Word(word)) => Stdin::File {
+                                written: self.writes(word),
+                            },
                         };
                     }
                 }
-                IoRedirect::HereDocument(fd, document) => {
-                    let delimiter = &document.here_end.value;
-                    if delimiter.contains(['$', '`']) {
-                        self.found
-                            .trouble(Trouble("the end of a here-document in it is not plain"));
-                    }
-                    if document.requires_expansion {
-                        self.words(&document.doc.value, Mode::HereDoc);
+                Redirect::Document { fd, expands, body } => {
+                    let text = body.get().map_or("", String::as_str);
+                    if *expands {
+                        self.words(text, Mode::HereDoc);
                     }
                     if matches!(fd, None | Some(0)) {
                         stdin = Stdin::Pipe(false);
-                        let plain = !document.requires_expansion
-                            || !document.doc.value.contains(['$', '`', '\\']);
-                        if for_shell && plain {
-                            self.apart(&document.doc.value, Stdin::None);
+                        if for_shell && !(*expands && text.contains(['$', '`', '\\'])) {
+                            self.apart(text, Stdin::None);
                             stdin = Stdin::Read;
                         }
                     }
                 }
-                IoRedirect::HereString(_, word) => {
-                    self.words(&word.value, Mode::Word);
-                    self.found
-                        .trouble(Trouble("'<<<' is not known to every shell"));
-                }
-                IoRedirect::OutputAndError(word, _) => {
-                    let target = self.word(&word.value, Mode::Word);
+                Redirect::Both(word) => {
+                    let target = self.word(word, Mode::Word);
                     self.write_target(&target);
                     self.found.trouble(Trouble(
                         "'&>' ends a command in some shells; write '>file 2>&1'",
@@ -134,13 +116,13 @@ impl Walk<'_> {
 
     /// Paths in a here-document that names files, or is code: of `xargs`, of a
     /// loop, of an interpreter.
-    pub(super) fn listed<'r>(&mut self, redirects: impl Iterator<Item = &'r IoRedirect>) {
+    pub(super) fn listed<'r>(&mut self, redirects: impl Iterator<Item = &'r Redirect>) {
         for redirect in redirects {
-            let IoRedirect::HereDocument(_, document) = redirect else {
+            let Redirect::Document { body, .. } = redirect else {
                 continue;
             };
             let ends = |c: char| c.is_whitespace() || CODE_MARKS.contains(c);
-            for name in document.doc.value.split(ends) {
+            for name in body.get().map_or("", String::as_str).split(ends) {
                 if name.len() > 1 && !self.work.is_spent() {
                     self.named(&Word::text(name), PathUse::Named);
                 }
@@ -149,43 +131,32 @@ impl Walk<'_> {
     }
 
     /// Whether the redirect is one of input.
-    fn file_redirect(&mut self, kind: &IoFileRedirectKind, target: &IoFileRedirectTarget) -> bool {
-        let input = matches!(
-            kind,
-            IoFileRedirectKind::Read
-                | IoFileRedirectKind::ReadAndWrite
-                | IoFileRedirectKind::DuplicateInput
-        );
+    fn file_redirect(&mut self, kind: Kind, target: &Target) -> bool {
+        let input = matches!(kind, Kind::Read | Kind::ReadWrite | Kind::CopyInput);
         match target {
-            IoFileRedirectTarget::Fd(_) => {}
-            IoFileRedirectTarget::Filename(word) => {
-                let word = self.word(&word.value, Mode::Word);
-                if input {
+            Target::Word(word) => {
+                let word = self.word(word, Mode::Word);
+                if matches!(kind, Kind::Read | Kind::ReadWrite) {
                     self.named(&word, PathUse::Read);
                 }
-                if !matches!(
-                    kind,
-                    IoFileRedirectKind::Read | IoFileRedirectKind::DuplicateInput
-                ) {
+                let copies = matches!(kind, Kind::CopyInput | Kind::CopyOutput)
+                    && word.literal().is_some_and(is_descriptor);
+                if kind != Kind::Read && !copies {
                     self.write_target(&word);
                 }
             }
-            IoFileRedirectTarget::Duplicate(word) => {
-                let word = self.word(&word.value, Mode::Word);
-                let fd = word.literal().is_some_and(|text| {
-                    let digits = text.trim_end_matches('-');
-                    digits.bytes().all(|b| b.is_ascii_digit())
-                });
-                if !fd {
-                    self.write_target(&word);
-                }
-            }
-            IoFileRedirectTarget::ProcessSubstitution(_, subshell) => {
+            Target::Substitution(list) => {
                 let dirs = self.dirs.clone();
-                self.list(&subshell.list, Stdin::None);
+                self.list(list, Stdin::None);
                 self.dirs = dirs;
             }
         }
         input
     }
+}
+
+/// Whether `>&word` names a file descriptor: `2`, `2-` or `-`.
+fn is_descriptor(word: &str) -> bool {
+    let digits = word.trim_end_matches('-');
+    digits.bytes().all(|b| b.is_ascii_digit())
 }

@@ -1,10 +1,11 @@
 //! Reads the text of one word.
 
 use super::{Atom, Trouble};
+use crate::command::shell;
 
 /// How deep `$(`, `${` and `$((` may stand in one another within a word, before
 /// what is inside is read as a program of its own.
-pub(super) const MAX_DEPTH: usize = 12;
+const MAX_DEPTH: usize = 12;
 
 /// Where the text stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,24 +47,24 @@ pub(crate) fn scan(text: &str, mode: Mode) -> Result<Scanned, Trouble> {
     Ok(scanner.out)
 }
 
-pub(super) struct Scanner {
+struct Scanner {
     chars: Vec<char>,
-    pub(super) at: usize,
+    at: usize,
     out: Scanned,
 }
 
 impl Scanner {
-    pub(super) fn peek(&self, ahead: usize) -> Option<char> {
+    fn peek(&self, ahead: usize) -> Option<char> {
         self.chars.get(self.at + ahead).copied()
     }
 
-    pub(super) fn next(&mut self) -> Option<char> {
+    fn next(&mut self) -> Option<char> {
         let c = self.peek(0)?;
         self.at += 1;
         Some(c)
     }
 
-    pub(super) fn slice(&self, from: usize, to: usize) -> String {
+    fn slice(&self, from: usize, to: usize) -> String {
         self.chars
             .get(from..to)
             .unwrap_or_default()
@@ -175,7 +176,7 @@ impl Scanner {
     }
 
     /// Text up to `end`, which is passed over.
-    pub(super) fn until(&mut self, end: char) -> Result<String, Trouble> {
+    fn until(&mut self, end: char) -> Result<String, Trouble> {
         let from = self.at;
         while let Some(c) = self.next() {
             if c == end {
@@ -256,7 +257,7 @@ impl Scanner {
             Some('(') => {
                 self.at += 1;
                 let from = self.at;
-                self.close_paren(0)?;
+                self.at += shell::enclosed(self.chars.get(from..).unwrap_or_default())?;
                 let program = self.slice(from, self.at - 1);
                 self.push(substituted(&program));
                 self.out.programs.push(program);

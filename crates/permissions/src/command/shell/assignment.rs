@@ -1,0 +1,67 @@
+//! Words that assign.
+
+use super::ast::{Assignment, Value};
+use super::is_name;
+use crate::command::Trouble;
+
+/// The assignment that a word is, if it is one.
+pub(super) fn assignment(word: &str) -> Result<Option<Assignment>, Trouble> {
+    let end = word.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let (name, mut rest) = word.split_at(end.unwrap_or(word.len()));
+    if !is_name(name) {
+        return Ok(None);
+    }
+    let mut index = None;
+    if rest.starts_with('[') {
+        let (inner, after) = subscript(rest)?;
+        index = Some(inner.to_owned());
+        rest = after;
+    }
+    let (append, value) = match rest.strip_prefix("+=") {
+        Some(value) => (true, Some(value)),
+        None => (false, rest.strip_prefix('=')),
+    };
+    Ok(value.map(|value| Assignment {
+        name: name.to_owned(),
+        index,
+        append,
+        value: Value::Scalar(value.to_owned()),
+    }))
+}
+
+/// A member of an array: `value` or `[index]=value`.
+pub(super) fn member(word: String) -> Result<(Option<String>, String), Trouble> {
+    if !word.starts_with('[') {
+        return Ok((None, word));
+    }
+    let (index, after) = subscript(&word)?;
+    let value = after.strip_prefix("+=").or(after.strip_prefix('='));
+    Ok(match value {
+        Some(value) => (Some(index.to_owned()), value.to_owned()),
+        None => (None, word),
+    })
+}
+
+/// What stands in the brackets that `text` begins with, and behind them. In bash
+/// the word goes on up to the bracket that closes, whatever stands between.
+fn subscript(text: &str) -> Result<(&str, &str), Trouble> {
+    const OPEN: Trouble = Trouble("an index in it is not plain, or not closed");
+    let mut open = 0_usize;
+    let mut quote = None;
+    for (at, c) in text.char_indices() {
+        match c {
+            '\\' | '`' | '(' => return Err(OPEN),
+            c if quote == Some(c) => quote = None,
+            _ if quote.is_some() => {}
+            '\'' | '"' => quote = Some(c),
+            '[' => open += 1,
+            ']' if open == 1 => {
+                let (inner, after) = (text.get(1..at), text.get(at + 1..));
+                return inner.zip(after).ok_or(OPEN);
+            }
+            ']' => open -= 1,
+            _ => {}
+        }
+    }
+    Err(OPEN)
+}
