@@ -416,7 +416,7 @@ fn nesting_is_bounded() {
     thread.spawn(judge_all).unwrap().join().unwrap();
 }
 
-/// The tokenizer took memory without end for the second of these documents.
+/// Nothing, or only an empty line, would end them.
 #[test]
 fn documents_whose_end_mark_is_empty_are_not_read() {
     for line in [
@@ -434,7 +434,7 @@ fn documents_whose_end_mark_is_empty_are_not_read() {
 }
 
 #[test]
-fn what_panics_the_grammar_is_kept_from_it() {
+fn hostile_lines_get_an_answer() {
     for line in [
         "x 99999999999999999999>y",
         "x ~99999999999999999999999",
@@ -460,20 +460,19 @@ fn what_panics_the_grammar_is_kept_from_it() {
         "$(( 1 << $(a) ))",
     ] {
         let report = judge(&permissive(), line);
-        // A panic is caught, but never needed.
         assert!(
-            !report.verdict.to_string().contains("grammar failed"),
+            report.understood() || report.verdict.action() != Action::Allow,
             "{line:?}"
         );
     }
+    assert!(!judge(&git_only(), "$(<<t$$( )e( $(").understood());
+    // What is in the brackets runs.
     for line in [
-        "$(<<t$$( )e( $(",
-        // What is in the brackets runs, and the tokenizer takes it for words.
         "git <<t $(rm x)\nt",
         "git <<t \"$(rm x)\"\nt",
         "git <<t ${y:-$(rm x)}\nt",
     ] {
-        assert!(!judge(&git_only(), line).understood(), "{line:?}");
+        assert_eq!(action(&git_only(), line), Action::Deny, "{line:?}");
     }
     for line in [
         "echo $((1 << 4)) $((x<<y))",

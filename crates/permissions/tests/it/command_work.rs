@@ -152,7 +152,7 @@ fn many_directories_are_charged_for() {
     }
 }
 
-/// The grammar recurses for each of these; a line must not end the process.
+/// A line must not end the process.
 #[test]
 fn a_test_that_is_negated_over_and_over_is_not_read() {
     let policy = permissive();
