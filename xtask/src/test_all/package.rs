@@ -84,7 +84,9 @@ fn unpack(ctx: &Ctx, package: &Package, from: &Path, to: &Path) -> Result<Unpack
     let Package { name, version, .. } = package;
     let full = format!("{name}-{version}");
     let mut tar = ctx.workspace.command("tar")?;
-    tar.arg("-xzf").arg(from.join(format!("{full}.crate")));
+    // `-m`: every file of a package has the same old date, by which cargo would take its content
+    // for that of the last run.
+    tar.arg("-xmzf").arg(from.join(format!("{full}.crate")));
     process::run(tar.arg("-C").arg(to))?;
     let directory = to.join(full);
     for file in ["LICENSE", "README.md"] {
