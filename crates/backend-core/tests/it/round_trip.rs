@@ -11,7 +11,7 @@ use backend_core::ops::{
     TextOptions, WriteMode, WriteOptions,
 };
 use backend_core::search::{Exclude, ExcludeAction, ExcludeRule};
-use backend_core::text::{TextWindow, WindowRequest, window};
+use backend_core::text::{Candidate, EditError, Similarity, TextWindow, WindowRequest, window};
 use backend_core::{Edit, Error, ErrorKind, Operation, VPath};
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -439,8 +439,36 @@ fn forged_paths_times_and_rules_are_refused() {
 fn foreign_errors_are_cut_and_cleaned() {
     let text = format!("\x1b[2J\u{9b}{}", "é".repeat(10_000));
     let sources = vec![text.clone(); 100];
-    let forged = (0_u8, None::<u8>, None::<VPath>, text, sources);
-    let error: Error = postcard::from_bytes(&bytes(&forged)).unwrap();
+    let near = Candidate {
+        line: 1,
+        text: text.clone(),
+        why: Similarity::Close,
+    };
+    let edit = |edit: EditError| {
+        let parts = (0_u8, None::<u8>, None::<VPath>, &text, Some(edit), &sources);
+        postcard::from_bytes::<Error>(&bytes(&parts)).unwrap()
+    };
+    let error = edit(EditError::NoMatch {
+        index: 0,
+        of: 1,
+        candidates: vec![near; 100],
+    });
+    let Some(EditError::NoMatch { candidates, .. }) = error.edit_error() else {
+        panic!("{error:?}");
+    };
+    assert_eq!(candidates.len(), 3);
+    assert!(candidates[0].text.starts_with("\u{fffd}[2J\u{fffd}é"));
+    assert!(candidates[0].text.len() < 220);
+    let many = edit(EditError::MultipleMatches {
+        index: 0,
+        of: 1,
+        count: 1_000,
+        lines: vec![1; 1_000],
+    });
+    assert!(matches!(
+        many.edit_error(),
+        Some(EditError::MultipleMatches { lines, .. }) if lines.len() == 5
+    ));
     assert!(error.message().starts_with("\u{fffd}[2J\u{fffd}é"));
     assert!(error.message().len() < 9_000);
     assert!(error.chain().to_string().len() < 50_000);
