@@ -518,7 +518,11 @@ pub(crate) const FAILURES: &[(Defect, &[&str])] = &[
     ),
     (
         Defect::ErrorsLackContext,
-        &["contract::errors_have_context"],
+        &[
+            "edit::missing_text_names_the_nearest_line",
+            "edit::ambiguous_is_refused",
+            "contract::errors_have_context",
+        ],
     ),
     (
         Defect::RangesAreIgnored,
