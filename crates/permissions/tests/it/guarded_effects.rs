@@ -200,7 +200,7 @@ async fn nobody_is_asked_about_what_cannot_be_done() {
         .replace_text("/ask/file", "onn", "x")
         .await
         .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert_eq!(error.kind(), ErrorKind::NoMatch);
     assert_eq!(person.taken().len(), 1);
 }
 
