@@ -18,7 +18,7 @@ use crate::support::pipe::{PIPE, PipeMachine};
 
 /// What this version says first, as the host says it.
 fn greeting() -> Vec<u8> {
-    let mut greeting = b"\0agtwire\x00\x02".to_vec();
+    let mut greeting = b"\0agtwire\x00\x03".to_vec();
     let version = env!("CARGO_PKG_VERSION");
     greeting.push(version.len() as u8);
     greeting.extend_from_slice(version.as_bytes());
