@@ -222,8 +222,8 @@ impl<'a> Walk<'a> {
                 for word in words {
                     self.words(word, Mode::Word);
                 }
-                // It compares two words, perhaps as numbers.
-                self.numbers |= words.iter().filter(|word| *word != "!").count() > 2;
+                // Operators may read a word as a number, or as the name of a variable.
+                self.numbers |= words.iter().filter(|word| *word != "!").count() > 1;
                 self.redirects(redirects.iter(), stdin, false);
                 self.found.simple(Simple {
                     words: vec![Word::text("[[")],

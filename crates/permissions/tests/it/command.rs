@@ -476,6 +476,7 @@ fn hostile_lines_get_an_answer() {
     }
     for line in [
         "echo $((1 << 4)) $((x<<y))",
+        "echo \"$$\" /tmp/x.$$",
         "git commit -m \"$(cat <<'EOF'\nFix (all) of it\nEOF\n)\"",
         "cat > a.cpp <<'EOF'\nstd::cout << f(x) << \"\\n\";\nEOF",
     ] {

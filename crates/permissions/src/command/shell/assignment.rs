@@ -1,20 +1,20 @@
 //! Words that assign.
 
 use super::ast::{Assignment, Value};
-use super::is_name;
+use super::{enclosed, is_name};
 use crate::command::Trouble;
 
 /// The assignment that a word is, if it is one.
 pub(super) fn assignment(word: &str) -> Result<Option<Assignment>, Trouble> {
     let end = word.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    let (name, mut rest) = word.split_at(end.unwrap_or(word.len()));
+    let (name, rest) = word.split_at(end.unwrap_or(word.len()));
     if !is_name(name) {
         return Ok(None);
     }
-    let mut index = None;
+    let (mut index, mut rest) = (None, rest.to_owned());
     if rest.starts_with('[') {
-        let (inner, after) = subscript(rest)?;
-        index = Some(inner.to_owned());
+        let (inner, after) = subscript(&rest)?;
+        index = Some(inner);
         rest = after;
     }
     let (append, value) = match rest.strip_prefix("+=") {
@@ -37,31 +37,37 @@ pub(super) fn member(word: String) -> Result<(Option<String>, String), Trouble> 
     let (index, after) = subscript(&word)?;
     let value = after.strip_prefix("+=").or(after.strip_prefix('='));
     Ok(match value {
-        Some(value) => (Some(index.to_owned()), value.to_owned()),
+        Some(value) => (Some(index), value.to_owned()),
         None => (None, word),
     })
 }
 
 /// What stands in the brackets that `text` begins with, and behind them. In bash
 /// the word goes on up to the bracket that closes, whatever stands between.
-fn subscript(text: &str) -> Result<(&str, &str), Trouble> {
-    const OPEN: Trouble = Trouble("an index in it is not plain, or not closed");
+fn subscript(text: &str) -> Result<(String, String), Trouble> {
+    let chars: Vec<char> = text.chars().collect();
     let mut open = 0_usize;
     let mut quote = None;
-    for (at, c) in text.char_indices() {
+    let mut at = 0;
+    while let Some(c) = chars.get(at).copied() {
+        at += 1;
         match c {
-            '\\' | '`' | '(' => return Err(OPEN),
+            '\\' if quote != Some('\'') => at += 1,
+            '$' if quote != Some('\'') && chars.get(at) == Some(&'(') => {
+                at += 1 + enclosed(chars.get(at + 1..).unwrap_or_default())?;
+            }
             c if quote == Some(c) => quote = None,
             _ if quote.is_some() => {}
-            '\'' | '"' => quote = Some(c),
+            '\'' | '"' | '`' => quote = Some(c),
             '[' => open += 1,
             ']' if open == 1 => {
-                let (inner, after) = (text.get(1..at), text.get(at + 1..));
-                return inner.zip(after).ok_or(OPEN);
+                let (inner, after) = (chars.get(1..at - 1), chars.get(at..));
+                let text = |chars: Option<&[char]>| chars.unwrap_or_default().iter().collect();
+                return Ok((text(inner), text(after)));
             }
             ']' => open -= 1,
             _ => {}
         }
     }
-    Err(OPEN)
+    Err(Trouble("an index in it is not closed"))
 }

@@ -15,6 +15,9 @@ const OPERATORS: &[&str] = &[
     ">|", ">(", "&>", "<", ">", "&", "|", ";", "(", ")",
 ];
 
+pub(super) const GLUED: Trouble = Trouble("a word in it goes on before or after '<(' or '>('");
+pub(super) const AROUND: Trouble =
+    Trouble("a word in it begins before a here-document and ends after it");
 const DOCUMENT_IS_OPEN: Trouble = Trouble("a here-document is not closed");
 
 #[derive(Debug, PartialEq, Eq)]
@@ -99,9 +102,9 @@ impl Reader<'_> {
         let Some(operator) = OPERATORS.iter().find(|operator| spelled(operator)) else {
             return Err(super::NOT_A_PROGRAM);
         };
-        // In bash it would be part of the word.
+        // In bash it is part of the word.
         if matches!(*operator, "<(" | ">(") && self.at == self.word_end {
-            return Err(Trouble("a word in it goes on with '<(' or '>('"));
+            self.doubts.push(GLUED);
         }
         self.at += operator.len();
         let mut next = 0;
@@ -130,7 +133,7 @@ impl Reader<'_> {
         }
         self.word_end = self.at;
         if !self.pending.is_empty() && word.contains('\n') {
-            return Err(Trouble("a word stands before a here-document and after it"));
+            self.doubts.push(AROUND);
         }
         Ok(word)
     }
@@ -141,7 +144,7 @@ impl Reader<'_> {
             '\\' => self.escaped(word),
             '\'' if !quoted => self.single_quoted(word)?,
             '"' => self.double_quoted(word)?,
-            '`' => self.backquoted(word)?,
+            '`' => self.escaping('`', word)?,
             '$' => self.dollar(quoted, word)?,
             c => self.push(c, word),
         }
@@ -191,12 +194,15 @@ impl Reader<'_> {
         Err(NOT_CLOSED)
     }
 
-    fn backquoted(&mut self, word: &mut String) -> Result<(), Trouble> {
-        self.push('`', word);
+    /// Text up to the next `quote` that no backslash stands before: `...`, or $'...' as
+    /// in bash. In dash a backslash there escapes no quote; where that matters, the
+    /// word is not understood.
+    fn escaping(&mut self, quote: char, word: &mut String) -> Result<(), Trouble> {
+        self.push(quote, word);
         while let Some(c) = self.char(0) {
             self.push(c, word);
             match (c, self.char(0)) {
-                ('`', _) => return Ok(()),
+                (c, _) if c == quote => return Ok(()),
                 ('\\', Some(next)) => self.push(next, word),
                 _ => {}
             }
@@ -215,7 +221,7 @@ impl Reader<'_> {
             _ if goes_on(0) || self.char(0) == Some('(') && goes_on(1) => {
                 return Err(Trouble("an expansion in it goes on in the next line"));
             }
-            (Some('$'), Some('(' | '{' | '\'' | '"')) => {
+            (Some('$'), Some('(' | '{')) => {
                 return Err(Trouble("'$$' in it can be read in two ways"));
             }
             (Some('('), Some('(')) => self.calculation(quoted, word)?,
@@ -226,7 +232,7 @@ impl Reader<'_> {
                 word.extend(self.chars.get(from..self.at).unwrap_or_default());
             }
             (Some('{'), _) => self.parameter(quoted, word)?,
-            (Some('\''), _) if !quoted => self.single_quoted(word)?,
+            (Some('\''), _) if !quoted => self.escaping('\'', word)?,
             (Some(c), _) if "@*#?-$!".contains(c) => self.push(c, word),
             _ => {}
         }
@@ -269,17 +275,15 @@ impl Reader<'_> {
         let mut chars = mark.chars();
         while let Some(c) = chars.next() {
             match c {
-                '$' | '`' | '\n' => return Err(NOT_PLAIN),
                 '\'' | '"' if quote.is_none() => quote = Some(c),
                 c if quote == Some(c) => quote = None,
-                '\\' if quote == Some('"') => return Err(NOT_PLAIN),
                 '\\' if quote.is_none() => plain.push(chars.next().ok_or(NOT_PLAIN)?),
                 c => plain.push(c),
             }
         }
-        // A mark without text is ended by an empty line, or never.
-        if plain.is_empty() {
-            return Err(NOT_PLAIN);
+        // Without text an empty line ends it; the others not every shell takes as they are.
+        if plain.is_empty() || mark.contains(['$', '`', '\n']) || mark.contains("\\\"") {
+            self.doubts.push(NOT_PLAIN);
         }
         let body = Body::default();
         self.pending.push(Pending {

@@ -5,7 +5,7 @@ use super::ast::{
     AndOr, Arm, Assignment, Command, Compound, Item, Join, Kind, List, Pipeline, Redirect, Target,
     Value,
 };
-use super::lexer::Token;
+use super::lexer::{AROUND, GLUED, Token};
 use super::{NOT_A_PROGRAM, Reader, is_name};
 use crate::command::Trouble;
 
@@ -27,15 +27,16 @@ impl Reader<'_> {
 
     /// A list up to the parenthesis that closes it, of `$(`, `<(` or `>(`.
     pub(super) fn enclosed(&mut self) -> Result<List, Trouble> {
-        const TWO_WAYS: Trouble =
-            Trouble("a here-document stands around a substitution, or leaves it");
         let from = self.at;
         let outer = std::mem::take(&mut self.pending);
         let list = self.list()?;
         self.expect(")")?;
-        let lines = || self.chars.get(from..self.at).unwrap_or_default();
-        if !self.pending.is_empty() || !outer.is_empty() && lines().contains(&'\n') {
-            return Err(TWO_WAYS);
+        if !self.pending.is_empty() {
+            return Err(Trouble("a here-document leaves the substitution it is in"));
+        }
+        let text = self.chars.get(from..self.at).unwrap_or_default();
+        if !outer.is_empty() && text.contains(&'\n') {
+            self.doubts.push(AROUND);
         }
         self.pending = outer;
         Ok(list)
@@ -50,10 +51,7 @@ impl Reader<'_> {
     }
 
     fn expect(&mut self, operator: &str) -> Result<(), Trouble> {
-        match self.accept(operator)? {
-            true => Ok(()),
-            false => Err(NOT_A_PROGRAM),
-        }
+        self.accept(operator)?.then_some(()).ok_or(NOT_A_PROGRAM)
     }
 
     fn accept_word(&mut self, word: &str) -> Result<bool, Trouble> {
@@ -65,10 +63,7 @@ impl Reader<'_> {
     }
 
     fn expect_word(&mut self, word: &str) -> Result<(), Trouble> {
-        match self.accept_word(word)? {
-            true => Ok(()),
-            false => Err(NOT_A_PROGRAM),
-        }
+        self.accept_word(word)?.then_some(()).ok_or(NOT_A_PROGRAM)
     }
 
     fn any_word(&mut self) -> Result<String, Trouble> {
@@ -409,10 +404,13 @@ impl Reader<'_> {
             return Err(DOUBLE);
         }
         let list = self.enclosed()?;
-        match self.char(0) {
-            None | Some(' ' | '\t' | '\n' | ';' | '&' | '|' | ')') => Ok(list),
-            Some(_) => Err(Trouble("a word in it begins with '<(' or '>('")),
+        if !matches!(
+            self.char(0),
+            None | Some(' ' | '\t' | '\n' | ';' | '&' | '|' | ')')
+        ) {
+            self.doubts.push(GLUED);
         }
+        Ok(list)
     }
 
     fn redirects(&mut self) -> Result<Vec<Redirect>, Trouble> {
