@@ -51,7 +51,7 @@ async fn show() -> Result<(), Box<dyn Error>> {
         .build()?;
     let toolset = Toolset::builder(Arc::new(tree))
         .ruleset(Preset::Default.ruleset())
-        .approver(ApproveAll) // or whoever is to be asked
+        .approver(ApproveAll) // or an approver that asks a person
         .build()?;
     let chat = toolset.conversation("conversation-1");
 

@@ -54,12 +54,6 @@ fn check(ctx: &Ctx, target: &str) -> Result<()> {
     command
         .env("CARGO_TARGET_DIR", ctx.workspace.cache("platforms-target"))
         .env("RUSTFLAGS", "-D warnings");
-    // The shell grammar comes with a few lines of assembler. They are never linked here, so that
-    // `true` can stand in for a cross compiler.
-    let name = target.replace('-', "_");
-    command
-        .env(format!("CC_{name}"), "true")
-        .env(format!("AR_{name}"), "true");
     process::run(&mut command)
 }
 

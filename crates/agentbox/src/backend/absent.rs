@@ -22,7 +22,7 @@ fn failure(wanted: &Wanted) -> Failure {
     }
 }
 
-/// What to do without the directories of this machine.
+/// Says what to use instead of the directories of this machine.
 pub(crate) fn without_local(what: &str) -> Failure {
     Failure::environment(format!(
         "{what} needs Linux and a build with the feature local; use --backend state:FILE for \
@@ -30,7 +30,7 @@ pub(crate) fn without_local(what: &str) -> Failure {
     ))
 }
 
-/// What to do without containers.
+/// Says what to use instead of containers.
 fn without_docker() -> Failure {
     Failure::environment(
         "docker needs a build with the feature docker; build one, or use --backend local:DIR for \
