@@ -1,5 +1,5 @@
-//! What a model is handed and what it gets back, without a model: six calls on a
-//! real directory, one that fails and is mended, one that somebody refuses.
+//! Tools without a model: six calls on a real directory, one of which fails and is
+//! fixed, and one of which the user refuses.
 //!
 //! Run it with `cargo run --example agent_tools`.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
@@ -13,7 +13,7 @@ use permissions::{Answer, Preset, Question, Target};
 use serde_json::{Value, json};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // First thing: this program is also the supervisor of its commands.
+    // Must come first: this program is also the supervisor of its commands.
     backend_local::supervisor::run_if_asked();
     tokio::runtime::Runtime::new()?.block_on(show())
 }
@@ -56,7 +56,7 @@ async fn show() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Makes a call as a model would, and shows it.
+/// Makes a call like a model would, and prints it.
 async fn call(chat: &Chat, name: &str, arguments: Value) -> Option<Class> {
     println!("\n> {name} {arguments}");
     let reply = chat.call(name, arguments).await;
@@ -64,7 +64,7 @@ async fn call(chat: &Chat, name: &str, arguments: Value) -> Option<Class> {
     reply.failure
 }
 
-/// A person would be shown the question; this one lets no file go.
+/// Stands for a user who is shown the question. This one never allows a deletion.
 async fn answer(question: Question) -> Result<Answer, ApproverError> {
     for line in question.to_string().lines() {
         println!("  | {line}");

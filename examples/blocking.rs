@@ -1,5 +1,5 @@
-//! A program without async: files, search, a command and the tools of an agent,
-//! as blocking calls from a plain `fn main`.
+//! A program without async: files, search, a command and an agent's tools as blocking
+//! calls from a plain `fn main`.
 //!
 //! Run it with `cargo run --example blocking`.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
@@ -14,7 +14,7 @@ use backend_sync::{SyncBackend, SyncToolset};
 use console_tools::Toolset;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // First thing: this program is its own supervisor of the commands it runs.
+    // Must come first: this program is also the supervisor of its commands.
     backend_local::supervisor::run_if_asked();
     let directory = tempfile::tempdir()?;
     let local = LocalBackend::builder(directory.path()).enable_execute(true);
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{} says good morning", found.path);
     }
 
-    // What a command prints, as it prints it. Leaving the loop ends the command.
+    // The command's output, as it arrives. Leaving the loop ends the command.
     let sandbox = files.as_sandbox().ok_or("commands are switched off")?;
     for event in sandbox.stream(Command::new("sh src/greet.sh world"))? {
         match event? {
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
 
-    // The same place through the tools that a model is handed.
+    // The same files through the tools that a model uses.
     let toolset = SyncToolset::new(Toolset::builder(backend).build()?);
     let chat = toolset.conversation("conversation-1");
     let reply = chat.call("read_file", r#"{"path": "src/greet.sh"}"#)?;

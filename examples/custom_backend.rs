@@ -1,7 +1,7 @@
-//! A backend of one's own in fewer than a hundred lines: a flat map in memory.
+//! A custom backend in fewer than a hundred lines: a flat map in memory.
 //!
-//! Run it with `cargo run --example custom_backend`: it takes the whole
-//! conformance suite.
+//! Run it with `cargo run --example custom_backend`: it runs the whole conformance
+//! suite.
 #![allow(clippy::print_stdout, reason = "this is an example")]
 
 use std::collections::BTreeMap;
@@ -12,14 +12,14 @@ use backend_core::{derived, ops::*};
 use backend_testkit::{Fixture, run_all};
 use bytes::Bytes;
 
-/// Files by path; `None` is a directory. The root is not in it.
+/// Files by path; `None` is a directory. The root is not stored.
 type Nodes = BTreeMap<VPath, Option<Bytes>>;
 
 #[derive(Debug, Default)]
 struct FlatBackend(Mutex<Nodes>);
 
 impl FlatBackend {
-    /// Works on all nodes at once; an error says what was being done, and where.
+    /// Locks all nodes. Errors get the operation and the path as context.
     fn with<T>(
         &self,
         op: Operation,

@@ -1,5 +1,5 @@
-//! A real directory and commands in it: nothing leaves the one, nothing of the
-//! other stays.
+//! A real directory and commands in it: no path leads out of the directory, and no
+//! process survives its command.
 //!
 //! Run it with `cargo run --example local_commands`.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
@@ -12,7 +12,7 @@ use backend_local::LocalBackend;
 use futures::StreamExt as _;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // First thing: this program is also the supervisor of its commands.
+    // Must come first: this program is also the supervisor of its commands.
     backend_local::supervisor::run_if_asked();
     tokio::runtime::Runtime::new()?.block_on(show())
 }

@@ -1,14 +1,14 @@
-//! An agent with any OpenAI-compatible model: it streams, calls tools side by
-//! side, hands back what they answer, and stops when the model has no more calls.
+//! An agent with any OpenAI-compatible model: it streams, runs tool calls concurrently,
+//! returns their results, and stops when the model makes no more calls.
 //!
-//! `cargo run --example openai_loop -- [--images] BASE_URL MODEL PROMPT...` talks
-//! to a model; the base URL ends before `/chat/completions`, and the key, if one
-//! is needed, is read from `OPENAI_API_KEY`. `--images` is for models that see.
-//! Without arguments it talks to a script on loopback, which needs no network.
+//! `cargo run --example openai_loop -- [--images] BASE_URL MODEL PROMPT...` talks to a
+//! model. The base URL ends before `/chat/completions`, and the key, if one is needed,
+//! is read from `OPENAI_API_KEY`. `--images` is for models with vision. Without
+//! arguments it talks to a script on loopback, which needs no network.
 //!
-//! In this protocol the answer to a call is text. What a tool shows besides, such
-//! as a picture, follows the answers as a message of the user: that is how every
-//! endpoint that takes pictures takes them.
+//! In this protocol the result of a call is text. Anything else a tool returns, such as
+//! an image, follows the results as a user message: every endpoint that accepts images
+//! accepts them there.
 #![allow(
     clippy::print_stdout,
     clippy::disallowed_methods,
@@ -37,13 +37,13 @@ use serde_json::{Value, json};
 
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Turns after which the loop gives up: a model can go round in circles.
+/// Number of turns after which the loop gives up: a model can go round in circles.
 const MAX_TURNS: usize = 50;
 
-/// Bytes of an error's body that are shown.
+/// Maximum number of bytes shown of an error's body.
 const SHOWN_BYTES: usize = 2_000;
 
-/// Where the model is.
+/// The address of a model.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     pub base_url: String,
@@ -51,7 +51,7 @@ pub struct Endpoint {
     pub key: Option<String>,
 }
 
-/// How a conversation begins.
+/// Returns the first messages of a conversation.
 pub async fn begin(chat: &Chat, prompt: &str) -> Result<Vec<Value>, Error> {
     Ok(vec![
         json!({"role": "system", "content": chat.prompt().await?}),
@@ -59,9 +59,9 @@ pub async fn begin(chat: &Chat, prompt: &str) -> Result<Vec<Value>, Error> {
     ])
 }
 
-/// Talks until the model has no more calls. `messages` is the whole conversation
-/// afterwards, and after an error all of it that was whole: to try again, call it
-/// again. What the model says is handed to `show` as it arrives.
+/// Talks until the model makes no more calls. Afterwards `messages` is the whole
+/// conversation, or after an error its complete part: to retry, call this again. The
+/// model's text is passed to `show` as it arrives.
 pub async fn converse(
     client: &reqwest::Client,
     endpoint: &Endpoint,
@@ -86,14 +86,14 @@ pub async fn converse(
             .calls
             .iter()
             .map(|call| chat.call(&call.name, &call.arguments));
-        // What goes wrong is an answer too: the model reads it and goes on.
+        // Failures are results too: the model reads them and continues.
         let replies = join_all(calls).await;
         messages.extend(results(&answer.calls, &replies));
     }
     Err(format!("the model still calls tools after {MAX_TURNS} turns; ask for less at once").into())
 }
 
-/// The answers to the calls, in their order, and then what they show.
+/// Returns the results of the calls in order, then the blocks they returned.
 fn results(calls: &[Call], replies: &[Reply]) -> Vec<Value> {
     let mut messages = Vec::new();
     let mut shown = Vec::new();
@@ -119,7 +119,7 @@ fn part(block: &Block) -> Value {
         Block::Image { media_type, data } => {
             json!({"type": "image_url", "image_url": {"url": url(media_type, data)}})
         }
-        // OpenAI takes it; of the others, few do.
+        // OpenAI accepts it, but few other endpoints do.
         Block::Document {
             media_type,
             data,
@@ -131,7 +131,7 @@ fn part(block: &Block) -> Value {
     }
 }
 
-/// One request and its streamed answer.
+/// Sends one request and reads its streamed answer.
 async fn ask(
     client: &reqwest::Client,
     endpoint: &Endpoint,
@@ -167,19 +167,19 @@ async fn ask(
     answer.finish()
 }
 
-/// What an endpoint says that does not answer, and when it may.
+/// Describes an error response, and when to retry.
 async fn refusal(mut response: reqwest::Response) -> String {
     let status = response.status();
     let wait = response.headers().get("retry-after");
     let wait = wait.and_then(|value| value.to_str().ok()).map(str::trim);
     let wait = match wait {
-        // Seconds or a date.
+        // Either seconds or a date.
         Some(wait) if wait.parse::<u64>().is_ok() => format!("; try again in {wait} seconds"),
         Some(wait) if wait.len() < 40 => format!("; try again after {wait}"),
         _ => String::new(),
     };
     let mut body = Vec::new();
-    // What came of it is shown, even if the rest does not.
+    // The part that arrived is shown, even if the rest does not arrive.
     while body.len() < SHOWN_BYTES
         && let Ok(Some(piece)) = response.chunk().await
     {
@@ -190,7 +190,7 @@ async fn refusal(mut response: reqwest::Response) -> String {
     format!("the endpoint answers {status}: {}{wait}", body.trim())
 }
 
-/// An error with what caused it.
+/// Formats an error with its causes.
 fn said(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -201,9 +201,9 @@ fn said(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// A client for any endpoint. It gives up on one that falls silent.
+/// Builds a client for any endpoint. It gives up on an endpoint that stops sending.
 pub fn client() -> reqwest::ClientBuilder {
-    // Somebody may have chosen a provider already; any will do.
+    // A provider may be installed already; any will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
         .connect_timeout(Duration::from_secs(30))

@@ -1,4 +1,4 @@
-//! Rules, a question, an answer, and what was decided: an agent on a short lead.
+//! Permission rules, a question, an answer, and the audit log.
 //!
 //! Run it with `cargo run --example permissions`.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
@@ -77,7 +77,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// A person would be shown the question; this one says yes, for this file.
+/// Stands for a user who is shown the question. This one says yes, for this file.
 async fn answer(question: Question) -> Result<Answer, permissions::approval::ApproverError> {
     println!("{question}");
     Ok(Answer::yes().remember(Remember::Path))

@@ -1,9 +1,9 @@
-//! An agent's runtime out of parts: a desk on which commands run, memories that
-//! outlive it, both as one tree, and the tools of a model in front of it.
+//! An agent's runtime from parts: a desk to run commands on, memories that outlive it,
+//! both as one tree, and a model's tools in front of it.
 //!
-//! Run it with `cargo run --example runtime`: the desk is a directory. With the name
-//! of an image, as in `cargo run --example runtime python:3.12-slim`, it is a
-//! container, and nothing else changes.
+//! Run it with `cargo run --example runtime`: the desk is a directory. With the name of
+//! an image, as in `cargo run --example runtime python:3.12-slim`, it is a container,
+//! and nothing else changes.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::error::Error;
@@ -22,7 +22,7 @@ use sandbox_wire::agent::AgentBinary;
 use serde_json::{Value, json};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // First thing: this program is also the supervisor of local commands.
+    // Must come first: this program is also the supervisor of local commands.
     backend_local::supervisor::run_if_asked();
     tokio::runtime::Runtime::new()?.block_on(show())
 }
@@ -39,7 +39,7 @@ async fn show() -> Result<(), Box<dyn Error>> {
     let memories = StateBackend::new();
     memories.write_file("/style.md", "Greet by name.\n").await?;
 
-    // One tree: /desk is the place where the sandbox's commands start.
+    // One tree: /desk is the directory where the sandbox's commands start.
     let on_desk = Route::new(VPath::parse("/desk")?, Arc::clone(&desk));
     let tree = Composite::builder()
         .route(on_desk.to_working_dir())
@@ -51,7 +51,7 @@ async fn show() -> Result<(), Box<dyn Error>> {
         .build()?;
     let toolset = Toolset::builder(Arc::new(tree))
         .ruleset(Preset::Default.ruleset())
-        .approver(ApproveAll) // or an approver that asks a person
+        .approver(ApproveAll) // or an approver that asks the user
         .build()?;
     let chat = toolset.conversation("conversation-1");
 
@@ -66,10 +66,10 @@ async fn show() -> Result<(), Box<dyn Error>> {
     call(&chat, "execute", json!({"command": "sh greet.sh Ada"})).await;
     let learned = json!({"path": "/memories/people.md", "content": "Ada was greeted.\n"});
     call(&chat, "write_file", learned).await;
-    // One search over both places.
+    // One search over both backends.
     call(&chat, "grep", json!({"pattern": "hello|Ada", "path": "/"})).await;
 
-    // The desk goes, the memories stay.
+    // The desk is removed, the memories stay.
     if let Some(sandbox) = desk.as_sandbox() {
         sandbox.stop(StopMode::Purge).await?;
     }
@@ -78,19 +78,19 @@ async fn show() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A container without network, capabilities or root, made by the first call.
+/// A container without network, capabilities or root. The first call creates it.
 fn container(image: &str) -> Result<DockerSandbox, Box<dyn Error>> {
     let mut builder = DockerSandbox::builder()
         .daemon(Daemon::from_env()?)
         .image(image);
-    // Without an agent beside this program, the image's own shell does its work.
+    // Without an agent binary beside this program, the image's shell is used instead.
     if let Some(agent) = AgentBinary::locate_from_env()? {
         builder = builder.agent(agent);
     }
     Ok(builder.build()?)
 }
 
-/// Makes a call as a model would, and shows it.
+/// Makes a call like a model would, and prints it.
 async fn call(chat: &Chat, name: &str, arguments: Value) {
     println!("\n> {name} {arguments}");
     let reply = chat.call(name, arguments).await;

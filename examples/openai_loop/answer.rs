@@ -1,17 +1,17 @@
-//! From the pieces of a stream to one answer.
+//! Assembles one answer from the pieces of a stream.
 
 use serde_json::{Value, json};
 
 use super::Error;
 
-/// Longest line, and longest answer, in bytes. An endpoint is not trusted either.
+/// Maximum length of a line, and of an answer, in bytes. The endpoint is not trusted.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Most calls in one answer.
+/// Maximum number of calls in one answer.
 const MAX_CALLS: usize = 128;
 
-/// Server-sent events out of pieces that are cut anywhere. Only whole lines are
-/// decoded, so a cut within a character does no harm.
+/// Parses server-sent events from pieces that are cut anywhere. Only whole lines are
+/// decoded, so a cut within a character is harmless.
 #[derive(Debug, Default)]
 pub struct Sse {
     line: Vec<u8>,
@@ -19,7 +19,7 @@ pub struct Sse {
 }
 
 impl Sse {
-    /// The data of the events that end in `piece`.
+    /// Returns the data of the events that end in `piece`.
     pub fn push(&mut self, piece: &[u8]) -> Result<Vec<String>, Error> {
         let mut events = Vec::new();
         for part in piece.split_inclusive(|byte| *byte == b'\n') {
@@ -47,7 +47,7 @@ impl Sse {
         } else if line.is_empty() && !self.data.is_empty() {
             events.push(std::mem::take(&mut self.data));
         }
-        // Comments, names and ids of events say nothing here.
+        // Comments, event names and event ids are ignored.
     }
 }
 
@@ -56,15 +56,15 @@ impl Sse {
 pub struct Call {
     pub id: String,
     pub name: String,
-    /// As the model wrote them, which may be anything.
+    /// As the model wrote them, so possibly invalid.
     pub arguments: String,
-    /// By which number the endpoint means this call; some have none.
+    /// The number by which the endpoint identifies this call; some endpoints send none.
     index: Option<u64>,
 }
 
 impl Call {
-    /// The arguments as they go back to the endpoint. Some endpoints read them
-    /// and fail at what is no JSON; what was wrong the answer to the call says.
+    /// Returns the arguments to send back to the endpoint. Some endpoints parse them
+    /// and fail if they are not JSON. The result of the call says what was wrong.
     fn readable(&self) -> &str {
         match serde_json::from_str(&self.arguments) {
             Ok(Value::Object(_)) => &self.arguments,
@@ -73,7 +73,7 @@ impl Call {
     }
 }
 
-/// What the model answers.
+/// The model's answer.
 #[derive(Debug, Default)]
 pub struct Answer {
     pub text: String,
@@ -84,7 +84,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Takes one event; what it adds to the text comes back.
+    /// Processes one event. Returns the text it adds.
     pub fn take(&mut self, event: &str) -> Result<Option<String>, Error> {
         if event == "[DONE]" {
             self.done = true;
@@ -99,7 +99,7 @@ impl Answer {
         if let Some(error) = event.get("error").filter(|error| !error.is_null()) {
             return Err(format!("the endpoint fails: {error}").into());
         }
-        // The last event may have no choice: it tells what was used.
+        // The last event may have no choice, only the usage.
         let choice = &event["choices"][0];
         if let Some(reason) = choice["finish_reason"].as_str() {
             self.finish = Some(reason.to_owned());
@@ -108,21 +108,21 @@ impl Answer {
         for call in delta["tool_calls"].as_array().into_iter().flatten() {
             self.call(call)?;
         }
-        // A model that declines may say so in a field of its own.
+        // A model that declines may use a separate field.
         let said = [&delta["content"], &delta["refusal"]];
         let text: String = said.into_iter().filter_map(Value::as_str).collect();
         self.text.push_str(&text);
         Ok((!text.is_empty()).then_some(text))
     }
 
-    /// Adds a piece of a call to the call that it belongs to.
+    /// Adds a fragment to the call it belongs to.
     fn call(&mut self, piece: &Value) -> Result<(), Error> {
         let index = piece["index"].as_u64();
         let id = piece["id"].as_str().unwrap_or_default();
         let count = self.calls.len();
         let known = match index {
             Some(_) => self.calls.iter().position(|call| call.index == index),
-            // Without a number, an id that is new begins a call.
+            // Without an index, a new id begins a call.
             None => self
                 .calls
                 .last()
@@ -152,18 +152,18 @@ impl Answer {
         match &function["arguments"] {
             Value::Null => {}
             Value::String(text) => call.arguments.push_str(text),
-            // Some endpoints send them parsed, and then whole.
+            // Some endpoints send the arguments parsed, and then complete.
             whole => call.arguments = whole.to_string(),
         }
         Ok(())
     }
 
-    /// Whether nothing more comes.
+    /// Returns `true` if the stream has ended.
     pub fn is_done(&self) -> bool {
         self.done
     }
 
-    /// The whole answer.
+    /// Returns the complete answer.
     pub fn finish(self) -> Result<Self, Error> {
         match self.finish.as_deref() {
             None if !self.done => Err("the stream ends before the answer does; try again".into()),
@@ -176,12 +176,12 @@ impl Answer {
             Some("tool_calls") if self.calls.is_empty() => {
                 Err("the model means to call a tool and names none; try again".into())
             }
-            // Not every endpoint says `tool_calls` where there are calls.
+            // Not every endpoint sends `tool_calls` when there are calls.
             _ => Ok(self),
         }
     }
 
-    /// The answer as a message of the conversation.
+    /// Returns the answer as a message of the conversation.
     pub fn message(&self) -> Value {
         let mut message = json!({"role": "assistant", "content": self.text});
         if !self.calls.is_empty() {

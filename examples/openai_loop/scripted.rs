@@ -1,5 +1,4 @@
-//! An endpoint on loopback that says what a script says: for the example without
-//! a network, and for its test.
+//! A scripted endpoint on loopback, for the example without a network and for its test.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,8 +10,8 @@ use tokio::task::JoinHandle;
 
 use super::{Endpoint, Error};
 
-/// One answer: its status, headers of its own, and the pieces of its body. Each
-/// piece goes out as a chunk of its own, and so arrives as one.
+/// One response: its status, additional headers, and the pieces of its body. Each piece
+/// is sent as a separate chunk, and so arrives separately.
 #[derive(Debug, Clone)]
 pub struct Turn {
     pub status: &'static str,
@@ -23,19 +22,20 @@ pub struct Turn {
     pub end: End,
 }
 
-/// How an answer ends.
+/// The way a response ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// As it should.
+    /// Properly.
     Whole,
-    /// The connection breaks after the pieces.
+    /// The connection breaks after the last piece.
     Broken,
-    /// The connection stays open, and nothing more comes.
+    /// The connection stays open, and nothing more is sent.
     Open,
 }
 
 impl Turn {
-    /// A body, cut into pieces of `step` bytes without regard to anything.
+    /// A response with this body, cut into pieces of `step` bytes at arbitrary
+    /// positions.
     pub fn body(status: &'static str, body: &str, step: usize) -> Self {
         let pieces = body.as_bytes().chunks(step).map(<[u8]>::to_vec);
         Self {
@@ -47,7 +47,7 @@ impl Turn {
         }
     }
 
-    /// Events, cut alike.
+    /// A response with these events, cut the same way.
     pub fn events(events: &[Value], step: usize) -> Self {
         let mut body = String::from(": a comment\n\n");
         for event in events {
@@ -58,12 +58,12 @@ impl Turn {
     }
 }
 
-/// What a model says piece by piece.
+/// An event with a part of the model's message.
 pub fn delta(delta: Value, finish_reason: Option<&str>) -> Value {
     json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]})
 }
 
-/// The beginning of a call, or more of its arguments.
+/// An event that begins a call, or adds to its arguments.
 pub fn call(index: u64, begin: Option<(&str, &str)>, arguments: &str) -> Value {
     let mut call = json!({"index": index, "function": {"arguments": arguments}});
     if let Some((id, name)) = begin {
@@ -74,8 +74,8 @@ pub fn call(index: u64, begin: Option<(&str, &str)>, arguments: &str) -> Value {
     delta(json!({"tool_calls": [call]}), None)
 }
 
-/// Two files are written and one that is missing is read, all at once; then one
-/// is edited, at the second attempt.
+/// Writes two files and reads a missing one at the same time. Then edits a file, which
+/// succeeds at the second attempt.
 pub fn demo() -> Vec<Turn> {
     let calls = [
         delta(json!({"role": "assistant", "content": "I write "}), None),
@@ -109,7 +109,7 @@ pub fn demo() -> Vec<Turn> {
     ]
 }
 
-/// The endpoint. It is gone when it is dropped.
+/// The endpoint. It stops when it is dropped.
 #[derive(Debug)]
 pub struct Server {
     address: std::net::SocketAddr,
@@ -134,7 +134,7 @@ impl Server {
                 seen.lock()
                     .unwrap_or_else(PoisonError::into_inner)
                     .push(request);
-                // A client that has heard enough may hang up.
+                // A client that has read enough may disconnect.
                 let _ = answer(&mut stream, &turn).await;
             }
         });
@@ -153,7 +153,7 @@ impl Server {
         }
     }
 
-    /// What was asked so far: the first line, the key and the body of each.
+    /// Returns the requests so far: the request line, the key and the body of each.
     pub fn requests(&self) -> Vec<Value> {
         let requests = self.requests.lock();
         requests.unwrap_or_else(PoisonError::into_inner).clone()
@@ -186,7 +186,7 @@ async fn answer(stream: &mut TcpStream, turn: &Turn) -> Result<(), Error> {
         End::Whole => stream.write_all(b"0\r\n\r\n").await?,
         End::Broken => {}
         End::Open => {
-            // Until the other side goes.
+            // Until the client disconnects.
             let mut rest = Vec::new();
             stream.read_to_end(&mut rest).await?;
         }

@@ -1,6 +1,6 @@
 //! Runnable examples: `cargo run --example quickstart`.
 //!
-//! What follows is the project's README, so that its code is compiled and run.
+//! The rest is the project's README, so that its code is compiled and run.
 #![doc = include_str!("../../README.md")]
 
 #[doc = include_str!("../../docs/tools.md")]
@@ -17,7 +17,8 @@ mod tests {
 
     const GUIDE: &str = include_str!("../../docs/tools.md");
 
-    /// The first two cells of the rows of the table with this heading; the first is a name.
+    /// Returns the first two cells of each row of the table under this heading, by the
+    /// first cell, a name.
     fn rows(heading: &str) -> BTreeMap<String, String> {
         let table = GUIDE.split_once(heading).expect("the table is there").1;
         let rows = table.lines().skip(2).take_while(|row| row.starts_with('|'));

@@ -1,4 +1,4 @@
-//! The loop of the example against a scripted endpoint on loopback.
+//! The example's loop against a scripted endpoint on loopback.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -30,7 +30,7 @@ use tokio::sync::{Barrier, Notify};
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A picture of one pixel.
+/// An image of one pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 fn chat_on(files: &StateBackend) -> Chat {
@@ -40,7 +40,7 @@ fn chat_on(files: &StateBackend) -> Chat {
     toolset.build().unwrap().conversation("test")
 }
 
-/// One conversation: all its messages, what was shown, and how it ended.
+/// Runs one conversation. Returns all its messages, the text shown, and the result.
 async fn run(server: &Server, chat: &Chat) -> (Vec<Value>, String, Result<(), Error>) {
     let mut shown = String::new();
     let mut show = |text: &str| shown.push_str(text);
@@ -52,7 +52,7 @@ async fn run(server: &Server, chat: &Chat) -> (Vec<Value>, String, Result<(), Er
     (messages, shown, result)
 }
 
-/// Calls in one answer.
+/// A response with these calls.
 fn calls(calls: &[(&str, &str, &str)]) -> Turn {
     let each = |(index, (id, name, arguments)): (usize, &(&str, &str, &str))| {
         call(index as u64, Some((id, name)), arguments)
@@ -67,7 +67,7 @@ fn says(text: &str) -> Turn {
     Turn::events(&[words, delta(json!({}), Some("stop"))], 1000)
 }
 
-/// What the model was told about a call.
+/// Returns the content that the model got for a call.
 fn told<'m>(messages: &'m [Value], id: &str) -> &'m str {
     let of: Vec<_> = messages
         .iter()
@@ -139,7 +139,7 @@ async fn calls_are_made_and_answered() {
     );
 }
 
-/// Each call waits for the two others.
+/// Blocks each call until the two others arrive.
 #[derive(Debug)]
 struct Meet(Barrier);
 
@@ -260,7 +260,7 @@ async fn what_a_model_gets_wrong_it_is_told() {
             "{text}"
         );
     }
-    // Endpoints that read the arguments of old calls must not fail at them.
+    // Endpoints that parse the arguments of old calls must not fail at them.
     let sent = server.requests()[1]["body"]["messages"][2]["tool_calls"].clone();
     let arguments = |at: usize| sent[at]["function"]["arguments"].clone();
     assert_eq!(
@@ -269,7 +269,7 @@ async fn what_a_model_gets_wrong_it_is_told() {
     );
 }
 
-/// How a conversation fails whose first answer is `turn`.
+/// Returns the error of a conversation whose first response is `turn`.
 async fn failure(turn: Turn) -> String {
     let server = Server::start(vec![turn]).await.unwrap();
     let files = StateBackend::new();

@@ -1,7 +1,7 @@
-//! The server that the conformance suite of the protocol is run against.
+//! The server that the protocol's conformance suite runs against.
 //!
-//! The suite calls tools of its own by name. Here they are tools of a host:
-//! what they answer takes the way that every tool's answer takes.
+//! The suite calls its own tools by name. Here they are tools of the host, so their
+//! replies take the same path as those of every other tool.
 //!
 //! ```text
 //! conformance ADDRESS
@@ -22,7 +22,7 @@ use permissions::Op;
 use permissions::tool::{ToolSetting, ToolSettings};
 use serde_json::{Value, json};
 
-/// A picture of one pixel.
+/// An image of one pixel.
 const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\
     \xc4\x89\0\0\0\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\0\x05\0\x01\xff\x89\x99=\x1d\0\0\0\0IEND\xaeB`\x82";
 
@@ -52,7 +52,7 @@ const ALL: [Fixture; 9] = [
     Fixture::Schema,
 ];
 
-/// The tool that asks.
+/// The tool that asks the user.
 const ASKS: &str = "test_elicitation";
 
 impl Fixture {
@@ -134,7 +134,7 @@ impl ToolHandler for Fixture {
                     if let Some(observer) = &context.observer {
                         observer.output(line.as_bytes());
                     }
-                    // What comes faster is told together.
+                    // Output that comes faster is sent in one message.
                     tokio::time::sleep(Duration::from_millis(400)).await;
                 }
                 reply
@@ -168,7 +168,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address = std::env::args()
         .nth(1)
         .unwrap_or_else(|| "127.0.0.1:0".to_owned());
-    // The suite also poses as a web page of the server, whose port has to be known.
+    // The suite also poses as a web page of the server, so the port has to be known.
     let address = std::net::TcpListener::bind(address)?.local_addr()?;
     let ready = |address| {
         let _ = writeln!(std::io::stderr(), "http://{address}/mcp");
@@ -179,7 +179,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         format!("http://localhost:{}", address.port()),
     ];
     let mut settings = Settings::default();
-    // The suite calls a tool that there is not, and expects an error.
+    // The suite calls a tool that does not exist, and expects an error.
     settings.mark_failures = true;
     Ok(serve_http(
         Arc::new(Fixtures),

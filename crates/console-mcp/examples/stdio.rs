@@ -5,8 +5,8 @@
 //! stdio --state
 //! ```
 //!
-//! With `--ask`, writing and commands are asked about. With `--http`, it listens
-//! and says where on standard error.
+//! With `--ask`, writes and commands need approval. With `--http`, it listens and
+//! prints its address to standard error.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use console_tools::{Options, Toolset};
 
 #[derive(Debug)]
 struct Place {
-    /// Files in memory if there is none.
+    /// The directory to serve; files in memory if `None`.
     directory: Option<PathBuf>,
     asks: bool,
 }
@@ -49,14 +49,14 @@ impl Connect for Place {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // This program is its own supervisor of commands.
+    // This program is also the supervisor of its commands.
     backend_local::supervisor::run_if_asked();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?;
     let served = runtime.block_on(serve());
-    // Standard input may be blocked in a thread that nobody can wake.
+    // A thread may be blocked on standard input, and nothing can wake it.
     runtime.shutdown_background();
     served
 }

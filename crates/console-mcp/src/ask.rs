@@ -1,4 +1,4 @@
-//! [`ClientApprover`]: the client's user as the one who answers.
+//! [`ClientApprover`]: asks the client's user for approvals.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::turn::Turn;
 
-/// The field of the form.
+/// The only field of the form.
 const DECISION: &str = "decision";
 
 const ONCE: &str = "allow once";
@@ -30,13 +30,13 @@ pub(crate) struct ClientApprover {
     pub(crate) patience: Duration,
 }
 
-/// Whether a client can show a form.
+/// Returns `true` if the client can show a form.
 fn shows_forms(peer: &Peer<RoleServer>) -> bool {
     let info = peer.peer_info();
     let able = info
         .as_ref()
         .and_then(|info| info.capabilities.elicitation.as_ref());
-    // Whoever names neither mode knows forms only.
+    // A client that names neither mode supports forms only.
     able.is_some_and(|able| able.form.is_some() || able.url.is_none())
 }
 
@@ -83,7 +83,8 @@ impl Approver for ClientApprover {
     }
 }
 
-/// A question that is withdrawn when nobody waits for the answer any more.
+/// A pending question. It is withdrawn on drop, when the call no longer waits for the
+/// answer.
 struct Waiting(Option<RequestHandle<RoleServer>>);
 
 impl Drop for Waiting {
@@ -100,7 +101,7 @@ impl Drop for Waiting {
     }
 }
 
-/// The form that the user sees.
+/// Builds the form that the user sees.
 fn form(question: &Question) -> Result<ElicitRequestParams, ApproverError> {
     let choices = [ONCE, SAME, ALL, DENY].map(str::to_owned).to_vec();
     let choice = EnumSchema::builder(choices).build();
@@ -133,7 +134,7 @@ fn form(question: &Question) -> Result<ElicitRequestParams, ApproverError> {
     })
 }
 
-/// What the user meant. What is not understood is a no.
+/// Reads the user's decision. Anything unexpected counts as a denial.
 fn answer(result: &ElicitResult) -> Answer {
     if !matches!(result.action, ElicitationAction::Accept) {
         return Answer::no();

@@ -1,4 +1,4 @@
-//! Tools and replies in the words of the protocol.
+//! Converts tools and replies to protocol types.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use serde_json::{Map, Value};
 
 use crate::{Settings, structured, uri};
 
-/// Where a result says what kind of failure it is.
+/// The `_meta` key that holds the class of a failure.
 const FAILURE: &str = "console-tools/failure";
 
-/// A tool as clients know it.
+/// Describes a tool to clients.
 pub(crate) fn tool(definition: &Definition, settings: &Settings) -> Tool {
     let hints = &definition.annotations;
     let title = title(&definition.name);
@@ -50,7 +50,7 @@ fn object(schema: &Value) -> Map<String, Value> {
     schema.as_object().cloned().unwrap_or_default()
 }
 
-/// `read_file` as a person reads it.
+/// Turns a tool name into a title: `read_file` becomes "Read file".
 fn title(name: &str) -> String {
     let mut title = name.replace(['_', '-'], " ");
     if let Some(first) = title.get_mut(..1) {
@@ -59,15 +59,15 @@ fn title(name: &str) -> String {
     title
 }
 
-/// A reply as clients get it. `path` is the file that was asked for, if one was;
-/// `promised` says whether the tool has a schema of its data.
+/// Converts a reply to a protocol result. `path` is the requested file, if there was
+/// one; `promised` says whether the tool declares an output schema.
 pub(crate) fn result(
     mut reply: Reply,
     path: Option<&str>,
     promised: bool,
     settings: &Settings,
 ) -> CallToolResult {
-    // Some clients that find data show nothing else, not even a picture.
+    // Some clients that find structured data show nothing else, not even an image.
     let wanted = settings.structured && (promised || reply.blocks.is_empty());
     let structured = wanted.then(|| structured::of(&mut reply));
     let mut content = vec![ContentBlock::text(reply.text)];
@@ -86,9 +86,9 @@ pub(crate) fn result(
     result
 }
 
-/// Whether a failure is an error of the protocol. Clients count those: some end a
-/// run at the second one, which would be the model's second typo. It reads in the
-/// text what was wrong.
+/// Returns `true` if a failure is marked with `isError`. Clients count such errors, and
+/// some end a run at the second one, which could be the model's second typo. The text
+/// tells the model what was wrong either way.
 fn is_marked(class: Class, settings: &Settings) -> bool {
     match class {
         Class::Fixable | Class::Refused => settings.mark_failures,
@@ -174,7 +174,8 @@ mod tests {
         assert_eq!(data(&text, false, &settings), Some(whole.clone()));
         assert_eq!(data(&picture, false, &settings), None);
         assert_eq!(data(&picture, true, &settings), Some(whole));
-        // Too large to be data: the text is left, and it is a success.
+        // A reply without data, such as one whose data was too large, still has its
+        // text and is a success.
         let large = result(Reply::text("a"), None, true, &settings);
         assert_eq!(large.is_error, Some(false));
         let text = serde_json::json!({"text": "a"});

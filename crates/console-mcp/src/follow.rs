@@ -1,8 +1,8 @@
-//! [`Follow`]: what a command prints, told to the client while it runs.
+//! [`Follow`]: forwards a command's output to the client while the command runs.
 //!
-//! What was printed waits in a buffer of fixed size, and one message at a time
-//! is on its way: a client that reads slowly misses the middle, and neither
-//! memory grows nor does the command wait.
+//! Output waits in a buffer of fixed size, and only one message is in flight at a time.
+//! A client that reads slowly misses the middle of the output. Memory stays bounded,
+//! and the command never waits for the client.
 
 #![expect(
     deprecated,
@@ -23,33 +23,33 @@ use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-/// Most bytes that wait to be told.
+/// Maximum number of bytes waiting to be sent.
 const WAITING_BYTES: usize = 64 * 1024;
 
-/// Least time between two messages. A command that is done sooner is told by its
-/// reply alone.
+/// Minimum time between two messages. The output of a command that finishes sooner is
+/// sent in its reply only.
 const EVERY: Duration = Duration::from_millis(150);
 
-/// When a silent command shows that it still runs.
+/// A silent command reports that it is still running after this interval.
 const ALIVE: Duration = Duration::from_secs(5);
 
-/// How long a reply waits for the message before it.
+/// The longest time a reply waits for the message before it.
 const LAST: Duration = Duration::from_millis(200);
 
-/// Longest line in a progress message.
+/// Longest line in a progress message, in characters.
 const LINE_CHARS: usize = 200;
 
-/// Tells a client what a command prints.
+/// Forwards a command's output to a client.
 pub(crate) struct Follow {
     peer: Peer<RoleServer>,
     token: Option<ProgressToken>,
-    /// Whether output is logged.
+    /// Whether output is sent as log messages.
     logs: bool,
     tool: String,
     screen: Arc<Waiting>,
 }
 
-/// What was printed and not told yet.
+/// Output that was not sent yet.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     printed: Mutex<Printed>,
@@ -59,7 +59,7 @@ pub(crate) struct Waiting {
 #[derive(Debug, Default)]
 struct Printed {
     bytes: Vec<u8>,
-    /// How many are missing in the middle.
+    /// Number of bytes dropped from the middle.
     dropped: usize,
 }
 
@@ -74,7 +74,7 @@ impl Printed {
         }
     }
 
-    /// What is to be shown, without what a terminal would not.
+    /// Returns the text to show, rendered as a terminal would.
     fn shown(self, renderer: &mut Renderer) -> String {
         let half = WAITING_BYTES / 2;
         let (head, tail) = match self.dropped {
@@ -109,7 +109,7 @@ impl Observer for Waiting {
 }
 
 impl Follow {
-    /// `None` if nobody wants to know.
+    /// Returns `None` if the client asked for neither progress nor logs.
     pub(crate) fn new(
         peer: Peer<RoleServer>,
         token: Option<ProgressToken>,
@@ -128,12 +128,12 @@ impl Follow {
         })
     }
 
-    /// Who follows the call.
+    /// Returns the observer to attach to the call.
     pub(crate) fn observer(&self) -> Arc<Waiting> {
         Arc::clone(&self.screen)
     }
 
-    /// Tells the client until the call is done.
+    /// Runs `call` and forwards its output until it is done.
     pub(crate) async fn during<T>(&self, call: impl Future<Output = T>) -> T {
         let (busy, mut idle) = watch::channel(false);
         let mut call = std::pin::pin!(call);
@@ -143,7 +143,7 @@ impl Follow {
             done = &mut call => done,
             () = &mut told => call.await,
         };
-        // No message about the call may come after its reply.
+        // No message about the call may follow its reply.
         if *idle.borrow() {
             let _ = timeout(LAST, async {
                 tokio::select! {
@@ -156,7 +156,7 @@ impl Follow {
         done
     }
 
-    /// Goes on until the client is gone.
+    /// Sends output until the client is gone.
     async fn tell(&self, busy: &watch::Sender<bool>) {
         let begun = Instant::now();
         let mut renderer = Renderer::new();
@@ -193,7 +193,7 @@ impl Follow {
     }
 }
 
-/// The last line that says anything, cut.
+/// Returns the last line that is not blank, cut to [`LINE_CHARS`].
 fn last_line(text: &str) -> Option<String> {
     let line = text
         .lines()

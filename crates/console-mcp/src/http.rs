@@ -1,4 +1,4 @@
-//! [`serve_http`]: clients over streamable HTTP, each with a session of its own.
+//! [`serve_http`]: serves clients over streamable HTTP, one session for each client.
 
 mod callers;
 mod host;
@@ -34,24 +34,25 @@ pub(crate) use host::is_host;
 use origin::{From, Origins};
 use sessions::Sessions;
 
-/// Where clients find the server.
+/// The path of the endpoint.
 const PLACE: &str = "/mcp";
 
-/// How long connections and sessions may take to end.
+/// Time allowed for connections, and then for sessions, to end.
 const END: Duration = Duration::from_secs(10);
 
-/// How long to wait when a connection cannot be taken.
+/// Pause after a connection could not be accepted.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// Most bytes of a request before its body.
+/// Maximum size of a request's head.
 const HEAD_BYTES: usize = 64 * 1024;
 
-/// Serves clients over streamable HTTP at `/mcp` until `shutdown` is ready.
-/// `ready` is called with the address once it listens.
+/// Serves clients over streamable HTTP at `/mcp` until `shutdown` is ready. `ready` is
+/// called with the address once the server listens.
 ///
 /// # Errors
 ///
-/// [`ServeError`] if it cannot listen, or should not.
+/// [`ServeError`] if the server cannot listen on the address, or the settings are not
+/// safe.
 pub async fn serve_http(
     connect: Arc<dyn Connect>,
     settings: Settings,
@@ -68,7 +69,7 @@ pub async fn serve_http(
     };
     let listener = TcpListener::bind(http.listen).await.map_err(unable)?;
     let address = listener.local_addr().map_err(unable)?;
-    // Hosts and origins are judged before anything is read.
+    // `Gate` checks hosts and origins before anything else is read.
     let config = StreamableHttpServerConfig::default()
         .with_max_request_body_bytes(settings.frame_bytes)
         .disable_allowed_hosts();
@@ -101,13 +102,13 @@ pub async fn serve_http(
     }
     stop.cancel();
     open.close();
-    // A client that does not let go is left behind.
+    // A connection that does not close in time is abandoned.
     let _ = timeout(END, open.wait()).await;
     let _ = timeout(END, sessions.end()).await;
     Ok(())
 }
 
-/// What every connection needs.
+/// The state shared by all connections.
 struct Lines {
     app: axum::Router,
     header_timeout: Duration,
@@ -116,7 +117,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// Takes connections, for ever.
+    /// Accepts connections forever.
     async fn accept(&self, listener: TcpListener, open: &TaskTracker) {
         loop {
             match take(&listener).await {
@@ -124,7 +125,7 @@ impl Lines {
                     Some(caller) => drop(open.spawn(self.serve(stream, caller))),
                     None => tracing::warn!(%address, "too many connections; one was closed"),
                 },
-                // That one is gone, or there are no more descriptors.
+                // The client is gone already, or no file descriptors are left.
                 Err(error) => {
                     tracing::warn!(%error, "a connection was not taken");
                     self.callers.relieve();
@@ -134,7 +135,8 @@ impl Lines {
         }
     }
 
-    /// Serves a connection until it ends, has to make room, or the server ends.
+    /// Serves a connection until it ends, has to make room for another, or the server
+    /// stops.
     fn serve(&self, stream: TcpStream, caller: Caller) -> impl Future<Output = ()> + use<> {
         let caller = Arc::new(caller);
         let app = self.app.clone().layer(Extension(Arc::clone(&caller)));
@@ -161,8 +163,9 @@ impl Lines {
     }
 }
 
-/// The next connection. An answer is sent in several parts: without `TCP_NODELAY` the
-/// second waits until the client has acknowledged the first, which takes it 40 ms.
+/// Accepts the next connection. A response is sent in several parts. Without
+/// `TCP_NODELAY` the second part would wait for the client to acknowledge the first,
+/// which takes 40 ms.
 async fn take(listener: &TcpListener) -> std::io::Result<(TcpStream, SocketAddr)> {
     let (stream, address) = listener.accept().await?;
     if let Err(error) = stream.set_nodelay(true) {
@@ -171,7 +174,7 @@ async fn take(listener: &TcpListener) -> std::io::Result<(TcpStream, SocketAddr)
     Ok((stream, address))
 }
 
-/// What every request must pass.
+/// The checks that every request must pass.
 struct Gate {
     hosts: Hosts,
     origins: Origins,
@@ -180,8 +183,8 @@ struct Gate {
     frame_bytes: usize,
 }
 
-/// Hashes are compared instead of tokens: how long that takes says nothing about
-/// the token.
+/// Hashes a token. Hashes are compared instead of tokens, so the time a comparison
+/// takes reveals nothing about the token.
 fn digest(token: &str) -> ContentHash {
     ContentHash::of(token.as_bytes())
 }
@@ -233,7 +236,8 @@ async fn pass(
     response
 }
 
-/// An answer after which the connection is closed: a stranger gets no second try on it.
+/// Builds a response that closes the connection: an unauthenticated client gets no
+/// second try on it.
 fn refused(answer: impl IntoResponse) -> Response {
     let mut response = answer.into_response();
     let close = HeaderValue::from_static("close");
@@ -241,7 +245,7 @@ fn refused(answer: impl IntoResponse) -> Response {
     response
 }
 
-/// What becomes of a request that no web page of a stranger sends.
+/// Handles a request that passed the host and origin checks.
 async fn admitted(gate: &Gate, caller: &Caller, request: Request, next: Next) -> Response {
     let headers = request.headers();
     if !gate.knows(headers) {
@@ -264,7 +268,8 @@ async fn admitted(gate: &Gate, caller: &Caller, request: Request, next: Next) ->
         false => request,
     };
     let mut response = next.run(request).await;
-    // There is nothing to come: clients take "accepted" for a failure.
+    // The session has ended and nothing follows. Clients take "202 Accepted" for a
+    // failure here.
     if ends && response.status() == StatusCode::ACCEPTED {
         *response.status_mut() = StatusCode::NO_CONTENT;
     }

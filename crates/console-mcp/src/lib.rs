@@ -32,7 +32,7 @@ use line::{Line, Watched};
 use lines::Lines;
 use server::Server;
 
-/// Makes the tools for one connection: a backend of its own for each client.
+/// Creates the tools for one connection, so that each client gets its own backend.
 ///
 /// # Signatures
 ///
@@ -43,20 +43,20 @@ use server::Server;
 /// ```
 #[async_trait]
 pub trait Connect: std::fmt::Debug + Send + Sync + 'static {
-    /// The tools of a new connection.
+    /// Returns the tools for a new connection.
     ///
     /// # Errors
     ///
-    /// Whatever stands in the way; the client is told.
+    /// Any error that prevents it. The client is told.
     async fn connect(&self) -> Result<Toolset>;
 }
 
-/// Serves one client on standard input and output until it goes. Nothing else
+/// Serves one client on standard input and output until it disconnects. Nothing else
 /// may be written to standard output meanwhile.
 ///
 /// # Errors
 ///
-/// [`ServeError`] if the transport fails, and if there are no tools.
+/// [`ServeError`] if the transport fails, or if there are no tools.
 pub async fn serve_stdio(
     connect: Arc<dyn Connect>,
     settings: Settings,
@@ -65,13 +65,13 @@ pub async fn serve_stdio(
     serve_pipes(connect, settings, input, output).await
 }
 
-/// Serves one client that writes lines to `input` and reads lines from `output`
-/// until it goes: what [`serve_stdio`] does on other pipes. What the client had
-/// begun is ended before this returns.
+/// Serves one client that writes lines to `input` and reads lines from `output` until
+/// it disconnects, like [`serve_stdio`] does on the standard streams. Everything the
+/// client started is ended before this returns.
 ///
 /// # Errors
 ///
-/// [`ServeError`] if the transport fails, and if there are no tools.
+/// [`ServeError`] if the transport fails, or if there are no tools.
 pub async fn serve_pipes(
     connect: Arc<dyn Connect>,
     settings: Settings,
@@ -88,7 +88,8 @@ pub async fn serve_pipes(
         Ok(running) => running.waiting().await.map(|_| ()).map_err(|error| {
             ServeError::Transport(format!("the server failed: {error}; report it"))
         }),
-        // A client that goes before it has begun is no failure of ours.
+        // A client that disconnects before it initializes is not a failure of the
+        // server.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
             Ok(())
         }

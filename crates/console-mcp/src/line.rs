@@ -1,9 +1,9 @@
-//! [`Line`]: what is known of one connection, and [`Watched`], the transport that
-//! keeps it.
+//! [`Line`]: the state of one connection, and [`Watched`], the transport that maintains
+//! it.
 //!
-//! rmcp starts a task for every request and lets requests run on for seconds
-//! after a client is gone. Here requests are counted, and what a client that is
-//! gone had begun is dropped.
+//! rmcp starts a task for every request, and lets requests run for seconds after a
+//! client is gone. Here requests are counted, and those of a client that is gone are
+//! dropped.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,16 +22,17 @@ use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
-/// Most requests that a client may have waiting.
+/// Maximum number of unanswered requests of one client.
 const OPEN_REQUESTS: usize = 2_048;
 
-/// Most bytes of arguments that the requests of a client may have together.
+/// Maximum number of bytes in the arguments of a client's unanswered requests,
+/// together.
 const OPEN_BYTES: usize = 64 * 1024 * 1024;
 
-/// What is known of one connection.
+/// The state of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Line {
-    /// The client is gone.
+    /// Cancelled when the client is gone.
     gone: CancellationToken,
     open: Mutex<Open>,
     chats: Mutex<Vec<Chat>>,
@@ -43,12 +44,12 @@ struct Open {
     bytes: usize,
 }
 
-/// A request without an answer.
+/// An unanswered request.
 #[derive(Debug)]
 struct Waiting {
     bytes: usize,
-    /// Its place among those that run. It is free when the answer is written: a
-    /// client that does not read must not have many answers waiting.
+    /// Its slot among the running calls. Released only when the response is written, so
+    /// that a client that does not read cannot pile up responses.
     place: Option<OwnedSemaphorePermit>,
 }
 
@@ -58,24 +59,23 @@ impl Line {
         self.gone.cancelled().await;
     }
 
-    /// The client is gone.
+    /// Marks the client as gone.
     pub(crate) fn cut(&self) {
         self.gone.cancel();
     }
 
-    /// Whether a request waits for its answer.
+    /// Returns `true` if a request is unanswered.
     pub(crate) fn is_busy(&self) -> bool {
         !self.open().requests.is_empty()
     }
 
-    /// Remembers a conversation that is over when the client is gone.
+    /// Keeps a conversation, to be closed when the client is gone.
     pub(crate) fn keep(&self, chat: Chat) {
         let mut chats = self.chats.lock().unwrap_or_else(PoisonError::into_inner);
         chats.push(chat);
     }
 
-    /// Ends everything that the client had begun. The one place where
-    /// conversations end.
+    /// Ends everything that the client started. Conversations are closed nowhere else.
     pub(crate) async fn end(&self) {
         self.cut();
         let chats = {
@@ -93,7 +93,7 @@ impl Line {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a request, unless there are too many.
+    /// Accepts a request, unless there are too many.
     fn admit(&self, id: &RequestId, request: &ClientRequest) -> Result<(), ErrorData> {
         let bytes = weight(request);
         let mut open = self.open();
@@ -118,7 +118,7 @@ impl Line {
         Ok(())
     }
 
-    /// A request was answered or given up.
+    /// Removes a request that was answered or cancelled.
     fn settle(&self, id: &RequestId) {
         let mut open = self.open();
         if let Some(waiting) = open.requests.remove(id) {
@@ -126,7 +126,7 @@ impl Line {
         }
     }
 
-    /// Keeps the place of a request until it is answered.
+    /// Keeps the slot of a request until it is answered.
     pub(crate) fn until_answered(&self, id: &RequestId, place: Option<OwnedSemaphorePermit>) {
         if let Some(waiting) = self.open().requests.get_mut(id) {
             waiting.place = place;
@@ -134,7 +134,7 @@ impl Line {
     }
 }
 
-/// About how many bytes the arguments of a request have.
+/// Estimates the bytes in a request's arguments.
 fn weight(request: &ClientRequest) -> usize {
     fn of(value: &Value) -> usize {
         match value {
@@ -158,23 +158,23 @@ fn weight(request: &ClientRequest) -> usize {
     }
 }
 
-/// How a client goes.
+/// The rule that decides when a client is gone.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
-    /// It closes its end, and what it asked for may take so long then. What
-    /// cannot be written means that it is gone.
+    /// The client closes its end; running requests may take this long after that. A
+    /// failed write also means that the client is gone.
     Pipe(Duration),
-    /// It is told, or reads nothing for so long.
+    /// The session is closed, or the client reads nothing for this long.
     Session(Duration),
 }
 
-/// A transport whose requests are counted, and which tells when the client is
-/// gone. Handlers find the [`Line`] among the extensions of their request.
+/// A transport that counts requests and reports when the client is gone. Handlers find
+/// the [`Line`] among the extensions of their request.
 pub(crate) struct Watched<T> {
     inner: T,
     line: Arc<Line>,
-    /// An answer of our own that is on its way. Kept here since `receive` may be
-    /// dropped at any time.
+    /// A response sent by the transport itself, in flight. Kept here because `receive`
+    /// may be dropped at any time.
     reply: Option<BoxFuture<'static, ()>>,
     kind: Kind,
     begun: bool,
@@ -183,12 +183,12 @@ pub(crate) struct Watched<T> {
 }
 
 impl<T: Transport<RoleServer> + 'static> Watched<T> {
-    /// A pipe. What runs when its input ends may go on for `linger`.
+    /// A pipe. Requests that run when its input ends may continue for `linger`.
     pub(crate) fn pipe(inner: T, line: Arc<Line>, linger: Duration) -> Self {
         Self::new(inner, line, Kind::Pipe(linger))
     }
 
-    /// A session, whose client is gone when a message to it waits for `patience`.
+    /// A session. Its client is gone when a message to it waits longer than `patience`.
     pub(crate) fn session(inner: T, line: Arc<Line>, patience: Duration) -> Self {
         Self::new(inner, line, Kind::Session(patience))
     }
@@ -204,13 +204,13 @@ impl<T: Transport<RoleServer> + 'static> Watched<T> {
         }
     }
 
-    /// Drops `held` with the connection.
+    /// Keeps `held` until the connection is dropped.
     pub(crate) fn holding(mut self, held: impl Send + 'static) -> Self {
         self.held = Some(Box::new(held));
         self
     }
 
-    /// What becomes of a message: it is handed on, or answered here, or dropped.
+    /// Decides whether a message is passed on, answered here, or dropped.
     fn judge(
         &mut self,
         mut message: ClientJsonRpcMessage,
@@ -224,7 +224,8 @@ impl<T: Transport<RoleServer> + 'static> Watched<T> {
                 let extensions = request.request.extensions_mut();
                 extensions.insert(Arc::clone(&self.line));
             }
-            // rmcp hangs up on a client that begins with anything but a request.
+            // rmcp closes the connection of a client that begins with anything but a
+            // request.
             _ if !self.begun => return Err(None),
             ClientJsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) =
@@ -241,7 +242,7 @@ impl<T: Transport<RoleServer> + 'static> Watched<T> {
         Ok(message)
     }
 
-    /// The client sends nothing more.
+    /// Handles the end of the client's input.
     fn left(&self) {
         match self.kind {
             Kind::Pipe(linger) if !linger.is_zero() && self.line.is_busy() => {

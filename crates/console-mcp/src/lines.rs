@@ -1,7 +1,7 @@
-//! [`Lines`]: one JSON message a line, of bounded length.
+//! [`Lines`]: one JSON message per line, of bounded length.
 //!
-//! A message that is too long or no JSON is answered with a typed error, and the
-//! next one is read.
+//! A message that is too long or not JSON is answered with an error, and reading
+//! continues with the next line.
 
 use std::io;
 use std::sync::Arc;
@@ -15,26 +15,26 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::Mutex;
 
-/// How much is read at once.
+/// Size of the read buffer.
 const READ_BYTES: usize = 64 * 1024;
 
-/// A buffer that grew further than this is given back.
+/// A line buffer larger than this is freed after use.
 const KEPT_BYTES: usize = 256 * 1024;
 
-/// One JSON message a line.
+/// A transport with one JSON message per line.
 pub(crate) struct Lines<R, W> {
     input: BufReader<R>,
-    /// The line so far. Here since `receive` may be dropped at any time.
+    /// The line read so far. Kept here because `receive` may be dropped at any time.
     line: Vec<u8>,
     limit: usize,
-    /// What is left of a line that is too long is passed over.
+    /// Whether the rest of an overlong line is being skipped.
     skipping: bool,
     output: Arc<Mutex<Option<W>>>,
-    /// An answer of our own that is on its way.
+    /// A response sent by the transport itself, in flight.
     reply: Option<BoxFuture<'static, ()>>,
 }
 
-/// What a line is.
+/// The result of reading a line.
 enum Read {
     Whole,
     TooLong,
@@ -57,15 +57,15 @@ where
         }
     }
 
-    /// Reads on until a line is whole. Nothing is lost if this is dropped: there
-    /// is no await between taking bytes and keeping them.
+    /// Reads until a line is complete. Dropping the future loses nothing: there is no
+    /// await between taking bytes and keeping them.
     async fn read_line(&mut self) -> Read {
         loop {
             let Ok(found) = self.input.fill_buf().await else {
                 return Read::End;
             };
             if found.is_empty() {
-                // The last line may have no end.
+                // The last line may lack a newline.
                 return match self.line.is_empty() || self.skipping {
                     true => Read::End,
                     false => Read::Whole,
@@ -92,7 +92,7 @@ where
         }
     }
 
-    /// Writes an error of our own before anything else is read.
+    /// Sends an error before anything else is read.
     fn complain(&mut self, complaint: Complaint) {
         let Complaint { code, text, id } = complaint;
         let message = ServerJsonRpcMessage::error(ErrorData::new(code, text, None), id);
@@ -108,15 +108,14 @@ where
     }
 }
 
-/// What is wrong with a line, and the id of what it is about where that could be
-/// read.
+/// The error for a line, and the id of the request if it could be read.
 struct Complaint {
     code: ErrorCode,
     text: String,
     id: Option<RequestId>,
 }
 
-/// What a line holds: a message, something to answer, or nothing.
+/// Parses a line. Returns `None` for a line that needs no response.
 fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Complaint> {
     let line = line
         .strip_prefix(b"\xEF\xBB\xBF")
@@ -141,7 +140,7 @@ fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Complaint> {
     }
 }
 
-/// What to do about JSON that is no message.
+/// Handles JSON that is not a valid message.
 fn misshapen(value: &Value) -> Result<Option<ClientJsonRpcMessage>, Complaint> {
     let id = match value.get("id") {
         Some(Value::String(id)) => Some(RequestId::String(id.as_str().into())),
@@ -149,7 +148,7 @@ fn misshapen(value: &Value) -> Result<Option<ClientJsonRpcMessage>, Complaint> {
         _ => None,
     };
     let method = value.get("method");
-    // Nobody waits for the answer to a notification.
+    // Notifications get no response.
     if id.is_none() && value.get("id").is_none() && method.is_some_and(Value::is_string) {
         return Ok(None);
     }
@@ -172,7 +171,7 @@ where
     if let ServerJsonRpcMessage::Error(error) = &message
         && error.id.is_none()
     {
-        // JSON-RPC wants a null where the id is not known.
+        // JSON-RPC requires a null id if the id is not known.
         let whole = json!({"jsonrpc": "2.0", "id": null, "error": error.error});
         line = serde_json::to_vec(&whole)?;
     }

@@ -1,7 +1,7 @@
-//! The files of the backend as resources: listed, and read within a limit.
+//! The backend's files as resources: listed, and read up to a size limit.
 //!
-//! Everything goes through the guard. Nobody is asked: what would need a
-//! question is refused.
+//! All access goes through the guard. The user is never asked: an access that would
+//! need approval is refused.
 
 use backend_core::ops::{GlobQuery, ReadOptions};
 use backend_core::{Backend as _, Error, ErrorKind, VPath};
@@ -15,13 +15,13 @@ use rmcp::model::{
 use crate::session::Place;
 use crate::uri;
 
-/// Resources of one answer.
+/// Resources per page.
 const PAGE: usize = 200;
 
-/// Resources that are listed at all; the tools find the others.
+/// Maximum number of resources listed in total. The tools find the others.
 const LISTED: usize = 10_000;
 
-/// A page of the files.
+/// Lists one page of the files.
 pub(crate) async fn list(
     place: &Place,
     cursor: Option<&str>,
@@ -55,7 +55,7 @@ pub(crate) async fn list(
                 more |= listed.truncated;
                 found.extend(listed.files);
             }
-            // A root that is not there yet has no files.
+            // A root that does not exist yet has no files.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(refused(error)),
         }
@@ -75,7 +75,7 @@ pub(crate) async fn list(
     Ok(result)
 }
 
-/// How the URI of any file is written.
+/// Returns the template for the URI of any file.
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
     let template = ResourceTemplate::new("file:///{+path}", "file")
         .with_title("A file of the workspace")
@@ -83,7 +83,7 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
     vec![template]
 }
 
-/// A file, as text where it is some.
+/// Reads a file, as text if it is text.
 pub(crate) async fn read(
     place: &Place,
     asked: &str,
@@ -120,7 +120,7 @@ fn check_open(place: &Place) -> Result<(), ErrorData> {
     }
 }
 
-/// What a client is told of a file that it does not get.
+/// Converts an error about a file to a protocol error.
 fn refused(error: Error) -> ErrorData {
     let text = error.message().to_owned();
     match error.kind() {

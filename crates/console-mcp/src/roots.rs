@@ -1,5 +1,4 @@
-//! A client's roots: host directories that narrow what may be reached, never
-//! widen it.
+//! The client's roots: host directories that narrow access and never widen it.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,36 +9,36 @@ use permissions::{Action, Policy};
 
 use crate::uri;
 
-/// Most roots that are looked at.
+/// Maximum number of roots considered.
 const ROOTS: usize = 256;
 
-/// The tools that are not there when roots narrow: nothing holds a command to
-/// directories.
+/// The tools that are removed when roots narrow access: a command cannot be confined to
+/// a part of the directory.
 const TAKEN: [Tool; 3] = [Tool::Execute, Tool::RunInBackground, Tool::WriteInput];
 
-/// What a model is told that calls one of them.
+/// The reply to a model that calls one of them.
 pub(crate) const NO_COMMANDS: &str = "Error: the client's roots are a part of the directory that \
     this server was started on, and commands cannot be held to a part; use the file tools, or \
     start the server on the client's directory";
 
-/// Whether narrowing takes away the tool of this name.
+/// Returns `true` if narrowing removes the tool of this name.
 pub(crate) fn takes_away(name: &str) -> bool {
     TAKEN.iter().any(|tool| tool.name() == name)
 }
 
-/// What a client's roots leave of a backend.
+/// The part of a backend that the client's roots leave accessible.
 #[derive(Debug)]
 pub(crate) enum Left {
     /// Everything.
     All,
-    /// What lies beneath these.
+    /// Only these directories and everything beneath them.
     Part(Vec<VPath>),
-    /// Nothing, and what the model is told.
+    /// Nothing. Holds the reply to the model.
     Nothing(String),
 }
 
-/// What the backend calls `host_root`: itself where it shows host paths, `/`
-/// otherwise. `working_dir` is that of the backend.
+/// Returns the backend's path for `host_root`: the same path if the backend shows host
+/// paths, `/` otherwise. `working_dir` is the backend's working directory.
 pub(crate) fn top_of(working_dir: &VPath, host_root: &Path) -> VPath {
     match Path::new(working_dir.as_str()) {
         here if here == host_root || here == real(host_root) => working_dir.clone(),
@@ -47,10 +46,10 @@ pub(crate) fn top_of(working_dir: &VPath, host_root: &Path) -> VPath {
     }
 }
 
-/// What is left of the backend whose `top` is the host directory `host_root`.
-/// Looks at the host's file system.
+/// Computes the part that `roots` leave of a backend whose path `top` is the host
+/// directory `host_root`. Accesses the host's file system.
 pub(crate) fn left(roots: &[String], host_root: &Path, top: &VPath) -> Left {
-    // A client without a folder has nothing to say.
+    // A client without an open folder restricts nothing.
     if roots.is_empty() {
         return Left::All;
     }
@@ -81,7 +80,7 @@ pub(crate) fn left(roots: &[String], host_root: &Path, top: &VPath) -> Left {
         }
     }
     inside.sort_unstable();
-    // A root beneath another root says nothing more.
+    // A root beneath another root adds nothing.
     inside.dedup_by(|later, earlier| later.starts_with(earlier));
     match inside.is_empty() {
         true => Left::Nothing(
@@ -94,7 +93,7 @@ pub(crate) fn left(roots: &[String], host_root: &Path, top: &VPath) -> Left {
     }
 }
 
-/// A path without links, as far as it exists.
+/// Resolves symbolic links in the part of the path that exists.
 fn real(path: &Path) -> PathBuf {
     for top in path.ancestors() {
         if let Ok(found) = std::fs::canonicalize(top) {
@@ -105,7 +104,7 @@ fn real(path: &Path) -> PathBuf {
     folded(path)
 }
 
-/// A path without `.` and `..`.
+/// Removes `.` and `..` from a path, without looking at the file system.
 fn folded(path: &Path) -> PathBuf {
     let mut folded = PathBuf::new();
     for part in path.components() {
@@ -128,7 +127,7 @@ fn within(top: &VPath, below: &Path) -> Option<VPath> {
     Some(path)
 }
 
-/// The policy narrowed to `roots`, without commands.
+/// Returns the policy narrowed to `roots`, without commands.
 pub(crate) fn narrowed(policy: &Policy, roots: &[VPath]) -> Option<Policy> {
     let whole = match policy.scope() {
         Some(scope) => scope.clone(),
@@ -211,7 +210,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let host = directory.path().canonicalize().unwrap();
         let shown = VPath::parse(host.to_str().unwrap()).unwrap();
-        // A backend that shows host paths works in its directory.
+        // The working directory of a backend that shows host paths is its host
+        // directory.
         assert_eq!(top_of(&shown, directory.path()), shown);
         assert_eq!(top_of(&VPath::root(), directory.path()), VPath::root());
         assert_eq!(top_of(&VPath::root(), Path::new("/")), VPath::root());
@@ -228,7 +228,7 @@ mod tests {
             assert_eq!(judge(op, "/ab"), Action::Deny, "{op}");
         }
         assert_eq!(policy.tools().get("execute").action, Some(Action::Deny));
-        // What the policy denies stays denied.
+        // Operations that the policy denies stay denied.
         let rules = permissions::Preset::Readonly.ruleset();
         let readonly = Policy::builder().ruleset(&rules, &VPath::root()).build();
         let policy = narrowed(&readonly, &[path("/a")]).unwrap();

@@ -1,4 +1,4 @@
-//! [`Server`]: the toolset as an MCP server, for one client.
+//! [`Server`]: a toolset as an MCP server for one client.
 
 #![expect(
     deprecated,
@@ -31,18 +31,18 @@ use crate::session::{Place, Session};
 use crate::turn::Turn;
 use crate::{Connect, Settings, call, resources, roots};
 
-/// The newest protocol in which a client has a session. What comes after it has
-/// none, and a backend of its own for each client needs one.
+/// The newest protocol version with sessions. Later versions have none, and giving each
+/// client its own backend needs one.
 pub(crate) const NEWEST: ProtocolVersion = ProtocolVersion::LATEST_WITH_INITIALIZE;
 
-/// The toolset as an MCP server, for one client.
+/// A toolset as an MCP server for one client.
 #[derive(Debug)]
 pub(crate) struct Server {
     connect: Arc<dyn Connect>,
     settings: Arc<Settings>,
     session: OnceLock<Session>,
     calls: Arc<Semaphore>,
-    /// The least level that is logged.
+    /// The lowest level that is logged.
     level: AtomicU8,
 }
 
@@ -63,7 +63,7 @@ impl Server {
         })
     }
 
-    /// Where the client may work; an error in the words of the protocol.
+    /// Returns the client's workspace, or a protocol error.
     async fn place(&self) -> Result<Arc<Place>, ErrorData> {
         let place = self.session()?.place().await;
         place.map_err(|text| ErrorData::invalid_request(text, None))
@@ -153,7 +153,8 @@ impl Server {
         call::result(reply, None, false, &self.settings)
     }
 
-    /// Does what may take much time or memory: so much of it at once.
+    /// Runs work that may take much time or memory, limited to `concurrent_calls` at
+    /// once.
     async fn in_turn<T>(
         &self,
         context: &RequestContext<RoleServer>,
@@ -172,7 +173,7 @@ impl Server {
     }
 }
 
-/// The connection that a request came on.
+/// Returns the connection a request came from.
 fn line_of(context: &RequestContext<RoleServer>) -> Arc<Line> {
     context
         .extensions
@@ -181,13 +182,13 @@ fn line_of(context: &RequestContext<RoleServer>) -> Arc<Line> {
         .unwrap_or_default()
 }
 
-/// Does something until the client gives it up or is gone.
+/// Runs `work` until the client cancels it or disconnects.
 async fn while_wanted<T>(
     context: &RequestContext<RoleServer>,
     work: impl Future<Output = Result<T, ErrorData>>,
 ) -> Result<T, ErrorData> {
     let line = line_of(context);
-    // A request that nobody answers would wait for ever.
+    // Without this, a request whose handler panics would never be answered.
     let work = AssertUnwindSafe(work).catch_unwind().map(|done| {
         done.unwrap_or_else(|_| {
             let text = "the server failed in a way that nobody foresaw; do it in another way";
@@ -305,7 +306,7 @@ impl ServerHandler for Server {
         request: CustomRequest,
         _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        // What is known and could not be read as what it is has bad parameters.
+        // A known method arrives here only if its parameters could not be parsed.
         const KNOWN: [&str; 7] = [
             "initialize",
             "tools/call",

@@ -1,4 +1,4 @@
-//! [`Session`]: what one client works with.
+//! [`Session`]: the state of one client.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,36 +17,37 @@ use crate::line::Line;
 use crate::roots::{Left, left, narrowed};
 use crate::{Settings, call, roots};
 
-/// How long a client may take to say its roots.
+/// Time allowed for a client to list its roots.
 const ROOTS_TIME: Duration = Duration::from_secs(10);
 
-/// What one client works with.
+/// The state of one client.
 #[derive(Debug)]
 pub(crate) struct Session {
     chat: Chat,
     peer: Peer<RoleServer>,
     line: Arc<Line>,
-    /// Where the client's roots lie, if it has any and they mean something.
+    /// The host directory to compare the client's roots with, if it has roots and they
+    /// apply.
     host_root: Option<PathBuf>,
     settings: Arc<Settings>,
     /// Replaced when the roots change.
     place: Mutex<Arc<OnceCell<Arc<Place>>>>,
-    /// The last one there was.
+    /// The most recent workspace, to detect changes.
     last: Mutex<Option<Arc<Place>>>,
 }
 
-/// Where a client may work.
+/// The workspace of a client: the part of the backend it may use.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) chat: Chat,
-    /// The same, where nobody is asked.
+    /// The same conversation, but without asking the user for approvals.
     pub(crate) quiet: Chat,
-    /// The directories that it consists of.
+    /// The top directories of the workspace.
     pub(crate) tops: Vec<VPath>,
     pub(crate) tools: Vec<Tool>,
-    /// Why nothing may be used.
+    /// The reason why nothing may be used.
     pub(crate) closed: Option<String>,
-    /// Whether it is only a part of what there is.
+    /// Whether it is only a part of the backend.
     pub(crate) narrowed: bool,
 }
 
@@ -70,12 +71,13 @@ impl Session {
         }
     }
 
-    /// Where the client may work. The client is asked for its roots, once until
-    /// they change: within its own request, so that the question finds its way.
+    /// Returns the client's workspace. The client is asked for its roots once, and
+    /// again after they change. The question is sent within one of its own requests, so
+    /// that it reaches the client.
     ///
     /// # Errors
     ///
-    /// What the model is told if that is not known.
+    /// The text for the model if the roots are not known.
     pub(crate) async fn place(&self) -> Result<Arc<Place>, String> {
         let cell = {
             let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
@@ -84,7 +86,7 @@ impl Session {
         cell.get_or_try_init(|| self.look()).await.cloned()
     }
 
-    /// The client has other roots now.
+    /// Forgets the workspace because the client's roots changed.
     pub(crate) fn moved(&self) {
         let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
         *place = Arc::default();
@@ -105,7 +107,7 @@ impl Session {
             Left::Nothing(why) => Some(why.clone()),
             _ => None,
         };
-        // What a conversation remembers stays if nothing has changed for it.
+        // If the workspace is unchanged, the conversation keeps its memory.
         if let Some(last) = &last
             && last.tops == tops
             && last.closed == closed
@@ -148,7 +150,8 @@ impl Session {
         Ok(self.chat.files().await.map_err(said)?.working_dir())
     }
 
-    /// What the client's roots leave.
+    /// Asks the client for its roots and returns the part of the backend that they
+    /// leave.
     #[expect(deprecated, reason = "roots are what every client of today has")]
     async fn left(&self) -> Result<Left, String> {
         let Some(host_root) = self.host_root.clone() else {

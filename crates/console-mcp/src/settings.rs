@@ -1,4 +1,4 @@
-//! [`Settings`], [`HttpSettings`], and why a server ends.
+//! [`Settings`], [`HttpSettings`] and [`ServeError`].
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::http::is_host;
 
-/// Why a server ended.
+/// The reason a server ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
@@ -16,43 +16,44 @@ pub enum ServeError {
     /// There were no tools for the client.
     #[error("{0}")]
     Connect(String),
-    /// What was asked for is not safe or makes no sense.
+    /// The settings are not safe or make no sense.
     #[error("{0}")]
     Config(String),
 }
 
-/// How a server presents itself, and how much it takes.
+/// The identity, behaviour and limits of a server.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Settings {
     /// The name that clients show.
     pub name: String,
-    /// Its version.
+    /// The version that clients show.
     pub version: String,
-    /// The host directory that holds the backend's files, where there is one. Only
-    /// then do the client's roots mean something: they are host directories.
+    /// The host directory that holds the backend's files, if there is one. The client's
+    /// roots are host directories, so they apply only if this is set.
     pub host_root: Option<PathBuf>,
-    /// Whether the client is asked for approvals. If not, the toolset's own
-    /// approver is.
+    /// Whether the client is asked for approvals. If not, the toolset's own approver
+    /// is.
     pub ask_client: bool,
-    /// How long somebody may think about a question.
+    /// Time allowed for the user to answer a question.
     pub answer_timeout: Duration,
-    /// How many calls of one client run at the same time; others wait. Those that
-    /// wait for an answer do not count.
+    /// Number of calls of one client that run at the same time; others wait. Calls that
+    /// wait for the user's answer do not count.
     pub concurrent_calls: usize,
-    /// Whether results have `structuredContent`, and tools an output schema. It has
-    /// all of the text: many clients show a model nothing else then. The list of
-    /// tools is longer by three quarters, and every reply is sent twice.
+    /// Whether results have `structuredContent`, and tools an output schema. The data
+    /// includes all of the text, because many clients then show a model nothing else.
+    /// It makes the list of tools three quarters longer, and sends every reply twice.
     pub structured: bool,
-    /// Whether every failure is marked with `isError`. If not, only those are that
-    /// no other call can fix: some clients end a run at the second one.
-    /// `_meta["console-tools/failure"]` has the class of a failure in any case.
+    /// Whether every failure is marked with `isError`. If not, only failures that no
+    /// other call can fix are marked: some clients end a run at the second error.
+    /// `_meta["console-tools/failure"]` has the class of a failure either way.
     pub mark_failures: bool,
-    /// Longest message.
+    /// Maximum length of a message.
     pub frame_bytes: usize,
-    /// Largest file that is served as a resource.
+    /// Maximum size of a file served as a resource.
     pub resource_bytes: u64,
-    /// How long calls may still run when the client has closed its end of a pipe.
+    /// Time that running calls may still take after the client has closed its end of a
+    /// pipe.
     pub linger: Duration,
 }
 
@@ -74,37 +75,38 @@ impl Default for Settings {
     }
 }
 
-/// Where and for whom an HTTP server listens.
+/// The address and access rules of an HTTP server.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct HttpSettings {
     /// The address; port 0 picks a free one.
     pub listen: SocketAddr,
-    /// The bearer token that every request must have. Every user and every program of
-    /// this machine can reach a loopback address; without a token all of them are let in.
+    /// The bearer token that every request must have. Every user and program of this
+    /// machine can reach a loopback address; without a token all of them are let in.
     pub token: Option<String>,
     /// Origins of web pages that may send requests, such as `http://localhost:6274`.
-    /// No page may unless it is named.
+    /// All other pages are refused.
     pub origins: Vec<String>,
-    /// Names in the `Host` header, besides those of this machine, with or without a
-    /// port. If there are none and `listen` is no loopback address, any name is good:
-    /// the token protects.
+    /// Accepted names in the `Host` header, besides those of this machine, with or
+    /// without a port. If there are none and `listen` is not a loopback address, any
+    /// name is accepted: the token protects the server.
     pub hosts: Vec<String>,
-    /// Most open connections.
+    /// Maximum number of open connections.
     pub connections: usize,
-    /// Most connections that have shown no token. If there are more, the oldest is closed
-    /// once it has had five seconds to show one, or when there are too many in all.
+    /// Maximum number of connections that have shown no token. Beyond it, the oldest is
+    /// closed once it has had five seconds to show one, or when there are too many
+    /// connections in total.
     pub strangers: usize,
-    /// Most of those that come from one address.
+    /// Maximum number of those from one address.
     pub strangers_per_address: usize,
-    /// How long a client may take to send the head of a request.
+    /// Time allowed for a client to send the head of a request.
     pub header_timeout: Duration,
-    /// Most clients at the same time.
+    /// Maximum number of clients at the same time.
     pub sessions: usize,
-    /// How long a client may be silent before it is forgotten. One that listens, or
-    /// whose calls run, is not silent.
+    /// Time after which a silent client is forgotten. A client that listens, or whose
+    /// calls run, is not silent.
     pub idle: Duration,
-    /// How long calls go on when nobody listens to them any more.
+    /// Time that calls may run after the client has stopped listening.
     pub linger: Duration,
 }
 
@@ -128,7 +130,7 @@ impl std::fmt::Debug for HttpSettings {
 }
 
 impl HttpSettings {
-    /// A server on this address, for clients that have the token.
+    /// Creates settings for a server on this address, for clients that have the token.
     pub fn new(listen: SocketAddr, token: impl Into<String>) -> Self {
         Self {
             token: Some(token.into()),
@@ -136,7 +138,8 @@ impl HttpSettings {
         }
     }
 
-    /// A server for every user and program of this machine.
+    /// Creates settings for a server that admits every user and program of this
+    /// machine.
     pub fn without_token(listen: SocketAddr) -> Self {
         Self {
             listen,
@@ -153,7 +156,7 @@ impl HttpSettings {
         }
     }
 
-    /// Whether this is safe to do.
+    /// Checks that the settings are safe and make sense.
     ///
     /// # Errors
     ///

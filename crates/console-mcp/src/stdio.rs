@@ -1,15 +1,13 @@
-//! Standard input and output without a thread that blocks, where that is
-//! possible.
+//! Standard input and output without a blocking thread, where possible.
 //!
-//! Most clients start a server on pipes, which rmcp handles. Node starts it on
-//! sockets.
+//! Most clients start a server on pipes, which rmcp handles. Node starts it on sockets.
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
 type Input = Box<dyn AsyncRead + Send + Unpin>;
 type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Standard input and output.
+/// Opens standard input and output.
 pub(crate) fn streams() -> (Input, Output) {
     #[cfg(unix)]
     if let (Some(input), Some(output)) = (socket(std::io::stdin()), socket(std::io::stdout())) {
@@ -19,7 +17,7 @@ pub(crate) fn streams() -> (Input, Output) {
     (Box::new(input), Box::new(output))
 }
 
-/// A stream of this process, if it is a socket.
+/// Returns a standard stream as a socket, if it is one.
 #[cfg(unix)]
 fn socket(stream: impl std::os::fd::AsFd) -> Option<tokio::net::UnixStream> {
     use std::os::unix::fs::FileTypeExt as _;
@@ -30,7 +28,7 @@ fn socket(stream: impl std::os::fd::AsFd) -> Option<tokio::net::UnixStream> {
         return None;
     }
     let socket = std::os::unix::net::UnixStream::from(std::os::fd::OwnedFd::from(file));
-    // Asks whether it is one of this kind before anything is changed.
+    // Fails unless it is a Unix socket, before anything is changed.
     socket.local_addr().ok()?;
     socket.set_nonblocking(true).ok()?;
     tokio::net::UnixStream::from_std(socket).ok()

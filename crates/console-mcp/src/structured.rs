@@ -1,12 +1,12 @@
-//! Replies as data, for clients that want it.
+//! Replies as structured data, for clients that want it.
 //!
-//! Many clients show a model nothing but the data of a result that has some. So it
-//! has all of the text, whatever else a tool knows.
+//! If a result has data, many clients show the model nothing else. The data therefore
+//! includes all of the text, whatever else a tool adds.
 
 use console_tools::{Definition, Reply};
 use serde_json::{Map, Value, json};
 
-/// A reply as data. What it holds is taken out of the reply, but for the text.
+/// Converts a reply to data. Moves everything but the text out of the reply.
 pub(crate) fn of(reply: &mut Reply) -> Value {
     let mut fields = Map::new();
     fields.insert("text".to_owned(), reply.text.as_str().into());
@@ -19,15 +19,16 @@ pub(crate) fn of(reply: &mut Reply) -> Value {
     Value::Object(fields)
 }
 
-/// The schema of that. A tool whose replies may have blocks has none: where there
-/// is a schema clients insist on data, and where there is data some of them show
-/// no picture.
+/// Returns the schema of that data. A tool whose replies may have blocks has none:
+/// given a schema, clients insist on data, and given data, some of them do not show
+/// images.
 pub(crate) fn schema_of(definition: &Definition) -> Option<Map<String, Value>> {
     if definition.blocks {
         return None;
     }
     let own = definition.output_schema.as_ref();
-    // A reference leads from the top, and this is no longer that.
+    // References are resolved from the root of the schema, and nested here it is no
+    // longer the root.
     let own = own.filter(|schema| !schema.to_string().contains("\"$ref\""));
     let schema = json!({
         "type": "object",

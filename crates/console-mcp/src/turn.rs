@@ -1,7 +1,7 @@
-//! [`Turn`]: a call's place among those that run at the same time.
+//! [`Turn`]: a call's slot among the calls that run at the same time.
 //!
-//! A call that waits for somebody's answer runs nothing, so it gives its place to
-//! others meanwhile.
+//! A call that waits for the user's answer runs nothing, so it gives up its slot
+//! meanwhile.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,7 +11,7 @@ tokio::task_local! {
     static TURN: Arc<Turn>;
 }
 
-/// A call's place among those that run.
+/// A call's slot among the running calls.
 #[derive(Debug)]
 pub(crate) struct Turn {
     places: Arc<Semaphore>,
@@ -19,7 +19,8 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// Does `work` when there is a place, which is left to the caller then.
+    /// Runs `work` once there is a free slot. Returns the slot, to be released by the
+    /// caller.
     pub(crate) async fn take<T>(
         places: &Arc<Semaphore>,
         work: impl Future<Output = T>,
@@ -33,8 +34,7 @@ impl Turn {
         (done, turn.hold(None))
     }
 
-    /// Waits for something that is no work, without the place of the call that
-    /// this is part of.
+    /// Awaits something that is not work, without holding the slot of the current call.
     pub(crate) async fn step_aside<T>(wait: impl Future<Output = T>) -> T {
         let turn = TURN.try_with(Arc::clone).ok();
         if let Some(turn) = &turn {
@@ -48,7 +48,7 @@ impl Turn {
     }
 
     async fn begin(&self) {
-        // It is never closed.
+        // The semaphore is never closed.
         let place = Arc::clone(&self.places).acquire_owned().await.ok();
         drop(self.hold(place));
     }

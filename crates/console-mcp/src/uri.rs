@@ -2,7 +2,7 @@
 
 use backend_core::VPath;
 
-/// The URI of a file of the backend.
+/// Returns the URI of a file in the backend.
 pub(crate) fn of(path: &VPath) -> String {
     let mut uri = String::from("file://");
     for byte in path.as_str().bytes() {
@@ -16,7 +16,8 @@ pub(crate) fn of(path: &VPath) -> String {
     uri
 }
 
-/// The absolute path that a `file:` URI of this machine names. Nothing is folded.
+/// Returns the absolute path that a `file:` URI of this machine names. `.` and `..` are
+/// kept.
 pub(crate) fn path(uri: &str) -> Option<String> {
     let scheme = uri.get(..5)?;
     if !scheme.eq_ignore_ascii_case("file:") {
@@ -55,7 +56,7 @@ fn decode(text: &str) -> Option<String> {
     String::from_utf8(decoded).ok()
 }
 
-/// What the name of a file says about what it holds, where it says anything.
+/// Guesses the media type from a file name.
 pub(crate) fn media_type(name: &str) -> Option<&'static str> {
     let (_, suffix) = name.rsplit_once('.')?;
     Some(match suffix.to_ascii_lowercase().as_str() {

@@ -9,9 +9,9 @@ use console_tools::{Chat, Definition};
 use rig_core::message::ToolName;
 use rig_core::tool::DynamicTool;
 
-/// The tools that are offered to a conversation, for rig's
-/// `AgentBuilder::dynamic_tools`. Each call of one is a call of
-/// [`Chat::call`]; to drop it is to cancel it.
+/// Returns the tools offered to a conversation, for rig's
+/// `AgentBuilder::dynamic_tools`. Each call goes through [`Chat::call`]. Dropping its
+/// future cancels it.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -32,14 +32,14 @@ use rig_core::tool::DynamicTool;
 ///
 /// # Errors
 ///
-/// What [`Chat::definitions`] fails with.
+/// The errors of [`Chat::definitions`].
 pub async fn tools(chat: &Chat) -> Result<Vec<DynamicTool>> {
     let definitions = chat.definitions().await?;
     definitions.iter().map(|each| tool(chat, each)).collect()
 }
 
 fn tool(chat: &Chat, definition: &Definition) -> Result<DynamicTool> {
-    // A toolset has no tool without a name, which is all that rig asks for.
+    // The name is never empty in a toolset, and that is all rig requires.
     let name = ToolName::new(definition.name.clone())
         .map_err(|error| Error::internal("rig takes no such name for a tool").with_source(error))?;
     let called: Arc<str> = definition.name.as_str().into();

@@ -1,4 +1,4 @@
-//! From a tool's reply to what rig hands to the model.
+//! Converts a tool's reply to rig's output.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,8 +6,8 @@ use console_tools::{Block, Class, Reply};
 use rig_core::message::{ImageMediaType, MimeType as _, ToolResultContent};
 use rig_core::tool::{ToolErrorKind, ToolExecutionError, ToolOutput};
 
-/// The reply. The model reads its text either way; the kind of a failure is for
-/// rig's hooks.
+/// Converts the reply. The model reads its text either way. The kind of a failure is
+/// for rig's hooks.
 pub(crate) fn of(reply: Reply) -> Result<ToolOutput, ToolExecutionError> {
     match reply.failure {
         None => ToolOutput::content(content(reply)),

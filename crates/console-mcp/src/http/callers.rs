@@ -1,9 +1,9 @@
-//! [`Callers`]: the open connections, and how many there may be.
+//! [`Callers`]: the open connections and their limits.
 //!
-//! A connection that has not shown a token yet is a stranger's. A new one is always
-//! taken at once; if there are too many then, the oldest has to go, first of the same
-//! address, else of the address that has most: connections on which nothing is said
-//! lock no client out, which shows its token at once.
+//! A connection that has not shown a token yet is called a stranger. A new connection
+//! is always accepted at once. If there are too many strangers then, the oldest has to
+//! go: first one of the same address, else one of the address that has the most. Idle
+//! connections therefore cannot lock out a client, which shows its token at once.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::HttpSettings;
 
-/// How long a stranger may stay for sure while there are fewer connections than there
-/// may be in all: many clients may come at once, on a machine that is busy.
+/// The time a stranger is guaranteed while the total is below the limit: many clients
+/// may connect at once, on a busy machine.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// The open connections.
@@ -31,7 +31,7 @@ pub(super) struct Callers {
 
 #[derive(Debug, Default)]
 struct Inside {
-    /// In the order of their arrival.
+    /// In order of arrival.
     strangers: VecDeque<Arc<Stranger>>,
     known: usize,
 }
@@ -39,14 +39,15 @@ struct Inside {
 #[derive(Debug)]
 struct Stranger {
     address: IpAddr,
-    /// Until when it may stay for sure.
+    /// The end of its guaranteed time.
     until: Instant,
-    /// There are too many: it has to go when its time is over.
+    /// Cancelled if there are too many strangers: it has to go when its guaranteed time
+    /// is over.
     excess: CancellationToken,
     close: CancellationToken,
 }
 
-/// One open connection; dropped when it is closed.
+/// One open connection. Dropped when it is closed.
 #[derive(Debug)]
 pub(super) struct Caller {
     this: Arc<Stranger>,
@@ -69,8 +70,8 @@ impl Callers {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new connection, for which the oldest of a stranger may have to go. `None` if
-    /// there are as many of clients as there may be.
+    /// Registers a new connection, which may displace the oldest stranger. Returns
+    /// `None` if authenticated clients use up the limit.
     pub(super) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<Caller> {
         let mut inside = self.inside();
         if inside.known + inside.strangers.len() >= self.most && !inside.relieve() {
@@ -91,16 +92,16 @@ impl Callers {
         })
     }
 
-    /// Closes the connection of a stranger, where the machine has no room for another
-    /// one.
+    /// Closes a stranger's connection, for when the machine has no resources for
+    /// another one.
     pub(super) fn relieve(&self) {
         self.inside().relieve();
     }
 }
 
 impl Inside {
-    /// Closes the oldest connection of the address that has most strangers, if there
-    /// is any.
+    /// Closes the oldest connection of the address that has the most strangers. Returns
+    /// `false` if there are no strangers.
     fn relieve(&mut self) -> bool {
         let oldest = oldest_of_most(self.strangers.iter());
         if let Some(oldest) = &oldest {
@@ -109,8 +110,8 @@ impl Inside {
         oldest.is_some()
     }
 
-    /// Marks the oldest stranger if there are more than so many of this address, or in
-    /// all.
+    /// Marks the oldest stranger as excess if there are more than `per_address` from
+    /// this address, or more than `in_all` in total.
     fn thin(&self, address: IpAddr, per_address: usize, in_all: usize) {
         let strangers = self.strangers.iter();
         let staying = strangers.filter(|one| !one.excess.is_cancelled());
@@ -127,7 +128,7 @@ impl Inside {
         }
     }
 
-    /// Closes the connection of a stranger, unless it is one no more.
+    /// Closes a stranger's connection, unless it was admitted meanwhile.
     fn dismiss(&mut self, stranger: &Arc<Stranger>) {
         if let Some(place) = self.place(stranger) {
             self.strangers.remove(place);
@@ -141,7 +142,7 @@ impl Inside {
     }
 }
 
-/// The oldest of the address that has most of them, or of one of those.
+/// Returns the oldest stranger of an address that has the most of them.
 fn oldest_of_most<'a>(
     mut strangers: impl Iterator<Item = &'a Arc<Stranger>> + Clone,
 ) -> Option<Arc<Stranger>> {
@@ -155,7 +156,7 @@ fn oldest_of_most<'a>(
 }
 
 impl Caller {
-    /// It has shown that it may be here.
+    /// Marks the connection as authenticated.
     pub(super) fn admit(&self) {
         let mut is_known = self.is_known.lock().unwrap_or_else(PoisonError::into_inner);
         if *is_known {
@@ -169,7 +170,7 @@ impl Caller {
         }
     }
 
-    /// Ready when it has to make room.
+    /// Completes when the connection has to make room.
     pub(super) async fn must_go(&self) {
         let over = async {
             self.this.excess.cancelled().await;
@@ -179,7 +180,7 @@ impl Caller {
             () = self.this.close.cancelled() => return,
             () = over => {}
         }
-        // One that has shown its token in time stays.
+        // A connection that was admitted in time stays.
         self.all.inside().dismiss(&self.this);
         self.this.close.cancelled().await;
     }
@@ -218,7 +219,8 @@ mod tests {
         })
     }
 
-    /// Whether it has to go, at once or when its time is over.
+    /// Returns `true` if the connection has to go, at once or when its guaranteed time
+    /// is over.
     fn is_excess(caller: &Caller) -> bool {
         is_closed(caller) || caller.this.excess.is_cancelled()
     }
@@ -267,7 +269,7 @@ mod tests {
         let stranger = callers.enter(ONE).unwrap();
         let client = callers.enter(ONE).unwrap();
         assert!(is_closed(&stranger) && !is_closed(&known));
-        // It is too late: its place is taken.
+        // Too late: the slot is taken.
         stranger.admit();
         client.admit();
         assert_eq!(callers.inside().known, 2);

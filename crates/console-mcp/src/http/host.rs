@@ -1,7 +1,7 @@
-//! [`Hosts`]: the names under which clients may reach the server.
+//! [`Hosts`]: the host names under which clients may reach the server.
 //!
-//! A web page can point a name of its own at this machine. Its requests still carry
-//! that name.
+//! A web page can point its own host name at this machine (DNS rebinding). Its requests
+//! still carry that name.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -11,7 +11,7 @@ use axum::http::header::HOST;
 
 use crate::HttpSettings;
 
-/// The names that are good; any if there are none.
+/// The accepted names. If empty, any name is accepted.
 pub(super) struct Hosts(Vec<Host>);
 
 #[derive(Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Hosts {
         Self(hosts)
     }
 
-    /// Whether a request names this server, and nothing else.
+    /// Checks that a request names this server, and only this server.
     pub(super) fn judge(&self, request: &Request) -> Result<(), (StatusCode, &'static str)> {
         const UNCLEAR: (StatusCode, &str) = (
             StatusCode::BAD_REQUEST,
@@ -54,7 +54,7 @@ impl Hosts {
             return Err(UNCLEAR);
         };
         let given = given.to_str().ok().and_then(host).ok_or(UNCLEAR)?;
-        // A request to a proxy names the host twice.
+        // A request in proxy form names the host twice.
         let target = request.uri().authority();
         if target.is_some_and(|target| host(target.as_str()).as_ref() != Some(&given)) {
             return Err(UNCLEAR);
@@ -72,12 +72,12 @@ impl Hosts {
     }
 }
 
-/// Whether a text can be a name in [`HttpSettings::hosts`].
+/// Returns `true` if a text is a valid entry of [`HttpSettings::hosts`].
 pub(crate) fn is_host(text: &str) -> bool {
     host(text).is_some()
 }
 
-/// A name or an address, and a port: nothing before, between or after them.
+/// Parses a name or address with an optional port, and nothing else around them.
 fn host(text: &str) -> Option<Host> {
     let (name, rest) = match text.strip_prefix('[') {
         Some(six) => {
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(here("http://localhost/mcp", &["localhost"]), 200);
         assert_eq!(here("http://evil.example/mcp", &["localhost"]), 400);
         assert_eq!(here("http://x@localhost/mcp", &["localhost"]), 400);
-        // Where the token is all that protects, the form still counts.
+        // Even where only the token protects, the header must be well-formed.
         let open = |given: &str| judge(&[], "10.0.0.1:80", "/mcp", &[given]);
         assert_eq!((open("any.example"), open("a@b")), (200, 400));
         let named = |given: &str| judge(&["box.example"], "10.0.0.1:80", "/mcp", &[given]);

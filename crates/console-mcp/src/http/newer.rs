@@ -1,7 +1,7 @@
-//! Clients that first try a protocol without sessions.
+//! Rejects protocol versions newer than this server supports.
 //!
-//! That is how every new client begins, and it goes on with an older one. rmcp would
-//! answer the same, and warn of an error each time.
+//! New clients first try a protocol without sessions and fall back to an older one.
+//! rmcp would send the same response, but log a warning each time.
 
 use std::error::Error as _;
 
@@ -16,12 +16,12 @@ use serde_json::{Value, json};
 
 use crate::server::NEWEST;
 
-/// The header that names a request's protocol.
+/// The header that names a request's protocol version.
 const VERSION: &str = "mcp-protocol-version";
 
-/// The request, unless it is of a protocol that is newer than any known here: then
-/// its answer, which names those that are. One that begins a session agrees on a
-/// protocol itself.
+/// Returns the request, or an error response that lists the supported versions if its
+/// protocol is newer than any of them. A request that begins a session is let through:
+/// it negotiates the version itself.
 pub(super) async fn turned_away(request: Request, most: usize) -> Result<Request, Response> {
     let version = request.headers().get(VERSION);
     let version = version.and_then(|version| version.to_str().ok());

@@ -1,4 +1,5 @@
-//! [`Origins`]: which web pages may send requests, and what browsers are told.
+//! [`Origins`]: the web pages that may send requests, and the CORS headers for
+//! browsers.
 
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -7,16 +8,16 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderValue, Method};
 
-/// The web pages that may send requests.
+/// The origins of web pages that may send requests.
 pub(super) struct Origins(Vec<String>);
 
-/// Where a request comes from.
+/// The origin of a request.
 pub(super) enum From {
-    /// No web page.
+    /// Not sent by a web page.
     Nobody,
-    /// A page that may.
+    /// An allowed page.
     Page(HeaderValue),
-    /// A page that may not.
+    /// A page that is not allowed.
     Stranger,
 }
 
@@ -41,8 +42,8 @@ impl Origins {
     }
 }
 
-/// An origin as it is compared: lower case, without the port that its scheme has
-/// anyway.
+/// Normalizes an origin for comparison: lower case, without the default port of its
+/// scheme.
 fn plain(origin: &str) -> String {
     let origin = origin.trim().trim_end_matches('/').to_ascii_lowercase();
     let port = match origin.split_once("://") {
@@ -53,12 +54,12 @@ fn plain(origin: &str) -> String {
     origin.strip_suffix(port).unwrap_or(&origin).to_owned()
 }
 
-/// Whether a browser asks if it may send a request. It has no token then.
+/// Returns `true` for a CORS preflight request. Browsers send it without a token.
 pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
     method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// Tells a browser that a page may read the answer.
+/// Tells the browser that the page may read the response.
 pub(super) fn admit(headers: &mut HeaderMap, page: HeaderValue) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, page);
     headers.append(VARY, HeaderValue::from_static("origin"));
@@ -66,7 +67,7 @@ pub(super) fn admit(headers: &mut HeaderMap, page: HeaderValue) {
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
 }
 
-/// Tells a browser what a page may send.
+/// Tells the browser what the page may send.
 pub(super) fn invite(headers: &mut HeaderMap) {
     for (name, value) in [
         (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE"),

@@ -1,7 +1,7 @@
-//! [`Sessions`]: the clients of an HTTP server, counted and watched.
+//! [`Sessions`]: counts and watches the clients of an HTTP server.
 //!
-//! A client that is gone says nothing. Its session ends when it was silent for
-//! long, and sooner if something runs that nobody listens to.
+//! A client that goes away does not say so. Its session ends after a long silence, and
+//! sooner if something runs and the client does not listen.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -24,7 +24,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::HttpSettings;
 use crate::line::{Line, Watched};
 
-/// Why there is no session.
+/// An error of the session manager.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SessionsError {
     #[error("there are as many clients as there may be; try again later")]
@@ -36,7 +36,7 @@ pub(crate) enum SessionsError {
 /// The clients of an HTTP server.
 pub(crate) struct Sessions {
     local: Arc<LocalSessionManager>,
-    /// One for each client that may still come.
+    /// One permit for each client that may still connect.
     room: Arc<Semaphore>,
     most: u32,
     linger: Duration,
@@ -48,22 +48,22 @@ pub(crate) struct Sessions {
 #[derive(Debug, Default)]
 struct Visit {
     line: Arc<Line>,
-    /// How many streams it listens to.
+    /// Number of streams the client listens to.
     open: AtomicUsize,
-    /// When it last sent something or stopped listening.
+    /// The last time the client sent something or stopped listening.
     seen: Mutex<Option<Instant>>,
-    /// Whether somebody waits for it to come back.
+    /// Whether a task waits for the client to come back.
     awaited: AtomicBool,
 }
 
 impl Visit {
-    /// The client is there.
+    /// Records activity of the client.
     fn see(&self) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         *seen = Some(Instant::now());
     }
 
-    /// Waits until the client was seen no more for `time`.
+    /// Waits until the client has not been seen for `time`.
     async fn unseen(&self, time: Duration) {
         loop {
             let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,7 +78,7 @@ impl Visit {
         self.open.load(Ordering::SeqCst) > 0
     }
 
-    /// Waits until the client listens to nothing, runs nothing and was not seen
+    /// Waits until the client listens to nothing, runs nothing and has not been seen
     /// for `idle`.
     async fn is_idle(&self, idle: Duration) {
         self.see();
@@ -91,8 +91,8 @@ impl Visit {
         }
     }
 
-    /// Waits until the client was not seen for `linger`. Whether it is gone while
-    /// something runs.
+    /// Waits until the client has not been seen for `linger`. Returns `true` if it is
+    /// gone while something still runs.
     async fn is_lost(&self, linger: Duration) -> bool {
         self.unseen(linger).await;
         self.awaited.store(false, Ordering::SeqCst);
@@ -103,7 +103,8 @@ impl Visit {
 impl Sessions {
     pub(super) fn new(http: &HttpSettings) -> Self {
         let mut config = SessionConfig::default();
-        // It would end a client whose command is silent. Here that is listened to.
+        // It would end the session of a client whose command prints nothing. `is_idle`
+        // covers that case.
         config.keep_alive = None;
         let mut local = LocalSessionManager::default();
         local.session_config = config;
@@ -120,7 +121,7 @@ impl Sessions {
         }
     }
 
-    /// Whether there is room for nobody else.
+    /// Returns `true` if no further client can connect.
     pub(super) fn is_full(&self) -> bool {
         self.room.available_permits() == 0
     }
@@ -138,7 +139,7 @@ impl Sessions {
         let _ = self.room.acquire_many(self.most).await;
     }
 
-    /// The client of a session, which is there.
+    /// Returns the client of a session and records its activity.
     fn visit(&self, id: &SessionId) -> Arc<Visit> {
         let visit = {
             let visits = self.visits.lock().unwrap_or_else(PoisonError::into_inner);
@@ -148,7 +149,7 @@ impl Sessions {
         visit
     }
 
-    /// Ends a session that is idle, and forgets one that has ended.
+    /// Ends a session that becomes idle, and forgets one that has ended.
     fn watch(&self, id: &SessionId, visit: &Arc<Visit>) {
         let (visit, id) = (Arc::clone(visit), Arc::clone(id));
         let (local, idle) = (Arc::clone(&self.local), self.idle);
@@ -163,13 +164,13 @@ impl Sessions {
                 visit.line.cut();
                 let _ = local.close_session(&id).await;
             }
-            // However it ended, nothing of it stays.
+            // However the session ended, no state of it is kept.
             let mut visits = visits.lock().unwrap_or_else(PoisonError::into_inner);
             visits.remove(&id);
         });
     }
 
-    /// A stream whose end is noticed.
+    /// Wraps a stream so that its end is noticed.
     fn listened(
         &self,
         id: &SessionId,

@@ -1,4 +1,4 @@
-//! Questions: put to the client's user where that is possible.
+//! Questions are put to the client's user if the client supports that.
 
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ async fn an_answer_for_the_session_is_remembered_for_what_it_says() {
         .answer(&id, accept("allow this for the session"))
         .await;
     soon(result).await.unwrap();
-    // The same is done, something else is asked.
+    // The same command runs, another one is asked about.
     let again = client
         .call("execute", json!({"command": "echo same"}))
         .await;
@@ -214,7 +214,7 @@ async fn questions_hold_no_other_call_up() {
     }
     let listed = client.call("ls", json!({"path": "/"})).await;
     assert!(!failed(&listed), "{listed}");
-    // Those that were asked about come back to work.
+    // The approved calls take their slots again.
     for ((id, _), answer) in waiting {
         client.answer(&id, accept("allow once")).await;
         assert!(!failed(&soon(answer).await.unwrap()["result"]));

@@ -1,11 +1,11 @@
-//! Whatever a client sends: a typed error, and the next message is read.
+//! Bad input gets a typed error, and the next message is read.
 
 use console_mcp::Settings;
 use serde_json::{Value, json};
 
 use crate::support::client::{Client, Place, failed, soon, text};
 
-/// The next error about something that has no id.
+/// Returns the code of the next error without a request id.
 async fn complaint(client: &mut Client) -> i64 {
     let event = soon(client.events.recv()).await.unwrap();
     assert_eq!(event["id"], Value::Null, "{event}");
@@ -42,11 +42,11 @@ async fn what_is_no_message_is_answered_and_passed_over() {
             String::from_utf8_lossy(line)
         );
     }
-    // Nested deeper than anybody needs.
+    // Nested deeper than any real message.
     client.write(&vec![b'['; 100_000]).await;
     client.write(b"\n").await;
     assert_eq!(complaint(&mut client).await, -32700);
-    // Nothing to say about these.
+    // These get no response.
     client
         .write(b"\n\r\n  \n{\"jsonrpc\":\"2.0\",\"method\":\"notifications/strange\"}\n")
         .await;
@@ -151,7 +151,7 @@ async fn an_id_is_used_once_at_a_time() {
     client.send(ping.clone()).await;
     let refused = soon(answer).await.unwrap();
     assert_eq!(refused["error"]["code"], -32600, "{refused}");
-    // The call goes on, and its answer comes too.
+    // The call continues, and its response arrives too.
     loop {
         let event = soon(client.events.recv()).await.unwrap();
         if event["id"] == id {
@@ -236,7 +236,7 @@ async fn answers_that_nobody_reads_do_not_pile_up() {
     settings.concurrent_calls = 2;
     let mut client = Client::new(Place::local(directory.path()), settings, json!({})).await;
     client.stop_reading();
-    // Three answers are more than the pipe holds.
+    // Three responses are more than the pipe holds.
     for number in 0..20 {
         let command = format!("touch ran-{number}; head -c 29000 /dev/zero | tr '\\0' x");
         let _ = client

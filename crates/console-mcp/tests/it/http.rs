@@ -1,4 +1,4 @@
-//! Streamable HTTP: who gets in, and sessions that know nothing of each other.
+//! Streamable HTTP: access control, and sessions that are isolated from each other.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ async fn tools_work_and_sessions_share_nothing() {
         1,
         "{listed}"
     );
-    // A session that has ended is gone, with its files.
+    // A session that has ended is gone, and its files with it.
     assert_eq!(one.send("DELETE", "").await.status, 204);
     assert_eq!(one.send("POST", PING).await.status, 404);
     assert!(!failed(&two.call("read_file", json!({"path": "b"})).await));
@@ -55,7 +55,7 @@ async fn a_client_that_tries_a_newer_protocol_is_told_which_there_are() {
         (&json!("a"), &json!(-32022))
     );
     assert_eq!(answer["error"]["data"]["supported"][3], "2025-11-25");
-    // Beginning a session agrees on one.
+    // `initialize` negotiates a version.
     let hello = json!({
         "protocolVersion": "2026-07-28", "capabilities": {},
         "clientInfo": {"name": "test", "version": "1"},
@@ -96,7 +96,7 @@ async fn nobody_gets_in_without_the_token() {
             assert_eq!(response.header("www-authenticate"), Some("Bearer"));
         }
     }
-    // Two are one too many.
+    // Two `Authorization` headers are refused.
     let mut both = stranger.clone().with("authorization", "Bearer right-token");
     both.headers
         .push(("authorization".to_owned(), "Bearer other".to_owned()));
@@ -104,7 +104,7 @@ async fn nobody_gets_in_without_the_token() {
     let mut known = stranger.with("authorization", "bearer right-token");
     let answer = known.initialize(json!({})).await;
     assert!(answer["result"].is_object(), "{answer}");
-    // Nor with a session of somebody else.
+    // Another client's session id does not help without a token.
     let session = known
         .headers
         .iter()
@@ -129,7 +129,7 @@ async fn web_pages_of_others_are_kept_out() {
         ("file://", 403),
         ("nonsense", 403),
         ("https://good.example", 200),
-        // Any program of this machine can serve a page there.
+        // Any program on this machine can serve a page there.
         ("http://localhost:8080", 403),
         ("http://127.0.0.1", 403),
         ("http://[::1]:1", 403),
@@ -148,7 +148,7 @@ async fn web_pages_of_others_are_kept_out() {
             "{origin}"
         );
     }
-    // Browsers ask first, and without a token.
+    // Browsers send a preflight request first, without a token.
     let page = Visitor::new(site.address).with("origin", "https://good.example");
     let preflight = page.clone().with("access-control-request-method", "POST");
     let response = preflight.send("OPTIONS", "").await;
@@ -172,7 +172,7 @@ async fn web_pages_of_others_are_kept_out() {
     ] {
         let other = visitor.clone().with("host", host);
         assert_eq!(other.send("POST", PING).await.status, status, "{host}");
-        // Nor is it told which protocols there are.
+        // It does not learn the supported protocol versions either.
         let newer = Visitor::new(site.address).with("host", host);
         let newer = newer.with("mcp-protocol-version", "2026-07-28");
         let status = if status == 200 { 400 } else { status };
@@ -184,7 +184,7 @@ async fn web_pages_of_others_are_kept_out() {
     site.stop().await;
 }
 
-/// A connection on which the head of a request never ends.
+/// Opens a connection and sends only half of a request's head.
 async fn half_sent(site: &Site) -> TcpStream {
     let mut stream = TcpStream::connect(site.address).await.unwrap();
     let half = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuth";
@@ -194,7 +194,7 @@ async fn half_sent(site: &Site) -> TcpStream {
 
 /// Waits until the server has closed a connection.
 async fn closed(mut stream: TcpStream) {
-    // It may be reset: the server did not read everything.
+    // It may be reset, because the server did not read everything.
     let mut rest = Vec::new();
     let _ = soon(stream.read_to_end(&mut rest)).await;
 }
@@ -215,7 +215,7 @@ async fn half_sent_requests_lock_nobody_out() {
     for _ in 0..300 {
         half.push_back(half_sent(&site).await);
     }
-    // There is room for some of them, and the oldest make it.
+    // Only some of them fit, so the oldest were closed.
     for _ in 0..200 {
         closed(half.pop_front().unwrap()).await;
     }
@@ -297,7 +297,7 @@ async fn a_cancelled_command_is_gone() {
     site.stop().await;
 }
 
-/// Starts a command that runs for ever. Its process, and the stream that tells.
+/// Starts a command that never ends. Returns its process id and the response stream.
 async fn for_ever(visitor: &mut Visitor) -> (String, http::Response) {
     let call = json!({"name": "execute", "arguments": {"command": "echo $$; exec sleep 1000"},
         "_meta": {"progressToken": 7}});
@@ -360,7 +360,7 @@ async fn a_client_that_listens_is_not_idle() {
     )
     .await;
     let mut visitor = site.visitor(json!({})).await;
-    // Silent for much longer than a client may be.
+    // Silent for much longer than the idle timeout.
     let call = json!({"name": "execute", "arguments": {"command": "sleep 2.2; echo done"}});
     let (_, stream) = visitor.begin("tools/call", call).await;
     assert_eq!(text(&stream.answer().await["result"]), "done\n");
@@ -422,7 +422,7 @@ async fn there_is_room_for_so_many() {
     assert_eq!(refused.status, 503);
     assert!(refused.header("retry-after").is_some());
     assert!(!failed(&two.call("ls", json!({"path": "/"})).await));
-    // Whoever goes makes room.
+    // A client that leaves makes room.
     assert!(one.send("DELETE", "").await.status < 300);
     let welcome = async {
         while Visitor::new(site.address).post(&hello).await.status != 200 {
@@ -455,7 +455,7 @@ async fn bad_requests_are_refused() {
     assert_eq!(guessed.send("POST", PING).await.status, 404);
     assert_eq!(guessed.send("GET", "").await.status, 404);
     assert_eq!(visitor.send("POST", PING).await.status, 200);
-    // What has no sessions is not spoken here; its clients fall back.
+    // Protocols without sessions are not supported; their clients fall back.
     let discover = json!({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {
         "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientInfo": {"name": "x", "version": "1"},

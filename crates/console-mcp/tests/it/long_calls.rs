@@ -1,11 +1,11 @@
-//! Commands that take their time: live output, cancellation, clients that go.
+//! Long-running commands: live output, cancellation, clients that disconnect.
 
 use console_mcp::Settings;
 use serde_json::json;
 
 use crate::support::client::{Client, Place, gone, soon, text};
 
-/// Prints its process, then runs for ever.
+/// Prints its process id, then runs forever.
 const FOR_EVER: &str = "echo $$; exec sleep 1000";
 
 #[tokio::test]
@@ -18,7 +18,7 @@ async fn output_is_told_while_a_command_runs() {
         .unwrap();
     assert!(made.success());
     let mut client = Client::plain(Place::local(directory.path())).await;
-    // Waits for us between two lines.
+    // Waits for the test between its two lines.
     let command = "printf '\\033[31mfirst\\033[0m\\n'; read line < fifo; echo $line";
     let (id, answer) = client
         .begin_call("execute", json!({"command": command}))
@@ -77,7 +77,7 @@ async fn a_cancelled_command_is_gone() {
     let params = json!({"requestId": id, "reason": "enough"});
     client.notify("notifications/cancelled", params).await;
     gone(pid.trim()).await;
-    // There is no answer, and the connection lives on.
+    // There is no response, and the connection stays open.
     let next = client
         .call("execute", json!({"command": "echo alive"}))
         .await;
@@ -134,7 +134,7 @@ async fn a_client_that_does_not_read_holds_no_command_up() {
     let directory = tempfile::tempdir().unwrap();
     let mut client = Client::plain(Place::local(directory.path())).await;
     client.stop_reading();
-    // Far more than the pipe holds, and slow enough to be told of.
+    // Far more than the pipe holds, and slow enough for live output.
     let command = "for i in 1 2 3 4 5 6; do head -c 300000 /dev/zero | tr '\\0' x; sleep 0.2; done; \
                    touch finished; exec sleep 1000";
     let _ = client

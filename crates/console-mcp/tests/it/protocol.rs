@@ -1,4 +1,4 @@
-//! What a client sees: tools, results, resources.
+//! The protocol as a client sees it: tools, results, resources.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::support::client::{Client, Place, failed, soon, text};
 
-/// A picture of one pixel.
+/// An image of one pixel.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 #[tokio::test]
@@ -48,7 +48,7 @@ async fn tools_are_listed_with_all_that_is_known_of_them() {
     client.leave().await;
 }
 
-/// A place that cannot be reached any more once a client has greeted it.
+/// A backend that becomes unreachable after the client has initialized.
 #[derive(Debug, Default)]
 struct Failing(AtomicBool);
 
@@ -101,7 +101,7 @@ async fn results_are_text_and_failures_are_results() {
     );
     let wrong = client.call("read_file", json!({"pth": 1})).await;
     assert!(failed(&wrong), "{wrong}");
-    // A client that counts errors does not count these.
+    // A client that counts errors must not count these.
     for result in [written, read, missing, unknown, wrong] {
         assert_eq!(result["isError"], false, "{result}");
     }
@@ -127,8 +127,8 @@ fn structured() -> Settings {
     settings
 }
 
-/// Checks what clients check first: that nothing is missing, and nothing is there
-/// that was not announced.
+/// Checks what clients check first: no required field is missing, and no undeclared
+/// field is present.
 fn keeps(schema: &Value, data: &Value) {
     if let (Some(items), Some(values)) = (schema.get("items"), data.as_array()) {
         values.iter().for_each(|value| keeps(items, value));
@@ -189,12 +189,12 @@ async fn data_says_all_that_the_text_says_and_keeps_to_its_schema() {
         let shows = result["content"].as_array().unwrap().len() > 1;
         assert_eq!(data.is_object(), !shows, "{tool}: {result}");
         if shows {
-            // Data would hide the picture from some models.
+            // Data would hide the image from some models.
             continue;
         }
         assert_eq!(data["text"], text(&result), "{tool}");
         assert!(data["data"].is_object(), "{tool}: {result}");
-        // Data is not always there where something may be shown.
+        // A tool that may return blocks promises no data.
         match promised(tool) {
             Value::Null => assert_eq!(tool, "read_file"),
             schema => keeps(&schema, data),
@@ -346,7 +346,7 @@ async fn resources_stand_behind_the_policy_and_ask_nobody() {
     let fine = client.ask("resources/read", read("file:///a.txt")).await;
     assert_eq!(fine["result"]["contents"][0]["text"], "fine");
     client.leave().await;
-    // What would be asked is refused, although this client could be asked.
+    // An access that needs approval is refused, although this client could be asked.
     let place = Place {
         ruleset: Some(Preset::Strict.ruleset()),
         ..place

@@ -1,4 +1,4 @@
-//! A client's roots narrow what may be used, and never widen it.
+//! A client's roots narrow access and never widen it.
 
 use console_mcp::Settings;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ impl Rooted {
         json!({"uri": format!("file://{}/{name}", self.directory.path().display())})
     }
 
-    /// Calls a tool, and answers with these roots when it is asked for them.
+    /// Calls a tool, and answers the server's request for roots with these.
     async fn call(&mut self, roots: &[Value], tool: &str, arguments: Value) -> Value {
         let (_, result) = self.client.begin_call(tool, arguments).await;
         let asked = self.client.event("roots/list").await;
@@ -43,7 +43,7 @@ impl Rooted {
         self.client
             .notify("notifications/roots/list_changed", json!({}))
             .await;
-        // Requests and notifications are handled side by side.
+        // Requests and notifications are handled concurrently.
         self.client.ask("ping", json!({})).await;
     }
 }
@@ -86,7 +86,7 @@ async fn only_what_lies_in_the_roots_is_used() {
     assert!(text(&found).contains("two.txt"), "{found}");
     let found = client.call("glob", json!({"pattern": "**/*.txt"})).await;
     assert!(!text(&found).contains("one.txt"), "{found}");
-    // Commands cannot be held to directories.
+    // Commands cannot be confined to directories.
     let command = client
         .call("execute", json!({"command": "cat a/one.txt"}))
         .await;
@@ -160,7 +160,7 @@ async fn changed_roots_count_from_the_next_call() {
     assert!(failed(&result), "{result}");
     let result = rooted.client.call("read_file", read("b/two.txt")).await;
     assert!(!failed(&result), "{result}");
-    // With everything there, commands come back, and the client is told.
+    // With full access commands are available again, and the client is told.
     rooted.changed().await;
     let whole = rooted.uri("");
     let (_, result) = rooted
@@ -196,7 +196,7 @@ async fn a_client_that_does_not_say_its_roots_gets_nothing() {
         failed(result) && text(result).contains("has roots"),
         "{result}"
     );
-    // It is asked again the next time.
+    // It is asked again by the next call.
     let roots = [rooted.uri("a")];
     let result = rooted.call(&roots, "read_file", read("a/one.txt")).await;
     assert!(!failed(&result), "{result}");

@@ -26,10 +26,10 @@ use tokio::sync::{Barrier, Notify};
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A picture of one pixel.
+/// An image of one pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/// Whoever is asked says no, and nobody is asked but about locks.
+/// The approver denies everything, and only locks need approval.
 const SPEC: &str = r#"
 approver = "strict"
 
@@ -44,7 +44,7 @@ rules = [{ pattern = "**/*.lock", action = "ask" }]
 image_support = true
 "#;
 
-/// What a request tells the model about the call with this id.
+/// Returns the content that a request gives the model for the call with this id.
 fn told(request: &Value, id: &str) -> Value {
     let messages = request["messages"].as_array().unwrap();
     let mut of = messages
@@ -61,7 +61,7 @@ fn text(request: &Value, id: &str) -> String {
     content.as_str().expect("text alone").to_owned()
 }
 
-/// Answers names that no tool has, as the README has it.
+/// Answers calls of unknown tools, as in the README.
 struct Misnamed(Chat);
 
 impl AgentHook for Misnamed {
@@ -78,7 +78,7 @@ impl AgentHook for Misnamed {
     }
 }
 
-/// Keeps what rig itself makes of the replies, by call.
+/// Records rig's own status of each reply, by call id.
 #[derive(Clone, Default)]
 struct Outcomes(Arc<Mutex<BTreeMap<String, &'static str>>>);
 
@@ -92,8 +92,8 @@ impl AgentHook for Outcomes {
     }
 }
 
-/// A success and three failures at once, one of them mended later; then what is
-/// no JSON, a name that no tool has, and a picture.
+/// One success and three failures at once, one of them fixed later. Then invalid JSON,
+/// an unknown tool and an image.
 fn script() -> Vec<Value> {
     vec![
         calls(&[
@@ -206,14 +206,14 @@ async fn an_agent_works_and_recovers() {
     assert!(text(&asked[2], "json").contains("JSON"));
     assert!(text(&asked[3], "name").contains("did you mean read_file?"));
     assert!(text(&asked[4], "seen").starts_with("Image dot.png"));
-    // Where a tool's result holds no picture, rig shows it right after.
+    // Since a tool result cannot hold an image, rig shows it right after.
     let shown = asked[4]["messages"].as_array().unwrap().last().unwrap();
     assert_eq!(shown["role"], "user");
     let url = format!("data:image/png;base64,{PNG}");
     assert_eq!(shown["content"][1]["image_url"]["url"], url);
 }
 
-/// Each call waits for the other.
+/// Blocks each call until the other arrives.
 #[derive(Debug)]
 struct Together {
     backend: Arc<dyn Backend>,
@@ -224,7 +224,7 @@ struct Together {
 #[async_trait]
 impl Resolver for Together {
     async fn resolve(&self, _: &Caller) -> backend_core::Result<Arc<dyn Backend>> {
-        // The first time it is about the definitions.
+        // The first time it resolves for the definitions.
         if self.begun.swap(true, Ordering::Relaxed) {
             self.barrier.wait().await;
         }
@@ -255,7 +255,7 @@ async fn calls_run_side_by_side() {
     assert_eq!(told(&model.asked()[1], "a"), told(&model.asked()[1], "b"));
 }
 
-/// Never answers once it has begun, and tells when it is let go.
+/// Never answers once it has begun, and reports when it is dropped.
 #[derive(Debug, Default)]
 struct Stuck {
     begun: AtomicBool,
@@ -300,7 +300,7 @@ async fn a_run_that_is_dropped_cancels_its_call() {
             _ = run => unreachable!("the call never ends"),
             () = stuck.waiting.notified() => {}
         }
-        // Whatever the run held is dropped here.
+        // Everything the run holds is dropped here.
     };
     tokio::time::timeout(LONG, run)
         .await

@@ -1,4 +1,4 @@
-//! A client that writes its JSON itself, and the places it works on.
+//! A client that writes its own JSON, and the backends it works on.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 /// Nothing here takes longer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Waits, but not for ever.
+/// Awaits with a timeout.
 pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, what)
         .await
@@ -35,14 +35,14 @@ pub(crate) async fn gone(pid: &str) {
     assert!(soon(tail.status()).await.unwrap().success());
 }
 
-/// Files of a kind, for each client anew.
+/// A kind of backend, created anew for each client.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Place {
-    /// In memory if there is none.
+    /// The directory; files in memory if `None`.
     pub(crate) directory: Option<PathBuf>,
     pub(crate) asks: bool,
     pub(crate) ruleset: Option<Ruleset>,
-    /// The most of text in a reply, if it is not the usual.
+    /// Maximum size of a reply's text, if not the default.
     pub(crate) reply_bytes: Option<usize>,
 }
 
@@ -93,8 +93,8 @@ type Waiting = Arc<Mutex<HashMap<String, oneshot::Sender<Value>>>>;
 pub(crate) struct Client {
     output: WriteHalf<DuplexStream>,
     waiting: Waiting,
-    /// What the server says by itself: notifications, questions, and errors
-    /// about nothing that was asked.
+    /// Messages the server sends on its own: notifications, questions, and errors that
+    /// answer no request.
     pub(crate) events: mpsc::UnboundedReceiver<Value>,
     pub(crate) server: JoinHandle<Result<(), ServeError>>,
     reader: JoinHandle<()>,
@@ -102,7 +102,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Connects without a word.
+    /// Connects without initializing.
     pub(crate) fn raw(connect: impl Connect, settings: Settings) -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (input, output) = tokio::io::split(theirs);
@@ -136,7 +136,7 @@ impl Client {
         }
     }
 
-    /// Connects and says what it can.
+    /// Connects and declares its capabilities.
     pub(crate) async fn new(connect: impl Connect, settings: Settings, able: Value) -> Self {
         let mut client = Self::raw(connect, settings);
         let answer = client.initialize(able).await;
@@ -144,7 +144,7 @@ impl Client {
         client
     }
 
-    /// Connects to files of a kind, able to do nothing special.
+    /// Connects to a backend, without special capabilities.
     pub(crate) async fn plain(place: Place) -> Self {
         Self::new(place, Settings::default(), json!({})).await
     }
@@ -177,7 +177,7 @@ impl Client {
             .await;
     }
 
-    /// Sends a request. Its id, and its answer when it comes.
+    /// Sends a request. Returns its id and a receiver for the response.
     pub(crate) async fn begin(
         &mut self,
         method: &str,
@@ -210,7 +210,7 @@ impl Client {
         self.begin("tools/call", params).await
     }
 
-    /// Calls a tool.
+    /// Calls a tool and returns its result.
     pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let params = json!({"name": tool, "arguments": arguments});
         let answer = self.ask("tools/call", params).await;
@@ -220,7 +220,7 @@ impl Client {
             .clone()
     }
 
-    /// The next thing that the server says by itself and that is `method`.
+    /// Returns the next message with this method that the server sends on its own.
     pub(crate) async fn event(&mut self, method: &str) -> Value {
         loop {
             let event = soon(self.events.recv()).await.expect("the server is gone");
@@ -236,7 +236,7 @@ impl Client {
         event["params"]["data"].as_str().expect("text").to_owned()
     }
 
-    /// The next question of the server.
+    /// Returns the id and text of the server's next question.
     pub(crate) async fn question(&mut self) -> (Value, String) {
         let event = self.event("elicitation/create").await;
         let text = event["params"]["message"]
@@ -251,17 +251,17 @@ impl Client {
             .await;
     }
 
-    /// Sends nothing more, and still listens.
+    /// Closes the input; responses are still read.
     pub(crate) async fn end_input(&mut self) {
         self.output.shutdown().await.unwrap();
     }
 
-    /// Listens no more.
+    /// Stops reading responses.
     pub(crate) fn stop_reading(&mut self) {
         self.reader.abort();
     }
 
-    /// Goes, and waits until the server has.
+    /// Disconnects and waits until the server has ended.
     pub(crate) async fn leave(self) {
         let Self {
             output,
@@ -276,7 +276,7 @@ impl Client {
     }
 }
 
-/// The text of a result.
+/// Returns the text of a result.
 pub(crate) fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().expect("text")
 }

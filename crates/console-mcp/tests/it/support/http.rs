@@ -1,4 +1,4 @@
-//! A server on a port of this machine, and requests that are written by hand.
+//! A server on a local port, and handwritten requests.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use super::client::soon;
 
-/// A server that runs.
+/// A running server.
 pub(crate) struct Site {
     pub(crate) address: SocketAddr,
     stop: oneshot::Sender<()>,
@@ -36,13 +36,13 @@ impl Site {
         }
     }
 
-    /// Ends it, and waits until it has.
+    /// Stops the server and waits until it has ended.
     pub(crate) async fn stop(self) {
         drop(self.stop);
         soon(self.served).await.unwrap().unwrap();
     }
 
-    /// A client that has said hello.
+    /// Returns a client that has initialized.
     pub(crate) async fn visitor(&self, able: Value) -> Visitor {
         let mut visitor = Visitor::new(self.address);
         let answer = visitor.initialize(able).await;
@@ -55,12 +55,12 @@ impl Site {
 #[derive(Debug, Clone)]
 pub(crate) struct Visitor {
     address: SocketAddr,
-    /// Sent with every request.
+    /// Headers sent with every request.
     pub(crate) headers: Vec<(String, String)>,
     next: u64,
 }
 
-/// What a request got.
+/// The response to a request.
 pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
@@ -81,7 +81,7 @@ impl Response {
         text
     }
 
-    /// The next message of the stream.
+    /// Returns the next message of the stream.
     pub(crate) async fn message(&mut self) -> Option<Value> {
         loop {
             let mut line = String::new();
@@ -96,7 +96,7 @@ impl Response {
         }
     }
 
-    /// The next message of the stream with this method.
+    /// Returns the next message of the stream with this method.
     pub(crate) async fn event(&mut self, method: &str) -> Value {
         loop {
             let message = self.message().await.expect("the stream has ended");
@@ -106,7 +106,7 @@ impl Response {
         }
     }
 
-    /// The answer at the end of the stream.
+    /// Returns the response at the end of the stream.
     pub(crate) async fn answer(mut self) -> Value {
         loop {
             let message = self.message().await.expect("the stream has ended");
@@ -133,7 +133,7 @@ impl Visitor {
         self
     }
 
-    /// Sends a request in the old version of HTTP, whose answers are plain.
+    /// Sends a request with HTTP/1.0, whose responses are not chunked.
     pub(crate) async fn send(&self, method: &str, body: &str) -> Response {
         let stream = TcpStream::connect(self.address).await.unwrap();
         let mut body_of = BufReader::new(stream);
@@ -156,7 +156,7 @@ impl Visitor {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         let whole = format!("{head}\r\n{body}");
-        // A server that refuses may not read all of it.
+        // A server that refuses a request may not read all of it.
         let _ = body_of.get_mut().write_all(whole.as_bytes()).await;
         let mut lines = Vec::new();
         loop {

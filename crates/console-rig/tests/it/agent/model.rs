@@ -1,4 +1,4 @@
-//! A model on loopback that says what a script says, and an agent that asks it.
+//! A scripted model on loopback, and an agent that uses it.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The model. It is gone when the runtime is.
+/// The model. It stops with the runtime.
 #[derive(Debug)]
 pub(crate) struct Model {
     base_url: String,
@@ -17,7 +17,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// It answers one request after the other.
+    /// Starts a model that gives these answers, one per request.
     pub(crate) async fn start(answers: Vec<Value>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -26,7 +26,7 @@ impl Model {
         Self { base_url, asked }
     }
 
-    /// An agent with these tools and this preamble.
+    /// Builds an agent with these tools and this preamble.
     pub(crate) fn agent(
         &self,
         preamble: &str,
@@ -43,7 +43,7 @@ impl Model {
             .dynamic_tools(tools)
     }
 
-    /// The bodies of the requests so far.
+    /// Returns the bodies of the requests so far.
     pub(crate) fn asked(&self) -> Vec<Value> {
         self.asked.lock().unwrap().clone()
     }
@@ -85,12 +85,12 @@ async fn request(stream: &mut TcpStream) -> Value {
     }
 }
 
-/// The last words.
+/// The final answer.
 pub(crate) fn says(text: &str) -> Value {
     completion(json!({"role": "assistant", "content": text}), "stop")
 }
 
-/// Calls: an id, the name of a tool and its arguments as the model wrote them.
+/// Tool calls: an id, the name of a tool, and its arguments as the model wrote them.
 pub(crate) fn calls(calls: &[(&str, &str, &str)]) -> Value {
     let call = |(id, name, arguments): &(&str, &str, &str)| {
         let function = json!({"name": name, "arguments": arguments});
