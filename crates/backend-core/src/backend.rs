@@ -17,8 +17,8 @@ use crate::text::{Edit, TextWindow};
 
 /// A place where an agent's files live.
 ///
-/// The same call gives the same answer on every backend. What follows is that
-/// answer; the conformance suite in `backend-testkit` proves it line by line.
+/// The same call gives the same answer on every backend. The sections below define
+/// that answer, and the conformance suite in `backend-testkit` checks it line by line.
 ///
 /// # For callers
 ///
@@ -34,24 +34,24 @@ use crate::text::{Edit, TextWindow};
 /// backend must make: [`ReadOptions::offsets`], [`GlobQuery::compile`],
 /// [`GrepQuery::compile`].
 ///
-/// # What holds for every operation
+/// # Rules for every operation
 ///
 /// - Paths arrive folded. `..`, `.` and doubled slashes do not exist here.
 /// - A missing path is `NotFound`. A path beneath a regular file is
-///   `NotADirectory`. What confinement or a policy forbids is
+///   `NotADirectory`. An access that confinement or a policy forbids is
 ///   `PermissionDenied`. A sandbox that is gone is `Unavailable`, never an empty
 ///   answer.
-/// - A backend that cannot be written to answers `PermissionDenied` to every
+/// - A backend that cannot be written to returns `PermissionDenied` for every
 ///   operation that changes something.
 /// - With [`Links::Refuse`](crate::ops::Links::Refuse), a symbolic link that the
 ///   operation would have to follow is `IsALink`. Reading, `stat`, `ls`, `write`
 ///   and `edit` follow a link in the last component; `delete`, `rename` and
 ///   `copy` act on that link itself.
-/// - Errors say which operation failed on which backend and where.
-/// - Dropping a future cancels the operation. A cancelled change has happened
-///   wholly or not at all. No operation needs the caller's runtime to be polled
-///   again in order to end.
-/// - Clones and `Arc`s of a backend share one place.
+/// - Errors name the operation, the backend and the path that failed.
+/// - Dropping a future cancels the operation. A cancelled change is applied
+///   completely or not at all. No operation needs the caller's runtime to poll it
+///   again in order to finish.
+/// - Clones and `Arc`s of a backend share the same files.
 ///
 /// # Signatures
 ///
@@ -74,39 +74,39 @@ use crate::text::{Edit, TextWindow};
 /// ```
 #[async_trait]
 pub trait Backend: std::fmt::Debug + Send + Sync + 'static {
-    /// What this backend is and can do. No I/O.
+    /// Returns the name, capabilities and containment of this backend. No I/O.
     fn info(&self) -> BackendInfo;
 
-    /// Where relative paths start. No I/O.
+    /// Returns the directory that relative paths start from. No I/O.
     fn working_dir(&self) -> VPath;
 
-    /// This backend as a [`Sandbox`], if it runs commands. No I/O.
+    /// Returns this backend as a [`Sandbox`] if it runs commands. No I/O.
     fn as_sandbox(&self) -> Option<&dyn Sandbox>;
 
     /// Follows every symbolic link in `path`.
     ///
     /// # Behaviour
     ///
-    /// - What does not exist at the end of the path is kept as it is: the result
-    ///   is where a file written to `path` would come to stand.
-    /// - The result has no link in it and means the same place until somebody
-    ///   changes the tree.
+    /// - Components at the end of the path that do not exist are kept as they are:
+    ///   the result is where a file written to `path` would be created.
+    /// - The result contains no link and names the same place until the tree
+    ///   changes.
     /// - On a backend without links, the result is `path`.
     ///
     /// # Errors
     ///
-    /// `PermissionDenied` if a link leads outside; `InvalidPath` if links go in
-    /// a circle; `NotADirectory` beneath a file.
+    /// `PermissionDenied` if a link leads outside; `InvalidPath` if links form a
+    /// loop; `NotADirectory` beneath a file.
     async fn resolve(&self, path: &VPath, options: ResolveOptions) -> Result<VPath>;
 
-    /// Describes what stands at `path`.
+    /// Describes the entry at `path`.
     ///
     /// # Behaviour
     ///
-    /// - A link is described by what it leads to, with
-    ///   [`Entry::link`](crate::ops::Entry::link) set. One that leads nowhere is
+    /// - A link is described by its target, with
+    ///   [`Entry::link`](crate::ops::Entry::link) set. A dangling link is
     ///   `NotFound`; a listing of its directory shows it.
-    /// - Size and time are those of regular files; directories have neither.
+    /// - Only regular files have a size and a time.
     ///
     /// # Errors
     ///
@@ -117,11 +117,11 @@ pub trait Backend: std::fmt::Debug + Send + Sync + 'static {
     ///
     /// # Behaviour
     ///
-    /// - Directories first, then by name in byte order. Everything is shown,
-    ///   hidden and ignored entries included; only files being written are not.
+    /// - Directories first, then by name in byte order. Hidden and ignored entries
+    ///   are included; only temporary files of writes in progress are not.
     /// - A regular file lists itself. An empty directory is an empty listing.
-    /// - An entry that vanishes meanwhile, or whose name is not UTF-8, is left
-    ///   out; the latter is counted.
+    /// - An entry that vanishes during the call, or whose name is not UTF-8, is
+    ///   left out. Names that are not UTF-8 are counted.
     /// - [`LsOptions::exclude`] is applied first, then
     ///   [`LsOptions::limit`]; the listing says how many entries there are.
     ///
@@ -136,33 +136,35 @@ pub trait Backend: std::fmt::Debug + Send + Sync + 'static {
     /// # Behaviour
     ///
     /// - The bytes are exactly those of the file. An empty file is empty bytes.
-    /// - A range that ends past the end of the file is cut there; one that
-    ///   begins at the end is empty.
+    /// - A range that ends past the end of the file is cut there. A range that
+    ///   starts at the end is empty.
     ///
     /// # Errors
     ///
-    /// `NotFound`; `IsADirectory`; `InvalidInput` for a range that is turned
-    /// round or begins past the end; `TooLarge` for more than
+    /// `NotFound`; `IsADirectory`; `InvalidInput` for a range that ends before it
+    /// starts or starts past the end; `TooLarge` for more than
     /// [`ReadOptions::max_bytes`], never a shortened answer; `InvalidInput` for
-    /// what is neither file nor directory (a FIFO is never opened to wait).
+    /// anything that is neither file nor directory (a FIFO is never opened, so the
+    /// call cannot block on one).
     async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes>;
 
     /// Reads a window of lines.
     ///
     /// # Behaviour
     ///
-    /// - Memory is bounded by the window, whatever the file's size.
+    /// - Memory use is bounded by the window, not by the file's size.
     /// - Lines keep their real numbers. A trailing newline is not an extra line;
     ///   an empty file is a success without lines. `\r\n` is a line end.
-    /// - Byte-order marks of UTF-8 and UTF-16 are understood. Other bytes that
-    ///   are not UTF-8 show as U+FFFD.
-    /// - A line over [`TextOptions::max_line_bytes`] is cut and says by how much.
+    /// - Byte-order marks of UTF-8 and UTF-16 are recognized. Other bytes that are
+    ///   not UTF-8 are shown as U+FFFD.
+    /// - A line over [`TextOptions::max_line_bytes`] is cut, and the result says by
+    ///   how many bytes.
     ///
     /// # Errors
     ///
     /// As [`read`](Self::read); `InvalidInput` for a limit of zero and for an
-    /// offset past the end, naming the number of lines; `NotText` for a file
-    /// that is not UTF-8 and has a NUL in its first 8 KiB.
+    /// offset past the end, with the number of lines; `NotText` for a file that is
+    /// not UTF-8 and has a NUL in its first 8 KiB.
     async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow>;
 
     /// Writes a whole file.
@@ -170,18 +172,18 @@ pub trait Backend: std::fmt::Debug + Send + Sync + 'static {
     /// # Behaviour
     ///
     /// - The bytes written are the bytes read back.
-    /// - Readers see the old file or the new one, never a mixture, also if this
+    /// - Readers see the old file or the new one, never a mixture, even if this
     ///   process dies. Missing parent directories are created.
     /// - Permission bits of a file that is replaced are kept.
-    /// - [`WriteMode`](crate::ops::WriteMode) says when the write may go ahead,
-    ///   and that holds against other writers through this backend.
-    /// - Durable only when asked.
+    /// - [`WriteMode`](crate::ops::WriteMode) is the condition for the write. It is
+    ///   checked atomically with respect to other writers through this backend.
+    /// - The write is durable only if requested.
     ///
     /// # Errors
     ///
-    /// `IsADirectory`; `NotADirectory` if a parent is a file; `AlreadyExists`
-    /// and `Conflict` as the mode says; `TooLarge` if the backend holds no file
-    /// of that size. After an error the file is what it was.
+    /// `IsADirectory`; `NotADirectory` if a parent is a file; `AlreadyExists` and
+    /// `Conflict` depending on the mode; `TooLarge` if the backend cannot store a
+    /// file of that size. After an error the file is unchanged.
     async fn write(
         &self,
         path: &VPath,
@@ -193,76 +195,73 @@ pub trait Backend: std::fmt::Debug + Send + Sync + 'static {
     ///
     /// # Behaviour
     ///
-    /// - Each edit applies to the result of the one before. What is to be
-    ///   replaced must occur exactly once, unless the edit says all.
+    /// - Each edit applies to the result of the previous one. The text to replace
+    ///   must occur exactly once, unless the edit asks for all occurrences.
     /// - Everything else keeps its bytes: line ends, byte-order mark, final
-    ///   newline. If nothing matches and all the file's line ends are `\r\n`,
+    ///   newline. If nothing matches and every line of the file ends in `\r\n`,
     ///   `\n` in the edit means `\r\n`.
-    /// - Two edits of one file at once through one backend both apply, or one
-    ///   gets `Conflict`.
+    /// - Of two concurrent edits of one file through one backend, both apply, or
+    ///   one fails with `Conflict`.
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read) and [`write`](Self::write); `NoMatch` if the text
-    /// is not found, naming the nearest candidates and their lines;
-    /// `MultipleMatches` if it occurs more than once, naming how often and where;
-    /// both also as data, in [`Error::edit_error`](crate::Error::edit_error).
-    /// `InvalidInput` if the text is empty or would not change, and if there are
-    /// no edits; `NotText` if the file is not UTF-8; `Conflict` if
+    /// As [`read`](Self::read) and [`write`](Self::write); `NoMatch` if the text is
+    /// not found, with the nearest candidates and their lines; `MultipleMatches` if
+    /// it occurs more than once, with the count and the lines. Both are also
+    /// available as data, in [`Error::edit_error`](crate::Error::edit_error).
+    /// `InvalidInput` if the text is empty or would not change, and if there are no
+    /// edits; `NotText` if the file is not UTF-8; `Conflict` if
     /// [`EditOptions::expected`] does not hold; `TooLarge` over
     /// [`EDIT_BYTES`](crate::limits::EDIT_BYTES) or
     /// [`EDITS`](crate::limits::EDITS).
     async fn edit(&self, path: &VPath, edits: &[Edit], options: EditOptions)
     -> Result<EditOutcome>;
 
-    /// Creates a directory and those above it.
+    /// Creates a directory and its missing parents.
     ///
     /// # Behaviour
     ///
-    /// A directory that exists is a success. Directories stay when their last
-    /// entry goes.
+    /// An existing directory is a success. A directory remains when its last entry is removed.
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` if something else stands at the path; `NotADirectory` if
-    /// a file stands above it.
+    /// `AlreadyExists` if something other than a directory exists at the path;
+    /// `NotADirectory` if a parent is a file.
     async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()>;
 
-    /// Deletes a file, a link, or with [`DeleteOptions::recursive`] a directory
-    /// and all it holds.
+    /// Deletes a file, a link, or with [`DeleteOptions::recursive`] a directory and its contents.
     ///
     /// # Errors
     ///
     /// `NotFound`; `IsADirectory` for a directory, empty or not, without
-    /// `recursive`; `InvalidInput` for the working directory and those above it.
+    /// `recursive`; `InvalidInput` for the working directory and its parents.
     async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()>;
 
     /// Moves a file or a directory.
     ///
     /// # Behaviour
     ///
-    /// - Parents of the destination are created.
+    /// - Missing parents of the destination are created.
     /// - With [`RenameOptions::overwrite`] a file replaces a file, and readers
     ///   of the destination see one or the other. A directory is never replaced
     ///   or merged.
     ///
     /// # Errors
     ///
-    /// `NotFound`; `AlreadyExists` if something stands at the destination that
-    /// may not be replaced, a directory included; `InvalidInput` for moving
-    /// something onto or into itself, and for the working directory and those
-    /// above it; `NotADirectory` if a file stands above the destination;
-    /// `InvalidPath` if something inside a directory would no longer have a path.
+    /// `NotFound`; `AlreadyExists` if the destination exists and may not be
+    /// replaced, which includes every directory; `InvalidInput` for moving
+    /// something onto or into itself, and for the working directory and its
+    /// parents; `NotADirectory` if a parent of the destination is a file;
+    /// `InvalidPath` if the path of something inside a moved directory would become invalid.
     async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()>;
 
-    /// Copies a file, or with [`CopyOptions::recursive`] a directory and all it
-    /// holds.
+    /// Copies a file, or with [`CopyOptions::recursive`] a directory and its contents.
     ///
     /// # Behaviour
     ///
-    /// Parents of the destination are created; permission bits are copied. A
-    /// file's copy appears whole or not at all. A copied directory that fails
-    /// half-way leaves what was copied.
+    /// Missing parents of the destination are created and permission bits are
+    /// copied. The copy of a file appears complete or not at all. If copying a
+    /// directory fails half-way, the entries copied so far remain.
     ///
     /// # Errors
     ///
@@ -278,16 +277,18 @@ pub trait Backend: std::fmt::Debug + Send + Sync + 'static {
     ///   `/`. A pattern without `/` matches at any depth.
     /// - Regular files only; links are not followed. In byte order of the path,
     ///   or newest first.
-    /// - Hidden entries are left out unless asked for, or named by a component of
-    ///   the pattern that begins with `.`; `.git` only when named. `.gitignore`
-    ///   and `.ignore` files from the root down are honoured, also outside a git
-    ///   repository, unless switched off: deeper beats shallower, `.ignore` beats
-    ///   `.gitignore`, nothing inside an ignored directory comes back.
+    /// - Hidden entries are left out unless requested, or named by a component of
+    ///   the pattern that begins with `.`; `.git` only when named. `.gitignore` and
+    ///   `.ignore` files from the root down are honoured, even outside a git
+    ///   repository, unless switched off. A deeper file overrides a shallower one,
+    ///   `.ignore` overrides `.gitignore`, and nothing inside an ignored directory
+    ///   can be included again.
     /// - Where no ignore file holds a rule, [generated
     ///   directories](crate::search::GENERATED_DIRECTORIES) are left out, unless
-    ///   asked for or named by a component of the pattern before its last. What
-    ///   is beneath a named one is found, and a search may start in any.
-    /// - With a limit, the head of the complete, ordered result.
+    ///   requested or named by a component of the pattern other than the last.
+    ///   Files beneath a named one are found, and a search may start in any of
+    ///   them.
+    /// - A limit returns the head of the complete, ordered result.
     ///
     /// # Errors
     ///
@@ -300,14 +301,15 @@ pub trait Backend: std::fmt::Debug + Send + Sync + 'static {
     /// # Behaviour
     ///
     /// - Dialect: that of the `regex` crate. `\r\n` is a line end: `$` matches in
-    ///   front of it, and neither `.` nor `$` takes a `\r` for content. In a
-    ///   multi-line search `\n` is just that; write `\r?\n` for either. `\A` and
-    ///   `\z`, the ends of the file, need a multi-line search.
-    /// - Which files are searched: as in [`glob`](Self::glob), narrowed by
-    ///   [`GrepQuery::files`]. A file that is named is always searched.
+    ///   front of it, and neither `.` nor `$` treats the `\r` as content. In a
+    ///   multi-line search `\n` matches only itself; write `\r?\n` for either. `\A`
+    ///   and `\z`, the ends of the file, need a multi-line search.
+    /// - The files searched are those of [`glob`](Self::glob), narrowed by
+    ///   [`GrepQuery::files`]. A file named as [`GrepQuery::path`] is always
+    ///   searched.
     /// - A file whose first 8 KiB hold a NUL and no UTF-16 mark is binary and
-    ///   passed over. Everything passed over is counted.
-    /// - Files in byte order of their paths, lines in order. With a maximum, the
+    ///   skipped. Everything skipped is counted.
+    /// - Files in byte order of their paths, lines in order. A maximum returns the
     ///   head of the complete result.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What a backend is and can do.
+//! A backend's description of itself: name, capabilities, containment.
 
 use std::borrow::Cow;
 
@@ -9,9 +9,9 @@ use std::borrow::Cow;
 pub struct BackendInfo {
     /// A short name for messages and logs: `state`, `local`, `docker`.
     pub name: Cow<'static, str>,
-    /// What it can do.
+    /// Operations and properties it supports.
     pub capabilities: Capabilities,
-    /// What keeps its commands from outliving it.
+    /// The mechanism that keeps commands from outliving the backend.
     pub containment: Containment,
 }
 
@@ -25,7 +25,7 @@ impl BackendInfo {
         }
     }
 
-    /// Sets what keeps commands from outliving the backend.
+    /// Sets the mechanism that keeps commands from outliving the backend.
     #[must_use]
     pub fn containment(mut self, containment: Containment) -> Self {
         self.containment = containment;
@@ -33,11 +33,11 @@ impl BackendInfo {
     }
 }
 
-/// What a backend can do beyond storing and searching files.
+/// The capabilities of a backend beyond storing and searching files.
 ///
-/// These are facts about the place behind the backend, not switches: where a
-/// capability is missing, the operations that need it answer `Unsupported` or
-/// cannot be observed at all.
+/// They describe the storage behind the backend and are not switches. Where a
+/// capability is missing, the operations that need it return `Unsupported`, or its
+/// absence cannot be observed at all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -52,12 +52,12 @@ pub struct Capabilities {
     pub times: bool,
     /// A write can be made durable before it returns.
     pub durable: bool,
-    /// [`as_sandbox`](crate::Backend::as_sandbox) answers, and commands run.
+    /// [`as_sandbox`](crate::Backend::as_sandbox) returns a sandbox, and commands run.
     pub commands: bool,
 }
 
 impl Capabilities {
-    /// Files can be written, and nothing else is promised.
+    /// Returns the capabilities of a backend whose files can be written, and nothing else.
     pub fn writable() -> Self {
         Self {
             writable: true,
@@ -65,35 +65,35 @@ impl Capabilities {
         }
     }
 
-    /// Says that symbolic links can exist.
+    /// Declares that symbolic links can exist.
     #[must_use]
     pub fn with_links(mut self) -> Self {
         self.links = true;
         self
     }
 
-    /// Says that files have permission bits.
+    /// Declares that files have permission bits.
     #[must_use]
     pub fn with_modes(mut self) -> Self {
         self.modes = true;
         self
     }
 
-    /// Says that files have a time of last change.
+    /// Declares that files have a time of last change.
     #[must_use]
     pub fn with_times(mut self) -> Self {
         self.times = true;
         self
     }
 
-    /// Says that writes can be made durable.
+    /// Declares that writes can be made durable.
     #[must_use]
     pub fn with_durable(mut self) -> Self {
         self.durable = true;
         self
     }
 
-    /// Says that commands run.
+    /// Declares that commands run.
     #[must_use]
     pub fn with_commands(mut self) -> Self {
         self.commands = true;
@@ -101,18 +101,18 @@ impl Capabilities {
     }
 }
 
-/// What ends the processes a command leaves behind.
+/// The mechanism that ends processes left behind by commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Containment {
     /// There are no commands.
     NoCommands,
-    /// Known descendants are ended; one that hides well may survive.
+    /// Known descendants are ended; a process that detaches itself may survive.
     BestEffort,
     /// A supervisor process ends every descendant, even if this process dies.
     Supervised,
-    /// A container or machine of its own ends with everything in it.
+    /// Commands run in a separate container or machine that ends with everything in it.
     Isolated,
 }
 

@@ -1,4 +1,5 @@
-//! Whole operations out of simpler ones, for backends that have nothing better.
+//! Operations derived from simpler ones, for backends without a better
+//! implementation.
 //!
 //! A backend that can `stat`, `ls`, `read`, `write`, `create_dir` and `delete`
 //! implements the rest of [`Backend`](crate::Backend) in one line each,
@@ -11,9 +12,9 @@
 //!
 //! or all of it at once with [`derived_backend!`](crate::derived_backend).
 //!
-//! They give the contract's answers at the price of moving whole files through
-//! the caller: `grep_by_read` holds one file in memory at a time. A backend whose
-//! data lies elsewhere does these operations there instead.
+//! The derived functions follow the contract, at the price of moving whole files
+//! through the caller: `grep_by_read` holds one file in memory at a time. A backend
+//! whose data is remote should run these operations where the data is.
 
 mod files;
 mod macros;

@@ -1,9 +1,8 @@
 //! [`Error`]: one error type for every backend and wrapper.
 //!
-//! Callers match on [`ErrorKind`]; people read the message, which says what to
-//! do next. Which operation failed, on which backend and at which path is added
-//! once, by whoever knows it. `Display` never repeats the source: print
-//! [`Error::chain`] for the whole story.
+//! Callers match on [`ErrorKind`]; people read the message, which says what to do
+//! next. The operation, the backend and the path are added once, by the first layer
+//! that knows them. `Display` never repeats the source: print [`Error::chain`] for the full text.
 
 #[cfg(feature = "serde")]
 mod serial;
@@ -16,46 +15,46 @@ use crate::path::{PathError, Quoted, VPath};
 use crate::search::{GlobError, GrepPatternError};
 use crate::text::{EditError, WindowError};
 
-/// What this workspace's fallible functions return.
+/// The result type of this workspace's fallible functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, in the terms a caller acts on.
+/// The category of an error, in terms a caller can act on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Nothing stands at the path.
+    /// Nothing exists at the path.
     NotFound,
-    /// Something stands at the path and may not be replaced.
+    /// Something exists at the path and may not be replaced.
     AlreadyExists,
-    /// A file was wanted and a directory stands there.
+    /// A file was expected, and the path is a directory.
     IsADirectory,
-    /// A directory was wanted, as the path itself or on the way to it.
+    /// A directory was expected, as the path itself or as one of its parents.
     NotADirectory,
-    /// A symbolic link is in the way and the call asked for none
+    /// The path contains a symbolic link and the call does not follow links
     /// ([`Links::Refuse`](crate::ops::Links::Refuse)).
     IsALink,
     /// The string is not a path.
     InvalidPath,
-    /// An argument other than a path makes no sense.
+    /// An argument other than a path is invalid.
     InvalidInput,
-    /// The backend, its confinement or a policy says no.
+    /// The backend, its confinement or a policy denies the operation.
     PermissionDenied,
-    /// A policy says no until somebody says yes.
+    /// A policy denies the operation until it is approved.
     ApprovalRequired,
-    /// More than a named limit allows.
+    /// A named limit is exceeded.
     TooLarge,
-    /// The file holds no text.
+    /// The file is not text.
     NotText,
-    /// The text that an edit replaces does not stand in the file.
-    /// [`Error::edit_error`] has what is near.
+    /// The text that an edit replaces does not occur in the file.
+    /// [`Error::edit_error`] has the nearest candidates.
     NoMatch,
-    /// The text that an edit replaces stands in the file more than once.
-    /// [`Error::edit_error`] has how often and where.
+    /// The text that an edit replaces occurs in the file more than once.
+    /// [`Error::edit_error`] has the count and the lines.
     MultipleMatches,
-    /// The file is not what the caller last saw: it changed since it was read.
+    /// The file changed since the caller read it.
     Conflict,
-    /// This backend cannot do that at all.
+    /// The backend does not support the operation.
     Unsupported,
     /// The time allowed for the operation ran out.
     Timeout,
@@ -69,11 +68,11 @@ pub enum ErrorKind {
     Auth,
     /// The configuration is wrong.
     Config,
-    /// A defect in this software or a broken promise of the host.
+    /// A defect in this software, or a guarantee that the host did not keep.
     Internal,
 }
 
-/// What was being done.
+/// The operation that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -148,8 +147,8 @@ struct Inner {
 }
 
 impl Error {
-    /// An error of `kind`. The message is a lowercase fragment without a final
-    /// dot that says what is wrong and, where there is one, the next step.
+    /// Creates an error of `kind`. The message is a lowercase fragment without a
+    /// final dot that says what is wrong and, if there is one, the next step.
     pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
         Self(Box::new(Inner {
             kind,
@@ -162,7 +161,7 @@ impl Error {
         }))
     }
 
-    /// Nothing stands at the path.
+    /// Creates an error for a path at which nothing exists.
     pub fn not_found() -> Self {
         Self::new(
             ErrorKind::NotFound,
@@ -170,7 +169,7 @@ impl Error {
         )
     }
 
-    /// Something stands at the path already.
+    /// Creates an error for a path that exists already.
     pub fn already_exists() -> Self {
         Self::new(
             ErrorKind::AlreadyExists,
@@ -178,7 +177,7 @@ impl Error {
         )
     }
 
-    /// A directory stands where a file was wanted.
+    /// Creates an error for a directory where a file was expected.
     pub fn is_a_directory() -> Self {
         Self::new(
             ErrorKind::IsADirectory,
@@ -186,7 +185,7 @@ impl Error {
         )
     }
 
-    /// A file stands where a directory was wanted.
+    /// Creates an error for a file where a directory was expected.
     pub fn not_a_directory() -> Self {
         Self::new(
             ErrorKind::NotADirectory,
@@ -194,22 +193,22 @@ impl Error {
         )
     }
 
-    /// An argument makes no sense.
+    /// Creates an error for an invalid argument.
     pub fn invalid_input(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(ErrorKind::InvalidInput, message)
     }
 
-    /// The backend cannot do that.
+    /// Creates an error for an operation that the backend does not support.
     pub fn unsupported(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(ErrorKind::Unsupported, message)
     }
 
-    /// More than a limit allows.
+    /// Creates an error for an exceeded limit.
     pub fn too_large(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(ErrorKind::TooLarge, message)
     }
 
-    /// The file changed since the caller last saw it.
+    /// Creates an error for a file that changed since the caller read it.
     pub fn conflict() -> Self {
         Self::new(
             ErrorKind::Conflict,
@@ -217,17 +216,17 @@ impl Error {
         )
     }
 
-    /// The sandbox is gone or out of reach.
+    /// Creates an error for a sandbox that is gone or out of reach.
     pub fn unavailable(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(ErrorKind::Unavailable, message)
     }
 
-    /// A defect.
+    /// Creates an error for a defect.
     pub fn internal(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(ErrorKind::Internal, message)
     }
 
-    /// Says what was being done and where, unless that is known already.
+    /// Sets the operation and the path, unless they are set already.
     #[must_use]
     pub fn at(mut self, operation: Operation, path: &VPath) -> Self {
         self.0.operation.get_or_insert(operation);
@@ -235,15 +234,14 @@ impl Error {
         self
     }
 
-    /// Says what was being done, unless that is known already.
+    /// Sets the operation, unless it is set already.
     #[must_use]
     pub fn during(mut self, operation: Operation) -> Self {
         self.0.operation.get_or_insert(operation);
         self
     }
 
-    /// Says that this happened as a part of another operation, whose place in
-    /// the message it takes.
+    /// Reports this error as part of a larger operation: replaces the operation and the path.
     #[must_use]
     pub fn as_part_of(mut self, operation: Operation, path: &VPath) -> Self {
         self.0.operation = Some(operation);
@@ -251,7 +249,7 @@ impl Error {
         self
     }
 
-    /// What a backend's method hands to `map_err` to say where it failed.
+    /// Returns a function for `map_err` that adds the backend, the operation and the path.
     ///
     /// ```
     /// # use backend_core::{Error, Operation, Result, VPath};
@@ -270,15 +268,15 @@ impl Error {
         move |error| error.at(operation, path).on(backend)
     }
 
-    /// Says which backend failed, unless that is known already.
+    /// Sets the backend, unless it is set already.
     #[must_use]
     pub fn on(mut self, backend: impl Into<Cow<'static, str>>) -> Self {
         self.0.backend.get_or_insert_with(|| backend.into());
         self
     }
 
-    /// Hands on the error of a backend behind this one: from now on it is
-    /// `backend` that failed, at `path` as its callers know it.
+    /// Passes on the error of an inner backend: `backend` is reported as the one
+    /// that failed, at `path` as its callers know it.
     #[must_use]
     pub fn relayed(mut self, backend: impl Into<Cow<'static, str>>, path: &VPath) -> Self {
         self.0.backend = Some(backend.into());
@@ -286,14 +284,14 @@ impl Error {
         self
     }
 
-    /// Says in front of the message which part of the backend it is about.
+    /// Prefixes the message with the part of the backend it is about.
     #[must_use]
     pub fn about(mut self, part: impl fmt::Display) -> Self {
         self.0.message = Cow::Owned(format!("{part}: {}", self.0.message));
         self
     }
 
-    /// Keeps what caused this error. It shows in [`chain`](Self::chain), not in
+    /// Sets the cause of this error. It is shown by [`chain`](Self::chain), not by
     /// `Display`.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
@@ -301,11 +299,11 @@ impl Error {
         self
     }
 
-    /// Takes a missing path as an answer instead of a failure.
+    /// Turns a `NotFound` error into `None`.
     ///
     /// # Errors
     ///
-    /// Every error but `NotFound`.
+    /// Every error except `NotFound`.
     pub fn none_if_missing<T>(result: Result<T>) -> Result<Option<T>> {
         match result {
             Ok(value) => Ok(Some(value)),
@@ -314,33 +312,33 @@ impl Error {
         }
     }
 
-    /// What went wrong.
+    /// Returns the category of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// What was being done.
+    /// Returns the operation that failed.
     pub fn operation(&self) -> Option<Operation> {
         self.0.operation
     }
 
-    /// Which backend failed.
+    /// Returns the name of the backend that failed.
     pub fn backend(&self) -> Option<&str> {
         self.0.backend.as_deref()
     }
 
-    /// Where it failed.
+    /// Returns the path at which the operation failed.
     pub fn path(&self) -> Option<&VPath> {
         self.0.path.as_ref()
     }
 
-    /// What is wrong and what to do, without operation, path and backend.
+    /// Returns the message alone, without operation, path and backend.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// Why an edit was not made: which of the edits is at fault, and where its
-    /// text stands, or what is near to it.
+    /// Returns the details of a failed edit: which of the edits failed, and where
+    /// its text occurs or what comes near it.
     ///
     /// ```
     /// use backend_core::text::{Edit, EditError, apply};
@@ -357,12 +355,12 @@ impl Error {
         self.0.edit.as_ref()
     }
 
-    /// Whether nothing stands at the path.
+    /// Whether nothing exists at the path.
     pub fn is_not_found(&self) -> bool {
         self.0.kind == ErrorKind::NotFound
     }
 
-    /// Whether the same call may succeed later without anybody changing it.
+    /// Whether the same call may succeed later, unchanged.
     pub fn is_retryable(&self) -> bool {
         matches!(
             self.0.kind,
@@ -412,7 +410,7 @@ impl StdError for Error {
     }
 }
 
-/// [`Error::chain`]'s display adapter.
+/// The display adapter returned by [`Error::chain`].
 #[derive(Debug)]
 pub struct ErrorChain<'a>(&'a Error);
 
@@ -428,10 +426,9 @@ impl fmt::Display for ErrorChain<'_> {
     }
 }
 
-/// For callers whose functions return [`std::io::Error`]: the nearest kind, with
-/// this error as its source.
+/// Converts to the nearest [`std::io::Error`] kind, with this error as its source.
 ///
-/// There is no way back: a backend knows better than an `io::Error` what its
+/// There is no conversion back: a backend knows better than an `io::Error` what its
 /// callers can do.
 impl From<Error> for std::io::Error {
     fn from(error: Error) -> Self {

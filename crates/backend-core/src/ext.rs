@@ -1,4 +1,4 @@
-//! [`BackendExt`]: plain verbs for callers who need no options.
+//! [`BackendExt`]: plain methods for callers that need no options.
 
 use bytes::Bytes;
 
@@ -12,11 +12,12 @@ use crate::ops::{
 use crate::path::VPath;
 use crate::text::Edit;
 
-/// Conveniences on every [`Backend`]. They take paths as strings or as [`VPath`],
-/// relative ones from the working directory, and use the default options.
+/// Convenience methods on every [`Backend`]. They take paths as strings or as
+/// [`VPath`], resolve relative ones against the working directory, and use the
+/// default options.
 ///
-/// Only this crate implements this trait, so that a wrapper cannot lose what it
-/// wraps.
+/// The blanket implementation in this crate is the only one, so a wrapper cannot
+/// override these methods and bypass what it wraps.
 ///
 /// ```
 /// # use backend_core::{Backend, Result};
@@ -40,21 +41,20 @@ pub trait BackendExt: Backend {
         Ok(self.working_dir().join(path.as_ref())?)
     }
 
-    /// Whether anything stands at `path`: a file, a directory, or anything else
-    /// that [`stat`](Backend::stat) describes, such as a FIFO. False for paths that
-    /// are missing, invalid, or denied to `stat`, and for a link that leads
-    /// nowhere. A file that can be seen exists, also if it cannot be read.
+    /// Whether anything exists at `path`: a file, a directory, or anything else
+    /// that [`stat`](Backend::stat) describes, such as a FIFO. `false` for paths
+    /// that are missing, invalid, or denied to `stat`, and for dangling links. A
+    /// visible file exists even if it cannot be read.
     ///
     /// # Errors
     ///
-    /// Only those that say nothing about the path, such as `Unavailable`.
+    /// Only errors that say nothing about the path, such as `Unavailable`.
     fn exists(&self, path: impl AsRef<str>) -> impl Future<Output = Result<bool>> + Send {
         let path = self.path(path);
         async move { Ok(found(self, path).await?.is_some()) }
     }
 
-    /// Whether a regular file stands at `path`. Otherwise as
-    /// [`exists`](Self::exists).
+    /// Whether `path` is a regular file. Otherwise as [`exists`](Self::exists).
     ///
     /// # Errors
     ///
@@ -68,8 +68,7 @@ pub trait BackendExt: Backend {
         }
     }
 
-    /// Whether a directory stands at `path`. Otherwise as
-    /// [`exists`](Self::exists).
+    /// Whether `path` is a directory. Otherwise as [`exists`](Self::exists).
     ///
     /// # Errors
     ///
@@ -79,7 +78,7 @@ pub trait BackendExt: Backend {
         async move { Ok(found(self, path).await?.is_some_and(|entry| entry.is_dir())) }
     }
 
-    /// Describes what stands at `path`. See [`Backend::stat`].
+    /// Describes the entry at `path`. See [`Backend::stat`].
     ///
     /// # Errors
     ///
@@ -121,7 +120,7 @@ pub trait BackendExt: Backend {
         }
     }
 
-    /// Writes a file, replacing what is there. See [`Backend::write`].
+    /// Writes a file, replacing an existing one. See [`Backend::write`].
     ///
     /// # Errors
     ///
@@ -139,7 +138,7 @@ pub trait BackendExt: Backend {
     ///
     /// # Errors
     ///
-    /// As [`Backend::write`]; `AlreadyExists` if something stands there.
+    /// As [`Backend::write`]; `AlreadyExists` if the path exists.
     fn write_new_file(
         &self,
         path: impl AsRef<str>,
@@ -150,7 +149,7 @@ pub trait BackendExt: Backend {
         async move { self.write(&path?, content, options).await }
     }
 
-    /// Replaces the one place where `old` stands. See [`Backend::edit`].
+    /// Replaces the only occurrence of `old`. See [`Backend::edit`].
     ///
     /// # Errors
     ///
@@ -175,7 +174,7 @@ pub trait BackendExt: Backend {
         async move { self.ls(&path?, LsOptions::default()).await }
     }
 
-    /// Creates a directory and those above it. See [`Backend::create_dir`].
+    /// Creates a directory and its missing parents. See [`Backend::create_dir`].
     ///
     /// # Errors
     ///
@@ -220,7 +219,7 @@ pub trait BackendExt: Backend {
         async move { self.delete(&path?, DeleteOptions::default()).await }
     }
 
-    /// Deletes a directory and all it holds. See [`Backend::delete`].
+    /// Deletes a directory and its contents. See [`Backend::delete`].
     ///
     /// # Errors
     ///
@@ -231,7 +230,8 @@ pub trait BackendExt: Backend {
         async move { self.delete(&path?, options).await }
     }
 
-    /// Moves a file or directory to where nothing is. See [`Backend::rename`].
+    /// Moves a file or directory to a path that does not exist yet. See
+    /// [`Backend::rename`].
     ///
     /// # Errors
     ///
@@ -245,7 +245,7 @@ pub trait BackendExt: Backend {
         async move { self.rename(&from?, &to?, RenameOptions::default()).await }
     }
 
-    /// Copies a file to where nothing is. See [`Backend::copy`].
+    /// Copies a file to a path that does not exist yet. See [`Backend::copy`].
     ///
     /// # Errors
     ///
@@ -262,7 +262,7 @@ pub trait BackendExt: Backend {
 
 impl<B: Backend + ?Sized> BackendExt for B {}
 
-/// What stands at a path, if that can be told.
+/// Returns the entry at a path, or `None` if it is missing, invalid or denied.
 async fn found<B: Backend + ?Sized>(backend: &B, path: Result<VPath>) -> Result<Option<Entry>> {
     let found = match path {
         Ok(path) => backend.stat(&path, StatOptions::default()).await,

@@ -17,14 +17,14 @@ pub use backend::Backend;
 pub use capability::{BackendInfo, Capabilities, Containment};
 pub use error::{Error, ErrorChain, ErrorKind, Operation, Result};
 pub use ext::BackendExt;
-// Callers need most of them, and look here first.
+// Most callers need these types and look for them here first.
 #[doc(no_inline)]
 pub use ops::*;
 pub use path::{PathError, Quoted, VPath};
 pub use sandbox::{CommandNames, EventStream, Reached, Sandbox};
 pub use text::Edit;
 
-/// What [`derived_backend!`] expands to needs this.
+/// Support code for the expansion of [`derived_backend!`].
 #[doc(hidden)]
 pub mod __private {
     pub use async_trait::async_trait;

@@ -1,10 +1,10 @@
-//! Options going into and results coming out of the [`Backend`](crate::Backend)
-//! and [`Sandbox`](crate::Sandbox) operations.
+//! Options and results of the [`Backend`](crate::Backend) and
+//! [`Sandbox`](crate::Sandbox) operations.
 //!
-//! Every option struct has a `Default` that is the plain case, setters that take
-//! and return it by value, and public fields for implementers to read. They are
-//! plain data: nothing in them refers to the process that made them, so a call
-//! can be carried to an agent inside a container and answered there.
+//! Every option struct has a `Default` for the common case, setters that take and
+//! return it by value, and public fields for implementers to read. They are plain
+//! data: nothing in them refers to the process that made them, so a call can be
+//! sent to an agent inside a container and answered there.
 
 mod exec;
 mod list;
@@ -27,16 +27,16 @@ pub use write::{
     DeleteOptions, EditOptions, EditOutcome, RenameOptions, WriteMode, WriteOptions, WriteOutcome,
 };
 
-/// What an operation does about symbolic links on its way.
+/// The treatment of symbolic links in the path of an operation.
 ///
-/// A guard asks with `Refuse` first. Only if that fails with
+/// A guard first calls with `Refuse`. Only if that fails with
 /// [`ErrorKind::IsALink`](crate::ErrorKind::IsALink) does it resolve the path,
-/// judge where it leads, and act on exactly that place, again with `Refuse`: so
-/// what was judged is what is used.
+/// check the target, and operate on exactly that target, again with `Refuse`. So
+/// the path that was checked is the path that is used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Links {
-    /// Follow links that stay inside the backend's name space.
+    /// Follow links that stay inside the backend's namespace.
     #[default]
     Follow,
     /// Fail with `IsALink` if any link would have to be followed.

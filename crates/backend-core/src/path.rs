@@ -1,9 +1,9 @@
 //! [`VPath`]: the one kind of path that crosses the [`Backend`](crate::Backend) trait.
 //!
 //! A path enters as a string once, at the edge, and is folded and checked there.
-//! From then on it is absolute, free of `.`, `..` and doubled slashes, and safe
-//! to compare byte by byte. Folding is lexical: nothing is expanded, decoded or
-//! looked up. What a path *leads to* is a question for the backend that owns it.
+//! From then on it is absolute, free of `.`, `..` and doubled slashes, and safe to
+//! compare byte by byte. Folding is lexical: nothing is expanded, decoded or looked
+//! up. Only the backend that owns a path knows what it leads to.
 
 #[cfg(feature = "serde")]
 mod serial;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::limits::{NAME_BYTES, PATH_BYTES, PATH_DEPTH, QUOTED_BYTES, TEMPORARY_PREFIX};
 
-/// An absolute, folded UTF-8 path inside a backend's name space.
+/// An absolute, folded UTF-8 path inside a backend's namespace.
 ///
 /// Cloning is cheap: clones share one allocation. Paths order by their bytes,
 /// which is the order of every sorted result in this workspace.
@@ -32,14 +32,14 @@ use crate::limits::{NAME_BYTES, PATH_BYTES, PATH_DEPTH, QUOTED_BYTES, TEMPORARY_
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VPath(Arc<str>);
 
-/// Why a string is not a [`VPath`].
+/// The reason why a string is not a [`VPath`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
     /// The string holds a NUL character.
     #[error("the path {0} holds a NUL character; remove it")]
     Nul(Quoted),
-    /// The string begins with `~`, which nobody expands.
+    /// The string begins with `~`, which is not expanded.
     #[error(
         "the path {0} begins with '~', which is not expanded; give a path from the working directory"
     )]
@@ -64,17 +64,17 @@ pub enum PathError {
     /// A component begins with [`TEMPORARY_PREFIX`].
     #[error("the name {0} is reserved for files that are being written; choose another")]
     Reserved(Quoted),
-    /// A single name was wanted and something else was given.
+    /// Something other than a single name was given.
     #[error("{0} is not the name of a file; give one name without '/'")]
     NotAName(Quoted),
 }
 
-/// Text from outside, made fit for a message: quoted, escaped and cut.
+/// Foreign text made fit for a message: quoted, escaped and cut.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Quoted(String);
 
 impl Quoted {
-    /// Takes the beginning of `text`; control characters print escaped.
+    /// Quotes the beginning of `text`; control characters are escaped.
     pub fn new(text: &str) -> Self {
         let cut = text.floor_char_boundary(QUOTED_BYTES);
         if cut == text.len() {
@@ -98,22 +98,21 @@ impl fmt::Debug for Quoted {
 }
 
 impl VPath {
-    /// The root, `/`.
+    /// Returns the root, `/`.
     pub fn root() -> Self {
         Self(Arc::from("/"))
     }
 
-    /// Folds `input`; a relative one starts at the root.
+    /// Folds `input`; a relative path starts at the root.
     ///
     /// # Errors
     ///
-    /// [`PathError`] names what is wrong and what to write instead.
+    /// A [`PathError`] that says what is wrong and what to write instead.
     pub fn parse(input: &str) -> Result<Self, PathError> {
         Self::fold("", input)
     }
 
-    /// Folds `input`; a relative one starts at `self`, and `""`, `.` and `./`
-    /// are `self`.
+    /// Folds `input`; a relative path starts at `self`, and `""`, `.` and `./` are `self`.
     ///
     /// # Errors
     ///
@@ -126,7 +125,7 @@ impl VPath {
         }
     }
 
-    /// The entry called `name` in this directory.
+    /// Returns the path of the entry called `name` in this directory.
     ///
     /// # Errors
     ///
@@ -147,8 +146,7 @@ impl VPath {
         Self::checked(text)
     }
 
-    /// The path as a string. Always begins with `/`; ends with one only if it
-    /// is the root.
+    /// Returns the path as a string. It always begins with `/`; only the root ends with one.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -158,7 +156,7 @@ impl VPath {
         self.0.len() == 1
     }
 
-    /// The last component, or `None` for the root.
+    /// Returns the last component, or `None` for the root.
     pub fn file_name(&self) -> Option<&str> {
         self.0
             .rsplit_once('/')
@@ -166,7 +164,7 @@ impl VPath {
             .filter(|name| !name.is_empty())
     }
 
-    /// The directory that holds this path, or `None` for the root.
+    /// Returns the parent directory, or `None` for the root.
     pub fn parent(&self) -> Option<Self> {
         if self.is_root() {
             return None;
@@ -179,7 +177,7 @@ impl VPath {
         })
     }
 
-    /// The directories above this path, the root first, itself not included.
+    /// Returns the directories above this path, from the root down, without the path itself.
     ///
     /// ```
     /// use backend_core::VPath;
@@ -198,18 +196,18 @@ impl VPath {
             .take_while(move |above| above.0.len() < self.0.len())
     }
 
-    /// The names from the root down. Empty for the root.
+    /// Returns the names from the root down. Empty for the root.
     pub fn components(&self) -> impl Iterator<Item = &str> {
         self.0.split('/').filter(|name| !name.is_empty())
     }
 
-    /// Whether this is `base` or lies beneath it. `/foobar` is not beneath `/foo`.
+    /// Whether this path is `base` or lies beneath it. `/foobar` is not beneath `/foo`.
     pub fn starts_with(&self, base: &Self) -> bool {
         self.strip_prefix(base).is_some()
     }
 
-    /// The part beneath `base` without a leading slash, `""` for `base` itself,
-    /// `None` if this path is not beneath it.
+    /// Returns the part beneath `base` without a leading slash: `""` for `base`
+    /// itself, `None` if this path is not beneath it.
     ///
     /// ```
     /// use backend_core::VPath;
@@ -232,8 +230,8 @@ impl VPath {
     ///
     /// # Errors
     ///
-    /// [`PathError::TooLong`] or [`PathError::TooDeep`] if the result is;
-    /// [`PathError::NotAName`] if this path is not beneath `base`.
+    /// [`PathError::TooLong`] or [`PathError::TooDeep`] if the result is too long
+    /// or too deep; [`PathError::NotAName`] if this path is not beneath `base`.
     pub fn rebase(&self, base: &Self, target: &Self) -> Result<Self, PathError> {
         match self.strip_prefix(base) {
             None => Err(PathError::NotAName(Quoted::new(&self.0))),
@@ -242,7 +240,7 @@ impl VPath {
         }
     }
 
-    /// The text in front of a child's slash: empty for the root.
+    /// Returns the text in front of a child's slash: empty for the root.
     fn without_slash(&self) -> &str {
         if self.is_root() { "" } else { &self.0 }
     }
@@ -287,7 +285,7 @@ impl VPath {
         if text.len() > PATH_BYTES {
             return Err(PathError::TooLong(Quoted::new(&text), text.len()));
         }
-        // Every level takes at least two bytes, so that most paths are not counted.
+        // Every level takes at least two bytes, so most paths need no counting.
         if text.len() > 2 * PATH_DEPTH {
             let depth = memchr::memchr_iter(b'/', text.as_bytes()).count();
             if depth > PATH_DEPTH {

@@ -15,18 +15,18 @@ use crate::ops::{
 };
 use crate::path::VPath;
 
-/// Paths that are resolved at once.
+/// Number of paths resolved concurrently.
 const TRACED_AT_ONCE: usize = 16;
 
-/// What a running command tells, in order. Dropping it ends the command.
+/// The events of a running command, in order. Dropping the stream ends the command.
 pub type EventStream = BoxStream<'static, Result<Event>>;
 
-/// The names that the files of a sandbox have for its commands.
+/// Maps the paths of a backend to the paths that its commands see.
 ///
-/// By default they are those of the backend: in a container, `/a` is `/a` for both.
-/// A backend that shows a directory of its host as `/` says so here, because its
-/// commands see the host's paths. Whoever judges a command by the paths it names
-/// needs this to know which files are meant.
+/// By default both are equal: in a container, `/a` is `/a` for both. A backend that
+/// shows a directory of its host as `/` says so here, because its commands see the
+/// host's paths. Code that checks a command by the paths it names needs this
+/// mapping to know which files are meant.
 ///
 /// ```
 /// use backend_core::{CommandNames, VPath};
@@ -44,15 +44,15 @@ pub struct CommandNames {
 }
 
 impl CommandNames {
-    /// Says that commands see the backend's directory `directory` at `there`, and
-    /// that directory's parent above it.
+    /// Declares that commands see the backend's directory `directory` at `there`.
+    /// For them its parent is the parent of `there`.
     #[must_use]
     pub fn with_root(mut self, directory: VPath, there: VPath) -> Self {
         self.roots.push((directory, there));
         self
     }
 
-    /// Says that commands also reach the backend's directory `directory` at
+    /// Declares that commands also reach the backend's directory `directory` at
     /// `there`, through a link.
     #[must_use]
     pub fn with_alias(mut self, directory: VPath, there: VPath) -> Self {
@@ -60,63 +60,61 @@ impl CommandNames {
         self
     }
 
-    /// Says what `~` stands for in commands.
+    /// Sets the path that `~` means in commands.
     #[must_use]
     pub fn with_home(mut self, home: VPath) -> Self {
         self.home = Some(home);
         self
     }
 
-    /// Directories of the backend, and where commands see them. What lies in none
-    /// has the same name for both.
+    /// Returns directories of the backend and the paths at which commands see them.
+    /// Everything outside of them has the same path for both.
     pub fn roots(&self) -> &[(VPath, VPath)] {
         &self.roots
     }
 
-    /// Directories of the backend, and where links let commands see them.
+    /// Returns directories of the backend and the links through which commands see them.
     pub fn aliases(&self) -> &[(VPath, VPath)] {
         &self.aliases
     }
 
-    /// What `~` stands for, where that is known: a path as commands see it.
+    /// Returns the meaning of `~`, if it is known: a path as commands see it.
     pub fn home(&self) -> Option<&VPath> {
         self.home.as_ref()
     }
 }
 
-/// Where a path leads that a command uses.
+/// The target of a path that a command uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reached {
-    /// To this path of the backend.
+    /// This path of the backend.
     Inside(VPath),
-    /// To this path of the system that commands see, which the backend does not
-    /// show.
+    /// This path of the system that commands see, which the backend does not show.
     Outside(String),
-    /// Nobody knows: links go in a circle, or the way cannot be followed.
+    /// Not known: links form a loop, or the path cannot be followed.
     Unknown,
 }
 
 /// A backend that runs commands where its files are.
 ///
-/// # What holds for every command
+/// # Rules for every command
 ///
 /// - It is run by `sh -c` in its own process group, in
 ///   [`Command::directory`] or the working directory, with its standard input at
 ///   the end of file. A missing program is exit code 127.
-/// - How it ended is typed. A code other than zero and death by a signal in a
-///   sandbox that lives are results; a sandbox that goes away, also in the middle
-///   of a command, is `Unavailable`.
-/// - When its time runs out, when it prints more than it may, when the future or
-///   stream is dropped and when the sandbox stops, the whole process tree ends:
-///   TERM, [`KILL_GRACE`](crate::limits::KILL_GRACE), KILL, wait. What was
-///   printed so far comes back.
-/// - A process that keeps the output open delays the answer by at most that
-///   grace. What a finished command leaves running in its group is ended too and
-///   counted, unless [`Command::keep_leftovers`] says otherwise.
-/// - Bytes that are not UTF-8 are kept. Output over
-///   [`Command::output_bytes`] keeps its beginning and its end and says how much
-///   is missing.
+/// - The way it ended is typed. A nonzero code and death by a signal are results
+///   while the sandbox lives. A sandbox that goes away, even in the middle of a
+///   command, is `Unavailable`.
+/// - The whole process tree ends when the time runs out, when the command prints
+///   more than it may, when the future or stream is dropped and when the sandbox
+///   stops: TERM, [`KILL_GRACE`](crate::limits::KILL_GRACE), KILL, wait. The output
+///   printed so far is returned.
+/// - A process that keeps the output open delays the result by at most that grace
+///   period. Processes that a finished command leaves running in its group are
+///   ended too and counted, unless [`Command::keep_leftovers`] is set.
+/// - Bytes that are not UTF-8 are kept. Output over [`Command::output_bytes`] keeps
+///   its beginning and its end and says how much is missing.
 ///
 /// # Signatures
 ///
@@ -137,11 +135,11 @@ pub enum Reached {
 /// ```
 #[async_trait]
 pub trait Sandbox: Backend {
-    /// Names the sandbox; stable for its life. No I/O.
+    /// Returns the id of the sandbox, which never changes. No I/O.
     fn id(&self) -> String;
 
-    /// Makes the sandbox ready. Operations do so by themselves when they must;
-    /// a sandbox that runs already is a success.
+    /// Makes the sandbox ready. Operations do this themselves when needed. If the
+    /// sandbox is already running, this is a success.
     ///
     /// # Errors
     ///
@@ -152,30 +150,30 @@ pub trait Sandbox: Backend {
     ///
     /// # Errors
     ///
-    /// `Unavailable` if whoever runs the sandbox cannot be reached.
+    /// `Unavailable` if the service that runs the sandbox cannot be reached.
     async fn stop(&self, mode: StopMode) -> Result<()>;
 
-    /// Whether the sandbox runs. Never starts one.
+    /// Whether the sandbox is running. Never starts one.
     ///
     /// # Errors
     ///
-    /// `Unavailable` if that cannot be known.
+    /// `Unavailable` if the state cannot be determined.
     async fn is_alive(&self) -> Result<bool>;
 
-    /// When the sandbox was last used, by an operation that began or ended. No
-    /// I/O. While commands run, this is now.
+    /// Returns the time of the last use: when an operation last began or ended.
+    /// While commands run, this is now. No I/O.
     fn last_activity(&self) -> SystemTime;
 
-    /// The names that files have for a command that runs in `directory`: those of
-    /// the backend, by default. No I/O.
+    /// Returns the mapping between paths of the backend and paths of a command that
+    /// runs in `directory`. By default they are equal. No I/O.
     fn command_names(&self, directory: &VPath) -> CommandNames {
         let _ = directory;
         CommandNames::default()
     }
 
-    /// Where each of `paths` leads for a command that runs in `directory`, through
-    /// every link. They are absolute paths as commands see them, not folded. What
-    /// does not exist is kept as it is.
+    /// Follows each of `paths` through every link, for a command that runs in
+    /// `directory`. They are absolute paths as commands see them, not folded.
+    /// Components that do not exist are kept as they are.
     ///
     /// # Errors
     ///
@@ -198,31 +196,30 @@ pub trait Sandbox: Backend {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` as [`Command::check`] says; `NotFound` and
-    /// `NotADirectory` for its directory; `PermissionDenied` where commands are
-    /// switched off; `Unavailable`.
+    /// `InvalidInput` as for [`Command::check`]; `NotFound` and `NotADirectory` for
+    /// its directory; `PermissionDenied` where commands are switched off; `Unavailable`.
     async fn execute(&self, command: Command) -> Result<ExecuteOutcome>;
 
-    /// Runs a command and tells what it prints as it does.
+    /// Runs a command and returns its output as it is printed.
     ///
-    /// The stream ends after [`Event::Ended`] or an error. A reader that is slow
-    /// slows the command down; nothing is dropped.
+    /// The stream ends after [`Event::Ended`] or an error. A slow reader slows the
+    /// command down; nothing is dropped.
     ///
     /// # Errors
     ///
     /// As [`execute`](Self::execute).
     async fn stream(&self, command: Command) -> Result<EventStream>;
 
-    /// Starts a command that stays, with standard input open.
+    /// Starts a command in the background, with standard input open.
     ///
     /// # Errors
     ///
     /// As [`execute`](Self::execute); `TooLarge` if there are
-    /// [`SHELLS`](crate::limits::SHELLS) already and none has ended.
+    /// [`SHELLS`](crate::limits::SHELLS) shells already and none has ended.
     async fn shell_start(&self, command: Command) -> Result<ShellInfo>;
 
-    /// Takes what a shell printed since the last look, waiting up to `wait` for
-    /// something new or its end.
+    /// Takes the output of a shell since the last read, waiting up to `wait` for
+    /// new output or the end of the shell.
     ///
     /// # Errors
     ///
@@ -237,7 +234,7 @@ pub trait Sandbox: Backend {
     /// input is closed.
     async fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()>;
 
-    /// Ends a shell and everything it started. Returns whether it still ran.
+    /// Ends a shell and everything it started. Returns `true` if it was still running.
     ///
     /// # Errors
     ///
@@ -252,7 +249,7 @@ pub trait Sandbox: Backend {
     async fn shell_list(&self) -> Result<Vec<ShellInfo>>;
 }
 
-/// Runs `futures` at the same time and returns their outputs in order.
+/// Runs `futures` concurrently and returns their outputs in order.
 async fn join_all<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
     let mut running: Vec<_> = futures.map(|future| (Box::pin(future), None)).collect();
     poll_fn(|context| {

@@ -1,12 +1,11 @@
-//! Searching, as pure code: the glob and grep dialects, what a search leaves
-//! out, and the one walk that every backend uses.
+//! Search as pure code: the glob and grep dialects, the rules for what is skipped,
+//! and the one walk that every backend uses.
 //!
 //! Nothing here opens a file. [`Walk`] says which directory to list and which
-//! ignore file to read next, and its driver (an in-memory store, a real
-//! directory, a remote one) does so and hands the answer back. [`GrepWorker`]
-//! searches bytes it is given. So hidden files, ignore files, generated
-//! directories, exclusion, order and the regular expression dialect cannot differ
-//! between backends.
+//! ignore file to read next, and its driver (an in-memory store, a real directory,
+//! a remote one) does that and passes the result back. [`GrepWorker`] searches
+//! bytes it is given. So hidden files, ignore files, generated directories,
+//! exclusion, order and the regular expression dialect cannot differ between backends.
 
 mod collect;
 mod exclude;

@@ -1,6 +1,6 @@
-//! The bookkeeping of background shells, for sandboxes that run them: which there
-//! are, and what each printed. No I/O and no waiting: who pushes to a log wakes who
-//! waits for it.
+//! Bookkeeping of background shells, for sandboxes that run them: a table of the
+//! shells, and a log of the output of each. It does no I/O and never waits: code
+//! that pushes to a log must wake the readers itself.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -27,26 +27,26 @@ use crate::limits::{SHELL_LOG_BYTES, SHELLS};
 use crate::ops::{CommandStatus, ShellId, ShellOutput, ShellState};
 use crate::path::Quoted;
 
-/// What the ids of shells begin with.
+/// Prefix of the ids of shells.
 const PREFIX: &str = "bg_";
 
-/// The id of the shell with this number in its table.
+/// Returns the id of the shell with this number.
 pub fn shell_id(number: u64) -> ShellId {
     ShellId::new(format!("{PREFIX}{number}"))
 }
 
 /// The shells of one sandbox, at most [`SHELLS`] of them.
 ///
-/// Numbers are given once. When there is no room, the oldest one that has ended is
-/// forgotten.
+/// Numbers are never reused. When the table is full, the oldest shell that has
+/// ended is removed.
 #[derive(Debug)]
 pub struct ShellTable<S>(Mutex<Listed<S>>);
 
 #[derive(Debug)]
 struct Listed<S> {
-    /// How many were started.
+    /// Number of shells started so far.
     last: u64,
-    /// By number; `None` while it starts.
+    /// Shells by number; `None` while a shell is starting.
     shells: BTreeMap<u64, Option<S>>,
 }
 
@@ -60,7 +60,7 @@ impl<S> Default for ShellTable<S> {
 }
 
 impl<S: Clone> ShellTable<S> {
-    /// No shells.
+    /// Creates an empty table.
     pub fn new() -> Self {
         Self::default()
     }
@@ -69,11 +69,11 @@ impl<S: Clone> ShellTable<S> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes room for one that is about to start and returns its number.
+    /// Reserves an entry for a shell that is about to start and returns its number.
     ///
     /// # Errors
     ///
-    /// `TooLarge` if there is no room, because none has ended.
+    /// `TooLarge` if the table is full and no shell has ended.
     pub fn reserve(&self, has_ended: impl Fn(&S) -> bool) -> Result<u64> {
         let mut listed = self.lock();
         if listed.shells.len() >= SHELLS {
@@ -92,8 +92,8 @@ impl<S: Clone> ShellTable<S> {
         Ok(number)
     }
 
-    /// Puts a shell that has started in its place, or gives the place up. Returns
-    /// whether the shell is listed: its place may be gone.
+    /// Fills the reserved entry with a started shell, or releases it for `None`.
+    /// Returns `true` if the shell is listed: the entry may be gone by now.
     pub fn settle(&self, number: u64, shell: Option<S>) -> bool {
         let mut listed = self.lock();
         let is_listed = shell.is_some() && listed.shells.contains_key(&number);
@@ -104,11 +104,11 @@ impl<S: Clone> ShellTable<S> {
         is_listed
     }
 
-    /// The shell with this id.
+    /// Returns the shell with this id.
     ///
     /// # Errors
     ///
-    /// `NotFound` if there is none, or it is only starting.
+    /// `NotFound` if there is none, or it is still starting.
     pub fn find(&self, id: &ShellId) -> Result<S> {
         let number = id.as_str().strip_prefix(PREFIX);
         let number = number.and_then(|number| number.parse().ok());
@@ -125,26 +125,26 @@ impl<S: Clone> ShellTable<S> {
         })
     }
 
-    /// Those that have started, the oldest first.
+    /// Returns the started shells, the oldest first.
     pub fn list(&self) -> Vec<S> {
         self.lock().shells.values().flatten().cloned().collect()
     }
 
-    /// Forgets those for which `keep` says no, and no place that waits for a start.
+    /// Removes the shells for which `keep` returns `false`. Reserved entries stay.
     pub fn retain(&self, keep: impl Fn(&S) -> bool) {
         let keep = |shell: &Option<S>| shell.as_ref().is_none_or(&keep);
         self.lock().shells.retain(|_, shell| keep(shell));
     }
 
-    /// Forgets all, also those that start.
+    /// Removes all shells, including those that are starting.
     pub fn clear(&self) {
         self.lock().shells.clear();
     }
 }
 
-/// What a shell printed and nobody has taken yet, and whether it runs.
+/// The unread output of a shell, and its state.
 ///
-/// Of each stream the last [`SHELL_LOG_BYTES`] are kept; what was lost is counted.
+/// The last [`SHELL_LOG_BYTES`] of each stream are kept; lost bytes are counted.
 #[derive(Debug)]
 pub struct ShellLog(Mutex<Kept>);
 
@@ -168,7 +168,7 @@ impl Default for ShellLog {
 }
 
 impl ShellLog {
-    /// The log of a shell that runs and has printed nothing.
+    /// Creates the log of a running shell that has printed nothing.
     pub fn new() -> Self {
         Self::default()
     }
@@ -177,36 +177,36 @@ impl ShellLog {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in what came on standard output.
+    /// Adds standard output.
     pub fn push_stdout(&self, piece: &[u8]) {
         let mut kept = self.kept();
         let lost = push(&mut kept.stdout, piece);
         kept.dropped += lost;
     }
 
-    /// Takes in what came on standard error.
+    /// Adds standard error.
     pub fn push_stderr(&self, piece: &[u8]) {
         let mut kept = self.kept();
         let lost = push(&mut kept.stderr, piece);
         kept.dropped += lost;
     }
 
-    /// Says how it ended.
+    /// Records how the shell ended.
     pub fn end(&self, status: CommandStatus) {
         self.kept().state = ShellState::Ended(status);
     }
 
-    /// Whether it runs, and how it ended if not.
+    /// Returns whether the shell is running or how it ended.
     pub fn state(&self) -> ShellState {
         self.kept().state
     }
 
-    /// Whether it runs.
+    /// Whether the shell is running.
     pub fn is_running(&self) -> bool {
         self.state() == ShellState::Running
     }
 
-    /// Takes what there is; `None` if that is nothing and more may come.
+    /// Takes the unread output. Returns `None` if there is none and more may come.
     pub fn take(&self) -> Option<ShellOutput> {
         let mut kept = self.kept();
         let nothing = kept.stdout.is_empty() && kept.stderr.is_empty();
@@ -221,7 +221,7 @@ impl ShellLog {
     }
 }
 
-/// Adds to a stream, whose oldest makes room. Returns how much was lost.
+/// Appends to a stream and drops its oldest bytes. Returns how many were lost.
 fn push(stream: &mut VecDeque<u8>, piece: &[u8]) -> u64 {
     stream.extend(piece);
     let over = stream.len().saturating_sub(SHELL_LOG_BYTES);

@@ -1,13 +1,14 @@
-//! Text: what a file's bytes are, a window of its lines, and exact edits.
+//! Text: detecting it in a file's bytes, windows of its lines, and exact edits.
 //!
 //! Everything here is pure: nothing opens a file or knows which backend the bytes came from, so
 //! every backend gives the same answer for the same bytes.
 //!
-//! - [`detect`], [`is_text`] and [`is_binary_for_search`] decide what a file is from its first
+//! - [`detect`], [`is_text`] and [`is_binary_for_search`] classify a file by its first
 //!   [`SNIFF_BYTES`] bytes.
-//! - [`WindowScanner`] takes bytes in chunks and keeps one window of lines; [`window()`] does the
-//!   same for bytes that are already in memory, and [`LineIndex`] for those read again and again.
-//! - [`apply`] replaces exact text and, when it cannot, says where the text nearest to it is.
+//! - [`WindowScanner`] takes bytes in chunks and keeps one window of lines. [`window()`] does the
+//!   same for bytes that are already in memory, and [`LineIndex`] for a file that is read
+//!   repeatedly.
+//! - [`apply`] replaces exact text. If it cannot, it reports the nearest text.
 
 mod collect;
 mod decode;

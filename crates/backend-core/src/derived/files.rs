@@ -1,4 +1,4 @@
-//! Windows, edits, copies and moves out of reads and writes.
+//! Text windows, edits, copies and moves, built from reads and writes.
 
 use bytes::Bytes;
 
@@ -13,14 +13,14 @@ use crate::ops::{
 use crate::path::VPath;
 use crate::text::{self, Edit, Progress, TextWindow, WindowScanner};
 
-/// Bytes that [`text_by_read`] asks for at a time.
+/// Bytes requested by [`text_by_read`] at a time.
 const CHUNK_BYTES: u64 = 256 * 1024;
 
-/// [`Backend::resolve`] where symbolic links cannot exist.
+/// Implements [`Backend::resolve`] where symbolic links cannot exist.
 ///
 /// # Errors
 ///
-/// `NotADirectory` beneath a file; what `stat` fails with otherwise.
+/// `NotADirectory` beneath a file; otherwise the errors of `stat`.
 pub async fn resolve_without_links<B: Backend + ?Sized>(
     backend: &B,
     path: &VPath,
@@ -32,7 +32,7 @@ pub async fn resolve_without_links<B: Backend + ?Sized>(
     }
 }
 
-/// Says of an error in a derived operation which one that was, and where.
+/// Adds the backend, the operation and the path to an error of a derived operation.
 pub(super) fn failed<B: Backend + ?Sized>(
     backend: &B,
     operation: Operation,
@@ -42,7 +42,7 @@ pub(super) fn failed<B: Backend + ?Sized>(
     move |error| error.as_part_of(operation, path).on(name)
 }
 
-/// [`Backend::read_text`] by reading ranges up to the end of the window.
+/// Implements [`Backend::read_text`] by reading ranges up to the end of the window.
 ///
 /// # Errors
 ///
@@ -76,13 +76,13 @@ async fn scan_window<B: Backend + ?Sized>(
     }
 }
 
-/// Applies edits to a file's bytes, as [`Backend::edit`] promises.
+/// Applies edits to a file's bytes, following the contract of [`Backend::edit`].
 ///
 /// # Errors
 ///
 /// `Conflict` if [`EditOptions::expected`] does not hold, `NotText` if the bytes
-/// are not UTF-8, `TooLarge` over the limits, `InvalidInput` as
-/// [`text::apply`] says.
+/// are not UTF-8, `TooLarge` over the limits, `InvalidInput` as for
+/// [`text::apply`].
 pub fn edit_bytes(
     content: &[u8],
     edits: &[Edit],
@@ -123,11 +123,11 @@ pub fn edit_bytes(
     Ok((bytes, outcome))
 }
 
-/// [`Backend::edit`] by reading the file and writing it if it is unchanged.
+/// Implements [`Backend::edit`] by reading the file and writing it if it is unchanged.
 ///
 /// # Errors
 ///
-/// As [`Backend::edit`]; `Conflict` if the file changes again and again.
+/// As [`Backend::edit`]; `Conflict` if the file keeps changing.
 pub async fn edit_by_write<B: Backend + ?Sized>(
     backend: &B,
     path: &VPath,
@@ -162,8 +162,7 @@ async fn edit_and_write<B: Backend + ?Sized>(
     }
 }
 
-/// Refuses what may not be deleted or moved: the working directory and those
-/// above it.
+/// Refuses to delete or move the working directory or one of its parents.
 ///
 /// # Errors
 ///
@@ -191,11 +190,11 @@ pub fn refuse_into_itself(from: &VPath, to: &VPath) -> Result<()> {
     Ok(())
 }
 
-/// Decides whether something may be moved or copied to where `existing` stands.
+/// Checks that something may be moved or copied to the path of `existing`.
 ///
 /// # Errors
 ///
-/// `AlreadyExists` unless a file replaces a file and may.
+/// `AlreadyExists`, unless nothing exists there or a file may replace a file.
 pub fn check_destination(source: &Entry, existing: Option<&Entry>, overwrite: bool) -> Result<()> {
     match existing {
         None => Ok(()),
@@ -208,9 +207,9 @@ pub fn check_destination(source: &Entry, existing: Option<&Entry>, overwrite: bo
     }
 }
 
-/// [`Backend::copy`] by reading and writing, where symbolic links cannot exist.
+/// Implements [`Backend::copy`] by reading and writing, where symbolic links cannot exist.
 ///
-/// Two copies of directories to one place at once may mix there.
+/// Two concurrent copies of directories to the same destination may mix.
 ///
 /// # Errors
 ///
@@ -277,10 +276,10 @@ async fn copy_file<B: Backend + ?Sized>(
     Ok(())
 }
 
-/// [`Backend::rename`] by copying and deleting, where symbolic links cannot exist.
+/// Implements [`Backend::rename`] by copying and deleting, where symbolic links cannot exist.
 ///
-/// The source goes only after the copy is complete. Two moves of one source at
-/// once may both succeed.
+/// The source is deleted only after the copy is complete. Two concurrent moves of
+/// the same source may both succeed.
 ///
 /// # Errors
 ///

@@ -1,12 +1,12 @@
 //! All derived operations in one macro.
 
-/// Implements [`Backend`](crate::Backend) for a type that has only the simple operations.
+/// Implements [`Backend`](crate::Backend) for a type that has only the basic operations.
 ///
-/// The body holds `info`, `stat`, `ls`, `read`, `write`, `create_dir` and
-/// `delete`; the rest comes from [`crate::derived`]. For a place without symbolic
+/// The body holds `info`, `stat`, `ls`, `read`, `write`, `create_dir` and `delete`;
+/// the rest comes from [`crate::derived`]. Use it for storage without symbolic
 /// links and without commands, whose working directory is its root.
 ///
-/// The guide to custom backends shows a whole one in fewer than a hundred lines.
+/// The guide to custom backends shows a complete one in fewer than a hundred lines.
 #[macro_export]
 macro_rules! derived_backend {
     (impl Backend for $type:ty { $($body:tt)* }) => {

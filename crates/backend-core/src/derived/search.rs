@@ -1,4 +1,4 @@
-//! Glob and grep out of listings and reads.
+//! Glob and grep, built from listings and reads.
 
 use bytes::Bytes;
 use futures_core::future::BoxFuture;
@@ -16,7 +16,7 @@ use crate::search::{
     Child, Exclude, GlobCollector, GrepCollector, Passed, Step, Walk, WalkOptions,
 };
 
-/// [`Backend::glob`] by listing directory after directory.
+/// Implements [`Backend::glob`] by listing one directory after another.
 ///
 /// # Errors
 ///
@@ -45,7 +45,7 @@ async fn find_files<B: Backend + ?Sized>(backend: &B, query: &GlobQuery) -> Resu
     Ok(found.finish(walk.walk.skipped()))
 }
 
-/// [`Backend::grep`] by reading file after file, each as a whole.
+/// Implements [`Backend::grep`] by reading one file after another, each as a whole.
 ///
 /// # Errors
 ///
@@ -84,9 +84,9 @@ async fn find_lines<B: Backend + ?Sized>(backend: &B, query: &GrepQuery) -> Resu
     Ok(found.finish(walk.walk.skipped()))
 }
 
-/// [`Backend::grep`] by listing directory after directory and having each file
-/// searched by somebody who can do that without reading it as a whole: `search`
-/// answers a query for one file as [`Backend::grep`] does.
+/// Implements [`Backend::grep`] by listing one directory after another and passing
+/// each file to `search`, which need not read it as a whole. `search` answers a
+/// query for one file as [`Backend::grep`] does.
 ///
 /// # Errors
 ///
@@ -139,7 +139,7 @@ async fn ask_each<'s, B: Backend + ?Sized>(
     Ok(found)
 }
 
-/// The query for a file that was chosen already.
+/// Returns the query for a single file that the walk has already selected.
 fn unfiltered(query: &GrepQuery) -> GrepQuery {
     let mut one = query.clone();
     one.files = None;
@@ -152,8 +152,8 @@ async fn read_all<B: Backend + ?Sized>(backend: &B, path: &VPath, links: Links) 
     Ok(backend.read(path, whole).await?.data)
 }
 
-/// Tells what is wrong with one entry, which a search passes over, from what is
-/// wrong with the backend, which ends it.
+/// Separates errors of one entry, which a search skips, from errors of the backend,
+/// which end the search.
 fn about_entry(error: Error) -> Result<Passed> {
     match error.kind() {
         ErrorKind::NotFound
@@ -167,7 +167,7 @@ fn about_entry(error: Error) -> Result<Passed> {
     }
 }
 
-/// Drives the shared walk with a backend's own `ls` and `read`.
+/// Drives the shared walk with the backend's `ls` and `read`.
 struct AsyncWalk<'b, B: ?Sized> {
     backend: &'b B,
     walk: Walk<(), Entry>,

@@ -1,8 +1,9 @@
 //! [`Error`] for another process: kind, operation, path, message, why an edit
-//! failed, and the text of its sources. The backend's name stays behind; the receiver sets its own.
+//! failed, and the text of its sources. The backend's name is not sent; the
+//! receiver sets its own.
 //!
-//! What arrives is foreign text. It is cut at the same lengths as what is sent,
-//! and control characters in it are replaced.
+//! Received text is not trusted. It is cut at the same lengths as sent text, and
+//! control characters in it are replaced.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -64,7 +65,7 @@ impl<'de> Deserialize<'de> for Error {
     }
 }
 
-/// The text as it may stand in a log or a terminal.
+/// Makes the text safe for a log or a terminal.
 fn printable(text: &str) -> String {
     let plain = |c: char| match c {
         '\n' | '\t' => c,
@@ -74,7 +75,7 @@ fn printable(text: &str) -> String {
     cut(text).chars().map(plain).collect()
 }
 
-/// A source of which only the text crossed.
+/// A received source, of which only the text is known.
 #[derive(Debug)]
 struct Foreign {
     text: String,

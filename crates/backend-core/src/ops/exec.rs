@@ -1,4 +1,4 @@
-//! Running commands: what to run, how it ended, what it printed.
+//! Running commands: the request, the exit status and the output.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,11 +10,11 @@ use crate::error::{Error, Result};
 use crate::limits::{COMMAND_BYTES, OUTPUT_BYTES, OUTPUT_HARD_BYTES};
 use crate::path::VPath;
 
-/// How a command's two output streams are collected.
+/// The way the two output streams of a command are collected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Streams {
-    /// Each on its own. The order between them is not known.
+    /// Each separately. The order between them is not known.
     #[default]
     Apart,
     /// Both through one pipe, in exact order, as standard output.
@@ -36,25 +36,25 @@ pub enum Streams {
 pub struct Command {
     /// The command line.
     pub line: String,
-    /// Where it runs; the backend's working directory by default.
+    /// Directory in which it runs; the backend's working directory by default.
     pub directory: Option<VPath>,
     /// Variables set on top of the sandbox's environment.
     pub environment: Vec<(String, String)>,
-    /// How long it may run. `None` is no limit; zero is `InvalidInput`.
+    /// Maximum running time. `None` is no limit; zero is `InvalidInput`.
     pub timeout: Option<Duration>,
-    /// How its output is collected.
+    /// The way its output is collected.
     pub streams: Streams,
-    /// Bytes kept of each stream: half from its beginning, half from its end.
-    /// What is left out is counted; the command runs on.
+    /// Bytes kept of each stream: half from its beginning, half from its end. Bytes
+    /// left out are counted; the command keeps running.
     pub output_bytes: usize,
-    /// Output over both streams at which the command is ended.
+    /// Output over both streams at which the command is killed.
     pub hard_output_bytes: u64,
-    /// Whether processes that the command leaves running may stay.
+    /// Whether processes that the command leaves running are kept.
     pub keep_leftovers: bool,
 }
 
 impl Command {
-    /// Runs `line` in the working directory, without a time limit.
+    /// Creates a command for `line` in the working directory, without a time limit.
     pub fn new(line: impl Into<String>) -> Self {
         Self {
             line: line.into(),
@@ -68,7 +68,7 @@ impl Command {
         }
     }
 
-    /// Sets where it runs.
+    /// Sets the directory in which it runs.
     #[must_use]
     pub fn directory(mut self, directory: VPath) -> Self {
         self.directory = Some(directory);
@@ -82,14 +82,14 @@ impl Command {
         self
     }
 
-    /// Sets how long it may run.
+    /// Sets the maximum running time.
     #[must_use]
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.timeout = timeout.into();
         self
     }
 
-    /// Sets how its output is collected.
+    /// Sets how the output is collected.
     #[must_use]
     pub fn streams(mut self, streams: Streams) -> Self {
         self.streams = streams;
@@ -103,27 +103,26 @@ impl Command {
         self
     }
 
-    /// Sets the output at which the command is ended.
+    /// Sets the output at which the command is killed.
     #[must_use]
     pub fn hard_output_bytes(mut self, hard_output_bytes: u64) -> Self {
         self.hard_output_bytes = hard_output_bytes;
         self
     }
 
-    /// Sets whether processes that the command leaves running may stay.
+    /// Sets whether processes that the command leaves running are kept.
     #[must_use]
     pub fn keep_leftovers(mut self, keep_leftovers: bool) -> Self {
         self.keep_leftovers = keep_leftovers;
         self
     }
 
-    /// Checks what can be checked without running it. Every sandbox calls this
-    /// first.
+    /// Validates the command without running it. Every sandbox calls this first.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` for a timeout of zero, a NUL character, a command line
-    /// longer than the kernel takes, or a name that cannot name a variable.
+    /// `InvalidInput` for a timeout of zero, a NUL character, a command line longer
+    /// than the kernel accepts, or an invalid variable name.
     pub fn check(&self) -> Result<()> {
         let refuse = |message: String| Err(Error::invalid_input(message));
         if self.line.contains('\0') {
@@ -150,25 +149,23 @@ impl Command {
     }
 }
 
-/// How a command ended.
+/// The way a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum CommandStatus {
-    /// By itself, with this code. A code other than zero is a result, not an
-    /// error.
+    /// It exited with this code. A nonzero code is a result, not an error.
     Exited(i32),
-    /// By this signal.
+    /// A signal ended it.
     Signalled(i32),
-    /// It was ended because its time ran out.
+    /// It was killed because its time ran out.
     TimedOut,
-    /// It was ended because it printed more than
-    /// [`Command::hard_output_bytes`].
+    /// It was killed because it printed more than [`Command::hard_output_bytes`].
     OutputLimited,
 }
 
 impl CommandStatus {
-    /// Whether the command ended by itself with code zero.
+    /// Whether the command exited with code zero.
     pub fn success(self) -> bool {
         self == Self::Exited(0)
     }
@@ -185,7 +182,7 @@ impl fmt::Display for CommandStatus {
     }
 }
 
-/// What a command printed: all of it, or its beginning and its end.
+/// The output of a command: all of it, or its beginning and its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -194,12 +191,12 @@ pub struct Output {
     pub head: Bytes,
     /// The end, if something was left out.
     pub tail: Bytes,
-    /// How many bytes between the two were left out.
+    /// Number of bytes left out between the two.
     pub dropped: u64,
 }
 
 impl Output {
-    /// Output of which nothing was left out.
+    /// Creates output from which nothing was left out.
     pub fn whole(bytes: impl Into<Bytes>) -> Self {
         Self {
             head: bytes.into(),
@@ -212,8 +209,8 @@ impl Output {
         self.dropped > 0
     }
 
-    /// The output as text: not UTF-8 shows as U+FFFD, and a line says how much
-    /// was left out.
+    /// Returns the output as text. Bytes that are not UTF-8 become U+FFFD, and a
+    /// line says how much was left out.
     pub fn text(&self) -> String {
         let head = String::from_utf8_lossy(&self.head);
         if !self.is_truncated() {
@@ -224,8 +221,8 @@ impl Output {
     }
 }
 
-/// Collects output in bounded memory, whatever arrives: the first half of the
-/// limit and the last half.
+/// Collects output of any size in bounded memory: the first half of the limit from
+/// the beginning, the other half from the end.
 ///
 /// ```
 /// use backend_core::ops::OutputBuffer;
@@ -244,7 +241,7 @@ pub struct OutputBuffer {
 }
 
 impl OutputBuffer {
-    /// Keeps at most `limit` bytes.
+    /// Creates a buffer that keeps at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self {
             head: Vec::new(),
@@ -255,7 +252,7 @@ impl OutputBuffer {
         }
     }
 
-    /// Takes the next piece.
+    /// Adds the next piece.
     pub fn push(&mut self, piece: &[u8]) {
         self.total += piece.len() as u64;
         let (head, rest) = piece.split_at(piece.len().min(self.head_limit - self.head.len()));
@@ -266,12 +263,12 @@ impl OutputBuffer {
         self.tail.extend(rest);
     }
 
-    /// How many bytes have arrived.
+    /// Returns the number of bytes that have arrived.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// What was kept.
+    /// Returns the kept output.
     pub fn finish(self) -> Output {
         let kept = (self.head.len() + self.tail.len()) as u64;
         let dropped = self.total - kept;
@@ -289,26 +286,26 @@ impl OutputBuffer {
     }
 }
 
-/// What became of a command.
+/// The outcome of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ExecuteOutcome {
-    /// How it ended.
+    /// The way it ended.
     pub status: CommandStatus,
-    /// What it printed; with [`Streams::Merged`], on both streams.
+    /// Standard output; with [`Streams::Merged`], both streams.
     pub stdout: Output,
-    /// What it printed on standard error.
+    /// Standard error.
     pub stderr: Output,
-    /// How many processes it left running, which were ended unless
-    /// [`Command::keep_leftovers`] says otherwise.
+    /// Number of processes it left running. They were ended unless
+    /// [`Command::keep_leftovers`] is set.
     pub leftovers: u32,
-    /// How long it ran.
+    /// Running time.
     pub duration: Duration,
 }
 
 impl ExecuteOutcome {
-    /// An outcome without output.
+    /// Creates an outcome without output.
     pub fn new(status: CommandStatus) -> Self {
         Self {
             status,
@@ -320,32 +317,32 @@ impl ExecuteOutcome {
     }
 }
 
-/// One thing that happened while a command ran.
+/// An event of a running command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Event {
-    /// It printed.
+    /// A piece of standard output.
     Stdout(Bytes),
-    /// It printed on standard error.
+    /// A piece of standard error.
     Stderr(Bytes),
-    /// It ended. Always the last event. The outcome holds no output: that has
-    /// gone by already.
+    /// The command ended. Always the last event. The outcome holds no output,
+    /// because earlier events have delivered it.
     Ended(ExecuteOutcome),
 }
 
-/// Names a background shell within its sandbox, such as `bg_1`.
+/// The id of a background shell within its sandbox, such as `bg_1`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ShellId(String);
 
 impl ShellId {
-    /// The id with this text. Whether such a shell exists, its sandbox knows.
+    /// Creates an id from its text. Only the sandbox knows whether such a shell exists.
     pub fn new(id: impl Into<String>) -> Self {
         Self(id.into())
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -357,12 +354,12 @@ impl fmt::Display for ShellId {
     }
 }
 
-/// Whether a background shell still runs.
+/// The state of a background shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum ShellState {
-    /// It does.
+    /// It is running.
     Running,
     /// It ended.
     Ended(CommandStatus),
@@ -379,7 +376,7 @@ pub struct ShellInfo {
     pub line: String,
     /// The process id inside the sandbox, where there is one.
     pub pid: Option<u32>,
-    /// Whether it still runs.
+    /// Its state.
     pub state: ShellState,
 }
 
@@ -395,7 +392,7 @@ impl ShellInfo {
     }
 }
 
-/// What a background shell printed since the last look.
+/// The output of a background shell since the last read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -404,14 +401,14 @@ pub struct ShellOutput {
     pub stdout: Bytes,
     /// New standard error.
     pub stderr: Bytes,
-    /// Bytes that were printed since the last look but did not fit the log.
+    /// Bytes printed since the last read that did not fit into the log.
     pub dropped: u64,
-    /// Whether the shell still runs.
+    /// The state of the shell.
     pub state: ShellState,
 }
 
 impl ShellOutput {
-    /// No new output.
+    /// Creates an empty output.
     pub fn new(state: ShellState) -> Self {
         Self {
             stdout: Bytes::new(),
@@ -422,14 +419,14 @@ impl ShellOutput {
     }
 }
 
-/// What stopping a sandbox leaves.
+/// The action when a sandbox is stopped: keep or purge its files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum StopMode {
-    /// Its files stay and it can be started again.
+    /// Files are kept, and the sandbox can be started again.
     #[default]
     Keep,
-    /// Nothing stays.
+    /// Nothing is kept.
     Purge,
 }
 

@@ -1,4 +1,4 @@
-//! What `stat`, `ls` and the searches say about the things they find.
+//! Entries and listings, as `stat`, `ls` and the searches return them.
 
 #[cfg(feature = "serde")]
 mod serial;
@@ -11,7 +11,7 @@ use crate::ops::Links;
 use crate::path::VPath;
 use crate::search::Exclude;
 
-/// What stands at a path.
+/// The kind of a file system entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -20,8 +20,8 @@ pub enum FileKind {
     File,
     /// A directory.
     Directory,
-    /// A symbolic link that leads nowhere this backend follows: it dangles,
-    /// loops, or points outside.
+    /// A symbolic link that this backend cannot follow: it dangles, loops, or
+    /// points outside.
     Link,
     /// Anything else: a FIFO, a socket, a device. Never read or written.
     Other,
@@ -29,30 +29,30 @@ pub enum FileKind {
 
 /// One file system entry, as `stat`, `ls` and `glob` report it.
 ///
-/// A link that leads somewhere is reported with the kind, size and time of what
-/// it leads to and [`link`](Self::link) set.
+/// A link that can be followed is reported with the kind, size and time of its
+/// target and [`link`](Self::link) set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Entry {
-    /// Where it is. Can be handed back to any operation as it is.
+    /// The path. It can be passed back to any operation unchanged.
     pub path: VPath,
-    /// What it is.
+    /// The kind of entry.
     pub kind: FileKind,
     /// Whether the path itself is a symbolic link.
     pub link: bool,
     /// Size in bytes; only of regular files.
     pub size: Option<u64>,
-    /// Time of the last change to the content; only of regular files, and only
-    /// where the backend knows it. Never invented.
+    /// Time of the last change to the content. Set only for regular files, and only
+    /// if the backend knows it; never made up.
     #[cfg_attr(feature = "serde", serde(with = "serial"))]
     pub modified: Option<SystemTime>,
-    /// Permission bits, where the backend has them.
+    /// Permission bits, if the backend has them.
     pub mode: Option<u32>,
 }
 
 impl Entry {
-    /// A regular file of `size` bytes.
+    /// Creates an entry for a regular file of `size` bytes.
     pub fn file(path: VPath, size: u64) -> Self {
         Self {
             size: Some(size),
@@ -60,12 +60,12 @@ impl Entry {
         }
     }
 
-    /// A directory.
+    /// Creates an entry for a directory.
     pub fn directory(path: VPath) -> Self {
         Self::of_kind(path, FileKind::Directory)
     }
 
-    /// An entry about which only its kind is known.
+    /// Creates an entry of which only the kind is known.
     pub fn of_kind(path: VPath, kind: FileKind) -> Self {
         Self {
             path,
@@ -77,28 +77,28 @@ impl Entry {
         }
     }
 
-    /// The entry with its time of last change.
+    /// Sets the time of the last change.
     #[must_use]
     pub fn with_modified(mut self, modified: Option<SystemTime>) -> Self {
         self.modified = modified;
         self
     }
 
-    /// The entry with its permission bits.
+    /// Sets the permission bits.
     #[must_use]
     pub fn with_mode(mut self, mode: Option<u32>) -> Self {
         self.mode = mode;
         self
     }
 
-    /// The entry marked as reached through a symbolic link.
+    /// Marks the entry as reached through a symbolic link.
     #[must_use]
     pub fn with_link(mut self, link: bool) -> Self {
         self.link = link;
         self
     }
 
-    /// The last component of the path; `/` for the root.
+    /// Returns the last component of the path; `/` for the root.
     pub fn name(&self) -> &str {
         self.path.file_name().unwrap_or("/")
     }
@@ -113,7 +113,7 @@ impl Entry {
         self.kind == FileKind::Directory
     }
 
-    /// Orders a listing: directories first, then by name in byte order.
+    /// Compares entries for a listing: directories first, then by name in byte order.
     pub fn listing_order(&self, other: &Self) -> std::cmp::Ordering {
         other
             .is_dir()
@@ -122,17 +122,17 @@ impl Entry {
     }
 }
 
-/// How to `stat`.
+/// Options of `stat`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct StatOptions {
-    /// What to do about symbolic links on the way.
+    /// Treatment of symbolic links in the path.
     pub links: Links,
 }
 
 impl StatOptions {
-    /// Sets what to do about symbolic links.
+    /// Sets how to treat symbolic links.
     #[must_use]
     pub fn links(mut self, links: Links) -> Self {
         self.links = links;
@@ -140,16 +140,16 @@ impl StatOptions {
     }
 }
 
-/// How to `ls`.
+/// Options of `ls`.
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct LsOptions {
-    /// What to do about symbolic links on the way to the directory.
+    /// Treatment of symbolic links on the way to the directory.
     pub links: Links,
-    /// Most entries to return; the result says how many there are.
+    /// Most entries to return; the result also has the total number.
     pub limit: usize,
-    /// What to leave out, before the limit is applied.
+    /// Entries to leave out, before the limit is applied.
     pub exclude: Exclude,
 }
 
@@ -164,7 +164,7 @@ impl Default for LsOptions {
 }
 
 impl LsOptions {
-    /// Sets what to do about symbolic links.
+    /// Sets how to treat symbolic links.
     #[must_use]
     pub fn links(mut self, links: Links) -> Self {
         self.links = links;
@@ -178,14 +178,14 @@ impl LsOptions {
         self
     }
 
-    /// Sets what to leave out.
+    /// Sets the entries to leave out.
     #[must_use]
     pub fn exclude(mut self, exclude: Exclude) -> Self {
         self.exclude = exclude;
         self
     }
 
-    /// Makes the listing out of everything a directory holds, in any order.
+    /// Builds the listing from all entries of a directory, given in any order.
     ///
     /// # Errors
     ///
@@ -210,7 +210,7 @@ impl LsOptions {
     }
 }
 
-/// What `ls` found.
+/// The result of `ls`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -218,9 +218,9 @@ pub struct Listing {
     /// Directories first, then by name in byte order; at most
     /// [`LsOptions::limit`] of them.
     pub entries: Vec<Entry>,
-    /// How many entries there are, shown or not.
+    /// Total number of entries, returned or not.
     pub total: usize,
-    /// What could not be shown.
+    /// Entries that could not be shown.
     pub skipped: Skipped,
 }
 
@@ -231,22 +231,22 @@ impl Listing {
     }
 }
 
-/// What a listing or a search passed over, and why.
+/// Counts of what a listing or a search skipped, by reason.
 ///
-/// A directory that is not entered counts once, whatever it holds. When a
-/// search ends early at its maximum, only what it had met by then is counted.
-/// What a caller's [`Exclude`] hides is not counted: it must stay unseen.
+/// A directory that is not entered counts once, whatever it contains. When a search
+/// ends early at its maximum, only entries met by then are counted. Entries hidden
+/// by a caller's [`Exclude`] are not counted: the count would reveal them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Skipped {
-    /// Names beginning with a dot that nobody asked for.
+    /// Names beginning with a dot that were not requested.
     pub hidden: u64,
-    /// Entries that a `.gitignore` or `.ignore` file excludes.
+    /// Entries excluded by a `.gitignore` or `.ignore` file.
     pub ignored: u64,
     /// [Generated directories](crate::search::GENERATED_DIRECTORIES).
     pub generated: u64,
-    /// Files that hold no text.
+    /// Files that are not text.
     pub binary: u64,
     /// Files and directories that could not be opened or read.
     pub unreadable: u64,
@@ -257,7 +257,7 @@ pub struct Skipped {
 }
 
 impl Skipped {
-    /// Whether nothing was passed over.
+    /// Whether nothing was skipped.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

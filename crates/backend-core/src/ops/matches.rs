@@ -1,4 +1,4 @@
-//! What grep found: lines that share one buffer per file.
+//! Results of grep. The lines of one file share one buffer.
 
 #[cfg(feature = "serde")]
 mod serial;
@@ -11,28 +11,28 @@ use bytes::Bytes;
 use crate::ops::Skipped;
 use crate::path::VPath;
 
-/// What `grep` found.
+/// The result of `grep`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct GrepResult {
     /// Files with matches, in byte order of their paths.
     pub files: Vec<FileMatches>,
-    /// How many matching lines `files` holds.
+    /// Number of matching lines in `files`.
     pub matches: usize,
     /// Whether there are more matches than were returned.
     pub truncated: bool,
-    /// What the search passed over.
+    /// Counts of what the search skipped.
     pub skipped: Skipped,
 }
 
-/// What a returned line is.
+/// The role of a returned line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum LineKind {
-    /// It matches, or is a part of a match that spans lines.
+    /// It matches, or is part of a match that spans lines.
     Match,
-    /// It stands before or after one that does.
+    /// It is shown before or after a matching line.
     Context,
 }
 
@@ -42,16 +42,16 @@ pub enum LineKind {
 pub struct GrepLine<'a> {
     /// The line's number, counted from 1.
     pub number: u64,
-    /// What it is.
+    /// Its role: match or context.
     pub kind: LineKind,
-    /// The line without its line end, cut at the width asked for.
+    /// The line without its line end, cut at the requested width.
     pub bytes: &'a [u8],
-    /// How many bytes were cut off.
+    /// Number of bytes cut off.
     pub cut_bytes: u64,
 }
 
 impl<'a> GrepLine<'a> {
-    /// The line as text; what is not UTF-8 shows as U+FFFD.
+    /// Returns the line as text; bytes that are not UTF-8 become U+FFFD.
     pub fn text(&self) -> Cow<'a, str> {
         String::from_utf8_lossy(self.bytes)
     }
@@ -59,23 +59,23 @@ impl<'a> GrepLine<'a> {
 
 /// The lines found in one file.
 ///
-/// The lines share one buffer, which may be the file's own content: a search
-/// that finds every line of a file in memory copies none of them. Two are equal
-/// if their paths and lines are, whatever else the buffers hold.
+/// The lines share one buffer, which may be the content of the file itself: a
+/// search that finds every line of a file in memory copies none of them. Two values
+/// are equal if their paths and lines are, whatever else the buffers hold.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct FileMatches {
     /// The file.
     pub path: VPath,
-    /// How many of the lines match.
+    /// Number of matching lines.
     pub matches: usize,
     text: Bytes,
     lines: Vec<RawLine>,
-    /// Index of a cut line and how many bytes it lost; few, in order.
+    /// Index of each cut line and the number of bytes it lost; few, in order.
     cuts: Vec<(usize, u64)>,
 }
 
-/// A line by its place in the buffer.
+/// A line by its position in the buffer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RawLine {
     pub(crate) number: u64,
@@ -85,7 +85,7 @@ pub(crate) struct RawLine {
 }
 
 impl FileMatches {
-    /// No lines yet; those to come lie in `text`.
+    /// Creates a value without lines; lines added later refer to `text`.
     pub(crate) fn new(path: VPath, text: Bytes) -> Self {
         Self {
             path,
@@ -117,12 +117,12 @@ impl FileMatches {
         });
     }
 
-    /// Remembers that line `index` lost so many bytes.
+    /// Records that line `index` lost so many bytes.
     pub(crate) fn cut(&mut self, index: usize, bytes: u64) {
         self.cuts.push((index, bytes));
     }
 
-    /// Takes lines that all match, and the buffer they are in.
+    /// Replaces the lines, which must all match, and the buffer they refer to.
     pub(crate) fn set_lines(&mut self, lines: Vec<RawLine>, text: Bytes) {
         self.matches = lines.len();
         self.lines = lines;
@@ -133,7 +133,7 @@ impl FileMatches {
         self.text = text;
     }
 
-    /// Keeps the lines in front of line `index`.
+    /// Keeps the lines before line `index`.
     pub(crate) fn truncate(&mut self, index: usize) {
         let dropped = &self.lines[index.min(self.lines.len())..];
         self.matches -= dropped
@@ -170,17 +170,17 @@ impl FileMatches {
         this
     }
 
-    /// How many bytes the lines have together.
+    /// Returns the total length of the lines in bytes.
     pub fn shown_bytes(&self) -> usize {
         self.lines.iter().map(|line| line.length as usize).sum()
     }
 
-    /// Whether there is no line.
+    /// Whether there are no lines.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// The lines in order, matches and context.
+    /// Returns the lines in order, matches and context.
     pub fn lines(&self) -> Lines<'_> {
         Lines {
             file: self,

@@ -7,7 +7,7 @@ use crate::limits::{LINE_BYTES, READ_BYTES, WINDOW_BYTES, WINDOW_LINES};
 use crate::ops::Links;
 use crate::text::WindowRequest;
 
-/// How to `resolve`. There is nothing to choose yet.
+/// Options of `resolve`. There are none yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -25,11 +25,11 @@ pub struct ByteRange {
 }
 
 impl ByteRange {
-    /// The offsets this range has in a file of `size` bytes.
+    /// Returns the offsets of this range in a file of `size` bytes.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` if the range is turned round or begins past the end.
+    /// `InvalidInput` if the range ends before it starts or starts past the end.
     pub fn within(self, size: u64) -> Result<std::ops::Range<u64>> {
         let end = self.end.unwrap_or(size);
         if self.start > end && self.end.is_some() {
@@ -66,14 +66,14 @@ impl From<std::ops::RangeFrom<u64>> for ByteRange {
     }
 }
 
-/// How to `read`.
+/// Options of `read`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// What to do about symbolic links.
+    /// Treatment of symbolic links.
     pub links: Links,
-    /// Which bytes; the whole file by default.
+    /// The bytes to read; the whole file by default.
     pub range: ByteRange,
     /// Most bytes to return. More is `TooLarge`, never a shortened answer.
     pub max_bytes: u64,
@@ -90,14 +90,14 @@ impl Default for ReadOptions {
 }
 
 impl ReadOptions {
-    /// Sets what to do about symbolic links.
+    /// Sets how to treat symbolic links.
     #[must_use]
     pub fn links(mut self, links: Links) -> Self {
         self.links = links;
         self
     }
 
-    /// Sets which bytes to read: `0..100` or `100..`.
+    /// Sets the bytes to read: `0..100` or `100..`.
     #[must_use]
     pub fn range(mut self, range: impl Into<ByteRange>) -> Self {
         self.range = range.into();
@@ -111,12 +111,12 @@ impl ReadOptions {
         self
     }
 
-    /// The offsets to read from a file of `size` bytes.
+    /// Returns the offsets to read from a file of `size` bytes.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` for a range that makes no sense and `TooLarge` for more
-    /// than [`max_bytes`](Self::max_bytes).
+    /// `InvalidInput` for an invalid range and `TooLarge` for more than
+    /// [`max_bytes`](Self::max_bytes).
     pub fn offsets(&self, size: u64) -> Result<std::ops::Range<u64>> {
         let offsets = self.range.within(size)?;
         let length = offsets.end - offsets.start;
@@ -129,7 +129,7 @@ impl ReadOptions {
         Ok(offsets)
     }
 
-    /// Cuts the wanted bytes out of a file that is in memory.
+    /// Cuts the requested bytes out of a file that is in memory.
     ///
     /// # Errors
     ///
@@ -143,30 +143,30 @@ impl ReadOptions {
     }
 }
 
-/// Bytes out of a file.
+/// Bytes read from a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct FileBytes {
-    /// The bytes asked for.
+    /// The requested bytes.
     pub data: Bytes,
     /// The size of the whole file.
     pub size: u64,
 }
 
 impl FileBytes {
-    /// `data` out of a file of `size` bytes.
+    /// Creates a result for `data` from a file of `size` bytes.
     pub fn new(data: Bytes, size: u64) -> Self {
         Self { data, size }
     }
 }
 
-/// How to `read_text`.
+/// Options of `read_text`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct TextOptions {
-    /// What to do about symbolic links.
+    /// Treatment of symbolic links.
     pub links: Links,
     /// The first line, counted from 0.
     pub offset: u64,
@@ -174,8 +174,8 @@ pub struct TextOptions {
     pub limit: usize,
     /// Width in bytes at which a line is cut.
     pub max_line_bytes: usize,
-    /// Most bytes of text to return; the window ends before the line that would
-    /// pass it, but holds at least one.
+    /// Most bytes of text to return. The window ends before the line that would
+    /// exceed it, but holds at least one line.
     pub max_bytes: usize,
     /// Whether to count all lines, even if that means reading on to the end.
     pub count_total: bool,
@@ -195,7 +195,7 @@ impl Default for TextOptions {
 }
 
 impl TextOptions {
-    /// Sets what to do about symbolic links.
+    /// Sets how to treat symbolic links.
     #[must_use]
     pub fn links(mut self, links: Links) -> Self {
         self.links = links;
@@ -230,14 +230,14 @@ impl TextOptions {
         self
     }
 
-    /// Asks for the number of lines in the whole file.
+    /// Sets whether to count the lines of the whole file.
     #[must_use]
     pub fn count_total(mut self, count_total: bool) -> Self {
         self.count_total = count_total;
         self
     }
 
-    /// The request for [`WindowScanner`](crate::text::WindowScanner).
+    /// Returns the request for [`WindowScanner`](crate::text::WindowScanner).
     pub fn window(&self) -> WindowRequest {
         WindowRequest {
             offset: self.offset,

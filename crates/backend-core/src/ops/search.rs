@@ -6,18 +6,18 @@ use crate::ops::{Entry, Links, Skipped};
 use crate::path::VPath;
 use crate::search::{Exclude, Glob, WalkOptions};
 
-/// In which order `glob` returns files.
+/// The order of the files that `glob` returns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum GlobOrder {
     /// Byte order of the path.
     #[default]
     Path,
-    /// The last changed first, then by path. Files without a time come last.
+    /// Most recently changed first, then by path. Files without a time come last.
     NewestFirst,
 }
 
-/// Which files to look for.
+/// A request to find files by name.
 ///
 /// ```
 /// use backend_core::{VPath, ops::GlobQuery};
@@ -39,21 +39,20 @@ pub struct GlobQuery {
     pub limit: usize,
     /// Whether to find hidden files too.
     pub hidden: bool,
-    /// Whether to find files that `.gitignore` and `.ignore` exclude, and those in
+    /// Whether to find files that `.gitignore` and `.ignore` exclude, and files in
     /// generated directories.
     pub ignored: bool,
     /// Whether to find files in [generated
     /// directories](crate::search::GENERATED_DIRECTORIES) too.
     pub generated: bool,
-    /// What to do about symbolic links on the way to `path`. Links beneath it
-    /// are never followed.
+    /// Treatment of symbolic links on the way to `path`. Links beneath it are never followed.
     pub links: Links,
-    /// What to leave out, before the limit is applied.
+    /// Entries to leave out, before the limit is applied.
     pub exclude: Exclude,
 }
 
 impl GlobQuery {
-    /// Files that match `pattern` beneath `path`.
+    /// Creates a query for files that match `pattern` beneath `path`.
     pub fn new(pattern: impl Into<String>, path: VPath) -> Self {
         Self {
             pattern: pattern.into(),
@@ -89,7 +88,7 @@ impl GlobQuery {
         self
     }
 
-    /// Sets whether to find ignored files too, and those in generated directories.
+    /// Sets whether to find ignored files and files in generated directories too.
     #[must_use]
     pub fn ignored(mut self, ignored: bool) -> Self {
         self.ignored = ignored;
@@ -103,14 +102,14 @@ impl GlobQuery {
         self
     }
 
-    /// Sets what to do about symbolic links.
+    /// Sets how to treat symbolic links.
     #[must_use]
     pub fn links(mut self, links: Links) -> Self {
         self.links = links;
         self
     }
 
-    /// Sets what to leave out.
+    /// Sets the entries to leave out.
     #[must_use]
     pub fn exclude(mut self, exclude: Exclude) -> Self {
         self.exclude = exclude;
@@ -140,33 +139,33 @@ impl GlobQuery {
     }
 }
 
-/// What `glob` found.
+/// The result of `glob`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct GlobResult {
-    /// Regular files only, in the order asked for.
+    /// Regular files only, in the requested order.
     pub files: Vec<Entry>,
-    /// Whether there are more than were returned.
+    /// Whether there are more files than were returned.
     pub truncated: bool,
-    /// What the search passed over.
+    /// Counts of what the search skipped.
     pub skipped: Skipped,
 }
 
-/// Whether upper and lower case differ.
+/// Case sensitivity of a search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Case {
-    /// They do.
+    /// Upper and lower case differ.
     #[default]
     Sensitive,
-    /// They do not.
+    /// Upper and lower case are equal.
     Insensitive,
-    /// They do only if the pattern holds an upper-case letter.
+    /// Upper and lower case differ only if the pattern has an upper-case letter.
     Smart,
 }
 
-/// What to look for in files.
+/// A request to find lines in files.
 ///
 /// ```
 /// use backend_core::{VPath, ops::GrepQuery};
@@ -182,7 +181,7 @@ pub struct GrepQuery {
     /// The directory or file to search. A file is searched even if it is hidden
     /// or ignored or [`files`](Self::files) does not match it.
     pub path: VPath,
-    /// Whether upper and lower case differ.
+    /// Case sensitivity.
     pub case: Case,
     /// Whether the pattern is plain text, not a regular expression.
     pub literal: bool,
@@ -193,7 +192,7 @@ pub struct GrepQuery {
     /// Lines of context to return after each match.
     pub after: usize,
     /// A glob that a file must match to be searched, relative to `path`. An
-    /// absolute one that lies elsewhere is `InvalidInput`.
+    /// absolute glob outside of `path` is `InvalidInput`.
     pub files: Option<String>,
     /// Most matching lines to return: the head of the complete result. Zero is
     /// `InvalidInput`.
@@ -204,21 +203,20 @@ pub struct GrepQuery {
     pub max_line_bytes: usize,
     /// Whether to search hidden files too.
     pub hidden: bool,
-    /// Whether to search files that `.gitignore` and `.ignore` exclude, and those
+    /// Whether to search files that `.gitignore` and `.ignore` exclude, and files
     /// in generated directories.
     pub ignored: bool,
     /// Whether to search files in [generated
     /// directories](crate::search::GENERATED_DIRECTORIES) too.
     pub generated: bool,
-    /// What to do about symbolic links on the way to `path`. Links beneath it
-    /// are never followed.
+    /// Treatment of symbolic links on the way to `path`. Links beneath it are never followed.
     pub links: Links,
-    /// What to leave out, before any maximum is applied.
+    /// Entries to leave out, before any maximum is applied.
     pub exclude: Exclude,
 }
 
 impl GrepQuery {
-    /// Lines that match `pattern` beneath `path`.
+    /// Creates a query for lines that match `pattern` beneath `path`.
     pub fn new(pattern: impl Into<String>, path: VPath) -> Self {
         Self {
             pattern: pattern.into(),
@@ -240,7 +238,7 @@ impl GrepQuery {
         }
     }
 
-    /// Sets whether upper and lower case differ.
+    /// Sets the case sensitivity.
     #[must_use]
     pub fn case(mut self, case: Case) -> Self {
         self.case = case;
@@ -304,8 +302,7 @@ impl GrepQuery {
         self
     }
 
-    /// Sets whether to search ignored files too, and those in generated
-    /// directories.
+    /// Sets whether to search ignored files and files in generated directories too.
     #[must_use]
     pub fn ignored(mut self, ignored: bool) -> Self {
         self.ignored = ignored;
@@ -319,14 +316,14 @@ impl GrepQuery {
         self
     }
 
-    /// Sets what to do about symbolic links.
+    /// Sets how to treat symbolic links.
     #[must_use]
     pub fn links(mut self, links: Links) -> Self {
         self.links = links;
         self
     }
 
-    /// Sets what to leave out.
+    /// Sets the entries to leave out.
     #[must_use]
     pub fn exclude(mut self, exclude: Exclude) -> Self {
         self.exclude = exclude;

@@ -10,22 +10,21 @@ use sha2::{Digest as _, Sha256};
 use crate::error::{Error, Result};
 use crate::ops::Links;
 
-/// What a file is to hold: bytes at hand, or a stream of them.
+/// The content of a file to write: bytes in memory, or a stream of them.
 pub enum Content {
-    /// All of it.
+    /// The whole content.
     Bytes(Bytes),
     /// Pieces in order. An error in the stream fails the write, and the file
-    /// stays as it was.
+    /// remains unchanged.
     Stream(BoxStream<'static, Result<Bytes>>),
 }
 
 impl Content {
-    /// Brings the whole content into memory.
+    /// Reads the whole content into memory.
     ///
     /// # Errors
     ///
-    /// `TooLarge` as soon as more than `max_bytes` have arrived; the stream's
-    /// own error.
+    /// `TooLarge` as soon as more than `max_bytes` have arrived; any error of the stream.
     pub async fn collect(self, max_bytes: u64) -> Result<Bytes> {
         let too_large = || {
             Error::too_large(format!(
@@ -95,7 +94,7 @@ impl<const N: usize> From<&[u8; N]> for Content {
     }
 }
 
-/// The SHA-256 of a file's bytes: what [`WriteMode::IfUnchanged`] compares.
+/// The SHA-256 of a file's bytes, as compared by [`WriteMode::IfUnchanged`].
 ///
 /// ```
 /// use backend_core::ops::ContentHash;
@@ -107,17 +106,17 @@ impl<const N: usize> From<&[u8; N]> for Content {
 pub struct ContentHash([u8; 32]);
 
 impl ContentHash {
-    /// The hash of `bytes`.
+    /// Computes the hash of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The hash with these bytes.
+    /// Creates a hash from its 32 bytes.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The hash's bytes.
+    /// Returns the bytes of the hash.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -128,17 +127,17 @@ impl ContentHash {
 pub struct ContentHasher(Sha256);
 
 impl ContentHasher {
-    /// Begins with no bytes.
+    /// Creates a hasher without input.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next piece.
+    /// Adds the next piece.
     pub fn update(&mut self, piece: &[u8]) {
         self.0.update(piece);
     }
 
-    /// The hash of all pieces.
+    /// Returns the hash of all pieces.
     pub fn finish(self) -> ContentHash {
         ContentHash(self.0.finalize().into())
     }
@@ -156,7 +155,7 @@ impl fmt::Debug for ContentHash {
     }
 }
 
-/// The text is not 64 hexadecimal digits.
+/// The error for text that is not 64 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a content hash is 64 hexadecimal digits")]
 pub struct ContentHashError;
@@ -179,30 +178,31 @@ impl std::str::FromStr for ContentHash {
     }
 }
 
-/// When a write may go ahead.
+/// The condition under which a write may replace a file.
 ///
-/// There may be more of them one day, and a backend that does not know one must
-/// not compile rather than overwrite: match every one by name.
+/// This enum is exhaustive on purpose. If a mode is added, a backend that does not
+/// handle it must fail to compile instead of overwriting the file, so match every
+/// variant by name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum WriteMode {
-    /// Always.
+    /// Write unconditionally.
     #[default]
     Overwrite,
-    /// Only if nothing stands at the path; otherwise `AlreadyExists`.
+    /// Write only if nothing exists at the path; otherwise `AlreadyExists`.
     CreateNew,
-    /// Only if the file's bytes still have this hash; otherwise `Conflict`, also
-    /// when the file is gone.
+    /// Write only if the file's bytes still have this hash; otherwise `Conflict`,
+    /// also if the file is gone.
     IfUnchanged(ContentHash),
 }
 
 impl WriteMode {
-    /// Whether a write may replace what stands at the path: `Some` with the
-    /// file's content, or `None` for nothing.
+    /// Checks whether a write may go ahead. `existing` is the content of the file
+    /// at the path, or `None` if there is none.
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` or `Conflict`, as the mode says.
+    /// `AlreadyExists` or `Conflict`, depending on the mode.
     pub fn check(self, existing: Option<&[u8]>) -> Result<()> {
         match (self, existing) {
             (Self::Overwrite, _) | (Self::CreateNew, None) => Ok(()),
@@ -212,7 +212,7 @@ impl WriteMode {
         }
     }
 
-    /// What a write to a directory fails with.
+    /// Returns the error for a write to a directory.
     pub fn on_directory(self) -> Error {
         match self {
             Self::CreateNew => Error::already_exists(),
@@ -221,14 +221,14 @@ impl WriteMode {
     }
 }
 
-/// How to `write`.
+/// Options of `write`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// What to do about symbolic links.
+    /// Treatment of symbolic links.
     pub links: Links,
-    /// When the write may go ahead.
+    /// The condition for the write.
     pub mode: WriteMode,
     /// Whether the bytes must be on the disk before the call returns. Ignored
     /// by a backend that has no disk.
@@ -236,14 +236,14 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// Sets what to do about symbolic links.
+    /// Sets how to treat symbolic links.
     #[must_use]
     pub fn links(mut self, links: Links) -> Self {
         self.links = links;
         self
     }
 
-    /// Sets when the write may go ahead.
+    /// Sets the condition for the write.
     #[must_use]
     pub fn mode(mut self, mode: WriteMode) -> Self {
         self.mode = mode;
@@ -258,21 +258,21 @@ impl WriteOptions {
     }
 }
 
-/// What a write did.
+/// The outcome of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct WriteOutcome {
     /// Whether the file is new.
     pub created: bool,
-    /// How many bytes it holds now.
+    /// New size of the file in bytes.
     pub size: u64,
-    /// The hash of these bytes.
+    /// The hash of the new content.
     pub hash: ContentHash,
 }
 
 impl WriteOutcome {
-    /// Describes a finished write of content that is at hand.
+    /// Describes a finished write whose content is in memory.
     pub fn of(created: bool, content: &[u8]) -> Self {
         Self::new(created, content.len() as u64, ContentHash::of(content))
     }
@@ -287,26 +287,26 @@ impl WriteOutcome {
     }
 }
 
-/// How to `edit`.
+/// Options of `edit`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct EditOptions {
-    /// What to do about symbolic links.
+    /// Treatment of symbolic links.
     pub links: Links,
-    /// Only edit if the file's bytes have this hash; otherwise `Conflict`.
+    /// The hash that the file's bytes must have; otherwise `Conflict`.
     pub expected: Option<ContentHash>,
 }
 
 impl EditOptions {
-    /// Sets what to do about symbolic links.
+    /// Sets how to treat symbolic links.
     #[must_use]
     pub fn links(mut self, links: Links) -> Self {
         self.links = links;
         self
     }
 
-    /// Sets what the file must hold for the edit to go ahead.
+    /// Sets the hash that the file must have for the edit to go ahead.
     #[must_use]
     pub fn expected(mut self, expected: ContentHash) -> Self {
         self.expected = Some(expected);
@@ -314,19 +314,18 @@ impl EditOptions {
     }
 }
 
-/// What an edit did.
+/// The outcome of an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct EditOutcome {
-    /// How many places each edit replaced, in the order given.
+    /// Number of replacements by each edit, in the order given.
     pub replacements: Vec<usize>,
-    /// The line where the first edit's first replacement stands now, counted
-    /// from 1.
+    /// The line, counted from 1, at which the first replacement of the first edit now starts.
     pub first_line: u64,
-    /// How many bytes the file holds now.
+    /// New size of the file in bytes.
     pub size: u64,
-    /// The hash of these bytes.
+    /// The hash of the new content.
     pub hash: ContentHash,
 }
 
@@ -342,17 +341,17 @@ impl EditOutcome {
     }
 }
 
-/// How to `create_dir`.
+/// Options of `create_dir`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct CreateDirOptions {
-    /// What to do about symbolic links.
+    /// Treatment of symbolic links.
     pub links: Links,
 }
 
 impl CreateDirOptions {
-    /// Sets what to do about symbolic links.
+    /// Sets how to treat symbolic links.
     #[must_use]
     pub fn links(mut self, links: Links) -> Self {
         self.links = links;
@@ -360,27 +359,26 @@ impl CreateDirOptions {
     }
 }
 
-/// How to `delete`.
+/// Options of `delete`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct DeleteOptions {
-    /// What to do about symbolic links above the path. The last component is
-    /// never followed.
+    /// Treatment of symbolic links above the path. The last component is never followed.
     pub links: Links,
-    /// Whether a directory may be deleted, with all it holds.
+    /// Whether a directory may be deleted, with its contents.
     pub recursive: bool,
 }
 
 impl DeleteOptions {
-    /// Sets what to do about symbolic links above the path.
+    /// Sets how to treat symbolic links above the path.
     #[must_use]
     pub fn links(mut self, links: Links) -> Self {
         self.links = links;
         self
     }
 
-    /// Sets whether a directory may be deleted, with all it holds.
+    /// Sets whether a directory may be deleted, with its contents.
     #[must_use]
     pub fn recursive(mut self, recursive: bool) -> Self {
         self.recursive = recursive;
@@ -388,20 +386,19 @@ impl DeleteOptions {
     }
 }
 
-/// How to `rename`.
+/// Options of `rename`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct RenameOptions {
-    /// What to do about symbolic links above either path. The last components
-    /// are never followed.
+    /// Treatment of symbolic links above either path. The last components are never followed.
     pub links: Links,
     /// Whether a file at the destination may be replaced.
     pub overwrite: bool,
 }
 
 impl RenameOptions {
-    /// Sets what to do about symbolic links above either path.
+    /// Sets how to treat symbolic links above either path.
     #[must_use]
     pub fn links(mut self, links: Links) -> Self {
         self.links = links;
@@ -416,22 +413,21 @@ impl RenameOptions {
     }
 }
 
-/// How to `copy`.
+/// Options of `copy`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct CopyOptions {
-    /// What to do about symbolic links above either path. The last components
-    /// are never followed.
+    /// Treatment of symbolic links above either path. The last components are never followed.
     pub links: Links,
     /// Whether a file at the destination may be replaced.
     pub overwrite: bool,
-    /// Whether a directory may be copied, with all it holds.
+    /// Whether a directory may be copied, with its contents.
     pub recursive: bool,
 }
 
 impl CopyOptions {
-    /// Sets what to do about symbolic links above either path.
+    /// Sets how to treat symbolic links above either path.
     #[must_use]
     pub fn links(mut self, links: Links) -> Self {
         self.links = links;
@@ -445,7 +441,7 @@ impl CopyOptions {
         self
     }
 
-    /// Sets whether a directory may be copied, with all it holds.
+    /// Sets whether a directory may be copied, with its contents.
     #[must_use]
     pub fn recursive(mut self, recursive: bool) -> Self {
         self.recursive = recursive;

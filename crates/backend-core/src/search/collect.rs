@@ -1,4 +1,4 @@
-//! Puts found files in order and cuts the result at its limit.
+//! Sorts found files and cuts the result at its limit.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use crate::ops::{Entry, GlobOrder, GlobQuery, GlobResult, Skipped};
 use crate::path::VPath;
 
-/// Collects what a walk finds, in memory bounded by the query's limit.
+/// Collects the files that a walk finds, in memory bounded by the query's limit.
 #[derive(Debug)]
 pub struct GlobCollector {
     limit: usize,
@@ -19,8 +19,8 @@ pub struct GlobCollector {
 #[derive(Debug)]
 enum Found {
     ByPath(Vec<Entry>),
-    /// The greatest key is the file to give up first: the oldest, and among
-    /// equally old ones the last by path.
+    /// The greatest key is the file to drop first: the oldest, and among equally
+    /// old ones the last by path.
     NewestFirst(BinaryHeap<Aged>),
 }
 
@@ -54,7 +54,7 @@ impl PartialEq for Aged {
 impl Eq for Aged {}
 
 impl GlobCollector {
-    /// Collects the answer to `query`.
+    /// Creates a collector for `query`.
     pub fn new(query: &GlobQuery) -> Self {
         let found = match query.order {
             GlobOrder::Path => Found::ByPath(Vec::new()),
@@ -67,7 +67,7 @@ impl GlobCollector {
         }
     }
 
-    /// Adds a file. The caller hands files over in path order.
+    /// Adds a file. The caller must add files in path order.
     ///
     /// Breaks when no further file can change the result.
     pub fn add(&mut self, entry: Entry) -> ControlFlow<()> {
@@ -88,7 +88,7 @@ impl GlobCollector {
         ControlFlow::Continue(())
     }
 
-    /// The result, with what the walk passed over.
+    /// Returns the result, with the counts of what the walk skipped.
     pub fn finish(self, skipped: Skipped) -> GlobResult {
         let files = match self.found {
             Found::ByPath(files) => files,

@@ -1,13 +1,13 @@
-//! [`Exclude`]: what a policy wants left out of `ls`, `glob` and `grep`.
+//! [`Exclude`]: entries that a policy leaves out of `ls`, `glob` and `grep`.
 //!
-//! Leaving out happens where the entries are found, before any limit is applied
-//! and before anything is counted, so that a result says nothing about what is
-//! hidden, not even that there is something.
+//! Entries are left out where they are found, before any limit is applied and
+//! before anything is counted. So a result reveals nothing about hidden entries,
+//! not even that there are any.
 //!
-//! An `Exclude` is made of layers, and a path is hidden if any layer hides it:
+//! An `Exclude` consists of layers, and a path is hidden if any layer hides it:
 //! adding a layer never shows more. Within a layer the first rule that matches
-//! decides; where none does, the path shares the lot of its directory, and the
-//! root is kept. So what lies in a hidden directory is hidden, unless an earlier
+//! decides. If none matches, the path inherits its directory's decision, and the
+//! root is kept. So everything in a hidden directory is hidden, unless an earlier
 //! rule keeps it.
 
 #[cfg(feature = "serde")]
@@ -19,10 +19,10 @@ use std::sync::Arc;
 use crate::path::VPath;
 use crate::search::{Glob, GlobError, GlobSet};
 
-/// Rules for leaving entries out. The default leaves out nothing.
+/// Rules that leave entries out. The default leaves out nothing.
 ///
-/// It is plain data, [`layers`](Self::layers) of strings, and can be rebuilt from
-/// it elsewhere. Cloning is cheap: clones share what was compiled.
+/// It can be taken apart into plain data, [`layers`](Self::layers) of strings, and
+/// rebuilt from it elsewhere. Cloning is cheap: clones share the compiled rules.
 ///
 /// ```
 /// use backend_core::VPath;
@@ -43,35 +43,35 @@ pub struct Exclude(Option<Arc<Rules>>);
 
 struct Rules {
     layers: Vec<Vec<ExcludeRule>>,
-    /// The patterns of each of `layers`, compiled.
+    /// The compiled patterns of each of `layers`.
     sets: Vec<GlobSet>,
 }
 
-/// What to do with the paths that match a pattern.
+/// A pattern and what to do with the paths that match it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ExcludeRule {
     /// A [`Glob`]. One without a slash matches at any depth, any other from the
-    /// root, whether or not it begins with a slash.
+    /// root, with or without a leading slash.
     pub pattern: String,
-    /// What happens to a match.
+    /// The action for matching paths.
     pub action: ExcludeAction,
 }
 
-/// What an [`ExcludeRule`] does.
+/// The action of an [`ExcludeRule`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum ExcludeAction {
-    /// Leave it out, and what lies beneath it.
+    /// Leave the path out, with everything beneath it.
     Hide,
-    /// Show it, and what lies beneath it.
+    /// Show the path, with everything beneath it.
     Keep,
 }
 
 impl ExcludeRule {
-    /// A rule that does `action` to what `pattern` matches.
+    /// Creates a rule that applies `action` to the paths that `pattern` matches.
     pub fn new(pattern: impl Into<String>, action: ExcludeAction) -> Self {
         Self {
             pattern: pattern.into(),
@@ -79,12 +79,12 @@ impl ExcludeRule {
         }
     }
 
-    /// A rule that leaves out what `pattern` matches.
+    /// Creates a rule that hides the paths that `pattern` matches.
     pub fn hide(pattern: impl Into<String>) -> Self {
         Self::new(pattern, ExcludeAction::Hide)
     }
 
-    /// A rule that shows what `pattern` matches.
+    /// Creates a rule that shows the paths that `pattern` matches.
     pub fn keep(pattern: impl Into<String>) -> Self {
         Self::new(pattern, ExcludeAction::Keep)
     }
@@ -96,7 +96,7 @@ impl Exclude {
         Self(None)
     }
 
-    /// Leaves out what any of `patterns` matches.
+    /// Leaves out the paths that any of `patterns` matches.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl Exclude {
         Self::from_layers(vec![patterns.into_iter().map(ExcludeRule::hide).collect()])
     }
 
-    /// Leaves out what any of `layers` hides. Layers without a rule are dropped.
+    /// Leaves out the paths that any of `layers` hides. Layers without a rule are dropped.
     ///
     /// # Errors
     ///
@@ -122,8 +122,7 @@ impl Exclude {
         Ok(Self(Some(Arc::new(Rules { layers, sets }))))
     }
 
-    /// As [`from_layers`](Self::from_layers), of patterns that are compiled
-    /// already.
+    /// As [`from_layers`](Self::from_layers), for patterns that are already compiled.
     pub fn from_globs(layers: Vec<Vec<(Glob, ExcludeAction)>>) -> Self {
         let layers: Vec<_> = layers
             .into_iter()
@@ -151,12 +150,12 @@ impl Exclude {
         self.0.is_none()
     }
 
-    /// The rules, as [`from_layers`](Self::from_layers) takes them.
+    /// Returns the rules, as [`from_layers`](Self::from_layers) takes them.
     pub fn layers(&self) -> &[Vec<ExcludeRule>] {
         self.0.as_ref().map_or(&[], |rules| &rules.layers)
     }
 
-    /// Leaves out what this or `other` leaves out.
+    /// Leaves out the paths that this or `other` leaves out.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         let (Some(one), Some(two)) = (&self.0, &other.0) else {
@@ -175,8 +174,7 @@ impl Exclude {
             .is_some_and(|rules| (0..rules.layers.len()).any(|layer| rules.hides(layer, path)))
     }
 
-    /// What the rules say about `directory`, to go on from with
-    /// [`enter`](Self::enter).
+    /// Returns the state for `directory`, from which [`enter`](Self::enter) continues.
     pub fn state_for(&self, directory: &VPath) -> ExcludeState {
         let mut state = ExcludeState::default();
         if !self.is_none() {
@@ -188,8 +186,7 @@ impl Exclude {
         state
     }
 
-    /// What the rules say about `child`, an entry of the directory that `state`
-    /// speaks about.
+    /// Returns the state for `child`, an entry of the directory with the state `state`.
     ///
     /// ```
     /// use backend_core::VPath;
@@ -211,9 +208,9 @@ impl Exclude {
         ExcludeState::new((0..rules.layers.len()).map(decide))
     }
 
-    /// Whether everything beneath `directory`, which `state` speaks about, is
-    /// left out, so that a walk need not look there. `true` is certain, `false`
-    /// is not.
+    /// Whether everything beneath `directory`, which has the state `state`, is left
+    /// out, so that a walk can skip it. `true` is certain; `false` means that
+    /// something may be visible.
     pub fn prunes(&self, state: &ExcludeState, directory: &VPath) -> bool {
         self.0.as_ref().is_some_and(|rules| {
             (0..rules.layers.len())
@@ -223,9 +220,9 @@ impl Exclude {
 }
 
 impl Rules {
-    /// Whether `layer` hides `path`, as far as its own rules say.
+    /// Whether a rule of `layer` hides `path` itself; `None` if no rule matches it.
     fn decide(&self, layer: usize, path: &VPath) -> Option<bool> {
-        // From the root, absolute and relative patterns say the same.
+        // From the root, absolute and relative patterns mean the same.
         let relative = path.as_str().strip_prefix('/')?;
         Some(self.is_hide(layer, self.sets[layer].first(relative)?))
     }
@@ -269,10 +266,10 @@ impl fmt::Debug for Exclude {
     }
 }
 
-/// What an [`Exclude`] says about one path. Cheap to clone.
+/// The decision of an [`Exclude`] about one path. Cheap to clone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExcludeState {
-    /// Which layers hide the path; `None` if none does.
+    /// The layers that hide the path; `None` if none does.
     layers: Option<Arc<[bool]>>,
 }
 

@@ -1,4 +1,4 @@
-//! What a policy hides.
+//! Tests of the paths that a policy hides.
 
 use proptest::prelude::*;
 
@@ -173,7 +173,7 @@ fn rules() -> impl Strategy<Value = Vec<ExcludeRule>> {
     prop::collection::vec(rule, 0..4)
 }
 
-/// The definition, word for word.
+/// A literal implementation of the definition.
 fn hides_by_definition(layers: &[Vec<ExcludeRule>], path: &VPath) -> bool {
     layers.iter().any(|layer| layer_hides(layer, path))
 }

@@ -1,16 +1,17 @@
-//! The directories that tools fill and a search passes by.
+//! Directories that tools fill and a search skips by default.
 
-/// Names of directories that hold what tools made or installed: a search does not
-/// enter one unless it is asked to.
+/// Names of directories that hold generated or installed files. A search does not
+/// enter them unless requested.
 ///
-/// In the list is what common tools create by themselves in the middle of a
-/// project and fill with many files. Directories whose names as often stand for
-/// work of people (`vendor`, `out`, `bin`, `coverage`) are not, and `.git` has a
-/// rule of its own.
+/// The list has the directories that common tools create on their own inside a
+/// project and fill with many files. Directories whose names often hold people's
+/// own work (`vendor`, `out`, `bin`, `coverage`) are not on the list, and `.git`
+/// has a separate rule.
 ///
-/// The list stands in for an ignore file, so it counts only where no `.gitignore`
-/// or `.ignore` holds a rule: those say better what is generated, and a repository
-/// may well keep sources in `build`. [`Walk`](super::Walk) has the whole rule.
+/// The list replaces a missing ignore file, so it applies only where no
+/// `.gitignore` or `.ignore` holds a rule. Those files know better what is
+/// generated, and a repository may well keep sources in `build`.
+/// [`Walk`](super::Walk) has the complete rule.
 pub const GENERATED_DIRECTORIES: [&str; 12] = [
     ".eggs",
     ".mypy_cache",
@@ -31,7 +32,7 @@ pub fn is_generated(name: &str) -> bool {
     GENERATED_DIRECTORIES.contains(&name)
 }
 
-/// Whether a path, or one without its first slash, leads through a generated
+/// Whether a path, with or without its leading slash, leads through a generated
 /// directory.
 pub(super) fn leads_through_generated(path: &str) -> bool {
     path.split('/').any(is_generated)

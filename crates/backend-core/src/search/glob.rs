@@ -9,19 +9,20 @@
 //! | `{a,b}` | either; groups nest, and what is in them may hold `/` |
 //! | `\*` | the character behind the backslash, also within `[…]` |
 //!
-//! Nothing but `**` crosses a `/`. Within a component `**` is the same as `*`.
-//! Upper and lower case differ. Braces are expanded first and every alternative
-//! is then read by itself:
+//! Only `**` crosses a `/`. Within a component `**` is the same as `*`. Upper and
+//! lower case differ. Braces are expanded first and every alternative is then
+//! parsed separately:
 //!
-//! - One that begins with `/` is matched against the path from the root, any
-//!   other against the path from the directory where the search starts.
-//! - A relative one of a single component, such as `*.rs`, matches at any depth.
+//! - An alternative that begins with `/` is matched against the path from the root,
+//!   any other against the path from the directory where the search starts.
+//! - A relative alternative of a single component, such as `*.rs`, matches at any
+//!   depth.
 //! - Empty and `.` components are dropped, as they are in a path.
 //!
-//! The `globset` crate is not used for this. It matches bytes, so that its `?`
-//! does not match `é`; its negated classes match `/`; and it does not tell which
-//! directories a pattern can reach, which is what spares a walk most of its work.
-//! The tests hold the two against each other where they mean the same.
+//! The `globset` crate is not used, for three reasons. It matches bytes, so its `?`
+//! does not match `é`. Its negated classes match `/`. And it does not tell which
+//! directories a pattern can reach, which saves a walk most of its work. The tests
+//! compare the two where their dialects agree.
 
 use std::fmt;
 use std::str::FromStr;
@@ -38,7 +39,7 @@ pub(super) use component::Alternative;
 use component::Unmatchable;
 use expand::{Fault, Token};
 
-/// A compiled glob. Cloning is cheap: clones share what was compiled.
+/// A compiled glob. Cloning is cheap: clones share the compiled pattern.
 ///
 /// ```
 /// use backend_core::VPath;
@@ -63,7 +64,7 @@ struct Compiled {
     literal_prefix: String,
 }
 
-/// Why a string is not a [`Glob`], or not one for this search.
+/// The reason why a string is not a [`Glob`], or not one for this search.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GlobError {
@@ -82,21 +83,20 @@ pub enum GlobError {
     /// The pattern ends with a slash.
     #[error("the pattern {0} ends with '/', but a glob matches files; write 'dir/**' instead")]
     TrailingSlash(Quoted),
-    /// The braces multiply to more than [`GLOB_ALTERNATIVES`], or to a few that
-    /// are very long.
+    /// The braces expand to more than [`GLOB_ALTERNATIVES`], or to a few that are very long.
     #[error(
         "the pattern {0} stands for too many alternatives (at most {GLOB_ALTERNATIVES}); use fewer '{{a,b}}' groups"
     )]
     TooManyAlternatives(Quoted),
-    /// Something is left open, or cannot stand where it does.
+    /// The pattern has a syntax error.
     #[error("the pattern {pattern} cannot be read at byte {at}: {message}")]
     #[non_exhaustive]
     Syntax {
         /// The pattern.
         pattern: Quoted,
-        /// What is wrong and what to write instead.
+        /// The problem, and what to write instead.
         message: &'static str,
-        /// Where, in bytes from the beginning of the pattern.
+        /// Position in bytes from the beginning of the pattern.
         at: usize,
     },
     /// An absolute pattern that can match nothing beneath the start.
@@ -117,7 +117,7 @@ impl Glob {
     ///
     /// # Errors
     ///
-    /// [`GlobError`] names what is wrong and what to write instead.
+    /// A [`GlobError`] that says what is wrong and what to write instead.
     pub fn new(pattern: &str) -> Result<Self, GlobError> {
         if pattern.len() > PATTERN_BYTES {
             return Err(GlobError::TooLong(pattern.len()));
@@ -155,19 +155,19 @@ impl Glob {
         })))
     }
 
-    /// The pattern as it was given.
+    /// Returns the pattern as it was given.
     pub fn as_str(&self) -> &str {
         &self.0.pattern
     }
 
-    /// Whether the pattern begins with `/` and so is matched from the root.
+    /// Whether the pattern begins with `/` and is matched from the root.
     pub fn is_absolute(&self) -> bool {
         self.0.absolute
     }
 
-    /// The directory that every match lies in, as far as the pattern spells it
-    /// out: without a slash at either end, and empty if it spells out none.
-    /// Relative to the root for an absolute pattern, else to the start.
+    /// Returns the longest literal directory prefix that all matches share, without
+    /// a slash at either end; empty if there is none. It is relative to the root
+    /// for an absolute pattern, otherwise to the start.
     ///
     /// ```
     /// use backend_core::search::Glob;
@@ -180,8 +180,8 @@ impl Glob {
         &self.0.literal_prefix
     }
 
-    /// Whether `path` matches in a search that starts at `start`. Nothing but
-    /// what lies beneath `start` matches a relative pattern, so not `start`
+    /// Whether `path` matches in a search that starts at `start`. A relative
+    /// pattern matches only paths beneath `start`, so it does not match `start`
     /// itself.
     pub fn matches(&self, start: &VPath, path: &VPath) -> bool {
         self.relative(start, path)
@@ -189,7 +189,7 @@ impl Glob {
     }
 
     /// Whether the pattern matches `relative`, a path without a slash at either
-    /// end that is relative to the root for an absolute pattern, else to the
+    /// end. It is relative to the root for an absolute pattern, otherwise to the
     /// start.
     pub fn matches_relative(&self, relative: &str) -> bool {
         let slash = memchr::memrchr(b'/', relative.as_bytes());
@@ -203,7 +203,7 @@ impl Glob {
     }
 
     /// Whether anything beneath `directory` can match in a search that starts at
-    /// `start`. `false` is certain, `true` is not.
+    /// `start`. `false` is certain; `true` means that something may match.
     ///
     /// ```
     /// use backend_core::VPath;
@@ -229,7 +229,7 @@ impl Glob {
     }
 
     /// Whether everything beneath `directory` matches in a search that starts at
-    /// `start`. `true` is certain, `false` is not.
+    /// `start`. `true` is certain; `false` means that something may not match.
     ///
     /// ```
     /// use backend_core::VPath;
@@ -253,7 +253,7 @@ impl Glob {
     ///
     /// # Errors
     ///
-    /// [`GlobError::Outside`] for an absolute pattern that cannot.
+    /// [`GlobError::Outside`] for an absolute pattern that cannot match there.
     pub fn check_start(&self, start: &VPath) -> Result<(), GlobError> {
         if self.may_match_beneath(start, start) || self.matches(start, start) {
             return Ok(());
@@ -264,8 +264,8 @@ impl Glob {
         })
     }
 
-    /// Whether the pattern asks for the hidden entry `name`: a component that
-    /// begins with a literal `.` matches it.
+    /// Whether the pattern explicitly names the hidden entry `name`: one of its
+    /// components begins with a literal `.` and matches it.
     ///
     /// ```
     /// use backend_core::search::Glob;
@@ -281,8 +281,8 @@ impl Glob {
             .any(|alternative| alternative.names_hidden(name))
     }
 
-    /// Whether the pattern spells out a directory called `name`: a component
-    /// before the last is exactly that.
+    /// Whether the pattern explicitly names a directory `name`: a component other
+    /// than the last is exactly that name.
     ///
     /// ```
     /// use backend_core::search::Glob;
@@ -298,12 +298,12 @@ impl Glob {
             .any(|alternative| alternative.names_directory(name))
     }
 
-    /// What the braces stand for.
+    /// Returns the alternatives after brace expansion.
     pub(super) fn compiled_alternatives(&self) -> &[Alternative] {
         &self.0.alternatives
     }
 
-    /// The part of `path` that the pattern speaks about.
+    /// Returns the part of `path` that the pattern is matched against.
     fn relative<'a>(&self, start: &VPath, path: &'a VPath) -> Option<&'a str> {
         if self.0.absolute || start.is_root() {
             path.as_str().strip_prefix('/')
@@ -321,7 +321,7 @@ fn syntax(pattern: &str, message: &'static str, at: usize) -> GlobError {
     }
 }
 
-/// The leading literal directories that all `alternatives` share.
+/// Returns the leading literal directories that all `alternatives` share.
 fn common_directory(alternatives: &[Alternative]) -> String {
     let mut directories = alternatives.iter().map(Alternative::literal_directories);
     let mut names: Vec<&str> = directories.next().into_iter().flatten().collect();

@@ -1,11 +1,11 @@
 //! [`GlobSet`]: many globs, matched at once.
 //!
-//! Every alternative that cannot match without some text (`**/*.pem` not without
-//! `.pem`) is looked at only where that text is found, and one automaton looks
-//! for all texts in one pass over the path. What it finds is then matched by the
-//! glob itself, so a set cannot mean anything else than its globs do. Unlike a
-//! set of regular expressions this has no cache that unusual paths could empty:
-//! the first path costs what the thousandth does.
+//! Most alternatives cannot match without some literal text: `**/*.pem` needs
+//! `.pem`. Such an alternative is tried only if its text is found, and one
+//! automaton looks for all texts in one pass over the path. Each candidate is then
+//! matched by the glob itself, so a set always agrees with its globs. Unlike a set
+//! of regular expressions this has no cache that unusual paths could evict: the
+//! first path costs as much as the thousandth.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,12 +15,10 @@ use aho_corasick::AhoCorasick;
 
 use crate::search::Glob;
 
-/// With fewer alternatives than this, trying each is faster than looking for
-/// texts first.
+/// With fewer alternatives than this, trying each is faster than looking for texts first.
 const FEW: usize = 8;
 
-/// Globs that are matched together. Cloning is cheap: clones share what was
-/// compiled.
+/// Globs that are matched together. Cloning is cheap: clones share the compiled set.
 ///
 /// ```
 /// use backend_core::search::{Glob, GlobSet};
@@ -37,18 +35,18 @@ pub struct GlobSet(Arc<Compiled>);
 
 struct Compiled {
     globs: Vec<Glob>,
-    /// Which alternative of which glob, in the order of the globs.
+    /// Index of the glob and of the alternative in it, in the order of the globs.
     alternatives: Vec<(usize, usize)>,
-    /// The alternatives that are always tried.
+    /// Bit set of the alternatives that are always tried.
     always: Vec<u64>,
-    /// Finds the texts that the others need.
+    /// Finds the texts that the other alternatives need.
     finder: Option<AhoCorasick>,
-    /// For each of the finder's texts the alternatives that need it.
+    /// For each of the finder's texts, the alternatives that need it.
     needed_by: Vec<Vec<usize>>,
 }
 
 impl GlobSet {
-    /// A set of `globs`, which are known by their place from then on.
+    /// Creates a set of `globs`, which are identified by their index.
     pub fn new(globs: impl IntoIterator<Item = Glob>) -> Self {
         let globs: Vec<_> = globs.into_iter().collect();
         let alternatives: Vec<_> = globs
@@ -67,37 +65,38 @@ impl GlobSet {
         Self(Arc::new(compiled))
     }
 
-    /// How many globs there are.
+    /// Returns the number of globs.
     pub fn len(&self) -> usize {
         self.0.globs.len()
     }
 
-    /// Whether there is no glob.
+    /// Whether there are no globs.
     pub fn is_empty(&self) -> bool {
         self.0.globs.is_empty()
     }
 
-    /// The globs, in their order.
+    /// Returns the globs in order.
     pub fn globs(&self) -> &[Glob] {
         &self.0.globs
     }
 
-    /// The first glob that matches `relative`, as
-    /// [`Glob::matches_relative`] says.
+    /// Returns the index of the first glob that matches `relative`, in the sense of
+    /// [`Glob::matches_relative`].
     pub fn first(&self, relative: &str) -> Option<usize> {
         self.matches(relative).next()
     }
 
-    /// The globs that match `relative`, in their order, each once. The work is
-    /// done as the iterator is advanced.
+    /// Returns the indices of the globs that match `relative`, in order, each once.
+    /// The iterator is lazy.
     pub fn matches<'a>(&'a self, relative: &'a str) -> impl Iterator<Item = usize> + 'a {
         self.0.matching(self.0.candidates(relative), relative)
     }
 
-    /// The first glob that matches `relative`, or else the nearest directory
-    /// above it that any glob matches.
+    /// Returns the index of the first glob that matches `relative`, or else the
+    /// nearest directory above it that any glob matches.
     pub(super) fn nearest(&self, relative: &str) -> Option<usize> {
-        // What is a part of the directory is a part of the path.
+        // Texts in a parent directory's path are also in the path, so candidates
+        // for the path cover its parents.
         let candidates = self.0.candidates(relative);
         let mut path = relative;
         loop {
@@ -111,7 +110,7 @@ impl GlobSet {
 }
 
 impl Compiled {
-    /// Sets up what is looked for, or that everything is always tried.
+    /// Sets up the search for literal texts, or marks everything as always tried.
     fn find_texts(&mut self) {
         let mut texts: HashMap<String, Vec<usize>> = HashMap::new();
         for (place, &(glob, number)) in self.alternatives.iter().enumerate() {
@@ -122,7 +121,7 @@ impl Compiled {
         let (texts, needed_by): (Vec<_>, Vec<_>) = texts.into_iter().unzip();
         let finder = match self.alternatives.len() {
             0..FEW => None,
-            // Too much to search for at once is still to be matched.
+            // If the automaton would be too large, the globs are still matched one by one.
             _ => AhoCorasick::new(&texts).ok(),
         };
         if finder.is_none() {
@@ -136,7 +135,7 @@ impl Compiled {
         self.needed_by = needed_by;
     }
 
-    /// The globs among whose `candidates` one matches `path`.
+    /// Returns the globs that match `path` with one of the `candidates`.
     fn matching<'a>(
         &'a self,
         mut candidates: Places,
@@ -162,7 +161,7 @@ impl Compiled {
         })
     }
 
-    /// The alternatives that can match `path`, and some that cannot.
+    /// Returns a superset of the alternatives that can match `path`.
     fn candidates(&self, path: &str) -> Places {
         let mut places = Places::new(&self.always);
         if let Some(finder) = &self.finder {
@@ -177,7 +176,7 @@ impl Compiled {
     }
 }
 
-/// Places of alternatives, ascending. Those of a usual set need no allocation.
+/// Indices of alternatives, ascending. A set of usual size needs no allocation.
 #[derive(Clone)]
 struct Places {
     few: [u64; Self::FEW_WORDS],

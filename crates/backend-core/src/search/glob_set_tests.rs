@@ -1,4 +1,4 @@
-//! A set says what its globs say one by one.
+//! A set agrees with its globs matched one by one.
 
 use proptest::prelude::*;
 

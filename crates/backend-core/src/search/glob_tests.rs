@@ -300,7 +300,7 @@ fn hostile_patterns_end() {
         format!("{}b", "**/a/".repeat(PATTERN_BYTES / 5 - 1)),
         format!("**/{}b", "[!b]*".repeat(PATTERN_BYTES / 5 - 1)),
     ];
-    // A matcher that tries every way would not come back from these.
+    // A backtracking matcher would take practically forever on these.
     for pattern in &patterns {
         if let Ok(glob) = Glob::new(pattern) {
             for text in [&name, deep.trim_end_matches('/')] {
@@ -311,10 +311,11 @@ fn hostile_patterns_end() {
     }
 }
 
-/// The dialect once more, written for clarity and without regard to time:
-/// braces are expanded as text, and everything else tries every way to match.
+/// A second implementation of the dialect, written for clarity and not for speed:
+/// braces are expanded as text, and the rest tries every possible match.
 mod reference {
-    /// The bytes of the first token of `text`: an escape, a class or a character.
+    /// Returns the length in bytes of the first token of `text`: an escape, a class
+    /// or a character.
     fn token_length(text: &str) -> usize {
         let mut characters = text.char_indices();
         let (_, first) = characters.next().unwrap();
@@ -325,8 +326,8 @@ mod reference {
         }
     }
 
-    /// The members of the class at the beginning of `text`, with whether each
-    /// was escaped, and the length of the class.
+    /// Returns the members of the class at the beginning of `text`, with whether
+    /// each was escaped, and the length of the class.
     fn class_body(text: &str) -> (Vec<(char, bool)>, usize) {
         let mut members = Vec::new();
         let mut at = 1;
@@ -464,7 +465,7 @@ mod reference {
     }
 }
 
-/// Patterns that mostly compile and now and then match one of [`paths`].
+/// Generates patterns that mostly compile and sometimes match one of [`paths`].
 pub(in crate::search) fn patterns() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         6 => prop::sample::select(vec!["a", "b"]),
@@ -501,7 +502,7 @@ pub(in crate::search) fn paths() -> impl Strategy<Value = String> {
     prop::collection::vec(name, 1..5).prop_map(|names| names.join("/"))
 }
 
-/// Checks everything a glob says about `text` against the reference.
+/// Checks every property of a glob for `text` against the reference.
 fn agrees_with_reference(pattern: &str, text: &str) -> Result<(), TestCaseError> {
     let Ok(glob) = Glob::new(pattern) else {
         return Ok(());

@@ -1,9 +1,9 @@
 //! The grep dialect and the search of one file's bytes.
 //!
-//! A [`Grep`] is a compiled query. Each thread that searches takes a
-//! [`GrepWorker`] from it; a [`GrepCollector`] puts the files' answers, handed
-//! over in path order, together and cuts them at the query's maximum, so that
-//! the result is the head of the complete one however the work was shared out.
+//! A [`Grep`] is a compiled query. Each searching thread takes a [`GrepWorker`]
+//! from it. A [`GrepCollector`] combines the results of the files, added in path
+//! order, and cuts them at the query's maximum. So the result is the head of the
+//! complete one, however the work was distributed.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -23,28 +23,28 @@ mod sink;
 
 use sink::{LineSink, cut_at};
 
-/// Why a pattern is not one.
+/// The reason why a pattern cannot be searched for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GrepPatternError {
     /// The pattern is longer than [`PATTERN_BYTES`].
     #[error("the pattern has {0} bytes, more than {PATTERN_BYTES}; search for less at once")]
     TooLong(usize),
-    /// The pattern names a line end but matches may not span lines.
+    /// The pattern contains a line end but matches may not span lines.
     #[error(
         "the pattern names a line end, but a match may not span lines; ask for a multi-line search"
     )]
     LineEnd,
-    /// The pattern names the beginning or end of the file but the search goes
+    /// The pattern refers to the beginning or end of the file but the search goes
     /// line by line.
     #[error(
         "the pattern names the beginning or end of the file (\\A, \\z), but the search goes line by line; use ^ and $, or ask for a multi-line search"
     )]
     FileAnchor,
-    /// The pattern is not a regular expression. The text points at the spot.
+    /// The pattern is not a regular expression. The text points at the position.
     #[error("{0}\nescape special characters with '\\', or ask for a literal search")]
     Syntax(String),
-    /// The pattern is well formed but takes too much to search for.
+    /// The pattern is valid but too expensive to search for.
     #[error("{0}; search for something simpler")]
     TooComplex(String),
 }
@@ -66,7 +66,7 @@ impl Grep {
     ///
     /// # Errors
     ///
-    /// [`GrepPatternError`] says what is wrong with the pattern, and where.
+    /// A [`GrepPatternError`] that says what is wrong with the pattern, and where.
     pub fn new(query: &GrepQuery) -> Result<Self, GrepPatternError> {
         if query.pattern.len() > PATTERN_BYTES {
             return Err(GrepPatternError::TooLong(query.pattern.len()));
@@ -101,7 +101,7 @@ impl Grep {
         })
     }
 
-    /// Makes what one thread needs to search files.
+    /// Creates the state that one thread needs to search files.
     pub fn worker(&self) -> GrepWorker<'_> {
         let searcher = SearcherBuilder::new()
             .line_terminator(LineTerminator::crlf())
@@ -121,15 +121,15 @@ impl Grep {
         }
     }
 
-    /// Whether matching lines are all that is wanted, each by itself.
+    /// Whether only single matching lines are requested, without context.
     fn is_plain(&self) -> bool {
         !self.multi_line && self.before == 0 && self.after == 0
     }
 }
 
-/// Checks a pattern by itself, before the matcher puts a group around it: what is
-/// wrong must show in the pattern as it was given, `a)|(b` must not close that
-/// group, and a comment at its end must not swallow the group's end.
+/// Checks a pattern alone, before the matcher puts a group around it: the error
+/// must refer to the pattern as it was given, `a)|(b` must not close that group,
+/// and a comment at its end must not swallow the group's end.
 fn standing_alone(query: &GrepQuery) -> Result<Cow<'_, str>, GrepPatternError> {
     if query.literal {
         return Ok(Cow::Borrowed(&query.pattern));
@@ -159,11 +159,11 @@ fn standing_alone(query: &GrepQuery) -> Result<Cow<'_, str>, GrepPatternError> {
     })
 }
 
-/// Why a file was not searched.
+/// The reason why a file was not searched.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Passed {
-    /// It holds no text.
+    /// It is not text.
     Binary,
     /// It has a line longer than [`GREP_LINE_BYTES`].
     LongLine,
@@ -172,7 +172,7 @@ pub enum Passed {
 }
 
 impl Passed {
-    /// Counts the file where it belongs.
+    /// Counts the file under this reason.
     pub fn count(&self, skipped: &mut Skipped) {
         match self {
             Self::Binary => skipped.binary += 1,
@@ -182,33 +182,32 @@ impl Passed {
     }
 }
 
-/// Searches one file after the other, reusing its buffers.
+/// Searches one file after another, reusing its buffers.
 #[derive(Debug)]
 pub struct GrepWorker<'g> {
     grep: &'g Grep,
     searcher: Searcher,
-    /// Where the lines of a file are put together.
+    /// Buffer for the lines of a file.
     lines: Vec<RawLine>,
-    /// Where their text is put together, unless it is shared.
+    /// Buffer for their text, unless it is shared.
     copied: Vec<u8>,
 }
 
 impl GrepWorker<'_> {
     /// Searches a file that is in memory. The lines found share `content`.
     ///
-    /// Returns no lines if nothing matches, and stops one match past the
-    /// query's maximum, or one line past its bytes: enough for the collector to
-    /// know that there are more.
+    /// Returns no lines if nothing matches. Stops one match past the query's
+    /// maximum, or one line past its bytes: enough for the collector to know that there is more.
     ///
     /// # Errors
     ///
-    /// [`Passed`] if the file was not searched.
+    /// A [`Passed`] if the file was not searched.
     pub fn search_bytes(&mut self, path: &VPath, content: &Bytes) -> Result<FileMatches, Passed> {
         self.search_content(path, content, Some(content))
     }
 
-    /// Searches a file that is in a buffer of the caller. The lines found are
-    /// copied, so that a result holds no more than it shows.
+    /// Searches a file in a buffer of the caller. The lines found are copied, so a
+    /// result holds no more than it shows.
     ///
     /// # Errors
     ///
@@ -232,8 +231,8 @@ impl GrepWorker<'_> {
                 return Err(Passed::LongLine);
             }
         }
-        // With a byte-order mark the searcher sees a converted copy, so that
-        // offsets say nothing about `content`.
+        // With a byte-order mark the searcher sees a converted copy, so its offsets
+        // do not refer to `content`.
         let has_mark = detect(content) != Encoding::Utf8;
         if !has_mark && self.grep.is_plain() {
             return Ok(self.search_plain(path, content, shared));
@@ -246,9 +245,9 @@ impl GrepWorker<'_> {
         Ok(sink.finish(shared))
     }
 
-    /// Looks for matches in the whole content and then for the lines they are on,
-    /// which is much less work than going from line to line. The pattern was
-    /// compiled so that no match spans lines.
+    /// Searches the whole content for matches and then finds the lines they are on,
+    /// which is much less work than going line by line. The pattern was compiled so
+    /// that no match spans lines.
     fn search_plain(&mut self, path: &VPath, bytes: &[u8], shared: Option<&Bytes>) -> FileMatches {
         let width = self.grep.max_line_bytes.min(u32::MAX as usize);
         let mut file = FileMatches::new(path.clone(), Bytes::new());
@@ -259,11 +258,11 @@ impl GrepWorker<'_> {
         let mut at = 0;
         let is_ended = bytes.ends_with(b"\n");
         while at < bytes.len()
-            // From the start of a line on, as if the file began there.
+            // Searching starts at a line start, as if the file began there.
             && let Ok(Some(found)) = self.grep.matcher.find(&bytes[at..])
         {
             let found = at + found.start();
-            // An empty match after the last line end is on no line.
+            // An empty match after the last line end is not on any line.
             if is_ended && found == bytes.len() {
                 break;
             }
@@ -299,11 +298,11 @@ impl GrepWorker<'_> {
         file
     }
 
-    /// Searches what `reader` yields, in memory bounded by one line.
+    /// Searches the output of `reader`, in memory bounded by one line.
     ///
     /// # Errors
     ///
-    /// [`Passed`] if the file was not searched.
+    /// A [`Passed`] if the file was not searched.
     pub fn search_reader(
         &mut self,
         path: &VPath,
@@ -326,7 +325,7 @@ impl GrepWorker<'_> {
     }
 }
 
-/// Tells the searcher's own "line does not fit" from a failed read: the former
+/// Separates the searcher's own "line does not fit" from a failed read: the former
 /// is its only error of kind `Other`.
 fn passed(error: io::Error) -> Passed {
     if error.kind() == io::ErrorKind::Other {
@@ -347,7 +346,7 @@ fn has_long_line(content: &[u8]) -> bool {
     content.len() - start > GREP_LINE_BYTES
 }
 
-/// A line without the `\r` of its line end, if it has a line end.
+/// Strips the `\r` of a line end, if the line has a line end.
 fn without_return(line: &[u8], is_ended: bool) -> &[u8] {
     match line {
         [line @ .., b'\r'] if is_ended => line,
@@ -355,7 +354,7 @@ fn without_return(line: &[u8], is_ended: bool) -> &[u8] {
     }
 }
 
-/// Puts the files' answers together, in path order, up to the query's maximum.
+/// Combines the results of files, in path order, up to the query's maximum.
 #[derive(Debug)]
 pub struct GrepCollector {
     result: GrepResult,
@@ -365,7 +364,7 @@ pub struct GrepCollector {
 }
 
 impl GrepCollector {
-    /// Collects the answer to `query`.
+    /// Creates a collector for `query`.
     pub fn new(query: &GrepQuery) -> Self {
         Self {
             result: GrepResult::default(),
@@ -375,9 +374,9 @@ impl GrepCollector {
         }
     }
 
-    /// Adds one file's answer. The caller hands files over in path order.
+    /// Adds the result of one file. The caller must add files in path order.
     ///
-    /// Returns whether the result is full, so that no further file can add to it.
+    /// Returns `true` if the result is full, so that no further file can add to it.
     pub fn add(&mut self, searched: Result<FileMatches, Passed>) -> bool {
         if self.result.truncated {
             return true;
@@ -399,7 +398,7 @@ impl GrepCollector {
         self.result.truncated
     }
 
-    /// The index of the first line that no longer belongs into the result.
+    /// Returns the index of the first line that is not part of the result.
     fn first_over(&mut self, file: &FileMatches) -> Option<usize> {
         let mut matches_left = self.max_matches - self.result.matches;
         let bytes = file.shown_bytes();
@@ -427,7 +426,7 @@ impl GrepCollector {
         None
     }
 
-    /// The result, with what else was passed over.
+    /// Returns the result, with further counts of what was skipped.
     pub fn finish(mut self, skipped: Skipped) -> GrepResult {
         self.result.skipped += skipped;
         self.result

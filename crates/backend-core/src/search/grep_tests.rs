@@ -1,4 +1,4 @@
-//! Searching memory and readers, and what is passed over.
+//! Searching memory and readers, and files that are skipped.
 
 use std::io::{self, Read};
 
@@ -20,7 +20,7 @@ fn lines(file: &FileMatches) -> Found {
         .collect()
 }
 
-/// What is found in memory and through a reader.
+/// Searches in memory and through a reader.
 fn both(query: &GrepQuery, content: &[u8]) -> (Result<Found, String>, Result<Found, String>) {
     let (_, grep) = query.compile().unwrap();
     let mut worker = grep.worker();
@@ -36,7 +36,7 @@ fn both(query: &GrepQuery, content: &[u8]) -> (Result<Found, String>, Result<Fou
     (memory, found(reader))
 }
 
-/// The lines on which `pattern` matches, found the same way twice.
+/// Returns the lines on which `pattern` matches, which must agree both ways.
 fn matching(pattern: &str, content: &str) -> Vec<u64> {
     let (memory, reader) = both(&query(pattern), content.as_bytes());
     assert_eq!(memory, reader, "{pattern:?} in {content:?}");
@@ -55,7 +55,7 @@ fn empty_matches_are_on_lines_that_exist() {
     assert_eq!(matching("x*", "\n"), [1]);
 }
 
-/// What stands on the line before, valid or not, says nothing about a line.
+/// The bytes of the previous line, valid or not, do not affect a line.
 #[test]
 fn lines_are_judged_by_themselves() {
     let (memory, reader) = both(&query(r"\B"), b"\xad\x08\x88\x0b\x0c\n\x88\x88");
@@ -144,7 +144,7 @@ fn the_collector_stops_at_the_maximum_of_bytes() {
     assert_eq!(result.files[0].lines().len(), 2);
 }
 
-/// Lines without end, of which only so many are wanted.
+/// An endless reader of lines, of which only a few are wanted.
 #[test]
 fn a_file_is_searched_no_further_than_its_lines_fit() {
     struct Endless;

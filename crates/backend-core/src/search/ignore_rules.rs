@@ -1,24 +1,22 @@
-//! [`IgnoreRules`]: what `.gitignore` and `.ignore` files say about a path.
+//! [`IgnoreRules`]: the rules of `.gitignore` and `.ignore` files.
 //!
-//! Files are handed in as bytes by whoever walks; nothing is read here, and no
-//! rule comes from outside the tree. A `.ignore` file beats every `.gitignore`
-//! file, within one kind the deeper file beats the shallower, and within one
-//! file the last line that matches wins. Whoever asks walks from the top and
-//! does not enter what is ignored, so nothing comes back from inside it.
+//! The walk passes the files in as bytes. Nothing is read here, and no rule comes
+//! from outside the tree. A `.ignore` file overrides every `.gitignore` file,
+//! within one kind the deeper file overrides the shallower, and within one file the
+//! last line that matches wins. The walk goes from the top and does not enter
+//! ignored directories, so nothing inside one can be included again.
 //!
-//! Only files that hold a rule are kept, so that asking costs nothing where
-//! there are none.
+//! Only files that hold a rule are kept, so a lookup costs nothing where there are none.
 //!
-//! The `ignore` crate is not used for this: it brings a directory walker and its
-//! threads, and compiles regular expressions whose size depends on the file. The
-//! tests hold the two against each other.
+//! The `ignore` crate is not used: it brings a directory walker with threads, and
+//! compiles regular expressions whose size depends on the file. The tests compare the two.
 
 use crate::limits::{IGNORE_FILE_BYTES, PATH_BYTES};
 use crate::path::VPath;
 use crate::search::{Glob, GlobSet};
 
-/// Largest sum of the lines with several wildcards that is honoured, in bytes:
-/// matching one of them takes time that grows with its length and the name's.
+/// Most bytes of lines with several wildcards that are honoured in one file.
+/// Matching such a line takes time that grows with its length and the length of the name.
 const COSTLY_BYTES: usize = 32 * 1024;
 
 /// A kind of ignore file.
@@ -40,7 +38,7 @@ impl IgnoreFile {
     }
 }
 
-/// The rules of a directory and of those above it.
+/// The rules of a directory and its parents.
 #[derive(Debug, Default)]
 pub(super) struct IgnoreRules {
     git: Vec<Layer>,
@@ -55,19 +53,19 @@ struct Layer {
     rules: Rules,
 }
 
-/// A point in the history of an [`IgnoreRules`] to go back to.
+/// A state of an [`IgnoreRules`] to which it can be reset.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark {
     git: usize,
     plain: usize,
 }
 
-/// An ignore file is too large to be honoured.
+/// The error for an ignore file that is too large to be honoured.
 #[derive(Debug, PartialEq)]
 pub(super) struct TooLarge;
 
 impl IgnoreRules {
-    /// Adds a file of `directory`, which lies in that of the last one added.
+    /// Adds a file of `directory`, which lies in the directory of the last file added.
     pub(super) fn push(
         &mut self,
         directory: &VPath,
@@ -87,7 +85,7 @@ impl IgnoreRules {
         Ok(())
     }
 
-    /// Where [`reset`](Self::reset) can return to.
+    /// Returns a mark for [`reset`](Self::reset).
     pub(super) fn mark(&self) -> Mark {
         Mark {
             git: self.git.len(),
@@ -95,13 +93,13 @@ impl IgnoreRules {
         }
     }
 
-    /// Forgets what was added since `mark`.
+    /// Removes the files added since `mark`.
     pub(super) fn reset(&mut self, mark: Mark) {
         self.git.truncate(mark.git);
         self.plain.truncate(mark.plain);
     }
 
-    /// Whether no rule is in force.
+    /// Whether there are no rules.
     pub(super) fn is_empty(&self) -> bool {
         self.git.is_empty() && self.plain.is_empty()
     }
@@ -119,16 +117,16 @@ impl IgnoreRules {
     }
 }
 
-/// One rule of a file, besides its glob.
+/// The flags of a rule, without its glob.
 #[derive(Debug, Clone, Copy)]
 struct Rule {
-    /// The line begins with `!`: what it matches is kept.
+    /// The line begins with `!`: matching paths are kept.
     keeps: bool,
-    /// The line ends with `/`: it speaks of directories only.
+    /// The line ends with `/`: it applies to directories only.
     directories_only: bool,
 }
 
-/// The rules of a file, the last line first, because the last that matches wins.
+/// The rules of a file, the last line first, because the last match wins.
 #[derive(Debug)]
 struct Rules {
     globs: GlobSet,
@@ -136,7 +134,7 @@ struct Rules {
 }
 
 impl Rules {
-    /// Reads `text`. A line that cannot be read is passed over, as git does.
+    /// Parses `text`. An invalid line is skipped, as git does.
     fn parse(text: &[u8]) -> Result<Self, TooLarge> {
         if text.len() > IGNORE_FILE_BYTES {
             return Err(TooLarge);
@@ -163,7 +161,7 @@ impl Rules {
         Ok(Self { globs, rules })
     }
 
-    /// Whether `relative` is ignored, if the file says anything about it.
+    /// Whether `relative` is ignored; `None` if no rule matches it.
     fn says(&self, relative: &str, is_directory: bool) -> Option<bool> {
         self.globs
             .matches(relative)
@@ -173,7 +171,7 @@ impl Rules {
     }
 }
 
-/// The glob that a line stands for, and what the line says about its matches.
+/// Parses a line into its glob and flags.
 fn parse_line(line: &str) -> Option<(Glob, Rule)> {
     let line = trim(line);
     if line.starts_with('#') || line.len() > PATH_BYTES {
@@ -187,7 +185,7 @@ fn parse_line(line: &str) -> Option<(Glob, Rule)> {
         Some(line) => (true, line),
         None => (false, line),
     };
-    // A slash ties a line to the directory of its file.
+    // A slash anchors a line to the directory of its file.
     let is_tied = line.contains('/');
     let line = line.strip_prefix('/').unwrap_or(line);
     // These match nothing for git; a glob would drop the component.
@@ -203,7 +201,7 @@ fn parse_line(line: &str) -> Option<(Glob, Rule)> {
     Some((glob, rule))
 }
 
-/// Removes the spaces at the end of `line`, but not one behind a backslash.
+/// Removes the spaces at the end of `line`, but not one after a backslash.
 fn trim(line: &str) -> &str {
     let trimmed = line.trim_end_matches(' ');
     let backslashes = trimmed.len() - trimmed.trim_end_matches('\\').len();
@@ -213,7 +211,7 @@ fn trim(line: &str) -> &str {
     }
 }
 
-/// Braces stand for themselves in an ignore file, but not in a glob.
+/// Escapes braces, which are literal in an ignore file but not in a glob.
 fn escape_braces(line: &str) -> String {
     let mut escaped = String::with_capacity(line.len());
     let mut is_escaped = false;

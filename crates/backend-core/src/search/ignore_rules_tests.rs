@@ -10,7 +10,7 @@ fn path(text: &str) -> VPath {
     VPath::parse(text).unwrap()
 }
 
-/// Rules of one `.gitignore` file in the root.
+/// Returns the rules of one `.gitignore` file in the root.
 fn git(text: &[u8]) -> IgnoreRules {
     let mut rules = IgnoreRules::default();
     rules.push(&VPath::root(), IgnoreFile::Git, text).unwrap();
@@ -143,8 +143,8 @@ fn going_back_forgets() {
     assert!(!ignores(&rules, "/d/b") && ignores(&rules, "/d/a"));
 }
 
-/// Lines of what both readers mean the same by: this one reads braces and
-/// backslashes in classes as git does, and passes over empty components.
+/// Generates lines on which both parsers agree. This parser reads braces and
+/// backslashes in classes as git does, and skips empty components.
 fn line() -> impl Strategy<Value = String> {
     let name = prop_oneof![
         4 => "[ab]{1,2}",

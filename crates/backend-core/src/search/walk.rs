@@ -1,42 +1,42 @@
-//! [`Walk`]: the one walk behind every search, without any input or output.
+//! [`Walk`]: the one walk behind every search, without any I/O.
 //!
-//! Which entries a search sees, in which order, and what it counts as passed
-//! over is decided here and nowhere else. A backend drives the walk: it asks for
-//! the next [`Step`], does what that says with its own handles, and answers.
-//! The same code so serves a store in memory, directories opened one beneath the
-//! other, and an async backend that has nothing but `ls` and `read`.
+//! It alone decides which entries a search sees, in which order, and which ones it
+//! counts as skipped. A backend drives the walk: it asks for the next [`Step`],
+//! performs it with its own handles, and passes the result back. So the same code
+//! serves a store in memory, directories opened one beneath the other, and an async
+//! backend that has nothing but `ls` and `read`.
 //!
-//! # What is walked
+//! # Rules
 //!
-//! Regular files are found in byte order of their whole paths; directories are
-//! entered; links and everything else are passed over in silence, as are the
+//! Regular files are found in byte order of their whole paths, and directories are
+//! entered. Links and everything else are skipped without being counted, as are the
 //! temporary names of files being written. Then, in this order:
 //!
-//! 1. What [`WalkOptions::exclude`] hides is left out and never counted. A
-//!    directory is entered all the same if a rule may keep something beneath it.
+//! 1. Entries that [`WalkOptions::exclude`] hides are left out and never counted. A
+//!    directory is entered anyway if a rule may keep something beneath it.
 //! 2. A directory beneath which [`WalkOptions::pattern`] cannot match is left out
 //!    and not counted.
 //! 3. A name that begins with a dot is left out and counted as hidden, unless
 //!    [`WalkOptions::hidden`] is set or the pattern names it: one of its
 //!    components begins with a literal dot and matches the name. `.git` is left
-//!    out unless the pattern names it, `hidden` or not.
-//! 4. What an ignore file excludes is left out and counted as ignored, unless
-//!    [`WalkOptions::ignored`] is set. The files above the start count as well.
+//!    out unless the pattern names it, even if `hidden` is set.
+//! 4. Entries that an ignore file excludes are left out and counted as ignored, unless
+//!    [`WalkOptions::ignored`] is set. Ignore files above the start apply as well.
 //! 5. A [generated directory](super::GENERATED_DIRECTORIES) is left out and counted
 //!    as generated, unless [`WalkOptions::generated`] or [`WalkOptions::ignored`] is
 //!    set, an ignore file in force here holds a rule, the pattern names it (a
-//!    component before its last is that name), or it lies in another one that was
-//!    entered.
+//!    component other than the last is that name), or it lies in another generated
+//!    directory that was entered.
 //! 6. A file that does not match the pattern is left out and not counted.
 //!
-//! So the counts tell what the rules kept out of the directories that were
-//! entered, whether or not the pattern would have matched it. The start is
-//! entered whatever the rules say of it.
+//! So the counts cover everything that the rules left out of the directories that
+//! were entered, whether or not the pattern would have matched it. The start is
+//! always entered, whatever the rules say about it.
 //!
 //! # Bounds
 //!
-//! Nothing recurses. In memory are the rest of the children, and the handles, of
-//! the directories on the way to the current one that have children left.
+//! Nothing recurses. Memory holds the remaining children, and the handles, of those
+//! directories on the path to the current one that have children left.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -54,20 +54,20 @@ pub use rules::WalkOptions;
 
 /// One entry of a directory, as the driver found it.
 ///
-/// The payload is the driver's own, such as what it knows of a file already, and
-/// comes back with [`Step::File`].
+/// The payload belongs to the driver, for example metadata it already has, and is
+/// returned with [`Step::File`].
 #[derive(Debug, Clone)]
 pub struct Child<E> {
     /// The entry's name.
     pub name: String,
-    /// What the entry itself is: a link is a link, wherever it leads.
+    /// The kind of the entry itself: a link is a link, wherever it leads.
     pub kind: FileKind,
-    /// What comes back with the file.
+    /// The value returned with the file.
     pub payload: E,
 }
 
 impl<E> Child<E> {
-    /// An entry called `name`.
+    /// Creates an entry called `name`.
     pub fn new(name: impl Into<String>, kind: FileKind, payload: E) -> Self {
         Self {
             name: name.into(),
@@ -76,8 +76,8 @@ impl<E> Child<E> {
         }
     }
 
-    /// Orders the entries of a directory by the paths that lie in them: a
-    /// directory by its name and a slash.
+    /// Compares entries of a directory so that the paths beneath them come out in
+    /// order: a directory sorts by its name and a slash.
     fn path_order(&self, other: &Self) -> Ordering {
         let (one, two) = (self.name.as_bytes(), other.name.as_bytes());
         let common = one.len().min(two.len());
@@ -90,37 +90,37 @@ impl<E> Child<E> {
     }
 }
 
-/// What the driver of a [`Walk`] must do next.
+/// The next request of a [`Walk`] to its driver.
 #[derive(Debug)]
 pub enum Step<'a, D, E> {
-    /// Open and list this directory, without following a link at its last name,
-    /// then call [`Walk::entered`] or [`Walk::unreadable`].
+    /// Open and list this directory, without following a link at its last name, then
+    /// call [`Walk::entered`] or [`Walk::unreadable`].
     Enter {
-        /// The directory to open it in; `None` for the start.
+        /// Its parent directory; `None` for the start.
         parent: Option<&'a D>,
         /// Its name in `parent`; empty for the root.
         name: &'a str,
-        /// Where it is.
+        /// Its path.
         path: &'a VPath,
     },
     /// Read this ignore file if it is a regular one, then call
     /// [`Walk::ignore_file`].
     IgnoreFile {
-        /// The directory it is in, which was entered; `None` if it lies above
-        /// the start, where there may be no such file.
+        /// Its directory, which was entered; `None` if it lies above the start,
+        /// where there may be no such file.
         directory: Option<&'a D>,
         /// Its name in `directory`.
         name: &'static str,
-        /// Where it is.
+        /// Its path.
         path: &'a VPath,
     },
-    /// A file was found. Nothing needs to be called.
+    /// A file was found. No answer is needed.
     File {
-        /// The directory it is in.
+        /// Its directory.
         directory: &'a D,
-        /// Where it is.
+        /// Its path.
         path: VPath,
-        /// What the driver knows about it.
+        /// The payload of its entry.
         payload: E,
     },
     /// There are no more files.
@@ -129,13 +129,11 @@ pub enum Step<'a, D, E> {
 
 /// A walk over the files beneath a directory, in path order.
 ///
-/// `D` is the driver's handle on an open directory. It is dropped once nothing
-/// in the directory is left to be opened. `E` is what the driver attaches to an
-/// entry.
+/// `D` is the driver's handle on an open directory. It is dropped when nothing more
+/// in the directory has to be opened. `E` is the payload that the driver attaches to an entry.
 ///
-/// Until a step is answered, [`step`](Self::step) repeats it, so an async driver
-/// may be dropped and resumed anywhere. An answer to a step that was not asked
-/// for is ignored.
+/// Until a step is answered, [`step`](Self::step) repeats it, so an async driver may
+/// be dropped and resumed anywhere. An answer to a step that was not requested is ignored.
 ///
 /// ```
 /// use backend_core::VPath;
@@ -163,16 +161,16 @@ pub enum Step<'a, D, E> {
 #[derive(Debug)]
 pub struct Walk<D, E> {
     rules: Rules,
-    /// Whether the start has been asked for.
+    /// Whether the start was requested.
     started: bool,
     /// Directories whose ignore files are still to be read, in order.
     unread: VecDeque<(VPath, IgnoreFile)>,
     request: Request,
-    /// The directories on the way to the current one.
+    /// The directories on the path to the current one.
     frames: Vec<Frame<D, E>>,
 }
 
-/// What the driver was asked for and has not answered.
+/// The request that the driver has not answered yet.
 #[derive(Debug, Default)]
 enum Request {
     #[default]
@@ -194,13 +192,13 @@ struct Frame<D, E> {
     directory: D,
     path: VPath,
     exclude: ExcludeState,
-    /// The ignore rules in force before this directory's own.
+    /// The ignore rules in force before those of this directory.
     mark: Mark,
     children: std::vec::IntoIter<Child<E>>,
 }
 
 impl<D, E> Walk<D, E> {
-    /// A walk over what lies beneath `start`, which the first
+    /// Creates a walk over everything beneath `start`, which the first
     /// [`Step::Enter`] asks for.
     pub fn new(start: VPath, options: WalkOptions) -> Self {
         let mut unread = VecDeque::new();
@@ -218,7 +216,7 @@ impl<D, E> Walk<D, E> {
         }
     }
 
-    /// What to do next. The same as before, until it is answered.
+    /// Returns the next step. It stays the same until it is answered.
     pub fn step(&mut self) -> Step<'_, D, E> {
         let found = match self.request {
             Request::Nothing => self.advance(),
@@ -245,9 +243,9 @@ impl<D, E> Walk<D, E> {
         }
     }
 
-    /// Answers [`Step::Enter`]: the directory is open, and `children` is all it
-    /// holds, in any order. A child whose name is not one, or makes the path too
-    /// long, is passed over and counted as unreadable.
+    /// Answers [`Step::Enter`]: the directory is open, and `children` are all its
+    /// entries, in any order. A child whose name is invalid, or makes the path too
+    /// long, is skipped and counted as unreadable.
     pub fn entered(&mut self, directory: D, mut children: Vec<Child<E>>) {
         let (path, exclude) = match std::mem::take(&mut self.request) {
             Request::Enter { path, exclude } => (path, exclude),
@@ -267,8 +265,8 @@ impl<D, E> Walk<D, E> {
                 && !child.name.starts_with(TEMPORARY_PREFIX)
         });
         children.sort_unstable_by(Child::path_order);
-        // A parent without further children has done its part. Its handle is
-        // given back, and its ignore rules end together with this directory's.
+        // A parent without further children is finished. Its handle is dropped, and
+        // its ignore rules end together with this directory's.
         let finished = self.frames.pop_if(|parent| parent.children.len() == 0);
         self.frames.push(Frame {
             directory,
@@ -279,8 +277,8 @@ impl<D, E> Walk<D, E> {
         });
     }
 
-    /// Answers [`Step::Enter`]: the directory cannot be listed. It is counted,
-    /// and the walk goes on without it.
+    /// Answers [`Step::Enter`]: the directory cannot be listed. It is counted, and
+    /// the walk continues without it.
     pub fn unreadable(&mut self) {
         match std::mem::take(&mut self.request) {
             Request::Enter { exclude, .. } => self.rules.count_unreadable(&exclude),
@@ -291,10 +289,9 @@ impl<D, E> Walk<D, E> {
     /// Answers [`Step::IgnoreFile`] with the file's content, or `None` if it is
     /// missing, not a regular file, or cannot be read.
     ///
-    /// A file that was listed and cannot be read counts as unreadable, and so
-    /// does one that is longer than
-    /// [`IGNORE_FILE_BYTES`](crate::limits::IGNORE_FILE_BYTES), of which a driver
-    /// need not read more than one byte past that.
+    /// A file that was listed but cannot be read counts as unreadable. So does one
+    /// that is longer than [`IGNORE_FILE_BYTES`](crate::limits::IGNORE_FILE_BYTES),
+    /// of which a driver need not read more than one byte past that limit.
     pub fn ignore_file(&mut self, text: Option<&[u8]>) {
         let (directory, path, file) = match std::mem::take(&mut self.request) {
             Request::IgnoreFile {
@@ -314,8 +311,8 @@ impl<D, E> Walk<D, E> {
         }
     }
 
-    /// Counts names that are not UTF-8 and so cannot be children. To be called
-    /// before the directory they are in is [`entered`](Self::entered).
+    /// Counts names that are not UTF-8 and so cannot be children. Must be called
+    /// before [`entered`](Self::entered) for their directory.
     pub fn skip_names(&mut self, not_utf8: u64) {
         match &self.request {
             Request::Enter { exclude, .. } if exclude.is_hidden() => {}
@@ -323,15 +320,15 @@ impl<D, E> Walk<D, E> {
         }
     }
 
-    /// What was passed over so far.
+    /// Returns the counts of what was skipped so far.
     pub fn skipped(&self) -> Skipped {
         self.rules.skipped
     }
 
-    /// Goes on to the next file, which is returned, or to the next request.
+    /// Advances to the next file, which is returned, or to the next request.
     fn advance(&mut self) -> Option<(VPath, E)> {
         while let Some((directory, file)) = self.unread.pop_front() {
-            // Where the name does not fit into a path there is no such file.
+            // If the name does not fit into a path, there is no such file.
             if let Ok(path) = directory.child(file.name()) {
                 self.request = Request::IgnoreFile {
                     directory,

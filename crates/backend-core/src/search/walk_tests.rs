@@ -1,4 +1,4 @@
-//! The walk driven over a tree in memory.
+//! The walk, driven over a tree in memory.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use super::*;
 use crate::limits::{IGNORE_FILE_BYTES, NAME_BYTES, PATH_BYTES, PATH_DEPTH};
 use crate::search::{Exclude, ExcludeRule, Glob};
 
-/// A tree in memory: what stands at each path, parents included.
+/// A tree in memory: the node at each path, parents included.
 #[derive(Debug, Default)]
 struct Tree {
     nodes: BTreeMap<String, Node>,
@@ -36,7 +36,7 @@ impl Node {
 }
 
 impl Tree {
-    /// A tree of empty files; a path that ends with `/` is a directory.
+    /// Creates a tree of empty files; a path that ends with `/` is a directory.
     fn new(paths: &[&str]) -> Self {
         paths
             .iter()
@@ -125,7 +125,7 @@ impl Tree {
     }
 }
 
-/// What a walk did.
+/// The record of a walk.
 #[derive(Debug, Default)]
 struct Log {
     found: Vec<String>,
@@ -260,7 +260,7 @@ fn generated_directories_must_be_asked_for() {
         (hidden(), &["/a.js", "/sub/dist", "/targets/a.js"], 3),
         (hidden().generated(true), &all, 0),
         (hidden().ignored(true), &all, 0),
-        // A pattern names a directory anywhere, and then all that is in it.
+        // A pattern names a directory anywhere, and then everything in it.
         (matching("sub/build/**"), &made, 0),
         (matching("**/build/**"), &made, 1),
         (matching("{sub,x}/{build,dist}/**"), &made, 0),
@@ -271,7 +271,7 @@ fn generated_directories_must_be_asked_for() {
             0,
         ),
         (matching(".venv/*"), &["/.venv/a.js"], 0),
-        // But neither by chance nor where it names a file.
+        // But not by a wildcard, nor where it names a file.
         (matching("sub/b*/**"), &[], 1),
         (matching("**/build"), &[], 2),
         (matching("**/dist"), &["/sub/dist"], 2),
@@ -304,7 +304,7 @@ fn ignore_files_say_better_what_is_generated() {
     let log = tree.walk("/", WalkOptions::default());
     assert_eq!(log.found, ["/git/dist/a", "/git/sub/build/a"]);
     assert_eq!((log.skipped.ignored, log.skipped.generated), (1, 1));
-    // The same from within, where the file lies above the start.
+    // The same for a start beneath the ignore file.
     let log = tree.walk("/git/sub", WalkOptions::default());
     assert_eq!(log.found, ["/git/sub/build/a"]);
     let tree = Tree::new(&["/build/a", "/dist/a"]).with("/.ignore", "!build/\n");
@@ -660,7 +660,7 @@ fn trees() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(path, 0..24)
 }
 
-/// The files among `paths`: those that are not also a directory of another.
+/// Returns the files among `paths`: those that are not also a directory of another.
 fn files_of(paths: &[String]) -> Vec<String> {
     let is_directory = |path: &String| {
         paths

@@ -1,8 +1,8 @@
-//! Keeps one window of lines out of decoded bytes and counts the lines around it.
+//! Collects one window of lines from decoded bytes and counts the lines around it.
 //!
 //! This module owns the line rules: where a line ends, which `\r` belongs to a line end, how wide
-//! a kept line may be and when the window is full. Invariants: the answer does not depend on how
-//! the bytes were cut into pieces, and no more text is held than the window may show.
+//! a kept line may be and when the window is full. Invariants: the result does not depend on how
+//! the bytes were split into pieces, and no more text is held than the window may show.
 
 use crate::text::decode::{Encoding, LossyStream};
 use crate::text::window::{Cut, Progress, TextWindow, WindowError, WindowRequest};
@@ -10,7 +10,7 @@ use crate::text::window::{Cut, Progress, TextWindow, WindowError, WindowRequest}
 /// Bytes whose line ends are counted at once while skipping to the window.
 const SKIP_BLOCK: usize = 32 * 1024;
 
-/// What the next byte is for.
+/// The role of the next byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// It belongs to a line before the window.
@@ -23,12 +23,12 @@ enum Phase {
     Done,
 }
 
-/// The window as far as it is known, fed with bytes that are UTF-8 or nearly so.
+/// A partial window, fed with bytes that are UTF-8 or nearly so.
 #[derive(Debug)]
 pub(super) struct Collector {
     request: WindowRequest,
     phase: Phase,
-    /// Line ends so far.
+    /// Line ends seen so far.
     newlines: u64,
     /// Whether bytes followed the last line end.
     open: bool,
@@ -58,7 +58,7 @@ impl Collector {
         }
     }
 
-    /// Goes on after `newlines` line ends, of which the request leaves out more.
+    /// Creates a collector that starts after `newlines` line ends, fewer than the request skips.
     pub(super) fn resume(request: WindowRequest, newlines: u64) -> Self {
         Self {
             newlines,
@@ -66,7 +66,7 @@ impl Collector {
         }
     }
 
-    /// Takes the next bytes.
+    /// Processes the next bytes.
     pub(super) fn feed(&mut self, mut bytes: &[u8]) -> Progress {
         while !bytes.is_empty() {
             bytes = match self.phase {
@@ -87,8 +87,8 @@ impl Collector {
         }
     }
 
-    /// Takes so many zeros more in a line that ends with some, if they cannot be seen; says
-    /// whether it did.
+    /// Adds `count` more zeros to a line that already ends with some, if they are not visible in
+    /// the window. Returns `false` if they are.
     pub(super) fn pass_zeros(&mut self, count: u64) -> bool {
         match self.phase {
             Phase::Keep if self.kept.full => self.kept.decoded += count,
@@ -98,7 +98,7 @@ impl Collector {
         true
     }
 
-    /// Says that no byte follows (or that none can matter) and gives the window.
+    /// Ends the input (or the part that can matter) and returns the window.
     pub(super) fn end(mut self, encoding: Encoding) -> Result<TextWindow, WindowError> {
         if self.phase == Phase::Keep && self.open {
             self.end_open_line();
@@ -119,7 +119,7 @@ impl Collector {
         })
     }
 
-    /// Passes over lines before the window; returns the bytes after the block it looked at.
+    /// Skips lines before the window. Returns the bytes after the block it looked at.
     fn skip<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let (block, after) = bytes.split_at(bytes.len().min(SKIP_BLOCK));
         let missing = self.request.offset - self.newlines;
@@ -140,13 +140,13 @@ impl Collector {
         bytes.get(end + 1..).unwrap_or_default()
     }
 
-    /// Takes the bytes of one line up to its end; returns those after it.
+    /// Takes the bytes of one line up to its end. Returns the bytes after it.
     fn keep<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let end = memchr::memchr(b'\n', bytes);
         let (piece, after) = bytes.split_at(end.unwrap_or(bytes.len()));
         self.take_piece(piece, end.is_some());
         if self.kept.over {
-            // The line is counted with the rest, from the bytes at hand on.
+            // The line is counted with the rest, starting with the current bytes.
             self.stop_before_open_line();
             return bytes;
         }
@@ -162,7 +162,7 @@ impl Collector {
         after.get(1..).unwrap_or_default()
     }
 
-    /// Takes a piece of the open line; `ended` when the line end follows it directly.
+    /// Takes a piece of the open line. `ended` is set if the line end follows directly.
     fn take_piece(&mut self, piece: &[u8], ended: bool) {
         if !self.open {
             self.open = true;
@@ -201,7 +201,7 @@ impl Collector {
         self.phase = Phase::Rest;
     }
 
-    /// Notes that the window is not the end and, if asked to, counts on.
+    /// Records that lines follow the window and, if requested, counts them.
     fn count_rest<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         self.more = true;
         if self.request.count_total {
@@ -214,23 +214,23 @@ impl Collector {
     }
 }
 
-/// The text of the window, and how much of the open line it may still take.
+/// The text of the window, and the state of the open line.
 #[derive(Debug)]
 struct Kept {
     max_line_bytes: usize,
     max_bytes: usize,
     /// The lines, with `\n` between them; the open line is the last.
     text: String,
-    /// Where in `text` each closed line ends.
+    /// The position in `text` at which each closed line ends.
     ends: Vec<usize>,
     cuts: Vec<Cut>,
-    /// Where in `text` the open line starts.
+    /// The position in `text` at which the open line starts.
     start: usize,
-    /// Length of the open line, counting what was cut.
+    /// Length of the open line, including cut bytes.
     decoded: u64,
     /// Whether the open line takes no more text.
     full: bool,
-    /// Whether the open line is too much for the window.
+    /// Whether the open line does not fit into the window.
     over: bool,
 }
 
@@ -258,7 +258,7 @@ impl Kept {
         self.full = false;
     }
 
-    /// Adds text to the open line, up to the width of a line.
+    /// Adds text to the open line, up to the maximum width.
     fn push(&mut self, text: &str) {
         self.decoded += text.len() as u64;
         if self.full {

@@ -1,9 +1,9 @@
-//! What a file's bytes are, decided from its first bytes alone.
+//! Detects the encoding of a file from its first bytes.
 //!
 //! This module owns the byte-order marks, the two notions of "binary" and the two streaming
-//! decoders. Invariants: at most the first [`SNIFF_BYTES`] bytes decide, so a caller that holds
-//! that many gets the answer it would get for the whole file; and what a decoder hands on does
-//! not depend on how its input was cut into pieces.
+//! decoders. Invariants: at most the first [`SNIFF_BYTES`] bytes decide, so a caller that has
+//! that many gets the same answer as for the whole file. The output of a decoder does not depend
+//! on how its input was split into pieces.
 
 use std::fmt;
 
@@ -11,17 +11,17 @@ use encoding_rs::{CoderResult, Decoder, UTF_16BE, UTF_16LE};
 
 pub use crate::limits::SNIFF_BYTES;
 
-/// Bytes of UTF-8 the UTF-16 decoder hands on at a time.
+/// Bytes of UTF-8 that the UTF-16 decoder emits at a time.
 const DECODE_BUFFER: usize = 16 * 1024;
 
-/// What stands for bytes that spell no character.
+/// The replacement for bytes that are not a character.
 const REPLACEMENT: &str = "\u{FFFD}";
 
-/// How the bytes of a text file spell its characters.
+/// The character encoding of a text file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Encoding {
-    /// UTF-8 without a byte-order mark; the answer for everything that carries no mark.
+    /// UTF-8 without a byte-order mark; also used for every file without a mark.
     Utf8,
     /// UTF-8 after the mark `EF BB BF`.
     Utf8Bom,
@@ -32,7 +32,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// The number of bytes the byte-order mark takes at the start of the file.
+    /// Returns the length of the byte-order mark at the start of the file.
     #[must_use]
     pub const fn mark_len(self) -> usize {
         match self {
@@ -49,10 +49,10 @@ impl Encoding {
     }
 }
 
-/// Reads the encoding off the byte-order mark at the start of `prefix`.
+/// Detects the encoding from the byte-order mark at the start of `prefix`.
 ///
-/// `prefix` may be the whole file or any part of it from its first byte; a mark that is cut short
-/// is no mark.
+/// `prefix` may be the whole file or any part of it from its first byte. An incomplete mark does
+/// not count as a mark.
 ///
 /// ```
 /// use backend_core::text::{Encoding, detect};
@@ -71,10 +71,10 @@ pub fn detect(prefix: &[u8]) -> Encoding {
     }
 }
 
-/// Whether a content search should pass over the file that starts with `prefix`.
+/// Whether a content search should skip the file that starts with `prefix`.
 ///
-/// True when the first [`SNIFF_BYTES`] bytes hold a NUL and no UTF-16 mark explains it. This is
-/// stricter than [`is_text`]: a search meets many files nobody asked for by name.
+/// `true` if the first [`SNIFF_BYTES`] bytes hold a NUL without a UTF-16 mark to explain it. This
+/// is stricter than [`is_text`], because a search meets many files that were not requested by name.
 ///
 /// ```
 /// use backend_core::text::is_binary_for_search;
@@ -89,9 +89,9 @@ pub fn is_binary_for_search(prefix: &[u8]) -> bool {
 
 /// Whether the file that starts with `prefix` can be shown as text.
 ///
-/// False when the first [`SNIFF_BYTES`] bytes hold a NUL, carry no UTF-16 mark and are not valid
-/// UTF-8. Either flaw alone passes: a log with a stray NUL and a file in Latin-1 are still worth
-/// reading. A character cut in two by the end of a full sample is not held against the file.
+/// `false` if the first [`SNIFF_BYTES`] bytes hold a NUL, carry no UTF-16 mark and are not valid
+/// UTF-8. Either flaw alone is accepted: a log with a stray NUL and a file in Latin-1 are still
+/// worth reading. A character cut in two by the end of a full sample does not count as invalid.
 ///
 /// ```
 /// use backend_core::text::is_text;
@@ -112,12 +112,12 @@ pub fn is_text(prefix: &[u8]) -> bool {
     }
 }
 
-/// The part of `prefix` that decides.
+/// Returns the part of `prefix` that decides.
 fn sample(prefix: &[u8]) -> &[u8] {
     prefix.get(..SNIFF_BYTES).unwrap_or(prefix)
 }
 
-/// Turns UTF-16 that arrives in pieces of any size into pieces of UTF-8.
+/// Decodes UTF-16 that arrives in pieces of any size into pieces of UTF-8.
 pub(super) struct Utf16Stream {
     decoder: Decoder,
     buffer: Box<[u8]>,
@@ -133,7 +133,8 @@ impl fmt::Debug for Utf16Stream {
 }
 
 impl Utf16Stream {
-    /// A decoder for what follows the mark of `encoding`; `None` for the UTF-8 encodings.
+    /// Creates a decoder for the bytes after the mark of `encoding`; `None` for the UTF-8
+    /// encodings.
     pub(super) fn new(encoding: Encoding) -> Option<Self> {
         let from = match encoding {
             Encoding::Utf8 | Encoding::Utf8Bom => return None,
@@ -146,9 +147,9 @@ impl Utf16Stream {
         })
     }
 
-    /// Decodes `bytes` and hands each piece to `sink`, which returns whether it wants more.
+    /// Decodes `bytes` and passes each piece to `sink`, which returns `true` if it wants more.
     ///
-    /// Unpaired surrogates come out as U+FFFD, and so does an odd byte before the end (`last`).
+    /// Unpaired surrogates become U+FFFD, and so does an odd byte at the end (`last`).
     pub(super) fn decode(
         &mut self,
         mut bytes: &[u8],
@@ -167,10 +168,10 @@ impl Utf16Stream {
     }
 }
 
-/// Turns bytes that arrive in pieces of any size into text, with U+FFFD where they are not UTF-8.
+/// Decodes bytes that arrive in pieces of any size, with U+FFFD where they are not UTF-8.
 ///
-/// All pieces up to [`LossyStream::finish`] come out as [`String::from_utf8_lossy`] would show
-/// them joined.
+/// The pieces up to [`LossyStream::finish`] together give what [`String::from_utf8_lossy`] would
+/// give for all bytes at once.
 #[derive(Debug, Default)]
 pub(super) struct LossyStream {
     /// The start of a character whose other bytes have not arrived; at most three bytes.
@@ -178,10 +179,10 @@ pub(super) struct LossyStream {
 }
 
 impl LossyStream {
-    /// Hands on the text of `bytes`, all but an incomplete character at the end.
+    /// Emits the text of `bytes`, except for an incomplete character at the end.
     pub(super) fn push(&mut self, bytes: &[u8], mut emit: impl FnMut(&str)) {
         let bytes = self.complete(bytes, &mut emit);
-        // Validating in one go is many times faster than going from flaw to flaw.
+        // Validating in one go is many times faster than going from error to error.
         if let Ok(text) = std::str::from_utf8(bytes) {
             return emit(text);
         }
@@ -198,7 +199,7 @@ impl LossyStream {
         }
     }
 
-    /// Says that no byte follows: a character still incomplete will never be whole.
+    /// Ends the input: an incomplete character stays incomplete.
     pub(super) fn finish(&mut self, mut emit: impl FnMut(&str)) {
         if !self.held.is_empty() {
             self.held.clear();
@@ -206,7 +207,7 @@ impl LossyStream {
         }
     }
 
-    /// Finishes the held character with the first of `bytes`; returns those it did not take.
+    /// Completes the held character with the first of `bytes`. Returns the bytes it did not take.
     fn complete<'b>(&mut self, mut bytes: &'b [u8], emit: &mut impl FnMut(&str)) -> &'b [u8] {
         while !self.held.is_empty()
             && let Some((&byte, rest)) = bytes.split_first()
@@ -219,7 +220,7 @@ impl LossyStream {
                     continue;
                 }
                 Err(_) => {
-                    // The byte does not belong to the held ones and may begin a character.
+                    // The byte does not continue the held character and may start a new one.
                     self.held.clear();
                     emit(REPLACEMENT);
                     return bytes;
@@ -232,7 +233,7 @@ impl LossyStream {
     }
 }
 
-/// Whether `bytes` could still become one character if more followed.
+/// Whether `bytes` could become one character if more followed.
 fn is_incomplete(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|flaw| flaw.error_len().is_none())
 }
@@ -307,7 +308,7 @@ mod tests {
         assert!(is_text(&bytes));
         assert!(is_text(&bytes[..SNIFF_BYTES]));
         assert!(!is_text(&bytes[..SNIFF_BYTES - 1]));
-        // A byte that begins no character at all is not a cut one.
+        // A byte that cannot start a character is not an incomplete one.
         bytes[SNIFF_BYTES - 1] = 0xFF;
         assert!(!is_text(&bytes));
     }
@@ -399,7 +400,7 @@ mod tests {
         }
     }
 
-    /// Any byte, but mostly the ones that begin, continue or break a character.
+    /// Any byte, but mostly those that begin, continue or break a character.
     fn byte() -> impl proptest::strategy::Strategy<Value = u8> {
         use proptest::prelude::*;
         prop_oneof![

@@ -1,9 +1,9 @@
 //! Exact replacement of text, with failures that say what to do.
 //!
-//! This module owns the rules of an edit. Invariants: text is replaced only where it is found
-//! character for character (line ends aside, see [`apply`]); what is replaced is never a guess
-//! between several places; a list of edits is applied as a whole or not at all; the time is
-//! linear in the text for each edit, whatever the text is.
+//! This module owns the rules of an edit. Invariants: text is replaced only where it matches
+//! character for character (except for line ends, see [`apply`]); an ambiguous match is never
+//! resolved by guessing; a list of edits is applied completely or not at all; the time is linear
+//! in the text for each edit, whatever the text is.
 
 use std::borrow::Cow;
 
@@ -13,11 +13,11 @@ use crate::limits::EDIT_BYTES;
 use crate::text::edit_error::{EditError, MAX_LISTED_LINES};
 use crate::text::hint::candidates;
 
-/// One replacement: `old` becomes `new`.
+/// A replacement of `old` by `new`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Edit {
-    /// The text to replace; it has to occur, and only once unless `replace_all`.
+    /// The text to replace. It must occur, and only once unless `replace_all` is set.
     pub old: String,
     /// The text to put in its place.
     pub new: String,
@@ -26,7 +26,7 @@ pub struct Edit {
 }
 
 impl Edit {
-    /// An edit of the only occurrence of `old`.
+    /// Creates an edit of the only occurrence of `old`.
     #[must_use]
     pub fn new(old: impl Into<String>, new: impl Into<String>) -> Self {
         Self {
@@ -36,7 +36,7 @@ impl Edit {
         }
     }
 
-    /// The same edit for every occurrence.
+    /// Makes the edit replace every occurrence.
     #[must_use]
     pub fn all(self) -> Self {
         Self {
@@ -46,26 +46,26 @@ impl Edit {
     }
 }
 
-/// What a list of edits made of a text.
+/// The result of a list of edits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
     /// The text after all edits.
     pub text: String,
-    /// How many occurrences each edit replaced.
+    /// Number of occurrences that each edit replaced.
     pub replacements: Vec<usize>,
     /// The line of `text`, counted from 1, on which the first edit's first replacement starts.
     pub first_line: u64,
 }
 
-/// Applies `edits` in order, each to the result of the one before; all of them or none.
+/// Applies `edits` in order, each to the result of the previous one; all of them or none.
 ///
-/// The text to replace has to occur exactly once, and an occurrence that overlaps another counts
-/// as a second one; with [`Edit::all`] every occurrence is replaced, from the first on, those
-/// that overlap an earlier one left out.
+/// The text to replace must occur exactly once, and an overlapping occurrence counts as a second
+/// one. With [`Edit::all`] every occurrence is replaced, from the first on, except those that
+/// overlap an earlier one.
 ///
-/// One difference is bridged: text with `\n` that does not occur in a file all of whose line ends
-/// are `\r\n` is looked for again with `\r\n`, and then the new text gets `\r\n` as well. Text
-/// that occurs as it is given is replaced by exactly the new text.
+/// One difference is tolerated: if text with `\n` does not occur in a file whose line ends are
+/// all `\r\n`, it is searched for again with `\r\n`, and then the new text gets `\r\n` as well.
+/// Text that occurs as given is replaced by exactly the new text.
 ///
 /// ```
 /// use backend_core::text::{Edit, apply};
@@ -94,7 +94,7 @@ pub struct Applied {
 ///
 /// # Errors
 ///
-/// The first edit that cannot be applied; see [`EditError`].
+/// The error of the first edit that cannot be applied; see [`EditError`].
 pub fn apply(content: &str, edits: &[Edit]) -> Result<Applied, EditError> {
     let mut text = Cow::Borrowed(content);
     let mut replacements = Vec::with_capacity(edits.len());
@@ -120,7 +120,7 @@ pub fn apply(content: &str, edits: &[Edit]) -> Result<Applied, EditError> {
     })
 }
 
-/// The number of the line that holds the byte at `byte`, counted from 1.
+/// Returns the number of the line that contains the byte at `byte`, counted from 1.
 ///
 /// A `\n` belongs to the line it ends. A position past the end is on the last line.
 ///
@@ -136,7 +136,7 @@ pub fn line_of(content: &str, byte: usize) -> u64 {
     1 + count_newlines(bytes.get(..byte).unwrap_or(bytes))
 }
 
-/// One edit and the text it meets.
+/// One edit and the text it applies to.
 struct Step<'a> {
     text: &'a str,
     index: usize,
@@ -148,12 +148,12 @@ struct Step<'a> {
 struct Replaced {
     text: String,
     count: usize,
-    /// Where the mark that was followed through the edit is now.
+    /// The new position of the mark that was tracked through the edit.
     mark: usize,
 }
 
 impl Step<'_> {
-    /// Replaces `old`, as it is or with the line ends of the text, and follows `mark`.
+    /// Replaces `old`, as it is or with the line ends of the text, and tracks `mark`.
     fn apply(&self, old: &str, new: &str, mark: Option<usize>) -> Result<Replaced, EditError> {
         self.check(old, new)?;
         if let Some(done) = self.replace(old, new, mark)? {
@@ -185,7 +185,7 @@ impl Step<'_> {
         }
     }
 
-    /// Replaces `old` if it occurs; without a `mark` to follow, marks the first replacement.
+    /// Replaces `old` if it occurs. Without a `mark` to track, marks the first replacement.
     fn replace(
         &self,
         old: &str,
@@ -208,7 +208,7 @@ impl Step<'_> {
                 mark,
             )));
         }
-        // One byte on, not one occurrence on: the second may overlap the first.
+        // Searches one byte after the first match, because the second may overlap it.
         if finder.find(&bytes[first + 1..]).is_some() {
             return Err(self.ambiguous(&finder));
         }
@@ -221,7 +221,7 @@ impl Step<'_> {
         )))
     }
 
-    /// Refuses a result that is too large before it is made: short text that occurs often, or
+    /// Rejects a result that is too large before building it: short text that occurs often, or
     /// text that doubles with each edit, could ask for any amount of memory.
     fn check_growth(&self, finder: &Finder<'_>, new: &str) -> Result<(), EditError> {
         let growth = new.len().saturating_sub(finder.needle().len());
@@ -245,11 +245,11 @@ impl Step<'_> {
         })
     }
 
-    /// How many occurrences there are beside each other.
+    /// Counts the occurrences that do not overlap.
     fn count(&self, finder: &Finder<'_>) -> usize {
         let bytes = self.text.as_bytes();
         match finder.needle() {
-            // Far faster where a byte is frequent.
+            // Much faster where a byte is frequent.
             [byte] => memchr::memchr_iter(*byte, bytes).count(),
             _ => finder.find_iter(bytes).count(),
         }
@@ -266,9 +266,9 @@ impl Step<'_> {
     }
 }
 
-/// Puts `new` in place of the `old_len` bytes at each of `starts`, and follows `mark`.
+/// Replaces the `old_len` bytes at each of `starts` by `new`, and tracks `mark`.
 ///
-/// A mark inside replaced text moves to the start of what replaces it.
+/// A mark inside replaced text moves to the start of its replacement.
 fn splice(
     text: &str,
     starts: impl Iterator<Item = usize>,
@@ -299,7 +299,7 @@ fn splice(
     }
 }
 
-/// The first lines on which an occurrence starts.
+/// Returns the first lines on which an occurrence starts.
 fn starting_lines(bytes: &[u8], finder: &Finder<'_>) -> Vec<u64> {
     let mut lines = Vec::new();
     let mut line = 1;
@@ -323,7 +323,7 @@ fn count_newlines(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
-/// Whether each `\n` of `text`, with the byte before it, is part of a `\r\n`.
+/// Yields for each `\n` of `text` whether it is part of a `\r\n`.
 fn newlines_after_return(text: &str) -> impl Iterator<Item = bool> {
     let bytes = text.as_bytes();
     memchr::memchr_iter(b'\n', bytes).map(|at| bytes[..at].ends_with(b"\r"))
@@ -337,7 +337,7 @@ fn has_only_crlf(text: &str) -> bool {
     text.contains('\n') && !has_bare_newline(text)
 }
 
-/// Turns each `\n` without a `\r` before it into `\r\n`.
+/// Turns each `\n` without a preceding `\r` into `\r\n`.
 fn with_crlf(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 16);
     for line in text.split_inclusive('\n') {

@@ -1,7 +1,7 @@
-//! Why an edit was not applied, in words for whoever has to write a better one.
+//! Errors of edits, with messages that help to write a better edit.
 //!
-//! This module owns the failures of [`apply`](crate::text::apply) and their messages. Invariant:
-//! a message ends with what to do next, and nothing it quotes can disturb a terminal.
+//! This module owns the errors of [`apply`](crate::text::apply) and their messages. Invariant: a
+//! message ends with what to do next, and nothing it quotes can disturb a terminal.
 
 use std::fmt::Write as _;
 
@@ -12,14 +12,15 @@ use crate::limits::EDIT_BYTES;
 use crate::limits::{EDIT_CANDIDATES, QUOTED_BYTES};
 use crate::text::hint::Candidate;
 
-/// The most line numbers an [`EditError::MultipleMatches`] lists.
+/// Most line numbers that an [`EditError::MultipleMatches`] lists.
 pub(super) const MAX_LISTED_LINES: usize = 5;
 
-/// Why no edit was applied.
+/// The reason why no edit was applied.
 ///
-/// `index` is the position of the edit at fault in the list of edits, counted from 0, and `of`
-/// the length of that list; messages count from 1 and leave the number out if there is only one
-/// edit. Line numbers count from 1 in the text the edit met, which holds the edits before it.
+/// `index` is the position of the failed edit in the list of edits, counted from 0, and `of` the
+/// length of that list. Messages count from 1 and omit the number if there is only one edit.
+/// Line numbers count from 1 in the text that the edit was applied to, which includes the
+/// earlier edits.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum EditError {
@@ -29,9 +30,9 @@ pub enum EditError {
     /// The text to replace is empty.
     #[error("{}the text to replace is empty; copy it from the file", label(*index, *of))]
     EmptyOld {
-        /// The edit at fault.
+        /// The failed edit.
         index: usize,
-        /// How many edits there are.
+        /// Number of edits.
         of: usize,
     },
     /// The edit would change nothing.
@@ -40,9 +41,9 @@ pub enum EditError {
         label(*index, *of)
     )]
     NoChange {
-        /// The edit at fault.
+        /// The failed edit.
         index: usize,
-        /// How many edits there are.
+        /// Number of edits.
         of: usize,
     },
     /// The text to replace does not occur.
@@ -52,11 +53,11 @@ pub enum EditError {
         nearest(candidates)
     )]
     NoMatch {
-        /// The edit at fault.
+        /// The failed edit.
         index: usize,
-        /// How many edits there are.
+        /// Number of edits.
         of: usize,
-        /// The places nearest to the text, best first; at most three.
+        /// The places most similar to the text, best first; at most three.
         candidates: Vec<Candidate>,
     },
     /// The text to replace occurs more than once and the edit is not for all occurrences.
@@ -67,35 +68,35 @@ pub enum EditError {
         places(*count, lines)
     )]
     MultipleMatches {
-        /// The edit at fault.
+        /// The failed edit.
         index: usize,
-        /// How many edits there are.
+        /// Number of edits.
         of: usize,
-        /// How many occurrences there are beside each other, or 2 if they all overlap.
+        /// Number of occurrences that do not overlap, or 2 if they all do.
         count: usize,
         /// The first lines on which an occurrence starts; at most five.
         lines: Vec<u64>,
     },
-    /// The text would grow over what an edit writes.
+    /// The text would grow beyond the limit for edited files.
     #[error(
         "{}the text would have {bytes} bytes, more than the {EDIT_BYTES} that edit writes; \
          replace less of it, or put less in its place",
         label(*index, *of)
     )]
     TooLarge {
-        /// The edit at fault.
+        /// The failed edit.
         index: usize,
-        /// How many edits there are.
+        /// Number of edits.
         of: usize,
-        /// How many bytes the text would have.
+        /// Size in bytes that the text would have.
         bytes: u64,
     },
 }
 
 #[cfg(feature = "serde")]
 impl EditError {
-    /// What another process sent, with no more in it than [`apply`](crate::text::apply)
-    /// says, and its texts made `plain`.
+    /// Bounds an error received from another process to what [`apply`](crate::text::apply) can
+    /// produce, and passes its texts through `plain`.
     pub(crate) fn bounded(mut self, plain: impl Fn(&str) -> String) -> Self {
         match &mut self {
             Self::NoMatch { candidates, .. } => {

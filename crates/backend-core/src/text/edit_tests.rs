@@ -1,4 +1,4 @@
-//! Tests of exact replacement and its hints: each rule by example, and the laws of an edit.
+//! Tests of exact replacement and its hints: each rule by example, and the invariants of an edit.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ fn one(content: &str, old: &str, new: &str) -> Result<Applied, EditError> {
     apply(content, &[Edit::new(old, new)])
 }
 
-/// The candidates for an edit of `old`, which must not be found.
+/// Returns the candidates for an edit of `old`, which must not be found.
 fn hints(content: &str, old: &str) -> Vec<Candidate> {
     match one(content, old, "new") {
         Err(EditError::NoMatch {
@@ -20,7 +20,7 @@ fn hints(content: &str, old: &str) -> Vec<Candidate> {
     }
 }
 
-/// The same without the text of the candidates.
+/// Returns the same without the text of the candidates.
 fn places(content: &str, old: &str) -> Vec<(u64, Similarity)> {
     hints(content, old)
         .into_iter()
@@ -135,11 +135,11 @@ fn line_ends_are_bridged_only_in_a_crlf_file() {
         ("a\r\nb\r\nc", "a\nb", "x\ny\nz", Some("x\r\ny\r\nz\r\nc")),
         ("a\r\nb\r\n", "a\nb\r\n", "x\r\ny\n", Some("x\r\ny\r\n")),
         ("a\r\nb", "a\nb", "", Some("")),
-        // Found as it is: the new text goes in as it is.
+        // Found as given: the new text is inserted as given.
         ("a\r\nb\r\n", "a", "x\ny", Some("x\ny\r\nb\r\n")),
         ("a\r\nb\r\n", "a\r\nb", "x\ny", Some("x\ny\r\n")),
         ("a\r\nb", "\nb", "\nc\n", Some("a\r\nc\n")),
-        // One bare line end and the file is not a CRLF file.
+        // With one bare line end, the file is not a CRLF file.
         ("a\r\nb\nc\r\n", "a\nb", "x", None),
         ("\na\r\nb\r\n", "a\nb", "x", None),
         ("a b", "a\nb", "x", None),
@@ -157,7 +157,7 @@ fn line_ends_are_bridged_only_in_a_crlf_file() {
     assert_eq!((all.text.as_str(), all.replacements), ("c\r\nc", vec![2]));
     let same = one("a\r\nb", "a\nb", "a\r\nb");
     assert_eq!(same, Err(EditError::NoChange { index: 0, of: 1 }));
-    // Only what could be found that way is judged that way.
+    // Only text that could be found that way is checked that way.
     let not_found = EditError::NoMatch {
         index: 0,
         of: 1,
@@ -235,7 +235,7 @@ fn hints_say_how_a_place_differs() {
         ("a\u{A0}b\n", "a b", &[(1, Quotes)]),
         ("ab\n", "\u{A0}\nab", &[(1, Quotes)]),
         ("ab cd\n", "\u{A0}ab cd", &[(1, Quotes)]),
-        // Best first, then in the order of the file.
+        // Best first, then in file order.
         (
             "A B\n\na  b\nA B\na   b",
             "a b",
@@ -246,7 +246,7 @@ fn hints_say_how_a_place_differs() {
             "b a",
             &[(1, Whitespace), (4, Whitespace)],
         ),
-        // No place has it: lines like its first one.
+        // If no place contains it, lines like its first one.
         (
             "x\nlet total = sum(a);\n",
             "\nlet total = sum(b);\nnext",
@@ -281,13 +281,13 @@ fn white_space_within_a_word_is_white_space() {
 fn what_was_not_compared_is_not_claimed() {
     let long = "x".repeat(300);
     let close = [(1, Similarity::Close)];
-    // Equal as far as compared, different after it.
+    // Equal in the compared part, different after it.
     assert_eq!(places(&format!("{long}a\n"), &format!("{long}b")), close);
     assert_eq!(places(&format!("{long}a\nb"), &format!("{long}\nb")), close);
-    // All of the text was compared; only the line around it is long.
+    // All of the text was compared; only the surrounding line is long.
     let inside = format!("a  b {long}\n");
     assert_eq!(places(&inside, "a b"), [(1, Similarity::Whitespace)]);
-    // Indentation is not part of what is compared.
+    // Indentation is not compared.
     let indented = format!("{}a  b\n", " ".repeat(1_000));
     assert_eq!(places(&indented, "a b"), [(1, Similarity::Whitespace)]);
 }
@@ -310,7 +310,7 @@ fn hints_stop_at_the_bounds() {
     let mut wide = format!("{}\n", "-".repeat(300)).repeat(60_000);
     wide.push_str("a  b\n");
     assert_eq!(places(&wide, "a b"), []);
-    // Text longer than the bounds is only looked at in part, and nothing more is claimed.
+    // Text longer than the bounds is examined only in part, and nothing more is claimed.
     let old = format!("a b\n{}", "\n".repeat(250_000));
     assert_eq!(places("a  b\n", &old), [(1, Similarity::Close)]);
 }
@@ -383,7 +383,7 @@ fn errors_say_what_to_do() {
     assert_eq!(Similarity::Close.to_string(), "similar");
 }
 
-/// How often `old` occurs, occurrences that overlap included.
+/// Counts the occurrences of `old`, including overlapping ones.
 fn occurrences(content: &str, old: &str) -> usize {
     content
         .char_indices()
@@ -391,13 +391,13 @@ fn occurrences(content: &str, old: &str) -> usize {
         .count()
 }
 
-/// Text of few characters, so that parts of it occur again and in each other.
+/// Text of few characters, so that parts of it repeat and overlap.
 fn text() -> impl Strategy<Value = String> {
     let pieces = vec!["a", "b", "B", " ", "é", "”", "\"", "\n", "\r\n", "\r"];
     prop::collection::vec(prop::sample::select(pieces), 0..30).prop_map(|pieces| pieces.concat())
 }
 
-/// A text and something to look for: mostly a part of it.
+/// A text and something to search for: mostly a part of it.
 fn text_and_part() -> impl Strategy<Value = (String, String)> {
     (text(), any::<prop::sample::Index>(), 0_usize..6, text()).prop_map(
         |(content, at, length, other)| {

@@ -1,12 +1,13 @@
-//! The places in a text nearest to one that was not found.
+//! Finds the places in a text that are most similar to text that was not found.
 //!
-//! This module owns what "nearest" means. Invariants: a hint is never applied, only shown; the
-//! work is bounded by [`MAX_HINT_LINES`] lines, [`MAX_COMPARED_BYTES`] bytes of each and
+//! This module defines "nearest". Invariants: a hint is only shown, never applied; the work is
+//! bounded by [`MAX_HINT_LINES`] lines, [`MAX_COMPARED_BYTES`] bytes of each and
 //! [`MAX_HINT_BYTES`] in total, and is linear within these bounds, whatever the text is.
 //!
-//! Lines are compared in a normal form: no white space, lower case, ASCII quotes and dashes. Text that occurs in normal form differs from the file only in what
-//! the form hides, and the weakest form in which it still occurs says what that is. If it occurs
-//! in none, the lines that begin and end most like its first line are the hints.
+//! Lines are compared in a normal form: no white space, lower case, ASCII quotes and dashes.
+//! Text that occurs in normal form differs from the file only in what the form hides, and the
+//! weakest form in which it still occurs tells what that is. If it occurs in none, the lines
+//! that begin and end most like its first line are the hints.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -15,31 +16,31 @@ use memchr::memmem;
 
 use crate::limits::{EDIT_CANDIDATES, QUOTED_BYTES};
 
-/// The most lines looked at.
+/// Most lines that are examined.
 const MAX_HINT_LINES: usize = 200_000;
-/// The most bytes compared of all lines.
+/// Most bytes that are compared over all lines.
 const MAX_HINT_BYTES: usize = 16 * 1024 * 1024;
-/// The most bytes compared of a line, from its first character that is not white space.
+/// Most bytes that are compared of a line, from its first character that is not white space.
 const MAX_COMPARED_BYTES: usize = 300;
-/// The most places of which the kind of difference is looked at.
+/// Most places whose kind of difference is determined.
 const MAX_PLACES: usize = 16;
-/// The least length of a line that can be called similar; a lone bracket is similar to too much.
+/// Shortest line that can be called similar; a lone bracket is similar to too much.
 const MIN_SIMILAR_BYTES: usize = 3;
-/// The least part of a line, in thousandths, that has to be equal for it to be called similar.
+/// Smallest part of a line, in thousandths, that must be equal for the line to be called similar.
 const MIN_SCORE: usize = 600;
 
-/// A place that resembles text which was not found.
+/// A place that resembles the text that was not found.
 ///
 /// It displays as `line 12 (differs in white space): "the line"`, with control characters
 /// escaped, so that showing it cannot disturb a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Candidate {
-    /// The number of the place's first line, counted from 1.
+    /// The number of its first line, counted from 1.
     pub line: u64,
     /// That line, without its line end and cut to 200 bytes.
     pub text: String,
-    /// How the place differs from the text.
+    /// The way the place differs from the text.
     pub why: Similarity,
 }
 
@@ -49,17 +50,17 @@ impl fmt::Display for Candidate {
     }
 }
 
-/// How a [`Candidate`] differs from the text that was not found, from least to most.
+/// The difference between a [`Candidate`] and the text that was not found, from least to most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Similarity {
-    /// Only in white space.
+    /// Only white space.
     Whitespace,
-    /// In upper and lower case, and perhaps in white space.
+    /// Upper and lower case, and perhaps white space.
     Case,
-    /// In typographic quotes, dashes or no-break spaces, and perhaps in the above.
+    /// Typographic quotes, dashes or no-break spaces, and perhaps the above.
     Quotes,
-    /// In some characters.
+    /// Some characters.
     Close,
 }
 
@@ -74,7 +75,7 @@ impl fmt::Display for Similarity {
     }
 }
 
-/// The places of `content` nearest to `old`, best first; at most three.
+/// Returns the places of `content` most similar to `old`, best first; at most three.
 pub(super) fn candidates(content: &str, old: &str) -> Vec<Candidate> {
     let wanted = Wanted::new(old);
     if wanted.full.is_empty() {
@@ -104,7 +105,7 @@ pub(super) fn candidates(content: &str, old: &str) -> Vec<Candidate> {
     places.into_iter().take(EDIT_CANDIDATES).map(show).collect()
 }
 
-/// The first lines of `text`, as many as the bounds allow.
+/// Returns the first lines of `text`, as many as the bounds allow.
 fn lines_looked_at(text: &str) -> Vec<&str> {
     let mut room = MAX_HINT_BYTES;
     let lines = text.split('\n').take(MAX_HINT_LINES);
@@ -116,7 +117,7 @@ fn lines_looked_at(text: &str) -> Vec<&str> {
     in_bounds.collect()
 }
 
-/// What a normal form hides; each hides what the one before does.
+/// A normal form. Each hides everything that the previous one hides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Space,
@@ -129,7 +130,7 @@ struct Wanted {
     space: String,
     case: String,
     full: String,
-    /// Whether the forms leave out some of it.
+    /// Whether the forms omit part of it.
     is_cut: bool,
 }
 
@@ -145,12 +146,12 @@ impl Wanted {
         }
     }
 
-    /// How this differs from the place at the start of `lines`, where its full form occurs.
+    /// Classifies the difference to the place at the start of `lines`, where the full form occurs.
     fn difference(&self, lines: &[&str]) -> Similarity {
         let height = 1 + memchr::memchr_iter(b'\n', self.full.as_bytes()).count();
         let place = lines.get(..height).unwrap_or(lines);
         let (_, inner) = place.split_last().unwrap_or((&"", &[]));
-        // Where the end of a line was not compared, nothing is known about it.
+        // If the end of a line was not compared, nothing is known about it.
         if self.is_cut || inner.iter().any(|line| is_cut(line)) {
             Similarity::Close
         } else if contains(&normal_form(place, Form::Space), &self.space) {
@@ -167,7 +168,7 @@ fn contains(text: &str, part: &str) -> bool {
     memmem::find(text.as_bytes(), part.as_bytes()).is_some()
 }
 
-/// The lines (from 0) of `page` on which `wanted` starts.
+/// Yields the lines (from 0) of `page` on which `wanted` starts.
 fn places(page: &str, wanted: &str) -> impl Iterator<Item = usize> {
     let page = page.as_bytes();
     let mut line = 0;
@@ -183,7 +184,7 @@ fn places(page: &str, wanted: &str) -> impl Iterator<Item = usize> {
         .take(MAX_PLACES)
 }
 
-/// The lines (from 0) of `page` most similar to `wanted`, best first.
+/// Yields the lines (from 0) of `page` most similar to `wanted`, best first.
 fn similar_lines(page: &str, wanted: &str) -> impl Iterator<Item = usize> {
     let mut best: Vec<(Reverse<usize>, usize)> = Vec::with_capacity(EDIT_CANDIDATES + 1);
     if wanted.len() >= MIN_SIMILAR_BYTES {
@@ -198,12 +199,12 @@ fn similar_lines(page: &str, wanted: &str) -> impl Iterator<Item = usize> {
     best.into_iter().map(|(_, at)| at)
 }
 
-/// How much of the longer of two lines their common start and end make up, in thousandths.
+/// Returns the share of the longer line that the common start and end make up, in thousandths.
 fn score(one: &[u8], other: &[u8]) -> Option<usize> {
     let longest = one.len().max(other.len());
     let shortest = one.len().min(other.len());
     let of_longest = |bytes: usize| bytes * 1000 / longest.max(1);
-    // Most lines are told apart by their length alone.
+    // Most lines can be ruled out by their length alone.
     if of_longest(shortest) < MIN_SCORE {
         return None;
     }
@@ -218,7 +219,7 @@ fn score(one: &[u8], other: &[u8]) -> Option<usize> {
     Some(of_longest(start + end)).filter(|&score| score >= MIN_SCORE)
 }
 
-/// The lines in normal form, with `\n` between them.
+/// Returns the lines in normal form, with `\n` between them.
 fn normal_form(lines: &[&str], form: Form) -> String {
     let mut out = String::new();
     for (nth, line) in lines.iter().enumerate() {
@@ -250,7 +251,7 @@ fn push_normal(out: &mut String, line: &str, form: Form) {
     }
 }
 
-/// The ASCII character that typographic punctuation stands for.
+/// Maps typographic punctuation to its ASCII character.
 fn plain(character: char) -> char {
     match character {
         '\u{2018}'..='\u{201B}' | '\u{2032}' => '\'',
@@ -265,22 +266,22 @@ fn is_no_break_space(character: char) -> bool {
     matches!(character, '\u{A0}' | '\u{2007}' | '\u{202F}')
 }
 
-/// White space a reader takes for such; a no-break space is a difference of its own.
+/// Whether a character is ordinary white space; a no-break space is a separate kind of difference.
 fn is_space(character: char) -> bool {
     character.is_whitespace() && !is_no_break_space(character)
 }
 
-/// The part of a line that is compared.
+/// Returns the part of a line that is compared.
 fn compared(line: &str) -> &str {
     cut(line.trim_start_matches(is_space), MAX_COMPARED_BYTES)
 }
 
-/// Whether some of the line is not compared.
+/// Whether part of the line is not compared.
 fn is_cut(line: &str) -> bool {
     line.trim_matches(is_space).len() > MAX_COMPARED_BYTES
 }
 
-/// The start of `text`, at most `width` bytes, cut between characters.
+/// Returns the start of `text`, at most `width` bytes, cut between characters.
 fn cut(text: &str, width: usize) -> &str {
     text.split_at(text.floor_char_boundary(width)).0
 }

@@ -1,14 +1,14 @@
-//! [`LineIndex`]: where the lines of a file in memory are, so that a window deep inside it does
-//! not cost a walk from its beginning each time.
+//! [`LineIndex`]: an index of the lines of a file in memory, so that a window deep inside it
+//! does not require a scan from the beginning each time.
 //!
-//! The index holds one number per block of [`LineIndex::BLOCK_BYTES`]. It says nothing about a
-//! file that is not plain UTF-8 or nearly so; a window of such a file is cut without it.
+//! The index holds one number per block of [`LineIndex::BLOCK_BYTES`]. It is not used for
+//! UTF-16 or binary files; a window of such a file is cut without it.
 
 use crate::text::collect::{Collector, count_newlines};
 use crate::text::decode::{detect, is_text};
 use crate::text::window::{TextWindow, WindowError, WindowRequest, window};
 
-/// How many lines end before each block of a file.
+/// The number of line ends before each block of a file.
 ///
 /// ```
 /// use backend_core::text::{LineIndex, WindowRequest};
@@ -30,7 +30,7 @@ impl LineIndex {
     /// The size of a block.
     pub const BLOCK_BYTES: usize = 64 * 1024;
 
-    /// The index of a whole file.
+    /// Creates the index of a whole file.
     #[must_use]
     pub fn new(content: &[u8]) -> Self {
         let mut index = Self::default();
@@ -40,24 +40,26 @@ impl LineIndex {
         index
     }
 
-    /// Adds the next block: [`BLOCK_BYTES`](Self::BLOCK_BYTES) of them, the last one fewer.
+    /// Adds the next block, which has [`BLOCK_BYTES`](Self::BLOCK_BYTES) bytes; only the last
+    /// one may be shorter.
     pub fn push(&mut self, block: &[u8]) {
         self.before.push(self.newlines);
         self.newlines += count_newlines(block);
     }
 
-    /// Cuts a window out of `content`, the file this is the index of.
+    /// Cuts a window out of `content`, the file that was indexed.
     ///
     /// # Errors
     ///
-    /// Those of [`window`].
+    /// As [`window`].
     pub fn window(
         &self,
         content: &[u8],
         request: WindowRequest,
     ) -> Result<TextWindow, WindowError> {
         let encoding = detect(content);
-        // The last block before which lines are missing: the window begins in it or after it.
+        // The last block that starts before the requested line: the window begins in it or
+        // after it.
         let block = self.before.partition_point(|lines| *lines < request.offset);
         let Some(block) = block.checked_sub(1).filter(|_| !encoding.is_utf16()) else {
             return window(content, request);

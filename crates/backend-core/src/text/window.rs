@@ -1,9 +1,9 @@
-//! A window of lines out of bytes that arrive in chunks.
+//! A window of lines from bytes that arrive in chunks.
 //!
-//! This module owns the request, the answer and the scanner that turns one into the other.
-//! Invariants: memory is bounded by the window, never by the file; the answer is the same for
-//! every way of cutting the file into chunks; nothing is answered before the first
-//! [`SNIFF_BYTES`] bytes (or all there are) have shown that the file is text.
+//! This module owns the request, the result and the scanner between them. Invariants: memory is
+//! bounded by the window, never by the file; the result is the same for every way of splitting
+//! the file into chunks; nothing is returned before the first [`SNIFF_BYTES`] bytes (or all there
+//! are) have shown that the file is text.
 //!
 //! A line ends with `\n`. One `\r` directly before it belongs to the line end and is not shown; a
 //! `\r` anywhere else is content. A line end at the end of the file does not begin another line.
@@ -19,7 +19,7 @@ use crate::limits::{LINE_BYTES, WINDOW_BYTES, WINDOW_LINES};
 use crate::text::collect::Collector;
 use crate::text::decode::{Encoding, SNIFF_BYTES, Utf16Stream, detect, is_text};
 
-/// Which lines to show, and how much of them.
+/// A request for a window: which lines to show, and how much of them.
 ///
 /// The [`Default`] is the first 2,000 lines, 2,000 bytes of each, 1 MiB in total, without
 /// counting the lines after the window.
@@ -32,17 +32,17 @@ use crate::text::decode::{Encoding, SNIFF_BYTES, Utf16Stream, detect, is_text};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct WindowRequest {
-    /// Lines to pass over before the first one shown.
+    /// Number of lines to skip before the first one shown.
     pub offset: u64,
-    /// The most lines to show; at least 1.
+    /// Most lines to show; at least 1.
     pub limit: usize,
-    /// The most bytes of decoded text to keep of one line; the line is cut between characters.
+    /// Most bytes of decoded text to keep of one line; the line is cut between characters.
     pub max_line_bytes: usize,
-    /// The most bytes of text to keep in total, a line end between two lines counted as one.
+    /// Most bytes of text to keep in total. A line end between two lines counts as one byte.
     ///
-    /// The window ends before the line that would pass it, but always holds one line.
+    /// The window ends before the line that would exceed it, but always holds one line.
     pub max_bytes: usize,
-    /// Whether to read on after the window to learn how many lines the file has.
+    /// Whether to read on after the window to count all lines of the file.
     pub count_total: bool,
 }
 
@@ -58,18 +58,18 @@ impl Default for WindowRequest {
     }
 }
 
-/// Why there is no window.
+/// The reason why there is no window.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum WindowError {
     /// The request asks for no lines at all.
     #[error("the limit is 0 lines; ask for at least 1")]
     ZeroLimit,
-    /// The first line asked for is not in the file.
+    /// The file has no line at the requested offset.
     #[error("offset {offset} is past the end: {}", length_and_advice(*lines))]
     PastEnd {
-        /// The offset asked for.
+        /// The requested offset.
         offset: u64,
-        /// How many lines the file has.
+        /// Number of lines in the file.
         lines: u64,
     },
     /// The bytes are not text; see [`is_text`].
@@ -85,12 +85,12 @@ fn length_and_advice(lines: u64) -> String {
     }
 }
 
-/// Whether a [`WindowScanner`] can use more bytes.
+/// The state of a [`WindowScanner`]: whether it can use more bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Progress {
-    /// More bytes may change the answer.
+    /// More bytes may change the result.
     NeedMore,
-    /// No byte can change the answer; the caller may stop reading.
+    /// No further byte can change the result; the caller may stop reading.
     Done,
 }
 
@@ -113,14 +113,14 @@ pub enum Progress {
 /// ```
 #[derive(Debug)]
 pub struct WindowScanner {
-    /// The first bytes, as long as they are too few to decide what the file is.
+    /// The first bytes, while they are too few to classify the file.
     head: Option<Vec<u8>>,
     source: Source,
     encoding: Encoding,
     collector: Collector,
 }
 
-/// What the bytes have to go through before they are lines.
+/// The decoding step between bytes and lines.
 #[derive(Debug)]
 enum Source {
     Utf8,
@@ -129,7 +129,7 @@ enum Source {
 }
 
 impl WindowScanner {
-    /// A scanner that has seen nothing yet.
+    /// Creates a scanner for a file of which nothing has been read.
     ///
     /// # Errors
     ///
@@ -165,8 +165,8 @@ impl WindowScanner {
         self.feed(later)
     }
 
-    /// Takes so many bytes of zero, which cost next to nothing once they cannot be seen: a hole
-    /// in a file may be larger than any disk.
+    /// Takes `count` zero bytes. A hole in a file may be larger than any disk, so zeros that are
+    /// not visible in the window cost almost nothing.
     ///
     /// ```
     /// use backend_core::text::{WindowRequest, WindowScanner};
@@ -181,7 +181,7 @@ impl WindowScanner {
     pub fn push_zeros(&mut self, mut count: u64) -> Progress {
         const ZEROS: [u8; 1024] = [0; 1024];
         while count > 0 {
-            // The first ones end whatever was begun before them.
+            // The first zeros complete a character or line begun before them.
             let some = usize::try_from(count).map_or(ZEROS.len(), |count| count.min(ZEROS.len()));
             if self.push(ZEROS.get(..some).unwrap_or_default()) == Progress::Done {
                 return Progress::Done;
@@ -190,7 +190,7 @@ impl WindowScanner {
             let (passed, decoded) = match self.source {
                 _ if self.head.is_some() => continue,
                 Source::Utf8 | Source::Binary => (count, count),
-                // A character is not taken apart.
+                // Whole UTF-16 units only.
                 Source::Utf16(_) => (count & !1, count / 2),
             };
             if self.collector.pass_zeros(decoded) {
@@ -200,7 +200,7 @@ impl WindowScanner {
         self.collector.progress()
     }
 
-    /// Gives the window; to be called at the end of the file or after [`Progress::Done`].
+    /// Returns the window. Call this at the end of the file or after [`Progress::Done`].
     ///
     /// # Errors
     ///
@@ -226,7 +226,7 @@ impl WindowScanner {
         collector.end(encoding)
     }
 
-    /// Decides what the file is from `bytes`, its first ones, and takes them.
+    /// Classifies the file by `bytes`, its first ones, and processes them.
     fn start(&mut self, bytes: &[u8]) -> Progress {
         self.head = None;
         self.encoding = detect(bytes);
@@ -270,7 +270,7 @@ impl WindowScanner {
 ///
 /// # Errors
 ///
-/// Those of [`WindowScanner::new`] and [`WindowScanner::finish`].
+/// As [`WindowScanner::new`] and [`WindowScanner::finish`].
 pub fn window(bytes: &[u8], request: WindowRequest) -> Result<TextWindow, WindowError> {
     let mut scanner = WindowScanner::new(request)?;
     scanner.start(bytes);
@@ -286,7 +286,7 @@ pub fn window(bytes: &[u8], request: WindowRequest) -> Result<TextWindow, Window
 pub struct TextWindow {
     /// The lines, with `\n` between them.
     pub(super) text: String,
-    /// Where in `text` each line ends.
+    /// The position in `text` at which each line ends.
     pub(super) ends: Vec<usize>,
     /// The lines that were cut, in order; most windows have none.
     pub(super) cuts: Vec<Cut>,
@@ -294,9 +294,9 @@ pub struct TextWindow {
     pub offset: u64,
     /// Whether lines follow the window.
     pub more: bool,
-    /// How many lines the file has: known if none follow the window, or if the request asked.
+    /// Number of lines in the file; known if none follow the window, or if requested.
     pub total_lines: Option<u64>,
-    /// How the file spells its characters.
+    /// The character encoding of the file.
     pub encoding: Encoding,
 }
 
@@ -305,12 +305,12 @@ pub struct TextWindow {
 pub(super) struct Cut {
     /// The line's position in the window.
     pub(super) line: usize,
-    /// How much of it is missing.
+    /// Number of missing bytes.
     pub(super) bytes: u64,
 }
 
 impl TextWindow {
-    /// The lines in order, from either end.
+    /// Returns the lines in order, from either end.
     pub fn lines(&self) -> impl ExactSizeIterator<Item = Line<'_>> + DoubleEndedIterator + Clone {
         (0..self.ends.len()).map(|index| self.line(index))
     }
@@ -331,45 +331,45 @@ impl TextWindow {
         }
     }
 
-    /// How many lines the window holds.
+    /// Returns the number of lines in the window.
     #[must_use]
     pub fn line_count(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether the window holds no line, which is so only for a file without lines.
+    /// Whether the window holds no line. This happens only for a file without lines.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The number of the first line, counted from 1.
+    /// Returns the number of the first line, counted from 1.
     #[must_use]
     pub fn first_line(&self) -> u64 {
         self.offset + 1
     }
 
-    /// The [offset](WindowRequest::offset) at which the next window begins, if lines follow.
+    /// Returns the [offset](WindowRequest::offset) of the next window, if lines follow.
     #[must_use]
     pub fn next_offset(&self) -> Option<u64> {
         self.more.then(|| self.offset + self.ends.len() as u64)
     }
 
-    /// The lines with `\n` between them, cut lines without their marker.
+    /// Returns the lines with `\n` between them, without the marker of cut lines.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 }
 
-/// One line of a [`TextWindow`]. It displays as its text, with a marker after it if it was cut.
+/// One line of a [`TextWindow`]. It displays as its text, followed by a marker if it was cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Line<'a> {
     /// The line's number in the file, counted from 1.
     pub number: u64,
     /// The text without its line end.
     pub text: &'a str,
-    /// How many bytes of the decoded line were cut off after `text`.
+    /// Number of bytes of the decoded line that were cut off after `text`.
     pub cut_bytes: u64,
 }
 

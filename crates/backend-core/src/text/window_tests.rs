@@ -1,4 +1,5 @@
-//! Tests of the window of lines: each rule by example, and all of them against a naive reading.
+//! Tests of the window of lines: each rule by example, and all of them against a naive
+//! implementation.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -8,7 +9,7 @@ use crate::text::{
     detect, is_text, window,
 };
 
-/// The request every test varies: no bound matters unless the test sets it.
+/// The base request of every test: no limit matters unless the test sets it.
 const ALL: WindowRequest = WindowRequest {
     offset: 0,
     limit: usize::MAX,
@@ -37,7 +38,7 @@ fn scan(bytes: &[u8], request: WindowRequest, sizes: &[usize]) -> Result<TextWin
     scanner.finish()
 }
 
-/// What a window has to be, read off the whole file at once.
+/// The expected window, computed from the whole file at once.
 #[derive(Debug, PartialEq)]
 struct Expected {
     lines: Vec<(u64, String, u64)>,
@@ -380,7 +381,7 @@ fn marks_are_stripped_and_utf16_is_decoded() {
             assert_eq!(window.encoding, encoding);
         }
     }
-    // Only the first mark is one; the next is content.
+    // Only the first mark counts; a second one is content.
     let twice = window(b"\xEF\xBB\xBF\xEF\xBB\xBFa", ALL).unwrap();
     assert_eq!(twice.text(), "\u{FEFF}a");
     // Half a unit at the end is shown, and is a line.
@@ -430,7 +431,7 @@ fn the_first_bytes_decide_before_anything_is_answered() {
         assert_eq!(scanner.push(b"x"), Progress::Done);
         assert_eq!(scanner.finish(), Err(WindowError::NotText));
     }
-    // The same flaw after the sample is only shown.
+    // The same bytes after the sample are only shown.
     file.rotate_right(2);
     assert!(window(&file, request).is_ok());
 }
@@ -442,7 +443,7 @@ fn debug_output_names_the_decoder() {
     assert!(format!("{scanner:?}").contains("UTF-16LE"));
 }
 
-/// Something worth meeting in a file, as UTF-8 and as raw bytes alike.
+/// A piece of content that may need care, as UTF-8 or as raw bytes.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let known: Vec<&[u8]> = vec![
         b"\n",
@@ -474,7 +475,7 @@ fn file() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// The same behind [`PADDING`] lines, so that chunks are lines before the scanner joins them.
+/// The same after [`PADDING`] lines, so that chunks are lines before the scanner joins them.
 fn padded_file() -> impl Strategy<Value = Vec<u8>> {
     (mark(), vec(piece(), 0..24)).prop_map(|(mark, pieces)| {
         let padding = spelled(mark, "p\n".repeat(PADDING).as_bytes());
@@ -483,7 +484,7 @@ fn padded_file() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Lines that fill the sample.
+/// Number of lines that fill the sample.
 const PADDING: usize = SNIFF_BYTES / 2;
 
 fn mark() -> impl Strategy<Value = &'static [u8]> {
@@ -491,7 +492,7 @@ fn mark() -> impl Strategy<Value = &'static [u8]> {
     proptest::sample::select(marks.to_vec())
 }
 
-/// `piece` in the encoding of `mark` if it is text, or else as it is.
+/// Encodes `piece` in the encoding of `mark` if it is text; otherwise leaves it as it is.
 fn spelled(mark: &[u8], piece: &[u8]) -> Vec<u8> {
     match (std::str::from_utf8(piece), mark) {
         (Ok(text), b"\xFF\xFE") => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),

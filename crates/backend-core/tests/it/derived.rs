@@ -1,4 +1,4 @@
-//! Derived operations and conveniences when the backend beneath them fails.
+//! Derived operations and convenience methods over a backend that fails.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -32,7 +32,7 @@ async fn store(files: &[(&str, &str)]) -> StateBackend {
     backend
 }
 
-/// Fails `operation` at `at` with `kind`.
+/// Wraps `inner` so that `operation` at `at` fails with `kind`.
 fn failing(
     inner: StateBackend,
     operation: Operation,
@@ -122,7 +122,7 @@ fn an_ignore_file_that_is_too_large_is_not_honoured() {
     });
 }
 
-/// Somebody else writes the file before each write of ours.
+/// Another writer changes the file before each of our writes.
 #[test]
 fn an_edit_starts_over_a_few_times_and_then_conflicts() {
     block_on(async {

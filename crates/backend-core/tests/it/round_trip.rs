@@ -1,5 +1,4 @@
-//! Everything that crosses comes back as it was, and what a liar sends in its
-//! place is refused or harmless.
+//! Serialized values come back unchanged, and malicious input is rejected or harmless.
 
 use std::error::Error as _;
 use std::time::{Duration, SystemTime};
@@ -271,8 +270,8 @@ proptest! {
         prop_assert_eq!(texts, Some((source.clone(), source)));
     }
 
-    /// Bytes that were changed on the way are refused, or make something that can
-    /// be looked at.
+    /// Bytes modified in transit are rejected, or decode to something that can be
+    /// used without harm.
     #[test]
     fn changed_bytes_are_harmless(
         matches in matches(),
@@ -299,7 +298,7 @@ proptest! {
     }
 }
 
-/// Looks at all there is in bytes of any type.
+/// Decodes the bytes as every type and accesses all parts of the result.
 fn look(bytes: &[u8]) {
     if let Ok(file) = postcard::from_bytes::<FileMatches>(bytes) {
         assert_eq!(
@@ -434,7 +433,7 @@ fn forged_paths_times_and_rules_are_refused() {
     assert!(postcard::from_bytes::<Exclude>(&bytes(&rule)).is_err());
 }
 
-/// A message from outside is cut, and nothing in it moves a cursor.
+/// A message from outside is cut, and control characters in it are replaced.
 #[test]
 fn foreign_errors_are_cut_and_cleaned() {
     let text = format!("\x1b[2J\u{9b}{}", "é".repeat(10_000));

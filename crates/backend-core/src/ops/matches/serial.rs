@@ -1,5 +1,5 @@
-//! [`FileMatches`] as the text of its lines and their lengths, checked again
-//! when they arrive: whoever sent them may have wanted a slice out of bounds.
+//! [`FileMatches`] as the text of its lines and their lengths. Both are checked
+//! again on arrival: a malicious sender could cause a slice out of bounds.
 
 use bytes::Bytes;
 use serde::de::{Deserialize, Deserializer, Error};
@@ -8,8 +8,8 @@ use serde::ser::{Serialize, Serializer};
 use crate::ops::{FileMatches, LineKind};
 use crate::path::VPath;
 
-/// A file, the text of all its lines, each line's number, length and kind, and
-/// what was cut off which line.
+/// The path, the text of all lines, the number, length and kind of each line, and
+/// the bytes cut off each cut line.
 type Parts<T, L, C> = (VPath, T, Vec<L>, C);
 type Line = (u64, u32, LineKind);
 
@@ -32,8 +32,8 @@ impl<'de> Deserialize<'de> for FileMatches {
         let mut file = Self::new(path, text);
         let (mut start, mut above) = (0_usize, 0);
         for (number, length, kind) in lines {
-            // Half of all numbers is far more than any file has, and leaves room to
-            // count on from it.
+            // Half of the range is far more than any file has, and leaves room to
+            // count on from there.
             if number <= above || number > u64::MAX / 2 {
                 return Err(D::Error::custom("the lines are not in order"));
             }

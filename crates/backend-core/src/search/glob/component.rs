@@ -1,13 +1,12 @@
-//! One alternative of a glob, read component by component, and how it matches.
+//! One alternative of a glob, parsed into components, and its matcher.
 //!
-//! Matching needs no regular expression: within a name only the last `*`, and
-//! among names only the last `**`, can ever have to give way, so one remembered
-//! place to go back to is enough and the time is bounded by the length of the
-//! pattern times the length of the path.
+//! Matching needs no regular expression. Within a name only the last `*`, and among
+//! names only the last `**`, ever has to backtrack. So one saved position is
+//! enough, and the time is bounded by the length of the pattern times the length of the path.
 
 use super::expand::Token;
 
-/// What one name of a path must look like, or `**`.
+/// A pattern for one name of a path, or `**`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Component {
     /// `**`: any number of names, or none.
@@ -28,7 +27,7 @@ pub(in crate::search) struct Alternative {
     pub(super) components: Vec<Component>,
 }
 
-/// Why an alternative cannot match any file.
+/// The reason why an alternative cannot match any file.
 #[derive(Debug, PartialEq)]
 pub(super) enum Unmatchable {
     Empty,
@@ -37,7 +36,7 @@ pub(super) enum Unmatchable {
 }
 
 impl Alternative {
-    /// Reads the alternative; empty and `.` components are dropped, as in a path.
+    /// Parses an alternative. Empty and `.` components are dropped, as in a path.
     pub(super) fn new(tokens: &[Token], absolute: bool) -> Result<Self, Unmatchable> {
         let is_noise = |part: &&[Token]| matches!(part, [] | [Token::Literal('.')]);
         let parts = || tokens.split(|token| *token == Token::Slash);
@@ -61,7 +60,7 @@ impl Alternative {
             components.insert(0, Component::AnyDepth);
         }
         if components.last() == Some(&Component::AnyDepth) {
-            // Beneath a directory, not the directory itself: `a/**` is `a/**/*`.
+            // `a/**` matches beneath the directory, not the directory itself: it is `a/**/*`.
             components.push(Component::ANY_NAME);
         }
         components
@@ -69,10 +68,10 @@ impl Alternative {
         Ok(Self { components })
     }
 
-    /// Whether the whole of `path`, whose last name is `name`, matches.
+    /// Whether all of `path`, whose last name is `name`, matches.
     pub(in crate::search) fn matches(&self, path: &str, name: &str) -> bool {
         match &self.components[..] {
-            // Most patterns look like this, and most paths fail at their name.
+            // The most common form of pattern; most paths already fail at their name.
             [Component::AnyDepth, last] => last.matches(name),
             [.., last] => last.matches(name) && self.matches_fully(path),
             [] => false,
@@ -86,7 +85,7 @@ impl Alternative {
         loop {
             match (components, rest) {
                 ([], None) => return true,
-                // `**` at the end takes whatever is left.
+                // A final `**` takes the rest.
                 ([Component::AnyDepth, last], Some(_)) if last.is_any_name() => return true,
                 ([Component::AnyDepth, behind @ ..], Some(path)) => {
                     components = behind;
@@ -101,7 +100,7 @@ impl Alternative {
                         continue;
                     }
                 }
-                // The path is used up: letting `**` take more of it cannot help.
+                // The path is used up; giving `**` more of it cannot help.
                 (_, None) => return false,
                 ([], Some(_)) => {}
             }
@@ -118,7 +117,7 @@ impl Alternative {
     }
 
     /// Whether anything beneath the directory `path` can match. Exact up to the
-    /// first `**`, behind which everything is possible.
+    /// first `**`, after which everything is considered possible.
     pub(super) fn may_match_beneath(&self, path: &str) -> bool {
         let mut components = self.components.iter();
         for name in path.split('/').filter(|name| !name.is_empty()) {
@@ -131,15 +130,15 @@ impl Alternative {
         components.next().is_some()
     }
 
-    /// What is left of the components beneath the directory `path`: each of these
-    /// is a way on.
+    /// Returns the components that remain to be matched beneath the directory
+    /// `path`. There is one list for each way to match the path so far.
     pub(super) fn left_beneath(&self, path: &str) -> Vec<&[Component]> {
         let mut ways = vec![&self.components[..]];
         for name in path.split('/').filter(|name| !name.is_empty()) {
             let mut next = Vec::with_capacity(ways.len() + 1);
             for way in ways {
                 let behind = match way {
-                    // `**` takes the name and stays, or stands for nothing.
+                    // `**` takes the name and stays, or matches nothing.
                     [Component::AnyDepth, behind @ ..] => {
                         next.push(way);
                         behind
@@ -152,7 +151,7 @@ impl Alternative {
                     next.push(behind);
                 }
             }
-            // All are ends of the same components: as long is the same.
+            // All are suffixes of the same components, so equal length means equal.
             next.sort_unstable_by_key(|way| way.len());
             next.dedup_by_key(|way| way.len());
             ways = next;
@@ -161,11 +160,11 @@ impl Alternative {
         ways
     }
 
-    /// Whether everything beneath the directory `path` matches. Certain if it
-    /// says so; it looks no further than a `**` at the end.
+    /// Whether everything beneath the directory `path` matches. `true` is certain.
+    /// Only a `**` at the end is recognized.
     pub(super) fn matches_all_beneath(&self, path: &str) -> bool {
-        // Some directory down to `path` has to be what stands before the `**`,
-        // and then any name will do.
+        // The components before the `**` must match `path` or a directory above it;
+        // then any name matches.
         let any = match path {
             "" => "-".to_owned(),
             path => format!("{path}/-"),
@@ -173,7 +172,7 @@ impl Alternative {
         self.ends_in_any_depth() && self.matches_fully(&any)
     }
 
-    /// The names of the directories that every match lies in.
+    /// Returns the names of the literal directories that every match lies in.
     pub(super) fn literal_directories(&self) -> impl Iterator<Item = &str> {
         let directories = self.components.len().saturating_sub(1);
         self.components[..directories]
@@ -184,7 +183,7 @@ impl Alternative {
             })
     }
 
-    /// Whether a component before the last is `name`.
+    /// Whether a component other than the last is `name`.
     pub(super) fn names_directory(&self, name: &str) -> bool {
         let directories = self.components.split_last();
         directories
@@ -240,7 +239,7 @@ impl Component {
         }
     }
 
-    /// Whether this matches one name. `**` matches any.
+    /// Whether this component matches one name. `**` matches any.
     fn matches(&self, name: &str) -> bool {
         match self {
             Self::AnyDepth => true,
@@ -258,7 +257,7 @@ impl Component {
     }
 }
 
-/// The text of tokens that are all literal.
+/// Returns the text of tokens that are all literal.
 fn literal(tokens: &[Token]) -> Option<String> {
     tokens
         .iter()
@@ -287,7 +286,7 @@ fn tokens_match(tokens: &[Token], name: &str) -> bool {
                 tokens = behind;
                 continue;
             }
-            // The name is used up: letting `*` take more of it cannot help.
+            // The name is used up; giving `*` more of it cannot help.
             (_, None) => return false,
             (_, Some(_)) => {}
         }
@@ -310,7 +309,7 @@ fn token_matches(token: &Token, c: char) -> bool {
     }
 }
 
-/// The first name of `path`, and what lies behind its slash.
+/// Splits `path` into its first name and the part after its slash.
 fn split_name(path: &str) -> (&str, Option<&str>) {
     match memchr::memchr(b'/', path.as_bytes()) {
         Some(slash) => (&path[..slash], Some(&path[slash + 1..])),

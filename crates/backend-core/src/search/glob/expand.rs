@@ -1,9 +1,9 @@
-//! From the text of a glob to its alternatives: escapes, classes and braces.
+//! Parses the text of a glob into its alternatives: escapes, classes and braces.
 //!
-//! Braces multiply out here, before anything else is decided, so everything
-//! behind this module sees flat sequences of [`Token`]s. Nothing recurses, and
-//! both the number of alternatives and the work spent on them are bounded:
-//! a pattern can come from anybody.
+//! Braces are expanded here, before anything else is decided, so later code sees
+//! flat sequences of [`Token`]s. Nothing recurses, and both the number of
+//! alternatives and the work spent on them are bounded, because a pattern can be
+//! untrusted input.
 
 use std::iter::Peekable;
 use std::str::CharIndices;
@@ -11,13 +11,13 @@ use std::sync::Arc;
 
 use crate::limits::{GLOB_ALTERNATIVES, PATTERN_BYTES};
 
-/// Tokens that expansion may write, counting every copy.
+/// Most tokens that an expansion may write, counting every copy.
 const EXPANSION_TOKENS: usize = 4 * PATTERN_BYTES;
 
 /// One piece of an alternative.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token {
-    /// This character, which is not a slash.
+    /// This character, never a slash.
     Literal(char),
     /// The end of a component.
     Slash,
@@ -43,14 +43,14 @@ impl Class {
     }
 }
 
-/// Why a text does not expand.
+/// The reason why a text cannot be expanded.
 #[derive(Debug, PartialEq)]
 pub(super) enum Fault {
     TooMany,
     Syntax { message: &'static str, at: usize },
 }
 
-/// The alternatives that `pattern` stands for, in the order written.
+/// Returns the alternatives that `pattern` expands to, in the order written.
 pub(super) fn expand(pattern: &str) -> Result<Vec<Vec<Token>>, Fault> {
     let mut expansion = Expansion::new();
     let mut characters = pattern.char_indices().peekable();
@@ -75,7 +75,7 @@ pub(super) fn expand(pattern: &str) -> Result<Vec<Vec<Token>>, Fault> {
 
 /// Alternatives under construction.
 struct Expansion {
-    /// What the text read so far in the innermost open branch stands for.
+    /// The expansion of the text read so far in the innermost open branch.
     current: Vec<Vec<Token>>,
     groups: Vec<Group>,
     tokens_left: usize,
@@ -84,9 +84,9 @@ struct Expansion {
 /// A `{` that is still open.
 struct Group {
     at: usize,
-    /// What stands in front of the brace.
+    /// The expansion of the text before the brace.
     before: Vec<Vec<Token>>,
-    /// The branches that are complete.
+    /// The completed branches.
     branches: Vec<Vec<Token>>,
 }
 
@@ -168,7 +168,7 @@ impl Expansion {
     }
 }
 
-/// The character behind the backslash at `at`.
+/// Returns the character after the backslash at `at`.
 fn escaped(at: usize, characters: &mut Peekable<CharIndices<'_>>) -> Result<char, Fault> {
     let (_, c) = characters.next().ok_or(Fault::Syntax {
         message: "'\\' at the end escapes nothing; remove it, or write '\\\\' for the character itself",
@@ -177,8 +177,8 @@ fn escaped(at: usize, characters: &mut Peekable<CharIndices<'_>>) -> Result<char
     Ok(c)
 }
 
-/// The rest of the class that opens at `at`. A `]` that comes first, and a `-`
-/// that comes first or last, stand for themselves.
+/// Parses the rest of the class that opens at `at`. A leading `]`, and a leading or
+/// trailing `-`, are literal.
 fn class(at: usize, characters: &mut Peekable<CharIndices<'_>>) -> Result<Class, Fault> {
     let negated = characters
         .next_if(|(_, c)| matches!(c, '!' | '^'))
@@ -206,7 +206,7 @@ fn class(at: usize, characters: &mut Peekable<CharIndices<'_>>) -> Result<Class,
     }
 }
 
-/// One member of the class that opens at `at`, and whether it was escaped.
+/// Parses one member of the class that opens at `at`, and tells whether it was escaped.
 fn member(at: usize, characters: &mut Peekable<CharIndices<'_>>) -> Result<(char, bool), Fault> {
     match characters.next() {
         Some((at, '\\')) => Ok((escaped(at, characters)?, true)),

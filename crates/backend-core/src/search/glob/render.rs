@@ -1,6 +1,6 @@
-//! Globs made from globs, and their text: what stands for what lies beneath, or
-//! for the same from the root, is put together from components and written as a
-//! pattern that reads back as the same.
+//! Globs derived from globs, such as the one for everything beneath the matches or
+//! the same glob written from the root. They are built from components, and their
+//! text parses back into the same glob.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use crate::limits::GLOB_ALTERNATIVES;
 use crate::path::{Quoted, VPath};
 
 impl Glob {
-    /// Matches every path but the root: `/**`.
+    /// Returns the glob that matches every path except the root: `/**`.
     #[must_use]
     pub fn everything() -> Self {
         Self::from_components(vec![vec![Component::AnyDepth, Component::ANY_NAME]], true)
     }
 
-    /// The patterns that the braces stand for, each written from the root: one
-    /// that is relative starts at `base`, unless it begins with `**` or matches
-    /// at any depth, and so is about the whole tree.
+    /// Returns the alternatives of the pattern, each written from the root. A
+    /// relative one starts at `base`, unless it begins with `**` or matches at any
+    /// depth and so applies to the whole tree.
     ///
     /// ```
     /// use backend_core::VPath;
@@ -44,12 +44,11 @@ impl Glob {
         self.compiled_alternatives().iter().map(from_root).collect()
     }
 
-    /// What the pattern says in a search that starts at `start` about the paths
-    /// beneath `directory`, written as if `directory` were the root. `None` if it
-    /// matches nothing there.
+    /// Returns a pattern for the paths beneath `directory`, written as if
+    /// `directory` were the root, with the meaning that this pattern has in a
+    /// search that starts at `start`. `None` if it matches nothing there.
     ///
-    /// The result names no hidden entries that only the components above
-    /// `directory` name.
+    /// Hidden entries that only the components above `directory` name are not named by the result.
     ///
     /// ```
     /// use backend_core::VPath;
@@ -66,7 +65,7 @@ impl Glob {
     ///
     /// # Errors
     ///
-    /// [`GlobError::TooManyAlternatives`] if that takes too many.
+    /// [`GlobError::TooManyAlternatives`] if the result has too many alternatives.
     pub fn below(&self, start: &VPath, directory: &VPath) -> Result<Option<Self>, GlobError> {
         let Some(relative) = self.relative(start, directory) else {
             return Ok(self.seen_from_above(start, directory));
@@ -83,7 +82,7 @@ impl Glob {
         Ok((!left.is_empty()).then(|| Self::from_components(left, true)))
     }
 
-    /// A relative pattern as seen from a directory that `start` lies beneath.
+    /// Returns a relative pattern as seen from a directory above `start`.
     fn seen_from_above(&self, start: &VPath, directory: &VPath) -> Option<Self> {
         let between = start.strip_prefix(directory)?;
         let seen_from_above = |alternative: &Alternative| {
@@ -96,7 +95,8 @@ impl Glob {
         Some(Self::from_components(alternatives.collect(), true))
     }
 
-    /// What lies beneath the matches of this: `a` becomes `a/**`.
+    /// Returns the pattern for everything beneath the matches of this one: `a`
+    /// becomes `a/**`.
     #[must_use]
     pub fn beneath(&self) -> Self {
         let beneath = |alternative: &Alternative| {
@@ -110,9 +110,9 @@ impl Glob {
         Self::from_components(alternatives.collect(), self.is_absolute())
     }
 
-    /// The directories of which this matches everything beneath: `/a/**` becomes
-    /// `/a`. `None` if there are none or only the root, and for a relative
-    /// pattern, where a name that is left alone would match at any depth.
+    /// Returns the directories beneath which this pattern matches everything:
+    /// `/a/**` becomes `/a`. `None` if there are none or only the root, and for a
+    /// relative pattern, where a single remaining name would match at any depth.
     #[must_use]
     pub fn whole_directories(&self) -> Option<Self> {
         let directory = |alternative: &Alternative| match &alternative.components[..] {
@@ -132,7 +132,7 @@ impl Glob {
         (!alternatives.is_empty()).then(|| Self::from_components(alternatives, self.is_absolute()))
     }
 
-    /// A glob of alternatives that are read already.
+    /// Creates a glob from parsed alternatives.
     fn from_components(alternatives: Vec<Vec<Component>>, absolute: bool) -> Self {
         let alternatives: Vec<_> = alternatives
             .into_iter()
@@ -164,7 +164,7 @@ impl Alternative {
     }
 
     fn to_text(&self, absolute: bool) -> String {
-        // `**` at the end says the same as `**/*`.
+        // `**` at the end means the same as `**/*`.
         let omitted = usize::from(self.ends_in_any_depth());
         let written = self.components.len() - omitted;
         let mut text = String::new();
@@ -177,7 +177,7 @@ impl Alternative {
         text
     }
 
-    /// The longest text that every match holds; empty if there is none.
+    /// Returns the longest text that every match contains; empty if there is none.
     pub(in crate::search) fn required_text(&self) -> String {
         let mut longest = String::new();
         let mut current = String::new();
@@ -188,8 +188,8 @@ impl Alternative {
             current.clear();
         };
         for (number, component) in self.components.iter().enumerate() {
-            // A slash stands behind every name but the last. `**` need not be
-            // any name, and then brings no slash of its own.
+            // Every name except the last is followed by a slash. `**` may match
+            // nothing, and then adds no slash.
             let behind_name = number > 0 && self.components[number - 1] != Component::AnyDepth;
             if behind_name {
                 current.push('/');
@@ -264,7 +264,7 @@ impl Class {
     }
 }
 
-/// Writes literal text so that no character of it means anything.
+/// Appends literal text, escaping every special character.
 fn push_escaped(text: &mut String, literal: &str) {
     for c in literal.chars() {
         if matches!(c, '*' | '?' | '[' | '{' | '}' | ',' | '\\') {

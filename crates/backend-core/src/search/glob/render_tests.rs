@@ -1,4 +1,4 @@
-//! Globs made from globs mean what they say, and so does their text.
+//! Derived globs match what they should, and so does their text.
 
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ fn path(text: &str) -> VPath {
     VPath::parse(text).unwrap()
 }
 
-/// The same glob, read back from its text.
+/// Parses the glob again from its text.
 fn again(glob: &Glob) -> Glob {
     Glob::new(glob.as_str()).unwrap_or_else(|error| panic!("{glob}: {error}"))
 }

@@ -1,4 +1,4 @@
-//! Takes the lines of one file from the searcher.
+//! Receives the lines of one file from the searcher.
 
 use std::io;
 
@@ -12,12 +12,11 @@ use crate::path::VPath;
 /// Collects the lines of one file.
 pub(super) struct LineSink {
     file: FileMatches,
-    /// Where lines are copied to, unless they share the file's content.
+    /// Buffer that lines are copied to, unless they share the file's content.
     copied: Option<Vec<u8>>,
     max_line_bytes: usize,
     max_matches: usize,
-    /// How many more bytes of lines the query can show. Less than none once
-    /// there are too many.
+    /// Bytes of lines that the query can still show. `None` once they exceed the maximum.
     bytes_left: Option<usize>,
     multi_line: bool,
 }
@@ -34,7 +33,7 @@ impl LineSink {
         }
     }
 
-    /// Whether a further line could be a part of the result.
+    /// Whether another line could be part of the result.
     fn has_room(&self) -> bool {
         self.file.matches <= self.max_matches && self.bytes_left.is_some()
     }
@@ -102,7 +101,7 @@ fn without_line_end(line: &[u8]) -> &[u8] {
     }
 }
 
-/// Where to cut a line so that no UTF-8 character is split.
+/// Returns the length to cut a line to, so that no UTF-8 character is split.
 pub(super) fn cut_at(line: &[u8], width: usize) -> usize {
     if line.len() <= width {
         return line.len();

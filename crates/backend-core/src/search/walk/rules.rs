@@ -1,4 +1,4 @@
-//! What decides about an entry: which ones a walk finds, enters or counts.
+//! Decisions about entries: which ones a walk finds, enters or counts.
 
 use super::Child;
 use crate::ops::{FileKind, Skipped};
@@ -7,21 +7,21 @@ use crate::search::generated::{is_generated, leads_through_generated};
 use crate::search::ignore_rules::IgnoreRules;
 use crate::search::{Exclude, ExcludeState, Glob};
 
-/// What a [`Walk`](super::Walk) looks for. The default is every file that is
+/// Options of a [`Walk`](super::Walk). By default it finds every file that is
 /// neither hidden nor ignored nor in a generated directory.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct WalkOptions {
     /// Whether to find hidden files too.
     pub hidden: bool,
-    /// Whether to find files that `.gitignore` and `.ignore` exclude, and those in
+    /// Whether to find files that `.gitignore` and `.ignore` exclude, and files in
     /// generated directories. If set, no ignore file is read.
     pub ignored: bool,
     /// Whether to find files in generated directories too.
     pub generated: bool,
-    /// What to leave out.
+    /// Entries to leave out.
     pub exclude: Exclude,
-    /// What a file must match to be found.
+    /// A glob that a file must match to be found.
     pub pattern: Option<Glob>,
 }
 
@@ -33,7 +33,7 @@ impl WalkOptions {
         self
     }
 
-    /// Sets whether to find ignored files too, and those in generated directories.
+    /// Sets whether to find ignored files and files in generated directories too.
     #[must_use]
     pub fn ignored(mut self, ignored: bool) -> Self {
         self.ignored = ignored;
@@ -47,14 +47,14 @@ impl WalkOptions {
         self
     }
 
-    /// Sets what to leave out.
+    /// Sets the entries to leave out.
     #[must_use]
     pub fn exclude(mut self, exclude: Exclude) -> Self {
         self.exclude = exclude;
         self
     }
 
-    /// Sets what a file must match to be found.
+    /// Sets a glob that a file must match to be found.
     #[must_use]
     pub fn pattern(mut self, pattern: Glob) -> Self {
         self.pattern = Some(pattern);
@@ -62,7 +62,7 @@ impl WalkOptions {
     }
 }
 
-/// What decides about an entry.
+/// The state that decides about an entry.
 #[derive(Debug)]
 pub(super) struct Rules {
     pub(super) start: VPath,
@@ -82,7 +82,7 @@ impl Rules {
         }
     }
 
-    /// Where `child` of `directory` is, if it is to be found or entered.
+    /// Returns the path and state of `child` of `directory`, if it is to be found or entered.
     pub(super) fn judge<E>(
         &mut self,
         directory: &VPath,
@@ -135,9 +135,9 @@ impl Rules {
     }
 
     /// Whether the directory `name` in `directory` is a generated one that was not
-    /// asked for.
+    /// requested.
     fn is_passed_by(&self, directory: &VPath, name: &str) -> bool {
-        // Of all these the name decides most often.
+        // Checked first, because the name alone decides most often.
         is_generated(name)
             && !self.options.generated
             && !self.options.ignored
@@ -153,7 +153,7 @@ impl Rules {
         pattern.is_some_and(|pattern| pattern.names_directory(name))
     }
 
-    /// Counts something unreadable, unless nobody may know of it.
+    /// Counts something unreadable, unless it is hidden by the exclusion.
     pub(super) fn count_unreadable(&mut self, exclude: &ExcludeState) {
         self.skipped.unreadable += u64::from(!exclude.is_hidden());
     }

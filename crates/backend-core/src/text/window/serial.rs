@@ -1,5 +1,5 @@
-//! [`TextWindow`] as its text, from which its lines are found again when it
-//! arrives: whoever sent it may have wanted a slice out of bounds.
+//! [`TextWindow`] as its text, from which its lines are found again on arrival: a
+//! malicious sender could otherwise cause a slice out of bounds.
 
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::{Serialize, Serializer};
@@ -7,7 +7,7 @@ use serde::ser::{Serialize, Serializer};
 use crate::text::decode::Encoding;
 use crate::text::window::{Cut, TextWindow};
 
-/// Text, number of lines, cut lines, offset, whether more follow, number of all
+/// Text, number of lines, cut lines, offset, whether more follow, total number of
 /// lines, encoding.
 type Parts<T> = (
     T,
@@ -51,8 +51,7 @@ impl<'de> Deserialize<'de> for TextWindow {
         if !ordered || cuts.last().is_some_and(|(line, _)| *line >= lines) {
             return Err(D::Error::custom("a cut line is missing"));
         }
-        // Half of all numbers is far more than any file has, and leaves room to
-        // count on from it.
+        // Half of the range is far more than any file has, and leaves room to count on from there.
         let end = offset.checked_add(lines as u64);
         let end = end.filter(|end| *end <= u64::MAX / 2);
         if end.is_none_or(|end| total.is_some_and(|total| total < end)) {
