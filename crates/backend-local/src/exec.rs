@@ -1,4 +1,4 @@
-//! Running commands: settings, and the runner that owns what was started.
+//! Running commands: settings, and the runner that owns running commands.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,10 +20,10 @@ mod runner;
 mod shells;
 mod temporary;
 
-/// The most that [`Commands::linger`] takes.
+/// The upper bound of [`Commands::linger`].
 const LONGEST_LINGER: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How commands run.
+/// Settings for running commands.
 ///
 /// ```
 /// use backend_local::{Commands, Environment, Limits};
@@ -44,55 +44,58 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// `/bin/sh`, this process's environment without its secrets, whatever
-    /// supervisor there is, no confinement and no limits.
+    /// Uses `/bin/sh`, this process's environment without its secrets, the
+    /// supervisor that [`Supervisor::Auto`] finds, no confinement and no
+    /// limits.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Sets the shell: an absolute path, or a name that is looked up in the
-    /// commands' `PATH`. It is called as `SHELL -c -- LINE`.
+    /// commands' `PATH`. It is run as `SHELL -c -- LINE`.
     pub fn shell(mut self, shell: impl Into<PathBuf>) -> Self {
         self.shell = Some(shell.into());
         self
     }
 
-    /// Sets what commands find in their environment.
+    /// Sets the environment of commands.
     pub fn environment(mut self, environment: Environment) -> Self {
         self.environment = environment;
         self
     }
 
-    /// Sets which program watches over commands.
+    /// Sets the program that supervises commands.
     pub fn supervisor(mut self, supervisor: Supervisor) -> Self {
         self.supervisor = supervisor;
         self
     }
 
-    /// Sets what commands may reach. Needs a supervisor.
+    /// Sets the files and network that commands may access. Needs a supervisor.
     pub fn confinement(mut self, confinement: Confinement) -> Self {
         self.confinement = confinement;
         self
     }
 
-    /// Sets what commands may use up. Needs a supervisor.
+    /// Sets the resource limits of commands. Needs a supervisor.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Sets how long processes that a finished command left behind may go on
-    /// printing before they are ended: at most a day, and 50 milliseconds unless
-    /// set, which is enough for the last filter of a pipe on a machine that is not
-    /// overloaded. The answer waits for them that long, but no longer than until
-    /// they close the output.
+    /// Sets how long processes left behind by a finished command may go on
+    /// printing before they are killed.
+    ///
+    /// At most a day. The default of 50 milliseconds is enough for the last
+    /// filter of a pipeline on a machine that is not overloaded. The result is
+    /// delayed by up to this time, but not beyond the moment they close the
+    /// output.
     pub fn linger(mut self, time: Duration) -> Self {
         self.linger = Some(time.min(LONGEST_LINGER));
         self
     }
 }
 
-/// What a command may use up. Nothing is limited by default.
+/// Resource limits of a command. Nothing is limited by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Limits {
@@ -103,7 +106,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Sets the processor time of each process, in seconds.
+    /// Sets the CPU time of each process, in seconds.
     pub fn cpu_seconds(mut self, seconds: u64) -> Self {
         self.cpu_seconds = Some(seconds);
         self
@@ -121,7 +124,7 @@ impl Limits {
         self
     }
 
-    /// Sets how many processes and threads there may be at once.
+    /// Sets the maximum number of concurrent processes and threads.
     pub fn processes(mut self, processes: u64) -> Self {
         self.processes = Some(processes);
         self

@@ -1,13 +1,14 @@
-//! Files by handle: nothing here opens a path of the host.
+//! File operations by handle: no module here opens a host path by name.
 //!
-//! [`space::Space`] knows the directories of a backend, which were opened when
-//! the backend was. [`resolve`] gets from a path to a handle, or to a
-//! directory's handle and one name in it; everything else works on those. So
-//! what was checked is what is used, whatever a command renames meanwhile.
+//! [`space::Space`] holds the backend's directories, which are opened together
+//! with the backend. [`resolve`] turns a path into a handle, or into a
+//! directory handle and one name in it. Every operation works on those, so the
+//! entry that was checked is the entry that is used, even if a command renames
+//! things meanwhile.
 //!
-//! This is written on rustix and not on cap-std, whose calls cost the same
-//! (2.1 µs against 1.9 for a small read): cap-std refuses absolute links that
-//! point inside, cannot read what is cached without a hop to another thread
+//! This is written on rustix and not on cap-std, whose calls cost the same (2.1
+//! µs against 1.9 for a small read): cap-std refuses absolute links that point
+//! inside, cannot read cached files without a hop to another thread
 //! (`RESOLVE_CACHED`, 1.5 µs), and cannot rename without replacing.
 
 mod caller;

@@ -1,9 +1,9 @@
 //! The supervisor: a small process, one per backend, in which commands run.
 //!
-//! It starts each command with descriptors that the host passes, is the parent
-//! of whatever loses its own, and ends every process it ever started when its
-//! socket closes or the host dies. It is a program of its own, so none of this
-//! touches the host: no signal handlers, no limits, no adopted children.
+//! It starts each command with descriptors that the host passes, adopts
+//! orphaned processes, and ends every process it ever started when its socket
+//! closes or the host dies. It is a separate process, so none of this affects
+//! the host: no signal handlers, no limits, no adopted children.
 //!
 //! Any program can be its own supervisor:
 //!
@@ -31,23 +31,24 @@ mod victim;
 
 pub(crate) use confine::Policy;
 
-/// The variable that every command's processes inherit. Its value names the
-/// command.
+/// The variable that every command's processes inherit. Its value identifies
+/// the command.
 pub(crate) const MARKER: &str = "AGENTBOX_COMMAND";
 
-/// What the first argument of a supervisor begins with; its version follows.
+/// The prefix of a supervisor's first argument. Its version follows.
 pub(crate) const SUPERVISE: &str = "--agentbox-supervise=";
 
-/// Whether this program serves as a supervisor when it is started as one.
+/// Whether this program runs as a supervisor if it is started as one.
 static ARMED: AtomicBool = AtomicBool::new(false);
 
-/// Serves as a supervisor if this process was started as one, and does not
-/// return then. Call it first thing in `main`; from then on, local backends of
-/// this program use the program itself.
+/// Runs as a supervisor if this process was started as one, and does not return
+/// in that case. Call it first thing in `main`. From then on, local backends of
+/// this program use the program itself as their supervisor.
 ///
-/// An async `main` may call it too: threads that its runtime has started by then
-/// stay idle. They are started once more for each command with
-/// [`Limits`](crate::Limits), which a call before the runtime avoids.
+/// An async `main` may call it too: threads that its runtime has started by
+/// then stay idle. They are started again for each command with
+/// [`Limits`](crate::Limits), which calling this before the runtime starts
+/// avoids.
 pub fn run_if_asked() {
     ARMED.store(true, Ordering::Relaxed);
     let mut arguments = std::env::args_os().skip(1);
@@ -63,12 +64,12 @@ pub fn run_if_asked() {
     }
 }
 
-/// Serves on a thread of its own: this one may belong to a runtime, in which no
-/// other may be used and nothing may block.
+/// Serves on a separate thread. This one may belong to a runtime, which allows
+/// neither another runtime nor blocking.
 fn serve_apart(version: Vec<u8>) -> i32 {
     let thread = std::thread::Builder::new().name("supervisor".into());
     let served = thread.spawn(move || serve::run(&version));
-    // One that did not start, or panicked, has nothing left to say.
+    // A thread that did not start or that panicked has nothing left to report.
     served.map_or(1, |thread| thread.join().unwrap_or(1))
 }
 
@@ -77,7 +78,7 @@ pub(crate) fn is_armed() -> bool {
     ARMED.load(Ordering::Relaxed)
 }
 
-/// Reads bytes as everything that is read from other processes: for fuzzing.
+/// Parses bytes as every kind of input from other processes, for fuzzing.
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub fn fuzz(bytes: &[u8]) {

@@ -1,7 +1,8 @@
 //! Commands without a supervisor: started and ended by this process.
 //!
-//! What can be found is ended: the process group, the groups and sessions that
-//! its processes lead, their children, and what carries the marker variable.
+//! It ends every process it can find: the process group, the groups and
+//! sessions that its processes lead, their children, and every process with the
+//! marker variable.
 
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -18,7 +19,7 @@ use tokio::sync::watch;
 use super::job::{Exited, Extent, Start, spawn_error};
 use crate::supervisor::MARKER;
 
-/// Where an open descriptor can be named by a path.
+/// The directory in which an open descriptor has a path.
 const DESCRIPTORS: &str = "/proc/self/fd";
 
 /// A command that is a child of this process.
@@ -46,14 +47,15 @@ impl Direct {
         };
         let since = crate::supervisor::process::ticks();
         let mut child = tokio::process::Command::new(shell)
-            // A line that begins with a dash is no option.
+            // `--`: a line that begins with a dash is not an option.
             .args(["-c", "--"])
             .arg(start.line)
             .env_clear()
             .envs(environment.iter().map(|(name, value)| (name, value)))
             .envs(start.environment)
             .env(MARKER, marker)
-            // The child goes there before its copy of the descriptor closes.
+            // The child changes directory before its copy of the descriptor
+            // closes.
             .current_dir(format!("{DESCRIPTORS}/{}", directory.as_raw_fd()))
             .stdin(ends.stdin.map_or_else(Stdio::null, Stdio::from))
             .stdout(Stdio::from(ends.stdout))
@@ -63,8 +65,8 @@ impl Direct {
             .map_err(trouble)?;
         let pid = child.id().unwrap_or_default();
         let (tell, exit) = watch::channel(None);
-        // Always waited for: a child that is dropped makes tokio install a
-        // handler for signals of the whole process.
+        // Always waited for: dropping a running child makes tokio install a
+        // process-wide signal handler.
         tokio::spawn(async move {
             let status = child.wait().await;
             let exited = status.map(|status| Exited {
@@ -104,7 +106,7 @@ impl Direct {
         };
         let mut target = self.target.clone();
         if self.exit.borrow().is_some_and(|exited| !exited.group) {
-            // The number may be another's by now.
+            // The process group ID may have been reused.
             target.groups.clear();
         }
         crate::engine::blocking(move || {
@@ -117,7 +119,7 @@ impl Direct {
     }
 }
 
-/// Ends every process whose marker begins like this.
+/// Ends every process whose marker starts with `marker`.
 pub(crate) fn sweep(marker: String) {
     use crate::supervisor::kill::{Marker, Scope, Target, end};
     let target = Target {
@@ -140,7 +142,8 @@ fn has_group(pid: u32) -> bool {
     })
 }
 
-/// A descriptor that the child's standard streams do not replace.
+/// Duplicates a descriptor to a number that the child's standard streams do not
+/// replace.
 fn above_stdio(descriptor: &OwnedFd) -> std::io::Result<OwnedFd> {
     Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, 3)?)
 }

@@ -1,9 +1,9 @@
-//! What commands find in their environment.
+//! The environment of commands.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-/// Parts of a name that make a variable a secret, in any case.
+/// Substrings of a name that mark a variable as secret, in upper or lower case.
 const SECRET_PARTS: &[&str] = &[
     "KEY",
     "TOKEN",
@@ -17,11 +17,12 @@ const SECRET_PARTS: &[&str] = &[
     "SESSION_ID",
 ];
 
-/// Words of a name, between underscores, that make a variable a secret.
+/// Words of a name, between underscores, that mark a variable as secret.
 const SECRET_WORDS: &[&str] = &["PAT", "PWD", "PASS", "AUTH", "DSN", "JWT"];
 
-/// Whole names of secrets, and of doors to them: agents that sign for whoever
-/// reaches their socket, and addresses that usually hold a password.
+/// Names of secrets and of ways to reach them: agents that sign for every
+/// process that reaches their socket, and addresses that usually contain a
+/// password.
 const SECRET_NAMES: &[&str] = &[
     "SSH_AUTH_SOCK",
     "SSH_AGENT_PID",
@@ -32,19 +33,20 @@ const SECRET_NAMES: &[&str] = &[
     "KUBECONFIG",
 ];
 
-/// Set unless the caller sets them: nothing waits for somebody at a terminal.
+/// Set unless the caller sets them, so that no program waits for input at a
+/// terminal.
 const DEFAULTS: &[(&str, &str)] = &[
     // Pagers wait for a key.
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
     ("MANPAGER", "cat"),
     ("SYSTEMD_PAGER", "cat"),
-    // Editors wait for a person; this one accepts what is there.
+    // Editors wait for a user. `true` accepts the file as it is.
     ("EDITOR", "true"),
     ("VISUAL", "true"),
     ("GIT_EDITOR", "true"),
     ("GIT_SEQUENCE_EDITOR", "true"),
-    // Questions for a user name or a password fail at once.
+    // Prompts for a user name or a password fail at once.
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_ASKPASS", "false"),
     ("SSH_ASKPASS", "false"),
@@ -53,28 +55,29 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("DEBIAN_FRONTEND", "noninteractive"),
     ("PIP_NO_INPUT", "1"),
     ("npm_config_yes", "true"),
-    // No colours and no cursor movements in what a model reads.
+    // No colours and no cursor movements in output for a model.
     ("TERM", "dumb"),
     ("NO_COLOR", "1"),
-    // Output that arrives when it is printed, also through a pipe.
+    // Unbuffered output, also through a pipe.
     ("PYTHONUNBUFFERED", "1"),
 ];
 
-/// What a search for programs starts from if there is nothing else.
+/// The `PATH` of commands if the environment has none.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// What commands find in their environment, in layers: variables of this
-/// process, defaults that keep programs from waiting for a person, variables
-/// set here, variables of the command. Later ones win.
+/// The environment of commands, in layers: variables of this process, defaults
+/// that keep programs from waiting for a user, variables set here, variables of
+/// the command. Later layers win.
 ///
-/// This process's environment is read once, when the backend is opened. Left out
-/// are variables whose names look like those of secrets: names that contain
-/// `KEY`, `TOKEN`, `SECRET`, `PASSWORD`, `PASSWD`, `PASSPHRASE`, `CREDENTIAL`,
-/// `PRIVATE`, `COOKIE` or `SESSION_ID`; names with one of the words `PAT`, `PWD`, `PASS`, `AUTH`, `DSN` or `JWT` between
-/// underscores; and `SSH_AUTH_SOCK`, `SSH_AGENT_PID`, `GPG_AGENT_INFO`,
-/// `DATABASE_URL`, `REDIS_URL`, `MONGODB_URI` and `KUBECONFIG`. In any case. This
-/// keeps secrets out of sight, not out of reach: a command that is not confined
-/// can read the environment of every process of the same user.
+/// This process's environment is read once, when the backend is opened.
+/// Variables whose names look like those of secrets are left out: names that
+/// contain `KEY`, `TOKEN`, `SECRET`, `PASSWORD`, `PASSWD`, `PASSPHRASE`,
+/// `CREDENTIAL`, `PRIVATE`, `COOKIE` or `SESSION_ID`; names with one of the
+/// words `PAT`, `PWD`, `PASS`, `AUTH`, `DSN` or `JWT` between underscores; and
+/// `SSH_AUTH_SOCK`, `SSH_AGENT_PID`, `GPG_AGENT_INFO`, `DATABASE_URL`,
+/// `REDIS_URL`, `MONGODB_URI` and `KUBECONFIG`. Case does not matter. This
+/// hides secrets but does not protect them: a command that is not confined can
+/// read the environment of every process of the same user.
 ///
 /// The defaults are `cat` for `PAGER`, `GIT_PAGER`, `MANPAGER` and
 /// `SYSTEMD_PAGER`; `true` for `EDITOR`, `VISUAL`, `GIT_EDITOR` and
@@ -87,17 +90,18 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 pub struct Environment {
     inherit: Inherit,
     allowed: Vec<OsString>,
-    /// Set or removed, in the order of the calls.
+    /// Variables set or removed, in the order of the calls.
     changes: Vec<(OsString, Option<OsString>)>,
 }
 
-/// Which variables of this process pass, besides those allowed by name.
+/// The variables of this process that are inherited, besides those allowed by
+/// name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Inherit {
     None,
-    /// Those that do not look secret. The defaults win over them.
+    /// Those that do not look secret. The defaults override them.
     Open,
-    /// All. They win over the defaults.
+    /// All. They override the defaults.
     All,
 }
 
@@ -108,7 +112,7 @@ impl Default for Environment {
 }
 
 impl Environment {
-    /// The variables of this process that do not look secret.
+    /// Inherits the variables of this process that do not look secret.
     pub fn inherit() -> Self {
         Self {
             inherit: Inherit::Open,
@@ -117,9 +121,9 @@ impl Environment {
         }
     }
 
-    /// All variables of this process, also those that look secret, and before the
-    /// defaults: for a program in a sandbox whose whole environment was chosen for
-    /// its commands.
+    /// Inherits all variables of this process, including those that look
+    /// secret, and lets them override the defaults. This is for a program in a
+    /// sandbox whose whole environment was chosen for its commands.
     pub fn everything() -> Self {
         Self {
             inherit: Inherit::All,
@@ -127,8 +131,8 @@ impl Environment {
         }
     }
 
-    /// Of this process's variables only `PATH`, `HOME`, `USER`, `LANG`, `TZ` and
-    /// those that [`allow`](Self::allow) names.
+    /// Inherits only `PATH`, `HOME`, `USER`, `LANG`, `TZ` and the variables
+    /// that [`allow`](Self::allow) names.
     pub fn empty() -> Self {
         let allowed = ["PATH", "HOME", "USER", "LANG", "TZ"];
         Self {
@@ -138,7 +142,7 @@ impl Environment {
         }
     }
 
-    /// Lets a variable of this process through, whatever its name looks like.
+    /// Inherits a variable of this process even if its name looks secret.
     pub fn allow(mut self, name: impl Into<OsString>) -> Self {
         self.allowed.push(name.into());
         self
@@ -150,18 +154,19 @@ impl Environment {
         self
     }
 
-    /// Removes a variable, also one of the defaults.
+    /// Removes a variable, including one of the defaults.
     pub fn remove(mut self, name: impl Into<OsString>) -> Self {
         self.changes.push((name.into(), None));
         self
     }
 
-    /// Whether the caller decides about this variable.
+    /// Whether the caller sets or removes this variable.
     pub(crate) fn decides(&self, name: &str) -> bool {
         self.changes.iter().any(|(changed, _)| changed == name)
     }
 
-    /// The first name that cannot name a variable, or whose value cannot be one.
+    /// Returns the first name that is not a valid variable name, or whose value
+    /// is not valid.
     pub(crate) fn broken(&self) -> Option<&OsStr> {
         let nul = |text: &OsStr| text.as_encoded_bytes().contains(&0);
         self.changes
@@ -176,8 +181,8 @@ impl Environment {
             .map(|(name, _)| name.as_os_str())
     }
 
-    /// The variables on top of which a command's own are set, given this
-    /// process's.
+    /// Returns the base environment of commands, given this process's
+    /// variables. A command's own variables are set on top of it.
     pub(crate) fn resolve(
         &self,
         host: impl Iterator<Item = (OsString, OsString)>,
@@ -204,7 +209,8 @@ impl Environment {
         if self.allowed.iter().any(|allowed| allowed == name) {
             return true;
         }
-        // The directory is the command's, and so is this process's place in it.
+        // The command has its own working directory, so this process's is not
+        // passed on.
         let own = name == "PWD" || name == "OLDPWD";
         match self.inherit {
             Inherit::None => false,
@@ -214,7 +220,7 @@ impl Environment {
     }
 }
 
-/// Whether a variable's name suggests that its value is nobody's business.
+/// Whether a variable's name suggests that its value is secret.
 fn looks_secret(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_uppercase();
     SECRET_NAMES.contains(&name.as_str())

@@ -1,4 +1,4 @@
-//! One started command, whoever started it.
+//! One started command, run by a supervisor or by this process.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -9,37 +9,37 @@ use backend_core::{Error, Result};
 use super::direct::Direct;
 use super::pump::Ends;
 
-/// What to start.
+/// A command to start.
 #[derive(Debug)]
 pub(crate) struct Start {
     pub(crate) line: String,
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) directory: Arc<OwnedFd>,
     pub(crate) ends: Ends,
-    /// Whether somebody will ask for the process's number.
+    /// Whether the process ID will be asked for.
     pub(crate) announce: bool,
 }
 
-/// How a command's first process ended.
+/// The exit status of a command's first process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Exited {
-    /// By a signal, or with a code.
+    /// Whether `number` is a signal and not an exit code.
     pub(crate) signal: bool,
     pub(crate) number: i32,
-    /// Whether something of its process group is left.
+    /// Whether its process group still has members.
     pub(crate) group: bool,
 }
 
-/// Which processes of a command to end.
+/// The processes of a command to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// What is left in its group.
+    /// Those left in its process group.
     Group,
     /// Everything it started.
     Tree,
 }
 
-/// A command that was started. It must be ended before it is dropped.
+/// A started command. It must be ended before it is dropped.
 #[derive(Debug)]
 pub(crate) enum Job {
     /// By a supervisor.
@@ -49,8 +49,8 @@ pub(crate) enum Job {
 }
 
 impl Job {
-    /// Waits until the command runs, which must have been asked for. Returns its
-    /// process's number.
+    /// Waits until the command runs and returns its process ID. This requires
+    /// [`Start::announce`].
     pub(crate) async fn started(&mut self) -> Result<u32> {
         match self {
             Self::Supervised(job) => job.started().await,
@@ -58,7 +58,7 @@ impl Job {
         }
     }
 
-    /// Waits for the first process's end. May be asked again.
+    /// Waits for the first process to exit. May be called again.
     pub(crate) async fn exited(&mut self) -> Result<Exited> {
         match self {
             Self::Supervised(job) => job.exited().await,
@@ -66,8 +66,8 @@ impl Job {
         }
     }
 
-    /// Ends processes: TERM, `grace`, KILL; without a grace, only counts them.
-    /// Returns how many there were.
+    /// Ends processes with TERM and, after `grace`, KILL. Without a grace
+    /// period, only counts them. Returns the number of processes.
     pub(crate) async fn end(&mut self, extent: Extent, grace: Option<Duration>) -> Result<u32> {
         match self {
             Self::Supervised(job) => job.end(extent, grace).await,
@@ -125,7 +125,7 @@ mod supervised {
             })
         }
 
-        /// Takes in the next thing that is told.
+        /// Handles the next reply.
         async fn next(&mut self) -> Result<()> {
             match self.replies.recv().await.ok_or_else(lost)? {
                 Reply::Spawned { pid, .. } => self.pid = Some(pid.cast_unsigned()),
@@ -197,7 +197,7 @@ mod supervised {
     }
 }
 
-/// What a command answers that could not be started.
+/// The error for a command that could not be started.
 pub(crate) fn spawn_error(directory: bool, error: std::io::Error) -> Error {
     use std::io::ErrorKind as Io;
     let answer = match (error.kind(), directory) {

@@ -1,4 +1,4 @@
-//! The host's side of a supervisor: starting it, and speaking with it.
+//! The host's side of a supervisor: starts it and talks to it.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -25,11 +25,11 @@ use crate::supervisor::protocol::{
 };
 use crate::supervisor::{Policy, SUPERVISE, process};
 
-/// How long a supervisor may take to answer the greeting. It may first have to
+/// The timeout for a supervisor's answer to the greeting. It may first have to
 /// be read from a slow disk.
 const GREETING: Duration = Duration::from_secs(10);
 
-/// What a supervisor is told once.
+/// Settings that are sent to a supervisor once.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) shell: PathBuf,
@@ -42,22 +42,22 @@ pub(crate) struct Settings {
 #[derive(Debug)]
 pub(crate) struct Link {
     stream: UnixStream,
-    /// Held while a message is sent, so that messages do not mix.
+    /// Held while a message is sent, so that messages do not interleave.
     turn: tokio::sync::Mutex<()>,
     commands: Mutex<Commands>,
     next: AtomicU64,
     marker: String,
     since: u64,
     dead: AtomicBool,
-    /// Whether this side ended it.
+    /// Whether this side closed the connection.
     closed: AtomicBool,
-    /// Becomes true when the supervisor's process has ended.
+    /// Becomes `true` when the supervisor's process has exited.
     gone: watch::Sender<bool>,
 }
 
 type Commands = HashMap<u64, Listener>;
 
-/// Who hears of a command.
+/// The receiver of a command's replies.
 #[derive(Debug)]
 struct Listener {
     to: mpsc::UnboundedSender<Reply>,
@@ -66,7 +66,7 @@ struct Listener {
 
 impl Link {
     /// Starts a supervisor and greets it. Must run on the engine. `marker` is
-    /// how its commands' markers begin.
+    /// the prefix of its commands' markers.
     pub(crate) async fn start(
         program: &Program,
         settings: &Settings,
@@ -79,15 +79,16 @@ impl Link {
             .arg0("agentbox-supervisor")
             .arg(format!("{SUPERVISE}{VERSION}"))
             .env_clear()
-            // Its environment is no secret to commands, which can read it.
+            // Commands can read the supervisor's environment, so it must not
+            // hold secrets.
             .envs(
                 settings
                     .environment
                     .iter()
                     .map(|(name, value)| (name, value)),
             )
-            // A program with an async `main` starts its runtime before it knows that
-            // it is to be a supervisor, which has no work for it.
+            // A program with an async `main` starts its runtime before it knows
+            // that it is a supervisor, which does not use the runtime.
             .env(THREADS, "1")
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::null())
@@ -120,8 +121,8 @@ impl Link {
             link.close();
             let _ = child.start_kill();
         }
-        // Always waited for: a child that is dropped makes tokio install a
-        // handler for signals of the whole process.
+        // Always waited for: dropping a running child makes tokio install a
+        // process-wide signal handler.
         let waiting = Arc::clone(&link);
         tokio::spawn(async move {
             let _ = child.wait().await;
@@ -150,7 +151,7 @@ impl Link {
         self.receive(&mut Vec::new()).await
     }
 
-    /// Sends a frame whole.
+    /// Sends a whole frame.
     async fn send(&self, frame: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let _turn = self.turn.lock().await;
         let mut sent = 0;
@@ -181,7 +182,7 @@ impl Link {
         decode(buffer)
     }
 
-    /// Hands on what the supervisor tells until it is gone.
+    /// Dispatches the supervisor's replies until it is gone.
     async fn listen(self: Arc<Self>) {
         let mut buffer = Vec::new();
         while let Ok(reply) = self.receive(&mut buffer).await {
@@ -205,11 +206,11 @@ impl Link {
         if lost {
             self.end_from_outside().await;
         }
-        // Whoever waits for a command learns that nothing will come.
+        // Tells the waiting callers that no more replies will come.
         self.commands().clear();
     }
 
-    /// Ends what can be found of the commands of a supervisor that was killed.
+    /// Ends the commands of a killed supervisor, if they can be found.
     async fn end_from_outside(&self) {
         tracing::warn!("a supervisor of commands died; its commands are ended from outside");
         let target = Target {
@@ -226,18 +227,19 @@ impl Link {
         self.commands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it can take commands.
+    /// Whether it can accept commands.
     pub(crate) fn is_alive(&self) -> bool {
         !self.dead.load(Ordering::SeqCst) && !self.closed.load(Ordering::SeqCst)
     }
 
-    /// Lets go of it: it kills everything it started and ends.
+    /// Closes the connection: the supervisor kills everything it started and
+    /// exits.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
         let _ = rustix::net::shutdown(&self.stream, rustix::net::Shutdown::Both);
     }
 
-    /// Asks it to end everything gently and waits until it is gone.
+    /// Asks the supervisor to end everything gently and waits until it is gone.
     pub(crate) async fn stop(&self) {
         self.closed.store(true, Ordering::SeqCst);
         let grace = u64::try_from(KILL_GRACE.as_millis()).unwrap_or(u64::MAX);
@@ -254,7 +256,7 @@ impl Link {
         }
     }
 
-    /// Starts a command. What becomes of it arrives at the receiver.
+    /// Starts a command. Its replies arrive at the receiver.
     pub(crate) async fn spawn(
         &self,
         mut spawn: protocol::Spawn,
@@ -266,7 +268,8 @@ impl Link {
         let (to, from) = mpsc::unbounded_channel();
         self.commands().insert(id, Listener { to, pid: None });
         let sent = self.send(&frame, descriptors).await;
-        // Checked after the entry was made: who dies later clears it.
+        // Checked after the insertion: if the supervisor dies later, the entry
+        // is cleared.
         if sent.is_err() || !self.is_alive() {
             self.forget(id);
             return Err(lost());
@@ -274,19 +277,19 @@ impl Link {
         Ok((id, from))
     }
 
-    /// Asks for the end of a command's processes.
+    /// Asks the supervisor to end a command's processes.
     pub(crate) async fn end(&self, end: protocol::End) -> Result<()> {
         let frame = encode(&Request::End(end)).map_err(too_long)?;
         self.send(&frame, &[]).await.map_err(|_| lost())
     }
 
-    /// Says that nobody listens for a command any more.
+    /// Stops listening for a command's replies.
     pub(crate) fn forget(&self, id: u64) {
         self.commands().remove(&id);
     }
 }
 
-/// What a command answers whose supervisor is gone.
+/// The error for a command whose supervisor is gone.
 pub(crate) fn lost() -> Error {
     Error::unavailable(
         "the supervisor that ran the command is gone; what it ran was ended, and the next command starts a new one",

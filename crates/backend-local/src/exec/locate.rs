@@ -8,25 +8,25 @@ use backend_core::{Error, ErrorKind, Result};
 /// The supervisor's file name.
 const PROGRAM: &str = "agentbox-supervisor";
 
-/// Which program watches over commands.
+/// The program that supervises commands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Supervisor {
-    /// This program, if it calls [`crate::supervisor::run_if_asked`]; else the
-    /// program `agentbox-supervisor` beside it; else none.
+    /// This program, if it calls [`crate::supervisor::run_if_asked`]; otherwise
+    /// the program `agentbox-supervisor` next to it; otherwise none.
     #[default]
     Auto,
     /// The program at this path.
     Program(PathBuf),
-    /// None: commands are ended as well as that can be done from outside. A
-    /// process that leaves its group, its session and its parent and drops its
+    /// None. Commands are ended from outside, which is best effort: a process
+    /// that leaves its group, its session and its parent and drops its
     /// environment survives, and so does everything if this process is killed.
     None,
 }
 
 impl Supervisor {
-    /// The program that the environment names: `AGENTBOX_SUPERVISOR`, else
-    /// `agentbox-supervisor` in `PATH`, else [`Supervisor::Auto`].
+    /// Returns the program that the environment names: `AGENTBOX_SUPERVISOR`,
+    /// else `agentbox-supervisor` in `PATH`, else [`Supervisor::Auto`].
     pub fn locate_from_env() -> Self {
         #[expect(
             clippy::disallowed_methods,
@@ -51,7 +51,7 @@ pub(crate) struct Program {
     pub(crate) explicit: bool,
 }
 
-/// The program to start, if there is one.
+/// Returns the supervisor to start, if there is one.
 pub(crate) fn supervisor(wanted: &Supervisor) -> Result<Option<Program>> {
     match wanted {
         Supervisor::None => Ok(None),
@@ -68,7 +68,7 @@ pub(crate) fn supervisor(wanted: &Supervisor) -> Result<Option<Program>> {
         )),
         Supervisor::Auto => {
             let path = match crate::supervisor::is_armed() {
-                // Works also after the file was replaced.
+                // Works even if the file was replaced.
                 true => Some(PathBuf::from("/proc/self/exe")),
                 false => beside_this_program(),
             };
@@ -85,7 +85,7 @@ fn beside_this_program() -> Option<PathBuf> {
     is_program(&path).then_some(path)
 }
 
-/// The shell to start.
+/// Returns the shell to start.
 pub(crate) fn shell(wanted: Option<&Path>, path: Option<&OsStr>) -> Result<PathBuf> {
     let found = match wanted {
         Some(shell) if shell.components().count() > 1 => {
@@ -99,7 +99,7 @@ pub(crate) fn shell(wanted: Option<&Path>, path: Option<&OsStr>) -> Result<PathB
     found.ok_or_else(|| missing_shell(wanted.unwrap_or(Path::new("/bin/sh"))))
 }
 
-/// What a command answers whose shell is not there.
+/// The error for a command whose shell does not exist.
 pub(crate) fn missing_shell(shell: &Path) -> Error {
     Error::unavailable(format!(
         "the shell {} is not there or cannot be run, and commands need one; install it, choose another with `Commands::shell` or, in a container, use an image that has one",
@@ -120,7 +120,7 @@ fn is_program(path: &Path) -> bool {
         .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// The host's variables. The only place that reads them all.
+/// Returns this process's variables. No other function reads all of them.
 pub(crate) fn host_variables() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os()
 }

@@ -1,4 +1,4 @@
-//! Moving what a command prints from its pipes to whoever wants it.
+//! Moves a command's output from its pipes to a sink.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,15 +14,15 @@ use tokio::sync::{mpsc, watch};
 
 use super::shells::Log;
 
-/// Bytes read at once at first. Most commands print little, and fresh memory
-/// costs as much as the rest of the work.
+/// The initial read size. Most commands print little, and allocating more would
+/// cost as much as the rest of the work.
 const FIRST_BYTES: usize = 4 * 1024;
 
-/// Bytes read at once from who prints more: what a pipe holds.
+/// The read size for commands that print more: the capacity of a pipe.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// Bytes read after the last moment for output: the most a pipe can hold, so
-/// that whoever prints on and on does not keep the answer back.
+/// The bytes read after the deadline for output: the most a pipe can hold. A
+/// process that never stops printing must not delay the result.
 const LAST_BYTES: usize = 1024 * 1024;
 
 /// The host's ends of a command's pipes.
@@ -30,7 +30,7 @@ const LAST_BYTES: usize = 1024 * 1024;
 pub(crate) struct Pipes {
     pub(crate) stdin: Option<pipe::Sender>,
     pub(crate) stdout: pipe::Receiver,
-    /// `None` if standard output is both.
+    /// `None` if standard output carries both.
     pub(crate) stderr: Option<pipe::Receiver>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Ends {
     pub(crate) stderr: Option<OwnedFd>,
 }
 
-/// Makes the pipes of one command. Must run on the engine.
+/// Creates the pipes of one command. Must run on the engine.
 pub(crate) fn pipes(stdin: bool, merged: bool) -> io::Result<(Pipes, Ends)> {
     let reading = || -> io::Result<_> {
         let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
@@ -76,21 +76,21 @@ pub(crate) fn pipes(stdin: bool, merged: bool) -> io::Result<(Pipes, Ends)> {
     Ok((pipes, ends))
 }
 
-/// Where one stream of output goes.
+/// The destination of one output stream.
 #[derive(Debug)]
 pub(crate) enum Sink {
-    /// Into memory, its beginning and its end.
+    /// Memory, which keeps the beginning and the end.
     Buffer(OutputBuffer),
-    /// To a reader, who may be slow.
+    /// A reader, which may be slow.
     Events {
         to: mpsc::Sender<Result<Event>>,
         error: bool,
     },
-    /// Into a shell's log.
+    /// A shell's log.
     Log { log: Arc<Log>, error: bool },
 }
 
-/// The reader has gone.
+/// The reader is gone.
 struct Closed;
 
 impl Sink {
@@ -110,7 +110,7 @@ impl Sink {
         Ok(())
     }
 
-    /// What was kept in memory.
+    /// Returns the output that was kept in memory.
     pub(crate) fn output(self) -> Output {
         match self {
             Self::Buffer(buffer) => buffer.finish(),
@@ -119,11 +119,11 @@ impl Sink {
     }
 }
 
-/// The command printed more than it may.
+/// The command printed more than allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OverLimit;
 
-/// Moves a stream until its end, until `finish` says so and nothing is waiting,
+/// Moves a stream until its end, until `finish` is set and the pipe is empty,
 /// or until the bytes `left` for both streams are used up.
 pub(crate) async fn pump(
     pipe: Option<pipe::Receiver>,
@@ -146,14 +146,15 @@ pub(crate) async fn pump(
         }
         let read = match finishing {
             false => pipe.try_read(&mut buffer),
-            // Past what the event loop knows: what is there is there.
+            // Reads directly, because the event loop may not know about the
+            // data yet.
             true => rustix::io::read(&pipe, &mut buffer[..]).map_err(io::Error::from),
         };
         let count = match read {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock && !finishing => continue,
-            // Nothing waits any more, or the pipe is broken.
+            // The pipe is empty or broken.
             Err(_) => return Ok(()),
         };
         let piece = buffer.get(..count).unwrap_or_default();
@@ -177,11 +178,11 @@ pub(crate) async fn pump(
     }
 }
 
-/// Takes up to `wanted` of what is left.
+/// Takes up to `wanted` from `left`.
 fn take(left: &AtomicU64, wanted: usize) -> usize {
     let before = left.load(Ordering::Relaxed);
     let taken = before.min(wanted as u64);
-    // Both pumps of a command run on one task.
+    // No race: both pumps of a command run on one task.
     left.store(before - taken, Ordering::Relaxed);
     taken.try_into().unwrap_or(wanted)
 }

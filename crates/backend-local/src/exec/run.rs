@@ -1,4 +1,5 @@
-//! One command from its start to the last of its processes. Runs on the engine.
+//! Runs one command from its start to the end of its last process, on the
+//! engine.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -17,26 +18,27 @@ use super::job::{Exited, Extent, Job};
 use super::pump::{OverLimit, Pipes, Sink, pump};
 use super::runner::Task;
 
-/// How long what a finished command left may go on printing before it is ended,
-/// unless [`Commands::linger`](crate::Commands::linger) says otherwise. Enough for
-/// the last filter of a pipe that its shell did not wait for.
+/// How long processes left behind by a finished command may go on printing
+/// before they are killed, unless [`Commands::linger`](crate::Commands::linger)
+/// sets another time. Enough for the last filter of a pipeline that its shell
+/// did not wait for.
 pub(crate) const LINGER: Duration = Duration::from_millis(50);
 
-/// How long a killed process may take to be gone.
+/// The time allowed for a killed process to disappear.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What became of a command.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Ending {
     pub(crate) status: CommandStatus,
     pub(crate) leftovers: u32,
     pub(crate) duration: Duration,
-    /// Whether it was ended because the sandbox stops.
+    /// Whether it was ended because the sandbox was stopped.
     pub(crate) stopped: bool,
 }
 
 impl Ending {
-    /// The outcome, unless it is that of a sandbox that stopped.
+    /// Returns the outcome, or an error if the sandbox was stopped.
     fn outcome(self) -> Result<ExecuteOutcome> {
         if self.stopped {
             return Err(Error::unavailable(
@@ -50,7 +52,7 @@ impl Ending {
     }
 }
 
-/// Runs a command for somebody who waits for its end.
+/// Runs a command for a caller that waits for its end.
 pub(crate) async fn execute(mut task: Task, mut reply: oneshot::Sender<Result<ExecuteOutcome>>) {
     let sink = || Sink::Buffer(OutputBuffer::new(task.command.output_bytes));
     let mut sinks = (sink(), sink());
@@ -68,12 +70,12 @@ pub(crate) async fn execute(mut task: Task, mut reply: oneshot::Sender<Result<Ex
         outcome.stderr = sinks.1.output();
         outcome
     });
-    // The last activity is over before the caller can ask for it.
+    // Record the last activity before the caller can ask for it.
     drop(task);
     let _ = reply.send(outcome);
 }
 
-/// Runs a command for somebody who reads what it prints as it does.
+/// Runs a command for a caller that reads its output as a stream.
 pub(crate) async fn stream(
     mut task: Task,
     started: oneshot::Sender<Result<()>>,
@@ -103,7 +105,7 @@ pub(crate) async fn stream(
     let _ = events.send(last).await;
 }
 
-/// Why the first wait is over.
+/// The reason why the first wait is over.
 enum Reason {
     Exited(Exited),
     TimedOut,
@@ -112,11 +114,11 @@ enum Reason {
     Stopped,
 }
 
-/// Watches over a command that was started until nothing of it is left.
+/// Drives a started command until none of its processes is left.
 ///
 /// # Errors
 ///
-/// `Unavailable` if whoever runs the command is lost.
+/// `Unavailable` if the supervisor is lost.
 pub(crate) async fn drive(
     task: &mut Task,
     job: &mut Job,
@@ -145,8 +147,8 @@ pub(crate) async fn drive(
     };
     let mut cancel = pin!(cancel.fuse());
     let mut deadline = pin!(tokio::time::sleep(command.timeout.unwrap_or(Duration::MAX)));
-    // Output comes last: a command that never stops printing would otherwise
-    // use up this task's share of time before the other questions are asked.
+    // Output comes last: otherwise a command that never stops printing would
+    // use up this task's time before the other branches are polled.
     let reason = loop {
         tokio::select! {
             biased;
@@ -180,8 +182,8 @@ pub(crate) async fn drive(
             };
         }
     }
-    // A slow reader gets all that was printed, but neither one who left nor a
-    // sandbox that stops is waited for.
+    // A slow reader gets all output. A reader that has left, or a sandbox that
+    // stops, ends the wait.
     tokio::select! {
         biased;
         () = &mut cancel => {}
@@ -206,16 +208,16 @@ fn status(exited: Exited) -> CommandStatus {
     }
 }
 
-/// The output, which flows while other things are waited for.
+/// The output, which is pumped while waiting for other things.
 struct Flow<'a, P> {
     pumps: Pin<&'a mut P>,
-    /// Whether there was more than allowed.
+    /// Whether there was more output than allowed.
     over: bool,
     finish: watch::Sender<bool>,
 }
 
 impl<P: FusedFuture<Output = Result<(), OverLimit>>> Flow<'_, P> {
-    /// Waits for something else.
+    /// Pumps output while waiting for `other`.
     async fn during<T>(&mut self, other: impl Future<Output = T>) -> T {
         let mut other = pin!(other);
         loop {
@@ -227,7 +229,7 @@ impl<P: FusedFuture<Output = Result<(), OverLimit>>> Flow<'_, P> {
         }
     }
 
-    /// Waits for the end of the output, but not for ever.
+    /// Waits for the end of the output, until a deadline.
     async fn wait(&mut self, until: Instant) {
         if self.pumps.is_terminated() {
             return;
@@ -236,7 +238,7 @@ impl<P: FusedFuture<Output = Result<(), OverLimit>>> Flow<'_, P> {
         self.over |= matches!(pumped, Ok(Err(OverLimit)));
     }
 
-    /// Takes what waits in the pipes and no more.
+    /// Reads the rest of the pipes and no more.
     async fn finish(&mut self, hurry: bool) {
         self.finish.send_replace(true);
         if hurry {
@@ -246,8 +248,8 @@ impl<P: FusedFuture<Output = Result<(), OverLimit>>> Flow<'_, P> {
         }
     }
 
-    /// Deals with what a command that ended by itself left: processes of its
-    /// group, and output on its way. Returns how many processes there were.
+    /// Handles the leftovers of a command that exited by itself: processes of
+    /// its group, and pending output. Returns the number of processes.
     async fn settle(
         &mut self,
         job: &mut Job,
@@ -259,7 +261,7 @@ impl<P: FusedFuture<Output = Result<(), OverLimit>>> Flow<'_, P> {
         let mut leftovers = 0;
         if exited.group {
             self.wait(Instant::now() + linger).await;
-            // A longer time to print must not shorten the time to tidy up.
+            // A longer time to print must not shorten the time to clean up.
             if linger > LINGER {
                 until = Instant::now() + KILL_GRACE;
             }
@@ -271,7 +273,8 @@ impl<P: FusedFuture<Output = Result<(), OverLimit>>> Flow<'_, P> {
         Ok(leftovers)
     }
 
-    /// Ends everything that the command started. Returns how it ended itself.
+    /// Ends everything that the command started. Returns the command's own exit
+    /// status.
     async fn end_tree(&mut self, job: &mut Job) -> Result<Option<Exited>> {
         self.during(job.end(Extent::Tree, Some(KILL_GRACE))).await?;
         let exited = self
@@ -281,7 +284,7 @@ impl<P: FusedFuture<Output = Result<(), OverLimit>>> Flow<'_, P> {
     }
 }
 
-/// Whether the streams come through one pipe.
+/// Whether both streams share one pipe.
 pub(crate) fn merged(command: &Command) -> bool {
     command.streams == Streams::Merged
 }

@@ -1,4 +1,4 @@
-//! [`Runner`]: what a backend's commands have in common, and their end.
+//! [`Runner`]: the state that a backend's commands share, and their shutdown.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -27,22 +27,22 @@ use super::temporary::Temporary;
 use crate::engine;
 use crate::random::random;
 
-/// Events that wait for a slow reader of a stream.
+/// The number of events buffered for a slow reader of a stream.
 const EVENTS: usize = 16;
 
-/// How long a stop waits for commands to be gone.
+/// The time that a stop waits for commands to end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Starts commands of one backend and ends them. Dropping it ends them too.
+/// Starts and ends the commands of one backend. Dropping it ends them too.
 #[derive(Debug)]
 pub(crate) struct Runner {
     pub(crate) state: Arc<State>,
-    /// The working directory, which stays the same directory for the backend's
-    /// life; open since the first command.
+    /// The working directory, opened for the first command. It stays the same
+    /// directory for the backend's lifetime.
     pub(crate) working: OnceLock<Arc<OwnedFd>>,
 }
 
-/// What tasks on the engine share with their runner.
+/// State shared by a runner and its tasks on the engine.
 #[derive(Debug)]
 pub(crate) struct State {
     id: String,
@@ -51,29 +51,29 @@ pub(crate) struct State {
     program: Option<Program>,
     policy: Option<crate::supervisor::Policy>,
     launch: Option<crate::supervisor::limits::Launch>,
-    /// The supervisor that takes commands.
+    /// The supervisor that runs commands.
     link: Mutex<Option<Arc<Link>>>,
-    /// Held while a supervisor is started, so that there is one.
+    /// Held while a supervisor is started, so that only one is.
     starting: tokio::sync::Mutex<()>,
-    /// Supervisors and commands so far, for their markers.
+    /// A counter of supervisors and commands, for their markers.
     numbers: AtomicU64,
-    /// Counts stops. Whoever runs a command ends it when this changes.
+    /// The number of stops. Each task ends its command when this changes.
     stops: watch::Sender<u64>,
-    /// Commands that run.
+    /// The number of running commands.
     busy: watch::Sender<usize>,
     /// Milliseconds since 1970.
     last_activity: AtomicU64,
     alive: AtomicBool,
     dropped: AtomicBool,
     pub(crate) shells: Shells,
-    /// How long leftovers of a command may go on printing.
+    /// How long leftover processes of a command may go on printing.
     pub(crate) linger: Duration,
-    /// Where confined commands put their temporary files.
+    /// The directory for temporary files of confined commands.
     _temporary: Option<Temporary>,
 }
 
 impl State {
-    /// The home directory of commands, if their environment has one.
+    /// Returns the home directory of commands, if their environment has one.
     pub(crate) fn home(&self) -> Option<&OsString> {
         let mut variables = self.environment.iter();
         variables.find_map(|(name, value)| (name == "HOME").then_some(value))
@@ -81,8 +81,8 @@ impl State {
 }
 
 impl Runner {
-    /// Checks that what `commands` asks for can be had. `directories` are the
-    /// host's paths of what the backend may touch.
+    /// Checks that the settings in `commands` can be enforced. `directories`
+    /// are the host paths that the backend may access.
     pub(crate) fn open(
         commands: &Commands,
         directories: &[&Path],
@@ -105,7 +105,7 @@ impl Runner {
             false => None,
         };
         if let Some(temporary) = &temporary {
-            // A home that cannot be read stops more programs than an empty one.
+            // An empty home breaks fewer programs than an unreadable one.
             for name in ["TMPDIR", "HOME"] {
                 if !commands.environment.decides(name) {
                     variables.insert(name.into(), temporary.path().into());
@@ -149,7 +149,7 @@ impl Runner {
     }
 
     /// Starts the supervisor now, so that a confinement or limit that cannot be
-    /// had is known before the first command.
+    /// enforced fails before the first command.
     fn check_demands(&self) -> Result<()> {
         if self.state.program.is_none() {
             return Err(Error::unsupported(
@@ -166,7 +166,7 @@ impl Runner {
             .unwrap_or_else(|_| Err(Error::internal("the supervisor's start panicked")))
     }
 
-    /// How surely a command's processes end.
+    /// Returns how reliably a command's processes are ended.
     pub(crate) fn containment(&self) -> Containment {
         match self.state.program {
             Some(_) => Containment::Supervised,
@@ -178,7 +178,7 @@ impl Runner {
         &self.state.id
     }
 
-    /// Says that the sandbox is in use.
+    /// Records that the sandbox is in use.
     pub(crate) fn touch(&self) {
         self.state.touch();
     }
@@ -191,14 +191,14 @@ impl Runner {
         SystemTime::UNIX_EPOCH + Duration::from_millis(last)
     }
 
-    /// Makes ready for commands.
+    /// Prepares for commands.
     pub(crate) async fn start(&self) -> Result<()> {
         self.touch();
         let state = Arc::clone(&self.state);
         on_engine(async move { state.ready().await }).await
     }
 
-    /// Ends every command and the supervisor, and waits for that.
+    /// Ends every command and the supervisor, and waits until they are gone.
     pub(crate) async fn stop(&self, mode: StopMode) -> Result<()> {
         self.touch();
         let state = Arc::clone(&self.state);
@@ -220,8 +220,8 @@ impl Runner {
         let engine = engine::handle()?;
         let mut running = Box::pin(run::execute(task, reply));
         if self.state.program.is_some() && self.is_alive() {
-            // The first step, which sends the command to the supervisor and waits
-            // for nothing, is taken here: the supervisor works while the engine
+            // The first step sends the command to the supervisor and never
+            // blocks. Taking it here lets the supervisor work while the engine
             // wakes up.
             let _on_engine = engine.enter();
             let mut context = Context::from_waker(Waker::noop());
@@ -234,7 +234,7 @@ impl Runner {
         answer.await.unwrap_or_else(|_| Err(panicked()))
     }
 
-    /// Runs a command and tells what it prints.
+    /// Runs a command and streams its output.
     pub(crate) async fn stream(
         &self,
         command: Command,
@@ -302,7 +302,7 @@ impl State {
         Ok(())
     }
 
-    /// The supervisor that takes commands, started if there is none.
+    /// Returns the supervisor that runs commands, starting one if needed.
     async fn supervisor(&self, program: &Program) -> Result<Arc<Link>> {
         let alive = || self.link().clone().filter(|link| link.is_alive());
         if let Some(link) = alive() {
@@ -321,7 +321,7 @@ impl State {
         let marker = format!("{}-{}-", self.id, self.number());
         let link = Link::start(program, &settings, marker).await?;
         *self.link() = Some(Arc::clone(&link));
-        // The runner may have gone in the meantime and found nothing to close.
+        // The runner may have been dropped meanwhile, with no link to close.
         if self.dropped.load(Ordering::SeqCst) {
             link.close();
         }
@@ -334,8 +334,8 @@ impl State {
         locate::shell(self.shell.as_deref(), path.map(OsStr::new))
     }
 
-    /// Starts a command. Its time begins before anybody is asked to start it: it
-    /// may well have run for a while when the answer is seen.
+    /// Starts a command. The clock starts before the request is sent: the
+    /// command may have run for a while when the answer arrives.
     async fn launch(&self, start: Start) -> Result<(Job, Instant)> {
         if let Some(program) = &self.program {
             let link = self.supervisor(program).await?;
@@ -351,7 +351,8 @@ impl State {
         Ok((Job::Direct(job), began))
     }
 
-    /// Ends what commands without a supervisor left, as far as the marker tells.
+    /// Returns the work that ends leftovers of commands without a supervisor,
+    /// by their marker.
     fn sweep(&self) -> Option<impl FnOnce() + Send + 'static> {
         let ran = self.program.is_none() && self.alive.load(Ordering::SeqCst);
         let marker = format!("{}-0-", self.id);
@@ -364,7 +365,7 @@ impl State {
         let idle = busy.wait_for(|busy| *busy == 0);
         let waited = tokio::time::timeout(KILL_GRACE + PATIENCE, idle).await;
         let waited = waited.map(drop);
-        // What finished commands left behind on purpose or by stealth.
+        // Ends processes that finished commands left behind.
         let link = self.link().take();
         if let Some(link) = link {
             link.stop().await;
@@ -390,7 +391,7 @@ impl Drop for State {
     }
 }
 
-/// A command on its way.
+/// A command that is about to run.
 #[derive(Debug)]
 pub(crate) struct Task {
     _busy: Busy,
@@ -399,7 +400,7 @@ pub(crate) struct Task {
     directory: Option<Arc<OwnedFd>>,
     /// Changes when the sandbox stops.
     pub(crate) stopped: watch::Receiver<u64>,
-    /// When its start was asked for.
+    /// The time of the start request.
     pub(crate) began: Instant,
 }
 
@@ -423,7 +424,7 @@ impl Task {
     }
 }
 
-/// Says that a command runs, as long as it lives.
+/// Counts a command as running while it exists.
 #[derive(Debug)]
 struct Busy(Arc<State>);
 
@@ -444,7 +445,7 @@ impl Drop for Busy {
     }
 }
 
-/// Runs something on the engine to its end, also if the caller goes away.
+/// Runs `work` on the engine to its end, even if the caller goes away.
 async fn on_engine(work: impl Future<Output = Result<()>> + Send + 'static) -> Result<()> {
     let task = engine::handle()?.spawn(work);
     task.await.unwrap_or_else(|_| Err(panicked()))

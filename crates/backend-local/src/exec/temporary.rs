@@ -13,13 +13,13 @@ use crate::random::random;
 
 const PREFIX: &str = "agentbox-tmp-";
 
-/// A directory that goes with this value. One whose process was killed is removed
-/// when the next is made.
+/// A directory that is removed with this value. Directories left behind by a
+/// killed process are removed when the next one is created.
 #[derive(Debug)]
 pub(super) struct Temporary {
     path: PathBuf,
-    /// Held while the directory is in use. Some file systems have no locks: nothing
-    /// is removed there.
+    /// Held while the directory is in use. On a file system without locks,
+    /// leftovers are never removed.
     _lock: Option<File>,
 }
 
@@ -58,7 +58,8 @@ fn make(place: &Path) -> io::Result<Temporary> {
         let path = place.join(format!("{PREFIX}{:016x}", random()));
         DirBuilder::new().mode(0o700).create(&path)?;
         let lock = lock(&path);
-        // Another process may have found it before it was locked, and removes it.
+        // Another process may have found it before it was locked, and be
+        // removing it.
         if !matches!(lock, Ok(None)) && path.exists() {
             let lock = lock.ok().flatten();
             return Ok(Temporary { path, _lock: lock });
@@ -66,7 +67,7 @@ fn make(place: &Path) -> io::Result<Temporary> {
     }
 }
 
-/// The directory, locked; `None` if it is in use.
+/// Opens and locks the directory. Returns `None` if it is in use.
 fn lock(path: &Path) -> io::Result<Option<File>> {
     let flags = (OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed();
     let directory = OpenOptions::new()
@@ -121,9 +122,10 @@ mod tests {
     }
 
     impl Temporary {
-        /// What stays of it if its process is killed.
+        /// Leaves the directory as a killed process would.
         fn abandoned(mut self) -> PathBuf {
-            // A process that another test starts has a copy of the handle for a moment.
+            // A process started by another test holds a copy of the handle for
+            // a moment.
             self._lock.take().unwrap().unlock().unwrap();
             std::mem::take(&mut self.path)
         }

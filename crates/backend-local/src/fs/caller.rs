@@ -1,35 +1,35 @@
-//! [`Caller`]: whether anybody still waits for an operation.
+//! [`Caller`]: cancels an operation when its call is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use backend_core::{Error, ErrorKind, Result};
 
-/// Who asked for an operation.
+/// The cancellation state of the call that started an operation.
 ///
-/// Reading asks between blocks whether its caller is still there: a file may be
-/// said to have 2^63 bytes. A change asks whether its caller is still there while it holds the lock of
-/// the place, right before the one step that makes it visible. So a call that
-/// was dropped never undoes what its caller did next: either its step came
-/// first, or it does not come at all.
+/// A read checks between blocks whether the call has been dropped, because a
+/// file may claim to have 2^63 bytes. A change checks while it holds the lock
+/// of the path, right before the one step that makes the change visible. So a
+/// dropped call never undoes a later change by the same caller: either its step
+/// came first, or it does not happen at all.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Caller(Arc<AtomicBool>);
 
-/// Held by the call; tells when that is dropped.
+/// Held by the call. Dropping it cancels the operation.
 #[derive(Debug)]
 pub(crate) struct Presence(Arc<AtomicBool>);
 
 impl Caller {
-    /// What the call must hold.
+    /// Returns the guard that the call must hold.
     pub(crate) fn presence(&self) -> Presence {
         Presence(Arc::clone(&self.0))
     }
 
-    /// Ends what nobody waits for.
+    /// Stops the operation if its call was dropped.
     ///
     /// # Errors
     ///
-    /// `Cancelled`, which nobody sees.
+    /// `Cancelled`. No caller is left to see it.
     pub(crate) fn check(&self) -> Result<()> {
         match self.0.load(Ordering::SeqCst) {
             true => Err(Error::new(ErrorKind::Cancelled, "the call was dropped")),

@@ -1,4 +1,4 @@
-//! Copying, a file or a whole tree.
+//! Copying a file or a whole tree.
 
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
@@ -21,10 +21,10 @@ use crate::fs::space::Space;
 use crate::fs::temporary::{Like, Place, Temporary, set_mode};
 use crate::fs::write::{make_directories, open_regular};
 
-/// Bytes that the kernel copies at a time.
+/// Bytes that the kernel copies per call.
 const COPY_BYTES: usize = 16 * 1024 * 1024;
 
-/// Both ends of a move or a copy, checked.
+/// The checked source and destination of a move or a copy.
 pub(crate) struct Ends {
     pub(crate) source: Spot,
     pub(crate) found: Stat,
@@ -32,16 +32,17 @@ pub(crate) struct Ends {
     pub(crate) place: Place,
 }
 
-/// What a copy is made for.
+/// The context of a copy.
 #[derive(Clone, Copy)]
 pub(crate) struct Job<'c> {
     pub(crate) caller: &'c Caller,
-    /// Whether the source goes afterwards, so that the copy keeps its times.
+    /// Whether the source is deleted afterwards, so the copy keeps its times.
     pub(crate) moved: bool,
 }
 
 impl Space {
-    /// Finds both ends of a move or a copy and checks one against the other.
+    /// Resolves the source and destination of a move or a copy and checks them
+    /// against each other.
     pub(crate) fn ends(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<Ends> {
         let source = self.spot(from, options.links, Last::Keep)?;
         let found = source.found.ok_or_else(Error::not_found)?;
@@ -88,7 +89,7 @@ impl Space {
         self.copy_ends(&ends, to, Job { caller, moved })
     }
 
-    /// Copies what stands at one end to the other.
+    /// Copies the entry at the source to the destination.
     pub(crate) fn copy_ends(&self, ends: &Ends, to: &VPath, job: Job<'_>) -> Result<()> {
         let Ends {
             source,
@@ -96,7 +97,7 @@ impl Space {
             target,
             place,
         } = ends;
-        // The working directory has no name of its own.
+        // The working directory has no name in its parent here.
         let name = source.name.as_deref().unwrap_or(OsStr::new("."));
         let tree = match kind_of(found) {
             FileType::Directory => {
@@ -130,17 +131,17 @@ pub(crate) fn into_itself() -> Error {
     Error::invalid_input("the destination is the source or lies inside it; choose another")
 }
 
-/// Whether two ways lead to one name.
+/// Whether two locations are the same name in the same directory.
 fn is_one_place(one: &Spot, two: &Spot) -> Result<bool> {
     Ok(one.name == two.name
         && two.missing.is_empty()
         && identity(&one.directory)? == identity(&two.directory)?)
 }
 
-/// Checks that everything inside a directory has a path once that stands at
-/// `to`. With `copied`, also that all of it can be copied.
+/// Checks that everything inside a directory has a valid path after a move to
+/// `to`. With `copied`, also checks that all of it can be copied.
 pub(crate) fn check_inside(top: &OwnedFd, to: &VPath, copied: bool) -> Result<()> {
-    // The handle is used again from its beginning.
+    // The handle is read again later, from the start.
     let top = open_at(top, OsStr::new("."), LIST).map_err(errno::error)?;
     let mut cursor = Cursor::new(top)?;
     let depth = to.components().count();
@@ -162,7 +163,7 @@ pub(crate) fn check_inside(top: &OwnedFd, to: &VPath, copied: bool) -> Result<()
                 let depth = depth + lengths.len();
                 levels.push(list_directories(&cursor, depth, &lengths, copied)?);
             }
-            // It moves with the others, though nobody may look inside.
+            // It moves with the rest, although it cannot be listed.
             Err(Errno::ACCESS) if !copied => {}
             Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => {}
             Err(error) => return Err(errno::error(error)),
@@ -171,7 +172,8 @@ pub(crate) fn check_inside(top: &OwnedFd, to: &VPath, copied: bool) -> Result<()
     Ok(())
 }
 
-/// The directories in the current one, all of whose entries are checked.
+/// Checks all entries of the current directory and returns the directories
+/// among them.
 fn list_directories(
     cursor: &Cursor,
     depth: usize,
@@ -207,7 +209,8 @@ fn list_directories(
     Ok(directories)
 }
 
-/// The kind of an entry where the listing did not tell; `None` if it is gone.
+/// Returns the kind of an entry, also if the listing did not report it, or
+/// `None` if the entry is gone.
 fn real_kind(directory: &OwnedFd, name: &OsStr, told: FileType) -> Result<Option<FileType>> {
     match told {
         FileType::Unknown => Ok(stat_at(directory, name)?.map(|found| kind_of(&found))),
@@ -217,13 +220,13 @@ fn real_kind(directory: &OwnedFd, name: &OsStr, told: FileType) -> Result<Option
 
 /// A directory that is being copied.
 struct Level {
-    /// What it is a copy of.
+    /// Metadata of the source directory.
     source: Stat,
-    /// Directories in it that are still to be copied.
+    /// Its subdirectories that are still to be copied.
     left: Vec<OsString>,
 }
 
-/// Copies a directory, open for listing, to where nothing stands.
+/// Copies a directory that is open for listing to a free name.
 fn copy_tree(top: OwnedFd, directory: &OwnedFd, name: &OsStr, job: Job<'_>) -> Result<()> {
     job.caller.check()?;
     let new_top = make_private(directory, name)?;
@@ -241,7 +244,7 @@ fn copy_tree(top: OwnedFd, directory: &OwnedFd, name: &OsStr, job: Job<'_>) -> R
             levels.push(copy_level(&from, &to, job)?);
             continue;
         }
-        // Only now: who may not write into a directory cannot fill it either.
+        // Done last, because a read-only directory cannot be filled.
         set_mode(to.directory()?, &level.source)?;
         levels.pop();
         if !levels.is_empty() {
@@ -252,13 +255,13 @@ fn copy_tree(top: OwnedFd, directory: &OwnedFd, name: &OsStr, job: Job<'_>) -> R
     Ok(())
 }
 
-/// Makes a directory that nobody else can use yet, and opens it.
+/// Creates a directory that no other user can access yet, and opens it.
 fn make_private(directory: &OwnedFd, name: &OsStr) -> Result<OwnedFd> {
     rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(0o700)).map_err(errno::error)?;
     open_at(directory, name, LIST | OFlags::NOFOLLOW).map_err(errno::error)
 }
 
-/// Copies what is in a directory, except directories.
+/// Copies the entries of a directory, except directories.
 fn copy_level(from: &Cursor, to: &Cursor, job: Job<'_>) -> Result<Level> {
     let (from, to) = (from.directory()?, to.directory()?);
     let source = rustix::fs::fstat(from).map_err(errno::error)?;
@@ -269,7 +272,7 @@ fn copy_level(from: &Cursor, to: &Cursor, job: Job<'_>) -> Result<Level> {
         }
         match real_kind(from, name, kind)? {
             Some(FileType::Directory) => left.push(name.to_owned()),
-            // One that is gone by now is not copied.
+            // Entries that are gone by now are skipped.
             Some(_) => {
                 if let Some(mut ready) = prepare(from, name, to, job)? {
                     ready.place(to, name, Place::Free).map_err(errno::error)?;
@@ -282,8 +285,8 @@ fn copy_level(from: &Cursor, to: &Cursor, job: Job<'_>) -> Result<Level> {
     Ok(Level { source, left })
 }
 
-/// Makes the copy of a file or a link without its name yet; `None` if there is
-/// nothing to copy any more.
+/// Creates the copy of a file or a link under a temporary name. Returns `None`
+/// if the source is gone.
 fn prepare(from: &OwnedFd, name: &OsStr, to: &OwnedFd, job: Job<'_>) -> Result<Option<Temporary>> {
     match rustix::fs::readlinkat(from, name, Vec::new()) {
         Ok(text) => return Temporary::link(to, &text).map(Some),
@@ -305,7 +308,7 @@ fn prepare(from: &OwnedFd, name: &OsStr, to: &OwnedFd, job: Job<'_>) -> Result<O
 fn keep_times(temporary: &Temporary, source: &Stat) -> Result<()> {
     let time = |seconds, nanos: u64| Timespec {
         tv_sec: seconds,
-        // Always below a thousand million.
+        // Always less than 1,000,000,000.
         tv_nsec: nanos as _,
     };
     let times = Timestamps {
@@ -315,8 +318,8 @@ fn keep_times(temporary: &Temporary, source: &Stat) -> Result<()> {
     rustix::fs::futimens(&temporary.file, &times).map_err(errno::error)
 }
 
-/// Copies a file's content, by the kernel where it can. Holes stay holes: a file can
-/// be larger than any disk as long as there is little in it.
+/// Copies a file's content, by the kernel if possible. Holes stay holes: a
+/// sparse file can be larger than any disk.
 fn copy_content(file: &OwnedFd, temporary: &Temporary, caller: &Caller) -> Result<()> {
     let mut block = Vec::new();
     let mut offset = 0;
@@ -327,12 +330,12 @@ fn copy_content(file: &OwnedFd, temporary: &Temporary, caller: &Caller) -> Resul
                 let end = data.end;
                 offset = copy_data(file, temporary, data, &mut block, caller)?;
                 if offset < end {
-                    // There was less than the file system told.
+                    // There was less data than the file system reported.
                     break;
                 }
             }
             None if offset < size => offset = size,
-            // Files of /proc tell no size, and others grow.
+            // Files in /proc report no size, and others grow.
             None => match copy_block(file, temporary, offset, BLOCK_BYTES, &mut block)? {
                 0 => break,
                 copied => offset += copied,
@@ -343,7 +346,8 @@ fn copy_content(file: &OwnedFd, temporary: &Temporary, caller: &Caller) -> Resul
     retry_on_intr(|| rustix::fs::ftruncate(&temporary.file, offset)).map_err(errno::error)
 }
 
-/// Where the next data of a file is, all of it where that cannot be known.
+/// Returns the next range of data in a file, or the whole rest if the file
+/// system does not report holes.
 fn next_data(file: &OwnedFd, offset: u64, size: u64) -> Option<Range<u64>> {
     let whole = || (offset < size).then_some(offset..size);
     let start = match rustix::fs::seek(file, SeekFrom::Data(offset)) {
@@ -357,7 +361,8 @@ fn next_data(file: &OwnedFd, offset: u64, size: u64) -> Option<Range<u64>> {
     }
 }
 
-/// Copies one range, and says where the file ended or the range did.
+/// Copies one range, and returns the offset at which the file or the range
+/// ended.
 fn copy_data(
     file: &OwnedFd,
     temporary: &Temporary,
@@ -380,7 +385,8 @@ fn copy_data(
             match copied {
                 Ok(copied @ 1..) => offset += copied as u64,
                 Err(Errno::NOSPC) => return Err(errno::error(Errno::NOSPC)),
-                // The file ends here, or the kernel cannot copy it: reading tells.
+                // The file ends here, or the kernel cannot copy it. Reading
+                // will show which.
                 Ok(0) | Err(_) => kernel = false,
             }
             continue;
@@ -393,7 +399,7 @@ fn copy_data(
     Ok(offset)
 }
 
-/// Copies at most so many bytes, and says how many.
+/// Copies at most `most` bytes, and returns the number copied.
 fn copy_block(
     file: &OwnedFd,
     temporary: &Temporary,

@@ -1,4 +1,5 @@
-//! [`Cursor`]: down into a tree and up again, however deep, with few handles.
+//! [`Cursor`]: walks down into a tree of any depth and up again, with few open
+//! handles.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -12,14 +13,14 @@ use crate::fs::errno;
 use crate::fs::list::LIST;
 use crate::fs::resolve::open_at;
 
-/// Directories kept open on the way down. What lies further up is opened again
-/// on the way back.
+/// The number of directories kept open on the way down. Those further up are
+/// opened again on the way back.
 const OPEN: usize = 16;
 
-/// What tells one directory from another while it is there.
+/// The device and inode number, which identify a directory while it exists.
 pub(crate) type Identity = (u64, u64);
 
-/// The identity of an open directory.
+/// Returns the identity of an open directory.
 pub(crate) fn identity(directory: impl AsFd) -> Result<Identity> {
     let found = rustix::fs::fstat(directory).map_err(errno::error)?;
     Ok((found.st_dev, found.st_ino))
@@ -33,7 +34,8 @@ pub(crate) fn lies_in(directory: &OwnedFd, top: Identity) -> Result<bool> {
         if here == top {
             return Ok(true);
         }
-        // `..` is looked at and never gone through.
+        // `..` is only compared. Nothing is opened through it but the next
+        // `..`.
         let flags = OFlags::PATH | OFlags::DIRECTORY;
         let above = match open_at(
             handle.as_ref().unwrap_or(directory),
@@ -41,7 +43,7 @@ pub(crate) fn lies_in(directory: &OwnedFd, top: Identity) -> Result<bool> {
             flags,
         ) {
             Ok(above) => above,
-            // Where we may not look there is nothing of ours.
+            // A directory that may not be searched is not one of the backend's.
             Err(Errno::ACCESS | Errno::PERM) => return Ok(false),
             Err(error) => return Err(errno::error(error)),
         };
@@ -53,17 +55,17 @@ pub(crate) fn lies_in(directory: &OwnedFd, top: Identity) -> Result<bool> {
     }
 }
 
-/// A directory in a tree, open for listing, and the way to it.
+/// The current directory in a tree, open for listing, and the path to it.
 #[derive(Debug)]
 pub(crate) struct Cursor {
-    /// The deepest directories of the way, the current one last.
+    /// The deepest directories on the path, the current one last.
     open: VecDeque<OwnedFd>,
-    /// All directories of the way.
+    /// All directories on the path.
     way: Vec<Identity>,
 }
 
 impl Cursor {
-    /// Begins at a directory that is open for listing.
+    /// Starts at a directory that is open for listing.
     pub(crate) fn new(directory: OwnedFd) -> Result<Self> {
         let way = vec![identity(&directory)?];
         Ok(Self {
@@ -72,14 +74,14 @@ impl Cursor {
         })
     }
 
-    /// The current directory.
+    /// Returns the current directory.
     pub(crate) fn directory(&self) -> Result<&OwnedFd> {
         self.open
             .back()
             .ok_or_else(|| Error::internal("a walk has left its tree"))
     }
 
-    /// Goes down; the inner error is why `name` cannot be listed.
+    /// Enters `name`. The inner error says why it cannot be listed.
     pub(crate) fn enter(&mut self, name: &OsStr) -> Result<Result<(), Errno>> {
         let directory = match open_at(self.directory()?, name, LIST | OFlags::NOFOLLOW) {
             Ok(directory) => directory,
@@ -93,11 +95,11 @@ impl Cursor {
         Ok(Ok(()))
     }
 
-    /// Goes up again, to the very directory it came from.
+    /// Goes back up, to the same directory it came from.
     ///
     /// # Errors
     ///
-    /// `Unavailable` if somebody has moved the current directory elsewhere.
+    /// `Unavailable` if the current directory has been moved elsewhere.
     pub(crate) fn leave(&mut self) -> Result<()> {
         self.way.pop();
         let Some(left) = self.open.pop_back() else {
@@ -105,7 +107,7 @@ impl Cursor {
         };
         if self.open.is_empty() {
             let above = open_at(&left, OsStr::new(".."), LIST).map_err(errno::error)?;
-            // `..` is only believed if it is where we came from.
+            // `..` is only trusted if it is the directory the cursor came from.
             if self.way.last() != Some(&identity(&above)?) {
                 return Err(errno::unsteady());
             }

@@ -1,4 +1,4 @@
-//! Deleting, a file or a whole tree.
+//! Deleting a file or a whole tree.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -39,15 +39,16 @@ impl Space {
                     "it is a directory; ask for a recursive delete",
                 ));
             }
-            // A tree takes its time, and others may share the lock.
+            // Deleting a tree takes time, and other paths may share the lock.
             drop(held);
             return delete_tree(&spot.directory, name);
         }
         rustix::fs::unlinkat(&spot.directory, name, AtFlags::empty()).map_err(errno::error)
     }
 
-    /// Refuses what holds the working directory, however it was reached: by a
-    /// link or another spelling, its path does not show that.
+    /// Returns an error for a directory that contains the working directory.
+    /// This is checked by identity, because the path does not show it if it
+    /// leads through a link or another spelling.
     pub(crate) fn refuse_home(&self, found: &Stat) -> Result<()> {
         if !self.home_is_inside() || !is_directory(found) {
             return Ok(());
@@ -61,22 +62,22 @@ impl Space {
     }
 }
 
-/// The name of what is to go elsewhere or away, which a directory that the
-/// backend is made of does not have.
+/// Returns the name of the entry to move or delete. The directories that the
+/// backend is made of have none.
 pub(crate) fn own_name(spot: &Spot) -> Result<&OsStr> {
     spot.name.as_deref().ok_or_else(|| {
         Error::invalid_input("it is a directory that the backend is made of; name what is in it")
     })
 }
 
-/// Deletes a directory with all it holds.
+/// Deletes a directory and its contents.
 pub(crate) fn delete_tree(parent: &OwnedFd, name: &OsStr) -> Result<()> {
     for _ in 0..ATTEMPTS {
         match rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) {
             Ok(()) => return Ok(()),
             Err(Errno::NOTEMPTY | Errno::EXIST) => {}
             Err(Errno::NOTDIR) => {
-                // A link or a file by now, which goes like one.
+                // It has become a link or a file.
                 return remove(parent, name, AtFlags::empty());
             }
             Err(error) => return Err(errno::error(error)),
@@ -88,12 +89,12 @@ pub(crate) fn delete_tree(parent: &OwnedFd, name: &OsStr) -> Result<()> {
         };
         empty(Cursor::new(top)?)?;
     }
-    // Somebody fills it as fast as it is emptied.
+    // It is refilled as fast as it is emptied.
     Err(errno::unsteady())
 }
 
-/// Deletes all that a directory holds. Its own names stay in memory, and those of
-/// the directories on the way down.
+/// Deletes the contents of a directory. Only the names of subdirectories on the
+/// current path are kept in memory.
 fn empty(mut cursor: Cursor) -> Result<()> {
     let mut levels = vec![clear(cursor.directory()?)?];
     let mut way: Vec<OsString> = Vec::new();
@@ -109,7 +110,8 @@ fn empty(mut cursor: Cursor) -> Result<()> {
                 Err(Errno::LOOP | Errno::NOTDIR) => {
                     remove(cursor.directory()?, &name, AtFlags::empty())?;
                 }
-                // Who may not look into a directory can remove it if it is empty.
+                // A directory that cannot be listed can still be removed if it
+                // is empty.
                 Err(_) => remove(cursor.directory()?, &name, AtFlags::REMOVEDIR)?,
             }
             continue;
@@ -132,7 +134,7 @@ fn empty(mut cursor: Cursor) -> Result<()> {
     Ok(())
 }
 
-/// Deletes what is in a directory, except directories, which it returns.
+/// Deletes the entries of a directory, except directories, which it returns.
 fn clear(directory: &OwnedFd) -> Result<Vec<OsString>> {
     let mut directories = Vec::new();
     each_name(directory, |name, kind| {

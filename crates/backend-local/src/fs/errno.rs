@@ -1,14 +1,14 @@
-//! The one table from the kernel's errors to ours.
+//! The mapping from kernel errors to the crate's errors.
 //!
-//! The error of the kernel is kept as the source. It holds a number and no path,
-//! so that nothing of the host shows.
+//! The kernel error is kept as the source. It holds a number and no path, so it
+//! reveals nothing about the host.
 
 use std::io;
 
 use backend_core::{Error, ErrorKind};
 use rustix::io::Errno;
 
-/// What `errno` means to a caller.
+/// Converts `errno` to the error that a caller gets.
 pub(crate) fn error(errno: Errno) -> Error {
     let error = match errno {
         Errno::NOENT => Error::not_found(),
@@ -45,17 +45,18 @@ pub(crate) fn error(errno: Errno) -> Error {
     error.with_source(io::Error::from(errno))
 }
 
-/// A link that would have to be followed leads out of the backend's directories.
+/// The error for a link that would have to be followed and leads out of the
+/// backend's directories.
 pub(crate) fn outside() -> Error {
     denied("a symbolic link on the way leads outside; name the file itself")
 }
 
-/// A path names nothing that this backend may touch.
+/// The error for a path outside the backend's directories.
 pub(crate) fn elsewhere() -> Error {
     denied("the path lies outside the directories of this backend; list the working directory")
 }
 
-/// A link is in the way of a call that takes none.
+/// The error for a link on the path of a call that refuses links.
 pub(crate) fn is_a_link() -> Error {
     Error::new(
         ErrorKind::IsALink,
@@ -63,7 +64,7 @@ pub(crate) fn is_a_link() -> Error {
     )
 }
 
-/// Links lead to links without an end.
+/// The error for links that never end.
 pub(crate) fn circle() -> Error {
     Error::new(
         ErrorKind::InvalidPath,
@@ -71,17 +72,17 @@ pub(crate) fn circle() -> Error {
     )
 }
 
-/// Neither a file nor a directory.
+/// The error for an entry that is neither a file nor a directory.
 pub(crate) fn not_a_file() -> Error {
     Error::invalid_input("it is a FIFO, a socket or a device and holds no content; name a file")
 }
 
-/// Somebody changes the tree faster than it can be followed.
+/// The error for a tree that changes faster than it can be followed.
 pub(crate) fn unsteady() -> Error {
     Error::unavailable("the directories on the way keep changing; try again")
 }
 
-/// An error of kind `PermissionDenied`.
+/// Returns an error of kind `PermissionDenied`.
 pub(crate) fn denied(message: &'static str) -> Error {
     Error::new(ErrorKind::PermissionDenied, message)
 }

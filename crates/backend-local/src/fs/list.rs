@@ -1,4 +1,4 @@
-//! Describing and listing.
+//! Describing and listing entries.
 
 use std::collections::BinaryHeap;
 use std::ffi::{CStr, OsStr};
@@ -19,20 +19,20 @@ use crate::fs::read::size_of;
 use crate::fs::resolve::{ENTRY, kind_of, stat_at};
 use crate::fs::space::Space;
 
-/// How old a temporary must be to have been left behind by a crash.
+/// The age at which a temporary file counts as left behind by a crash.
 const STALE: Duration = Duration::from_secs(60 * 60);
 
-/// Temporaries that one listing removes.
+/// The number of temporary files that one listing removes.
 const STALE_REMOVED: usize = 1_000;
 
-/// What opens a directory for listing.
+/// Flags to open a directory for listing.
 pub(crate) const LIST: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NONBLOCK)
     .union(OFlags::CLOEXEC);
 
-/// Calls `each` with the names in a directory, which must be open for listing,
-/// until that fails.
+/// Calls `each` for every name in a directory, which must be open for listing,
+/// until `each` fails.
 pub(crate) fn each_name(
     directory: impl AsFd,
     mut each: impl FnMut(&OsStr, FileType) -> Result<()>,
@@ -43,7 +43,7 @@ pub(crate) fn each_name(
         let entry = match entry {
             Ok(entry) => entry,
             Err(Errno::INTR) => continue,
-            // The directory itself was deleted: it holds nothing any more.
+            // The directory itself was deleted, so it is empty.
             Err(Errno::NOENT) => return Ok(()),
             Err(error) => return Err(errno::error(error)),
         };
@@ -56,12 +56,12 @@ pub(crate) fn each_name(
     Ok(())
 }
 
-/// Whether this is the name of a file that is being written.
+/// Whether this is the name of a temporary file.
 pub(crate) fn is_temporary(name: &OsStr) -> bool {
     name.as_bytes().starts_with(TEMPORARY_PREFIX.as_bytes())
 }
 
-/// When the content was last changed, where the clock of this machine can say.
+/// Returns the modification time, if [`SystemTime`] can represent it.
 fn modified(found: &Stat) -> Option<SystemTime> {
     let (seconds, nanos) = (found.st_mtime, u64::from(found.st_mtime_nsec as u32));
     let whole = Duration::from_secs(seconds.unsigned_abs());
@@ -72,7 +72,7 @@ fn modified(found: &Stat) -> Option<SystemTime> {
     time?.checked_add(Duration::from_nanos(nanos))
 }
 
-/// What an entry is told as. Links are told as links that lead nowhere.
+/// Describes an entry. Links are described as links without a target.
 pub(crate) fn entry(path: VPath, found: &Stat) -> Entry {
     let mode = Some(found.st_mode & 0o7777);
     let entry = match kind_of(found) {
@@ -89,21 +89,17 @@ pub(crate) fn entry(path: VPath, found: &Stat) -> Entry {
 }
 
 impl Space {
-    /// Opens a directory for listing and for being a command's directory.
-    ///
-    /// # Errors
-    ///
-    /// `NotFound`, `NotADirectory`, `IsALink`, `PermissionDenied`.
+    /// Opens a directory for listing or as the directory of a command.
     pub(crate) fn open_directory(&self, path: &VPath, links: Links) -> Result<OwnedFd> {
         self.open_path(path, LIST, links)
     }
 
-    /// [`open_directory`](Self::open_directory), if that takes no waiting.
+    /// [`open_directory`](Self::open_directory), if that takes no blocking.
     pub(crate) fn open_directory_cached(&self, path: &VPath) -> Option<OwnedFd> {
         self.open_cached(path, LIST, Links::Follow)
     }
 
-    /// [`stat`](Self::stat), if that takes no waiting.
+    /// [`stat`](Self::stat), if that takes no blocking.
     pub(crate) fn stat_cached(&self, path: &VPath, links: Links) -> Option<Entry> {
         let opened = self.open_cached(path, ENTRY, links)?;
         let found = rustix::fs::fstat(&opened).ok()?;
@@ -121,14 +117,15 @@ impl Space {
         }
     }
 
-    /// Describes a link by what it leads to.
+    /// Describes a link by its target.
     fn target(&self, path: &VPath) -> Result<Entry> {
         let target = self.open_path(path, OFlags::PATH, Links::Follow)?;
         let found = rustix::fs::fstat(&target).map_err(errno::error)?;
         Ok(entry(path.clone(), &found).with_link(true))
     }
 
-    /// Describes what is called `name` in an open directory; `None` if it is gone.
+    /// Describes the entry `name` in an open directory. Returns `None` if it is
+    /// gone.
     fn child(&self, directory: &OwnedFd, path: VPath, name: &OsStr) -> Result<Option<Entry>> {
         let Some(found) = stat_at(directory, name)? else {
             return Ok(None);
@@ -136,7 +133,7 @@ impl Space {
         match kind_of(&found) {
             FileType::Symlink => match self.target(&path) {
                 Ok(target) => Ok(Some(target)),
-                // Where it leads nowhere, or out, it is still listed.
+                // A link that is broken or leads outside is still listed.
                 Err(error) => match error.kind() {
                     ErrorKind::NotFound
                     | ErrorKind::NotADirectory
@@ -156,7 +153,7 @@ impl Space {
             Err(error) if error.kind() == ErrorKind::NotADirectory => {
                 let alone = self.stat(path, options.links)?;
                 return match alone.is_dir() {
-                    // It was none a moment ago.
+                    // It was not a directory a moment ago.
                     true => Err(error),
                     false => options.listing(vec![alone], Skipped::default()),
                 };
@@ -185,7 +182,8 @@ impl Space {
             if options.exclude.hides(&path) {
                 return Ok(());
             }
-            // Only these two kinds may be told as something else.
+            // Only entries of these two kinds may turn out to be something
+            // else.
             let known = match kind {
                 FileType::Symlink | FileType::Unknown => {
                     match self.child(&directory, path.clone(), name)? {
@@ -231,7 +229,8 @@ impl Space {
         Ok(listing)
     }
 
-    /// Removes what a crash left behind. Whoever is listing does not fail for it.
+    /// Removes temporary files left behind by a crash. Errors do not fail the
+    /// listing.
     fn remove_stale(&self, directory: &OwnedFd, names: &[std::ffi::OsString]) {
         if self.read_only {
             return;
@@ -253,15 +252,15 @@ impl Space {
     }
 }
 
-/// The first entries of a listing, as many as are asked for.
+/// The first entries of a listing, up to the limit.
 struct Head {
     limit: usize,
     total: usize,
-    /// The greatest is the one to give up.
+    /// The greatest entry is the first to be dropped.
     kept: BinaryHeap<Kept>,
 }
 
-/// An entry in the order of the listing.
+/// An entry, ordered as in the listing.
 #[derive(PartialEq, Eq)]
 struct Kept {
     path: VPath,

@@ -1,5 +1,5 @@
-//! Locks by place, so that a file is read and replaced without another writer
-//! of this backend in between.
+//! Locks by path, so that no other writer of this backend interferes while a
+//! file is read and replaced.
 
 use std::ffi::OsStr;
 use std::hash::{BuildHasher as _, RandomState};
@@ -12,8 +12,7 @@ use backend_core::Result;
 
 use crate::fs::errno;
 
-/// How many places can be locked at once. Two places may share a lock, which
-/// costs time and nothing else.
+/// The number of locks. Two paths may share one, which only costs time.
 const SHARDS: usize = 64;
 
 /// A fixed table of locks.
@@ -22,7 +21,7 @@ pub(crate) struct Locks {
     hasher: RandomState,
 }
 
-/// Holds the places it was made for.
+/// A guard for the paths it was created for.
 #[must_use]
 pub(crate) struct Held<'l> {
     _guards: Vec<MutexGuard<'l, ()>>,
@@ -38,12 +37,12 @@ impl Default for Locks {
 }
 
 impl Locks {
-    /// Waits for the names in these directories. Only to be called where waiting
-    /// is allowed, and not while holding others.
+    /// Locks the given names in their directories. Call this only where
+    /// blocking is allowed, and not while holding another guard.
     ///
     /// # Errors
     ///
-    /// What the kernel says of a directory.
+    /// Any error of the kernel for a directory.
     pub(crate) fn hold(&self, places: &[(impl AsFd, &OsStr)]) -> Result<Held<'_>> {
         let mut wanted = Vec::with_capacity(places.len());
         for (directory, name) in places {
@@ -51,13 +50,13 @@ impl Locks {
             let key = (directory.st_dev, directory.st_ino, *name);
             wanted.push(self.hasher.hash_one(key) as usize % SHARDS);
         }
-        // One order for all: nobody waits for somebody who waits for them.
+        // Locking in one global order avoids deadlocks.
         wanted.sort_unstable();
         wanted.dedup();
         let shards = wanted
             .into_iter()
             .filter_map(|index| self.shards.get(index));
-        // Nothing is kept under a lock that a panic could leave half-changed.
+        // No data is kept under a lock that a panic could leave inconsistent.
         let guards = shards.map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(Held {
             _guards: guards.collect(),

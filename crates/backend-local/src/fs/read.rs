@@ -1,8 +1,8 @@
 //! Reading: bytes, ranges and windows of lines.
 //!
-//! A small file that is in the kernel's memory is read where the caller is, in a
+//! A small file that is in the page cache is read on the caller's thread, in a
 //! few microseconds and without waiting for a disk. Everything else goes to the
-//! threads that may wait.
+//! threads that may block.
 
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, OwnedFd};
@@ -24,13 +24,13 @@ use crate::fs::space::Space;
 /// Bytes read at a time.
 pub(crate) const BLOCK_BYTES: usize = 64 * 1024;
 
-/// What opens a file without waiting, whatever it turns out to be.
+/// Flags that open any kind of file without blocking.
 pub(crate) const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// Refuses what is not a regular file.
+/// Returns an error for anything but a regular file.
 pub(crate) fn regular(found: &Stat) -> Result<()> {
     match kind_of(found) {
         FileType::RegularFile => Ok(()),
@@ -39,13 +39,13 @@ pub(crate) fn regular(found: &Stat) -> Result<()> {
     }
 }
 
-/// The size that the file system tells, which may be wrong.
+/// Returns the size that the file system reports, which may be wrong.
 pub(crate) fn size_of(found: &Stat) -> u64 {
     u64::try_from(found.st_size).unwrap_or_default()
 }
 
-/// Reads on from `offset` until `data` has `limit` bytes or the file ends, and
-/// says whether it ended.
+/// Reads from `offset` until `data` has `limit` bytes or the file ends, and
+/// returns whether it ended.
 fn fill(
     file: impl AsFd,
     data: &mut Vec<u8>,
@@ -74,8 +74,8 @@ fn fill(
     Ok(false)
 }
 
-/// How many bytes to make room for at first. One more than there should be shows
-/// the end without another turn; a size that nobody can have is not believed.
+/// Returns the initial buffer capacity. One byte more than the reported size
+/// shows the end without another read. Implausible sizes are ignored.
 fn room(told: u64, limit: usize) -> usize {
     let told = usize::try_from(told.min(READ_BYTES)).unwrap_or(usize::MAX);
     told.saturating_add(1).min(limit)
@@ -95,8 +95,8 @@ pub(crate) fn read_all(
     Ok(data)
 }
 
-/// Reads what `options` asks for. The size that the file system tells is only
-/// believed where nothing else is known: files of `/proc` tell none, and others
+/// Reads the range in `options`. The size that the file system reports is only
+/// used where nothing else is known: files in `/proc` report none, and others
 /// grow and shrink while they are read.
 fn read_range(
     file: &OwnedFd,
@@ -125,8 +125,8 @@ fn read_range(
     Ok(FileBytes::new(data.into(), size))
 }
 
-/// How many bytes from here on are a hole, which may be larger than any disk. None
-/// where the file system does not tell.
+/// Returns the length of the hole at `offset`, which may be larger than any
+/// disk, or 0 if the file system does not report holes.
 pub(crate) fn hole_at(file: &OwnedFd, offset: u64) -> u64 {
     let end = match rustix::fs::seek(file, SeekFrom::Data(offset)) {
         Ok(data) => data,
@@ -145,7 +145,7 @@ impl Space {
         Ok((file, found))
     }
 
-    /// The whole of a small file, if that takes no waiting.
+    /// Returns the content of a small file, if that takes no blocking.
     fn cached(&self, path: &VPath, links: Links) -> Option<Bytes> {
         let file = self.open_cached(path, READ, links)?;
         let found = rustix::fs::fstat(&file).ok()?;
@@ -153,7 +153,7 @@ impl Space {
         if kind_of(&found) != FileType::RegularFile || !(1..=BLOCK_BYTES).contains(&size) {
             return None;
         }
-        // One byte more than there should be shows whether the file has grown.
+        // One byte more than expected shows whether the file has grown.
         let mut data = vec![0; size + 1];
         let mut buffers = [IoSliceMut::new(&mut data)];
         let read = rustix::io::preadv2(&file, &mut buffers, 0, ReadWriteFlags::NOWAIT).ok()?;
@@ -161,7 +161,7 @@ impl Space {
         (read == size).then(|| data.into())
     }
 
-    /// [`read`](Self::read), if that takes no waiting.
+    /// [`read`](Self::read), if that takes no blocking.
     pub(crate) fn read_cached(
         &self,
         path: &VPath,
@@ -171,7 +171,7 @@ impl Space {
         Some(options.slice(&content))
     }
 
-    /// [`read_text`](Self::read_text), if that takes no waiting.
+    /// [`read_text`](Self::read_text), if that takes no blocking.
     pub(crate) fn read_text_cached(
         &self,
         path: &VPath,

@@ -1,4 +1,4 @@
-//! Moving, within a file system or from one to another.
+//! Moving, within a file system or across file systems.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -67,7 +67,7 @@ impl Space {
         }
     }
 
-    /// Deletes what was copied to another file system.
+    /// Deletes the source after it was copied to another file system.
     fn remove_copied(&self, ends: &Ends, name: &OsStr) -> Result<()> {
         match is_directory(&ends.found) {
             true => delete_tree(&ends.source.directory, name),
@@ -77,7 +77,7 @@ impl Space {
     }
 }
 
-/// Whether what lies inside would have a longer or deeper path.
+/// Whether entries inside would get a longer or deeper path.
 fn gets_longer(from: &VPath, to: &VPath) -> bool {
     to.as_str().len() > from.as_str().len() || to.components().count() > from.components().count()
 }
@@ -96,7 +96,8 @@ fn move_entry(
         return rename_free(source, name, directory, new_name);
     }
     rustix::fs::renameat(source, name, directory, new_name)?;
-    // Two names of one file: the kernel does nothing then, and the old name stays.
+    // If both names are hard links to the same file, the kernel does nothing
+    // and the old name stays.
     let replaced = ends.target.found.as_ref();
     if ends.found.st_nlink > 1
         && replaced.is_some_and(|file| {
@@ -108,7 +109,7 @@ fn move_entry(
     Ok(())
 }
 
-/// Moves a directory to where nothing stands.
+/// Moves a directory to a free name.
 fn move_directory(
     source: &OwnedFd,
     name: &OsStr,
@@ -116,8 +117,8 @@ fn move_directory(
     new_name: &OsStr,
 ) -> rustix::io::Result<()> {
     match rustix::fs::renameat_with(source, name, directory, new_name, RenameFlags::NOREPLACE) {
-        // The file system does not know the flag. An empty directory of our own
-        // is the only thing that a directory replaces.
+        // The file system does not support the flag. A directory can only
+        // replace an empty directory, so one is created for it.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
             rustix::fs::mkdirat(directory, new_name, Mode::from_raw_mode(0o700))?;
             let moved = rustix::fs::renameat(source, name, directory, new_name);

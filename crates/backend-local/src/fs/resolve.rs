@@ -1,13 +1,14 @@
-//! From a path to a handle: by the kernel in one call, or component by component.
+//! Turns a path into a handle: by the kernel in one call, or component by
+//! component.
 //!
 //! The kernel (`openat2`) opens a whole path and refuses to leave the root. It
-//! also refuses every absolute link, so that what it refuses is asked again of
-//! the [`Walk`], which opens one name after the other without following a link,
-//! reads links itself, and decides. Both give the same answers; the walk alone
-//! serves where the kernel lacks the call.
+//! also refuses every absolute link, so paths it refuses are retried by the
+//! [`Walk`], which opens one name after the other without following links,
+//! reads links itself, and decides. Both give the same results. Where the
+//! kernel lacks the call, only the walk is used.
 //!
-//! Either way the result is a handle, or a directory's handle and one name in
-//! it, and the operation works on exactly that.
+//! Either way the result is a handle, or a directory handle and one name in it,
+//! and the operation works on exactly that.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,40 +24,40 @@ use rustix::io::{Errno, retry_on_intr};
 use crate::fs::errno;
 use crate::fs::space::{Device, Location, Root, Space, device_of};
 
-/// How often somebody may change the tree in the middle before we give up.
+/// Retries after a concurrent change to the tree before giving up.
 pub(crate) const ATTEMPTS: usize = 16;
 
-/// Links followed in one path, as the kernel counts them.
+/// The number of links followed in one path, the same limit as the kernel's.
 const MAX_LINKS: usize = 40;
 
-/// What opens a directory only to open what is in it.
+/// Flags to open a directory only as the base for opening its entries.
 const ABOVE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 
-/// The same for a name that may have become a link.
+/// Like [`ABOVE`], for a name that may have become a link.
 pub(crate) const DIRECTORY: OFlags = ABOVE.union(OFlags::NOFOLLOW);
 
-/// What describes an entry without opening it.
+/// Flags to describe an entry without opening it.
 pub(crate) const ENTRY: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW);
 
-/// What to do about a link in the last component.
+/// The treatment of a link in the last component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Last {
     /// Follow it, if links may be followed.
     Follow,
-    /// It is what the operation is about.
+    /// The operation is about the link itself.
     Keep,
 }
 
-/// Where a path leads: a name in a directory.
+/// The location that a path leads to: a name in a directory.
 #[derive(Debug)]
 pub(crate) struct Spot {
-    /// The last directory on the way that exists.
+    /// The last directory on the path that exists.
     pub(crate) directory: OwnedFd,
     /// Directories beneath it that do not exist.
     pub(crate) missing: Vec<OsString>,
     /// The name in the last of them; `None` if the path is `directory` itself.
     pub(crate) name: Option<OsString>,
-    /// What stands there.
+    /// The entry there, if it exists.
     pub(crate) found: Option<Stat>,
 }
 
@@ -70,7 +71,7 @@ pub(crate) fn open_at(
     retry_on_intr(|| rustix::fs::openat(directory.as_fd(), name, flags, Mode::empty()))
 }
 
-/// What stands at `name` in `directory`, itself and not what it links to.
+/// Describes the entry `name` in `directory`, without following a link.
 pub(crate) fn stat_at(directory: impl AsFd, name: &OsStr) -> Result<Option<Stat>> {
     match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(found) => Ok(Some(found)),
@@ -79,7 +80,7 @@ pub(crate) fn stat_at(directory: impl AsFd, name: &OsStr) -> Result<Option<Stat>
     }
 }
 
-/// The kind of what was found.
+/// Returns the file type in `found`.
 pub(crate) fn kind_of(found: &Stat) -> FileType {
     FileType::from_raw_mode(found.st_mode)
 }
@@ -88,7 +89,7 @@ pub(crate) fn is_directory(found: &Stat) -> bool {
     kind_of(found) == FileType::Directory
 }
 
-/// Runs `attempt` until it is not disturbed any more.
+/// Repeats `attempt` until no concurrent change disturbs it.
 fn undisturbed<T>(mut attempt: impl FnMut() -> Result<Option<T>>) -> Result<T> {
     for _ in 0..ATTEMPTS {
         if let Some(done) = attempt()? {
@@ -99,15 +100,15 @@ fn undisturbed<T>(mut attempt: impl FnMut() -> Result<Option<T>>) -> Result<T> {
 }
 
 impl Space {
-    /// Opens what stands at `path` with `flags`.
+    /// Opens the entry at `path` with `flags`.
     ///
-    /// With `NOFOLLOW` among them, a link in the last component is opened
+    /// If they include `NOFOLLOW`, a link in the last component is opened
     /// itself, which only `PATH` can do.
     ///
     /// # Errors
     ///
-    /// `NotFound`, `NotADirectory`, `IsALink`, `PermissionDenied`, `InvalidPath`,
-    /// and what opening fails with.
+    /// `NotFound`, `NotADirectory`, `IsALink`, `PermissionDenied`,
+    /// `InvalidPath`, and any error from opening the entry.
     pub(crate) fn open_path(&self, path: &VPath, flags: OFlags, links: Links) -> Result<OwnedFd> {
         let at = self.locate(path, links)?;
         match self.by_kernel(&at, at.as_str(), flags, links, ResolveFlags::empty())? {
@@ -127,14 +128,14 @@ impl Space {
             let name = spot.name.as_deref().unwrap_or(OsStr::new("."));
             match open_at(&spot.directory, name, flags | OFlags::NOFOLLOW) {
                 Ok(opened) => Ok(Some(opened)),
-                // Something else stands there by now.
+                // The entry has changed meanwhile.
                 Err(Errno::LOOP | Errno::NOENT) => Ok(None),
                 Err(error) => Err(errno::error(error)),
             }
         })
     }
 
-    /// Opens what is in the kernel's memory already, without ever waiting.
+    /// Opens an entry only if the kernel has it cached, without ever blocking.
     pub(crate) fn open_cached(&self, path: &VPath, flags: OFlags, links: Links) -> Option<OwnedFd> {
         if let Some(device) = self.near
             && let Some(rest) = path.strip_prefix(&self.working_dir())
@@ -145,14 +146,15 @@ impl Space {
         if !self.root(at.root).ok()?.quick {
             return None;
         }
-        // Another file system beneath may be of the kind that keeps us waiting.
+        // A file system mounted beneath may be one that blocks.
         let quick = ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
         let opened = self.by_kernel(&at, at.as_str(), flags, links, quick);
         opened.ok()?.ok()
     }
 
-    /// [`open_cached`](Self::open_cached) beneath a working directory that is a file
-    /// system of its own, if that is still what its path leads to.
+    /// [`open_cached`](Self::open_cached) beneath a working directory on which
+    /// a separate file system is mounted, if its path still leads to that file
+    /// system.
     fn open_near(
         &self,
         device: Device,
@@ -168,7 +170,7 @@ impl Space {
         if device_of(&home)? != device {
             return None;
         }
-        // Links that leave it are none of our business here.
+        // Links that leave the working directory are left to the slower path.
         let mut resolve = quick | ResolveFlags::NO_XDEV | ResolveFlags::BENEATH;
         resolve |= ResolveFlags::NO_MAGICLINKS;
         if links == Links::Refuse {
@@ -179,11 +181,7 @@ impl Space {
         rustix::fs::openat2(&home, relative, flags, Mode::empty(), resolve).ok()
     }
 
-    /// Finds where `path` leads, up to the first name that does not exist.
-    ///
-    /// # Errors
-    ///
-    /// `NotADirectory`, `IsALink`, `PermissionDenied`, `InvalidPath`.
+    /// Resolves `path` up to the first name that does not exist.
     pub(crate) fn spot(&self, path: &VPath, links: Links, last: Last) -> Result<Spot> {
         let at = self.locate(path, links)?;
         if let Some((above, name)) = at.split()
@@ -222,7 +220,8 @@ impl Space {
             Links::Refuse,
             ResolveFlags::empty(),
         )?;
-        // The call may open a link in the last component, which is not the end.
+        // The call may open a link in the last component, which must still be
+        // followed.
         if let Ok(opened) = plain
             && !rustix::fs::fstat(&opened).is_ok_and(|found| kind_of(&found) == FileType::Symlink)
         {
@@ -238,7 +237,7 @@ impl Space {
         self.path_of(root, &names)
     }
 
-    /// Asks the kernel; `AGAIN` from it means that the walk must decide.
+    /// Asks the kernel. `AGAIN` means that the walk must decide.
     fn by_kernel(
         &self,
         at: &Location<'_>,
@@ -265,8 +264,8 @@ impl Space {
             opened = retry_on_intr(|| {
                 rustix::fs::openat2(&root.handle, relative, flags, Mode::empty(), resolve)
             });
-            // A rename elsewhere makes the kernel unsure of `..`; asking again
-            // helps, unless it was to answer from memory.
+            // A concurrent rename makes the kernel unsure of `..`. Retrying
+            // helps, except when only cached entries were asked for.
             if !matches!(opened, Err(Errno::AGAIN)) || more.contains(ResolveFlags::CACHED) {
                 break;
             }
@@ -294,21 +293,21 @@ impl Space {
 
 /// A walk along a path, one name at a time.
 ///
-/// The directories on the way stay open, so that `..` in a link goes back to the
-/// one we came from, wherever that has been moved to meanwhile.
+/// The directories on the path stay open, so `..` in a link goes back to the
+/// directory the walk came from, even if that has been moved meanwhile.
 struct Walk<'s> {
     space: &'s Space,
     root: usize,
     /// The directories entered beneath the root.
     stack: Vec<(OwnedFd, OsString)>,
-    /// What is left of the path, the next name last.
+    /// The rest of the path, in reverse order.
     work: Vec<OsString>,
     links: Links,
     last: Last,
     followed: usize,
-    /// Directories that do not exist, beneath the last that does.
+    /// Directories that do not exist, beneath the last one that does.
     missing: Vec<OsString>,
-    /// The last name, and what stands there.
+    /// The last name, and the entry there.
     end: Option<(OsString, Option<Stat>)>,
 }
 
@@ -324,12 +323,12 @@ impl Walk<'_> {
         }
     }
 
-    /// Puts a path in front of what is left.
+    /// Prepends a path to the remaining names.
     fn push(&mut self, path: &Path) {
         let bytes = path.as_os_str().as_bytes();
         let names = bytes.split(|byte| *byte == b'/').rev();
         // A path that ends in a slash means a directory. The dot keeps the name
-        // in front of it from being the last.
+        // in front of it from being treated as the last.
         let names = names.enumerate().filter_map(|(at, name)| match name {
             b"" if at == 0 => Some(&b"."[..]),
             b"" => None,
@@ -348,7 +347,7 @@ impl Walk<'_> {
                 _ => self.enter(name)?,
             }
         }
-        // What is missing ends in the name that the path is about.
+        // The last missing name is the one that the path names.
         if self.end.is_none()
             && let Some(name) = self.missing.pop()
         {
@@ -418,14 +417,15 @@ impl Walk<'_> {
         self.stack.clear();
         let bytes = text.as_os_str().as_bytes();
         if bytes.ends_with(b"/") || bytes.ends_with(b"/.") {
-            // The rest has lost its end, which means a directory.
+            // `rest` has lost its trailing slash or dot, which means a
+            // directory.
             self.push(Path::new("."));
         }
         self.push(&rest);
         Ok(())
     }
 
-    /// The root and the names beneath it.
+    /// Returns the root and the names beneath it.
     fn names(self) -> (usize, Vec<OsString>) {
         let entered = self.stack.into_iter().map(|(_, name)| name);
         let end = self.end.into_iter().map(|(name, _)| name);

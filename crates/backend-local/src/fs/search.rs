@@ -1,4 +1,4 @@
-//! Where searches begin, and the ignore files above them.
+//! Opens the start of a search, and the ignore files above it.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -16,11 +16,12 @@ use crate::fs::write::open_regular;
 use crate::search::Start;
 
 impl Space {
-    /// Opens what a search begins with.
+    /// Opens the entry that a search starts from.
     ///
     /// # Errors
     ///
-    /// As opening fails; `InvalidInput` for neither a file nor a directory.
+    /// Any error from opening the entry; `InvalidInput` if it is neither a file
+    /// nor a directory.
     pub(crate) fn open_start(&self, path: &VPath, links: Links) -> Result<Start> {
         let opened: OwnedFd = self.open_path(path, READ, links)?;
         let found = rustix::fs::fstat(&opened).map_err(errno::error)?;
@@ -31,8 +32,8 @@ impl Space {
         Ok(Start::File(opened, path.clone()))
     }
 
-    /// Reads an ignore file above the start of a search; `None` if there is none
-    /// in this space. A link is not followed.
+    /// Reads an ignore file above the start of a search. Returns `None` if
+    /// there is none in this space. Links are not followed.
     pub(crate) fn read_above(&self, path: &VPath) -> Option<Vec<u8>> {
         let spot = self.spot(path, Links::Follow, Last::Keep).ok()?;
         let name: &OsStr = spot.name.as_deref()?;

@@ -1,9 +1,8 @@
-//! [`Space`]: the directories a backend is made of, and how paths name them.
+//! [`Space`]: the directories of a backend, and the mapping of paths to them.
 //!
-//! The directories are opened once, when the backend is. From then on a path is
-//! a handle and names beneath it; the host's own paths are used only to
-//! recognise what an absolute link means, and in the host's name space also what
-//! a caller means.
+//! The directories are opened once, together with the backend. From then on a
+//! path is a handle and names beneath it. Host paths are used only to interpret
+//! absolute links and, in the host's name space, the paths that callers pass.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,8 +18,8 @@ use crate::builder::{LocalBuilder, NameSpace, Resolution};
 use crate::fs::errno;
 use crate::fs::locks::Locks;
 
-/// File systems that keep nobody waiting for a network or another process:
-/// ext, XFS, Btrfs, tmpfs, overlayfs, F2FS, bcachefs, ZFS, EROFS and SquashFS.
+/// File systems that never wait for a network or another process: ext, XFS,
+/// Btrfs, tmpfs, overlayfs, F2FS, bcachefs, ZFS, EROFS and SquashFS.
 const LOCAL_FILE_SYSTEMS: [u64; 10] = [
     0xef53,
     0x5846_5342,
@@ -34,59 +33,61 @@ const LOCAL_FILE_SYSTEMS: [u64; 10] = [
     0x7371_7368,
 ];
 
-/// Why a working directory is not taken with host names.
+/// The error for a working directory given together with host names.
 const HOST_WORKING_DIR: &str = "a working directory can only be chosen with virtual names; with the host's names it is the root directory";
 
-/// The directories that a backend may touch, and how its paths name them.
+/// The directories that a backend may touch, and the mapping of paths to them.
 pub(crate) struct Space {
-    /// None lies inside another.
+    /// The opened directories. None lies inside another.
     roots: Vec<Root>,
-    /// How the host names the directories; the longest that fits counts.
+    /// The host's names of the directories. The longest match wins.
     anchors: Vec<Anchor>,
     host_names: bool,
     working_dir: VPath,
-    /// The host's path of the first directory.
+    /// The host path of the first directory.
     home: PathBuf,
-    /// The device of the working directory, if a file system of its own is mounted
-    /// there, as in containers, that keeps nobody waiting either.
+    /// The device of the working directory, if a separate local file system is
+    /// mounted there, as in containers.
     pub(crate) near: Option<Device>,
-    /// Whether the kernel can confine a whole path at once.
+    /// Whether the kernel can confine the resolution of a whole path in one
+    /// call.
     pub(crate) kernel: bool,
     pub(crate) read_only: bool,
-    /// The largest file that may be written.
+    /// The size of the largest file that may be written.
     pub(crate) max_file_bytes: u64,
     pub(crate) locks: Locks,
 }
 
-/// A file system, by the numbers that the kernel gives it.
+/// A file system, by its major and minor device number.
 pub(crate) type Device = (u32, u32);
 
-/// A directory with all beneath it.
+/// An opened directory and everything beneath it.
 pub(crate) struct Root {
     pub(crate) handle: OwnedFd,
-    /// Its path as [`VPath`]s begin.
+    /// The prefix of every [`VPath`] beneath this root.
     base: String,
     host: PathBuf,
-    /// Whether what the kernel has in memory can be had without waiting.
+    /// Whether cached entries can be opened without blocking.
     pub(crate) quick: bool,
-    /// Whether this is the root of the file system: nothing lies outside it, and
-    /// `..` stays.
+    /// Whether this is the root of the file system: nothing lies outside it,
+    /// and `..` in it leads back to it.
     pub(crate) everything: bool,
 }
 
-/// A spelling of the host for a directory of the space.
+/// A host spelling of one of the directories.
 struct Anchor {
     host: PathBuf,
-    /// The same for callers, in the host's name space.
+    /// The same as a path for callers, in the host's name space.
     path: Option<VPath>,
     root: usize,
-    /// Where it is in that root.
+    /// The path relative to that root.
     beneath: PathBuf,
-    /// Whether it is another spelling than the host's own, and so leads through a link.
+    /// Whether it differs from the canonical spelling, and so leads through a
+    /// link.
     alias: bool,
 }
 
-/// A root, and a path relative to it. Empty for the root itself.
+/// A root, and a path relative to it. The path is empty for the root itself.
 #[derive(Debug)]
 pub(crate) struct Location<'p> {
     pub(crate) root: usize,
@@ -94,7 +95,7 @@ pub(crate) struct Location<'p> {
 }
 
 impl Location<'_> {
-    /// The relative path as the kernel takes it.
+    /// Returns the relative path in the form that the kernel takes.
     pub(crate) fn as_str(&self) -> &str {
         match self.relative.as_ref() {
             "" => ".",
@@ -102,7 +103,8 @@ impl Location<'_> {
         }
     }
 
-    /// The directory above and the last name; `None` for the root itself.
+    /// Returns the parent directory and the last name, or `None` for the root
+    /// itself.
     pub(crate) fn split(&self) -> Option<(&str, &str)> {
         match self.relative.rsplit_once('/') {
             Some(split) => Some(split),
@@ -112,8 +114,7 @@ impl Location<'_> {
     }
 }
 
-/// Hides the host's paths, which a log must not show where callers may not see
-/// them.
+/// Hides host paths: a log must not show them if callers may not see them.
 impl fmt::Debug for Space {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Space")
@@ -189,7 +190,8 @@ impl Space {
         Ok(space)
     }
 
-    /// The file system of the working directory, if it is another than the root's.
+    /// Returns the file system of the working directory, if it differs from the
+    /// root's.
     fn find_near(&self) -> Option<Device> {
         if self.host_names || !self.home_is_inside() {
             return None;
@@ -202,12 +204,12 @@ impl Space {
         (near != root && keeps_nobody_waiting(&home)).then_some(near)
     }
 
-    /// Where relative paths start.
+    /// Returns the directory that relative paths start from.
     pub(crate) fn working_dir(&self) -> VPath {
         self.working_dir.clone()
     }
 
-    /// The host's paths of the directories that this space is made of, the root
+    /// Returns the host paths of the directories in this space, the root
     /// directory first.
     pub(crate) fn host_directories(&self) -> Vec<&Path> {
         let roots = self.roots.iter().map(|root| root.host.as_path());
@@ -215,7 +217,7 @@ impl Space {
         std::iter::once(self.home.as_path()).chain(others).collect()
     }
 
-    /// The names that the directories have for commands.
+    /// Returns the names that the directories have for commands.
     pub(crate) fn command_names(&self) -> CommandNames {
         let mut names = CommandNames::default();
         for root in self.roots.iter().filter(|_| !self.host_names) {
@@ -233,13 +235,13 @@ impl Space {
         names
     }
 
-    /// The host's path of a directory of the space.
+    /// Returns the host path of a directory in the space.
     pub(crate) fn host_of(&self, path: &VPath) -> Option<PathBuf> {
         let at = self.locate(path, Links::Follow).ok()?;
         Some(self.roots.get(at.root)?.host.join(at.relative.as_ref()))
     }
 
-    /// The path of one of the host's, if it lies in the space.
+    /// Returns the virtual path of a host path, if it lies in the space.
     pub(crate) fn shown(&self, host: &Path) -> Option<Result<VPath>> {
         let (root, beneath) = containing(&self.roots, host)?;
         let names: Vec<_> = beneath.iter().collect();
@@ -254,19 +256,19 @@ impl Space {
         }
     }
 
-    /// The root of a location or of a link.
+    /// Returns the root with this index.
     pub(crate) fn root(&self, index: usize) -> Result<&Root> {
         self.roots
             .get(index)
             .ok_or_else(|| Error::internal("a directory of the backend is missing"))
     }
 
-    /// What a path names.
+    /// Maps a path to a root and a relative path.
     ///
     /// # Errors
     ///
-    /// `PermissionDenied` outside the directories of the space, `IsALink` for a spelling of one
-    /// that leads through a link, if links are refused.
+    /// `PermissionDenied` outside the directories of the space. If links are
+    /// refused, `IsALink` for a spelling that leads through a link.
     pub(crate) fn locate<'p>(&self, path: &'p VPath, links: Links) -> Result<Location<'p>> {
         if !self.host_names {
             let relative = Cow::Borrowed(path.as_str().get(1..).unwrap_or_default());
@@ -277,7 +279,7 @@ impl Space {
             .anchors
             .iter()
             .filter_map(|anchor| Some((fits(anchor)?, anchor)));
-        // The shortest rest belongs to the longest prefix.
+        // The shortest rest means the longest matching prefix.
         let (rest, anchor) = found
             .min_by_key(|(rest, _)| *rest)
             .ok_or_else(errno::elsewhere)?;
@@ -290,7 +292,8 @@ impl Space {
             Some("") => Cow::Borrowed(rest),
             Some(beneath) if rest.is_empty() => Cow::Owned(beneath.to_owned()),
             Some(beneath) => Cow::Owned(format!("{beneath}/{rest}")),
-            // Such a directory has no path in the host's name space.
+            // A directory that is not UTF-8 has no path in the host's name
+            // space.
             None => return Err(errno::elsewhere()),
         };
         Ok(Location {
@@ -299,7 +302,8 @@ impl Space {
         })
     }
 
-    /// Where an absolute link leads: a root and the path in it. `None` outside.
+    /// Maps the target of an absolute link to a root and the path in it.
+    /// Returns `None` if it lies outside.
     pub(crate) fn locate_link(&self, text: &Path) -> Option<(usize, PathBuf)> {
         let fits = |anchor: &'_ Anchor| text.strip_prefix(&anchor.host).ok().map(Path::to_owned);
         let found = self
@@ -310,11 +314,11 @@ impl Space {
         Some((anchor.root, anchor.beneath.join(rest)))
     }
 
-    /// The path of what stands beneath a root.
+    /// Returns the path of an entry beneath a root.
     ///
     /// # Errors
     ///
-    /// `InvalidPath` if it has none.
+    /// `InvalidPath` if the entry has no valid path.
     pub(crate) fn path_of(
         &self,
         root: usize,
@@ -334,7 +338,7 @@ impl Space {
         Ok(VPath::parse(&text)?)
     }
 
-    /// Refuses a file of this size if it is too large to be written.
+    /// Returns an error if a file of this size is too large to be written.
     pub(crate) fn check_size(&self, size: u64) -> Result<()> {
         if size > self.max_file_bytes {
             return Err(Error::too_large(format!(
@@ -345,7 +349,7 @@ impl Space {
         Ok(())
     }
 
-    /// Refuses to change anything in a space that is only for reading.
+    /// Returns an error if the space is read-only.
     pub(crate) fn writable(&self) -> Result<()> {
         if self.read_only {
             return Err(errno::denied(
@@ -356,7 +360,7 @@ impl Space {
     }
 }
 
-/// The host's own path of a directory, without links.
+/// Returns the canonical host path of a directory.
 fn canonical(given: &Path, create: bool) -> Result<PathBuf> {
     if create {
         std::fs::create_dir_all(given).map_err(from_io)?;
@@ -371,7 +375,7 @@ fn from_io(error: std::io::Error) -> Error {
     }
 }
 
-/// Names the directory that cannot be opened, unless it must stay unseen.
+/// Adds the directory's path to the error, unless host paths must stay hidden.
 fn about_directory(error: Error, given: &Path, shown: bool) -> Error {
     let which = match shown {
         true => backend_core::Quoted::new(&given.to_string_lossy()).to_string(),
@@ -392,7 +396,7 @@ fn about_directory(error: Error, given: &Path, shown: bool) -> Error {
     Error::new(error.kind(), message)
 }
 
-/// Opens the directories that lie in no other.
+/// Opens the directories that do not lie inside another one.
 fn open_roots(directories: &[(&Path, PathBuf)], host_names: bool) -> Result<Vec<Root>> {
     let mut roots: Vec<Root> = Vec::new();
     for (given, host) in directories {
@@ -426,14 +430,15 @@ fn keeps_nobody_waiting(directory: &OwnedFd) -> bool {
         .is_ok_and(|found| LOCAL_FILE_SYSTEMS.contains(&(found.f_type as u64)))
 }
 
-/// The file system of a directory, as far as that is known without asking it.
+/// Returns the device of a directory's file system without querying that file
+/// system.
 pub(crate) fn device_of(directory: &OwnedFd) -> Option<Device> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     let found = rustix::fs::statx(directory, "", flags, StatxFlags::TYPE).ok()?;
     Some((found.stx_dev_major, found.stx_dev_minor))
 }
 
-/// The root that holds a directory, and where.
+/// Returns the root that contains a directory, and the path beneath it.
 fn containing(roots: &[Root], host: &Path) -> Option<(usize, PathBuf)> {
     roots.iter().enumerate().find_map(|(index, root)| {
         let beneath = host.strip_prefix(&root.host).ok()?;
@@ -441,7 +446,8 @@ fn containing(roots: &[Root], host: &Path) -> Option<(usize, PathBuf)> {
     })
 }
 
-/// The host's spellings of a directory: its own, and the one that was given.
+/// Returns the host spellings of a directory: the canonical one, and the one
+/// that was given.
 fn spellings(given: &Path, canonical: &Path) -> Vec<PathBuf> {
     let mut spellings = vec![canonical.to_owned()];
     let up = |part| part == std::path::Component::ParentDir;
@@ -454,7 +460,7 @@ fn spellings(given: &Path, canonical: &Path) -> Vec<PathBuf> {
     spellings
 }
 
-/// A path of the host as callers name it.
+/// Converts a host path to the path that callers use.
 fn host_path(host: &Path) -> Result<VPath> {
     let Some(text) = host.to_str() else {
         return Err(Error::new(
@@ -468,8 +474,8 @@ fn host_path(host: &Path) -> Result<VPath> {
     })
 }
 
-/// Whether `openat2` works here: an old kernel lacks it, and a filter of system
-/// calls may forbid it.
+/// Whether `openat2` works here. An old kernel lacks it, and a seccomp filter
+/// may forbid it.
 fn kernel_confines(roots: &[Root]) -> bool {
     roots.iter().all(|root| {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -484,7 +490,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether what is in memory is answered at once, in a file system that is
+    /// Checks that cached entries are served at once on a file system that is
     /// mounted on the working directory.
     #[test]
     fn a_mounted_working_directory_is_near() {
@@ -501,7 +507,7 @@ mod tests {
             let working_dir = VPath::parse(working_dir).unwrap();
             let builder = LocalBackend::builder("/").working_dir(working_dir);
             let space = Space::open(&builder).unwrap();
-            // Memory may be short, but not time and again.
+            // Memory pressure may evict the entry, but not every time.
             let mut tries = 0..100;
             let open = |_| space.open_cached(&path, OFlags::RDONLY, Links::Refuse);
             space.kernel.then(|| tries.find_map(open).is_some())

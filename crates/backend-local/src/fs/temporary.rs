@@ -1,4 +1,4 @@
-//! A file that is being written, under a name that nobody lists.
+//! Files that are being written, under names that no listing shows.
 
 use std::ffi::{CStr, OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,14 +12,14 @@ use crate::fs::errno;
 use crate::fs::resolve::{ENTRY, open_at};
 use crate::random::random;
 
-/// Permission bits that pass from a file to what replaces it. Those that lend a
-/// user's rights do not.
+/// Permission bits that a file passes on to its replacement. Set-user-ID and
+/// set-group-ID are not among them.
 const KEPT_BITS: u32 = 0o777;
 
-/// A file without its final name yet. Dropping it removes it.
+/// A file that does not have its final name yet. Dropping it removes it.
 #[derive(Debug)]
 pub(crate) struct Temporary {
-    /// The directory that it is in.
+    /// The directory that contains it.
     directory: OwnedFd,
     name: OsString,
     pub(crate) file: OwnedFd,
@@ -27,30 +27,31 @@ pub(crate) struct Temporary {
     named: bool,
 }
 
-/// What a new file resembles.
+/// The model for a new file's owner and permission bits.
 #[derive(Clone, Copy)]
 pub(crate) enum Like<'a> {
-    /// Nothing: it has the permission bits of every new file.
+    /// None: it gets the default permission bits of a new file.
     New,
-    /// A file that it replaces, in owner and permission bits.
+    /// A file that it replaces: owner and permission bits.
     Replaced(&'a Stat),
-    /// A file or directory that it copies, in permission bits.
+    /// A file or directory that it copies: permission bits.
     Copied(&'a Stat),
 }
 
-/// How a finished file takes its place.
+/// The condition for moving a finished file to its final name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Only where nothing stands.
+    /// Only if the name is free.
     Free,
-    /// Also where a file stands.
+    /// Also if a file has that name, which is replaced.
     Any,
 }
 
 impl Temporary {
-    /// Makes a file in `directory`.
+    /// Creates a file in `directory`.
     pub(crate) fn create(directory: &OwnedFd, like: Like<'_>) -> Result<Self> {
-        // Nobody else may read what replaces a private file, not even for a moment.
+        // The replacement of a private file must never be readable by other
+        // users, not even for a moment.
         let mode = Mode::from_raw_mode(match like {
             Like::New => 0o666,
             Like::Replaced(_) | Like::Copied(_) => 0o600,
@@ -73,7 +74,7 @@ impl Temporary {
         Ok(temporary)
     }
 
-    /// Makes a symbolic link in `directory`.
+    /// Creates a symbolic link in `directory`.
     pub(crate) fn link(directory: &OwnedFd, text: &CStr) -> Result<Self> {
         let (directory, name) = (handle_again(directory)?, random_name());
         rustix::fs::symlinkat(text, &directory, &name).map_err(errno::error)?;
@@ -91,12 +92,12 @@ impl Temporary {
         }
     }
 
-    /// Takes on the owner, as far as that is permitted, and the permission bits.
+    /// Takes on the permission bits and, if permitted, the owner.
     fn resemble(&self, old: &Stat) -> Result<()> {
         let own = rustix::fs::fstat(&self.file).map_err(errno::error)?;
         if (own.st_uid, own.st_gid) != (old.st_uid, old.st_gid) {
             let (owner, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
-            // Who may not give the file away may still be of its group.
+            // A user who may not give the file away may still be in its group.
             if rustix::fs::fchown(&self.file, Some(owner), Some(group)).is_err() {
                 let _ = rustix::fs::fchown(&self.file, None, Some(group));
             }
@@ -104,7 +105,7 @@ impl Temporary {
         set_mode(&self.file, old)
     }
 
-    /// Appends.
+    /// Appends `content`.
     pub(crate) fn write(&self, mut content: &[u8]) -> Result<()> {
         while !content.is_empty() {
             let written = retry_on_intr(|| rustix::io::write(&self.file, content));
@@ -114,7 +115,7 @@ impl Temporary {
         Ok(())
     }
 
-    /// Writes at a place of the file.
+    /// Writes `content` at an offset.
     pub(crate) fn write_at(&self, mut content: &[u8], mut offset: u64) -> Result<()> {
         while !content.is_empty() {
             let written = retry_on_intr(|| rustix::io::pwrite(&self.file, content, offset));
@@ -150,7 +151,8 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if self.named {
-            // There is nobody to tell, and a listing removes it one day.
+            // The error cannot be reported here, and a later listing removes
+            // the file.
             let _ = rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty());
         }
     }
@@ -162,7 +164,8 @@ fn handle_again(directory: &OwnedFd) -> Result<OwnedFd> {
     })
 }
 
-/// A name for what is being written. With 64 random bits it is never taken.
+/// Returns a name for a file that is being written. With 64 random bits it is
+/// never taken.
 fn random_name() -> OsString {
     OsString::from(format!("{TEMPORARY_PREFIX}{:016x}", random()))
 }
@@ -173,7 +176,7 @@ pub(crate) fn set_mode(file: impl AsFd, like: &Stat) -> Result<()> {
     rustix::fs::fchmod(file, mode).map_err(errno::error)
 }
 
-/// Renames a file to where nothing stands; `EXIST` if something does.
+/// Renames a file to a free name. Fails with `EXIST` if the name is taken.
 pub(crate) fn rename_free(
     from: impl AsFd,
     name: &OsStr,
@@ -182,8 +185,8 @@ pub(crate) fn rename_free(
 ) -> rustix::io::Result<()> {
     let (from, to) = (from.as_fd(), to.as_fd());
     match rustix::fs::renameat_with(from, name, to, new_name, RenameFlags::NOREPLACE) {
-        // The file system does not know the flag. A second name is refused
-        // wherever something stands.
+        // The file system does not support the flag. A hard link is refused if
+        // the name is taken.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
             rustix::fs::linkat(from, name, to, new_name, AtFlags::empty())?;
             rustix::fs::unlinkat(from, name, AtFlags::empty())

@@ -1,8 +1,8 @@
-//! Where the paths of a command lead.
+//! Resolves the paths that a command names.
 //!
-//! A command is not confined to the space and names files as the host does, so
-//! its paths are followed on the host, one name after the other. What is found is
-//! only told to whoever judges the command; nothing is opened.
+//! A command is not confined to the space and uses the host's paths, so its
+//! paths are followed on the host, one name after the other. The result is only
+//! used to judge the command. Nothing is opened.
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
@@ -11,11 +11,11 @@ use backend_core::{Reached, VPath};
 
 use crate::fs::space::Space;
 
-/// Links followed in one path, as the kernel counts them.
+/// The number of links followed in one path, the same limit as the kernel's.
 const MAX_LINKS: usize = 40;
 
 impl Space {
-    /// Where each of `paths` leads for a command that runs in `directory`.
+    /// Resolves each of `paths` for a command that runs in `directory`.
     pub(crate) fn trace(&self, directory: &VPath, paths: &[String]) -> Vec<Reached> {
         let start = self.host_of(directory).unwrap_or_else(|| "/".into());
         let trace = |path: &String| match follow(&start, Path::new(path)) {
@@ -30,7 +30,7 @@ impl Space {
     }
 }
 
-/// The host's path without links, or `None` if there are too many.
+/// Returns the host path without links, or `None` if there are too many.
 fn follow(directory: &Path, path: &Path) -> Option<PathBuf> {
     let mut at = PathBuf::from("/");
     let mut left = Vec::new();
@@ -43,7 +43,7 @@ fn follow(directory: &Path, path: &Path) -> Option<PathBuf> {
         }
         let next = at.join(&name);
         let target = match own(&at, &name) {
-            // It is the command that will look, and not this process.
+            // The name will be resolved by the command, not by this process.
             Own::Process => None,
             Own::Directory => Some(directory.to_owned()),
             Own::Root => Some("/".into()),
@@ -65,7 +65,7 @@ fn follow(directory: &Path, path: &Path) -> Option<PathBuf> {
     Some(at)
 }
 
-/// Puts a path in front of what is left.
+/// Prepends a path to the remaining names.
 fn put(left: &mut Vec<OsString>, path: &Path) {
     let names = path.components().rev().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),
@@ -75,7 +75,7 @@ fn put(left: &mut Vec<OsString>, path: &Path) {
     left.extend(names);
 }
 
-/// What stands for something of the process that looks.
+/// A name in `/proc` or `/dev` that depends on the process that resolves it.
 enum Own {
     Process,
     Directory,
@@ -127,7 +127,7 @@ mod tests {
             ("/proc/thread-self/root/etc/../bin/./x", "/bin/x"),
         ] {
             let end = match end {
-                // Where that leads is up to the machine.
+                // The result depends on the machine.
                 "/bin/x" => follow(&root, Path::new("/bin/x")).map(|end| end.display().to_string()),
                 end => Some(end.to_owned()),
             };

@@ -1,8 +1,8 @@
-//! Writing, editing and making directories.
+//! Writing, editing and creating directories.
 //!
-//! A write goes to a temporary file first, which then takes its place in one
-//! step. Directories that are missing are made only then: what fails or is
-//! dropped half-way leaves nothing.
+//! A write goes to a temporary file first, which is then moved to its final
+//! name in one step. Missing directories are created only then, so a write that
+//! fails or is dropped half-way leaves nothing behind.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -24,7 +24,7 @@ use crate::fs::resolve::{DIRECTORY, Last, Spot, is_directory, open_at, stat_at};
 use crate::fs::space::Space;
 use crate::fs::temporary::{Like, Place, Temporary};
 
-/// A write that has begun. Dropping it is as if it had not.
+/// A write in progress. Dropping it discards it.
 #[derive(Debug)]
 pub(crate) struct Pending {
     spot: Spot,
@@ -34,18 +34,18 @@ pub(crate) struct Pending {
     size: u64,
 }
 
-/// What must stand at a place for it to be replaced.
+/// The entry that must be found at a path for it to be replaced.
 enum Expected<'a> {
-    /// Anything; whether something stood there when it was looked at.
+    /// Anything. `true` if an entry was there when the path was resolved.
     Anything(bool),
     Nothing,
     Content(ContentHash),
-    /// The very file that was read.
+    /// The same file that was read.
     File(&'a Stat),
 }
 
 impl Pending {
-    /// Takes the next bytes. May wait for the disk.
+    /// Appends bytes. May wait for the disk.
     pub(crate) fn append(&mut self, space: &Space, content: &[u8]) -> Result<()> {
         self.size = self.size.saturating_add(content.len() as u64);
         space.check_size(self.size)?;
@@ -55,7 +55,7 @@ impl Pending {
 }
 
 impl Space {
-    /// Begins a write.
+    /// Starts a write.
     pub(crate) fn begin_write(&self, path: &VPath, options: WriteOptions) -> Result<Pending> {
         self.writable()?;
         let spot = self.spot(path, options.links, Last::Follow)?;
@@ -71,7 +71,7 @@ impl Space {
         })
     }
 
-    /// Puts a write's file in place.
+    /// Moves a write's file to its final name.
     pub(crate) fn finish_write(&self, pending: Pending, caller: &Caller) -> Result<WriteOutcome> {
         let Pending {
             spot,
@@ -103,7 +103,7 @@ impl Space {
         Ok(WriteOutcome::new(created, size, hasher.finish()))
     }
 
-    /// [`Backend::write`](backend_core::Backend::write) of bytes that are at hand.
+    /// [`Backend::write`](backend_core::Backend::write) of bytes in memory.
     pub(crate) fn write(
         &self,
         path: &VPath,
@@ -135,7 +135,7 @@ impl Space {
         }
     }
 
-    /// Edits a file; `None` if it changed meanwhile.
+    /// Edits a file. Returns `None` if it changed meanwhile.
     fn try_edit(
         &self,
         path: &VPath,
@@ -182,7 +182,7 @@ impl Space {
         self.make_dir(path, options.links)
     }
 
-    /// [`create_dir`](Self::create_dir), also if nothing may be changed later.
+    /// [`create_dir`](Self::create_dir) that also works in a read-only space.
     pub(crate) fn make_dir(&self, path: &VPath, links: Links) -> Result<()> {
         let spot = self.spot(path, links, Last::Follow)?;
         match (&spot.name, &spot.found) {
@@ -207,7 +207,8 @@ fn not_replaced() -> Error {
     )
 }
 
-/// Refuses what a write cannot replace, before anything is written.
+/// Returns an error if a write cannot replace the entry, before anything is
+/// written.
 fn check_target(spot: &Spot, mode: WriteMode) -> Result<()> {
     match (&spot.found, mode) {
         (Some(found), _) if is_directory(found) => Err(mode.on_directory()),
@@ -218,7 +219,8 @@ fn check_target(spot: &Spot, mode: WriteMode) -> Result<()> {
     }
 }
 
-/// Makes the directories that a place lacks; `None` if it lacks none.
+/// Creates the missing directories of `spot`. Returns `None` if none are
+/// missing.
 pub(crate) fn make_directories(spot: &Spot, durable: bool) -> Result<Option<OwnedFd>> {
     let mut made: Option<OwnedFd> = None;
     for name in &spot.missing {
@@ -231,7 +233,7 @@ pub(crate) fn make_directories(spot: &Spot, durable: bool) -> Result<Option<Owne
     Ok(made)
 }
 
-/// Makes a directory, unless there is one, and opens it.
+/// Creates a directory if it does not exist, and opens it.
 fn open_made(directory: &OwnedFd, name: &OsStr, durable: bool) -> Result<OwnedFd> {
     match rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(0o777)) {
         Ok(()) if durable => sync_directory(directory)?,
@@ -246,7 +248,7 @@ fn open_made(directory: &OwnedFd, name: &OsStr, durable: bool) -> Result<OwnedFd
 
 /// Waits until a directory's entries are on the disk.
 fn sync_directory(directory: &OwnedFd) -> Result<()> {
-    // The handle at hand is only good for opening what is in it.
+    // `directory` is an `O_PATH` handle, which cannot be synced.
     let listed = open_at(
         directory,
         OsStr::new("."),
@@ -256,7 +258,8 @@ fn sync_directory(directory: &OwnedFd) -> Result<()> {
     retry_on_intr(|| rustix::fs::fsync(&listed)).map_err(errno::error)
 }
 
-/// Opens a regular file; `None` if there is nothing, or not the same any more.
+/// Opens a regular file. Returns `None` if it does not exist or has become a
+/// link.
 pub(crate) fn open_regular(directory: impl AsFd, name: &OsStr) -> Result<Option<(OwnedFd, Stat)>> {
     let file = match open_at(directory, name, READ | OFlags::NOFOLLOW) {
         Ok(file) => file,
@@ -268,8 +271,8 @@ pub(crate) fn open_regular(directory: impl AsFd, name: &OsStr) -> Result<Option<
     Ok(Some((file, found)))
 }
 
-/// Puts a file in place if what stands there is what is expected, and says
-/// whether nothing stood there. The place is locked.
+/// Moves a file into place if the entry there is the expected one, and returns
+/// whether the name was free. The caller holds the lock of the path.
 fn replace(
     temporary: &mut Temporary,
     directory: &OwnedFd,
@@ -303,7 +306,7 @@ fn replace(
     placed.map_err(errno::error)
 }
 
-/// Whether a file is the one that was seen, with the content that it had.
+/// Whether a file is the one that was seen, with unchanged content.
 fn is_same(found: &Stat, seen: &Stat) -> bool {
     let mark = |stat: &Stat| {
         let identity = (stat.st_dev, stat.st_ino, stat.st_size);
@@ -313,8 +316,8 @@ fn is_same(found: &Stat, seen: &Stat) -> bool {
     mark(found) == mark(seen)
 }
 
-/// The hash of a file's content. Holes are content too, and hashing cannot pass over
-/// them: those of a file that takes up next to nothing could take days.
+/// Hashes a file's content. Holes are content too, and hashing cannot skip
+/// them: a file that occupies almost no disk space could take days.
 fn hash_of(file: &OwnedFd, caller: &Caller) -> Result<ContentHash> {
     let mut hasher = ContentHasher::new();
     let mut block = vec![0; BLOCK_BYTES];

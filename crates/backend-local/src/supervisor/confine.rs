@@ -1,8 +1,8 @@
-//! What commands may reach: the host's choice, and the files that enforce it.
+//! Confinement of commands: the host's choice, and the files that enforce it.
 //!
-//! The host turns its choice into a policy, which is data. The supervisor
-//! enters the policy on the one thread that starts commands, tries to get out
-//! of it, and starts nothing if that succeeds.
+//! The host turns its choice into a policy, which is plain data. The supervisor
+//! applies the policy to the one thread that starts commands, then tries to
+//! escape from it, and starts nothing if it can.
 
 mod policy;
 mod probe;
@@ -17,18 +17,18 @@ use std::path::PathBuf;
 pub(crate) use policy::Policy;
 pub(crate) use restrict::restrict_current_thread;
 
-/// What commands may reach.
+/// The files and network that commands may access.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub enum Confinement {
-    /// Everything that the user who runs them may. Commands are then not bound
-    /// to the backend's directories as its file operations are.
+    /// Everything that their user may access. Commands are then not confined to
+    /// the backend's directories, unlike its file operations.
     #[default]
     Off,
-    /// The backend's directories, a directory for temporary files and a stated
-    /// set of the system's files, which is read-only. Enforced by the kernel
-    /// (Landlock and seccomp), for root as well. A host that cannot enforce all
-    /// of it refuses to open the backend.
+    /// The backend's directories, a directory for temporary files and a fixed
+    /// set of system files, which is read-only. Enforced by the kernel
+    /// (Landlock and seccomp), for root as well. Opening the backend fails on a
+    /// host that cannot enforce all of it.
     Landlock(Landlock),
 }
 
@@ -62,37 +62,37 @@ impl Default for Landlock {
 }
 
 impl Landlock {
-    /// Nothing beyond the backend's directories, the directory for temporary
-    /// files and the system set; no network.
+    /// Allows only the backend's directories, the directory for temporary files
+    /// and the system set, without network.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lets commands also read, and run programs from, this file or directory.
+    /// Also lets commands read, and run programs from, this file or directory.
     /// It must exist when the backend is opened.
     pub fn read(mut self, path: impl Into<PathBuf>) -> Self {
         self.read.push(path.into());
         self
     }
 
-    /// Lets commands do everything in this directory, also if the backend is
+    /// Gives commands full access to this directory, even if the backend is
     /// read-only. It must exist when the backend is opened.
     pub fn write(mut self, path: impl Into<PathBuf>) -> Self {
         self.write.push(path.into());
         self
     }
 
-    /// Leaves the system set out. No program that is linked dynamically starts
-    /// then, the usual shell included, unless its files are given by
+    /// Leaves the system set out. Dynamically linked programs do not start
+    /// then, including the usual shell, unless their files are added with
     /// [`read`](Self::read).
     pub fn without_system(mut self) -> Self {
         self.system = false;
         self
     }
 
-    /// Lets commands use TCP, UDP and name resolution. Off by default: then
-    /// they can make no socket at all, except connected pairs of their own.
-    /// Unix sockets are refused in both cases.
+    /// Lets commands use TCP, UDP and name resolution. Off by default: commands
+    /// can then create no socket except connected pairs. Unix sockets are
+    /// refused in both cases.
     pub fn network(mut self, network: bool) -> Self {
         self.network = network;
         self

@@ -1,13 +1,12 @@
-//! Ending processes: who belongs to a command, and how none is missed.
+//! Ending processes: finds the processes of a command without missing one.
 //!
-//! Belonging is a matter of evidence, for a process may leave its group, its
-//! session and its parent, and drop its environment. What counts: the command's
-//! process group, the groups and sessions that its processes lead, their
-//! children, and the marker variable. A supervisor adds one more: whatever loses
-//! its parent becomes its child. Such an orphan without a marker that started
-//! after the command is ended with it, even if another command made it: a
-//! process that hides where it comes from is ended with the first command it may
-//! belong to.
+//! Membership is decided by evidence, because a process may leave its group,
+//! its session and its parent, and drop its environment. The evidence is the
+//! command's process group, the groups and sessions that its processes lead,
+//! their children, and the marker variable. A supervisor adds one more: orphans
+//! become its children. An orphan without a marker that started after the
+//! command is ended with it, even if another command started it. A process that
+//! hides its origin is ended with the first command it may belong to.
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
@@ -21,24 +20,24 @@ use serde::{Deserialize, Serialize};
 use super::process::{self, Process};
 use super::table::Table;
 
-/// How long one call tries before it gives up on what cannot be ended, such as
-/// a process that waits for a broken disk.
+/// The time after which one call gives up on processes that cannot be ended,
+/// such as a process that waits for a broken disk.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Longest wait for killed processes before the next look.
+/// The longest wait for killed processes before the next scan.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Processes waited for at once. Each takes a descriptor.
 const HANDLES: usize = 128;
 
-/// Looks that must find nobody alive before a command counts as gone.
+/// Scans that must find no living process before a command counts as gone.
 const CLEAN_LOOKS: u32 = 2;
 
-/// Looks that find nobody after which it does so in any case. On a busy machine
-/// something always ends during a look.
+/// Give up after this many inconclusive scans. On a busy machine some process
+/// always ends during a scan.
 const UNSURE_LOOKS: u32 = 50;
 
-/// Which processes.
+/// The set of processes to end or count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Scope {
     /// Those in the command's process group.
@@ -49,25 +48,25 @@ pub(crate) enum Scope {
     All,
 }
 
-/// A command, as far as its processes can be known by it.
+/// The evidence by which a command's processes are recognised.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
-    /// Process groups that the command began with.
+    /// Process groups that the command started with.
     pub(crate) groups: Vec<i32>,
     /// The marker's value.
     pub(crate) marker: Marker,
-    /// When the command started, in [`process::ticks`].
+    /// The start of the command, in [`process::ticks`].
     pub(crate) since: u64,
-    /// The supervisor under which it runs, if one does.
+    /// The supervisor it runs under, if any.
     pub(crate) supervisor: Option<Adopter>,
 }
 
-/// How a marker's value is compared.
+/// The comparison with a marker's value.
 #[derive(Debug, Clone)]
 pub(crate) enum Marker {
-    /// One command's.
+    /// The marker of one command.
     Is(Vec<u8>),
-    /// That of all commands of one supervisor.
+    /// The prefix shared by all commands of one supervisor.
     StartsWith(Vec<u8>),
 }
 
@@ -80,33 +79,33 @@ impl Marker {
     }
 }
 
-/// A supervisor, which orphans become children of.
+/// A supervisor, which adopts orphans.
 #[derive(Debug, Clone)]
 pub(crate) struct Adopter {
     pub(crate) pid: i32,
-    /// Knows the first processes of commands: these are no orphans.
+    /// Holds the first processes of commands, which are not orphans.
     pub(crate) table: Arc<Mutex<Table>>,
-    /// How markers of its commands begin.
+    /// The prefix of its commands' markers.
     pub(crate) marker: Vec<u8>,
 }
 
 impl Adopter {
-    /// The first processes of commands that run, also of one that is just being
-    /// started.
+    /// Returns the first processes of running commands, including one that is
+    /// just being started.
     fn leaders(&self) -> HashSet<i32> {
         let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         table.leaders.keys().copied().collect()
     }
 }
 
-/// How many living processes there are.
+/// Returns the number of living processes.
 pub(crate) fn count(target: &Target, scope: Scope) -> u32 {
     let living = Hunt::new(target, scope).look();
     living.len().try_into().unwrap_or(u32::MAX)
 }
 
-/// Ends the processes: TERM, then KILL after `grace`, until none is left.
-/// Returns how many there were at first.
+/// Ends the processes with TERM, then KILL after `grace`, until none is left.
+/// Returns the number found at first.
 pub(crate) fn end(target: &Target, scope: Scope, grace: Duration) -> u32 {
     let began = Instant::now();
     let mut hunt = Hunt::new(target, scope);
@@ -114,7 +113,7 @@ pub(crate) fn end(target: &Target, scope: Scope, grace: Duration) -> u32 {
     if !grace.is_zero() {
         for process in &first {
             let _ = process.signal(Signal::TERM);
-            // A stopped process takes TERM only when it goes on.
+            // A stopped process handles TERM only after it continues.
             let _ = process.signal(Signal::CONT);
         }
         wait(&first, began + grace);
@@ -137,21 +136,23 @@ pub(crate) fn end(target: &Target, scope: Scope, grace: Duration) -> u32 {
     first.len().try_into().unwrap_or(u32::MAX)
 }
 
-/// Repeated looks for a target's processes.
+/// Repeated scans for a target's processes.
 struct Hunt<'a> {
     target: &'a Target,
     scope: Scope,
-    /// Who was found so far, by number and start time. It stays a member though
-    /// it may lose what made it one.
+    /// Processes found so far, by process ID and start time. A process stays a
+    /// member even if the evidence for it disappears.
     known: HashMap<i32, u64>,
-    /// First processes of commands before and after the last look. One that is
+    /// First processes of commands before and after the last scan. One that is
     /// just being started has no marker yet.
     leaders: HashSet<i32>,
-    /// Who was dead at the last look.
+    /// Processes that were dead in the last scan.
     dead: HashSet<(i32, u64)>,
-    /// Whether nobody ended during the last look. Numbers are listed in rising
-    /// order, so somebody of a chain of processes, each of which starts the next
-    /// and ends, is always listed; but it may be gone when it is looked at.
+    /// Whether no process ended during the last scan.
+    ///
+    /// Process IDs are listed in rising order, so in a chain of processes, each
+    /// of which starts the next and ends, one is always listed. But it may be
+    /// gone when it is examined.
     quiet: bool,
 }
 
@@ -167,8 +168,8 @@ impl<'a> Hunt<'a> {
         }
     }
 
-    /// Stops the processes until a look finds no new one, so that none can start
-    /// others while they are killed one after another.
+    /// Stops the processes until a scan finds no new one, so that none can
+    /// start others while they are killed one by one.
     fn freeze(&mut self) -> Vec<Process> {
         let mut stopped = HashSet::new();
         let began = Instant::now();
@@ -187,10 +188,10 @@ impl<'a> Hunt<'a> {
         }
     }
 
-    /// The living processes that belong to the target now.
+    /// Returns the living processes that belong to the target now.
     fn look(&mut self) -> Vec<Process> {
         let target = self.target;
-        // Only a tree has orphans to tell from commands.
+        // Orphans only have to be told from commands if the scope is a tree.
         let adopter = target.supervisor.as_ref();
         let adopter = adopter.filter(|_| self.scope == Scope::Tree);
         self.leaders = adopter.map(Adopter::leaders).unwrap_or_default();
@@ -236,7 +237,7 @@ impl<'a> Hunt<'a> {
         family.living()
     }
 
-    /// Whether a process that nothing else ties to the target belongs to it.
+    /// Whether a process without other evidence belongs to the target.
     fn suspicious(&self, process: &Process) -> bool {
         let target = self.target;
         let Some(adopter) = &target.supervisor else {
@@ -244,7 +245,7 @@ impl<'a> Hunt<'a> {
                 .marker()
                 .is_some_and(|marker| target.marker.matches(&marker));
         };
-        // What descends from another command or from an orphan goes with that.
+        // A descendant of another command or of an orphan is ended with that.
         if process.parent != adopter.pid || self.leaders.contains(&process.pid) {
             return false;
         }
@@ -256,7 +257,8 @@ impl<'a> Hunt<'a> {
     }
 }
 
-/// Waits until all of these (of very many: the first) have ended.
+/// Waits until these processes have ended. Of very many, waits only for the
+/// first ones.
 fn wait(processes: &[Process], until: Instant) {
     let mut handles: Vec<OwnedFd> = processes
         .iter()
@@ -285,7 +287,7 @@ fn wait(processes: &[Process], until: Instant) {
     }
 }
 
-/// Those of `all` that descend from `root`, without itself.
+/// Returns the descendants of `root` in `all`, without `root` itself.
 fn descendants(all: &[Process], root: i32) -> Vec<Process> {
     let mut children: HashMap<i32, Vec<&Process>> = HashMap::new();
     for process in all.iter().filter(|process| process.pid != root) {
@@ -294,8 +296,8 @@ fn descendants(all: &[Process], root: i32) -> Vec<Process> {
     let mut found = Vec::new();
     let mut parents = vec![root];
     while let Some(parent) = parents.pop() {
-        // Taken out, so that numbers that changed hands during the look cannot
-        // make a circle.
+        // Removed, so that process IDs reused during the scan cannot form a
+        // cycle.
         for process in children.remove(&parent).unwrap_or_default() {
             parents.push(process.pid);
             found.push(*process);
@@ -304,13 +306,13 @@ fn descendants(all: &[Process], root: i32) -> Vec<Process> {
     found
 }
 
-/// A set of processes that grows by what its members started.
+/// A set of processes that grows by the processes its members started.
 struct Family<'a> {
     all: &'a [Process],
     member: Vec<bool>,
-    /// Members whose kin has not been looked up yet.
+    /// Members whose relatives have not been added yet.
     fresh: Vec<usize>,
-    /// Who has this number as parent, group or session.
+    /// The processes with this number as parent, group or session.
     kin: HashMap<i32, Vec<usize>>,
 }
 
@@ -388,7 +390,7 @@ mod tests {
             process(10, 1, 10, 1),
             process(11, 10, 10, 1),
             process(20, 11, 20, 20),
-            // Lost its parent, but stands in a session that a member leads.
+            // Lost its parent, but is in a session that a member leads.
             process(30, 1, 30, 20),
             process(40, 1, 40, 1),
         ];
@@ -400,7 +402,7 @@ mod tests {
     fn joining_a_foreign_group_does_not_make_its_members_ours() {
         let all = [
             process(10, 1, 10, 1),
-            // Moved itself into the group of another command.
+            // Moved itself into another command's group.
             process(11, 10, 50, 1),
             process(50, 1, 50, 1),
         ];

@@ -1,10 +1,11 @@
-//! Limits of what a command may use up.
+//! Resource limits of commands.
 //!
-//! Limits of the kernel are those of a process and what it starts, so they are
-//! set by a short program that runs before the command in its process: the
-//! supervisor's own, started with [`LAUNCH`]. The number of processes is bounded
-//! by a control group that the supervisor enters, or, without one, for ordinary
-//! users by a limit of the kernel that counts all processes of the user.
+//! Kernel limits apply to a process and its children, so they are set by a
+//! short program that runs before the command in the command's process: the
+//! supervisor's own, started with [`LAUNCH`]. The number of processes is
+//! limited by a control group that the supervisor enters. Without one, a kernel
+//! limit that counts all processes of the user is used, which does not apply to
+//! root.
 
 mod cgroup;
 #[cfg(test)]
@@ -26,33 +27,34 @@ use super::program::Environment;
 use crate::exec::Limits;
 
 /// The first argument of a supervisor's program that is to set limits and
-/// become a command; [`run_launcher`] takes those after it.
+/// become a command. [`run_launcher`] takes the arguments after it.
 pub(crate) const LAUNCH: &str = "--agentbox-launch";
 
-/// Exit code of a command that could not be started, as shells have it.
+/// The exit code of a command that could not be started, the same as in shells.
 const NOT_STARTED: i32 = 126;
 
-/// Tasks that a supervisor needs for itself within the group it shares with its
+/// Tasks that a supervisor needs for itself in the group it shares with its
 /// commands.
 const OWN_TASKS: u64 = 8;
 
-/// How many threads the runtime of an async `main` starts; and where what a
-/// command is to find under that name waits until the launcher has become it.
+/// The variable that sets the number of threads that the runtime of an async
+/// `main` starts. [`THREADS_KEPT`] holds the command's own value until the
+/// launcher becomes the command.
 pub(crate) const THREADS: &str = "TOKIO_WORKER_THREADS";
 const THREADS_KEPT: &str = "AGENTBOX_TOKIO_WORKER_THREADS";
 
-/// Seconds from the signal that a program may catch to the one it may not.
+/// Seconds between the signal that a program may catch and the one it may not.
 const CPU_GRACE: u64 = 1;
 
 /// Limits as data, checked by the host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Launch {
     limits: Vec<(Kind, u64)>,
-    /// The bound of a control group.
+    /// The limit of the control group.
     tasks: Option<u64>,
 }
 
-/// What a limit of the kernel is of.
+/// The resource that a kernel limit applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Kind {
     Cpu,
@@ -84,12 +86,12 @@ impl Kind {
 }
 
 impl Limits {
-    /// What the supervisor has to enforce, if anything.
+    /// Returns the limits that the supervisor must enforce, if any.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` for a limit of zero; `Unsupported` for a number of
-    /// processes that this host cannot bound.
+    /// `InvalidInput` for a limit of zero; `Unsupported` for a limit on the
+    /// number of processes that this host cannot enforce.
     pub(crate) fn launch(&self) -> Result<Option<Launch>> {
         let asked = [
             (Kind::Cpu, self.cpu_seconds),
@@ -117,7 +119,7 @@ impl Limits {
                     tasks = self.processes;
                     limits.retain(|(kind, _)| *kind != Kind::Processes);
                 }
-                // The kernel holds no process of root to its own limit.
+                // The kernel does not apply its own limit to root.
                 Err(reason) if rustix::process::getuid().is_root() => {
                     return Err(Error::unsupported(format!(
                         "the number of processes cannot be bounded for root ({reason}); run as \
@@ -132,12 +134,12 @@ impl Limits {
 }
 
 impl Launch {
-    /// Makes the limits ready, in the supervisor and before it is confined. It
-    /// enters a control group if there is one to be used.
+    /// Prepares the limits, in the supervisor before it is confined. Enters a
+    /// control group if one is used.
     ///
     /// # Errors
     ///
-    /// Why the group could not be had; no command may start then.
+    /// The reason why the group could not be set up. No command may start then.
     pub(crate) fn prepare(&self) -> Result<Prepared, String> {
         let group = match self.tasks {
             None => None,
@@ -158,8 +160,8 @@ impl Launch {
     }
 }
 
-/// Limits that hold for what is started through [`wrap`](Self::wrap). Drop it
-/// when all commands have ended: then the group is left and removed.
+/// Limits that apply to commands started through [`wrap`](Self::wrap). Drop it
+/// when all commands have ended, which leaves and removes the group.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     specification: String,
@@ -172,8 +174,9 @@ impl Prepared {
         !self.specification.is_empty()
     }
 
-    /// The command line that sets the limits and becomes `argv`. Its program is
-    /// this supervisor's own, also if the file has been replaced since.
+    /// Returns the command line that sets the limits and becomes `argv`. It
+    /// runs this supervisor's own program, even if the file has been replaced
+    /// since.
     pub(crate) fn wrap(&self, argv: Vec<OsString>) -> Vec<OsString> {
         if !self.wraps() {
             return argv;
@@ -187,8 +190,8 @@ impl Prepared {
         wrapped
     }
 
-    /// Keeps a launcher whose `main` is async from starting a thread for each
-    /// processor: they would count as the command's.
+    /// Keeps a launcher whose `main` is async from starting one thread per
+    /// processor, which would count as the command's.
     pub(crate) fn spare_threads(&self, environment: &mut Environment) {
         if !self.wraps() {
             return;
@@ -200,14 +203,15 @@ impl Prepared {
     }
 }
 
-/// Threads of this process besides the one that is always there.
+/// Returns the number of this process's threads besides the main thread.
 fn idle_threads() -> u64 {
     let threads = std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
     u64::try_from(threads).unwrap_or(u64::MAX).saturating_sub(1)
 }
 
-/// Sets limits on this process and becomes the command; `args` are those after
-/// [`LAUNCH`]. If that fails, the process says why and ends.
+/// Sets limits on this process and becomes the command. `args` are the
+/// arguments after [`LAUNCH`]. On failure, the process prints the reason and
+/// exits.
 pub(crate) fn run_launcher(args: impl Iterator<Item = OsString>) -> ! {
     let error = become_command(args);
     let _ = writeln!(
@@ -224,7 +228,7 @@ fn become_command(mut args: impl Iterator<Item = OsString>) -> String {
     let Some(limits) = specification.to_str().and_then(parse) else {
         return "the limits make no sense".into();
     };
-    // Made first: a limit may leave no memory for it.
+    // Created first: a limit may leave no memory for it.
     let mut command = Command::new(&program);
     command.args(args);
     restore_threads(&mut command);
@@ -233,7 +237,8 @@ fn become_command(mut args: impl Iterator<Item = OsString>) -> String {
             return format!("cannot limit {}: {error}", kind.name());
         }
     }
-    // What is blocked is inherited, and a command must hear when it is to end.
+    // The signal mask is inherited, and a command must receive the signals that
+    // end it.
     if let Err(error) = SigSet::empty().thread_set_mask() {
         return format!("cannot let signals through: {error}");
     }
@@ -253,7 +258,8 @@ fn restore_threads(command: &mut Command) {
     };
 }
 
-/// Sets a limit, unless a lower one holds already, which only root may raise.
+/// Sets a limit. Keeps a lower one that already applies, because only root may
+/// raise it.
 fn set(kind: Kind, limit: u64) -> rustix::io::Result<()> {
     let held = getrlimit(kind.resource()).maximum.unwrap_or(u64::MAX);
     let maximum = match kind {
@@ -288,7 +294,8 @@ fn parse(specification: &str) -> Option<Vec<(Kind, u64)>> {
         .collect()
 }
 
-/// Reads text as limits, and its halves as the kernel's lists of control groups.
+/// Parses text as limits, and its halves as the kernel's lists of control
+/// groups.
 #[cfg(fuzzing)]
 pub(crate) fn fuzz(text: &str) {
     if let Some(limits) = parse(text) {

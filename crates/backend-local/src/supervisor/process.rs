@@ -1,4 +1,4 @@
-//! What `/proc` tells about processes, and signals that reach the right one.
+//! Process information from `/proc`, and signals that reach the right process.
 
 use std::fs;
 use std::io::Read;
@@ -9,29 +9,30 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::MARKER;
 
-/// Most of a process's environment that is searched, in bytes. The kernel lets
-/// no program start with more.
+/// The most of a process's environment that is searched, in bytes. The kernel
+/// lets no program start with more.
 const ENVIRONMENT_BYTES: u64 = 8 * 1024 * 1024;
 
-/// More than a line of `/proc/PID/stat` takes: some fifty numbers and a name.
+/// More than the length of a `/proc/PID/stat` line: about fifty numbers and a
+/// name.
 const STAT_BYTES: usize = 2048;
 
-/// A process at the time of a look at it.
+/// A snapshot of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: i32,
     pub(crate) parent: i32,
     pub(crate) group: i32,
     pub(crate) session: i32,
-    /// When it started, in clock ticks since the machine did. Together with the
-    /// number this names a process for good.
+    /// The start time, in clock ticks since boot. Together with the process ID
+    /// it identifies a process uniquely.
     pub(crate) start: u64,
-    /// Whether it can still do something.
+    /// Whether it can still run.
     pub(crate) alive: bool,
 }
 
 impl Process {
-    /// Looks at one process.
+    /// Reads the state of one process.
     pub(crate) fn look(pid: i32) -> Option<Self> {
         let mut line = [0; STAT_BYTES];
         // The kernel writes the whole line at once.
@@ -41,8 +42,8 @@ impl Process {
         Self::parse(pid, line.get(..length)?)
     }
 
-    /// Reads a line of `/proc/PID/stat`. The name in parentheses is the
-    /// process's own choice and may hold anything.
+    /// Parses a line of `/proc/PID/stat`. The process chooses the name in
+    /// parentheses, which may contain anything.
     pub(crate) fn parse(pid: i32, stat: &[u8]) -> Option<Self> {
         let close = stat.iter().rposition(|&byte| byte == b')')?;
         let rest = std::str::from_utf8(stat.get(close + 1..)?).ok()?;
@@ -54,7 +55,8 @@ impl Process {
         let session = number(0)?;
         let threads = number(13)?;
         let start = number(1)?;
-        // A process whose first thread has ended looks dead while others run.
+        // A process whose first thread has ended looks dead while other threads
+        // run.
         let alive = !matches!(state, "Z" | "X" | "x") || threads > 1;
         Some(Self {
             pid,
@@ -66,12 +68,12 @@ impl Process {
         })
     }
 
-    /// Whether the same process is still there and alive.
+    /// Whether the same process still exists and is alive.
     pub(crate) fn still_alive(&self) -> bool {
         Self::look(self.pid).is_some_and(|now| now.start == self.start && now.alive)
     }
 
-    /// The value of the marker in the environment it was started with.
+    /// Returns the value of the marker in its initial environment.
     pub(crate) fn marker(&self) -> Option<Vec<u8>> {
         let file = fs::File::open(format!("/proc/{}/environ", self.pid)).ok()?;
         let mut environment = Vec::new();
@@ -81,10 +83,10 @@ impl Process {
         marker_in(&environment)
     }
 
-    /// A handle to it, if it is still the same process.
+    /// Returns a handle to it, if it is still the same process.
     ///
-    /// The number is turned into a handle first and the start time checked
-    /// after: if it matches, the handle is of the process that was looked at.
+    /// The handle is opened first and the start time checked afterwards. If it
+    /// matches, the handle refers to this process.
     pub(crate) fn handle(&self) -> Result<OwnedFd, Errno> {
         let pid = Pid::from_raw(self.pid).ok_or(Errno::SRCH)?;
         let handle = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
@@ -94,11 +96,12 @@ impl Process {
         }
     }
 
-    /// Sends a signal to it and to no other that took its number.
+    /// Sends a signal to it, and never to another process that reuses its ID.
     pub(crate) fn signal(&self, signal: Signal) -> Result<(), Errno> {
         match self.handle() {
             Ok(handle) => rustix::process::pidfd_send_signal(handle, signal),
-            // Without handles to be had, the check right before is what is left.
+            // If no handle can be opened, the check right before the signal
+            // must do.
             Err(Errno::NOSYS | Errno::MFILE | Errno::NFILE | Errno::PERM) if self.still_alive() => {
                 let pid = Pid::from_raw(self.pid).ok_or(Errno::SRCH)?;
                 rustix::process::kill_process(pid, signal)
@@ -108,8 +111,8 @@ impl Process {
     }
 }
 
-/// Every process there is to see, and whether one that was listed had gone when
-/// it was looked at. What it started just before is missing then.
+/// Returns all visible processes, and whether a listed one was gone when it was
+/// examined. In that case a process it started just before may be missing.
 pub(crate) fn all() -> std::io::Result<(Vec<Process>, bool)> {
     let mut numbers: Vec<i32> = Vec::new();
     for entry in fs::read_dir("/proc")? {
@@ -121,7 +124,7 @@ pub(crate) fn all() -> std::io::Result<(Vec<Process>, bool)> {
     Ok((found, vanished))
 }
 
-/// Now, in the unit of [`Process::start`].
+/// Returns the current time in the unit of [`Process::start`].
 pub(crate) fn ticks() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     let second = rustix::param::clock_ticks_per_second();

@@ -1,9 +1,9 @@
-//! A program that is to be started as a command: the leader of a process group,
-//! with three streams and with ordinary signals, whatever ours are.
+//! A program to be started as a command: the leader of a process group, with
+//! three streams and default signal handling.
 //!
-//! The standard library starts programs too, but resets one signal only. Some that
-//! the host may have ignored nobody can catch safely, and a command would inherit
-//! that.
+//! The standard library also starts programs, but resets only one signal. A
+//! command would inherit signals that the host ignores, and some of those
+//! cannot be caught safely here.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
@@ -19,7 +19,7 @@ use rustix::io::Errno;
 /// The variables of a program.
 pub(crate) type Environment = BTreeMap<OsString, OsString>;
 
-/// A program that was not started yet.
+/// A program that has not been started yet.
 #[derive(Debug)]
 pub(crate) struct Program {
     argv: Vec<CString>,
@@ -28,7 +28,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// The program at the path that is first in `argv`.
+    /// Creates a program from its path, the first of `argv`, and its arguments.
     pub(crate) fn new(
         argv: Vec<OsString>,
         environment: Environment,
@@ -50,7 +50,7 @@ impl Program {
         })
     }
 
-    /// Starts it, and returns its number.
+    /// Starts it, and returns its process ID.
     pub(crate) fn start(&self) -> io::Result<i32> {
         let path = self.argv.first().ok_or(Errno::NOENT)?;
         let mut files = PosixSpawnFileActions::init()?;

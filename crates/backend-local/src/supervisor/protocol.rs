@@ -1,8 +1,8 @@
-//! What the host and a supervisor say to each other over their socket.
+//! The protocol between the host and a supervisor over their socket.
 //!
-//! A frame is a length and a message. Descriptors travel with the first byte of
-//! a frame. The host sends nothing that depends on an answer's timing: requests
-//! are worked on in the order in which they were sent.
+//! A frame is a length and a message. Descriptors are sent with the first byte
+//! of a frame. The host sends nothing that depends on the timing of an answer:
+//! requests are handled in the order in which they were sent.
 
 use std::io::{self, IoSlice, IoSliceMut, Read};
 use std::mem::MaybeUninit;
@@ -20,20 +20,20 @@ use super::confine::Policy;
 use super::kill::Scope;
 use super::limits::Launch;
 
-/// The version both sides must share.
+/// The version that both sides must share.
 pub(crate) const VERSION: u32 = 1;
 
-/// Largest message, in bytes. More than the kernel takes as arguments and
-/// environment of one program.
+/// The size of the largest message, in bytes. More than the kernel accepts as
+/// arguments and environment of one program.
 pub(crate) const FRAME_BYTES: usize = 8 * 1024 * 1024;
 
 /// Descriptors with one frame: directory, standard input, output and error.
 pub(crate) const FRAME_DESCRIPTORS: usize = 4;
 
-/// Bytes of a frame's length.
+/// The size of a frame's length field, in bytes.
 pub(crate) const HEADER_BYTES: usize = 4;
 
-/// What the host asks for.
+/// A request from the host.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
     /// The first message.
@@ -49,71 +49,73 @@ pub(crate) enum Request {
     },
 }
 
-/// What holds for all commands of a supervisor.
+/// Settings for all commands of a supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Hello {
-    /// The host's process id.
+    /// The host's process ID.
     pub(crate) host: i32,
     /// The shell's path.
     pub(crate) shell: Vec<u8>,
-    /// The environment before a command's own variables.
+    /// The base environment, without a command's own variables.
     pub(crate) environment: Vec<(Vec<u8>, Vec<u8>)>,
     /// The marker's value up to the command's number.
     pub(crate) marker: String,
-    /// What commands may reach.
+    /// The confinement of commands.
     pub(crate) policy: Option<Policy>,
-    /// What commands may use up.
+    /// The resource limits of commands.
     pub(crate) launch: Option<Launch>,
 }
 
-/// One command. With it come its directory, then its standard input if it has
-/// one, its standard output, and its standard error unless merged.
+/// One command. It is sent with the descriptors of its directory, its standard
+/// input if it has one, its standard output, and its standard error unless
+/// merged.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Spawn {
     /// Its number.
     pub(crate) id: u64,
-    /// What the shell runs.
+    /// The line that the shell runs.
     pub(crate) line: String,
     /// Variables on top of the environment of [`Hello`].
     pub(crate) environment: Vec<(String, String)>,
-    /// Whether a descriptor for standard input comes along.
+    /// Whether a descriptor for standard input is included.
     pub(crate) stdin: bool,
     /// Whether one descriptor is both standard output and error.
     pub(crate) merged: bool,
-    /// Whether to tell when it has started, and not only when it has ended.
+    /// Whether to report its start, and not only its end.
     pub(crate) announce: bool,
 }
 
-/// Which processes of a command to end.
+/// The processes of a command to end.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct End {
     /// The command.
     pub(crate) id: u64,
-    /// Which of its processes.
+    /// The processes to end.
     pub(crate) scope: Scope,
-    /// Milliseconds between TERM and KILL; none to count and end nothing.
+    /// Milliseconds between TERM and KILL. `None` only counts them.
     pub(crate) grace: Option<u64>,
 }
 
-/// What the supervisor answers and tells.
+/// A message from the supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
-    /// It cannot serve, for this reason. Stays the first, whatever the version.
+    /// It cannot serve, for this reason. Stays the first variant in every
+    /// version.
     Refused(String),
-    /// It serves.
+    /// It is ready.
     Ready,
     /// A command started.
     Spawned {
         /// The command.
         id: u64,
-        /// Its process.
+        /// Its process ID.
         pid: i32,
     },
     /// A command did not start.
     Failed {
         /// The command.
         id: u64,
-        /// Whether its directory was the trouble, and not the shell.
+        /// Whether its directory was the problem, and not the shell.
         directory: bool,
         /// The system's error number.
         errno: i32,
@@ -122,30 +124,30 @@ pub(crate) enum Reply {
     Exited {
         /// The command.
         id: u64,
-        /// How.
+        /// Its exit status.
         exit: Exit,
-        /// Whether something of its process group is still there.
+        /// Whether its process group still has members.
         group: bool,
     },
-    /// An [`End`] is done.
+    /// An [`End`] request is done.
     Ended {
         /// The command.
         id: u64,
-        /// How many processes there were.
+        /// The number of processes.
         count: u32,
     },
 }
 
-/// How a process ended.
+/// The exit status of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Exit {
-    /// With this code.
+    /// Exited with this code.
     Code(i32),
-    /// By this signal.
+    /// Killed by this signal.
     Signal(i32),
 }
 
-/// A message as a frame.
+/// Encodes a message as a frame.
 pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let frame = postcard::to_extend(message, vec![0; HEADER_BYTES]).map_err(io::Error::other)?;
     let mut frame = frame;
@@ -160,7 +162,7 @@ pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// The length a header gives, if it may be.
+/// Returns the length in a header, or an error if it is too large.
 pub(crate) fn length(header: [u8; HEADER_BYTES]) -> io::Result<usize> {
     let length = u32::from_le_bytes(header) as usize;
     if length > FRAME_BYTES {
@@ -172,12 +174,12 @@ pub(crate) fn length(header: [u8; HEADER_BYTES]) -> io::Result<usize> {
     Ok(length)
 }
 
-/// A message out of a frame's content.
+/// Decodes a message from a frame's content.
 pub(crate) fn decode<T: DeserializeOwned>(content: &[u8]) -> io::Result<T> {
     postcard::from_bytes(content).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Sends some of `bytes`, with descriptors if there are any.
+/// Sends a part of `bytes`, with the descriptors.
 pub(crate) fn send_some(
     socket: BorrowedFd<'_>,
     bytes: &[u8],
@@ -197,8 +199,8 @@ pub(crate) fn send_some(
     Ok(sent)
 }
 
-/// Sends a message, waiting until it has gone. For the supervisor, which
-/// answers without descriptors.
+/// Sends a message, blocking until it is sent. Used by the supervisor, which
+/// sends no descriptors.
 pub(crate) fn send(socket: &UnixStream, message: &Reply) -> io::Result<()> {
     let frame = encode(message)?;
     let mut rest = frame.as_slice();
@@ -212,7 +214,8 @@ pub(crate) fn send(socket: &UnixStream, message: &Reply) -> io::Result<()> {
     Ok(())
 }
 
-/// Receives a request with its descriptors; `None` at the end.
+/// Receives a request with its descriptors. Returns `None` at the end of the
+/// stream.
 pub(crate) fn receive(mut socket: &UnixStream) -> io::Result<Option<(Request, Vec<OwnedFd>)>> {
     let mut header = [0; HEADER_BYTES];
     let mut descriptors = Vec::new();
@@ -269,7 +272,7 @@ mod tests {
         let with = [null.as_fd(), null.as_fd()];
         for (id, descriptors) in [(1, &with[..]), (2, &[]), (3, &with[..1])] {
             let bytes = frame(&spawn(id));
-            // A frame in two pieces: the descriptors come with the first.
+            // A frame in two pieces: the descriptors arrive with the first.
             let sent = send_some(host.as_fd(), &bytes[..2], descriptors).unwrap();
             assert_eq!(sent, 2);
             send_some(host.as_fd(), &bytes[2..], &[]).unwrap();

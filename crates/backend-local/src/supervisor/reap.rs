@@ -1,4 +1,4 @@
-//! Collecting exits: those of commands are told, those of orphans are not.
+//! Collects exits: those of commands are reported, those of orphans are not.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, WaitStatus};
@@ -6,11 +6,12 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, WaitStatus};
 use super::protocol::{Exit, Reply};
 use super::table::{Shared, Table};
 
-/// Collects exits for ever.
+/// Collects exits in an endless loop.
 pub(crate) fn run(shared: &Shared) {
     loop {
         let seen = shared.table().started;
-        // Only looks: until the table is locked, the number must stay taken.
+        // Does not reap yet: until the table is locked, the process ID must not
+        // be reused.
         match rustix::process::waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
             Ok(_) => collect(shared),
             Err(Errno::CHILD) => {
@@ -27,7 +28,7 @@ pub(crate) fn run(shared: &Shared) {
     }
 }
 
-/// Collects what has ended and tells of commands among it.
+/// Reaps ended processes and reports the commands among them.
 fn collect(shared: &Shared) {
     let mut exits = Vec::new();
     let mut table = shared.table();
@@ -43,8 +44,8 @@ fn collect(shared: &Shared) {
 fn leader_ended(table: &mut Table, pid: Pid, status: WaitStatus) -> Option<Reply> {
     let number = pid.as_raw_nonzero().get();
     let id = table.leaders.remove(&number)?;
-    // A group's number is not given away while somebody is in it, so this is
-    // either the command's group or none.
+    // The kernel does not reuse a group ID while the group has members, so this
+    // is either the command's group or none.
     let group = !matches!(
         rustix::process::test_kill_process_group(pid),
         Err(Errno::SRCH)

@@ -1,10 +1,10 @@
-//! The supervisor's life: a greeting, requests, and the end of everything.
+//! The supervisor's lifecycle: a greeting, requests, and the end of everything.
 //!
-//! Four threads. One, confined like the commands, reads requests and starts
-//! commands. One collects exits. One waits for the host's death, since a process
-//! that the host forked may hold the socket open. The first, which stays free of
-//! all confinement, ends processes. Others may be there before them: those of the
-//! runtime that an async `main` began with, which do nothing.
+//! There are four threads. One, confined like the commands, reads requests and
+//! starts commands. One collects exits. One waits for the host's death, because
+//! a process that the host forked may hold the socket open. The first, which is
+//! never confined, ends processes. The runtime of an async `main` may have
+//! started other threads before them, which stay idle.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -28,7 +28,7 @@ use super::table::Shared;
 /// The last of the real-time signals.
 const LAST_SIGNAL: i32 = 64;
 
-/// What the first thread is told to do.
+/// An instruction to the first thread.
 enum Control {
     End(End),
     Stop(Duration),
@@ -58,11 +58,11 @@ pub(crate) fn run(version: &[u8]) -> i32 {
     }
 }
 
-/// Makes this process fit to own others. All of it is about the whole process but
-/// the mask of signals, which threads that are started from here on inherit.
+/// Prepares this process to own others. Everything here applies to the whole
+/// process, except the signal mask, which threads started later inherit.
 fn become_supervisor() -> std::io::Result<UnixStream> {
     // No terminal: a command that asks for a password there fails at once, and
-    // the host's ^C is the host's affair.
+    // the host handles its own ^C.
     let _ = rustix::process::setsid();
     close_inherited();
     catch_signals()?;
@@ -72,28 +72,27 @@ fn become_supervisor() -> std::io::Result<UnixStream> {
     Ok(UnixStream::from(socket))
 }
 
-/// Makes signals do nothing, but for those that nobody can catch.
+/// Makes all signals that can be caught do nothing.
 ///
-/// They are caught, and neither blocked nor ignored: that a command would
-/// inherit, and then no longer end when told to. So are those that the host
-/// blocked or ignored. Nobody reads what was caught.
+/// They are caught, and not blocked or ignored, because a command would inherit
+/// that and no longer end when told to. The same goes for signals that the host
+/// blocked or ignored. Caught signals are discarded.
 fn catch_signals() -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .build()?;
     let _entered = runtime.enter();
     for number in 1..=LAST_SIGNAL {
-        // Fails for those that must not be caught.
+        // Fails for signals that must not be caught.
         let _ = signal(SignalKind::from_raw(number));
     }
     SigSet::empty().thread_set_mask()?;
     Ok(())
 }
 
-/// Closes what the host left open for its children by mistake, so that commands
-/// do not inherit it and nobody waits for its end. What closes by itself when a
-/// program is started was opened by this one: by the runtime of an async `main`,
-/// which does not survive its loss.
+/// Closes descriptors that the host leaked to its children, so that commands do
+/// not inherit them and keep them open. Close-on-exec descriptors were opened
+/// by this process: by the runtime of an async `main`, which needs them.
 fn close_inherited() {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
         return;
@@ -103,7 +102,7 @@ fn close_inherited() {
         .filter(|&number| number > 2)
         .collect();
     for number in numbers {
-        // The listing's own is among them and closed already.
+        // The listing's own descriptor is among them, and already closed.
         let about = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}"));
         if about.is_ok_and(|about| outlives_programs(&about) == Some(true)) {
             let _ = nix::unistd::close(number);
@@ -111,7 +110,8 @@ fn close_inherited() {
     }
 }
 
-/// Whether a descriptor that the kernel describes so is passed on to programs.
+/// Whether a descriptor with this kernel description is inherited by programs.
+/// Returns `None` if the description has no flags.
 fn outlives_programs(about: &str) -> Option<bool> {
     let flags = about.lines().find_map(|line| line.strip_prefix("flags:"))?;
     let flags = u32::from_str_radix(flags.trim(), 8).ok()?;
@@ -120,7 +120,7 @@ fn outlives_programs(about: &str) -> Option<bool> {
 
 fn serve(socket: &UnixStream, hello: Hello) -> Result<(), String> {
     let text = |error: std::io::Error| error.to_string();
-    // Without it nobody's descendants could be found.
+    // Without /proc, descendants cannot be found.
     super::process::all().map_err(|error| format!("it needs /proc: {error}"))?;
     let host = open_host(hello.host)?;
     let limits = match &hello.launch {
@@ -164,13 +164,14 @@ fn serve(socket: &UnixStream, hello: Hello) -> Result<(), String> {
     Ok(())
 }
 
-/// A handle to the host, which must be this process's parent. `None` where the
-/// kernel has no such handles.
+/// Returns a handle to the host, which must be this process's parent, or `None`
+/// if the kernel has no such handles.
 fn open_host(host: i32) -> Result<Option<OwnedFd>, String> {
     let handle = Pid::from_raw(host.max(0))
         .ok_or(Errno::SRCH)
         .and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()));
-    // Still the parent after the handle was opened: so the handle is of it.
+    // It is still the parent after the handle was opened, so the handle refers
+    // to it.
     if rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get()) != Some(host) {
         return Err("it was not started by the process that speaks to it".into());
     }
@@ -210,7 +211,7 @@ fn read_requests(
     }
 }
 
-/// Ends everything when no more requests will be read, whatever the reason.
+/// Ends everything when no more requests will be read, for whatever reason.
 struct WhenDone(Sender<Control>);
 
 impl Drop for WhenDone {
@@ -219,12 +220,13 @@ impl Drop for WhenDone {
     }
 }
 
-/// Ends what it is told to until everything shall end.
+/// Handles instructions until everything must end.
 fn obey(shared: &Arc<Shared>, orders: &Receiver<Control>) {
     loop {
         match orders.recv() {
             Ok(Control::End(end)) => {
-                // Ending takes as long as the grace; others must not wait.
+                // Ending takes as long as the grace period. Other instructions
+                // must not wait.
                 let ending = Arc::clone(shared);
                 if start("end", move || ending.end(end)).is_err() {
                     shared.end(end);
@@ -240,7 +242,7 @@ fn obey(shared: &Arc<Shared>, orders: &Receiver<Control>) {
     }
 }
 
-/// Kills until there is no child left, and so no descendant.
+/// Kills until no child, and so no descendant, is left.
 fn end_everything(shared: &Shared, limits: &SharedLimits) {
     shared.begin_ending();
     loop {
@@ -248,7 +250,7 @@ fn end_everything(shared: &Shared, limits: &SharedLimits) {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         match rustix::process::waitid(WaitId::All, options) {
             Err(Errno::CHILD) => break,
-            // The other thread is about to collect it.
+            // The other thread is about to reap it.
             Ok(_) | Err(_) => std::thread::yield_now(),
         }
     }

@@ -1,4 +1,4 @@
-//! Starting commands, on the one thread that is confined like they are.
+//! Starts commands, on the one thread that is confined like the commands.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,23 +17,23 @@ use super::protocol::{Reply, Spawn};
 use super::table::{Record, Shared};
 use super::victim;
 
-/// Limits of all commands. Taken out at the end, which undoes their set-up while
+/// Limits of all commands. Taken out at the end, which undoes their setup while
 /// another thread may still wait for requests.
 pub(crate) type SharedLimits = Arc<Mutex<Option<Prepared>>>;
 
-/// What all commands have in common.
+/// State that all commands share.
 #[derive(Debug)]
 pub(crate) struct Spawner {
     pub(crate) shell: OsString,
     pub(crate) environment: Environment,
     pub(crate) limits: SharedLimits,
-    /// Opened before the confinement, which may not know it.
+    /// Opened before the confinement, which may not allow it.
     pub(crate) null: File,
-    /// Opened before it as well.
+    /// Opened before the confinement, too.
     pub(crate) place: Option<victim::Place>,
 }
 
-/// Why a command did not start.
+/// The reason why a command did not start.
 struct Failure {
     directory: bool,
     error: io::Error,
@@ -58,7 +58,7 @@ impl Spawner {
         })
     }
 
-    /// Starts a command and says what came of it.
+    /// Starts a command and reports the result.
     pub(crate) fn spawn(&self, shared: &Shared, spawn: Spawn, descriptors: Vec<OwnedFd>) {
         let (id, announce) = (spawn.id, spawn.announce);
         let reply = match self.try_spawn(shared, spawn, descriptors) {
@@ -105,8 +105,8 @@ impl Spawner {
         environment.insert(MARKER.into(), shared.marker_of(spawn.id).into());
         let program = self.program(spawn.line, environment, streams);
         let program = program.map_err(other)?;
-        // A directory that was opened is the one that was meant; a path may have
-        // come to mean another. Only this thread uses the current directory.
+        // An open directory is the one that was meant. Its path may lead to
+        // another by now. Only this thread uses the current directory.
         rustix::process::fchdir(&directory).map_err(|error| Failure {
             directory: true,
             error: error.into(),
@@ -130,7 +130,7 @@ impl Spawner {
         mut environment: Environment,
         streams: [OwnedFd; 3],
     ) -> io::Result<Program> {
-        // A line that begins with a dash is no option.
+        // `--`: a line that begins with a dash is not an option.
         let argv = vec![self.shell.clone(), "-c".into(), "--".into(), line.into()];
         match &*self.limits() {
             Some(limits) => {
@@ -141,14 +141,14 @@ impl Spawner {
         }
     }
 
-    /// Starts the process and enters it into the table in one step.
+    /// Starts the process and adds it to the table in one step.
     fn start(shared: &Shared, id: u64, program: &Program) -> io::Result<i32> {
         let mut table = shared.table();
         if shared.is_ending() {
             return Err(Errno::CANCELED.into());
         }
         let since = ticks();
-        // The exit is collected by number; the child needs no owner here.
+        // The exit is collected by process ID, so no child handle is kept.
         let pid = program.start()?;
         table.leaders.insert(pid, id);
         table.commands.insert(

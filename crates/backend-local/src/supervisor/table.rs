@@ -1,4 +1,4 @@
-//! What a supervisor knows about its commands, shared by its threads.
+//! A supervisor's record of its commands, shared by its threads.
 
 use std::collections::{HashMap, VecDeque};
 use std::os::unix::net::UnixStream;
@@ -8,20 +8,20 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use super::kill::{Adopter, Marker, Scope, Target};
 use super::protocol::{self, Reply};
 
-/// Finished commands that are remembered.
+/// The number of finished commands that are remembered.
 const FINISHED: usize = 256;
 
 /// The state of one supervisor.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// To the host. Every message is sent whole.
+    /// The connection to the host. Every message is sent as a whole.
     socket: Mutex<UnixStream>,
     /// Held while a command is started and while its exit is collected, so that
-    /// no exit comes before its command is known.
+    /// no exit is reported before its command is known.
     table: Arc<Mutex<Table>>,
-    /// Says that there is a child to wait for.
+    /// Signals that there is a child to wait for.
     pub(crate) started: Condvar,
-    /// How markers of this supervisor's commands begin.
+    /// The prefix of this supervisor's markers.
     pub(crate) marker: String,
     /// Whether everything is being ended and nothing may start.
     ending: AtomicBool,
@@ -30,20 +30,20 @@ pub(crate) struct Shared {
 /// The commands.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
-    /// Commands by the number of their first process, while it runs.
+    /// Commands by the process ID of their first process, while it runs.
     pub(crate) leaders: HashMap<i32, u64>,
     /// Commands whose processes may have to be ended.
     pub(crate) commands: HashMap<u64, Record>,
-    /// How many commands were started.
+    /// The number of commands started so far.
     pub(crate) started: u64,
-    /// Commands of which nothing was left in their group, with their start. The
-    /// order to end one may have crossed the news of its end, and what it hid
-    /// outside of its group shall end all the same.
+    /// Commands with no process left in their group, with their start time. A
+    /// request to end one may have crossed the report of its exit, and
+    /// processes it hid outside its group must still be ended.
     finished: VecDeque<(u64, u64)>,
 }
 
 impl Table {
-    /// Says that a command's first process and its group have gone.
+    /// Records that a command's first process and its group are gone.
     pub(crate) fn finish(&mut self, id: u64) {
         if let Some(record) = self.commands.remove(&id) {
             self.finished.push_back((id, record.since));
@@ -52,7 +52,7 @@ impl Table {
         }
     }
 
-    /// The group and the start of a command that is to be ended.
+    /// Returns the groups and the start time of a command to be ended.
     fn end(&mut self, id: u64) -> Option<(Vec<i32>, u64)> {
         if let Some(record) = self.commands.get_mut(&id) {
             record.ending = true;
@@ -66,9 +66,9 @@ impl Table {
 /// A command.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Record {
-    /// Its first process, whose number is that of its group too.
+    /// Its first process, whose ID is also that of its group.
     pub(crate) pid: i32,
-    /// When it started, in ticks.
+    /// Its start time, in ticks.
     pub(crate) since: u64,
     /// Whether its first process has ended.
     pub(crate) exited: bool,
@@ -87,7 +87,7 @@ impl Shared {
         }
     }
 
-    /// Tells the host something. A host that is gone is noticed elsewhere.
+    /// Sends a message to the host. A host that is gone is noticed elsewhere.
     pub(crate) fn tell(&self, reply: &Reply) {
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = protocol::send(&socket, reply);
@@ -105,13 +105,13 @@ impl Shared {
         self.ending.load(Ordering::SeqCst)
     }
 
-    /// The marker's value for a command.
+    /// Returns the marker's value for a command.
     pub(crate) fn marker_of(&self, id: u64) -> String {
         format!("{}{id}", self.marker)
     }
 
-    /// A command as a target, marked as being ended; `None` if nothing of it can
-    /// be left.
+    /// Returns a command as a target and marks it as being ended. Returns
+    /// `None` if none of its processes can be left.
     pub(crate) fn target(&self, id: u64) -> Option<Target> {
         let (groups, since) = self.table().end(id)?;
         Some(Target {
@@ -122,7 +122,7 @@ impl Shared {
         })
     }
 
-    /// Everything as a target.
+    /// Returns all commands as one target.
     pub(crate) fn everything(&self) -> Target {
         Target {
             groups: Vec::new(),
@@ -140,7 +140,7 @@ impl Shared {
         }
     }
 
-    /// Says that a command's processes were dealt with.
+    /// Records that a command's processes were ended or counted.
     pub(crate) fn settled(&self, id: u64) {
         let mut table = self.table();
         if let Some(record) = table.commands.get_mut(&id) {
@@ -151,14 +151,14 @@ impl Shared {
         }
     }
 
-    /// Ends a command's processes, or counts them, and says so.
+    /// Ends or counts a command's processes, and reports the number.
     pub(crate) fn end(&self, end: protocol::End) {
         let count = match (self.target(end.id), end.grace) {
             (None, _) => 0,
             (Some(target), None) => super::kill::count(&target, end.scope),
             (Some(target), Some(grace)) => {
                 let scope = match end.scope {
-                    // One command's end is not that of the others.
+                    // Ending one command must not end the others.
                     Scope::All => Scope::Tree,
                     scope => scope,
                 };

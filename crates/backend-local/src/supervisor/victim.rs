@@ -1,19 +1,19 @@
-//! Whom the kernel ends when memory runs out: a command, not those who watch over
-//! it. In a container all of them share one limit, and a command that uses it up
-//! would now and then take the agent with it.
+//! Makes the kernel's OOM killer choose a command and not the processes that
+//! supervise it. In a container all of them share one limit, and a command that
+//! uses it up would sometimes take the agent with it.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read as _;
 use std::os::unix::fs::FileExt as _;
 
-/// How much memory a command seems to use on top of what it does, in thousandths
-/// of all there is.
+/// The memory use that is added to a command's score, in thousandths of all
+/// memory.
 const MORE: i32 = 500;
 
-/// The most that can be said.
+/// The highest possible score.
 const MOST: i32 = 1_000;
 
-/// This process's place among those that may be ended. Children inherit it.
+/// This process's OOM score adjustment, which children inherit.
 #[derive(Debug)]
 pub(crate) struct Place {
     file: File,
@@ -21,7 +21,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// `None` where the kernel does not let us choose.
+    /// Returns `None` if the kernel does not let us choose.
     pub(crate) fn find() -> Option<Self> {
         let path = "/proc/self/oom_score_adj";
         let mut file = OpenOptions::new().read(true).write(true).open(path).ok()?;
@@ -31,8 +31,9 @@ impl Place {
         Some(Self { file, own })
     }
 
-    /// Does something whose new processes are ended before this one. Everybody may
-    /// offer itself, and may take that back.
+    /// Runs `work` so that processes it starts are killed before this one.
+    /// Raising one's own score needs no privilege, and neither does restoring
+    /// it.
     pub(crate) fn offering<T>(&self, work: impl FnOnce() -> T) -> T {
         self.say((self.own + MORE).min(MOST));
         let done = work();
@@ -41,7 +42,7 @@ impl Place {
     }
 
     fn say(&self, place: i32) {
-        // Where it is refused, everybody is offered alike.
+        // If it is refused, all processes are equally likely to be killed.
         let _ = self.file.write_at(place.to_string().as_bytes(), 0);
     }
 }
