@@ -1,9 +1,9 @@
-//! A local directory beside ripgrep, the Python package and a bare tokio.
+//! Compares a local directory with ripgrep, the Python package and plain tokio.
 //!
 //! `cargo xtask bench local` prepares the files and the peers, runs this, and
-//! reads the lines of JSON that it prints: one for each row. Our calls and the
-//! peer's are made by turns, because in blocks the same code differs from itself
-//! by a third.
+//! reads the lines of JSON that it prints, one for each row. Our calls and the
+//! peer's alternate, because in separate blocks the same code differs from
+//! itself by a third.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -54,7 +54,7 @@ fn measure_rows(args: &Args) {
     }
 }
 
-/// One row's line of the output.
+/// Measures one row and returns its line of output.
 fn measure_row(args: &Args, ours: &Ours<'_>, peers: &mut Peers<'_>, id: &str) -> Value {
     match id {
         "local_memory_big" => return memory::measure(id, &args.big),

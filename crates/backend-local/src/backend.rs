@@ -1,4 +1,4 @@
-//! [`LocalBackend`]: the contract over [`Space`].
+//! [`LocalBackend`]: implements [`Backend`] over [`Space`].
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,14 +25,15 @@ use crate::search::{self, ReadAbove, Start};
 /// The backend's name in messages.
 const NAME: &str = "local";
 
-/// Small pieces of a stream are gathered up to this before they are written.
+/// The size up to which small pieces of a stream are gathered before they are
+/// written.
 const GATHERED_BYTES: usize = 256 * 1024;
 
 /// A directory of this machine.
 ///
-/// Clones share one place. Files are reached by handle and never by a path of
-/// the host, so that nothing outside the directory can be read or changed
-/// through it, whatever links lie inside and whoever moves them.
+/// Clones share the same state. Files are accessed by handle and never by host
+/// path, so nothing outside the directory can be read or changed through it,
+/// even if it contains links or another process moves them.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> backend_core::Result<()> {
@@ -53,13 +54,14 @@ pub struct LocalBackend {
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) space: Space,
-    /// What runs commands, if they may run.
+    /// The runner of commands, if they are enabled.
     pub(crate) runner: Option<Runner>,
-    /// Whether searches see hidden entries without being asked.
+    /// Whether searches include hidden entries by default.
     hidden: bool,
-    /// Whether searches see ignored entries without being asked.
+    /// Whether searches include ignored entries by default.
     ignored: bool,
-    /// Whether searches see what is in generated directories without being asked.
+    /// Whether searches include the contents of generated directories by
+    /// default.
     generated: bool,
 }
 
@@ -73,7 +75,7 @@ impl LocalBackend {
         Self::builder(root).open()
     }
 
-    /// Options for a backend on the directory `root`.
+    /// Returns a builder for a backend on the directory `root`.
     pub fn builder(root: impl Into<PathBuf>) -> LocalBuilder {
         LocalBuilder::new(root.into())
     }
@@ -105,15 +107,14 @@ impl LocalBackend {
         &self.inner.space
     }
 
-    /// Notes that an operation began or ended.
+    /// Records that an operation began or ended.
     fn used(&self) {
         if let Some(runner) = &self.inner.runner {
             runner.touch();
         }
     }
 
-    /// Does `work` where it may wait for the disk, as long as somebody waits for
-    /// it.
+    /// Runs `work` where it may block, until the call is dropped.
     async fn on_disk<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Space, &Caller) -> Result<T> + Send + 'static,
@@ -346,7 +347,7 @@ mod tests {
     use super::*;
     use crate::builder::NameSpace;
 
-    /// Waits until nothing works for the backend any more.
+    /// Waits until no operation of the backend is running.
     async fn idle(backend: &LocalBackend) {
         let idle = async {
             while Arc::strong_count(&backend.inner) > 1 {
@@ -358,7 +359,7 @@ mod tests {
             .unwrap();
     }
 
-    /// Drops a call that would take minutes, after it has begun.
+    /// Drops a call that would take minutes, after it has started.
     async fn dropped<T>(call: impl Future<Output = T>) {
         let begun = Duration::from_millis(20);
         assert!(tokio::time::timeout(begun, call).await.is_err());
@@ -367,8 +368,8 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_is_dropped_ends_and_leaves_nothing() {
         let directory = tempfile::tempdir().unwrap();
-        // The kernel tells of every page that there could be, by 256 GiB of zeros that
-        // are no hole.
+        // The kernel describes every possible page in 256 GiB of zeros that are
+        // not a hole.
         let own = format!("/proc/{}", std::process::id());
         let backend = LocalBackend::builder(directory.path())
             .names(NameSpace::Host {

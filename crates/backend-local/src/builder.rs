@@ -1,4 +1,4 @@
-//! [`LocalBuilder`]: everything that can be chosen about a [`LocalBackend`].
+//! [`LocalBuilder`]: the options of a [`LocalBackend`].
 
 use std::path::PathBuf;
 
@@ -7,26 +7,26 @@ use backend_core::{Result, VPath};
 use crate::backend::LocalBackend;
 use crate::exec::Commands;
 
-/// How paths of the backend relate to paths of the host.
+/// The relation of the backend's paths to host paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameSpace {
-    /// `/` is the root directory. The host's path of it is never shown.
+    /// `/` is the root directory. Its host path is never shown.
     #[default]
     Virtual,
-    /// Paths are those of the host, confined to the root directory and these
-    /// further ones. Relative paths start at the root directory.
+    /// Paths are host paths, confined to the root directory and the `allowed`
+    /// ones. Relative paths start at the root directory.
     Host {
         /// Directories besides the root.
         allowed: Vec<PathBuf>,
     },
 }
 
-/// How a path is followed beneath the root.
+/// The way paths are resolved beneath the root.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Resolution {
-    /// By the kernel (`openat2`) where it can, else component by component.
+    /// By the kernel (`openat2`) if possible, otherwise component by component.
     #[default]
     Auto,
     /// Component by component, each opened without following a link.
@@ -69,79 +69,83 @@ impl LocalBuilder {
         }
     }
 
-    /// Creates the root (and the allowed directories, and the working directory)
-    /// if missing. Off by default: a mistyped root is an error.
+    /// Creates the root, the allowed directories and the working directory if
+    /// they are missing. Off by default: a mistyped root is an error.
     pub fn create_root(mut self, create_root: bool) -> Self {
         self.create_root = create_root;
         self
     }
 
-    /// Sets how paths relate to those of the host.
+    /// Sets how paths relate to host paths.
     pub fn names(mut self, names: NameSpace) -> Self {
         self.names = names;
         self
     }
 
-    /// Sets where relative paths and commands start, with virtual names: `/` by
-    /// default. It need not exist yet; until it does, what starts there is
-    /// `NotFound`. Commands find whatever directory stands there when they start.
+    /// Sets the directory that relative paths and commands start from, with
+    /// virtual names. The default is `/`.
+    ///
+    /// It need not exist yet. Until it does, operations that start there fail
+    /// with `NotFound`. Commands run in the directory that has this path when
+    /// they start.
     pub fn working_dir(mut self, working_dir: VPath) -> Self {
         self.working_dir = Some(working_dir);
         self
     }
 
-    /// Sets how paths are followed.
+    /// Sets how paths are resolved.
     pub fn resolution(mut self, resolution: Resolution) -> Self {
         self.resolution = resolution;
         self
     }
 
-    /// Refuses every change through this backend's file operations. Commands can
-    /// still write what the user may, unless they are
-    /// [confined](crate::Confinement::Landlock): then they cannot write here either.
+    /// Refuses every change through this backend's file operations. Commands
+    /// can still write everything that their user may, unless they are
+    /// [confined](crate::Confinement::Landlock). Confined commands cannot write
+    /// to this directory either.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
         self
     }
 
-    /// Sets the size of the largest file that a write or an edit may make; a larger
-    /// one is `TooLarge`. What the disk holds, by default. What commands write is
-    /// bounded by [`Limits::file_bytes`](crate::Limits::file_bytes).
+    /// Sets the size of the largest file that a write or an edit may create. A
+    /// larger one fails with `TooLarge`. By default only the disk sets a limit.
+    /// Files that commands write are limited by
+    /// [`Limits::file_bytes`](crate::Limits::file_bytes).
     pub fn max_file_bytes(mut self, max_file_bytes: u64) -> Self {
         self.max_file_bytes = max_file_bytes;
         self
     }
 
-    /// Makes searches see hidden entries without being asked.
+    /// Makes searches include hidden entries by default.
     pub fn search_hidden(mut self, hidden: bool) -> Self {
         self.hidden = hidden;
         self
     }
 
-    /// Makes searches see what ignore files exclude without being asked, and what
-    /// is in generated directories.
+    /// Makes searches include entries that ignore files exclude, and the
+    /// contents of generated directories, by default.
     pub fn search_ignored(mut self, ignored: bool) -> Self {
         self.ignored = ignored;
         self
     }
 
-    /// Makes searches see what is in [generated
-    /// directories](backend_core::search::GENERATED_DIRECTORIES) without being
-    /// asked.
+    /// Makes searches include the contents of [generated
+    /// directories](backend_core::search::GENERATED_DIRECTORIES) by default.
     pub fn search_generated(mut self, generated: bool) -> Self {
         self.generated = generated;
         self
     }
 
-    /// Lets commands run. Off by default: a command can do whatever the user may
-    /// who runs this process, unless it is
+    /// Enables commands. Off by default: a command can do everything that the
+    /// user of this process may, unless it is
     /// [confined](crate::Confinement::Landlock).
     pub fn enable_execute(mut self, enable_execute: bool) -> Self {
         self.enable_execute = enable_execute;
         self
     }
 
-    /// Sets how commands run, once they may.
+    /// Sets how commands run, if they are enabled.
     pub fn commands(mut self, commands: Commands) -> Self {
         self.commands = commands;
         self
@@ -153,8 +157,8 @@ impl LocalBuilder {
     ///
     /// `NotFound`, `NotADirectory` and `PermissionDenied` for the root and the
     /// allowed directories; `Unsupported` for a confinement or limit that this
-    /// host cannot enforce; `Config` for options that exclude each other, and for
-    /// a directory that cannot be named by its path because that is not UTF-8.
+    /// host cannot enforce; `Config` for options that exclude each other, and
+    /// for a directory whose path is not UTF-8 and therefore cannot be shown.
     pub fn open(self) -> Result<LocalBackend> {
         LocalBackend::open_with(self)
     }

@@ -1,9 +1,9 @@
-//! The threads on which all of this process's local backends work.
+//! The threads on which all local backends of this process work.
 //!
-//! One thread drives an event loop for commands (pipes, timeouts, kills); file
-//! operations that may block go to its pool. Neither belongs to a caller's
-//! runtime: a call that is dropped ends even if nobody polls again, and callers
-//! need no runtime at all.
+//! One thread drives an event loop for commands (pipes, timeouts, kills). File
+//! operations that may block go to its thread pool. Neither belongs to a
+//! caller's runtime: a dropped call ends even if its runtime never polls again,
+//! and callers need no runtime at all.
 
 use std::io;
 use std::sync::OnceLock;
@@ -14,7 +14,7 @@ use tokio::runtime::{Builder, Handle};
 /// Threads that may wait for the disk at once.
 const BLOCKING_THREADS: usize = 64;
 
-/// The event loop, which is started by the first call.
+/// Returns the event loop, which the first call starts.
 pub(crate) fn handle() -> Result<&'static Handle> {
     static ENGINE: OnceLock<Handle> = OnceLock::new();
     if let Some(handle) = ENGINE.get() {
@@ -41,8 +41,8 @@ fn start() -> io::Result<Handle> {
     Ok(handle)
 }
 
-/// Runs `work` where it may block. Once begun it runs to its end, also if the
-/// caller goes away; before that, a caller that goes away takes it along.
+/// Runs `work` where it may block. Once started it runs to its end, even if the
+/// call is dropped. If the call is dropped before that, it never starts.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -56,7 +56,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     }
 }
 
-/// Takes work that has not begun back when dropped.
+/// Cancels work that has not started when dropped.
 struct Abort<T>(tokio::task::JoinHandle<T>);
 
 impl<T> Drop for Abort<T> {

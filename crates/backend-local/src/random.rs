@@ -2,8 +2,8 @@
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
-/// A number that is not used twice. The standard library seeds each of these
-/// hashers anew from the operating system's randomness.
+/// Returns a number that is not used twice. The standard library seeds each of
+/// these hashers from the operating system's randomness.
 pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }

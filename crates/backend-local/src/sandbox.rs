@@ -17,7 +17,7 @@ use crate::backend::LocalBackend;
 use crate::engine;
 use crate::exec::Runner;
 
-/// Who speaks in messages.
+/// The backend's name in messages.
 const NAME: &str = "local";
 
 impl LocalBackend {
@@ -54,8 +54,8 @@ impl LocalBackend {
         Ok((runner, self.keep(runner, command, directory)))
     }
 
-    /// Keeps the working directory open for later commands, unless it lies beneath
-    /// the root, where others may replace it.
+    /// Keeps the working directory open for later commands, unless it lies
+    /// beneath the root, where it may be replaced.
     fn keep(&self, runner: &Runner, command: &Command, directory: OwnedFd) -> Arc<OwnedFd> {
         let directory = Arc::new(directory);
         if command.directory.is_none() && !self.inner.space.home_is_inside() {
@@ -65,7 +65,7 @@ impl LocalBackend {
     }
 }
 
-/// Says what failed.
+/// Adds the operation and the backend to an error.
 fn during(operation: Operation) -> impl FnOnce(Error) -> Error {
     move |error| error.during(operation).on(NAME)
 }

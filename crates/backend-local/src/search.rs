@@ -1,4 +1,5 @@
-//! Searching over directory handles: in parallel, in order, and no further than needed.
+//! Searching over directory handles: in parallel, in order, and no further than
+//! needed.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use content::{Contents, Lines};
 use stats::Stats;
 use walker::Walker;
 
-/// Where a search begins.
+/// The start of a search.
 pub(crate) enum Start {
     /// A directory, open for listing, with its path.
     Directory(OwnedFd, VPath),
@@ -28,14 +29,15 @@ pub(crate) enum Start {
     File(OwnedFd, VPath),
 }
 
-/// Reads an ignore file above the start; `None` if there is none.
+/// A function that reads an ignore file above the start. It returns `None` if
+/// there is none.
 pub(crate) type ReadAbove = dyn Fn(&VPath) -> Option<Vec<u8>> + Send + Sync;
 
-/// Finds files. `open` is called once the query has been found valid.
+/// Finds files. `open` is called after the query has been validated.
 ///
 /// # Errors
 ///
-/// `InvalidInput` for a bad query, what `open` returns, `NotADirectory` for a
+/// `InvalidInput` for a bad query, any error of `open`, `NotADirectory` for a
 /// file, and `Unavailable` if the process can open no more files.
 pub(crate) async fn glob(
     open: impl FnOnce() -> Result<Start> + Send + 'static,
@@ -56,12 +58,12 @@ pub(crate) async fn glob(
     .await
 }
 
-/// Finds lines. `open` is called once the query has been found valid.
+/// Finds lines. `open` is called after the query has been validated.
 ///
 /// # Errors
 ///
-/// `InvalidInput` for a bad query, what `open` returns, `Unavailable` if the
-/// process can open no more files, and what reading a named file returns.
+/// `InvalidInput` for a bad query, any error of `open`, `Unavailable` if the
+/// process can open no more files, and any error from reading a named file.
 pub(crate) async fn grep(
     open: impl FnOnce() -> Result<Start> + Send + 'static,
     query: GrepQuery,
@@ -92,7 +94,7 @@ pub(crate) async fn grep(
     .await
 }
 
-/// Tells the threads of one search to stop. Clones are the same flag.
+/// Tells the threads of one search to stop. Clones share the flag.
 #[derive(Debug, Clone, Default)]
 struct Stop(Arc<AtomicBool>);
 
@@ -106,7 +108,7 @@ impl Stop {
     }
 }
 
-/// Lives as long as somebody waits for the answer.
+/// Held by the call. Dropping it stops the search.
 #[derive(Default)]
 struct Call(Stop);
 

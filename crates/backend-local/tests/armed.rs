@@ -1,4 +1,4 @@
-//! A program that is its own supervisor, because it says so first thing.
+//! A program that is its own supervisor because it calls `run_if_asked` first.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 

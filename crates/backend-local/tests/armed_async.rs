@@ -1,5 +1,5 @@
-//! A program whose `main` is async is its own supervisor too, with a runtime of
-//! one thread.
+//! A program with an async `main` is its own supervisor too, with a
+//! single-threaded runtime.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 

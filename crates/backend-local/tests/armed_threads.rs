@@ -1,5 +1,5 @@
-//! A program whose `main` is async is its own supervisor too, with a runtime of
-//! many threads.
+//! A program with an async `main` is its own supervisor too, with a
+//! multi-threaded runtime.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
@@ -9,7 +9,7 @@ mod commands;
 #[path = "it/support/own_supervisor.rs"]
 mod own_supervisor;
 
-// As many as asked for, whatever the variable says.
+// The attribute overrides the environment variable.
 #[tokio::main(worker_threads = 12)]
 async fn main() {
     backend_local::supervisor::run_if_asked();

@@ -1,14 +1,14 @@
-//! What `cargo xtask bench` tells the benchmark on its command line.
+//! The benchmark's command line, as `cargo xtask bench` passes it.
 
 use std::path::PathBuf;
 
 use crate::measure::Effort;
 
-/// What this process is here for.
+/// The task of this process.
 #[derive(Debug)]
 pub(crate) enum Task {
     Nothing,
-    /// One search, to find out what memory it takes.
+    /// One search, to measure its memory use.
     Grep {
         path: PathBuf,
         pattern: String,
@@ -16,19 +16,20 @@ pub(crate) enum Task {
     Rows(Args),
 }
 
-/// Where the files and the peers are. A path that no selected row needs is empty.
+/// The locations of the files and the peers. A path that no selected row needs
+/// is empty.
 #[derive(Debug, Default)]
 pub(crate) struct Args {
     pub(crate) rows: Vec<String>,
     /// A directory of sources.
     pub(crate) tree: PathBuf,
-    /// A directory that is empty and may be filled.
+    /// An empty directory that may be filled.
     pub(crate) scratch: PathBuf,
     /// One large file.
     pub(crate) big: PathBuf,
     /// A directory of many small files.
     pub(crate) many: PathBuf,
-    /// Peers; `None` if they are not to be had.
+    /// Peers; `None` if they are not available.
     pub(crate) rg: Option<PathBuf>,
     pub(crate) python: Option<PathBuf>,
     pub(crate) script: PathBuf,
@@ -37,9 +38,10 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Without rows there is nothing to do: `cargo test` starts benchmarks too.
+    /// Parses the arguments. Without rows there is nothing to do: `cargo test`
+    /// starts benchmarks too.
     pub(crate) fn task(words: impl Iterator<Item = String>) -> Task {
-        // Cargo adds this to what it was told to pass on.
+        // Cargo adds this to the arguments.
         let mut words = words.filter(|word| word != "--bench");
         let mut args = Self::default();
         while let Some(word) = words.next() {

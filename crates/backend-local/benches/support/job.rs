@@ -1,6 +1,6 @@
 //! The workloads, by the names of their rows.
 
-/// A piece of work that a peer can do as well.
+/// A workload that a peer can do as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Job {
     /// Search the tree; the first `max` hits, or all.
@@ -11,7 +11,7 @@ pub(crate) enum Job {
     /// Find files in the tree.
     Glob {
         pattern: &'static str,
-        /// The pattern that finds the same files in the dialect of Python's pathlib.
+        /// The pattern that finds the same files in Python's pathlib syntax.
         pathlib: &'static str,
     },
     /// Read a file of fifty lines.
@@ -24,7 +24,7 @@ pub(crate) enum Job {
     Execute,
 }
 
-/// Files of the scratch directory. Each side changes its own.
+/// Files in the scratch directory. Each side changes its own.
 pub(crate) const READ_FILE: &str = "read.txt";
 pub(crate) const OUR_FILES: Files = Files {
     edit: "edit-ours.txt",
@@ -43,7 +43,7 @@ pub(crate) struct Files {
 }
 
 impl Job {
-    /// The work of the row `name`, whichever the peer.
+    /// Returns the workload of the row `name`, for any peer.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let grep = |pattern, max| Some(Self::Grep { pattern, max });
         let glob = |pattern, pathlib| Some(Self::Glob { pattern, pathlib });
@@ -51,7 +51,7 @@ impl Job {
             "local_grep_main" => grep("fn main", None),
             "local_grep_todo" => grep("TODO|FIXME", None),
             "local_grep_error" => grep("(?i)error", None),
-            // Written into the tree when it was made.
+            // Written into the tree when it was created.
             "local_grep_rare" => grep("agentbox_rare_literal", None),
             "local_grep_self" => grep("self", None),
             "local_grep_self_100" => grep("self", Some(100)),
@@ -65,7 +65,8 @@ impl Job {
         }
     }
 
-    /// How much of what a peer without a maximum found was asked for.
+    /// Returns how many of the results of a peer without a maximum were asked
+    /// for.
     pub(crate) fn asked_for(&self, size: u64) -> u64 {
         match self {
             Self::Grep { max: Some(max), .. } => size.min(u64::try_from(*max).unwrap()),
@@ -73,9 +74,9 @@ impl Job {
         }
     }
 
-    /// How often the call is made in one turn; the last time counts. A side that
-    /// has just waited for the other would else be timed while its caches are cold.
-    /// Odd, so that a turn of edits leaves its file changed.
+    /// Returns the number of calls in one turn. Only the last one counts: a
+    /// side that has just waited for the other would otherwise be timed with
+    /// cold caches. Odd, so that a turn of edits leaves its file changed.
     pub(crate) fn calls_per_turn(&self) -> usize {
         match self {
             Self::Read | Self::Edit | Self::Write => 5,
@@ -95,7 +96,8 @@ pub(crate) fn fifty_lines() -> String {
 
 const EDITED_LINE: usize = 25;
 
-/// What an edit replaces, and by what. Each undoes the one before, so each finds its text.
+/// Returns the text that an edit replaces, and its replacement. Each edit
+/// undoes the one before, so each finds its text.
 pub(crate) fn edited(number: usize) -> (&'static str, &'static str) {
     let lines = (
         "    let edited = first(input, &mut state)?;",

@@ -1,10 +1,10 @@
-//! Calls by turns, and what they took.
+//! Alternating calls, and their times.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// One call: how long it took, and how much it found.
+/// One call: its duration, and the number of results.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
     pub(crate) nanos: u64,
@@ -12,7 +12,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// A call that began at `start` and has just ended.
+    /// Returns the sample of a call that began at `start` and has just ended.
     pub(crate) fn since(start: Instant) -> Self {
         let nanos = u64::try_from(start.elapsed().as_nanos()).unwrap();
         Self { nanos, size: 0 }
@@ -24,8 +24,8 @@ impl Sample {
     }
 }
 
-/// How long a row is measured: rounds are added until both minima are reached,
-/// or until the time is up and there are a few.
+/// The time spent on a row: rounds are added until both minima are reached, or
+/// until the time is up and there are a few.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
     min_rounds: usize,
@@ -67,7 +67,7 @@ pub(crate) struct Turns {
     theirs: Vec<Sample>,
 }
 
-/// Calls us, the peer, us, the peer and so on. Calls get the number of their round.
+/// Alternates our calls and the peer's. Calls get the number of their round.
 pub(crate) fn by_turns(
     effort: Effort,
     mut our_call: impl FnMut(usize) -> Sample,
@@ -84,7 +84,7 @@ pub(crate) fn by_turns(
     turns
 }
 
-/// Our side without a peer.
+/// Measures our side without a peer.
 pub(crate) fn alone(effort: Effort, mut our_call: impl FnMut(usize) -> Sample) -> Value {
     let mut samples = Vec::new();
     rounds(effort, |round| {
@@ -116,7 +116,8 @@ impl Turns {
     }
 }
 
-/// Best, median and 90th percentile in nanoseconds, and what the last call found.
+/// Returns best, median and 90th percentile in nanoseconds, and the result
+/// count of the last call.
 fn side(samples: &[Sample]) -> Value {
     let mut nanos: Vec<_> = samples.iter().map(|sample| sample.nanos).collect();
     nanos.sort_unstable();
@@ -125,7 +126,8 @@ fn side(samples: &[Sample]) -> Value {
     json!({ "best": at(0), "median": at(50), "p90": at(90), "size": size })
 }
 
-/// Which part of the processors' time went to others in a second of ours without work.
+/// Returns the share of CPU time that other processes used during one idle
+/// second.
 pub(crate) async fn busy() -> f64 {
     let (before_idle, before) = processor_time();
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -133,12 +135,12 @@ pub(crate) async fn busy() -> f64 {
     1.0 - (idle - before_idle) / (all - before)
 }
 
-/// Idle and whole time of all processors since the start, in ticks.
+/// Returns idle and total time of all processors since boot, in ticks.
 fn processor_time() -> (f64, f64) {
     let stat = std::fs::read_to_string("/proc/stat").unwrap();
     let line = stat.lines().next().unwrap();
     let words = line.split_whitespace().skip(1);
     let ticks: Vec<f64> = words.map(|word| word.parse().unwrap()).collect();
-    // Fourth and fifth: idle, and idle while the disk works.
+    // Fourth and fifth: idle, and idle while waiting for the disk.
     (ticks.iter().skip(3).take(2).sum(), ticks.iter().sum())
 }

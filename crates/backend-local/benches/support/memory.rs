@@ -1,4 +1,4 @@
-//! What memory a search takes, found out in a process of its own.
+//! Measures the memory that a search takes, in a separate process.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use backend_core::{Backend as _, VPath};
 use backend_local::LocalBackend;
 use serde_json::{Value, json};
 
-/// What is searched for; the files that are searched hold it now and then.
+/// The pattern. It occurs now and then in the searched files.
 const PATTERN: &str = "needle";
 
 /// Searches `path` in a child.
@@ -27,7 +27,7 @@ pub(crate) fn measure(id: &str, path: &Path) -> Value {
     row
 }
 
-/// In the child: searches a file or a directory with the limits every caller has.
+/// In the child: searches a file or a directory with the default limits.
 pub(crate) fn child(path: &Path, pattern: &str) -> Value {
     let (root, target) = match path.is_file() {
         true => {
@@ -48,7 +48,7 @@ pub(crate) fn child(path: &Path, pattern: &str) -> Value {
     json!({ "idle_bytes": idle, "peak_bytes": peak, "hits": found.matches })
 }
 
-/// A figure of `/proc/self/status`, in bytes.
+/// Returns a value from `/proc/self/status`, in bytes.
 fn status(name: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with(name)).unwrap();

@@ -19,7 +19,7 @@ pub(crate) struct Ours<'a> {
     runtime: &'a Runtime,
     tree: Option<LocalBackend>,
     scratch: LocalBackend,
-    /// The scratch directory once more, with commands.
+    /// The scratch directory again, with commands.
     commands: Option<LocalBackend>,
 }
 
@@ -43,7 +43,7 @@ impl<'a> Ours<'a> {
         }
     }
 
-    /// Does `job` as often as a turn has it, and returns the last sample.
+    /// Runs the calls of one turn of `job`, and returns the last sample.
     pub(crate) fn turn(&self, job: &Job, round: usize) -> Sample {
         let n_calls = job.calls_per_turn();
         let numbers = round * n_calls..(round + 1) * n_calls;
@@ -51,7 +51,7 @@ impl<'a> Ours<'a> {
         *samples.last().unwrap()
     }
 
-    /// What the call returns is dropped after the clock has stopped.
+    /// Makes one call. Its result is dropped after the clock has stopped.
     fn call(&self, job: &Job, number: usize) -> Sample {
         match *job {
             Job::Grep { pattern, max } => {

@@ -1,4 +1,4 @@
-//! The other side of every workload.
+//! The peers' side of every workload.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use crate::args::Args;
 use crate::job::{self, Job, READ_FILE, THEIR_FILES};
 use crate::measure::Sample;
 
-/// A call of a peer; it gets the number of its round.
+/// A call to a peer, which gets the number of its round.
 type Call<'a> = Box<dyn FnMut(usize) -> Sample + 'a>;
 
-/// Whoever does the same work.
+/// The programs that do the same work.
 #[derive(Debug)]
 pub(crate) struct Peers<'r> {
     rg: Option<Rg>,
@@ -35,7 +35,8 @@ impl<'r> Peers<'r> {
         }
     }
 
-    /// What does `job` by the peer of that name, or why nothing does.
+    /// Returns the call that does `job` with the named peer, or the reason why
+    /// there is none.
     pub(crate) fn caller<'a>(
         &'a mut self,
         peer: &str,
@@ -61,7 +62,7 @@ impl<'r> Peers<'r> {
     }
 }
 
-/// The program `rg`, from its start to its exit, with its output read to the end.
+/// The program `rg`, from start to exit, with its output read to the end.
 #[derive(Debug)]
 struct Rg {
     program: PathBuf,
@@ -108,7 +109,8 @@ impl Rg {
     }
 }
 
-/// Lines of the output, without those that only say that a binary file matches.
+/// Counts the output lines, except those that only report a matching binary
+/// file.
 fn count_results(output: &[u8]) -> usize {
     let is_result = |line: &&[u8]| !line.is_empty() && !is_binary_note(line);
     output
@@ -122,7 +124,7 @@ fn is_binary_note(line: &[u8]) -> bool {
     line.ends_with(b")") && line.windows(note.len()).any(|window| window == note)
 }
 
-/// The Python package, in a process that stays and times itself.
+/// The Python package, in a long-running process that times itself.
 #[derive(Debug)]
 struct Python {
     child: Child,
@@ -182,13 +184,13 @@ impl Python {
 
 impl Drop for Python {
     fn drop(&mut self) {
-        // The end of its input ends it.
+        // It exits at the end of its input.
         self.requests = None;
         let _ = self.child.wait();
     }
 }
 
-/// What everybody would write: a shell and two pipes.
+/// The obvious code: a shell and two pipes.
 fn bare_command(runtime: &Runtime) -> Sample {
     let start = Instant::now();
     let output = runtime.block_on(async {

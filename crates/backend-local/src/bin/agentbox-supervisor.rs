@@ -1,4 +1,4 @@
-//! The supervisor of local commands as a program of its own.
+//! The supervisor of local commands as a separate program.
 #![allow(clippy::print_stderr, reason = "a program may say why it does nothing")]
 
 fn main() -> std::process::ExitCode {

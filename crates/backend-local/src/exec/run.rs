@@ -18,10 +18,10 @@ use super::job::{Exited, Extent, Job};
 use super::pump::{OverLimit, Pipes, Sink, pump};
 use super::runner::Task;
 
-/// How long processes left behind by a finished command may go on printing
+/// The time that processes left behind by a finished command may go on printing
 /// before they are killed, unless [`Commands::linger`](crate::Commands::linger)
-/// sets another time. Enough for the last filter of a pipeline that its shell
-/// did not wait for.
+/// sets another. Enough for the last filter of a pipeline that its shell did
+/// not wait for.
 pub(crate) const LINGER: Duration = Duration::from_millis(50);
 
 /// The time allowed for a killed process to disappear.

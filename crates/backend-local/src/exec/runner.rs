@@ -66,7 +66,7 @@ pub(crate) struct State {
     alive: AtomicBool,
     dropped: AtomicBool,
     pub(crate) shells: Shells,
-    /// How long leftover processes of a command may go on printing.
+    /// The time that leftover processes of a command may go on printing.
     pub(crate) linger: Duration,
     /// The directory for temporary files of confined commands.
     _temporary: Option<Temporary>,

@@ -1,4 +1,4 @@
-//! Looks at a file for grep: the lines in it that match.
+//! The task of grep: finds the matching lines of a file.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -19,17 +19,17 @@ use super::walker::Target;
 /// they are read.
 const WHOLE_BYTES: usize = 256 * 1024;
 
-/// As [`WHOLE_BYTES`], where nothing is known about how fast the search is, and
-/// where it is as slow as can be.
+/// Like [`WHOLE_BYTES`], for a search of unknown speed and for the slowest
+/// searches.
 const FIRST_BYTES: usize = 4 * 1024;
 const FEW_BYTES: usize = 1024;
 
-/// How long a search may take that cannot be interrupted, and how little is no
-/// reason to search more at once.
+/// The longest acceptable time of an uninterruptible search, and the time below
+/// which more is searched at once.
 const LONG: Duration = Duration::from_millis(5);
 const SHORT: Duration = Duration::from_millis(1);
 
-/// Searches files for what it holds.
+/// Searches files for the pattern it holds.
 pub(super) struct Lines(pub(super) Grep);
 
 impl Task for Lines {
@@ -59,7 +59,7 @@ impl Task for Lines {
     }
 
     fn size(found: &Self::Found) -> usize {
-        // What a line takes up besides its text.
+        // The size of a line besides its text.
         const LINE: usize = 24;
         let of_lines = |lines: &FileMatches| lines.shown_bytes() + LINE * lines.lines().len();
         size_of::<Self::Found>() + found.as_ref().map_or(0, of_lines)
@@ -73,7 +73,7 @@ impl Task for Lines {
     }
 }
 
-/// What one thread needs to search files, used again for each.
+/// The buffers and state of one search thread, reused for each file.
 pub(super) struct Contents<'g> {
     worker: GrepWorker<'g>,
     buffer: Vec<u8>,
@@ -84,14 +84,14 @@ impl<'g> Contents<'g> {
     pub(super) fn new(grep: &'g Grep) -> Self {
         Self {
             worker: grep.worker(),
-            // One more, so that the end of a file shows.
+            // One more, to detect the end of a file.
             buffer: vec![0; WHOLE_BYTES + 1],
             pace: Pace::new(),
         }
     }
 
-    /// Searches an open file, if it is a regular one. Once told to stop it
-    /// answers soon and says nothing true.
+    /// Searches an open file, if it is a regular one. After `stop` is set it
+    /// returns soon, with a meaningless result.
     pub(super) fn search(
         &mut self,
         path: &VPath,
@@ -118,8 +118,8 @@ impl<'g> Contents<'g> {
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(unreadable(error)),
             }
-            // More was asked for, so this is all. Files without a size, as those
-            // of /proc, are read until they end.
+            // More was asked for, so this is all. Files without a size, such as
+            // those in /proc, are read until they end.
             if filled == size {
                 break;
             }
@@ -135,11 +135,12 @@ impl<'g> Contents<'g> {
     }
 }
 
-/// How much is searched at once.
+/// The amount of data that is searched at once.
 ///
 /// A search for a pattern cannot be interrupted, and some patterns take seconds
-/// for what others do in microseconds. So that a search ends soon when it is not
-/// wanted any more, a thread begins with little and goes on as it turns out.
+/// where others take microseconds. So a thread starts with little data and
+/// adapts to the measured speed. That way a search ends soon after it is
+/// cancelled.
 struct Pace {
     bytes: usize,
     begun: Option<Instant>,
@@ -166,7 +167,7 @@ impl Pace {
     }
 }
 
-/// Reads a file, which seems to end when its content is not wanted any more.
+/// Reads a file. The file appears to end when `stop` is set.
 struct Reading<'a> {
     file: BorrowedFd<'a>,
     stop: &'a Stop,
@@ -183,7 +184,8 @@ impl Reading<'_> {
 }
 
 impl Read for Reading<'_> {
-    /// Between one call and the next the searcher searches what it was given.
+    /// Between one call and the next, the searcher searches the data it was
+    /// given.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.pace.end();
         let most = buffer.len().min(self.pace.bytes);

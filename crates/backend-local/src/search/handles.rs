@@ -1,5 +1,5 @@
-//! Opens what a search meets: relative to a directory's handle, without
-//! following a link and without waiting for a FIFO or a device.
+//! Opens entries for a search: relative to a directory handle, without
+//! following links and without blocking on a FIFO or a device.
 
 use std::ffi::OsStr;
 use std::io;
@@ -11,17 +11,17 @@ use rustix::io::Errno;
 
 use crate::fs::{LIST, READ, errno, open_at};
 
-/// Opens the directory `name` of `parent` for listing.
+/// Opens the directory `name` in `parent` for listing.
 pub(super) fn open_directory(parent: &OwnedFd, name: &str) -> rustix::io::Result<OwnedFd> {
     open_at(parent, OsStr::new(name), LIST | OFlags::NOFOLLOW)
 }
 
-/// Opens the regular file `name` of `directory` for reading.
+/// Opens the regular file `name` in `directory` for reading.
 pub(super) fn open_file(directory: &OwnedFd, name: &str) -> rustix::io::Result<OwnedFd> {
     open_at(directory, OsStr::new(name), READ | OFlags::NOFOLLOW)
 }
 
-/// What the kernel says about an open file, which must be a regular one.
+/// Returns the metadata of an open file, which must be a regular one.
 pub(super) fn stat_regular(file: impl AsFd) -> rustix::io::Result<Stat> {
     let stat = fstat(file)?;
     match FileType::from_raw_mode(stat.st_mode) {
@@ -30,7 +30,8 @@ pub(super) fn stat_regular(file: impl AsFd) -> rustix::io::Result<Stat> {
     }
 }
 
-/// Fills `buffer` until it is full or the file ends, and says how far.
+/// Fills `buffer` until it is full or the file ends, and returns the number of
+/// bytes.
 pub(super) fn read_full(file: impl AsFd, buffer: &mut [u8]) -> rustix::io::Result<usize> {
     let mut filled = 0;
     while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
@@ -44,9 +45,9 @@ pub(super) fn read_full(file: impl AsFd, buffer: &mut [u8]) -> rustix::io::Resul
     Ok(filled)
 }
 
-/// Passes on what is wrong with one entry, which is then passed over. That this
-/// process can open nothing more is not about the entry, and ends the search: it
-/// would silently miss most of what it was to find.
+/// Returns an error that concerns one entry, which is then skipped. If this
+/// process can open no more files, that is not about the entry and ends the
+/// search, which would otherwise silently miss most results.
 pub(super) fn about_entry(error: Errno) -> Result<Errno> {
     match error {
         Errno::MFILE | Errno::NFILE | Errno::NOMEM => Err(errno::error(error)),
@@ -54,10 +55,10 @@ pub(super) fn about_entry(error: Errno) -> Result<Errno> {
     }
 }
 
-/// Why what the caller named cannot be searched.
+/// Converts an error of the file that the caller named.
 pub(super) fn failed(error: io::Error) -> Error {
     match Errno::from_io_error(&error) {
-        // What `stat_regular` says.
+        // Returned by `stat_regular`.
         Some(Errno::INVAL) => errno::not_a_file(),
         Some(error) => errno::error(error),
         None => Error::unavailable("it cannot be read; look at the file system").with_source(error),

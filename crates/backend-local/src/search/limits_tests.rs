@@ -1,4 +1,5 @@
-//! Tests of what a search uses up: handles, and time once nobody waits.
+//! Tests of a search's resource use: handles, and time after the call was
+//! dropped.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -17,7 +18,8 @@ use super::tests::{
 };
 use super::*;
 
-/// Directories in directories, each with a file behind, so that all stay open.
+/// Nested directories, each with a file listed after them, so that all stay
+/// open.
 fn deep_tree(depth: usize) -> TempDir {
     let root = tempfile::tempdir().unwrap();
     for depth in 0..depth {
@@ -26,7 +28,7 @@ fn deep_tree(depth: usize) -> TempDir {
     root
 }
 
-/// Runs a part in a process of its own.
+/// Runs a part in a separate process.
 fn passes_alone(part: &str) {
     let itself = std::env::current_exe().unwrap();
     let part = format!("search::limits_tests::{part}");
@@ -54,8 +56,8 @@ fn unreadable_is_counted() {
 #[test]
 #[ignore = "a part of another test, which starts it"]
 fn part_unreadable_is_counted() {
-    // Root may read everything by its capabilities. They are a thread's own, and
-    // the engine's threads inherit what this one has left.
+    // Root may read everything because of its capabilities. They are per
+    // thread, and the engine's threads inherit those that this one has left.
     let none = CapabilitySet::empty();
     let sets = CapabilitySets {
         effective: none,
@@ -115,7 +117,8 @@ fn part_runs_out_of_handles() {
     assert_eq!(found(1_000).unwrap().matches, 60);
 }
 
-/// Drops a search once it has begun, and returns how long its threads lived on.
+/// Drops a search after it has started, and returns how long its threads lived
+/// on.
 fn drop_search(root: &Path, query: GrepQuery) -> Duration {
     let (begun, has_begun) = mpsc::channel();
     let (alive, lives) = mpsc::channel::<()>();
@@ -124,7 +127,7 @@ fn drop_search(root: &Path, query: GrepQuery) -> Duration {
         begun.send(()).unwrap();
         open()
     };
-    // Goes away with the last thread that knows of it.
+    // Dropped with the last thread that refers to it.
     let above: Arc<ReadAbove> = Arc::new(move |_| {
         let _ = &alive;
         None
@@ -134,7 +137,7 @@ fn drop_search(root: &Path, query: GrepQuery) -> Duration {
     let mut context = std::task::Context::from_waker(&waker);
     assert!(search.as_mut().poll(&mut context).is_pending());
     has_begun.recv().unwrap();
-    // In the midst of it, unless it ends before.
+    // Wait until the search is in progress, unless it ends before.
     let _ = lives.recv_timeout(Duration::from_millis(30));
     let dropped = std::time::Instant::now();
     drop(search);
@@ -147,8 +150,7 @@ fn drop_search(root: &Path, query: GrepQuery) -> Duration {
     dropped.elapsed()
 }
 
-/// Far less than the slowest search takes, and enough for a machine that is busy with other
-/// things.
+/// Far less than the slowest search takes, and enough for a busy machine.
 const SOON: Duration = Duration::from_secs(60);
 
 #[test]
@@ -161,7 +163,7 @@ fn dropped_search_stops_soon() {
         let link = root.path().join(format!("small/{number}"));
         fs::hard_link(root.path().join("small/0"), link).unwrap();
     }
-    // A pattern that takes long: nothing can be skipped.
+    // A slow pattern: nothing can be skipped.
     let slow = || for_lines(r"(?i)[a-z ]+[0-9]{3}\b");
     let began = std::time::Instant::now();
     futures::executor::block_on(grep(directory(root.path()), slow(), nothing_above())).unwrap();
@@ -170,7 +172,7 @@ fn dropped_search_stops_soon() {
         let lived_on = drop_search(root.path(), query);
         assert!(lived_on < whole / 2, "{lived_on:?} of {whole:?}");
     }
-    // And one that takes seconds for each of the small files.
+    // A pattern that takes seconds for each of the small files.
     let very_slow = for_lines("(a.{0,200}){1,20}Q");
     let lived_on = drop_search(root.path(), very_slow.files("small/*"));
     assert!(lived_on < SOON, "{lived_on:?}");

@@ -1,17 +1,17 @@
-//! Shares a search out to threads, and puts what they find in order.
+//! Distributes a search over threads, and merges their results in order.
 //!
 //! Every thread does the same: it takes the next batch of files from the walk,
-//! looks at them, and hands over what it found. One thread at a time walks while
-//! the others look. Batches are numbered as they are taken, and what was found
-//! in them reaches the collector in that order, so the answer is that of a
-//! search by a single thread, and everything stops when the collector is full.
+//! examines them, and hands over its results. One thread at a time walks while
+//! the others examine files. Batches are numbered as they are taken, and their
+//! results reach the collector in that order. So the result is the same as with
+//! a single thread, and everything stops when the collector is full.
 //!
 //! # Bounds
 //!
-//! A thread works on one batch at a time. What is found in a batch waits for the
-//! batches before it; once more than [`HELD_BYTES`] wait, no thread goes on
-//! until the slowest has caught up. That one never waits: all batches before its
-//! own have been collected.
+//! A thread works on one batch at a time. The results of a batch wait for the
+//! batches before it. Once more than [`HELD_BYTES`] wait, no thread goes on
+//! until the slowest has caught up. The slowest never waits, because all
+//! batches before its own have been collected.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -27,32 +27,33 @@ use super::Stop;
 use super::walker::{Target, Walker};
 use crate::engine;
 
-/// Threads that work on one search, and that help in all searches together.
+/// The number of threads for one search, and of helper threads for all searches
+/// together.
 const THREADS: usize = 8;
 
-/// What was found and cannot be collected yet, in bytes.
+/// The size of results that may wait to be collected, in bytes.
 const HELD_BYTES: usize = 4 * 1024 * 1024;
 
-/// Files that one thread looks at before others are asked to help, unless this
-/// takes longer than [`ALONE_TIME`].
+/// The number of files that one thread examines before others are asked to
+/// help, unless this takes longer than [`ALONE_TIME`].
 const ALONE_FILES: usize = 48;
 const ALONE_TIME: Duration = Duration::from_micros(500);
 
-/// What is done with each file that is found.
+/// The work that is done for each file.
 pub(super) trait Task: Send + Sync + 'static {
-    /// Files in a batch.
+    /// The number of files in a batch.
     const BATCH: usize;
-    /// What one thread needs for its work.
+    /// The state of one thread.
     type Worker<'a>;
-    /// What there is to tell about one file.
+    /// The result for one file.
     type Found: Send;
-    /// What puts this together, given in path order.
+    /// Combines the results, which it gets in path order.
     type Collector: Send;
 
     fn worker(&self) -> Self::Worker<'_>;
 
-    /// Looks at a file; `None` if there is nothing to tell. An error ends the
-    /// search. Once told to stop, an answer soon is all that counts.
+    /// Examines a file. Returns `None` if there is no result for it. An error
+    /// ends the search. After `stop` is set, only a quick return matters.
     fn look(
         &self,
         worker: &mut Self::Worker<'_>,
@@ -60,15 +61,15 @@ pub(super) trait Task: Send + Sync + 'static {
         stop: &Stop,
     ) -> Result<Option<Self::Found>>;
 
-    /// About how many bytes this takes up.
+    /// Returns the approximate size of a result in bytes.
     fn size(found: &Self::Found) -> usize;
 
     /// Breaks when nothing more can change the result.
     fn collect(collector: &mut Self::Collector, found: Self::Found) -> ControlFlow<()>;
 }
 
-/// Searches with as many threads as are worth it. Returns the collector and what
-/// the walk had passed over when the search ended.
+/// Searches with as many threads as are useful. Returns the collector, and the
+/// entries that the walk had skipped when the search ended.
 pub(super) fn run<T: Task>(
     task: T,
     collector: T::Collector,
@@ -123,30 +124,30 @@ struct Pipeline<T: Task> {
     task: T,
     walker: Mutex<Walker>,
     merge: Mutex<Merge<T>>,
-    /// Told whenever a batch was collected or a thread left.
+    /// Notified whenever a batch was collected or a thread left.
     moved: Condvar,
     stop: Stop,
 }
 
-/// What was found in a batch, with what the walk had passed over by then.
+/// The results of a batch, each with the entries skipped by then.
 type Findings<T> = Vec<(Skipped, <T as Task>::Found)>;
 
 struct Merge<T: Task> {
-    /// There until the end.
+    /// `Some` until the end.
     collector: Option<T::Collector>,
-    /// The batch to be collected next.
+    /// The number of the next batch to collect.
     next: u64,
-    /// Batches that others must come before, with their sizes.
+    /// Batches that wait for earlier ones, with their sizes.
     waiting: BTreeMap<u64, (usize, Findings<T>)>,
-    /// The sizes of these together.
+    /// The total size of the waiting batches.
     held: usize,
-    /// Threads at work.
+    /// The number of working threads.
     threads: usize,
-    /// Whether it is too late to begin.
+    /// Whether helper threads may no longer start.
     closed: bool,
-    /// What had been passed over when the collector was full.
+    /// The entries skipped by the time the collector was full.
     full: Option<Skipped>,
-    /// Why there is no answer.
+    /// The error that ended the search.
     error: Option<Error>,
 }
 
@@ -163,7 +164,7 @@ impl<T: Task> Merge<T> {
         }
     }
 
-    /// Takes the batch to be collected next, if it is waiting.
+    /// Removes the next batch to collect, if it is waiting.
     fn pop_next(&mut self) -> Option<(usize, Findings<T>)> {
         self.waiting.remove(&self.next)
     }
@@ -175,7 +176,8 @@ impl<T: Task> Merge<T> {
 }
 
 impl<T: Task> Pipeline<T> {
-    /// Works until the end, alone at first: small trees are not worth a thread.
+    /// Works until the end, alone at first: small trees are not worth more
+    /// threads.
     fn lead(self: &Arc<Self>, threads: usize) {
         let _leaving = Leaving(self);
         let begun = Instant::now();
@@ -222,7 +224,7 @@ impl<T: Task> Pipeline<T> {
         while self.turn(&mut worker, T::BATCH) {}
     }
 
-    /// Does one batch. Returns whether there may be another.
+    /// Processes one batch. Returns whether there may be another.
     fn turn(&self, worker: &mut T::Worker<'_>, most: usize) -> bool {
         match self.look_at_batch(worker, most) {
             Ok(goes_on) => goes_on,
@@ -257,7 +259,7 @@ impl<T: Task> Pipeline<T> {
         Ok(!self.stop.is_set())
     }
 
-    /// Hands over the beginning of a batch once it is its turn.
+    /// Hands over the first part of a batch when it is its turn.
     fn hand_over_part(&self, number: u64, findings: Findings<T>) {
         let mut merge = self.wait_while(lock(&self.merge), |merge| merge.next < number);
         if merge.next == number {
@@ -265,9 +267,9 @@ impl<T: Task> Pipeline<T> {
         }
     }
 
-    /// Hands over a batch, and what waited for it.
+    /// Hands over a batch, and those that waited for it.
     fn hand_over(&self, number: u64, findings: Findings<T>, size: usize) {
-        // What a batch takes up in which nothing was found.
+        // The size of a batch without results.
         const EMPTY: usize = 64;
         let mut merge = lock(&self.merge);
         if merge.next < number {
@@ -287,10 +289,10 @@ impl<T: Task> Pipeline<T> {
         self.moved.notify_all();
     }
 
-    /// Waits while `condition` holds and nobody said stop.
+    /// Waits while `condition` holds and `stop` is not set.
     ///
-    /// Whoever says stop need not wake anybody: the threads that are not waiting
-    /// leave soon, and that does.
+    /// Setting `stop` need not wake the waiting threads: the other threads
+    /// leave soon, and leaving wakes them.
     fn wait_while<'m>(
         &self,
         merge: MutexGuard<'m, Merge<T>>,
@@ -302,7 +304,7 @@ impl<T: Task> Pipeline<T> {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets nobody begin any more and waits for those who have.
+    /// Prevents more threads from starting and waits for the running ones.
     fn close(&self) -> MutexGuard<'_, Merge<T>> {
         let mut merge = lock(&self.merge);
         merge.closed = true;
@@ -312,13 +314,13 @@ impl<T: Task> Pipeline<T> {
     }
 }
 
-/// Somebody panicked while holding a lock: the search has failed and will say
-/// so, and nothing here is left half done in a way that could harm.
+/// Locks a mutex even if it is poisoned. After a panic the search fails anyway,
+/// and no state here can be left harmfully inconsistent.
 fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tells the others when a thread leaves, whatever the reason.
+/// Notifies the other threads when a thread leaves, for whatever reason.
 struct Leaving<'p, T: Task>(&'p Pipeline<T>);
 
 impl<T: Task> Drop for Leaving<'_, T> {
@@ -333,8 +335,8 @@ impl<T: Task> Drop for Leaving<'_, T> {
     }
 }
 
-/// The right to help in a search. There are few, so that searches leave threads
-/// of the engine to other work.
+/// A permit to help in a search. Their number is limited, so that searches
+/// leave threads of the engine to other work.
 struct Place;
 
 static TAKEN: AtomicUsize = AtomicUsize::new(0);

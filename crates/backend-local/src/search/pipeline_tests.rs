@@ -29,7 +29,7 @@ fn walker(root: &TempDir) -> Walker {
     Walker::new(start.into(), VPath::root(), WalkOptions::default(), above)
 }
 
-/// Does what the closure says to the file of that number.
+/// Calls the closure with the number of each file.
 struct Script<F>(F);
 
 impl<F: Fn(usize, &Stop) -> Result<()> + Send + Sync + 'static> Task for Script<F> {
@@ -80,8 +80,8 @@ fn run_script(
     found.map(|((_, found), _)| found)
 }
 
-/// One file takes until nobody else goes on: then few others were looked at, and
-/// the order is still that of the paths.
+/// One file blocks until no other thread makes progress. By then few other
+/// files were examined, and the order is still that of the paths.
 #[test]
 fn others_wait_for_the_slowest() {
     let (looked, looks) = mpsc::channel();
@@ -149,7 +149,7 @@ fn told_to_stop_is_no_answer() {
     assert_eq!(found.unwrap_err().kind(), ErrorKind::Cancelled);
 }
 
-/// Handles of this process that lie beneath `root`.
+/// Returns the number of this process's handles beneath `root`.
 fn open_beneath(root: &std::path::Path) -> usize {
     let handles = fs::read_dir("/proc/self/fd").unwrap().filter_map(|handle| {
         let target = fs::read_link(handle.ok()?.path()).ok()?;
@@ -179,7 +179,7 @@ fn few_handles_are_open() {
     let ((_, found), _) = run_on(4, script, (5_000, Vec::new()), walker, Stop::default()).unwrap();
     assert_eq!(found.len(), 1_000);
     let most = most.load(Ordering::Relaxed);
-    // Four threads with the directories of a batch each, and the way down.
+    // Four threads with the directories of one batch each, and the path down.
     assert!((1..=4 * 4 + 3).contains(&most), "{most} handles");
     assert_eq!(open_beneath(root.path()), 0);
 }

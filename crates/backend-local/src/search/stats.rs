@@ -1,4 +1,4 @@
-//! Looks at a file for glob: its size, time and mode.
+//! The task of glob: reads the size, time and mode of a file.
 
 use std::ops::ControlFlow;
 
@@ -14,7 +14,7 @@ use super::pipeline::Task;
 use super::walker::Target;
 use crate::fs::entry;
 
-/// Finds out what an [`Entry`] tells.
+/// Fills in an [`Entry`].
 pub(super) struct Stats;
 
 impl Task for Stats {
@@ -30,9 +30,9 @@ impl Task for Stats {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
                 Ok(Some(entry(file.path, &stat)))
             }
-            // Gone, or something else by now.
+            // Gone, or no longer a regular file.
             Ok(_) | Err(Errno::NOENT) => Ok(None),
-            // It is there, and nobody may know more.
+            // It exists, but its metadata cannot be read.
             Err(error) => {
                 about_entry(error)?;
                 Ok(Some(Entry::of_kind(file.path, FileKind::File)))

@@ -48,7 +48,7 @@ pub(super) fn glob_in(root: &Path, query: GlobQuery) -> GlobResult {
     block_on(glob(directory(root), query, nothing_above())).unwrap()
 }
 
-/// A directory with these files, each holding `needle`.
+/// Creates a directory with these files, each containing `needle`.
 pub(super) fn tree(files: &[&str]) -> TempDir {
     let root = tempfile::tempdir().unwrap();
     for file in files {
@@ -75,7 +75,7 @@ pub(super) fn hits(found: &GrepResult) -> Vec<String> {
     lines.collect()
 }
 
-/// All that a result says, however its lines are stored.
+/// Everything in a result, independent of how its lines are stored.
 fn said(found: &GrepResult) -> (Vec<String>, usize, bool, Skipped) {
     let lines = found.files.iter().flat_map(|file| {
         file.lines()
@@ -97,7 +97,7 @@ pub(super) fn paths(found: &GlobResult) -> Vec<&str> {
         .collect()
 }
 
-/// The files beneath `root`, found by one thread and by path.
+/// Returns the files beneath `root`, found by a single thread and by path.
 fn walk_simply(root: &Path, options: WalkOptions) -> (Vec<(VPath, Skipped)>, Skipped) {
     let mut walk = Walk::new(VPath::root(), options);
     let mut found = Vec::new();
@@ -177,8 +177,8 @@ fn content() -> impl Strategy<Value = &'static str> {
     prop::sample::select(contents.to_vec())
 }
 
-/// Files in up to three directories; a path that is in the way of another is
-/// left out.
+/// Files in up to three nested directories. A path that conflicts with another
+/// is left out.
 fn random_tree() -> impl Strategy<Value = Vec<(Vec<&'static str>, &'static str)>> {
     let path = prop::collection::vec(name(), 1..4);
     prop::collection::vec((path, content()), 1..250)
@@ -220,7 +220,8 @@ proptest! {
     }
 }
 
-/// Sizes around what is read whole, and lines around what is searched at all.
+/// Sizes around the limit for reading whole files, and lines around the limit
+/// for searching them.
 #[test]
 fn large_files_are_searched_like_small_ones() {
     let root = tempfile::tempdir().unwrap();
@@ -378,7 +379,7 @@ fn strange_names_are_found_or_counted() {
 }
 
 /// A directory is exchanged for a link to the outside, over and over, while
-/// searches go on: what lies outside must never be found.
+/// searches run. Files outside must never be found.
 #[test]
 fn swapped_directory_does_not_lead_outside() {
     let outside = tempfile::tempdir().unwrap();

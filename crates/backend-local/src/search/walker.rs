@@ -1,5 +1,5 @@
-//! Drives the shared walk over directory handles and puts what it finds into
-//! batches.
+//! Drives the shared walk over directory handles and groups the files it finds
+//! into batches.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,29 +18,30 @@ use super::{ReadAbove, Stop};
 /// Bytes of directory entries read at once.
 const LISTING_BYTES: usize = 32 * 1024;
 
-/// Directories whose files one batch may hold, and so handles it keeps open.
+/// The number of directories in one batch, and so the number of handles it
+/// keeps open.
 const BATCH_DIRECTORIES: usize = 16;
 
-/// A file to be looked at.
+/// A file to examine.
 pub(super) struct Target {
-    /// The directory that it is in.
+    /// The directory that contains it.
     pub(super) directory: Arc<OwnedFd>,
-    /// Where it is.
+    /// Its path.
     pub(super) path: VPath,
 }
 
 impl Target {
-    /// Its name in the directory.
+    /// Returns its name in the directory.
     pub(super) fn name(&self) -> &str {
         self.path.file_name().unwrap_or_default()
     }
 }
 
-/// Files that follow one another in path order.
+/// Consecutive files in path order.
 pub(super) struct Batch {
-    /// How many batches came before.
+    /// The number of batches before it.
     pub(super) number: u64,
-    /// The files, each with what the walk had passed over when it was found.
+    /// The files, each with the entries skipped before it.
     pub(super) files: Vec<(Skipped, Target)>,
 }
 
@@ -51,9 +52,9 @@ pub(super) struct Walker {
     start: Option<OwnedFd>,
     above: Arc<ReadAbove>,
     batches: u64,
-    /// Where directories are read to.
+    /// A buffer for directory entries.
     listing: Box<[MaybeUninit<u8>]>,
-    /// Where ignore files are read to.
+    /// A buffer for ignore files.
     rules: Vec<u8>,
 }
 
@@ -74,13 +75,13 @@ impl Walker {
         }
     }
 
-    /// What the walk passed over so far.
+    /// Returns the entries skipped so far.
     pub(super) fn skipped(&self) -> Skipped {
         self.walk.skipped()
     }
 
-    /// The next files, at most `most` of them; none at the end, or if told to
-    /// stop.
+    /// Returns the next files, at most `most`. Returns `None` at the end, or if
+    /// `stop` is set.
     pub(super) fn next_batch(&mut self, most: usize, stop: &Stop) -> Result<Option<Batch>> {
         let mut files: Vec<(Skipped, Target)> = Vec::with_capacity(most);
         let mut directories = 0;
@@ -129,8 +130,8 @@ impl Walker {
         Ok(Some(Batch { number, files }))
     }
 
-    /// Answers the walk's wish to enter a directory, which is the start if
-    /// nothing was to be opened.
+    /// Handles the walk's request to enter a directory. This is the start if
+    /// `opened` is `None`.
     fn enter(&mut self, opened: Option<rustix::io::Result<OwnedFd>>, stop: &Stop) -> Result<()> {
         let is_start = opened.is_none();
         let start = || self.start.take().ok_or(Errno::BADF);
@@ -155,8 +156,8 @@ impl Walker {
     }
 }
 
-/// The files and directories in `directory`, and how many names in it are not
-/// UTF-8.
+/// Returns the files and directories in `directory`, and the number of names in
+/// it that are not UTF-8.
 fn list(
     directory: &OwnedFd,
     buffer: &mut [MaybeUninit<u8>],
@@ -185,7 +186,7 @@ fn list(
             FileType::Unknown => file_type(directory, name),
             known => known,
         };
-        // Nothing else is ever found or entered.
+        // Entries of other kinds are never found or entered.
         match kind {
             FileType::RegularFile => children.push(Child::new(name, FileKind::File, ())),
             FileType::Directory => children.push(Child::new(name, FileKind::Directory, ())),
@@ -195,17 +196,16 @@ fn list(
     Ok((children, not_utf8))
 }
 
-/// Asks for the type of an entry where the listing does not tell. One that
-/// cannot be asked about passes for a file: opening it fails as well, and is
-/// counted then.
+/// Returns the type of an entry where the listing does not report it. If it
+/// cannot be determined the entry counts as a file: opening it fails as well,
+/// and is counted then.
 fn file_type(directory: impl AsFd, name: &str) -> FileType {
     statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).map_or(FileType::RegularFile, |stat| {
         FileType::from_raw_mode(stat.st_mode)
     })
 }
 
-/// Reads an ignore file into `buffer`, and no more of it than tells that it is
-/// too large.
+/// Reads an ignore file into `buffer`, up to one byte more than the size limit.
 fn read_rules(directory: &OwnedFd, name: &str, buffer: &mut Vec<u8>) -> rustix::io::Result<usize> {
     let file = open_file(directory, name)?;
     stat_regular(&file)?;

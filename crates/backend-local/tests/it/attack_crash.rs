@@ -1,6 +1,5 @@
-//! Writers that are killed in the middle, and disks that are full: a file is the
-//! old one or the new one, never less (in-place writes of pydantic-ai-backend
-//! truncated first).
+//! Killed writers and full disks: a file is the old one or the new one, never
+//! less (in-place writes of pydantic-ai-backend truncated first).
 
 use std::fs;
 use std::io::Read as _;
@@ -14,11 +13,11 @@ use backend_local::LocalBackend;
 
 const SIZES: [(u8, usize); 2] = [(b'a', 700_000), (b'b', 300_000)];
 
-/// How often a writer is killed.
+/// The number of times a writer is killed.
 const KILLS: usize = 40;
 
-/// The process that is killed: started by the test below in the directory that
-/// it is to work in.
+/// The process that is killed. The test below starts it in its working
+/// directory.
 #[tokio::test]
 #[ignore = "a part of another test, which starts it"]
 async fn part_writer() {
@@ -95,10 +94,10 @@ async fn a_killed_writer_leaves_the_old_file_or_the_new_one() {
         let edited = fs::read_to_string(root.join("edited")).unwrap();
         let (first, rest) = edited.split_once('\n').unwrap();
         assert!(["old", "new"].contains(&first) && rest == padding);
-        // The next writer expects what its edit begins with.
+        // The next writer expects the initial content for its edit.
         fs::write(root.join("edited"), format!("old\n{padding}")).unwrap();
     }
-    // What was being written is not listed, and at most one per kill is there.
+    // Temporary files are not listed, and at most one per kill is left.
     let backend = LocalBackend::builder(root).open().unwrap();
     let listing = backend.list_dir(".").await.unwrap();
     let names: Vec<_> = listing.entries.iter().map(|entry| entry.name()).collect();
@@ -131,7 +130,7 @@ impl Drop for Tiny {
     }
 }
 
-/// What only root may prepare: file systems, and files of others.
+/// Tests that need root for setup: file systems, and files of other users.
 mod needs_root {
     use super::*;
 

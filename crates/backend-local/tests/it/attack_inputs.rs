@@ -1,5 +1,5 @@
-//! Published holes that come in through what a model writes: patterns, names,
-//! nesting, line ends. See `attack_regressions.rs` for those about confinement.
+//! Published vulnerabilities through model input: patterns, names, nesting,
+//! line ends. See `attack_regressions.rs` for those about confinement.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
@@ -36,7 +36,7 @@ async fn carriage_returns_and_encodings_are_kept() {
     assert_eq!(fs::read(place.root.join("latin")).unwrap(), latin);
 }
 
-/// A pattern took for ever (ReDoS), or took all memory.
+/// A pattern never finished (ReDoS), or used all memory.
 #[tokio::test(flavor = "multi_thread")]
 async fn patterns_end_soon() {
     let place = Place::new();
@@ -147,8 +147,8 @@ async fn names_survive_the_round_trip() {
     }
 }
 
-/// Directories nested deeper than any path were made to exhaust the stack or the
-/// descriptors of whoever walks them.
+/// Directories nested deeper than any path exhausted the stack or the
+/// descriptors of the program that walked them.
 #[tokio::test(flavor = "multi_thread")]
 async fn trees_deeper_than_any_path_end_soon() {
     use rustix::fs::{Mode, OFlags, mkdirat, open, openat};
@@ -185,7 +185,7 @@ async fn trees_deeper_than_any_path_end_soon() {
     assert!(!place.root.join("deep").exists());
 }
 
-/// What a virtual path is made of never becomes anything but names.
+/// The parts of a virtual path are only ever used as names.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_in_a_path_is_decoded_or_expanded() {
     let place = Place::new();
@@ -212,8 +212,8 @@ async fn nothing_in_a_path_is_decoded_or_expanded() {
     }
 }
 
-/// A file of a terabyte that takes up next to nothing kept a reader busy for ever,
-/// and its copy took up a terabyte.
+/// A sparse file of a terabyte kept a reader busy forever, and its copy took up
+/// a terabyte.
 #[tokio::test(flavor = "multi_thread")]
 async fn holes_cost_nothing() {
     let place = Place::new();

@@ -1,10 +1,10 @@
-//! Searches start no process and leak no descriptor, whatever they are asked.
+//! Searches start no process and leak no descriptor for any input.
 //!
-//! In a process of its own: the children that the process has had are counted.
-//! The holes: a pattern `--pre=sh` that ran every file as a script
-//! (earendil-works/pi#4018, hermes-agent#50357, TeXRA#6226) and a path `-delete`
-//! that emptied the tree, both in pydantic-ai-backend; CVE-2026-33718, a helper
-//! that went through a shell.
+//! This runs in a separate process, because the children of the process are
+//! counted. The vulnerabilities: a pattern `--pre=sh` that ran every file as a
+//! script (earendil-works/pi#4018, hermes-agent#50357, TeXRA#6226) and a path
+//! `-delete` that emptied the tree, both in pydantic-ai-backend;
+//! CVE-2026-33718, a helper that went through a shell.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -17,7 +17,8 @@ use backend_local::LocalBackend;
 use crate::support::commands::{passes, this_test};
 use crate::support::snapshot;
 
-/// What looks like an option, a file of options, or a piece of a shell's line.
+/// Strings that look like an option, a file of options, or a part of a shell
+/// line.
 const HOSTILE: &[&str] = &[
     "--pre=sh",
     "--pre=./run.sh",
@@ -45,11 +46,11 @@ const HOSTILE: &[&str] = &[
     "!sh run.sh",
 ];
 
-/// Page faults of children that have been waited for, and children that live:
-/// both stand still if nothing is started.
+/// Returns the page faults of children that have been waited for, and the
+/// living children. Neither changes if no process is started.
 fn children() -> (String, String) {
     let stat = fs::read_to_string("/proc/self/stat").unwrap();
-    // The name of the program may hold anything; what follows it is numbers.
+    // The program name may contain anything. Numbers follow it.
     let numbers = stat.rsplit(')').next().unwrap().split_whitespace();
     let faults = numbers.skip(8).take(1).collect();
     let tasks = fs::read_dir("/proc/self/task").unwrap();
@@ -117,7 +118,7 @@ async fn part_searches() {
         open,
         descriptors()
     );
-    // What is counted does count.
+    // The counter does detect a child.
     let ran = std::process::Command::new("true").status().unwrap();
     assert!(ran.success());
     assert_ne!(children(), before);

@@ -1,9 +1,9 @@
-//! A directory, a file and a directory two levels up are swapped for links to a
-//! place outside, as fast as the kernel can, while every operation works through
-//! them. Nothing of the outside may be seen, and nothing there may change.
+//! A directory, a file and a directory two levels up are swapped for links to
+//! the outside, as fast as the kernel can, while every operation works through
+//! them. Nothing outside may be seen or changed.
 //!
-//! Beside each operation a plain `std::fs` read now and then does the same by
-//! path: it gets the outside's content, which proves that the race was on.
+//! Beside each operation, a plain `std::fs` read by path now and then does the
+//! same. It gets the outside's content, which proves that the race happened.
 
 use backend_local::{NameSpace, Resolution};
 

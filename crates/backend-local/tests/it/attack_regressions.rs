@@ -1,12 +1,13 @@
-//! Published holes of systems like this one, each as a test that it is not here.
+//! Published vulnerabilities of similar systems, each with a test that it is
+//! not present here.
 //!
-//! What a hole needs decides where it is tested: searches that start processes
-//! in `attack_no_process.rs`, hostile patterns and names in `attack_inputs.rs`,
+//! Some are tested elsewhere: searches that start processes in
+//! `attack_no_process.rs`, hostile patterns and names in `attack_inputs.rs`,
 //! killed writers in `attack_crash.rs`, swapped directories (CVE-2026-39861,
 //! CVE-2026-88968, CVE-2026-34452, CVE-2026-44112) in `attack_race.rs`; endless
 //! output, orphans and inherited secrets in `commands.rs` and the conformance
-//! suite. There is no argument of an operation that lowers a confinement
-//! (CVE-2026-42074): all of it is fixed when the backend is opened.
+//! suite. No argument of an operation lowers the confinement (CVE-2026-42074):
+//! it is fixed when the backend is opened.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
@@ -28,7 +29,8 @@ const DENIED: &[ErrorKind] = &[ErrorKind::PermissionDenied];
 /// Only a hang takes this long.
 const SOON: Duration = Duration::from_secs(180);
 
-/// CVE-2025-53110: a path that only begins like the root was taken for one in it.
+/// CVE-2025-53110: a path that only shares the root's prefix was taken for one
+/// inside it.
 #[tokio::test(flavor = "multi_thread")]
 async fn cve_2025_53110_siblings_with_the_same_beginning() {
     let place = Place::new();
@@ -136,7 +138,7 @@ async fn cve_2025_53109_links_of_every_kind() {
     place.canary.check();
 }
 
-/// CVE-2025-59532: the directory of a command became a root of its own.
+/// CVE-2025-59532: the directory of a command became a new root.
 #[tokio::test(flavor = "multi_thread")]
 async fn cve_2025_59532_the_directory_of_a_command_widens_nothing() {
     let place = Place::new();
@@ -178,7 +180,7 @@ async fn cve_2025_59532_the_directory_of_a_command_widens_nothing() {
             .execute(Command::new("true").directory(inside))
             .await
             .unwrap();
-        // What ran inside has not moved the root.
+        // The command has not moved the root.
         let read = backend.read_bytes("out/secret").await;
         assert_eq!(read.unwrap_err().kind(), ErrorKind::PermissionDenied);
         assert!(backend.exists("real/file").await.unwrap());
@@ -186,7 +188,8 @@ async fn cve_2025_59532_the_directory_of_a_command_widens_nothing() {
     place.canary.check();
 }
 
-/// CVE-2026-25725: what did not exist at the start was not protected later.
+/// CVE-2026-25725: paths that did not exist at the start were not protected
+/// later.
 #[tokio::test(flavor = "multi_thread")]
 async fn cve_2026_25725_names_that_did_not_exist_at_the_start() {
     let place = Place::new();
@@ -219,13 +222,14 @@ async fn cve_2026_25725_names_that_did_not_exist_at_the_start() {
         );
     }
     place.canary.check();
-    // An allowed directory that is missing is an error, not one less or one more.
+    // A missing allowed directory is an error. It is neither skipped nor
+    // created.
     let allowed = vec![place.directory.path().join("not-yet")];
     let opened = place.builder().names(NameSpace::Host { allowed }).open();
     assert_eq!(opened.unwrap_err().kind(), ErrorKind::NotFound);
 }
 
-/// CVE-2026-25724: a rule about a path was dodged by a link to it.
+/// CVE-2026-25724: a rule about a path was bypassed by a link to it.
 #[tokio::test(flavor = "multi_thread")]
 async fn cve_2026_25724_what_was_judged_is_what_is_used() {
     let place = Place::new();
@@ -246,7 +250,7 @@ async fn cve_2026_25724_what_was_judged_is_what_is_used() {
             &backend.read(&resolved, refuse).await.unwrap().data[..],
             b"inside"
         );
-        // Between judging and using, the judged directory becomes a link.
+        // Between the check and the use, the checked directory becomes a link.
         fs::rename(place.root.join("private"), place.root.join("aside")).unwrap();
         symlink(&place.canary.path, place.root.join("private")).unwrap();
         let read = backend.read(&resolved, refuse).await;
@@ -285,7 +289,7 @@ async fn cve_2026_39861_parent_swapped_in_the_middle_of_a_write() {
             let written = backend
                 .write(&path, content, WriteOptions::default().mode(mode))
                 .await;
-            // Either the old directory was still at hand, or the swap was seen.
+            // Either the old directory was still open, or the swap was noticed.
             let landed = fs::read_to_string(place.root.join("aside/secret"));
             match written {
                 Ok(_) => assert_eq!(landed.unwrap(), "halfhalfhalf", "{kind}"),
@@ -298,7 +302,7 @@ async fn cve_2026_39861_parent_swapped_in_the_middle_of_a_write() {
     }
 }
 
-/// A second name of an outside file (a hard link) was written through.
+/// An outside file was written through a hard link.
 #[tokio::test(flavor = "multi_thread")]
 async fn hard_links_are_not_written_through() {
     let place = Place::new();
@@ -320,7 +324,7 @@ async fn hard_links_are_not_written_through() {
     place.canary.check();
 }
 
-/// A FIFO, a socket or a device blocked whoever opened it.
+/// A FIFO, a socket or a device blocked the process that opened it.
 #[tokio::test(flavor = "multi_thread")]
 async fn special_files_block_nothing() {
     use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
@@ -332,7 +336,7 @@ async fn special_files_block_nothing() {
         mknodat(CWD, place.root.join(name), FileType::Fifo, mode, 0).unwrap();
     }
     let _socket = std::os::unix::net::UnixListener::bind(place.root.join("socket")).unwrap();
-    // The device that never ends; only the superuser can make one.
+    // The device that never ends. Only the superuser can create one.
     let zero = mknodat(
         CWD,
         place.root.join("zero"),

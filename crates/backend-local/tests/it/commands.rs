@@ -1,4 +1,4 @@
-//! Commands through the contract: what they see, what they print, how they end.
+//! Commands through the contract: their environment, output and end.
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ async fn codes_signals_and_missing_programs_are_results() {
             ("true", CommandStatus::Exited(0)),
             ("exit 7", CommandStatus::Exited(7)),
             ("kill -9 $$", CommandStatus::Signalled(9)),
-            // Sent by the process itself: one that another sends may end it while the
-            // sender is still there.
+            // Sent by the process itself: a signal from another process may end
+            // it while the sender still exists.
             ("exec /bin/kill -40 $$", CommandStatus::Signalled(40)),
             ("no-such-program-anywhere", CommandStatus::Exited(127)),
             ("/etc/passwd", CommandStatus::Exited(126)),
@@ -54,7 +54,7 @@ async fn when_memory_runs_out_commands_go_first() {
     let ours = std::fs::read_to_string("/proc/self/oom_score_adj").unwrap();
     let ours: i32 = ours.trim().parse().unwrap();
     let more = (ours + 500).min(1_000);
-    // The supervisor takes its own score back when the command has begun.
+    // The supervisor restores its own score after the command has started.
     let line = format!(
         "cd /proc; cat $$/oom_score_adj; \
          until grep -qx -e {ours} $PPID/oom_score_adj; do sleep 0.01; done; \
@@ -91,7 +91,7 @@ async fn layers_of_the_environment_win_in_order() {
         let command = Command::new("echo $A $B $PAGER $TERM; cat").env("B", "command");
         let outcome = place.run(command).await;
         assert_eq!(outcome.stdout.text(), "backend command cat dumb\n");
-        // The variables of this process do not come through, but PATH does.
+        // The variables of this process are not inherited, but PATH is.
         let outcome = place.run("env").await;
         assert!(
             outcome.stdout.text().contains("\nPATH=") || outcome.stdout.text().starts_with("PATH=")
@@ -100,7 +100,7 @@ async fn layers_of_the_environment_win_in_order() {
     }
 }
 
-/// Runs in a process of its own, with variables for the purpose.
+/// Runs in a separate process, with variables for this test.
 #[test]
 #[ignore = "a part of another test, which starts it"]
 fn part_host_with_variables() {
@@ -111,7 +111,8 @@ fn part_host_with_variables() {
         let outcome = futures::executor::block_on(place.run(line));
         assert_eq!(outcome.stdout.text(), "plain,,,allowed,cat,unset\n");
     }
-    // Nor does the supervisor have them, whose environment commands can read.
+    // The supervisor does not have them either: commands can read its
+    // environment.
     let line = "tr '\\0' '\\n' < /proc/$PPID/environ | grep -c -E 'API_KEY|GITHUB_TOKEN'";
     let outcome = futures::executor::block_on(place().run(line));
     assert_eq!(outcome.stdout.text(), "0\n");
@@ -299,7 +300,7 @@ async fn whoever_keeps_the_output_open_delays_the_answer_only_briefly() {
 #[tokio::test]
 async fn the_last_filter_of_a_pipe_may_finish() {
     for commands in [supervised(), Commands::new().supervisor(Supervisor::None)] {
-        // The default is too short for a machine that is busy with other things.
+        // The default is too short for a busy machine.
         let outcome = with(commands.linger(PATIENCE))
             .run("(sleep 0.2; echo late) & echo early")
             .await;
@@ -363,7 +364,7 @@ async fn a_slow_reader_slows_the_command_and_misses_nothing() {
         let mut stream = place.backend.stream(command).await.unwrap();
         let mut total = 0;
         let mut ended = false;
-        // The command cannot have finished: nobody has read.
+        // The command cannot have finished, because its output was not read.
         let first = stream.next().await.unwrap().unwrap();
         assert!(matches!(first, Event::Stdout(_)));
         tokio::time::sleep(KILL_GRACE_AND_MORE).await;

@@ -1,5 +1,6 @@
-//! Confined commands through the contract: they reach what the backend's file
-//! operations reach, and no more. Needs Linux 6.12 or newer and fails elsewhere.
+//! Confined commands through the contract: they can access the same files as
+//! the backend's file operations, and no more. Needs Linux 6.12 or newer and
+//! fails elsewhere.
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,8 +18,8 @@ use backend_core::{Backend, ErrorKind, Sandbox, VPath};
 use backend_local::{Commands, Confinement, Landlock, Limits, LocalBackend, NameSpace, Supervisor};
 use tempfile::TempDir;
 
-/// Names the supervisor's program in a run as another user, who may not reach
-/// the one that Cargo built.
+/// The variable with the supervisor's path in a run as another user, who may
+/// not access the one that Cargo built.
 const SUPERVISOR: &str = "AGENTBOX_TEST_SUPERVISOR";
 
 #[allow(
@@ -30,8 +31,8 @@ fn supervisor() -> PathBuf {
     std::env::var_os(SUPERVISOR).map_or_else(built, PathBuf::from)
 }
 
-/// A backend on `inside` with the host's names, a directory `outside` of it, and
-/// one of programs that commands may run.
+/// A backend on `inside` with host names, a directory `outside`, and one with
+/// programs that commands may run.
 struct Place {
     backend: LocalBackend,
     inside: PathBuf,
@@ -80,7 +81,7 @@ impl Place {
         self.backend.execute(Command::new(line)).await.unwrap()
     }
 
-    /// Everything as it was; the directories themselves stay.
+    /// Restores all files. The directories themselves stay.
     fn refill(&self, place: &Path) {
         for directory in [&self.inside, &self.outside] {
             for entry in fs::read_dir(directory).unwrap() {
@@ -94,7 +95,7 @@ impl Place {
         symlink(place.join("file"), self.inside.join("link")).unwrap();
     }
 
-    /// The command lines of everyone who tries.
+    /// Returns the command lines of the programs that try.
     fn actors(&self) -> [(&'static str, String); 3] {
         let put = |name: &str, text: &str| {
             let path = self.tools.join(name);
@@ -153,7 +154,7 @@ async fn by_the_backend(backend: &LocalBackend, operation: &str, a: &str, b: &st
     }
 }
 
-/// `@` is the place that is tried and `.` the backend's directory.
+/// `@` is the directory that is tried and `.` the backend's directory.
 const OPERATIONS: &[(&str, &str, &str)] = &[
     ("read", "@/file", ""),
     ("read", "./link", ""),
@@ -277,7 +278,7 @@ async fn limits_hold_for_confined_commands() {
     assert!(outcome.stderr.text().is_empty(), "{outcome:?}");
 }
 
-/// Bounded: two hundred children at most, and the backend ends them.
+/// At most two hundred children are started, and the backend ends them.
 #[tokio::test]
 async fn a_fork_bomb_is_bounded_and_ended() {
     let place = Place::new(false, Landlock::new(), Limits::default().processes(60));
@@ -285,15 +286,15 @@ async fn a_fork_bomb_is_bounded_and_ended() {
     let outcome = place.run(bomb).await;
     assert!(outcome.stdout.text().lines().count() < 80, "{outcome:?}");
     assert!(!outcome.status.success(), "{outcome:?}");
-    // The next one finds room again.
+    // The next command can start processes again.
     assert!(place.run("sh -c true").await.status.success());
 }
 
-/// The same tests once more without root's rights, if they have them.
+/// Runs the same tests again as an ordinary user, if this process is root.
 #[test]
 fn all_of_it_holds_for_an_ordinary_user() {
     if !rustix::process::getuid().is_root() {
-        // Then this run is that one.
+        // This run already is the one without root's rights.
         return;
     }
     let home = tempfile::tempdir().unwrap();
@@ -309,7 +310,7 @@ fn all_of_it_holds_for_an_ordinary_user() {
         .env(SUPERVISOR, copy(supervisor(), "supervisor"))
         .env_remove("TMPDIR")
         .current_dir("/")
-        // Nobody else's processes count against this one's limit.
+        // No other processes count against this user's limit.
         .uid(61_235)
         .gid(61_235)
         .output()

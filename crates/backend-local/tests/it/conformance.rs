@@ -1,5 +1,5 @@
-//! The whole suite on the local backend: in both name spaces, with the kernel's
-//! confinement and with our own.
+//! The conformance suite on the local backend: in both name spaces, with the
+//! kernel's path resolution and with our own.
 
 use std::sync::Arc;
 
@@ -58,8 +58,8 @@ backend_testkit::conformance! {
     skipped = 0;
 }
 
-// Also with a working directory beneath the root: commands and files are asked
-// apart, so one suite serves for both.
+// Also with a working directory beneath the root. Commands and files are tested
+// separately, so one suite covers both.
 backend_testkit::conformance! {
     mod without_a_supervisor;
     fixture = async || with(NameSpace::Virtual, |builder| {

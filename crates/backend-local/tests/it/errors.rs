@@ -1,4 +1,4 @@
-//! What errors show, and what they do not.
+//! The content of errors, and what they must not reveal.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use backend_local::{LocalBackend, Resolution};
 
 use crate::support::disk::directory;
 
-/// What goes wrong at `path`.
+/// Returns the errors of operations on `path`.
 async fn errors_at(backend: &LocalBackend, path: &str) -> Vec<Error> {
     let at = VPath::parse(path).unwrap();
     let create = WriteOptions::default().mode(WriteMode::CreateNew);

@@ -1,5 +1,5 @@
-//! What happens to files on the disk: modes and owners, races, what is left
-//! behind, special files, deep trees, a full disk.
+//! Files on the disk: modes and owners, races, leftovers, special files, deep
+//! trees, a full disk.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
@@ -205,7 +205,7 @@ async fn a_stream_that_is_dropped_or_fails_leaves_nothing() {
             }
         }
     }
-    // What was pinned above is dropped by now.
+    // The pinned future above has been dropped by now.
     assert_eq!(names(&root), [""; 0]);
 }
 
@@ -339,12 +339,12 @@ async fn a_size_that_nobody_can_hold_is_not_believed() {
     let edited = backend.replace_text("sparse", "a", "b").await.unwrap_err();
     assert_eq!(edited.kind(), ErrorKind::TooLarge);
     assert!(edited.message().contains(&EDIT_BYTES.to_string()));
-    // No memory is asked for before there are bytes to put into it.
+    // No memory is allocated before there are bytes to put into it.
     let whole = ReadOptions::default().max_bytes(u64::MAX);
     assert!(backend.read(&at("sparse"), whole).now_or_never().is_none());
 }
 
-/// A small file system of its own, gone when dropped.
+/// A small file system, unmounted when dropped.
 struct Small(PathBuf);
 
 impl Small {
@@ -396,7 +396,7 @@ async fn a_file_over_the_limit_is_not_written() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }
 
-/// What only root may prepare: file systems, and files of others.
+/// Tests that need root for setup: file systems, and files of other users.
 mod needs_root {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! How paths name places: both name spaces, links, and where they end.
+//! The mapping of paths to files: both name spaces, links, and their limits.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -34,7 +34,7 @@ fn kind<T: std::fmt::Debug>(result: Result<T>) -> ErrorKind {
     result.unwrap_err().kind()
 }
 
-/// Whether the listing above shows a link that leads nowhere.
+/// Whether the parent's listing shows a broken link.
 async fn is_listed_as_a_link(backend: &LocalBackend, path: &str) -> bool {
     let path = backend.path(path).unwrap();
     let above = path.parent().unwrap();
@@ -110,7 +110,7 @@ async fn allowed_directories_and_their_spellings() {
         let third = format!("{}/third/f", text(&top));
         let denied = backend.write_file(&third, "x").await;
         assert_eq!(kind(denied), ErrorKind::PermissionDenied);
-        // A directory that the backend is made of stays.
+        // A directory that the backend is made of cannot be deleted.
         let path = VPath::parse(text(&top.join("real"))).unwrap();
         let options = DeleteOptions::default().recursive(true);
         let deleted = backend.delete(&path, options).await;
@@ -123,7 +123,7 @@ async fn allowed_directories_and_their_spellings() {
     }
 }
 
-/// A guard judges what links lead to: it must see that there is one.
+/// A guard checks the targets of links, so it must see that there is one.
 #[tokio::test]
 async fn another_spelling_of_a_directory_is_a_link() {
     let (_keep, top) = directory();
@@ -164,7 +164,7 @@ async fn the_working_directory_may_lie_in_an_allowed_one() {
         let backend = in_host(&top.join("outer/above/inner"), &allowed, resolution);
         assert_eq!(backend.read_to_string("up").await.unwrap(), "outer");
         assert_eq!(backend.read_to_string("../../file").await.unwrap(), "outer");
-        // It stays, also under another name.
+        // It cannot be deleted under another name either.
         for above in [
             "outer/above/inner",
             "outer/again/above/inner",
@@ -251,7 +251,7 @@ async fn links_that_stay_inside_are_followed() {
             let refuse = ReadOptions::default().links(Links::Refuse);
             assert_eq!(kind(backend.read(&path, refuse).await), ErrorKind::IsALink);
         }
-        // A write replaces what the link leads to, and the link stays.
+        // A write replaces the link's target, and the link stays.
         backend.write_file("chain", "new").await.unwrap();
         backend
             .replace_text("absolute", "new", "newer")
@@ -291,7 +291,7 @@ async fn a_dangling_link_is_written_through() {
     }
 }
 
-/// Everything that would have to follow `path`.
+/// Returns the errors of all operations that would have to follow `path`.
 async fn follow(backend: &LocalBackend, path: &str) -> Vec<Error> {
     let at = VPath::parse(path).unwrap();
     let beneath = at.child("new").unwrap();

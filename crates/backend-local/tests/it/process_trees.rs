@@ -1,7 +1,7 @@
-//! Process trees that do not want to end, and what is left of them: nothing.
+//! Process trees that try to survive. None may.
 //!
-//! Every process of a test sleeps a number of seconds that no other does, so
-//! that survivors are found by their arguments, whatever else they hide.
+//! Every process of a test sleeps for a unique number of seconds, so survivors
+//! are found by their arguments, even if they hide everything else.
 
 use std::io::{BufRead, Write};
 use std::process::{Child, Stdio};
@@ -16,7 +16,7 @@ use futures::future::join_all;
 
 use crate::support::commands::*;
 
-/// Ways to get out of a command's reach, with `@` for the time to sleep.
+/// Ways to escape from a command, with `@` for the time to sleep.
 const ESCAPES: &[(&str, &str)] = &[
     ("plain", "sleep @"),
     ("ignores TERM", "trap '' TERM HUP INT; sleep @; sleep @"),
@@ -40,7 +40,7 @@ const ESCAPES: &[(&str, &str)] = &[
     ("forks on and on", "while :; do (setsid sleep @ &); done"),
 ];
 
-/// Ways out that only a supervisor can close.
+/// Escapes that only a supervisor can prevent.
 const HARD_ESCAPES: &[(&str, &str)] = &[
     (
         "env -i setsid, parent gone",
@@ -214,12 +214,12 @@ async fn a_command_that_kills_its_supervisor_harms_itself_only() {
     assert!(place.run("true").await.status.success());
 }
 
-/// Wraps a script for `sh -c`.
+/// Quotes a script for `sh -c`.
 fn quoted(script: &str) -> String {
     format!("'{}'", script.replace('\'', r"'\''"))
 }
 
-/// A script that starts a random tree and stays.
+/// Returns a script that starts a random tree and stays.
 fn tree(rng: &mut Rng, token: &str, depth: usize, hard: bool) -> String {
     if depth == 0 {
         let leaf = rng.choice([
@@ -307,7 +307,7 @@ async fn random_trees_that_do_not_hide_leave_nothing_without_a_supervisor() {
     }
 }
 
-/// Runs in a process of its own, which is killed.
+/// Runs in a separate process, which is killed.
 #[test]
 #[ignore = "a part of another test, which starts it"]
 fn part_host_that_is_killed() {
@@ -330,7 +330,7 @@ fn part_host_that_is_killed() {
     });
 }
 
-/// Starts a host whose commands run, and returns the directory it works in.
+/// Starts a host with running commands, and returns its working directory.
 fn start_host(seed: u64, token: &str) -> (Child, String) {
     let mut host = this_test("process_trees::part_host_that_is_killed")
         .stdin(Stdio::piped())
@@ -382,7 +382,7 @@ fn a_host_ends_with_its_process_though_another_holds_its_socket() {
     std::fs::remove_dir_all(directory).unwrap();
 }
 
-/// Runs in a process of its own, beside whose program a supervisor lies.
+/// Runs in a separate process, with a supervisor next to its program.
 #[test]
 #[ignore = "a part of another test, which starts it"]
 fn part_host_beside_a_supervisor() {

@@ -1,5 +1,5 @@
-//! Both ways of following a path agree with each other and with the kernel's own
-//! answer, on trees full of links.
+//! Both ways of resolving a path agree with each other and with the kernel, on
+//! trees full of links.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,12 +11,12 @@ use backend_local::{LocalBackend, Resolution};
 use futures::executor::block_on;
 use proptest::prelude::*;
 
-/// Something in the tree, at a path of short names.
+/// An entry in the tree, at a path of short names.
 #[derive(Debug, Clone)]
 enum Made {
     File(String),
     Directory(String),
-    /// With the text of its target; `@` stands for the root's path.
+    /// With the text of its target. `@` stands for the root's path.
     Link(String, String),
 }
 
@@ -41,7 +41,7 @@ fn made() -> impl Strategy<Value = Made> {
     ]
 }
 
-/// Makes what can be made where the names are still free, never through a link.
+/// Creates the entry if its names are still free, never through a link.
 fn make(root: &Path, made: &Made) {
     let (Made::File(path) | Made::Directory(path) | Made::Link(path, _)) = made;
     let mut here = root.to_owned();
@@ -70,7 +70,7 @@ fn make(root: &Path, made: &Made) {
     }
 }
 
-/// What a backend says about a path in every way that only looks.
+/// Returns the results of all read-only operations on a path.
 fn answers(backend: &LocalBackend, path: &VPath) -> Vec<Result<String, ErrorKind>> {
     let shown = |entry: Entry| format!("{:?} {} {:?}", entry.kind, entry.link, entry.size);
     let mut answers = Vec::new();
@@ -98,14 +98,14 @@ fn answers(backend: &LocalBackend, path: &VPath) -> Vec<Result<String, ErrorKind
     answers
 }
 
-/// Compares a backend with what the kernel finds without any confinement.
+/// Compares a backend with the kernel's unconfined results.
 fn check_against_the_kernel(backend: &LocalBackend, root: &Path, path: &VPath) {
     let host = root.join(path.as_str().trim_start_matches('/'));
     let read = block_on(backend.read(path, ReadOptions::default()));
     match (&read, fs::read(&host)) {
         (Ok(read), Ok(content)) => assert_eq!(read.data, content, "{path}"),
         (Ok(_), Err(error)) => panic!("{path} was read though the kernel says {error}"),
-        // Only what lies outside is kept from a caller.
+        // Only paths outside are refused.
         (Err(error), Ok(_)) => assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{path}"),
         (Err(_), Err(_)) => {}
     }
@@ -115,7 +115,7 @@ fn check_against_the_kernel(backend: &LocalBackend, root: &Path, path: &VPath) {
     match block_on(backend.resolve(path, ResolveOptions::default())) {
         Ok(resolved) => {
             let resolved = root.join(resolved.as_str().trim_start_matches('/'));
-            // Joining nothing adds a slash, which means nothing here.
+            // Joining an empty path adds a slash, which has no meaning here.
             assert_eq!(resolved.components().as_path(), real, "{path}");
         }
         Err(error) => assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{path}"),
@@ -146,7 +146,7 @@ proptest! {
             prop_assert_eq!(answers(&kernel, &path), answers(&components, &path), "{}", path);
             check_against_the_kernel(&kernel, &root, &path);
         }
-        // What is written through a path stands where the path leads.
+        // A write goes to the file that the path resolves to.
         let path = VPath::parse(&written).unwrap();
         let leads = block_on(components.resolve(&path, ResolveOptions::default()));
         let done = block_on(kernel.write(&path, "written".into(), WriteOptions::default()));

@@ -1,4 +1,4 @@
-//! Searching through the public API: what a caller's runtime notices of it.
+//! Searching through the public API: its effect on the caller's runtime.
 
 use std::fs;
 use std::io::Write as _;
@@ -26,7 +26,7 @@ async fn a_long_grep_delays_nothing() {
     let mut grep = backend.grep(query);
     let mut timer = tokio::time::interval(Duration::from_millis(1));
     let mut ticks = 0;
-    // The one thread there is can serve the timer only while it does not search.
+    // The only thread can serve the timer only while it does not search.
     let found = loop {
         tokio::select! {
             biased;

@@ -16,7 +16,7 @@ impl Place {
         self.backend.shell_start(Command::new(line)).await.unwrap()
     }
 
-    /// Reads until `end` says that it is enough.
+    /// Reads until `end` returns `true`.
     async fn read_until(
         &self,
         id: &ShellId,
@@ -73,7 +73,7 @@ async fn a_shell_answers_what_is_written_to_it() {
                 .unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Conflict);
         }
-        // Reading again tells the same end and nothing new, at once.
+        // Reading again returns the same end and no new output, at once.
         let again = place.backend.shell_read(&shell.id, PATIENCE).await.unwrap();
         assert!(again.stdout.is_empty() && again.state == state);
     }
@@ -137,7 +137,7 @@ async fn a_timeout_applies_to_shells() {
     for place in places() {
         let token = token();
         let mut printed = String::new();
-        // A busy machine may need the later ones to print at all.
+        // A busy machine may need the later limits to print at all.
         for limit in LIMITS {
             let command = Command::new(format!("echo x; sleep {token}")).timeout(limit);
             let shell = place.backend.shell_start(command).await.unwrap();
@@ -161,7 +161,7 @@ async fn a_log_keeps_the_newest_and_counts_the_rest() {
         let shell = place
             .shell(format!("{print}; echo > {}", fifo.display()))
             .await;
-        // All but what a pipe holds has come by before the first look.
+        // All output but what a pipe holds was printed before the first read.
         ready(fifo).await;
         let (mut stdout, mut stderr, mut dropped) = (Vec::new(), Vec::new(), 0);
         loop {
@@ -199,7 +199,7 @@ async fn a_write_that_nobody_reads_waits_and_can_be_given_up() {
         let writing = place.backend.shell_write(&shell.id, Some(much.clone()));
         let given_up = tokio::time::timeout(Duration::from_millis(50), writing).await;
         assert!(given_up.is_err());
-        // Nor does one hang that waits when the shell ends.
+        // A pending write does not hang when the shell ends.
         let (written, killed) = tokio::join!(
             place.backend.shell_write(&shell.id, Some(much)),
             place.backend.shell_kill(&shell.id)

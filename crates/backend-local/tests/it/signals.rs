@@ -1,5 +1,5 @@
-//! Signals: commands start with ordinary ones, the supervisor heeds none, and
-//! the host's are left alone.
+//! Signals: commands start with default handling, the supervisor reacts to
+//! none, and the host's handling is left alone.
 
 use std::process::Command as HostCommand;
 use std::time::Duration;
@@ -32,25 +32,25 @@ async fn commands_start_with_ordinary_signals_and_no_foreign_descriptors() {
         let mask = |text: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix("SigIgn:\t"));
             let mask = u64::from_str_radix(line.unwrap(), 16).unwrap();
-            // The C library keeps two signals to itself.
+            // The C library reserves two signals.
             mask & !(3 << (32 - 1))
         };
-        // Without a supervisor, what this process was started with, but not what
-        // Rust itself ignores.
+        // Without a supervisor, the dispositions that this process was started
+        // with, except the one that Rust itself sets.
         let expected = match place.supervised {
             true => 0,
             false => mask(&dispositions().join("\n")) & !(1 << (13 - 1)),
         };
         assert_eq!(mask(text), expected, "{text}");
-        // The three streams and the listing itself. Without a supervisor, commands
-        // inherit what this process inherited.
+        // The three streams and the listing itself. Without a supervisor,
+        // commands inherit the descriptors that this process inherited.
         if place.supervised {
             assert!(text.starts_with("0\n1\n2\n3\nSig"), "{text}");
         }
     }
 }
 
-/// Runs in a process of its own that ignores and blocks what can be: see
+/// Runs in a separate process that ignores and blocks all signals it can: see
 /// `a_host_that_ignores_signals_keeps_them_to_itself`.
 #[tokio::test]
 #[ignore = "a part of another test, which starts it"]
@@ -86,7 +86,7 @@ fn a_host_that_ignores_signals_keeps_them_to_itself() {
     passes(host.args(part.get_args()));
 }
 
-/// What the kernel knows about this thread's and this process's signals.
+/// Returns the kernel's record of this thread's and this process's signals.
 fn dispositions() -> Vec<String> {
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
     let lines = status.lines().filter(|line| line.starts_with("Sig"));
@@ -97,7 +97,7 @@ fn dispositions() -> Vec<String> {
         .collect()
 }
 
-/// Runs in a process of its own: see `the_host_is_left_alone`.
+/// Runs in a separate process: see `the_host_is_left_alone`.
 #[test]
 #[ignore = "a part of another test, which starts it"]
 fn part_host_that_compares_its_signals() {
@@ -121,7 +121,7 @@ fn part_host_that_compares_its_signals() {
         gone(&token);
     }
     assert_eq!(before, dispositions());
-    // Its own child is still its own to collect.
+    // It can still wait for its own child.
     assert_eq!(own.wait().unwrap().code(), Some(9));
 }
 

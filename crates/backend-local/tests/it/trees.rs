@@ -14,7 +14,7 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::support::disk::{at, directory, kind, mode, names, open, set_mode};
 
-/// Makes directories one in the other, deeper than a path can tell.
+/// Creates nested directories, deeper than a path can express.
 fn nest(root: &Path, name: &str, levels: usize) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     let mut here: OwnedFd = rustix::fs::open(root, flags, Mode::empty()).unwrap();
@@ -67,7 +67,7 @@ async fn a_tree_is_copied_with_links_and_raw_names() {
     );
     let deepest = format!("x/copy/{}f", "t/".repeat(38));
     assert!(backend.exists(&deepest).await.unwrap());
-    // Inside itself by way of a link, which a comparison of paths does not see.
+    // Inside itself through a link, which a comparison of paths does not show.
     symlink("t", root.join("alias")).unwrap();
     for to in ["alias/new", "alias/t/new/deep"] {
         let copied = backend.copy(&at("t"), &at(to), recursive).await;
@@ -104,7 +104,7 @@ async fn one_file_by_two_names() {
     assert_eq!(backend.read_to_string("d/two").await.unwrap(), "x");
 }
 
-/// What only root may prepare: another file system.
+/// Tests that need root for setup: another file system.
 mod needs_root {
     use super::*;
 
@@ -126,8 +126,8 @@ mod needs_root {
         }
     }
 
-    /// A working directory that is a file system of its own, as a container's
-    /// volume is, answers like any other, also after its path leads elsewhere.
+    /// A working directory on a separate file system, such as a container's
+    /// volume, behaves like any other, even after its path leads elsewhere.
     #[tokio::test]
     #[ignore = "needs root: cargo xtask test-all --only root"]
     async fn works_in_a_directory_that_is_mounted() {

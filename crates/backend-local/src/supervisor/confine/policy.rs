@@ -1,4 +1,4 @@
-//! [`Policy`]: a confinement as data, made and checked by the host.
+//! [`Policy`]: a confinement as data, created and checked by the host.
 
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Confinement, Landlock, restrict, seccomp};
 
-/// What the supervisor enforces.
+/// The rules that the supervisor enforces.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Policy {
     pub(super) read: Vec<Place>,
@@ -61,13 +61,14 @@ impl Place {
 }
 
 impl Confinement {
-    /// What the supervisor has to enforce, if anything. `directories` are the
-    /// backend's own, and `temporary` is a private one for temporary files.
+    /// Returns the policy that the supervisor must enforce, if any.
+    /// `directories` are the backend's own, and `temporary` is a private one
+    /// for temporary files.
     ///
     /// # Errors
     ///
-    /// `Unsupported` if this host cannot enforce it; `Config` for a path that
-    /// is missing, or for leave to write everywhere.
+    /// `Unsupported` if this host cannot enforce it; `Config` for a missing
+    /// path, or for permission to write everywhere.
     pub(crate) fn policy(
         &self,
         directories: &[&Path],
@@ -116,8 +117,8 @@ fn places<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<Vec<Place>> {
     paths.map(Place::at).collect()
 }
 
-/// Whether this host can enforce a policy: asked before anything is started, so
-/// that the answer is a typed error.
+/// Checks that this host can enforce a policy. This happens before anything is
+/// started, so that the caller gets a typed error.
 fn supported() -> Result<()> {
     if let Err(missing) = restrict::ruleset(false) {
         return Err(Error::unsupported(format!(

@@ -1,8 +1,9 @@
-//! The self-test: a confined thread tries to get out before it starts anything.
+//! The self-test: a confined thread tries to escape before it starts anything.
 //!
-//! What it tries to reach is made just before, outside of what is allowed. A
-//! try that succeeds, or fails for another reason than a refusal, is an error:
-//! a confinement that is not known to hold does not count.
+//! The targets it tries to reach are created just before, outside the allowed
+//! directories. An attempt that succeeds, or that fails for another reason than
+//! a refusal, is an error: a confinement that is not known to hold does not
+//! count.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -22,17 +23,18 @@ use rustix::thread::{CapabilitySet, CapabilitySets, SecureComputingMode};
 use super::policy::{Place, Policy};
 use crate::random::random;
 
-/// Where canaries may go besides the place of the temporary directory.
+/// Directories for canaries, besides the parent of the temporary directory.
 const PLACES: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
 
-/// Things outside of what a policy allows, and a thread outside of it that
-/// removes them again.
+/// Targets outside the policy, and an unconfined thread that removes them
+/// again.
 pub(super) struct Canaries {
     directory: PathBuf,
-    /// The policy allows to read everywhere, so reading here proves nothing.
+    /// Whether the policy allows reading here, so that reading proves nothing.
     readable: bool,
     host: Option<Pid>,
-    /// Listens, and a socket from before that could connect to it.
+    /// A listener, and a socket created before the confinement that could
+    /// connect to it.
     network: (TcpListener, OwnedFd),
     _unix: UnixListener,
     done: mpsc::Sender<()>,
@@ -45,7 +47,7 @@ impl Canaries {
             format!("cannot prepare the confinement's self-test: {error}; no command is started")
         };
         let (directory, readable) = make_directory(policy)?;
-        // From here on the thread removes the directory, also after an error.
+        // From here on the thread removes the directory, even after an error.
         let (done, end) = mpsc::channel::<()>();
         let doomed = directory.clone();
         let keeper = std::thread::Builder::new()
@@ -80,7 +82,7 @@ impl Canaries {
         let _ = self.keeper.join();
     }
 
-    /// Tries every way out, and that the way in is open.
+    /// Tries every escape, and checks that allowed access works.
     pub(super) fn probe(&self, policy: &Policy) -> Result<(), String> {
         self.files(policy.temporary.path())?;
         self.sockets(policy.network)?;
@@ -144,7 +146,7 @@ impl Canaries {
     }
 
     fn processes(&self) -> Result<(), String> {
-        // Without a parent that can be seen there is nobody to harm.
+        // Without a visible parent there is no host to reach.
         let Some(host) = self.host else {
             return Ok(());
         };
@@ -154,7 +156,7 @@ impl Canaries {
         )?;
         let environment = format!("/proc/{}/environ", host.as_raw_nonzero());
         match File::open(environment).and_then(|mut file| io::copy(&mut file, &mut io::sink())) {
-            // No `proc` here.
+            // `/proc` is not mounted.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             // The file of a process that has just ended is empty.
             Ok(0) => Ok(()),
@@ -188,7 +190,7 @@ fn privileges() -> Result<(), String> {
     }
 }
 
-/// Makes, reads, renames and removes a file in `temporary`.
+/// Creates, reads, renames and removes a file in `temporary`.
 fn inside(temporary: &Path) -> io::Result<()> {
     let first = temporary.join(format!(".probe-{:016x}", random()));
     let second = first.with_extension("2");
@@ -219,8 +221,8 @@ fn escape(what: &str) -> String {
     format!("a confined command could {what}; no command is started, please report this")
 }
 
-/// A private directory outside of what `policy` lets commands write, and, if
-/// that can be had, outside of what they may read.
+/// Creates a private directory that `policy` does not let commands write and,
+/// if possible, does not let them read. Returns whether they can read it.
 fn make_directory(policy: &Policy) -> Result<(PathBuf, bool), String> {
     let beside = policy.temporary.path().parent().into_iter();
     let candidates: Vec<PathBuf> = beside

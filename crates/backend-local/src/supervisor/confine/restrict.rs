@@ -1,12 +1,12 @@
-//! Entering a policy: no way back, and only for the calling thread and what it
+//! Applies a policy, irreversibly, to the calling thread and everything it
 //! starts.
 //!
 //! Four things are given up, in this order: gaining privileges by running a
-//! program, capabilities, what Landlock can refuse, and the system calls that
-//! reach around it. The supervisor's other threads stay free. They share memory
-//! with this one, which is inside, so nothing inside may touch this process: it
-//! is made undumpable, and the filter refuses every way to trace or signal this
-//! thread.
+//! program, capabilities, everything Landlock can refuse, and the system calls
+//! that bypass it. The supervisor's other threads stay unconfined. They share
+//! memory with this one, which is confined, so no confined process may touch
+//! this one: it is made undumpable, and the filter refuses every way to trace
+//! or signal this thread.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -23,16 +23,16 @@ use super::policy::{Place, Policy};
 use super::probe::Canaries;
 use super::{seccomp, system};
 
-/// The first with all of: truncating, TCP, device controls, signals and abstract
-/// sockets. Linux 6.12.
+/// The first ABI that covers truncation, TCP, device controls, signals and
+/// abstract sockets. Linux 6.12.
 const NEEDED: ABI = ABI::V6;
 
-/// Confines the calling thread and all that it starts from now on, and checks
-/// that it is confined. If this fails the thread must not start anything.
+/// Confines the calling thread and everything it starts from now on, and checks
+/// that it is confined. If this fails, the thread must not start anything.
 ///
 /// # Errors
 ///
-/// Which part could not be had, or which way out was found.
+/// The restriction that failed, or the escape that was found.
 pub(crate) fn restrict_current_thread(policy: &Policy) -> Result<(), String> {
     let rules = rules(policy)?;
     let filters = seccomp::filters(policy.network, rustix::thread::gettid())?;
@@ -42,7 +42,7 @@ pub(crate) fn restrict_current_thread(policy: &Policy) -> Result<(), String> {
     entered
 }
 
-/// A ruleset that refuses everything.
+/// Creates a ruleset that refuses everything.
 pub(super) fn ruleset(network: bool) -> Result<RulesetCreated, String> {
     let build = || {
         let mut rules = Ruleset::default()
@@ -57,18 +57,19 @@ pub(super) fn ruleset(network: bool) -> Result<RulesetCreated, String> {
     build().map_err(|error: landlock::RulesetError| format!("landlock: {error}"))
 }
 
-/// The ruleset of `policy`. Everything is opened here, while it still can be.
+/// Creates the ruleset of `policy`. All paths are opened here, before the
+/// confinement.
 fn rules(policy: &Policy) -> Result<RulesetCreated, String> {
     let read = make_bitflags!(AccessFs::{ReadFile | ReadDir});
     let run = read | AccessFs::Execute;
-    // Device nodes need a capability to be made and a right to be controlled;
-    // a working directory needs neither.
+    // Creating device nodes needs a capability and controlling them needs a
+    // right. Commands need neither in a working directory.
     let write =
         AccessFs::from_all(NEEDED) & !make_bitflags!(AccessFs::{MakeChar | MakeBlock | IoctlDev});
     let device = make_bitflags!(AccessFs::{ReadFile | WriteFile | Truncate | IoctlDev});
 
     let mut rules = ruleset(policy.network)?;
-    // This program runs once more before each command that has limits.
+    // This program runs again before each command that has limits.
     let own = Path::new("/proc/self/exe");
     let program = open(own, OFlags::empty())
         .map_err(|error| format!("cannot open the supervisor's program: {error}"))?;
@@ -84,7 +85,7 @@ fn rules(policy: &Policy) -> Result<RulesetCreated, String> {
         let files = system::files().into_iter().map(|path| (path, read));
         let devices = system::DEVICES.iter().map(|path| (path.into(), device));
         for (path, rights) in programs.chain(files).chain(devices) {
-            // What this host does not have needs no leave.
+            // Paths that this host does not have need no rule.
             if let Ok(fd) = open(&path, OFlags::empty()) {
                 rules = allow(rules, &fd, rights, &path)?;
             }
@@ -115,10 +116,10 @@ fn open(path: &Path, more: OFlags) -> rustix::io::Result<OwnedFd> {
     rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC | more, Mode::empty())
 }
 
-/// Opens what the host saw, and nothing that stands in its place now.
+/// Opens the file or directory that the host saw, and nothing that replaced it.
 fn open_place(place: &Place) -> Result<OwnedFd, String> {
     let shown = place.path().display();
-    // Numbers of files are used again, so the kind is part of the comparison.
+    // Inode numbers are reused, so the kind is compared too.
     let kind = match place.directory {
         true => OFlags::NOFOLLOW | OFlags::DIRECTORY,
         false => OFlags::NOFOLLOW,
@@ -157,7 +158,7 @@ fn enter(rules: RulesetCreated, filters: &seccomp::Filters) -> Result<(), String
 /// who owns root's files.
 fn drop_capabilities() -> rustix::io::Result<()> {
     use rustix::thread as t;
-    // Without the right to narrow the bounding set it stays, and does no harm:
+    // Without the right to narrow the bounding set it stays. That does no harm:
     // with no_new_privs, running a program adds nothing to an empty set.
     if t::capabilities(None)?
         .effective
@@ -168,7 +169,7 @@ fn drop_capabilities() -> rustix::io::Result<()> {
             match t::capability_is_in_bounding_set(one) {
                 Ok(true) => t::remove_capability_from_bounding_set(one)?,
                 Ok(false) => {}
-                // The kernel knows no more of them.
+                // The kernel knows no further capabilities.
                 Err(_) => break,
             }
         }

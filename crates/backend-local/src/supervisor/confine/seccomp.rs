@@ -1,8 +1,8 @@
-//! The system call filter: refuses what Landlock has no say in.
+//! The system call filter: refuses operations that Landlock does not cover.
 //!
-//! Arguments that are pointers cannot be judged here, so calls that take a path
-//! are refused as a whole or not at all. Arguments are compared as 32 bits
-//! where the kernel reads 32 bits: the upper half is the caller's to choose.
+//! Pointer arguments cannot be examined here, so calls that take a path are
+//! refused entirely or not at all. Arguments are compared as 32 bits where the
+//! kernel reads 32 bits, because the caller can choose the upper half freely.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use seccompiler::{
     SeccompRule, TargetArch, apply_filter, sock_filter,
 };
 
-/// Calls above this one are unknown to this file and answer "not implemented",
-/// which every program must expect. So do those of the x32 ABI, which are the
-/// known ones under numbers from 0x4000_0000 on.
+/// Calls above this one are unknown to this file and fail with "not
+/// implemented", which every program must expect. So do those of the x32 ABI,
+/// which are the known calls with numbers from 0x4000_0000 on.
 const LAST_KNOWN: u32 = 467;
 
-// Calls that newer kernels have, the same number on every architecture, and
-// that not every C library names.
+// Calls of newer kernels with the same number on every architecture, which not
+// every C library names.
 const FCHMODAT2: i64 = 452;
 const SETXATTRAT: i64 = 463;
 const REMOVEXATTRAT: i64 = 466;
@@ -30,13 +30,13 @@ const KEXEC_FILE_LOAD: i64 = 294;
 #[cfg(not(target_arch = "aarch64"))]
 const KEXEC_FILE_LOAD: i64 = 320;
 
-/// Refused whatever the arguments.
+/// Refused for all arguments.
 const REFUSED: &[i64] = &[
-    // Runs file and socket operations that no filter sees.
+    // Run file and socket operations that no filter sees.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
-    // Reach into other processes; the supervisor has a thread in this domain.
+    // Reach into other processes. The supervisor has a thread in this domain.
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
@@ -64,7 +64,7 @@ const REFUSED: &[i64] = &[
     OPEN_TREE_ATTR,
     libc::SYS_unshare,
     libc::SYS_setns,
-    // Opens a file without a path, and watches files everywhere.
+    // Open a file without a path, and watch files everywhere.
     libc::SYS_open_by_handle_at,
     libc::SYS_fanotify_init,
     // Keys of the user's session.
@@ -100,8 +100,9 @@ const REFUSED: &[i64] = &[
     libc::SYS_quotactl_fd,
 ];
 
-/// Refused as if the file system had none: `cp -a` and the like go on. An access
-/// control list is an extended attribute, and Landlock judges neither.
+/// Refused as if the file system did not support them, so that `cp -a` and
+/// similar programs go on. An access control list is an extended attribute, and
+/// Landlock covers neither.
 const ATTRIBUTES: &[i64] = &[
     libc::SYS_setxattr,
     libc::SYS_lsetxattr,
@@ -113,9 +114,9 @@ const ATTRIBUTES: &[i64] = &[
     REMOVEXATTRAT,
 ];
 
-/// Refused as an old kernel would: programs fall back to `clone`, `kill` and
-/// `openat`, whose arguments can be seen. A process descriptor may stand for the
-/// thread that starts commands.
+/// Refused as on an old kernel: programs fall back to `clone`, `kill` and
+/// `openat`, whose arguments can be examined. A process descriptor may refer to
+/// the thread that starts commands.
 const MISSING: &[i64] = &[
     libc::SYS_clone3,
     libc::SYS_pidfd_send_signal,
@@ -132,25 +133,28 @@ const NAMESPACE_FLAGS: &[i32] = &[
     libc::CLONE_NEWNET,
 ];
 
-// Two that type into a terminal, and two that say whom a descriptor signals.
+// Two that type into a terminal, and two that set the process that a descriptor
+// signals.
 const TIOCSTI: u64 = 0x5412;
 const TIOCLINUX: u64 = 0x541c;
 const FIOSETOWN: u64 = 0x8901;
 const SIOCSPGRP: u64 = 0x8902;
 
-/// What makes a file without a name; [`libc::O_TMPFILE`] has `O_DIRECTORY` as well.
+/// The flag that creates a file without a name. [`libc::O_TMPFILE`] also
+/// contains `O_DIRECTORY`.
 const TMPFILE: i32 = libc::O_TMPFILE & !libc::O_DIRECTORY;
 
-/// `fcntl`'s way to say whom a descriptor signals, by a structure.
+/// The `fcntl` command that sets the process that a descriptor signals, by a
+/// structure.
 const F_SETOWN_EX: i32 = 15;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Compiled filters, which all apply.
+/// Compiled filters, all of which apply.
 pub(super) struct Filters(Vec<BpfProgram>);
 
 impl Filters {
-    /// Enters the filters, which stay for good.
+    /// Installs the filters permanently.
     pub(super) fn apply(&self) -> Result<(), String> {
         self.0.iter().try_for_each(|program| {
             apply_filter(program)
@@ -159,7 +163,7 @@ impl Filters {
     }
 }
 
-/// The architecture, if there are filters for it.
+/// Returns the architecture, if there are filters for it.
 pub(super) fn architecture() -> Option<TargetArch> {
     match std::env::consts::ARCH {
         "x86_64" => Some(TargetArch::x86_64),
@@ -168,7 +172,7 @@ pub(super) fn architecture() -> Option<TargetArch> {
     }
 }
 
-/// Filters for what the thread `spawner` starts.
+/// Builds the filters for processes that the thread `spawner` starts.
 pub(super) fn filters(network: bool, spawner: Pid) -> Result<Filters, String> {
     let not_permitted = not_permitted(network, spawner)
         .map_err(|error| format!("cannot build the system call filter: {error}"))?;
@@ -215,12 +219,12 @@ fn not_permitted(network: bool, spawner: Pid) -> Result<Rules, seccompiler::Back
     for request in [TIOCSTI, TIOCLINUX, FIOSETOWN, SIOCSPGRP] {
         add(libc::SYS_ioctl, vec![is(1, request)?])?;
     }
-    // The limits of another process: one of no CPU time ends it.
+    // Limits of another process: a CPU time limit of zero would kill it.
     add(libc::SYS_prlimit64, vec![is_not(0, 0)?])?;
     Ok(rules)
 }
 
-/// No program that runs as its owner, for whoever starts it, is made.
+/// Prevents commands from creating set-user-ID programs.
 fn set_user_id_rules(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
     let set_user_id = |argument| has(argument, u64::from(libc::S_ISUID));
     let mut add = |call, conditions: Vec<SeccompCondition>| {
@@ -228,7 +232,7 @@ fn set_user_id_rules(rules: &mut Rules) -> Result<(), seccompiler::BackendError>
         of_call.push(SeccompRule::new(conditions)?);
         Ok::<_, seccompiler::BackendError>(())
     };
-    // By which argument the mode is.
+    // Each call with the position of its mode argument.
     for (call, mode) in [
         #[cfg(target_arch = "x86_64")]
         (libc::SYS_chmod, 1),
@@ -243,7 +247,7 @@ fn set_user_id_rules(rules: &mut Rules) -> Result<(), seccompiler::BackendError>
     ] {
         add(call, vec![set_user_id(mode)?])?;
     }
-    // Where no file is made, the mode may be anything.
+    // If no file is created, the mode may be anything.
     for makes in [libc::O_CREAT, TMPFILE] {
         let makes = u64::from(makes.unsigned_abs());
         #[cfg(target_arch = "x86_64")]
@@ -265,11 +269,12 @@ fn socket_rules(rules: &mut Rules, network: bool) -> Result<(), seccompiler::Bac
         let netlink = is(0, u64::from(libc::AF_NETLINK.unsigned_abs()))?;
         sockets.push(SeccompRule::new(vec![netlink, is_not(2, 0)?])?);
     }
-    // No rule means no socket at all. Landlock alone would leave open all but
-    // TCP, and of TCP what connects without `connect` or listens without `bind`.
+    // Without conditions, every socket is refused. Landlock alone would allow
+    // everything but TCP, and of TCP what connects without `connect` or listens
+    // without `bind`.
     rules.insert(libc::SYS_socket, sockets);
-    // A datagram socket can be pointed elsewhere although it was made as one of
-    // a pair, and `SOCK_RAW` is another name for it.
+    // A datagram socket can be redirected even if it was created as one of a
+    // pair, and `SOCK_RAW` is another name for it.
     let pairs = [libc::SOCK_DGRAM, libc::SOCK_RAW]
         .map(|kind| SeccompRule::new(vec![masked(1, 0xf, kind.unsigned_abs().into())?]));
     rules.insert(
@@ -279,8 +284,9 @@ fn socket_rules(rules: &mut Rules, network: bool) -> Result<(), seccompiler::Bac
     Ok(())
 }
 
-/// Landlock lets processes of one domain signal each other, and the thread that
-/// starts commands is in theirs: a fatal signal to it would end the supervisor.
+/// Adds rules that protect the thread that starts commands. Landlock lets
+/// processes of one domain signal each other, and this thread is in the
+/// commands' domain: a fatal signal to it would end the supervisor.
 fn signal_rules(rules: &mut Rules, spawner: Pid) -> Result<(), seccompiler::BackendError> {
     let spawner = u64::from(spawner.as_raw_nonzero().get().unsigned_abs());
     for (call, argument) in [
@@ -293,8 +299,8 @@ fn signal_rules(rules: &mut Rules, spawner: Pid) -> Result<(), seccompiler::Back
         let to_it = SeccompRule::new(vec![is(argument, spawner)?])?;
         rules.entry(call).or_default().push(to_it);
     }
-    // Signals that a descriptor sends: to a process by number, or by a structure
-    // that cannot be seen from here.
+    // Signals that a descriptor sends: to a process ID, or by a structure that
+    // cannot be examined here.
     for command in [libc::F_SETOWN, F_SETOWN_EX] {
         let owner = SeccompRule::new(vec![is(1, u64::from(command.unsigned_abs()))?])?;
         rules.entry(libc::SYS_fcntl).or_default().push(owner);
@@ -310,7 +316,7 @@ fn is_not(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::Bac
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value)
 }
 
-/// All bits of `value` are set.
+/// A condition that all bits of `value` are set.
 fn has(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
     masked(argument, value, value)
 }
@@ -328,12 +334,13 @@ fn masked(
     )
 }
 
-/// The filter of [`LAST_KNOWN`], which the compiler cannot express.
+/// Builds the filter for [`LAST_KNOWN`], which the compiler cannot express.
 fn unknown_calls() -> BpfProgram {
     let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
     let not_implemented = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
     vec![
-        // Load the number; above the last known one go on, else skip one.
+        // Load the number. If it is above the last known one go on, else skip
+        // one.
         step(0x20, 0, 0, 0),
         step(0x25, 0, 1, LAST_KNOWN),
         step(0x06, 0, 0, not_implemented.into()),

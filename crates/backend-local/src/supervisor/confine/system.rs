@@ -1,10 +1,11 @@
-//! The stated set: what of the system confined commands may read or use.
+//! The system set: the system files that confined commands may read or use.
 //!
-//! `docs/confinement.md` repeats these lists with reasons; a test compares them.
+//! `docs/confinement.md` repeats these lists with reasons; a test compares
+//! them.
 
 use std::path::PathBuf;
 
-/// Read and run. What is missing on a host is left out.
+/// Read and run. Paths that a host does not have are left out.
 pub(super) const PROGRAMS: &[&str] = &[
     "/usr",
     "/bin",
@@ -17,7 +18,7 @@ pub(super) const PROGRAMS: &[&str] = &[
     "/run/current-system/sw",
 ];
 
-/// Read. Files of `/etc` are named one by one, because `/etc` also holds
+/// Read. Files in `/etc` are listed one by one, because `/etc` also contains
 /// password hashes, keys and tokens.
 pub(super) const FILES: &[&str] = &[
     "/etc/alternatives",
@@ -89,11 +90,11 @@ pub(super) const FILES: &[&str] = &[
     "/sys/kernel/mm/transparent_hugepage",
 ];
 
-/// Read; entries of `/etc` whose names carry a version.
+/// Read. Entries of `/etc` whose names contain a version.
 pub(super) const ETC_PREFIXES: &[&str] = &["java-", "python3"];
 
-/// Read and write. No terminal is among them: through the host's terminal a
-/// command could type for its user.
+/// Read and write. Terminals are not among them: through the host's terminal a
+/// command could type on behalf of its user.
 pub(super) const DEVICES: &[&str] = &[
     "/dev/full",
     "/dev/null",
@@ -102,7 +103,7 @@ pub(super) const DEVICES: &[&str] = &[
     "/dev/zero",
 ];
 
-/// Everything that may be read but not run.
+/// Returns all paths that may be read but not run.
 pub(super) fn files() -> Vec<PathBuf> {
     let versioned = std::fs::read_dir("/etc")
         .into_iter()

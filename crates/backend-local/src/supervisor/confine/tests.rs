@@ -1,5 +1,5 @@
-//! Confined commands against the kernel: needs Linux 6.12 or newer, and fails
-//! where Landlock is missing, because then nothing of this is known to hold.
+//! Tests of confined commands against the kernel. They need Linux 6.12 or
+//! newer, and fail without Landlock, because then nothing is known to hold.
 
 use std::fs;
 use std::net::TcpListener;
@@ -16,7 +16,7 @@ use super::{Confinement, Landlock, Policy, restrict_current_thread, system};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Directories, and a thread that starts commands in them as a supervisor does.
+/// Directories, and a thread that starts commands in them like a supervisor.
 struct Confined {
     _home: tempfile::TempDir,
     inside: PathBuf,
@@ -26,12 +26,12 @@ struct Confined {
 }
 
 impl Confined {
-    /// The number of the thread that starts commands.
+    /// Returns the ID of the thread that starts commands.
     fn thread(&self) -> i32 {
         self.on_it(|| rustix::thread::gettid().as_raw_nonzero().get())
     }
 
-    /// Does something on that thread.
+    /// Runs `job` on that thread.
     fn on_it<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
         let (answer, answered) = mpsc::channel();
         let job = move || answer.send(job()).unwrap_or_default();
@@ -77,7 +77,7 @@ impl Confined {
     }
 }
 
-/// A thread in `policy` that does what it is sent.
+/// Starts a thread confined by `policy` that runs the jobs it is sent.
 fn spawner(policy: Policy) -> Result<mpsc::Sender<Job>, String> {
     let (jobs, todo) = mpsc::channel::<Job>();
     let (entered, result) = mpsc::channel();
@@ -105,7 +105,7 @@ fn compile(source: &str, to: &Path) {
     assert!(made.status.success(), "{}", text(&made.stderr));
 }
 
-/// Who tries: each takes an operation and one or two paths.
+/// The programs that try: each takes an operation and one or two paths.
 fn actors(tools: &Path) -> Vec<(&'static str, Vec<String>)> {
     let show = |name: &str| tools.join(name).display().to_string();
     fs::write(tools.join("actor.py"), include_str!("testdata/actor.py")).unwrap();
@@ -123,7 +123,7 @@ fn actors(tools: &Path) -> Vec<(&'static str, Vec<String>)> {
     ]
 }
 
-/// An operation and its paths, where `@` is the place that is tried and `.` the
+/// An operation and its paths. `@` is the directory that is tried and `.` the
 /// allowed directory.
 const OPERATIONS: &[(&str, &str, &str)] = &[
     ("read", "@/file", ""),
@@ -150,8 +150,9 @@ const OPERATIONS: &[(&str, &str, &str)] = &[
     ("exec", "@/program", ""),
 ];
 
-/// Fills a place, and points links in the allowed directory at it. The two
-/// directories stay: a rule is tied to the directory, not to its name.
+/// Fills `place`, and points links in the allowed directory at it. The two
+/// directories themselves stay: a rule is tied to the directory, not to its
+/// name.
 fn refill(confined: &Confined, place: &Path) {
     let inside = &confined.inside;
     for directory in [inside, &confined.outside] {
@@ -168,7 +169,7 @@ fn refill(confined: &Confined, place: &Path) {
     std::os::unix::fs::symlink(place.join("new"), inside.join("dangling")).unwrap();
 }
 
-/// Names, modes and contents below `place`.
+/// Returns names, modes and sizes below `place`.
 fn snapshot(place: &Path) -> Vec<String> {
     let mut found: Vec<String> = fs::read_dir(place)
         .unwrap()
@@ -213,7 +214,7 @@ fn every_actor_and_operation_inside_works_and_outside_is_refused() {
                 if !allowed {
                     assert_eq!(snapshot(place), before, "{case}");
                     let code = output.status.code().unwrap();
-                    // EPERM, EACCES, EXDEV; the shell has its own.
+                    // EPERM, EACCES or EXDEV. The shell has its own codes.
                     assert!(*actor == "sh" || [1, 13, 18].contains(&code), "{case}");
                 }
             }
@@ -307,7 +308,7 @@ fn secrets_of_the_host_are_unreadable() {
         assert!(!output.status.success(), "{path}: {output:?}");
         assert!(output.stdout.is_empty(), "{path}: {output:?}");
     }
-    // Also where all of `proc` may be read, only what every user may see shows.
+    // Even if all of `/proc` may be read, only world-readable files are.
     let confined = Confined::new(Landlock::new().read("/proc"));
     let id = id.to_string();
     let spawner = confined.thread().to_string();
@@ -322,7 +323,7 @@ fn secrets_of_the_host_are_unreadable() {
 #[test]
 fn an_empty_choice_is_not_everything() {
     let confined = Confined::new(Landlock::new().without_system());
-    // Not even the loader of the shell.
+    // Not even the loader of the shell can be read.
     let started = confined.on_it(|| Command::new("/bin/sh").arg("-c").arg(":").status());
     let error = started.unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied);
@@ -375,7 +376,7 @@ fn a_directory_that_was_swapped_is_not_entered() {
     fs::rename(&other, &own).unwrap();
     let error = spawner(policy.clone()).unwrap_err();
     assert!(error.contains("not what it was"), "{error}");
-    // And the one that was meant is entered.
+    // The original directory is accepted.
     fs::rename(&own, &other).unwrap();
     fs::rename(&moved, &own).unwrap();
     spawner(policy).unwrap();
@@ -395,7 +396,7 @@ fn the_self_test_leaves_nothing_behind() {
     assert_eq!(fs::read_dir(&confined.temporary).unwrap().count(), 0);
 }
 
-/// A policy that allows what the self-test takes for outside must not pass.
+/// A policy that allows access to the self-test's targets must not pass.
 #[test]
 fn the_self_test_finds_a_way_out() {
     let home = tempfile::tempdir().unwrap();
@@ -406,7 +407,7 @@ fn the_self_test_finds_a_way_out() {
         .policy(&[&own], false, &temporary)
         .unwrap()
         .unwrap();
-    // Covers the place beside the temporary directory, under another name.
+    // Covers the directory beside the temporary one, under another name.
     let whole = fs::metadata(home.path()).unwrap();
     policy.write.push(super::policy::Place {
         path: own.join("..").into(),
@@ -421,18 +422,19 @@ fn the_self_test_finds_a_way_out() {
     );
 }
 
-/// The same tests once more without root's rights, if they have them.
+/// Runs the same tests again as an ordinary user, if this process is root.
 #[test]
 fn all_of_it_holds_for_an_ordinary_user() {
     if !rustix::process::getuid().is_root() {
-        // Then this run is that one.
+        // This run already is the one without root's rights.
         return;
     }
     let place = tempfile::tempdir().unwrap();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = place.path().join("tests");
-    // Copied by another process: one that a test starts at the same time would
-    // inherit our handle, and what is open for writing does not run.
+    // Copied by another process: a process that another test starts at the same
+    // time would inherit our handle, and a file that is open for writing cannot
+    // be run.
     let copied = Command::new("cp")
         .arg(std::env::current_exe().unwrap())
         .arg(&program)
@@ -452,7 +454,7 @@ fn all_of_it_holds_for_an_ordinary_user() {
     assert!(!shown.contains(" 0 passed"), "{shown}");
 }
 
-/// What agents run most, if it is installed; compilers and git also write.
+/// The tools that agents run most, if installed. Compilers and git also write.
 #[test]
 fn the_usual_tools_work() {
     let confined = Confined::new(Landlock::new());

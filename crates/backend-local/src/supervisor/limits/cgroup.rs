@@ -1,9 +1,9 @@
-//! A control group that bounds how many processes and threads a supervisor and
-//! all that it starts may be.
+//! A control group that limits the number of processes and threads of a
+//! supervisor and everything it starts.
 //!
-//! The supervisor enters the group itself, so every command is born in it. The
-//! group is locked while its supervisor lives: one that nobody holds is left
-//! over from a supervisor that was killed, and is removed by the next one.
+//! The supervisor enters the group itself, so every command starts in it. The
+//! group is locked while its supervisor lives. An unlocked group is left over
+//! from a supervisor that was killed, and the next one removes it.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,24 +14,24 @@ use rustix::fs::FlockOperation;
 
 use crate::random::random;
 
-/// What the names of our groups begin with.
+/// The prefix of our groups' names.
 const PREFIX: &str = "agentbox-";
 
-/// How often a name is tried that a sweep of another supervisor took away.
+/// Attempts to create a group that another supervisor's sweep removes.
 const ATTEMPTS: usize = 8;
 
-/// A group that exists, and this process's place before it entered.
+/// An existing group, and the group this process was in before it entered.
 #[derive(Debug)]
 pub(super) struct Group {
     directory: PathBuf,
     home: PathBuf,
     entered: bool,
-    /// Locked.
+    /// Holds the lock.
     _handle: File,
 }
 
 impl Group {
-    /// Creates a group below `parent` that bounds tasks to `max`.
+    /// Creates a group below `parent` that limits tasks to `max`.
     pub(super) fn create(parent: &Parent, max: u64) -> io::Result<Self> {
         sweep(&parent.directory);
         for _ in 0..ATTEMPTS {
@@ -59,7 +59,7 @@ impl Group {
         ))
     }
 
-    /// Moves this process in.
+    /// Moves this process into the group.
     pub(super) fn enter(&mut self) -> io::Result<()> {
         fs::write(self.directory.join("cgroup.procs"), "0")?;
         self.entered = true;
@@ -71,7 +71,7 @@ impl Group {
         &self.directory
     }
 
-    /// Whether processes could be moved in and back.
+    /// Checks that processes can be moved in and back.
     fn can_be_entered(&self) -> io::Result<()> {
         for group in [&self.directory, &self.home] {
             File::options()
@@ -87,26 +87,27 @@ impl Drop for Group {
         if self.entered {
             let _ = fs::write(self.home.join("cgroup.procs"), "0");
         }
-        // Fails while something still runs in it; then the next sweep does it.
+        // Fails while a process still runs in it. The next sweep removes it
+        // then.
         let _ = fs::remove_dir(&self.directory);
     }
 }
 
-/// Where groups can be made.
+/// A directory in which groups can be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Parent {
-    /// In which they are made.
+    /// The directory.
     pub(super) directory: PathBuf,
     /// The group of this process.
     pub(super) home: PathBuf,
 }
 
 impl Parent {
-    /// The first place where this process may bound its tasks.
+    /// Finds the first directory where this process may limit its tasks.
     ///
     /// # Errors
     ///
-    /// Why there is none.
+    /// The reason why there is none.
     pub(super) fn find() -> Result<Self, String> {
         let read = |path| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
         let places = places(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?);
@@ -115,7 +116,8 @@ impl Parent {
             let usable = || {
                 if place.unified {
                     delegated(&place.parent.directory)?;
-                    // Who moves a process needs leave in the group above both.
+                    // Moving a process needs permission in the group above
+                    // both.
                     let above = place.parent.directory.join("cgroup.procs");
                     File::options().write(true).open(above)?;
                 }
@@ -136,14 +138,14 @@ impl Parent {
 #[derive(Debug, PartialEq, Eq)]
 struct Candidate {
     parent: Parent,
-    /// In the hierarchy of version 2.
+    /// Whether it is in the version 2 hierarchy.
     unified: bool,
 }
 
-/// Where a group could be made, given `/proc/self/cgroup` and
-/// `/proc/self/mountinfo`. In version 1 below the group of this process; in
-/// version 2, where a group that has processes cannot pass controllers on, it
-/// is a group above it, nearest first.
+/// Returns the directories where a group could be created, given
+/// `/proc/self/cgroup` and `/proc/self/mountinfo`. In version 1 that is below
+/// the group of this process. In version 2 a group that has processes cannot
+/// pass controllers on, so it is a group above it, nearest first.
 fn places(groups: &str, mounts: &str) -> Vec<Candidate> {
     let mut found = Vec::new();
     for line in groups.lines() {
@@ -177,7 +179,7 @@ fn places(groups: &str, mounts: &str) -> Vec<Candidate> {
     found
 }
 
-/// The mount of a hierarchy, and the group `path` in it.
+/// Returns the mount of a hierarchy, and the group `path` in it.
 fn locate(mounts: &str, unified: bool, path: &Path) -> Option<(PathBuf, PathBuf)> {
     mounts.lines().find_map(|line| {
         let (mount, kind) = line.split_once(" - ")?;
@@ -189,7 +191,7 @@ fn locate(mounts: &str, unified: bool, path: &Path) -> Option<(PathBuf, PathBuf)
             ("cgroup", false) => kind.nth(1)?.split(',').any(|option| option == "pids"),
             _ => false,
         };
-        // A path that climbs is outside of this process's view.
+        // A path with `..` is outside this process's view.
         if !wanted
             || path
                 .as_os_str()
@@ -209,13 +211,13 @@ fn locate(mounts: &str, unified: bool, path: &Path) -> Option<(PathBuf, PathBuf)
     })
 }
 
-/// Reads text as `/proc/self/cgroup` and `/proc/self/mountinfo`.
+/// Parses text as `/proc/self/cgroup` and `/proc/self/mountinfo`.
 #[cfg(fuzzing)]
 pub(super) fn fuzz(groups: &str, mounts: &str) {
     drop(places(groups, mounts));
 }
 
-/// Whether groups below `directory` get the controller.
+/// Checks that groups below `directory` get the controller.
 fn delegated(directory: &Path) -> io::Result<()> {
     let passed = fs::read_to_string(directory.join("cgroup.subtree_control"))?;
     match passed.split_whitespace().any(|name| name == "pids") {
@@ -224,7 +226,7 @@ fn delegated(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes groups that nobody holds.
+/// Removes groups that are not locked.
 fn sweep(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         if entry.file_name().as_bytes().starts_with(PREFIX.as_bytes())
@@ -297,7 +299,7 @@ mod tests {
         }
     }
 
-    /// Plain directories do: a sweep only locks and removes.
+    /// Plain directories suffice: a sweep only locks and removes.
     #[test]
     fn a_sweep_leaves_what_is_held() {
         let parent = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Limits against the kernel. A test that changes its process runs in another
-//! one: this test program, started again for one test with a role to play.
+//! Tests of limits against the kernel. A test that changes its process runs in
+//! another one: this test program, started again for one test with a role.
 
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use backend_core::ErrorKind;
 
 use super::*;
 
-/// Names the role, if this is the process that plays it.
+/// The variable with the role, if this is the second process.
 const ROLE: &str = "AGENTBOX_TEST_ROLE";
 
 #[allow(
@@ -21,7 +21,7 @@ fn role() -> Option<String> {
     std::env::var(ROLE).ok()
 }
 
-/// This test program, to run `test` in the role `role`.
+/// Returns a command that runs `test` of this program in the role `role`.
 fn again(test: &str, role: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
@@ -31,7 +31,7 @@ fn again(test: &str, role: &str) -> Command {
     command
 }
 
-/// Runs a shell script as a supervisor would with these limits.
+/// Runs a shell script with these limits, as a supervisor would.
 fn limited(limits: &Limits, script: &str) -> Output {
     let prepared = limits.launch().unwrap().unwrap().prepare().unwrap();
     let argv = ["/bin/sh", "-c", script].map(OsString::from).into();
@@ -48,7 +48,7 @@ fn limited(limits: &Limits, script: &str) -> Output {
 #[test]
 fn launcher() {
     if let Some(role) = role() {
-        // As in a supervisor; commands must not inherit it.
+        // As in a supervisor. Commands must not inherit it.
         nix::sys::signal::SigSet::all().thread_block().unwrap();
         run_launcher(role.split('\x1f').map(OsString::from));
     }
@@ -126,7 +126,7 @@ fn limits_reach_the_command() {
     );
     let shown = String::from_utf8_lossy(&output.stdout);
     // Seconds, blocks of 512 bytes, KiB. `yes` ends by a signal that Rust
-    // programs ignore, so it must not have been inherited.
+    // programs ignore, which must not have been inherited.
     assert!(shown.ends_with("50\n2048\n1048576\n51\ny\n"), "{shown}");
     assert!(output.stderr.is_empty(), "{output:?}");
 }
@@ -163,11 +163,11 @@ fn a_file_grows_no_further_than_allowed() {
     assert_eq!(file.metadata().unwrap().len(), 1000);
 }
 
-/// Starts children until it cannot, or has 200; each waits for its standard
-/// input to end, which is when this process ends.
+/// Starts up to 200 children. Each waits for the end of its standard input,
+/// which comes when this process ends.
 const BOMB: &str = "i=0; while [ $i -lt 200 ]; do (read x <&9) & i=$((i+1)); echo $i; done";
 
-/// How many children [`BOMB`] could start with `command` around it.
+/// Returns the number of children that [`BOMB`] could start under `command`.
 fn explode(mut command: Command) -> usize {
     let (reader, writer) = std::io::pipe().unwrap();
     let mut child = command
@@ -176,7 +176,7 @@ fn explode(mut command: Command) -> usize {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // The bomb's children hold the pipe until theirs ends.
+    // The bomb's children hold the pipe until their input ends.
     child.wait().unwrap();
     drop(writer);
     let mut shown = String::new();
@@ -216,7 +216,7 @@ fn a_fork_bomb_stays_in_its_group() {
         .expect("needs a control group with `pids`, or another user than root");
     let launch = launch.unwrap();
     if launch.tasks.is_none() {
-        // An ordinary user without a group of its own: see the other test.
+        // An ordinary user without a control group: see the other test.
         return;
     }
     let before = std::fs::read_to_string("/proc/self/cgroup").unwrap();
@@ -231,7 +231,7 @@ fn a_fork_bomb_stays_in_its_group() {
     );
     let group = prepared._group.as_ref().unwrap().directory().to_owned();
     assert!(group.exists());
-    // Its children end when they are told, which may be a moment later.
+    // The children may end a moment after they are told to.
     while std::fs::read_to_string(group.join("cgroup.procs"))
         .unwrap()
         .lines()
@@ -248,7 +248,7 @@ fn a_fork_bomb_stays_in_its_group() {
     );
 }
 
-/// A user of whom nothing else runs.
+/// A user ID without any other process.
 const NOBODY_ELSE: u32 = 61_234;
 
 #[test]

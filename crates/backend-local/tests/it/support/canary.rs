@@ -1,4 +1,4 @@
-//! A directory outside the root that must never be seen or touched.
+//! A directory outside the root that must never be read or changed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 
 use super::snapshot::snapshot;
 
-/// What every file of a canary holds, and what no answer may hold.
+/// The content of every file in a canary. No result may contain it.
 pub(crate) const TOKEN: &str = "canary-2f7d1c";
 
-/// A name in every directory of a canary that no answer may hold.
+/// A name in every directory of a canary. No result may contain it.
 pub(crate) const ONLY: &str = "canary-only";
 
-/// A place outside, and what it was like when it was made.
+/// A directory outside, and a snapshot from when it was created.
 pub(crate) struct Canary {
     pub(crate) path: PathBuf,
     before: BTreeMap<PathBuf, String>,
 }
 
 impl Canary {
-    /// Makes a directory whose inside looks like one that tests work with: the
-    /// same names, other content.
+    /// Creates a directory that looks like one that tests work with: the same
+    /// names, other content.
     pub(crate) fn make(path: &Path, names: &[&str]) -> Self {
         fs::create_dir_all(path).unwrap();
         for name in names.iter().chain(&[ONLY]) {
@@ -36,7 +36,8 @@ impl Canary {
         }
     }
 
-    /// Panics unless names, content, bits, owners and times are what they were.
+    /// Panics unless names, content, permission bits, owners and times are
+    /// unchanged.
     pub(crate) fn check(&self) {
         assert_eq!(snapshot(&self.path), self.before, "the canary was touched");
     }

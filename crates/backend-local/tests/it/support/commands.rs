@@ -1,4 +1,4 @@
-//! What the tests of commands share: backends of both kinds, and processes.
+//! Shared by the tests of commands: backends of both kinds, and processes.
 
 use std::fs;
 use std::path::Path;
@@ -28,8 +28,8 @@ impl Place {
         self.backend.execute(command.into().0).await.unwrap()
     }
 
-    /// Lets the time of `line` run out after it has printed `printed`. A busy machine needs
-    /// longer for that than an idle one.
+    /// Lets `line` time out after it has printed `printed`. A busy machine
+    /// needs longer for that than an idle one.
     pub(crate) async fn time_out(&self, line: &str, printed: &str) -> ExecuteOutcome {
         for limit in LIMITS {
             let outcome = self.run(Command::new(line).timeout(limit)).await;
@@ -42,7 +42,7 @@ impl Place {
     }
 }
 
-/// Limits to try for a command that must get somewhere before its time runs out.
+/// Timeouts to try for a command that must get somewhere before it times out.
 pub(crate) const LIMITS: [Duration; 3] =
     [Duration::from_millis(200), Duration::from_secs(2), PATIENCE];
 
@@ -67,14 +67,14 @@ impl From<Command> for Line {
     }
 }
 
-/// The settings of supervised commands.
+/// Returns the settings of supervised commands.
 pub(crate) fn supervised() -> Commands {
     Commands::new().supervisor(Supervisor::Program(
         env!("CARGO_BIN_EXE_agentbox-supervisor").into(),
     ))
 }
 
-/// A backend with these settings.
+/// Returns a backend with these settings.
 pub(crate) fn with(commands: Commands) -> Place {
     let directory = Arc::new(tempfile::tempdir().unwrap());
     let backend = LocalBackend::builder(directory.path())
@@ -90,19 +90,19 @@ pub(crate) fn with(commands: Commands) -> Place {
     }
 }
 
-/// A backend with a supervisor.
+/// Returns a backend with a supervisor.
 pub(crate) fn place() -> Place {
     with(supervised())
 }
 
-/// A backend of each kind.
+/// Returns a backend of each kind.
 pub(crate) fn places() -> [Place; 2] {
     let mut direct = with(Commands::new().supervisor(Supervisor::None));
     direct.supervised = false;
     [place(), direct]
 }
 
-/// Makes a FIFO that a command tells by that it is ready.
+/// Creates a FIFO through which a command reports that it is ready.
 pub(crate) fn fifo(directory: &Path) -> std::path::PathBuf {
     let path = directory.join(format!("ready-{}", fastrand::u64(..)));
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
@@ -110,7 +110,7 @@ pub(crate) fn fifo(directory: &Path) -> std::path::PathBuf {
     path
 }
 
-/// Waits until somebody has written to the FIFO and closed it.
+/// Waits until a command has written to the FIFO and closed it.
 pub(crate) async fn ready(fifo: std::path::PathBuf) -> String {
     let (tell, told) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
@@ -119,21 +119,21 @@ pub(crate) async fn ready(fifo: std::path::PathBuf) -> String {
     tokio::time::timeout(PATIENCE, told).await.unwrap().unwrap()
 }
 
-/// Runs a part of a test in a process of its own.
+/// Runs a part of a test in a separate process.
 pub(crate) fn passes(part: &mut HostCommand) {
     let output = part.output().unwrap();
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{output:?}");
-    // A name that no test has would succeed as well.
+    // An unknown test name would succeed as well.
     assert!(shown.contains("1 passed"), "{output:?}");
 }
 
-/// This program, told to run one of its ignored tests.
+/// Returns a command that runs one of this program's ignored tests.
 pub(crate) fn this_test(name: &str) -> HostCommand {
     this_program(&std::env::current_exe().unwrap(), name)
 }
 
-/// A copy of this program, told the same.
+/// Returns the same for a copy of this program.
 pub(crate) fn this_program(program: &Path, name: &str) -> HostCommand {
     let mut command = HostCommand::new(program);
     command.args([

@@ -1,4 +1,4 @@
-//! Looking at the disk behind a backend.
+//! Inspects the disk behind a backend.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -25,7 +25,7 @@ pub(crate) fn at(path: &str) -> VPath {
     VPath::parse(path).unwrap()
 }
 
-/// The real names in a directory.
+/// Returns the real names in a directory.
 pub(crate) fn names(path: &Path) -> Vec<String> {
     let entries = fs::read_dir(path).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());

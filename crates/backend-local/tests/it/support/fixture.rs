@@ -1,4 +1,4 @@
-//! A backend on a directory of its own, and a hand behind it.
+//! A backend on its own directory, and direct access to that directory.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -19,19 +19,19 @@ use rustix::fs::{CWD, Mode};
 pub(crate) struct DiskFixture {
     backend: Arc<dyn Backend>,
     read_only: Arc<dyn Backend>,
-    /// Whether paths are those of the host.
+    /// Whether paths are host paths.
     host_names: bool,
-    /// The directory without links in its path.
+    /// The canonical path of the directory.
     root: PathBuf,
-    /// The directory outside, and what it was like.
+    /// The directory outside, and its snapshot.
     outside: PathBuf,
     before: Mutex<BTreeMap<PathBuf, String>>,
     _directory: tempfile::TempDir,
 }
 
 impl DiskFixture {
-    /// A fixture for what `open` makes of the directory: a backend, and one that
-    /// may change nothing.
+    /// Creates a fixture from the two backends that `open` returns: a normal
+    /// and a read-only one.
     pub(crate) fn new(
         host_names: bool,
         open: impl FnOnce(&Path) -> (Arc<dyn Backend>, Arc<dyn Backend>),
@@ -52,7 +52,7 @@ impl DiskFixture {
         }
     }
 
-    /// The host's path for a path of the backend.
+    /// Returns the host path of a backend path.
     fn host(&self, path: &VPath) -> PathBuf {
         match self.host_names {
             true => PathBuf::from(path.as_str()),
@@ -65,7 +65,8 @@ fn done<T>(result: io::Result<T>) -> Result<T, Failure> {
     result.map_err(|error| Failure::new(format!("the fixture failed: {error}")))
 }
 
-/// Everything in a directory with all that a change would show in.
+/// Returns everything in a directory, with all properties in which a change
+/// would show.
 fn snapshot(directory: &Path) -> io::Result<BTreeMap<PathBuf, String>> {
     let mut all = BTreeMap::new();
     for entry in std::fs::read_dir(directory)? {

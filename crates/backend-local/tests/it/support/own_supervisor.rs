@@ -1,4 +1,4 @@
-//! What a program that is its own supervisor can expect, whatever its `main` is.
+//! The tests of a program that is its own supervisor, for every kind of `main`.
 
 use backend_core::Sandbox;
 use backend_core::ops::{Command, StopMode};
@@ -6,7 +6,7 @@ use backend_local::{Commands, Confinement, Landlock, Limits, LocalBackend};
 
 use super::commands::*;
 
-/// Everything that a supervisor is for. `run_if_asked` was called.
+/// Tests everything that a supervisor does. `run_if_asked` was called.
 pub(crate) async fn works() {
     let place = with(Commands::new());
     its_own_supervisor(&place.backend).await;
@@ -35,7 +35,7 @@ async fn leaves_nothing(place: &Place) {
     none(&token);
 }
 
-/// The program starts once more before such a command, in its environment and
+/// The program starts again before such a command, in its environment and
 /// confined like it.
 async fn limits_hold() {
     let limits = Limits::default()

@@ -1,4 +1,4 @@
-//! A root, a canary outside it, and every way to open the one without the other.
+//! A root, a canary outside it, and every way to open the root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use backend_local::{LocalBackend, LocalBuilder, NameSpace, Resolution};
 
 use super::canary::{Canary, ONLY, TOKEN};
 
-/// A root directory and what lies outside it.
+/// A root directory, and a canary outside it.
 pub(crate) struct Place {
     pub(crate) root: PathBuf,
     pub(crate) canary: Canary,
@@ -21,8 +21,8 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// An empty root `root` and a canary `outside` with a file `secret` and a
-    /// directory `sub`.
+    /// Creates an empty root `root` and a canary `outside` with a file `secret`
+    /// and a directory `sub`.
     pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().canonicalize().unwrap();
@@ -36,7 +36,7 @@ impl Place {
         }
     }
 
-    /// The four kinds of backends on the root, named.
+    /// Returns the four kinds of backends on the root, with names.
     pub(crate) fn backends(&self) -> Vec<(String, LocalBackend)> {
         let host = NameSpace::Host {
             allowed: Vec::new(),
@@ -63,14 +63,14 @@ impl Place {
     }
 }
 
-/// What an operation answered: everything it said, or its error.
+/// The results of operations, as text or error.
 pub(crate) type Answers = Vec<(&'static str, Result<String, Error>)>;
 
 fn said<T: std::fmt::Debug>(answer: Result<T, Error>) -> Result<String, Error> {
     answer.map(|answer| format!("{answer:?}"))
 }
 
-/// Every operation that goes to what `path` leads to.
+/// Runs every operation that follows `path`.
 pub(crate) async fn following(backend: &LocalBackend, path: &VPath) -> Answers {
     let write = WriteOptions::default();
     let create = write.mode(WriteMode::CreateNew);
@@ -109,7 +109,8 @@ pub(crate) async fn following(backend: &LocalBackend, path: &VPath) -> Answers {
     ]
 }
 
-/// Every operation that goes to `path` itself. `file` is one to move there.
+/// Runs every operation that acts on `path` itself. `file` is one to move
+/// there.
 pub(crate) async fn acting(backend: &LocalBackend, path: &VPath, file: &VPath) -> Answers {
     let copy = CopyOptions::default().recursive(true).overwrite(true);
     let rename = RenameOptions::default().overwrite(true);
@@ -133,8 +134,8 @@ pub(crate) async fn acting(backend: &LocalBackend, path: &VPath, file: &VPath) -
     ]
 }
 
-/// Panics unless every answer is one of these kinds and tells nothing of the
-/// outside.
+/// Panics unless every result is an error of one of these kinds and reveals
+/// nothing of the outside.
 pub(crate) fn all_fail(what: &str, kinds: &[ErrorKind], answers: &Answers) {
     for (operation, answer) in answers {
         let error = match answer {
@@ -154,7 +155,7 @@ pub(crate) fn all_fail(what: &str, kinds: &[ErrorKind], answers: &Answers) {
     }
 }
 
-/// The text of a path that is UTF-8.
+/// Returns the text of a path that is UTF-8.
 pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }

@@ -1,4 +1,4 @@
-//! Tokens that name a test's processes, and a look for survivors.
+//! Tokens that identify a test's processes, and a search for survivors.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -7,15 +7,16 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags};
 
-/// How long a test waits for what must happen.
+/// The time that a test waits for an event that must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Names the processes of a test: a number of seconds that no other test sleeps.
+/// Returns an identifier for the processes of a test: a number of seconds that
+/// no other test sleeps.
 pub(crate) fn token() -> String {
     format!("9{:012}", fastrand::u64(0..1_000_000_000_000))
 }
 
-/// Processes that have `token` in their arguments.
+/// Returns the processes that have `token` in their arguments.
 pub(crate) fn survivors(token: &str) -> Vec<i32> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
@@ -34,25 +35,25 @@ pub(crate) fn survivors(token: &str) -> Vec<i32> {
     found
 }
 
-/// Says what a process is, for messages.
+/// Describes a process for messages.
 pub(crate) fn describe(pid: i32) -> String {
     let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
     format!("{} | {}", read("cmdline").replace('\0', " "), read("stat"))
 }
 
-/// A handle to a process.
+/// Opens a handle to a process.
 pub(crate) fn handle(pid: i32) -> Option<OwnedFd> {
     rustix::process::pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()
 }
 
-/// Waits for a process's end. Returns whether it came.
+/// Waits for a process to end. Returns whether it did.
 pub(crate) fn wait(handle: &OwnedFd, limit: Duration) -> bool {
     let limit = Timespec::try_from(limit).unwrap();
     let mut polled = [PollFd::new(handle, PollFlags::IN)];
     rustix::event::poll(&mut polled, Some(&limit)).unwrap() == 1
 }
 
-/// Waits until no process has `token`; fails with what is left.
+/// Waits until no process has `token`. Panics with the processes that are left.
 pub(crate) fn gone(token: &str) {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -69,7 +70,7 @@ pub(crate) fn gone(token: &str) {
     }
 }
 
-/// Fails if a process has `token` now.
+/// Panics if a process has `token` now.
 pub(crate) fn none(token: &str) {
     let left = survivors(token);
     let shown: Vec<String> = left.iter().map(|&pid| describe(pid)).collect();
@@ -79,7 +80,7 @@ pub(crate) fn none(token: &str) {
     assert!(shown.is_empty(), "survivors: {shown:#?}");
 }
 
-/// Kills what has `token`.
+/// Kills all processes that have `token`.
 pub(crate) fn kill(token: &str) {
     for pid in survivors(token) {
         if let Some(handle) = handle(pid) {

@@ -1,4 +1,4 @@
-//! The race: who swaps, who works, and what is counted.
+//! The race: a thread that swaps, workers, and counters.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,10 +23,11 @@ use super::canary::{Canary, ONLY, TOKEN};
 /// One test at a time: each needs both cores.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// What stands in the root, and in the canary with other content.
+/// The files in the root and, with other content, in the canary.
 const NAMES: &[&str] = &["file", "sub/deep/x", "q/dir/file", "q/dir/sub/deep/x"];
 
-/// What is swapped, and the two ways to a directory that lead through it.
+/// The pairs that are swapped. [`WAYS`] are the two paths to a directory that
+/// lead through them.
 const SWAPS: &[(&str, &str)] = &[
     ("dir", ".dir-link"),
     ("p", ".p-link"),
@@ -43,13 +44,13 @@ struct Race {
     done: AtomicBool,
     /// Per operation: how often it succeeded, was refused, or failed otherwise.
     counts: Mutex<BTreeMap<&'static str, [usize; 3]>>,
-    /// Held by whoever deletes a tree that is made for it.
+    /// Held while a tree created for that purpose is deleted.
     deleting: futures::lock::Mutex<()>,
-    /// How often a plain read by path got the canary's content.
+    /// The number of times a plain read by path got the canary's content.
     naive_leaks: AtomicUsize,
 }
 
-/// Works `operations` times through what is swapped, on a fresh root.
+/// Runs `operations` operations through swapped paths, on a fresh root.
 pub(crate) fn run(operations: usize, names: NameSpace, resolution: Resolution) {
     let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let place = tempfile::tempdir().unwrap();
@@ -103,7 +104,7 @@ fn lay_out(root: &Path, outside: &Path) {
     symlink(outside.join("file"), root.join(".f-link")).unwrap();
 }
 
-/// A directory that holds one that is swapped.
+/// Creates a directory that contains one that is swapped.
 fn hold_a_swap(directory: &Path, outside: &Path) -> std::io::Result<()> {
     fs::create_dir_all(directory.join("v/sub/deep"))?;
     for name in ["file", "sub/deep/x"] {
@@ -113,7 +114,7 @@ fn hold_a_swap(directory: &Path, outside: &Path) -> std::io::Result<()> {
 }
 
 impl Race {
-    /// Swaps things for links and back until the work is done.
+    /// Swaps entries for links and back until the work is done.
     fn swap(&self, outside: &Path) {
         let mut random = fastrand::Rng::with_seed(7);
         while !self.done.load(Ordering::Relaxed) {
@@ -135,7 +136,7 @@ impl Race {
         let mut random = fastrand::Rng::with_seed(seed);
         while self.begun.fetch_add(1, Ordering::Relaxed) < operations {
             let way = WAYS[random.usize(..WAYS.len())];
-            // Two of three are cheap, so that there can be many.
+            // Two out of three are cheap, so that there can be many.
             let kinds = [OPERATIONS, CHEAP, CHEAP][random.usize(..3)];
             let (name, answer) = block_on(self.one(random.usize(..kinds), way));
             self.note(name, answer);
@@ -148,7 +149,7 @@ impl Race {
         }
     }
 
-    /// Checks an answer for anything from outside and counts it.
+    /// Checks a result for anything from outside and counts it.
     fn note(&self, operation: &'static str, answer: Result<String, Error>) {
         let (kind, text) = match &answer {
             Ok(text) => (None, text.clone()),
@@ -184,7 +185,7 @@ impl Race {
                 "{operation} never succeeded: {table}"
             );
             assert!(*good == 0 || possible, "{operation} succeeded: {table}");
-            // What walks meets links beneath its start only, and follows none.
+            // Walks meet links only beneath their start, and follow none.
             let walks = ["root", "around", "itself"];
             let can_be_refused = !walks.iter().any(|walk| operation.ends_with(walk));
             assert!(
@@ -199,12 +200,12 @@ impl Race {
     }
 }
 
-/// How many kinds of operations [`Race::one`] knows, and how many of them are
+/// The number of operations that [`Race::one`] knows, and how many of them are
 /// cheap.
 const OPERATIONS: usize = 32;
 const CHEAP: usize = 6;
 
-/// What an answer says, for the check against what must not be in it.
+/// Returns the text of a result, for the check against forbidden content.
 fn said<T: std::fmt::Debug>(answer: Result<T, Error>) -> Result<String, Error> {
     answer.map(|answer| format!("{answer:?}"))
 }
@@ -319,7 +320,7 @@ impl Race {
     async fn moving(&self, number: usize, way: &str) -> (&'static str, Result<String, Error>) {
         let backend = &self.backend;
         let (file, new) = (self.path(way, "file"), self.path(way, "new"));
-        // Nobody else knows this name.
+        // No other worker uses this name.
         let own = self.path("stable", &format!("own{}", fastrand::u64(..)));
         let tree = DeleteOptions::default().recursive(true);
         let rename = RenameOptions::default().overwrite(true);
@@ -394,11 +395,12 @@ impl Race {
                 ("copy itself", self.all_ours(copied, &own).await)
             }
             _ => {
-                // One at a time: it is made anew each time.
+                // One at a time, because the tree is created anew each time.
                 let _turn = self.deleting.lock().await;
                 let place = self.root.join("deleted");
                 let outside = self.root.parent().unwrap().join("outside");
-                // Made where nobody swaps: this must not follow a link itself.
+                // Created where nothing is swapped, because this must not
+                // follow a link itself.
                 let making = self.root.join(".making");
                 hold_a_swap(&making, &outside).unwrap();
                 while fs::rename(&making, &place).is_err() {
@@ -413,7 +415,7 @@ impl Race {
         }
     }
 
-    /// Everything in a copied tree, links not followed.
+    /// Returns everything in a copied tree. Links are not followed.
     async fn all_ours(&self, copied: Result<(), Error>, own: &VPath) -> Result<String, Error> {
         let path = self.root.join("stable").join(own.file_name().unwrap());
         let told = match path.symlink_metadata() {
@@ -430,8 +432,8 @@ impl Race {
         copied.map(|()| told)
     }
 
-    /// What came out of the swapped directory must be ours. A link that came as
-    /// a link leads nowhere that can be read.
+    /// Entries moved out of the swapped directory must be ours. A link that was
+    /// moved as a link leads nowhere readable.
     async fn arrived(
         &self,
         moved: Result<(), Error>,
@@ -443,7 +445,7 @@ impl Race {
         let answer = match path.is_symlink() {
             true => content(self.backend.read(own, ReadOptions::default()).await),
             false if name.is_empty() => Ok(fs::read_to_string(&path).unwrap()),
-            // The tree may have lost its file to another worker.
+            // Another worker may have taken the tree's file.
             false => Ok(fs::read_to_string(path.join(name)).unwrap_or_default()),
         };
         let tree = DeleteOptions::default().recursive(true);

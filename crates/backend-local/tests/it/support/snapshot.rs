@@ -1,11 +1,12 @@
-//! What a tree is like, to tell whether anybody touched it.
+//! A snapshot of a tree, to detect changes.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Everything beneath `path` with all that a change would show in.
+/// Returns everything beneath `path`, with all properties in which a change
+/// would show.
 pub(crate) fn snapshot(path: &Path) -> BTreeMap<PathBuf, String> {
     let mut all = BTreeMap::new();
     let mut pending = vec![path.to_owned()];

@@ -1,5 +1,5 @@
-// What Landlock does not refuse, tried: `holes OUTSIDE-FILE SOCKET HOST-PID
-// SPAWNER-TID`. Prints a line for each that was not refused.
+// Tries operations that Landlock does not refuse: `holes OUTSIDE-FILE SOCKET
+// HOST-PID SPAWNER-TID`. Prints a line for each that was not refused.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ static void sockets(const char *path) {
         refused("socket", socket(families[i], SOCK_STREAM, 0));
     refused("raw", socket(AF_INET, SOCK_RAW, 1));
     refused("netlink audit", socket(AF_NETLINK, SOCK_RAW, 9));
-    // The upper half of an argument is not looked at by the kernel.
+    // The kernel ignores the upper half of the argument.
     refused("wide", syscall(SYS_socket, 0x100000000L | AF_UNIX, SOCK_STREAM, 0));
     int pair[2];
     refused("datagram pair", socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair));
@@ -79,7 +79,7 @@ static void processes(int host, int spawner) {
     int own = syscall(SYS_pidfd_open, getpid(), 0);
     expect("pidfd_send_signal", syscall(SYS_pidfd_send_signal, own, 0, 0, 0), ENOSYS);
     refused("pidfd_getfd", syscall(SYS_pidfd_getfd, own, 0, 0));
-    // Its own kind it may signal.
+    // It may signal processes of its own domain.
     expect("own", kill(getpid(), 0), 0);
     expect("parent limits", prlimit(0, RLIMIT_CPU, 0, &none), 0);
 }
@@ -118,7 +118,7 @@ static void kernel(void) {
     refused("capset", syscall(SYS_capset, &header, sets));
 }
 
-// The file is inside, and so is what would be made in its directory.
+// The file is inside, and so are files created in its directory.
 static void set_user_id(const char *file, const char *inside) {
     char new[4096];
     snprintf(new, sizeof new, "%s-new", file);
@@ -144,7 +144,7 @@ static void set_user_id(const char *file, const char *inside) {
     refused("nameless", open(inside, O_TMPFILE | O_RDWR, 04755));
     struct { unsigned long long flags, mode, resolve; } how = {O_CREAT | O_WRONLY, 04755, 0};
     expect("openat2", syscall(SYS_openat2, AT_FDCWD, new, &how, sizeof how), ENOSYS);
-    // Only where a file is made is the mode one.
+    // The mode only matters if a file is created.
     expect("ordinary", syscall(SYS_openat, AT_FDCWD, file, O_RDONLY, 04755), 0);
     expect("made", open(new, O_CREAT | O_WRONLY, 0755), 0);
     expect("nameless made", open(inside, O_TMPFILE | O_RDWR, 0755), 0);
