@@ -1,5 +1,4 @@
-//! The roles of the arguments of a program: which of them are files, and which are a
-//! pattern, a script, a message.
+//! Tells the files among a program's arguments from patterns, scripts and messages.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +7,13 @@ use super::walk::base_name;
 use super::word::Word;
 use super::{PathUse, danger, sed, tables};
 
-/// The roles of the arguments of a program. All places count from its first one.
+/// The roles of a program's arguments. All indexes count from the first argument.
 #[derive(Default)]
 pub(crate) struct Arguments {
     pub(crate) operands: Vec<usize>,
-    /// The operand that is no path: a pattern, a script, a mode.
+    /// The operand that is not a path, but a pattern, a script or a mode.
     pub(crate) first: Option<usize>,
-    /// Messages and patterns, by the option before them.
+    /// Arguments that are text because of the option before them: messages, patterns.
     texts: BTreeSet<usize>,
     /// Files that options name.
     pub(crate) files: Vec<(Word, PathUse)>,
@@ -41,8 +40,8 @@ impl Arguments {
         given
     }
 
-    /// Reads the options, of a program whose options are known. `false` if not all
-    /// of them are.
+    /// Parses the options of a program with known options. Returns `false` if some of
+    /// them are unknown.
     fn parsed(&mut self, base: &str, words: &[Word]) -> bool {
         let Some((row, said_by)) = tables::first_operand(base) else {
             return false;
@@ -63,7 +62,7 @@ impl Arguments {
                 }
                 _ => {}
             }
-            // `jq --arg name value`, where the option takes two words.
+            // `jq --arg name value`: the option takes two words.
             if base == "jq" && matches!(option.name.as_str(), "arg" | "argjson") {
                 values.insert(at + 1);
             }
@@ -83,13 +82,13 @@ impl Arguments {
         self.first == Some(at) || self.is_said(at)
     }
 
-    /// Whether it is text by the option before it.
+    /// Whether the option before it makes the argument text.
     pub(crate) fn is_said(&self, at: usize) -> bool {
         self.texts.contains(&at)
     }
 }
 
-/// Where the arguments are text by the option before them.
+/// Returns the indexes of arguments that are text because of the option before them.
 fn texts(base: &str, words: &[Word]) -> BTreeSet<usize> {
     let args = words.get(1..).unwrap_or_default();
     let verb = (base == "git")
@@ -126,8 +125,8 @@ fn texts(base: &str, words: &[Word]) -> BTreeSet<usize> {
     texts
 }
 
-/// Whether the argument is the number behind an option of `xxd`, which has them in
-/// its own way.
+/// Whether the argument is the value of an option of `xxd`, which has long options with
+/// a single dash.
 fn is_xxd_value(at: usize, args: &[Word]) -> bool {
     let before = at.checked_sub(1).and_then(|at| args.get(at)?.literal());
     before.is_some_and(|option| {
@@ -152,13 +151,13 @@ fn is_xxd_value(at: usize, args: &[Word]) -> bool {
     })
 }
 
-/// Whether the option may hold the script of `yq`, or a file with it.
+/// Whether the word may be an option of `yq` that gives the script, or a file with it.
 fn is_yq_script(word: &Word) -> bool {
     let text = word.shown();
     text.starts_with("--fr") || text.starts_with("--exp") || is_bundle(&text) && text.contains('f')
 }
 
-/// Whether a program changes what its operands name because an option says so.
+/// Whether an option makes the program change its operands in place.
 pub(crate) fn edits(base: &str, words: &[Word]) -> bool {
     match base {
         "sed" | "gsed" => sed::edits(words),
@@ -171,7 +170,8 @@ pub(crate) fn edits(base: &str, words: &[Word]) -> bool {
     }
 }
 
-/// `-i`, also among other letters before one that takes the rest: `-pi.bak`, `-pie`.
+/// Whether the word has `-i`, also bundled before a letter that takes the rest as its
+/// value: `-pi.bak`, `-pie`.
 fn edits_in_place(word: &Word) -> bool {
     let flags = word.literal().and_then(|text| text.strip_prefix('-'));
     flags.is_some_and(|flags| {
@@ -180,7 +180,7 @@ fn edits_in_place(word: &Word) -> bool {
     })
 }
 
-/// Whether a program that packs only prints what comes of it.
+/// Whether a compression program only prints the result.
 pub(crate) fn prints(args: &[Word]) -> bool {
     args.iter().any(|word| {
         let text = word.literal().unwrap_or_default();

@@ -1,14 +1,14 @@
-//! Files of this machine that arguments of `curl` name.
+//! Finds local files in the arguments of `curl`.
 
 use super::options;
 use super::tables;
 use super::word::{Atom, Word};
 
-/// Stands for what a group of `curl`'s own globs expands to.
+/// Placeholder for the expansion of one of `curl`'s own globs.
 const GROUP: char = '\u{1}';
 
-/// The files that it reads, beside those that the table and its words show: by
-/// addresses, forms and cookies. Facts are from curl(1).
+/// Returns the files that `curl` reads through URLs, forms and cookies. The others are
+/// found through the table and the words. Facts are from curl(1).
 pub(crate) fn files(words: &[Word]) -> Vec<Word> {
     let Some(row) = tables::program("curl") else {
         return Vec::new();
@@ -28,7 +28,7 @@ pub(crate) fn files(words: &[Word]) -> Vec<Word> {
         files.extend(of_address(url, guessed));
     }
     for given in parsed.given(&["b", "cookie"]) {
-        // A value with `=` is the cookies themselves.
+        // A value with `=` holds the cookies themselves.
         let file = given.value.clone();
         files.extend(file.filter(|value| !value.shown().contains('=')));
     }
@@ -39,8 +39,8 @@ pub(crate) fn files(words: &[Word]) -> Vec<Word> {
     files
 }
 
-/// The path of an address with the scheme `file`; `guessed` if that is the scheme of
-/// one that has none.
+/// Returns the path of a `file:` URL. `guessed` means that a URL without a scheme is
+/// one too.
 fn of_address(url: &str, guessed: bool) -> Option<Word> {
     let rest = match url.get(..5) {
         Some(scheme) if scheme.eq_ignore_ascii_case("file:") => url.get(5..)?,
@@ -48,7 +48,7 @@ fn of_address(url: &str, guessed: bool) -> Option<Word> {
         _ => return None,
     };
     let rest = rest.strip_prefix("//").unwrap_or(rest);
-    // A host stands before the path.
+    // Skip the host before the path.
     let path = rest.get(rest.find('/')?..)?;
     let path = path.split(['?', '#']).next()?;
     let mut text = String::new();
@@ -72,7 +72,7 @@ fn of_address(url: &str, guessed: bool) -> Option<Word> {
     Some(Word::from_atoms(&atoms))
 }
 
-/// The text with `%75` and its like replaced.
+/// Decodes percent escapes such as `%75`.
 fn unescaped(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text;
@@ -94,7 +94,7 @@ fn unescaped(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// `name=@file;type=x`, `name=<file`, `name=@"a","b"`.
+/// Returns the files of `name=@file;type=x`, `name=<file` or `name=@"a","b"`.
 fn of_form(form: &str) -> Vec<Word> {
     let value = form.split_once('=').map_or(form, |(_, value)| value);
     let Some(files) = value.strip_prefix(['@', '<']) else {

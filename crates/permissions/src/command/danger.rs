@@ -1,11 +1,12 @@
-//! Commands that destroy a system or hand it over, in any spelling.
+//! Detects commands that destroy a system or give control of it away, in any spelling.
 
 use super::directory::{Directories, Place, Root};
 use super::glob::name_matches;
 use super::tables;
 use super::word::Word;
 
-/// Why a command is dangerous. `base` is its name without a directory.
+/// Returns the reason why a command is dangerous, if it is. `base` is its name without
+/// a directory.
 pub(crate) fn check(base: &str, words: &[Word], dirs: &Directories<'_>) -> Option<String> {
     let args = words.get(1..).unwrap_or_default();
     if base.starts_with("mkfs") || tables::FORMATTERS.contains(&base) {
@@ -31,7 +32,8 @@ pub(crate) fn check(base: &str, words: &[Word], dirs: &Directories<'_>) -> Optio
             let null = operands(args)
                 .last()
                 .is_some_and(|word| word.literal() == Some("/dev/null"));
-            // Where something is moved to is not taken away.
+            // The last operand is the target, unless an option names it. A target is
+            // not moved away.
             let target = has_flag(args, &['t'], "--target-directory")
                 || args.iter().any(|word| word.starts_with("--t"));
             let sources = operands(args).count().saturating_sub(usize::from(!target));
@@ -58,7 +60,7 @@ pub(crate) fn check(base: &str, words: &[Word], dirs: &Directories<'_>) -> Optio
     }
 }
 
-/// Programs that copy over or take away whole trees.
+/// Checks programs that overwrite or remove whole trees.
 fn trees(base: &str, args: &[Word], dirs: &Directories<'_>) -> Option<String> {
     match base {
         "rsync" => {
@@ -111,7 +113,7 @@ fn trees(base: &str, args: &[Word], dirs: &Directories<'_>) -> Option<String> {
     }
 }
 
-/// Programs that stop the machine, or change its disks and users.
+/// Checks programs that stop the machine, or change its disks and users.
 fn machine(base: &str, args: &[Word]) -> Option<String> {
     match base {
         "init" | "telinit" => {
@@ -177,7 +179,8 @@ fn machine(base: &str, args: &[Word]) -> Option<String> {
     }
 }
 
-/// Programs that end processes, stop the machine in other ways, or open it to others.
+/// Checks programs that end processes, stop the machine in other ways, or open it to
+/// others.
 fn processes_and_users(base: &str, args: &[Word]) -> Option<String> {
     match base {
         "kill" | "pkill" | "killall" => {
@@ -192,7 +195,8 @@ fn processes_and_users(base: &str, args: &[Word]) -> Option<String> {
             if base == "kill" && (all || every) {
                 return Some("'kill -1' ends every process".to_owned());
             }
-            // `kill -0 1` only asks, `kill -l 1` and `kill -s 1 42` mean a signal.
+            // `kill -0 1` only tests for the process. In `kill -l 1` and
+            // `kill -s 1 42`, 1 is a signal.
             let asks = |word: &Word| matches!(word.literal(), Some("-0" | "-l" | "-L" | "-t"));
             let named = |word: &Word| matches!(word.literal(), Some("-s" | "-n" | "-q"));
             let first = (0..args.len()).any(|at| {
@@ -228,7 +232,7 @@ fn processes_and_users(base: &str, args: &[Word]) -> Option<String> {
     }
 }
 
-/// Programs that connect a shell to elsewhere.
+/// Checks programs that connect a shell to the network.
 fn hands_over(base: &str, args: &[Word]) -> Option<String> {
     let runs = |word: &Word| {
         let text = word.shown();
@@ -248,12 +252,12 @@ fn hands_over(base: &str, args: &[Word]) -> Option<String> {
     runs.then(|| format!("'{base}' hands a program to whoever connects"))
 }
 
-/// The words that are no options.
+/// Returns the words that are not options.
 pub(crate) fn operands(args: &[Word]) -> impl Iterator<Item = &Word> {
     operands_at(args).map(|(_, word)| word)
 }
 
-/// The words that are no options, and where they stand.
+/// Returns the words that are not options, with their indexes.
 pub(crate) fn operands_at(args: &[Word]) -> impl Iterator<Item = (usize, &Word)> {
     let end = args.iter().position(|word| word.literal() == Some("--"));
     let is_operand = move |(at, word): &(usize, &Word)| {
@@ -263,7 +267,7 @@ pub(crate) fn operands_at(args: &[Word]) -> impl Iterator<Item = (usize, &Word)>
     args.iter().enumerate().filter(is_operand)
 }
 
-/// The value of an option, in any of the ways to write it.
+/// Returns the value of an option, in any spelling.
 fn value_of(args: &[Word], short: &str, long: &str) -> Option<String> {
     let letter = short.trim_start_matches('-');
     for (at, word) in args.iter().enumerate() {
@@ -316,7 +320,7 @@ fn removal(base: &str, args: &[Word], dirs: &Directories<'_>) -> Option<String> 
         if let Some(text) = written(word, dirs) {
             return Some(text);
         }
-        // Without -r a glob still removes every file, of a home for example.
+        // Even without -r a glob removes every file in a directory, such as a home.
         let counts = recursive || word.is_glob() && base != "rmdir";
         (counts && covers_system(word, dirs))
             .then(|| format!("'{base}' removes '{}'", word.shown()))
@@ -350,8 +354,8 @@ fn is_within(place: &Place, tree: &str) -> bool {
     could_begin(place, tree).is_some_and(|names| names <= place.names.len())
 }
 
-/// How many names `tree` has, if the first names of `place` could be these, or as
-/// many of them as it has.
+/// Returns the number of names in `tree`, if the names of `place` could match them as
+/// far as both go.
 fn could_begin(place: &Place, tree: &str) -> Option<usize> {
     let mut count = 0;
     for known in tree.split('/').skip(1) {
@@ -365,21 +369,20 @@ fn could_begin(place: &Place, tree: &str) -> Option<usize> {
     Some(count)
 }
 
-/// Whether destroying what `word` names would destroy a system or a home.
+/// Whether destroying the files that `word` names would destroy a system or a home.
 pub(crate) fn covers_system(word: &Word, dirs: &Directories<'_>) -> bool {
     dirs.places(word)
         .is_some_and(|places| places.iter().any(place_covers_system))
 }
 
-/// Whether that would destroy more than the home or the directory that a backend
-/// shows.
+/// Like [`covers_system`], but not for `~`, nor for a root of the backend.
 pub(crate) fn covers_machine(word: &Word, dirs: &Directories<'_>) -> bool {
     let covers = |place: &Place| place.root == Root::System && place_covers_system(place);
     dirs.places(word)
         .is_some_and(|places| places.iter().any(covers))
 }
 
-/// Whether that would destroy more than the directory that a backend shows.
+/// Like [`covers_system`], but not for the root of the backend.
 pub(crate) fn covers_others(word: &Word, dirs: &Directories<'_>) -> bool {
     let covers = |place: &Place| place.root != Root::Given && place_covers_system(place);
     dirs.places(word)
@@ -405,7 +408,7 @@ fn place_covers_system(place: &Place) -> bool {
         .names
         .last()
         .is_some_and(|name| name.glob && name.text.chars().all(|c| "*?.[]!:".contains(c)));
-    // All children of a directory are the directory.
+    // All children of a directory count as the directory.
     let mut place = place.clone();
     if everything {
         place.names.pop();
@@ -427,7 +430,7 @@ fn place_covers_system(place: &Place) -> bool {
     }
 }
 
-/// Why writing to what `word` names is dangerous.
+/// Returns the reason why writing to `word` is dangerous, if it is.
 pub(crate) fn written(word: &Word, dirs: &Directories<'_>) -> Option<String> {
     let places = dirs.places(word)?;
     let bad = places.iter().any(|place| {
@@ -461,7 +464,7 @@ fn is_device(place: &Place) -> bool {
     }
     let known = |prefix: &&str| match name.find(['*', '?', '[']) {
         None => name.starts_with(*prefix),
-        // A glob, compared as far as it is plain text.
+        // Of a glob, only the plain text at the start is compared.
         Some(end) => {
             let plain = name.get(..end).unwrap_or_default();
             plain.starts_with(*prefix) || prefix.starts_with(plain)

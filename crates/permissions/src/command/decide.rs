@@ -1,4 +1,4 @@
-//! What the rules say about what was found.
+//! Applies the rules to the findings about a line.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,16 +13,15 @@ use crate::rules::{CommandRule, CommandRules};
 use crate::verdict::MatchedRule;
 use crate::{Action, Layer, Op, Refusal, Verdict, Vote, Why};
 
-/// More reasons than this are not told.
+/// The maximum number of opaque commands that are reported.
 const MAX_OPAQUE: usize = 64;
 
-/// Finds the rules that can be about a program, so that the others need not be
-/// tried.
+/// Finds the rules that can apply to a program, so the others need not be tried.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Index {
-    /// By the name that a pattern spells out.
+    /// Rules by the program name that their pattern spells out.
     named: HashMap<String, Vec<usize>>,
-    /// Those whose patterns spell out none.
+    /// Rules whose pattern spells out no program name.
     others: Vec<usize>,
     all: Vec<usize>,
 }
@@ -40,8 +39,8 @@ impl Index {
         index
     }
 
-    /// The rules that can be about `program`, in their order. A pattern means the
-    /// program as it is written, or its name in lower case.
+    /// Returns the rules that can apply to `program`, in order. A pattern matches the
+    /// program as written, or its name in lower case.
     fn candidates(&self, program: Option<&str>) -> Vec<usize> {
         let Some(program) = program else {
             return self.all.clone();
@@ -60,7 +59,7 @@ impl Index {
     }
 }
 
-/// Judges what was found.
+/// Judges the findings about a line.
 pub(crate) fn report(policy: &CommandPolicy, found: Found, work: &Work<'_>) -> CommandReport {
     let rules = &policy.rules;
     let mut votes = Votes::default();
@@ -132,28 +131,29 @@ fn because(rules: &CommandRules, class: Class, text: &str) -> Vote {
         Class::Dangerous => (rules.dangerous, "dangerous"),
         Class::Opaque => (rules.opaque, "opaque"),
         Class::Computed => (Action::Ask, "computed"),
-        // Asking must not loosen a default that denies.
+        // Asking must not relax a default that denies.
         Class::NotUnderstood => (rules.default.max(Action::Ask), "not understood"),
     };
     let text = Cow::Owned(format!("{word}: {text}"));
     Vote::new(Layer::Command, action, Why::Because(text))
 }
 
-/// The denial of a line that takes too much to look at.
+/// Denies a line that takes too many steps to judge.
 pub(crate) fn too_complicated() -> Vote {
     let why = Why::Refused(Arc::new(Refusal::TooComplicated));
     Vote::new(Layer::Command, Action::Deny, why)
 }
 
-/// The first rule that matches a command. A denial or a question matches if the
-/// command could be meant, a permission only if nothing else can be.
+/// Finds the first rule that matches a command. A rule that denies or asks matches if
+/// the command could fit its pattern; a rule that allows matches only if the command
+/// must fit it.
 fn first_match<'r>(
     policy: &'r CommandPolicy,
     simple: &Simple,
     work: &Work<'_>,
 ) -> Option<(usize, &'r CommandRule)> {
     let program = simple.words.first().map(Word::literal);
-    // Without a word nothing is known of it either.
+    // A command without words is treated like one whose program is not known.
     let candidates = policy.index.candidates(program.flatten());
     let form = Form::new(&simple.words);
     for at in candidates {
@@ -173,7 +173,7 @@ fn first_match<'r>(
     None
 }
 
-/// Whether the rule allows the program of `simple` by its name.
+/// Whether the rule allows the program of `simple` by name.
 fn names_program(rule: &CommandRule, simple: &Simple) -> bool {
     let program = simple.words.first().and_then(|word| word.literal());
     rule.action == Action::Allow

@@ -1,8 +1,8 @@
-//! Where a command may run, and what its words then name.
+//! Tracks the directories a command may run in, and resolves its words to paths.
 //!
-//! A path can be read in several ways: as it is written, and as what it is for
-//! the backend where commands see other names than that does. All of them are
-//! kept, and the strongest answer to any of them counts.
+//! A path can have several readings: as written, and as the path it has in the backend,
+//! if commands see files under other names than the backend. All readings are kept, and
+//! the strictest decision about any of them applies.
 
 use std::sync::Arc;
 
@@ -12,26 +12,26 @@ use super::glob::{escaped, name_matches};
 use super::word::{Part, Word};
 use super::work::Work;
 
-/// More directories than this are not told apart.
+/// Limit of directories that are tracked. Beyond it the directory is unknown.
 const MAX_DIRECTORIES: usize = 16;
 
-/// The cost of comparing a place with those that are known.
+/// The cost of comparing a place with the known ones.
 const PLACE_STEPS: usize = 16;
 
-/// A path of more names has no reading. It may be a path for the command: what is
-/// in it can lead up again.
+/// A path with more names than this has no reading. The command may still be able to
+/// open it, since `..` in it can lead up again.
 const MAX_NAMES: usize = 2048;
 
-/// Where a path starts.
+/// The start of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Root {
-    /// At the root of the system.
+    /// The root of the system.
     System,
-    /// At the home directory of somebody.
+    /// Some user's home directory.
     Home,
-    /// At the root that a backend shows, which may be any directory.
+    /// The root of the backend, which may be any directory of the system.
     Given,
-    /// At a directory of the backend that commands see elsewhere, by its number.
+    /// A directory of the backend that commands see under another path, by its index.
     Tree(usize),
 }
 
@@ -50,7 +50,7 @@ impl Name {
         }
     }
 
-    /// Whether it is `name`, or a glob that could be.
+    /// Whether it is `name`, or a glob that could match it.
     pub(crate) fn could_be(&self, name: &str) -> bool {
         match self.glob {
             true => name_matches(&self.text, name),
@@ -59,7 +59,7 @@ impl Name {
     }
 }
 
-/// A path, folded; its names may be globs.
+/// A normalized path. Its names may be globs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) root: Root,
@@ -85,7 +85,7 @@ impl Place {
         self.names.iter().any(|name| name.glob)
     }
 
-    /// Whether it could be the directory of these names.
+    /// Whether it could be the directory with these names.
     fn could_be(&self, names: &[String]) -> bool {
         self.root == Root::System
             && self.names.len() == names.len()
@@ -96,8 +96,8 @@ impl Place {
                 .all(|(name, known)| name.could_be(known))
     }
 
-    /// Whether it leads through an open file: beneath one, or to one of another
-    /// process.
+    /// Whether it leads through a file descriptor: to a path beneath one, or to one of
+    /// another process.
     pub(crate) fn is_through_descriptor(&self) -> bool {
         let is = |at: usize, name: &str| self.names.get(at).is_some_and(|it| it.could_be(name));
         let own = is(1, "self") || is(1, "thread-self");
@@ -108,7 +108,7 @@ impl Place {
                     && (self.names.len() > 4 || self.names.len() == 4 && !own))
     }
 
-    /// What in `/proc` it could stand for that belongs to a process.
+    /// Returns the link of a process in `/proc` that it could be, if any.
     fn of_process(&self) -> Option<Process> {
         let (first, rest) = self
             .names
@@ -131,13 +131,13 @@ impl Place {
     }
 }
 
-/// A link of `/proc` to something of a process.
+/// A link in `/proc` to a directory of a process.
 enum Process {
     Directory,
     Root,
 }
 
-/// A directory of the backend, and where commands see it.
+/// A directory of the backend, and the path at which commands see it.
 #[derive(Debug)]
 struct Shown {
     directory: Vec<String>,
@@ -153,7 +153,7 @@ impl Shown {
     }
 }
 
-/// The names that files have for commands.
+/// Maps between the paths that commands see and those of the backend.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     roots: Vec<Shown>,
@@ -181,7 +181,7 @@ impl Names {
         }
     }
 
-    /// A path of the backend.
+    /// Returns the place of a backend path.
     fn place(&self, names: &[String]) -> Place {
         let fits = |(number, root): (usize, &Shown)| {
             let rest = names.strip_prefix(root.directory.as_slice())?;
@@ -199,12 +199,12 @@ impl Names {
         }
     }
 
-    /// The text of a path as the backend names it, without a slash at the end.
+    /// Returns the backend's path of a place, without a trailing slash.
     pub(crate) fn text(&self, place: &Place, home: &str) -> String {
         Self::with_names(self.root(place, home), &place.names)
     }
 
-    /// The same as a glob, in which names that are none stand for themselves.
+    /// Like [`text`](Self::text), but as a glob: names that are not globs are escaped.
     pub(crate) fn glob(&self, place: &Place, home: &str) -> String {
         let pattern = |name: &Name| match name.glob {
             true => name.clone(),
@@ -222,7 +222,7 @@ impl Names {
         }
     }
 
-    /// The same as commands name it. `None` if that is not known.
+    /// Returns the path of a place as commands see it, or `None` if that is not known.
     fn spelled(&self, place: &Place) -> Option<String> {
         if place.has_glob() {
             return None;
@@ -246,13 +246,13 @@ impl Names {
         }
     }
 
-    /// Whether commands see other names, and what `~` stands for is not known.
+    /// Whether commands see other paths than the backend, and the home is not known.
     pub(crate) fn home_may_be_inside(&self) -> bool {
         !self.roots.is_empty() && self.home.is_none()
     }
 
-    /// The ends of `names` that lie in a directory of the backend if they stand
-    /// behind the name that it has for commands.
+    /// Returns the places in the backend that `names` may end in: whatever follows the
+    /// name under which commands see a backend directory is taken as a path inside it.
     pub(crate) fn ends_inside(&self, names: &[&str]) -> Vec<Place> {
         let mut places = Vec::new();
         for shown in self.roots.iter().chain(&self.aliases) {
@@ -280,22 +280,22 @@ fn joined(names: Option<&Vec<String>>) -> String {
     names.map(|name| format!("/{name}")).collect()
 }
 
-/// One way to read a word as a path.
+/// One reading of a word as a path.
 pub(crate) struct Reading {
     pub(crate) place: Place,
-    /// The path as the command would open it, not folded, where all of it is known.
+    /// The path as the command would open it, not normalized, if all of it is known.
     pub(crate) spelled: Option<String>,
 }
 
-/// The directories that a shell may be in. Cloning is cheap.
+/// The directories that a shell may be in. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Directories<'a> {
     work: &'a Work<'a>,
     all: Arc<Vec<Place>>,
-    /// Where it was before.
+    /// Directories it may have been in before.
     left: Arc<Vec<Place>>,
     pub(crate) names: Arc<Names>,
-    /// Whether it may also be elsewhere.
+    /// Whether it may also be in some other directory.
     pub(crate) unknown: bool,
 }
 
@@ -311,12 +311,13 @@ impl<'a> Directories<'a> {
         }
     }
 
-    /// How many names there are in all of them: what reading a word costs.
+    /// Returns the number of names in all directories, which is the cost of resolving a
+    /// word.
     pub(crate) fn weight(&self) -> usize {
         self.all.iter().map(|place| place.names.len() + 1).sum()
     }
 
-    /// It may also be where it was before.
+    /// Adds the directories of `before`, since the shell may still be in one of them.
     pub(crate) fn or(&mut self, before: Self) {
         self.unknown |= before.unknown;
         if self.work.is_spent() {
@@ -344,7 +345,7 @@ impl<'a> Directories<'a> {
         self.all = Arc::new(all);
     }
 
-    /// It goes to `word`.
+    /// Changes to the directory `word`.
     pub(crate) fn go(&mut self, word: &Word) {
         let places = self.places(word).unwrap_or_default();
         if places.is_empty() || word.literal() == Some("-") {
@@ -355,7 +356,7 @@ impl<'a> Directories<'a> {
         self.keep(places);
     }
 
-    /// It goes somewhere, perhaps back.
+    /// Changes to an unknown directory, possibly an earlier one.
     pub(crate) fn lose(&mut self) {
         self.unknown = true;
         if !self.work.charge(self.weight()) {
@@ -366,7 +367,7 @@ impl<'a> Directories<'a> {
         self.keep(all);
     }
 
-    /// It goes away from where it is.
+    /// Records the current directories as earlier ones.
     fn leave(&mut self) {
         let mut left = self.all.to_vec();
         add(&mut left, self.left.iter().cloned());
@@ -374,13 +375,14 @@ impl<'a> Directories<'a> {
         self.left = Arc::new(left);
     }
 
-    /// It goes home.
+    /// Changes to the home directory.
     pub(crate) fn go_home(&mut self) {
         self.leave();
         self.all = Arc::new(self.homes());
     }
 
-    /// What `~` may stand for: of whom it is, is not known.
+    /// Returns the directories that `~` may stand for: the known home, if there is one,
+    /// and that of any other user.
     fn homes(&self) -> Vec<Place> {
         let known = self.names.home.as_deref().map(Place::system);
         let mut homes: Vec<Place> = known.into_iter().collect();
@@ -390,7 +392,7 @@ impl<'a> Directories<'a> {
         homes
     }
 
-    /// What `word` may name, or `None` if some of it is computed.
+    /// Returns the places that `word` may name, or `None` if some of it is computed.
     pub(crate) fn places(&self, word: &Word) -> Option<Vec<Place>> {
         if word.is_unknown() {
             return None;
@@ -405,16 +407,17 @@ impl<'a> Directories<'a> {
         Some(places)
     }
 
-    /// Whether what a word begins with, or what stands behind the directory it
-    /// begins with, is computed.
+    /// Whether a word starts with a computed part, or has one right after the directory
+    /// it starts with.
     pub(crate) fn begins_computed(word: &Word) -> bool {
         beginning(word).1.first() == Some(&Part::Computed)
     }
 
-    /// Every way to read a word. What is computed in it stands for any name; a
-    /// word that begins with it has no reading, and neither has one that is too deep.
+    /// Returns every reading of a word. A computed part stands for any name. A word
+    /// that starts with a computed part has no reading, and neither has one that is too
+    /// deep.
     pub(crate) fn readings(&self, word: &Word) -> Vec<Reading> {
-        // A line that was given up is refused, whatever it names.
+        // A line that ran out of steps is denied, whatever it names.
         if Self::begins_computed(word) || self.work.is_spent() {
             return Vec::new();
         }
@@ -446,7 +449,7 @@ impl<'a> Directories<'a> {
         readings
     }
 
-    /// Of a glob, the directory before the first name that is one.
+    /// Returns the directory before the first glob in a place that has one.
     fn directory_of(&self, place: &Place) -> Option<String> {
         let end = place.names.iter().position(|name| name.glob)?;
         let mut directory = place.clone();
@@ -454,7 +457,7 @@ impl<'a> Directories<'a> {
         self.names.spelled(&directory)
     }
 
-    /// Where `names` lead from `base`.
+    /// Returns the places that `names` may lead to from `base`.
     fn enter(&self, base: Place, names: &[Name]) -> Vec<Place> {
         let mut places = vec![base];
         for name in names {
@@ -462,7 +465,7 @@ impl<'a> Directories<'a> {
                 continue;
             }
             let names: usize = places.iter().map(|place| place.names.len() + 1).sum();
-            // Each is compared with the others.
+            // Each place is compared with the others.
             if !self.work.charge(names * (1 + places.len() / 4)) {
                 return Vec::new();
             }
@@ -505,7 +508,7 @@ impl<'a> Directories<'a> {
         }
         match place.root {
             Root::System | Root::Given => vec![Place::at(Root::System)],
-            // Homes stand side by side, but for that of root.
+            // Homes share a parent directory, except root's, which is in `/`.
             Root::Home => vec![Place::system(&["home".to_owned()]), Place::at(Root::System)],
             Root::Tree(number) => {
                 let Some(root) = self.names.roots.get(number) else {
@@ -513,7 +516,7 @@ impl<'a> Directories<'a> {
                 };
                 let above = root.at.split_last().map_or(&[][..], |(_, above)| above);
                 let outside = Place::system(above);
-                // As if the backend's names were all there are.
+                // The parent in the backend, in case `..` is resolved there.
                 let inside = match root.directory.split_last() {
                     Some((_, above)) => self.names.place(above),
                     None => Place::at(Root::System),
@@ -526,7 +529,7 @@ impl<'a> Directories<'a> {
         }
     }
 
-    /// The directory of the backend that commands see at `place`.
+    /// Returns the backend directories that commands may see at `place`.
     fn shown(&self, place: &Place) -> Vec<Place> {
         let all = self.names.roots.iter().chain(&self.names.aliases);
         all.filter(|shown| place.could_be(&shown.at))
@@ -535,7 +538,7 @@ impl<'a> Directories<'a> {
     }
 }
 
-/// The directory that a word begins with, if it is no text, and the rest.
+/// Splits off the directory (`~` or `$PWD`) that a word starts with, if any.
 fn beginning(word: &Word) -> (Option<&Part>, &[Part]) {
     match word.parts().split_first() {
         Some((first @ (Part::Home | Part::Here), rest)) => (Some(first), rest),
@@ -543,7 +546,7 @@ fn beginning(word: &Word) -> (Option<&Part>, &[Part]) {
     }
 }
 
-/// Adds what is not there yet.
+/// Adds the places that are not in the list yet.
 fn add(places: &mut Vec<Place>, more: impl IntoIterator<Item = Place>) {
     for place in more {
         if !places.contains(&place) {
@@ -552,7 +555,7 @@ fn add(places: &mut Vec<Place>, more: impl IntoIterator<Item = Place>) {
     }
 }
 
-/// The text behind the beginning, if all of it is known.
+/// Returns the text of `parts`, if all of it is known.
 fn plain(parts: &[Part]) -> Option<String> {
     parts
         .iter()
@@ -563,8 +566,8 @@ fn plain(parts: &[Part]) -> Option<String> {
         .collect()
 }
 
-/// The names of a path. What is computed could be any text, so that a name which
-/// holds some is a glob. What is quoted in a glob stands for itself.
+/// Splits a path into names. A computed part could be any text, so a name that contains
+/// one is a glob. Quoted text in a glob is escaped.
 fn split(parts: &[Part]) -> Vec<Name> {
     let mut names = vec![(String::new(), Name::default())];
     for part in parts {

@@ -1,40 +1,41 @@
-//! What was found in a command line.
+//! The findings about a command line.
 
 use super::word::Word;
 use super::work::Work;
 use super::{CommandContext, NamedPath, Trouble};
 
-/// More commands, paths or findings than this are not told apart.
+/// Limits of the commands, paths and notes that are kept.
 const MAX_COMMANDS: usize = 10_000;
 const MAX_PATHS: usize = 4096;
 const MAX_NOTES: usize = 64;
 
-/// How a finding is to be taken.
+/// The kind of a note, which decides the action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// It destroys a system or hands it over.
+    /// Destroys a system, or gives control of it away.
     Dangerous,
-    /// It runs code that no rule can see.
+    /// Runs code that no rule can see.
     Opaque,
-    /// What it does is known only when it runs.
+    /// Its effect is known only when it runs.
     Computed,
-    /// It was not understood.
+    /// Could not be understood.
     NotUnderstood,
 }
 
-/// Something that speaks against a line.
+/// A reason not to allow a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Note {
     pub(crate) class: Class,
     pub(crate) text: String,
 }
 
-/// Whether a command needs a rule that allows it.
+/// The role of a command: whether it needs a rule that allows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// It does.
+    /// Needs a rule that allows it.
     Plain,
-    /// Only what it runs does: a rule can speak against it, but not for it.
+    /// Only the command it runs needs such a rule. A rule can still deny the wrapper or
+    /// ask about it.
     Wrapper,
 }
 
@@ -43,7 +44,7 @@ pub(crate) enum Role {
 pub(crate) struct Simple {
     pub(crate) words: Vec<Word>,
     pub(crate) role: Role,
-    /// Why the code it runs cannot be seen.
+    /// The reason why the code it runs cannot be seen, if so.
     pub(crate) opaque: Option<String>,
 }
 
@@ -54,15 +55,15 @@ impl Simple {
     }
 }
 
-/// What was found.
+/// Everything found in a command line.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) simples: Vec<Simple>,
-    /// How many of them download or decode something.
+    /// Number of commands that download or decode something.
     pub(crate) fetchers: usize,
     pub(crate) notes: Vec<Note>,
     pub(crate) paths: Vec<NamedPath>,
-    /// Whether a list is longer than its maximum.
+    /// Whether a list has reached its limit.
     full: bool,
 }
 
@@ -73,7 +74,7 @@ impl Found {
 
     pub(crate) fn note(&mut self, class: Class, text: String) {
         let note = Note { class, text };
-        // A danger is never left out, however many other findings there are.
+        // The first note of a class is always kept, so a danger is never left out.
         let room =
             self.notes.len() < MAX_NOTES || !self.notes.iter().any(|other| other.class == class);
         if room && !self.notes.contains(&note) {
@@ -104,13 +105,13 @@ impl Found {
     }
 }
 
-/// Takes a line apart.
+/// Analyzes a command line.
 #[cfg(feature = "shell")]
 pub(crate) fn find(context: CommandContext<'_>, work: &Work<'_>) -> Found {
     super::walk::Walk::new(context, work).all()
 }
 
-/// Without a grammar nothing is understood.
+/// Without the `shell` feature there is no parser, so nothing is understood.
 #[cfg(not(feature = "shell"))]
 pub(crate) fn find(_: CommandContext<'_>, _: &Work<'_>) -> Found {
     let mut found = Found::default();

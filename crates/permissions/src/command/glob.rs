@@ -1,8 +1,10 @@
-//! Whether a shell's glob could expand to a name.
+//! Shell globs, and the names they could expand to.
 
-/// Whether `glob`, as a shell reads it, could expand to `sample`. Both are split
-/// at slashes and must have as many components; a leading dot is matched only by
-/// a dot. What is no valid bracket expression stands for itself.
+/// Whether `glob`, as a shell reads it, could expand to `sample`.
+///
+/// Both are split at slashes and must have the same number of components. A leading dot
+/// is matched only by a dot. A bracket that starts no valid bracket expression stands
+/// for itself.
 ///
 /// ```
 /// use permissions::command::glob_could_name;
@@ -24,11 +26,11 @@ pub fn glob_could_name(glob: &str, sample: &str) -> bool {
     }
 }
 
-/// What matches one character, whatever it is: it stands in for a bracket expression
-/// that is not worked out. A name may also begin with a dot there.
+/// A glob that matches any one character, also a leading dot. It replaces bracket
+/// expressions that are not evaluated.
 pub(crate) const ANY: &str = "[:]";
 
-/// Text that stands for itself in a glob.
+/// Escapes `text` so that it stands for itself in a glob.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -40,23 +42,24 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
-/// How a bracket expression is to be read.
+/// The interpretation of a bracket expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// It is plain: the characters, ranges, or all but these, between its ends.
+    /// A plain one: it matches the listed characters and ranges, or all others.
     Exact,
-    /// One character, whatever it is.
+    /// Taken to match any one character.
     Any,
-    /// Shells do not agree where it ends: one character, and any text behind it.
+    /// Shells disagree where it ends: taken to match one character and any text after
+    /// it.
     Loose,
 }
 
-/// The bracket expression that a component begins with, and how many characters
-/// it has. `symbol` tells each with whether it is quoted; the component ends where
-/// it tells nothing.
+/// Reads the bracket expression at the start of a component. Returns its length in
+/// characters and its interpretation. `symbol` returns the character at an index and
+/// whether it is quoted, or `None` at the end of the component.
 ///
 /// A leading `]` stands for itself, and so does one that is quoted or within
-/// `[:alpha:]`. `[^a]` is read differently by `dash` and `bash`.
+/// `[:alpha:]`. `dash` and `bash` read `[^a]` differently.
 pub(crate) fn bracket(symbol: impl Fn(usize) -> Option<(char, bool)>) -> Option<(usize, Reading)> {
     let is = |at: usize, c: char| symbol(at) == Some((c, false));
     if !is(0, '[') {
@@ -99,7 +102,7 @@ pub(crate) fn bracket(symbol: impl Fn(usize) -> Option<(char, bool)>) -> Option<
     })
 }
 
-/// How long the `[:name:]` at `at` is, if every shell knows it.
+/// Returns the length of the `[:name:]` at `at`, if every shell knows it.
 fn named_class(symbol: &impl Fn(usize) -> Option<(char, bool)>, at: usize) -> Option<usize> {
     const CLASSES: &[&str] = &[
         "alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
@@ -122,11 +125,11 @@ pub(crate) enum Step<'a> {
     Char(char),
 }
 
-/// The steps of one component.
+/// Parses one component into steps.
 pub(crate) fn steps(glob: &[char]) -> Vec<Step<'_>> {
     let mut steps = Vec::new();
     let mut at = 0;
-    // Once a bracket is not closed, none behind it is.
+    // After a bracket that is not closed, no later one is either.
     let mut closed = true;
     while let Some(c) = glob.get(at) {
         let rest = glob.get(at..).unwrap_or_default();
@@ -141,7 +144,7 @@ pub(crate) fn steps(glob: &[char]) -> Vec<Step<'_>> {
             ('?', _) | (_, Some((_, Reading::Any))) => steps.push(Step::Any),
             (_, Some((len, Reading::Exact))) => {
                 let class = rest.get(1..len - 1).unwrap_or_default();
-                // That of `ANY`, and one that was cut short, are not worked out.
+                // `ANY`, and one that was cut short, are not evaluated.
                 steps.push(match class.contains(&':') {
                     true => Step::Any,
                     false => Step::Class(class),
@@ -154,14 +157,14 @@ pub(crate) fn steps(glob: &[char]) -> Vec<Step<'_>> {
     steps
 }
 
-/// Whether one component could be `name`.
+/// Whether a glob of one component could match `name`.
 pub(crate) fn name_matches(glob: &str, name: &str) -> bool {
     if name.starts_with('.') && !glob.starts_with(['.', '[']) {
         return false;
     }
     let glob: Vec<char> = glob.chars().collect();
     let steps = steps(&glob);
-    // `reached[n]`: the steps so far match the first `n` characters.
+    // `reached[n]`: the steps so far match the first `n` characters of the name.
     let name: Vec<char> = name.chars().collect();
     let mut reached = vec![false; name.len() + 1];
     if let Some(first) = reached.first_mut() {
@@ -190,7 +193,7 @@ pub(crate) fn name_matches(glob: &str, name: &str) -> bool {
 }
 
 impl Step<'_> {
-    /// Whether it stands for this one character.
+    /// Whether the step matches this one character.
     pub(crate) fn matches(&self, c: char) -> bool {
         let class = match self {
             Step::Star | Step::Any => return true,

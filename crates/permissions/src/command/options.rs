@@ -1,47 +1,47 @@
-//! Reads the options of a program the way the program does itself.
+//! Parses a program's options the way the program itself does.
 //!
-//! What a program takes is one [`Row`]: two strings in the manner of getopt, in
-//! which a mark after an option says what its value is for. Bundles (`-ix`), glued
-//! values (`-o/x`), `--long=value`, values in the next word, unambiguous
-//! abbreviations (`--upl`) and `--` are read by the one function here. A word that
-//! looks like an option and is none of these is reported, never skipped.
+//! The options of a program are described by one [`Row`]: two getopt-like strings in
+//! which a mark after an option says what its value is for. [`parse`] handles bundles
+//! (`-ix`), glued values (`-o/x`), `--long=value`, values in the next word, unambiguous
+//! abbreviations (`--upl`) and `--`. A word that looks like an option but is none of
+//! these is reported, never skipped.
 
 use super::word::Word;
 
-/// What an option means for who watches.
+/// The effect of an option, as it matters for permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// Nothing.
+    /// No effect, and no value.
     Flag,
-    /// It has a value, which does not matter. `:`
+    /// Takes a value that does not matter. `:`
     Value,
-    /// Its value is run by a shell. `!`
+    /// The value is run by a shell. `!`
     Runs,
-    /// Its value is the program, and the operands are its arguments. `&`
+    /// The value is a program, and the operands are its arguments. `&`
     Starts,
-    /// Its value is a file that is written. `>`
+    /// The value is a file that is written. `>`
     Writes,
-    /// Its value is a file that is read. `<`
+    /// The value is a file that is read. `<`
     Reads,
-    /// Its value is a directory that is written into. `/`
+    /// The value is a directory that is written into. `/`
     Into,
-    /// It has a value, and can make the program run something. `@`
+    /// Takes a value, and can make the program run something. `@`
     Asks,
-    /// It can make the program run something. `*`
+    /// Takes no value, and can make the program run something. `*`
     AsksAlone,
-    /// With it the program runs nothing else. `^`
+    /// Makes the program run nothing else. `^`
     Stops,
-    /// Its value is the directory that the program goes to first. `%`
+    /// The value is the directory that the program changes to first. `%`
     Goes,
 }
 
-/// One program: its names, and its options.
+/// The names and options of one program.
 ///
-/// `short` begins with `+` if the first operand ends the options, with `=` if the
-/// first word may be a bundle without a dash, as of `tar`; `#` stands for numbers
-/// as in `nice -5`. An option that is itself a mark has a backslash before it. After
-/// an option, `?` says that its value is optional and must
-/// be glued; the marks of [`Meaning`] say that it has one.
+/// `short` begins with `+` if the first operand ends the options, and with `=` if the
+/// first word may be a bundle without a dash, as for `tar`. `#` stands for numbers, as
+/// in `nice -5`. An option letter that is itself a mark is escaped with a backslash.
+/// After an option, `?` means that its value is optional and must be glued; the marks
+/// of [`Meaning`] mean that it takes a value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row {
     pub(crate) names: &'static str,
@@ -50,24 +50,24 @@ pub(crate) struct Row {
     pub(crate) launch: Option<Launch>,
 }
 
-/// How a program starts the one that its operands name.
+/// Describes how a launcher starts the program that its operands name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Launch {
-    /// How many operands stand before the program.
+    /// Number of operands before the program.
     pub(crate) skip: usize,
-    /// Whether `NAME=value` may stand before it.
+    /// Whether `NAME=value` words may precede the program.
     pub(crate) assigns: bool,
-    /// Whether it changes who or where the program is, or is rare: then it needs a
-    /// rule of its own.
+    /// Whether the launcher needs a rule of its own, because it changes the user or the
+    /// environment that the program runs in, or is rare.
     pub(crate) counts: bool,
-    /// Whether the operands are joined and given to a shell.
+    /// Whether the operands are joined and passed to a shell.
     pub(crate) joins: bool,
-    /// Whether it starts a shell if no program is named.
+    /// Whether the launcher starts a shell if no program is named.
     pub(crate) shell: bool,
 }
 
 impl Row {
-    /// A program that runs nothing but what its options say.
+    /// Describes a program that runs other programs only through its options.
     pub(crate) const fn new(names: &'static str, short: &'static str, long: &'static str) -> Self {
         Self {
             names,
@@ -77,7 +77,8 @@ impl Row {
         }
     }
 
-    /// A program that runs what its operands say, after the first `skip`.
+    /// Describes a program that runs the command in its operands, after the first
+    /// `skip`.
     pub(crate) const fn launcher(
         names: &'static str,
         skip: usize,
@@ -132,29 +133,29 @@ impl Row {
     }
 }
 
-/// An option that was given.
+/// An option found on the command line.
 #[derive(Debug, Clone)]
 pub(crate) struct Given {
-    /// As the table spells it: `x` or `exec`.
+    /// The name as spelled in the table: `x` or `exec`.
     pub(crate) name: String,
     pub(crate) meaning: Meaning,
     pub(crate) value: Option<Word>,
-    /// Where the words after it begin.
+    /// Index of the first word after the option and its value.
     pub(crate) next: usize,
 }
 
-/// What the arguments of a program say.
+/// The parsed arguments of a program.
 #[derive(Debug, Default)]
 pub(crate) struct Parsed {
     pub(crate) options: Vec<Given>,
-    /// Where the operands stand among the words.
+    /// Indexes of the operands among the words.
     pub(crate) operands: Vec<usize>,
-    /// Options that are not known, as they are spelt.
+    /// Unknown options, as written.
     pub(crate) unknown: Vec<String>,
 }
 
 impl Parsed {
-    /// The options of one of these names.
+    /// Returns the options with one of these names.
     pub(crate) fn given<'p>(&'p self, names: &'p [&str]) -> impl Iterator<Item = &'p Given> {
         let is = move |given: &&Given| names.contains(&given.name.as_str());
         self.options.iter().filter(is)
@@ -165,7 +166,7 @@ impl Parsed {
     }
 }
 
-/// Whether an option has a value, and what it means.
+/// The meaning of an option, and whether its value is optional.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
     meaning: Meaning,
@@ -173,7 +174,7 @@ struct Kind {
 }
 
 impl Kind {
-    /// Whether it makes a difference that it is given.
+    /// Whether giving the option makes a difference.
     fn matters(self) -> bool {
         !matches!(self.meaning, Meaning::Flag | Meaning::Value)
     }
@@ -186,7 +187,7 @@ impl Kind {
     }
 }
 
-/// The kind that `marks` begin with.
+/// Parses the kind at the start of `marks`.
 fn kind(marks: &str) -> Kind {
     let optional = marks.starts_with('?');
     let rest = marks.strip_prefix('?').unwrap_or(marks);
@@ -220,13 +221,13 @@ fn short_kind(short: &str, letter: char) -> Option<Kind> {
     Some(kind(short.get(at + 1..).unwrap_or_default()))
 }
 
-/// Whether numbers stand for themselves among the short options.
+/// Whether numbers are accepted as short options.
 fn takes_numbers(short: &str) -> bool {
     short.replace("\\#", "").contains('#')
 }
 
-/// The option that `name` is or abbreviates. Of several the one that can run
-/// something is meant: it can only be too strict.
+/// Finds the option that `name` is or abbreviates. If it abbreviates several, one that
+/// matters is picked: that can only be too strict.
 fn long_kind<'t>(long: &'t str, name: &str) -> Option<(&'t str, Kind)> {
     let mut found: Option<(&str, Kind)> = None;
     let mut several = false;
@@ -254,12 +255,12 @@ fn long_kind<'t>(long: &'t str, name: &str) -> Option<(&'t str, Kind)> {
     found.filter(|_| !several)
 }
 
-/// Reads the arguments of a program, whose name is the first of `words`.
+/// Parses the arguments of a program, whose name is the first of `words`.
 pub(crate) fn parse(row: &Row, words: &[Word]) -> Parsed {
     parse_with(row, &[], words)
 }
 
-/// Like [`parse`], where `more` are long options of which only the names are known.
+/// Like [`parse`], with `more` long options of which only the names are known.
 pub(crate) fn parse_with(row: &Row, more: &[&str], words: &[Word]) -> Parsed {
     let short = row.short;
     let mut parsed = Parsed::default();
@@ -270,7 +271,7 @@ pub(crate) fn parse_with(row: &Row, more: &[&str], words: &[Word]) -> Parsed {
     {
         at = old_bundle(short, text, words, &mut parsed);
     }
-    // Whether the word before may have a value that is its own word.
+    // Whether the next word may be the value of the option just read.
     let mut loose = false;
     while let Some(word) = words.get(at) {
         at += 1;
@@ -298,8 +299,7 @@ pub(crate) fn parse_with(row: &Row, more: &[&str], words: &[Word]) -> Parsed {
     parsed
 }
 
-/// Whether `word` is one of the long options in `more`, or abbreviates one. They are
-/// in order.
+/// Whether `word` is or abbreviates one of the long options in `more`, which is sorted.
 fn knows(more: &[&str], word: &Word) -> bool {
     let name = match word.split_equals() {
         Some((name, _)) => name,
@@ -311,8 +311,8 @@ fn knows(more: &[&str], word: &Word) -> bool {
     !name.is_empty() && more.get(at).is_some_and(|known| known.starts_with(name))
 }
 
-/// `--name`, `--name=value` or `--name value`; how many words more it takes, or
-/// `None` if there is no such option.
+/// Parses `--name`, `--name=value` or `--name value`. Returns how many more words it
+/// takes, or `None` if there is no such option.
 fn one_long(
     row: &Row,
     word: &Word,
@@ -331,7 +331,7 @@ fn one_long(
     }
     let negated = name.strip_prefix("no-");
     let Some((known, kind)) = long_kind(row.long, name) else {
-        // What an option does, its negation does not.
+        // The negation does not have the effect of the option.
         return negated
             .and_then(|name| long_kind(row.long, name))
             .map(|_| 0);
@@ -351,7 +351,7 @@ fn one_long(
     Some(usize::from(takes_next))
 }
 
-/// `-xyz`; how many words more it takes.
+/// Parses `-xyz`. Returns how many more words it takes.
 fn bundle(short: &str, word: &Word, next: Option<&Word>, at: usize, parsed: &mut Parsed) -> usize {
     let mut rest = word.strip_prefix("-").unwrap_or_else(|| word.clone());
     let is_number = |text: &str| {
@@ -361,13 +361,13 @@ fn bundle(short: &str, word: &Word, next: Option<&Word>, at: usize, parsed: &mut
     if takes_numbers(short) && rest.literal().is_some_and(is_number) {
         return 0;
     }
-    // More letters than this are no options of anything.
+    // No real bundle has more letters than this.
     for _ in 0..64 {
         if rest.literal() == Some("") {
             return 0;
         }
         let letter = rest.first_char();
-        // What is computed could be any letter.
+        // A computed part could be any letter.
         let Some((letter, kind)) = letter.and_then(|c| Some((c, short_kind(short, c)?))) else {
             break;
         };
@@ -395,8 +395,8 @@ fn bundle(short: &str, word: &Word, next: Option<&Word>, at: usize, parsed: &mut
     0
 }
 
-/// The values that some `options` of a program have, whose other options are not known:
-/// what may be such a value is taken for one.
+/// Returns the values of `options`, for a program whose other options are not known.
+/// Any word that may be such a value is included.
 pub(crate) fn values_of(options: &[&str], words: &[Word]) -> Vec<Word> {
     let mut values = Vec::new();
     for (at, word) in words.iter().enumerate().skip(1) {
@@ -430,8 +430,8 @@ pub(crate) fn values_of(options: &[&str], words: &[Word]) -> Vec<Word> {
     values
 }
 
-/// `tar cfI archive program`: the values stand in the next words, in order.
-/// Returns where the other arguments begin.
+/// Parses `tar cfI archive program`: the values are in the next words, in order.
+/// Returns the index of the first word after them.
 fn old_bundle(short: &str, text: &str, words: &[Word], parsed: &mut Parsed) -> usize {
     let mut at = 2;
     for letter in text.chars() {

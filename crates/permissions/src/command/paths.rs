@@ -1,4 +1,4 @@
-//! The paths that a command names, and how it uses them.
+//! Finds the paths that a command names, and how it uses them.
 
 use backend_core::VPath;
 use backend_core::limits::PATH_DEPTH;
@@ -13,24 +13,24 @@ use super::walk::{Walk, base_name};
 use super::word::{Part, Word};
 use super::{NamedPath, PathUse, Trouble};
 
-/// Stands for a home that is not known. Rules that go by the name of a file or
-/// of a directory, wherever it is, still see it.
+/// Placeholder for an unknown home. Rules that match the name of a file or directory
+/// anywhere still apply to paths in it.
 const UNKNOWN_HOME: &str = "/~";
 
-/// Stands for a directory that is computed.
+/// Placeholder for a computed directory.
 const UNKNOWN_DIRECTORY: &str = "/$";
 
-/// No rule can speak about such a path, and the command may find it.
+/// No rule can match such a path, yet the command may be able to open it.
 const TOO_DEEP: Trouble = Trouble("a path in it is too deep");
 
-/// What a path costs beside its text.
+/// The cost of a path, besides its text.
 const NAMED_STEPS: usize = 16;
 
-/// More files that a line writes are not remembered.
+/// The maximum number of written files that are remembered.
 const MAX_WRITTEN: usize = 1024;
 
 impl Walk<'_> {
-    /// A path that is named.
+    /// Records a path that the command names.
     pub(crate) fn named(&mut self, word: &Word, usage: PathUse) {
         let text = word.shown();
         if text.is_empty() || text == "-" || text.contains('\0') {
@@ -39,7 +39,7 @@ impl Walk<'_> {
         if let Some(rest) = without_scheme(word, &text) {
             self.named(&rest, usage);
         }
-        // What reads or writes a file takes an address for a path.
+        // A program that reads or writes files takes a URL for a path.
         if usage == PathUse::Named && address(&text).is_some_and(|(before, _)| before.is_empty()) {
             return;
         }
@@ -59,7 +59,7 @@ impl Walk<'_> {
         if readings.is_empty() || home {
             self.tail(word, &text);
         }
-        // Before `..` is taken out: `link/../x` is not `x`.
+        // Check before `..` is resolved: `link/../x` is not `x`.
         let mut above = text.rsplit('/').skip(1);
         let through_link = above.any(|name| self.made_links.contains(name));
         for reading in readings {
@@ -72,7 +72,7 @@ impl Walk<'_> {
             if word.is_unknown()
                 && let Some(at) = reading.place.names.iter().position(|name| name.glob)
             {
-                // What is computed may also be the rest of the path.
+                // The computed part may also be the rest of the path.
                 let mut above = reading.place.clone();
                 above.names.truncate(at + 1);
                 self.place(&above, None, usage, &text);
@@ -99,8 +99,8 @@ impl Walk<'_> {
         if place.names.len() > PATH_DEPTH {
             self.found.trouble(TOO_DEEP);
         }
-        // A path that is none here, for example one whose name is too long, is none
-        // for the command either.
+        // A path that is invalid here, for example because a name is too long, is
+        // invalid for the command too.
         if let Ok(path) = VPath::parse(&path) {
             let (usage, text) = match glob {
                 None => (usage, text.to_owned()),
@@ -123,7 +123,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The end of a path whose beginning is computed, or a home that is not known.
+    /// Records the end of a path that starts with a computed part or an unknown home.
     fn tail(&mut self, word: &Word, text: &str) {
         let Some(Part::Text(tail)) = word.parts().last() else {
             return;
@@ -154,7 +154,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A file that is written whole, by a redirect for example.
+    /// Records a file that is written as a whole, for example by a redirect.
     pub(crate) fn write_target(&mut self, word: &Word) {
         if danger::connects(word) {
             let text = format!("'{}' is a connection", word.shown());
@@ -174,10 +174,10 @@ impl Walk<'_> {
         self.stands_for(word);
     }
 
-    /// The operands of a program.
+    /// Records the files that a program's arguments name.
     pub(crate) fn operands(&mut self, base: &str, words: &[Word]) {
         let args = words.get(1..).unwrap_or_default();
-        // It may go elsewhere first: `make -C dir`.
+        // It may change directory first: `make -C dir`.
         let dirs = self.dirs.clone();
         if base == "git" {
             self.git_changes(words);
@@ -213,7 +213,8 @@ impl Walk<'_> {
             if usage == PathUse::Named && no_path {
                 continue;
             }
-            // Where there is nothing else, `yq` takes it for a file if there is one.
+            // If it is the only operand, `yq` takes it for a file if such a file
+            // exists.
             if given.first == Some(*at) && !(base == "yq" && count == 1) {
                 continue;
             }
@@ -248,7 +249,8 @@ impl Walk<'_> {
         self.dirs = dirs;
     }
 
-    /// Files that options name, of programs whose options are not looked at elsewhere.
+    /// Records the files in options of programs whose options are not handled
+    /// elsewhere.
     fn option_files(&mut self, base: &str, words: &[Word], given: &Arguments) {
         for (word, usage) in &given.files {
             match usage {
@@ -263,7 +265,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The file that a packed one becomes.
+    /// Records the file that a compressed one unpacks to.
     fn unpacked(&mut self, word: &Word) {
         const ENDINGS: &[&str] = &[
             ".gz", ".z", ".Z", ".xz", ".lzma", ".bz2", ".zst", ".lz4", ".br",
@@ -275,8 +277,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Options that say where a program goes first. It may also stay: the same
-    /// letter is something else for others.
+    /// Follows options that change the directory first. The program may also stay where
+    /// it is, since the same letter can mean something else.
     pub(crate) fn goes(&mut self, args: &[Word]) {
         for (at, word) in args.iter().enumerate() {
             let glued = word
@@ -296,12 +298,12 @@ impl Walk<'_> {
         }
     }
 
-    /// Where options that are known for it say that a program goes first.
+    /// Follows the known options of a program that change the directory first.
     pub(crate) fn goes_to(&mut self, parsed: &Parsed) {
         for given in &parsed.options {
             match (given.meaning, &given.value) {
                 (Meaning::Goes, Some(value)) => self.may_go(value),
-                // `nsenter -w`: to where another process is.
+                // `nsenter -w`: the directory of another process.
                 (Meaning::Goes, None) => self.dirs.lose(),
                 _ => {}
             }
@@ -318,8 +320,8 @@ impl Walk<'_> {
         self.dirs.or(before);
     }
 
-    /// Links that a line makes: what it then finds behind them is not what was
-    /// there before.
+    /// Remembers the links that a line creates. Paths through them lead elsewhere than
+    /// before the line ran.
     fn links(&mut self, args: &[Word]) {
         let operands: Vec<&Word> = danger::operands_at(args).map(|(_, word)| word).collect();
         let shown = operands.first().map(|word| word.shown());
@@ -338,8 +340,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Paths that stand in a word beside something else: `key=path`, `a:b`,
-    /// `@file`, `-fpath`, and strings in code.
+    /// Records paths that are only part of a word: `key=path`, `a:b`, `@file`,
+    /// `-fpath`, and strings in code.
     fn pieces(&mut self, base: &str, args: &[Word], given: &Arguments) {
         if SPEAKERS.contains(&base) {
             return;
@@ -396,7 +398,8 @@ impl Walk<'_> {
         }
     }
 
-    /// `--option=path`, `NAME=path`, `@file`, and what is downloaded to a file.
+    /// Records `--option=path`, `NAME=path`, `@file`, and files that a download is
+    /// written to.
     fn option_values(&mut self, base: &str, args: &[Word], given: &Arguments) {
         for (at, word) in args.iter().enumerate() {
             if given.is_said(at) {
@@ -437,7 +440,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a word that is used in an unknown way may be a path.
+    /// Whether a word may be a path, if it is not known how the program uses it.
     fn may_be_path(&self, base: &str, word: &Word) -> bool {
         let text = word.shown();
         let address = address(&text).is_some_and(|(before, _)| !before.contains('/'));
@@ -446,13 +449,13 @@ impl Walk<'_> {
         }
         let looks = text.starts_with(['.', '/', '~'])
             || text.contains('/') && !text.contains(char::is_whitespace);
-        // What is said to `xargs` are often names of files.
+        // Text printed for `xargs` is often a list of file names.
         let handed = self.feeds && matches!(base, "echo" | "printf");
         looks || (handed || !tables::WORDY.contains(&base)) && !text.contains('\n')
     }
 }
 
-/// Options that say where a program goes first.
+/// Options that name a directory to change to first.
 const GOES: &[&str] = &[
     "-C",
     "--directory",
@@ -465,22 +468,22 @@ const GOES: &[&str] = &[
     "--dir",
 ];
 
-/// Programs that only say or compare what they are given.
+/// Programs that only print or compare their arguments.
 const SPEAKERS: &[&str] = &[
     "echo", "printf", "test", "[", "true", "false", ":", "expr", "seq", "sleep", "kill", "exit",
     "return",
 ];
 
-/// What parts a path from the rest of a word.
+/// Characters that separate a path from the rest of a word.
 const PATH_MARKS: &str = "=:,@;";
 
-/// What parts a path from the code around it.
+/// Characters that separate a path from the code around it.
 pub(crate) const CODE_MARKS: &str = "'\"`()[]{}<>|;&,=";
 
-/// How many letters may stand before a path that is glued to options.
+/// The maximum number of option letters before a path glued to them.
 const MAX_BUNDLED: usize = 8;
 
-/// How an operand is used.
+/// Returns how a program uses an operand.
 fn usage(base: &str, edits: bool, last: bool) -> PathUse {
     if edits || tables::WRITERS.contains(&base) || tables::MODE_CHANGERS.contains(&base) {
         PathUse::Write
@@ -496,8 +499,8 @@ fn usage(base: &str, edits: bool, last: bool) -> PathUse {
     }
 }
 
-/// What stands before an address in a network, and the address. `x://../y` is none
-/// where a directory is called `x:`, and a `file:` is a path.
+/// Splits `text` before the URL in it, if it has one. `x://../y` does not count, since
+/// there may be a directory called `x:`; neither does a `file:` URL, which is a path.
 fn address(text: &str) -> Option<(&str, &str)> {
     let (before, rest) = text.split_once("://")?;
     let is_scheme = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
@@ -508,7 +511,7 @@ fn address(text: &str) -> Option<(&str, &str)> {
     (letter && !file && !rest.split('/').any(|name| name == "..")).then_some((before, address))
 }
 
-/// The path of a `file:` address.
+/// Returns the path of a `file:` URL.
 fn without_scheme(word: &Word, text: &str) -> Option<Word> {
     let scheme = text.get(..7)?;
     scheme

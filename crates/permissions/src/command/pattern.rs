@@ -1,8 +1,9 @@
-//! Matches patterns against commands.
+//! Matches commands against rule patterns.
 //!
-//! A word of a command may be computed, so both sides can hold something that
-//! stands for any text. A denial matches if some text makes the two equal; a
-//! permission only if the pattern has a `*` wherever the command has such a place.
+//! A word of a command may be computed, so both the pattern and the command can contain
+//! wildcards. A rule that denies matches if some text for the computed parts makes the
+//! pattern match. A rule that allows matches only if the pattern has a `*` wherever the
+//! command has a computed part.
 
 use super::word::{Part, Word};
 
@@ -10,7 +11,7 @@ use super::word::{Part, Word};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Char(char),
-    /// Between two words.
+    /// The gap between two words.
     Gap,
     /// `?`
     One,
@@ -22,40 +23,41 @@ enum Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Element {
     Char(char),
-    /// Between two words.
+    /// The gap between two words.
     Gap,
-    /// Any text, also of several words.
+    /// Any text, possibly several words.
     Any,
 }
 
-/// A pattern, ready to be matched.
+/// A compiled pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Compiled {
     steps: Vec<Step>,
-    /// The first word, if nothing in it stands for something else.
+    /// The first word, if it has no wildcards.
     program: Option<String>,
-    /// The pattern without its options, and those.
+    /// The pattern without its options, and the options.
     options: Option<(Vec<Step>, Options)>,
 }
 
-/// A command, ready to be matched.
+/// A command, prepared for matching.
 pub(crate) struct Form {
     written: Vec<Element>,
-    /// With the program's name without its directory, in lower case.
+    /// The command with only the name of the program, without its directory and in
+    /// lower case.
     base: Vec<Element>,
-    /// The same without options, and those.
+    /// Like `base`, without the options.
     bare: Vec<Element>,
     options: Options,
 }
 
-/// Options, however they are bundled.
+/// A set of options, regardless of bundling.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Options {
     letters: Vec<char>,
     longs: Vec<String>,
 }
 
-/// Long options and the letters that most programs have for them.
+/// Long options, and the letters that most programs use for them.
 const LETTERS: &[(&str, char)] = &[
     ("--recursive", 'r'),
     ("--force", 'f'),
@@ -67,7 +69,7 @@ const LETTERS: &[(&str, char)] = &[
 ];
 
 impl Options {
-    /// Takes `word` in, if it is an option.
+    /// Adds `word` if it is an option, and returns whether it is.
     fn take(&mut self, word: &str) -> bool {
         if let Some((_, letter)) = LETTERS
             .iter()
@@ -82,7 +84,7 @@ impl Options {
         }
         match word.strip_prefix('-').filter(|letters| !letters.is_empty()) {
             Some(letters) if letters.chars().all(|c| c.is_ascii_alphabetic()) => {
-                // For the commands that matter these mean the same.
+                // For the commands that matter, `-R` and `-r` mean the same.
                 self.letters
                     .extend(letters.chars().map(|c| if c == 'R' { 'r' } else { c }));
                 true
@@ -101,7 +103,8 @@ impl Options {
 }
 
 impl Compiled {
-    /// Reads a pattern; `None` if a quote is not closed or a backslash ends it.
+    /// Compiles a pattern. Returns `None` if a quote is not closed or it ends with a
+    /// backslash.
     pub(crate) fn new(pattern: &str) -> Option<Self> {
         let words = read(pattern)?;
         let mut options = Options::default();
@@ -120,8 +123,8 @@ impl Compiled {
         self.program.as_deref()
     }
 
-    /// About how many steps matching takes: each of the pattern's with each
-    /// sixteen characters of the command, unless the first ones differ.
+    /// Returns the approximate cost of matching: one step for each step of the pattern
+    /// and sixteen characters of the command, unless the first characters differ.
     pub(crate) fn cost(&self, form: &Form) -> usize {
         let first = (self.steps.first(), form.base.first(), form.written.first());
         match first {
@@ -134,7 +137,8 @@ impl Compiled {
         }
     }
 
-    /// Whether the command could be one that the pattern means.
+    /// Whether the pattern could match the command, for some value of the computed
+    /// parts.
     pub(crate) fn could_be(&self, form: &Form) -> bool {
         let could = |steps: &[Step], elements: &[Element]| matches(steps, elements, true);
         could(&self.steps, &form.written)
@@ -144,14 +148,14 @@ impl Compiled {
             })
     }
 
-    /// Whether the pattern means the command, whatever is computed in it.
+    /// Whether the pattern matches the command for all values of the computed parts.
     pub(crate) fn is_all_of(&self, form: &Form) -> bool {
         matches(&self.steps, &form.written, false)
     }
 }
 
 impl Form {
-    /// Words of known text.
+    /// Creates a command of known words.
     pub(crate) fn literal(words: &[&str]) -> Self {
         let words: Vec<Word> = words.iter().map(|word| Word::text(word)).collect();
         Self::new(&words)
@@ -242,8 +246,8 @@ fn read(pattern: &str) -> Option<Vec<Vec<Step>>> {
     quote.is_none().then_some(words)
 }
 
-/// Whether the steps mean the elements. With `could`, [`Element::Any`] may be
-/// whatever makes them so; without, only a star covers it.
+/// Whether the steps match the elements. With `could`, [`Element::Any`] may stand for
+/// any text that makes them match; without it, only a star matches it.
 fn matches(steps: &[Step], elements: &[Element], could: bool) -> bool {
     if let [rest @ .., Step::Gap, Step::Star] = steps
         && walk(rest, elements, could)
@@ -254,13 +258,13 @@ fn matches(steps: &[Step], elements: &[Element], could: bool) -> bool {
 }
 
 fn walk(steps: &[Step], elements: &[Element], could: bool) -> bool {
-    // The commonest answer first.
+    // Most rules differ in the first character.
     if let (Some(Step::Char(a)), Some(Element::Char(b))) = (steps.first(), elements.first())
         && a != b
     {
         return false;
     }
-    // `reached[n]`: the elements so far are what the first `n` steps mean.
+    // `reached[n]`: the first `n` steps match the elements so far.
     let mut reached = vec![false; steps.len() + 1];
     if let Some(first) = reached.first_mut() {
         *first = true;
@@ -303,8 +307,8 @@ fn walk(steps: &[Step], elements: &[Element], could: bool) -> bool {
     reached.last().copied().unwrap_or_default()
 }
 
-/// Steps over stars, which may mean nothing, and over everything if the last
-/// element may be any text.
+/// Skips over stars, which may match nothing, and over any step if the last element may
+/// be any text.
 fn close(steps: &[Step], reached: &mut [bool], any: bool) {
     let mut before = false;
     for (at, slot) in reached.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! Patterns against commands.
+//! Tests of matching commands against patterns.
 
 use super::*;
 

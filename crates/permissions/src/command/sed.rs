@@ -1,11 +1,11 @@
-//! Whether a sed script only prints and replaces.
+//! Checks whether a sed script only prints and replaces.
 
 use super::options::{self, Parsed};
 use super::tables;
 use super::word::Word;
 
-/// Whether a script could run a command or write a file. Anything that is not
-/// plainly harmless could.
+/// Whether a script could run a command or write a file. That is assumed unless it is
+/// plainly harmless.
 pub(crate) fn runs_or_writes(words: &[Word]) -> bool {
     let parsed = options::parse(&tables::SED, words);
     if parsed.has(&["f", "file"]) {
@@ -17,7 +17,7 @@ pub(crate) fn runs_or_writes(words: &[Word]) -> bool {
     !scripts.into_iter().all(|script| harmless(script).is_some())
 }
 
-/// The scripts that it is given.
+/// Returns the scripts given to it.
 fn scripts<'w>(parsed: &'w Parsed, words: &'w [Word]) -> Vec<Option<&'w Word>> {
     let given = parsed.given(&["e", "expression"]);
     let mut scripts: Vec<Option<&Word>> = given.map(|given| given.value.as_ref()).collect();
@@ -28,12 +28,12 @@ fn scripts<'w>(parsed: &'w Parsed, words: &'w [Word]) -> Vec<Option<&'w Word>> {
     scripts
 }
 
-/// Whether it changes the files it is given.
+/// Whether it edits its files in place.
 pub(crate) fn edits(words: &[Word]) -> bool {
     options::parse(&tables::SED, words).has(&["i", "in-place"])
 }
 
-/// `None` unless every command of the script is known to be harmless.
+/// Returns `None` unless every command of the script is known to be harmless.
 fn harmless(script: &str) -> Option<()> {
     let mut rest = script;
     loop {
@@ -54,7 +54,8 @@ fn harmless(script: &str) -> Option<()> {
             | 'l' | 'z' => {
                 rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
             }
-            // A label, which some end at `;` and some at the line.
+            // A label. It ends at `;` or only at the end of the line, depending on the
+            // sed.
             ':' | 'b' | 't' | 'T' => {
                 rest = rest.trim_start_matches([' ', '\t']);
                 rest = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
@@ -75,7 +76,7 @@ fn harmless(script: &str) -> Option<()> {
             }
             _ => return None,
         }
-        // The next command must be apart from this one.
+        // The next command must be separated from this one.
         if !rest
             .trim_start_matches([' ', '\t'])
             .starts_with([';', '\n', '}', '{'])
@@ -86,7 +87,7 @@ fn harmless(script: &str) -> Option<()> {
     }
 }
 
-/// What follows an address, if one stands there.
+/// Skips an address, if there is one.
 fn address(text: &str) -> Option<&str> {
     if let Some(rest) = text.strip_prefix('/') {
         let rest = after(rest, '/')?;
@@ -96,7 +97,7 @@ fn address(text: &str) -> Option<&str> {
     Some(rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '~'))
 }
 
-/// What follows the next `delimiter` that is not escaped.
+/// Returns the text after the next `delimiter` that is not escaped.
 fn after(text: &str, delimiter: char) -> Option<&str> {
     let mut escaped = false;
     for (at, c) in text.char_indices() {
@@ -111,18 +112,18 @@ fn after(text: &str, delimiter: char) -> Option<&str> {
     None
 }
 
-/// Effects of scripts beside printing and replacing.
+/// The effects of scripts besides printing and replacing.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
-    /// The files they read, and words that may be one.
+    /// Files they read, and words that may be files.
     pub(crate) reads: Vec<String>,
     pub(crate) writes: Vec<String>,
-    /// The shell programs they run.
+    /// Shell programs they run.
     pub(crate) runs: Vec<String>,
 }
 
 impl Script {
-    /// Of the command `words`.
+    /// Analyzes the scripts of the command `words`.
     pub(crate) fn of(words: &[Word]) -> Self {
         let parsed = options::parse(&tables::SED, words);
         let mut all = Self::default();
@@ -134,7 +135,7 @@ impl Script {
         all
     }
 
-    /// Reads commands up to one that is none.
+    /// Reads commands up to the first that cannot be parsed.
     fn read(&mut self, script: &str) -> Option<()> {
         let mut rest = script;
         loop {
@@ -172,7 +173,7 @@ impl Script {
                         _ => flags,
                     };
                 }
-                // A number, or a label.
+                // Skip a number or a label.
                 _ => {
                     let end = rest.find(['\n', ';', '}']).unwrap_or(rest.len());
                     rest = rest.get(end..)?;
@@ -181,8 +182,8 @@ impl Script {
         }
     }
 
-    /// Words that may be files, where commands are not read as they are here: `r file`,
-    /// `$rfile`.
+    /// Collects words that may be files, in case a sed parses the script differently
+    /// than [`read`](Self::read): `r file`, `$rfile`.
     fn tokens(&mut self, text: &str) {
         let from = self.reads.len();
         let parts = |c: char| c.is_whitespace() || ";{}".contains(c);
@@ -191,7 +192,7 @@ impl Script {
             .filter(|token| !token.is_empty())
             .peekable();
         while let Some(token) = tokens.next() {
-            // What stands before a command: `3`, `$!`, `/x/`.
+            // Strip the address of a command: `3`, `$!`, `/x/`.
             let command = token.rsplit('/').next().unwrap_or(token);
             let command = command.trim_start_matches(|c: char| "0123456789,$!~+".contains(c));
             if matches!(command, "r" | "R" | "w" | "W") {
@@ -210,8 +211,8 @@ impl Script {
     }
 }
 
-/// Takes what is left of the line, and returns what follows it. A backslash at its end
-/// continues it.
+/// Takes the rest of the line, and returns the text after it. A backslash at the end
+/// continues the line.
 fn line<'s>(text: &'s str, taken: &mut Vec<String>) -> &'s str {
     let mut end = text.len();
     for (at, _) in text.match_indices('\n') {
@@ -228,7 +229,7 @@ fn line<'s>(text: &'s str, taken: &mut Vec<String>) -> &'s str {
     rest
 }
 
-/// What follows an address, which may also have another delimiter: `\,x,`.
+/// Skips an address, which may also have another delimiter: `\,x,`.
 fn any_address(text: &str) -> Option<&str> {
     match text.strip_prefix('\\') {
         None => address(text),

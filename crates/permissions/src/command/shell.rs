@@ -1,9 +1,9 @@
-//! Reads a program as a shell does.
+//! Parses shell programs.
 //!
-//! The grammar is the one of POSIX, with what `bash` adds and `dash` takes for an
-//! error. What both run, and read differently, is refused: either may be `sh`.
-//! Reading takes time that grows with the length of the text, and the stack it
-//! takes is bounded.
+//! The grammar is that of POSIX, with those extensions of `bash` that are syntax errors
+//! in `dash`. Text that both accept but read differently is rejected or noted as
+//! doubtful, since either may be `sh`. Parsing takes time linear in the length of the
+//! text, and bounded stack.
 
 use super::Trouble;
 use super::work::{TOO_MUCH, Work};
@@ -18,19 +18,19 @@ mod tests;
 use ast::Program;
 use lexer::{MAX_TOKENS, Pending, Token};
 
-/// A longer line is not read.
+/// The maximum length of a program.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// How deep commands and expansions may stand in one another.
+/// The maximum nesting of commands and expansions.
 const MAX_NESTING: usize = 40;
 
-/// What a word or an operator costs beside its text.
+/// The cost of a word or an operator, besides its text.
 const TOKEN_STEPS: usize = 4;
 
 const NOT_CLOSED: Trouble = Trouble("its quotes or brackets are not closed");
 const NOT_A_PROGRAM: Trouble = Trouble("it is not a shell program");
 
-/// Reads a program.
+/// Parses a program.
 pub(crate) fn read(text: &str, work: &Work<'_>) -> Result<Program, Trouble> {
     if text.len() > MAX_BYTES {
         return Err(Trouble("it is longer than 64 KiB"));
@@ -56,7 +56,7 @@ pub(crate) fn read(text: &str, work: &Work<'_>) -> Result<Program, Trouble> {
     })
 }
 
-/// How long the program is that `text` begins with, up to and with the parenthesis
+/// Returns the length of the program at the start of `text`, including the parenthesis
 /// that closes it.
 pub(crate) fn enclosed(text: &[char]) -> Result<usize, Trouble> {
     let mut reader = Reader::new(text);
@@ -64,16 +64,16 @@ pub(crate) fn enclosed(text: &[char]) -> Result<usize, Trouble> {
     Ok(reader.at)
 }
 
-/// A text, on the way through it.
+/// The parser state.
 struct Reader<'a> {
     chars: &'a [char],
-    /// The next character to be read.
+    /// Index of the next character.
     at: usize,
-    /// The token before that, if it was looked at and not taken.
+    /// The token before that, if it was peeked and not taken.
     peeked: Option<Token>,
-    /// Where the last word ended.
+    /// Index of the end of the last word.
     word_end: usize,
-    /// The here-documents that begin after the next newline.
+    /// Here-documents that begin after the next newline.
     pending: Vec<Pending>,
     nesting: usize,
     tokens: usize,
@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Enters something that may hold the same again.
+    /// Enters a construct that can be nested.
     fn enter(&mut self) -> Result<(), Trouble> {
         self.nesting += 1;
         match self.nesting > MAX_NESTING {

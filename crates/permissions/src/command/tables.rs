@@ -1,4 +1,4 @@
-//! What is known about programs. Data only.
+//! Tables of known programs. Data only.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -20,7 +20,7 @@ pub(crate) use programs::*;
 pub(crate) use settings::*;
 pub(crate) use usage::*;
 
-/// A table of rows by the names in them.
+/// Rows by the program names in them.
 struct Rows(HashMap<&'static str, &'static Row>);
 
 impl Rows {
@@ -30,20 +30,20 @@ impl Rows {
     }
 }
 
-/// The program that runs another one, of that name.
+/// Returns the program of that name, if it runs another one.
 pub(crate) fn launcher(name: &str) -> Option<&'static Row> {
     static ROWS: LazyLock<Rows> = LazyLock::new(|| Rows::new(LAUNCHERS));
     ROWS.0.get(name).copied()
 }
 
-/// The program with options that matter, of that name.
+/// Returns the program of that name, if it has options that matter.
 pub(crate) fn program(name: &str) -> Option<&'static Row> {
     static ROWS: LazyLock<Rows> = LazyLock::new(|| Rows::new(PROGRAMS));
     ROWS.0.get(name).copied()
 }
 
-/// How the operands of the program of that name are told apart: its options, and those
-/// that say what is the first operand otherwise.
+/// Returns the options of the program of that name, for finding its operands, and the
+/// options that replace its first operand. See [`FIRST_OPERANDS`].
 pub(crate) fn first_operand(name: &str) -> Option<(&'static Row, Option<&'static [&'static str]>)> {
     match name {
         "rg" => Some((
@@ -58,13 +58,13 @@ pub(crate) fn first_operand(name: &str) -> Option<(&'static Row, Option<&'static
     }
 }
 
-/// The sub-command of git of that name.
+/// Returns the sub-command of git of that name.
 pub(crate) fn git_verb(name: &str) -> Option<&'static Row> {
     static ROWS: LazyLock<Rows> = LazyLock::new(|| Rows::new(GIT_VERBS));
     ROWS.0.get(name).copied()
 }
 
-/// Long options of git's sub-commands, in order.
+/// Returns the long options of git's sub-commands, sorted.
 pub(crate) fn git_long() -> &'static [&'static str] {
     static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
         let mut names: Vec<_> = GIT_LONG.split_ascii_whitespace().collect();
@@ -94,7 +94,7 @@ pub(crate) const SHELLS: &[&str] = &[
     "loksh",
 ];
 
-/// Those of them that read a program as it is read here.
+/// The [`SHELLS`] that read a program as this crate does.
 pub(crate) const READ_SHELLS: &[&str] = &["sh", "bash", "dash", "ash", "rbash", "busybox-sh"];
 
 /// Short options of shells.
@@ -118,7 +118,7 @@ pub(crate) const SHELL_LONG: &[&str] = &[
     "version",
 ];
 
-/// Options of `shopt` that leave the meaning of names and globs alone.
+/// Options of `shopt` that do not change the meaning of names and globs.
 pub(crate) const SHOPT: &[&str] = &[
     "checkhash",
     "checkwinsize",
@@ -134,14 +134,14 @@ pub(crate) const SHOPT: &[&str] = &[
     "xpg_echo",
 ];
 
-/// Programs that are known for other things, and also run the words they are given.
+/// Programs in other tables that also run the words they are given.
 pub(crate) const ALSO_RUN: &[&str] = &[
     "npm", "npx", "yarn", "pnpm", "pnpx", "bun", "bunx", "poetry", "uv", "uvx", "pipx", "rustup",
     "parallel", "tmux", "screen", "firejail", "bwrap", "proot", "gdb", "lldb", "nix", "fd",
     "fdfind", "cargo", "expect",
 ];
 
-/// Words with which a program runs something, in any spelling of capitals.
+/// Words with which a program runs something, in any case.
 pub(crate) const HOOKS: &[(&[&str], &[&str])] = &[
     (
         &["apt", "apt-get", "apt-cache", "aptitude"],
@@ -180,7 +180,7 @@ pub(crate) const HOOKS: &[(&[&str], &[&str])] = &[
     (&["sysctl"], &["core_pattern", "kernel.modprobe"]),
 ];
 
-/// Names after which the words of a program that is in no table may be a command.
+/// Names that likely start a command among the arguments of a program in no table.
 pub(crate) const LAUNCHED: &[&str] = &[
     "rm", "rmdir", "unlink", "shred", "srm", "dd", "wipefs", "mkfs", "mke2fs", "tee", "truncate",
     "chmod", "chown", "chgrp", "chattr", "mv", "cp", "ln", "rsync", "kill", "sudo", "doas", "su",
@@ -189,7 +189,7 @@ pub(crate) const LAUNCHED: &[&str] = &[
     "tar", "sed", "cat", "busybox", "eval",
 ];
 
-/// Shells of another language: opaque.
+/// Interpreters and other programs that run code which is not shell.
 pub(crate) const OPAQUE: &[&str] = &[
     "python",
     "python2",
@@ -303,7 +303,7 @@ pub(crate) const OPAQUE: &[&str] = &[
     "pnpx",
 ];
 
-/// Those of them that run what they read.
+/// The [`OPAQUE`] programs that run code from their input.
 pub(crate) const READ_INPUT: &[&str] = &[
     "python",
     "pypy",
@@ -337,7 +337,7 @@ pub(crate) const READ_INPUT: &[&str] = &[
     "xonsh",
 ];
 
-/// Of these, some sub-commands hand code over.
+/// Programs with sub-commands that run code.
 pub(crate) const OPAQUE_SUBCOMMANDS: &[(&str, &[&str])] = &[
     (
         "docker",
@@ -358,7 +358,7 @@ pub(crate) const OPAQUE_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("nix", &["develop", "shell", "run"]),
 ];
 
-/// Options that name a command. A long one may be cut short.
+/// Options that name a command. Long ones may be abbreviated.
 pub(crate) const RUNS: &[(&str, &[&str])] = &[
     ("ack", &["--pager", "--ackrc"]),
     ("ag", &["--pager"]),
@@ -389,14 +389,14 @@ pub(crate) const RUNS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Programs that load what a line may not show.
+/// Programs that download content which the line does not show.
 pub(crate) const DOWNLOADERS: &[&str] = &[
     "curl", "wget", "wget2", "fetch", "aria2c", "http", "https", "httpie", "xh", "lynx", "links",
     "w3m", "curlie", "axel", "nc", "ncat", "netcat", "socat", "ftp", "tftp", "scp", "gsutil",
     "aws",
 ];
 
-/// Programs that turn text into other text that a line does not show.
+/// Programs that decode text to content which the line does not show.
 pub(crate) const DECODERS: &[&str] = &[
     "base64", "base32", "basenc", "gbase64", "xxd", "uudecode", "openssl", "gpg", "rev", "tr",
     "gunzip", "zcat", "bzcat", "xzcat", "unxz", "zstdcat", "gzip", "bzip2", "xz", "zstd",
@@ -420,7 +420,7 @@ pub(crate) const SETTERS: &[&str] = &[
     "setenv",
 ];
 
-/// Built-ins that load code or change what a name stands for.
+/// Built-ins that load code or change the meaning of a name.
 pub(crate) const REBINDERS: &[&str] = &[
     "alias", "enable", "hash", "bind", "complete", "compgen", "fc", "shopt", "compopt", "zmodload",
     "autoload",

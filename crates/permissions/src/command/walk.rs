@@ -1,4 +1,4 @@
-//! Walks through a program and finds every simple command that it would run.
+//! Walks a shell program and finds every simple command that it would run.
 
 use std::collections::HashSet;
 
@@ -20,56 +20,57 @@ mod run;
 mod shells;
 mod wrappers;
 
-/// How often a program may stand within another.
+/// The maximum nesting of programs.
 const MAX_DEPTH: usize = 12;
 
-/// How many bytes of programs are read for one line, those within others again.
+/// The maximum number of bytes of programs read for one line. Nested programs count
+/// again.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// How deep commands may stand in one another within one program.
+/// The maximum nesting of commands within one program.
 const MAX_NESTING: usize = 64;
 
-/// What a command of a list costs beside its words, and a word beside its text.
+/// The cost of a command in a list, besides its words, and of a word, besides its text.
 const ITEM_STEPS: usize = 8;
 const WORD_STEPS: usize = 4;
 
-/// Where the input of a command comes from.
+/// The source of a command's standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stdin {
-    /// From nowhere.
+    /// No input.
     None,
-    /// From a file; `written` if the line wrote it before.
+    /// A file. `written` is `true` if the line wrote it before.
     File { written: bool },
-    /// From a here-document that was read as a program.
+    /// A here-document that was already walked as a program.
     Read,
-    /// From another command; `true` if that downloads or decodes something.
+    /// Another command. `true` if that downloads or decodes something.
     Pipe(bool),
 }
 
-/// A line, on the way through it.
+/// The state of a walk through one command line.
 pub(crate) struct Walk<'a> {
     pub(crate) context: CommandContext<'a>,
     pub(crate) work: &'a Work<'a>,
     pub(crate) found: Found,
     pub(crate) dirs: Directories<'a>,
     functions: functions::Functions,
-    /// The names of files that the line writes: what is in them is not known before.
+    /// Names of files that the line writes. Their contents are not known in advance.
     pub(crate) written: HashSet<String>,
-    /// The names of links that it makes.
+    /// Names of links that the line creates.
     pub(crate) made_links: HashSet<String>,
-    /// Values that it gives to variables.
+    /// Values that the line assigns to variables.
     pub(crate) values: Vec<Word>,
-    /// Whether what is printed is handed to `xargs`.
+    /// Whether output is passed on as arguments, to `xargs` for example.
     pub(crate) feeds: bool,
-    /// Where `exec` moved the input of the shell itself.
+    /// The input that `exec` gave the shell itself.
     moved: Stdin,
     depth: usize,
     nesting: usize,
     wrapped: usize,
     bytes: usize,
-    /// Whether the line reads a variable as a number, and whether it holds text
-    /// that such a reading would run.
+    /// Whether the line evaluates a variable as a number.
     numbers: bool,
+    /// Whether the line contains text that such an evaluation would run.
     hidden: bool,
 }
 
@@ -95,7 +96,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Everything that the line would do.
+    /// Walks the whole line and returns the findings.
     pub(crate) fn all(mut self) -> Found {
         for (name, value) in self.context.environment {
             self.variable(name, false);
@@ -117,7 +118,8 @@ impl<'a> Walk<'a> {
         self.found
     }
 
-    /// A program: the line, or what stands in `$(...)`, after `sh -c` and so on.
+    /// Walks a program: the line itself, the contents of `$(...)`, the argument of
+    /// `sh -c` and so on.
     pub(crate) fn program(&mut self, text: &str, stdin: Stdin) {
         if self.depth >= MAX_DEPTH || self.bytes < text.len() {
             return self
@@ -144,7 +146,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A program that runs in a shell of its own.
+    /// Walks a program that runs in a separate shell.
     fn apart(&mut self, text: &str, stdin: Stdin) {
         let dirs = self.dirs.clone();
         self.program(text, stdin);
@@ -171,7 +173,7 @@ impl<'a> Walk<'a> {
                     }
                 }
             }
-            // Any of them may fail, and then the shell is where it was.
+            // Any of them may fail, and then the shell stays where it was.
             self.dirs.or(before);
         }
     }
@@ -222,7 +224,8 @@ impl<'a> Walk<'a> {
                 for word in words {
                     self.words(word, Mode::Word);
                 }
-                // Operators may read a word as a number, or as the name of a variable.
+                // Operators may evaluate a word as a number, or as the name of a
+                // variable.
                 self.numbers |= words.iter().filter(|word| *word != "!").count() > 1;
                 self.redirects(redirects.iter(), stdin, false);
                 self.found.simple(Simple {
@@ -270,7 +273,7 @@ impl<'a> Walk<'a> {
                 }
             }
         }
-        // What was judged once in a loop may run again from where it led.
+        // The body may not run at all, and then the shell stays where it was.
         self.dirs.or(before);
     }
 
@@ -292,13 +295,13 @@ impl<'a> Walk<'a> {
         let dirs = self.dirs.clone();
         self.functions.enter(&name);
         self.redirects(redirects.iter(), stdin, false);
-        // Where it is called, its input may be anything.
+        // It may be called with any input.
         self.compound(body, Stdin::Pipe(false));
         self.functions.leave();
         self.dirs.or(dirs);
     }
 
-    /// Reads a word, and walks through the programs in it.
+    /// Expands a word, and walks the programs in it.
     fn words(&mut self, text: &str, mode: Mode) -> word::Expanded {
         if !self.work.charge(WORD_STEPS + text.len()) {
             return word::Expanded {
@@ -323,7 +326,7 @@ impl<'a> Walk<'a> {
             self.variable(name, true);
         }
         let from = self.found.fetchers;
-        // What `echo` says there becomes part of a word.
+        // Text that `echo` prints in a substitution becomes part of a word.
         let feeds = self.feeds;
         self.feeds |= !scanned.programs.is_empty();
         for program in &scanned.programs {
@@ -350,15 +353,15 @@ impl<'a> Walk<'a> {
         expanded
     }
 
-    /// The first word that a redirect or an assignment expands to.
+    /// Expands the single word of a redirect or an assignment.
     fn word(&mut self, text: &str, mode: Mode) -> Word {
         let expanded = self.words(text, mode);
-        // Braces are not expanded here by any shell.
+        // No shell expands braces here.
         let first = expanded.plain.or_else(|| expanded.words.into_iter().next());
         first.unwrap_or_else(Word::computed)
     }
 
-    /// `<(program)`: the name of a pipe.
+    /// Walks `<(program)`, which expands to the name of a pipe.
     fn substitution(&mut self, list: &List) -> word::Expanded {
         let from = self.found.fetchers;
         let dirs = self.dirs.clone();
@@ -385,7 +388,7 @@ impl<'a> Walk<'a> {
             });
         }
         let mut redirects = Vec::new();
-        // Where another command begins for shells that do not know `&>`.
+        // The start of another command, for shells that do not know `&>`.
         let mut second = None;
         for item in items {
             match item {
@@ -423,7 +426,7 @@ impl<'a> Walk<'a> {
         if differ {
             self.run(dash, stdin, Role::Plain);
         }
-        // Setting variables runs nothing; a redirect writes a file.
+        // Setting variables runs nothing, but a redirect writes a file.
         if bash.is_empty() && !redirected {
             return;
         }
@@ -456,14 +459,14 @@ impl Argv {
     }
 }
 
-/// Whether a program of this name takes names of files, or code, from its input.
+/// Whether a program of this name reads file names or code from its input.
 fn takes_list(program: &str) -> bool {
     let base = base_name(program);
     let lists = ["bsdtar", "cpio", "rsync", "tar", "xargs"];
     lists.contains(&base) || tables::OPAQUE.contains(&run::version_less(base))
 }
 
-/// Whether a command takes names of files from its input.
+/// Whether a command reads file names from its input.
 fn takes_names(command: &Command) -> bool {
     let Command::Simple(items) = command else {
         return false;
@@ -479,7 +482,7 @@ fn word_of(item: &Item) -> Option<&str> {
     }
 }
 
-/// What a program is called without its directory.
+/// Returns the name of a program without its directory.
 pub(crate) fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }

@@ -1,8 +1,8 @@
-//! Words of a command line: what is known of their text before they run.
+//! Words of a command line, and the part of their text that is known before they run.
 //!
-//! `shell` finds where a word begins and ends. What is inside is read here, in one
-//! pass and without backtracking. What `dash` and `bash` read differently is
-//! refused.
+//! `shell` finds the start and end of a word. Its contents are read here, in one pass
+//! and without backtracking. Words that `dash` and `bash` read differently are
+//! rejected.
 
 use super::Trouble;
 use super::glob::{ANY, Reading, bracket};
@@ -17,27 +17,27 @@ mod scan;
 #[cfg(feature = "shell")]
 pub(crate) use scan::{Mode, Scanned, scan};
 
-/// A piece of a word.
+/// A part of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// Text that is known.
+    /// Known text.
     Text(String),
     /// `*`, `?` or `[...]`, to be matched against file names.
     Glob(String),
-    /// The home directory of somebody.
+    /// Some user's home directory.
     Home,
-    /// The directory that the shell is in.
+    /// The current directory of the shell.
     Here,
-    /// Known only when the command runs.
+    /// Text known only when the command runs.
     Computed,
 }
 
 /// One character of a word, before braces are expanded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Atom {
-    /// Quoted: stands for itself.
+    /// A quoted character, which stands for itself.
     Lit(char),
-    /// Not quoted: may be part of a glob or a brace expression.
+    /// An unquoted character, which may be part of a glob or a brace expression.
     Open(char),
     /// See [`Part::Home`].
     Home,
@@ -47,29 +47,29 @@ pub(crate) enum Atom {
     Computed,
 }
 
-/// A word, with what is known of its text.
+/// A word, with the known part of its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
     parts: Vec<Part>,
-    /// All of the text, if all of it is known.
+    /// The whole text, if all of it is known.
     literal: Option<String>,
-    /// Whether a substitution in it downloads or decodes something.
+    /// Whether a substitution in the word downloads or decodes something.
     pub(crate) fetches: bool,
 }
 
 impl Word {
-    /// A word of known text.
+    /// Creates a word of known text.
     pub(crate) fn text(text: &str) -> Self {
         Self::from_parts(vec![Part::Text(text.to_owned())])
     }
 
-    /// A word that is a glob where `text` has wildcards.
+    /// Creates a word in which the wildcards of `text` are globs.
     pub(crate) fn pattern(text: &str) -> Self {
         let atoms: Vec<Atom> = text.chars().map(Atom::Open).collect();
         Self::from_atoms(&atoms)
     }
 
-    /// A word of which nothing is known.
+    /// Creates a word of which nothing is known.
     pub(crate) fn computed() -> Self {
         Self::from_parts(vec![Part::Computed])
     }
@@ -93,7 +93,8 @@ impl Word {
         let mut parts = Vec::new();
         let mut text = String::new();
         let mut at = 0;
-        // Once a bracket is not closed, none behind it is before the next slash.
+        // After a bracket that is not closed, no later one before the next slash is
+        // either.
         let mut closed = true;
         while let Some(atom) = atoms.get(at) {
             let rest = atoms.get(at..).unwrap_or_default();
@@ -132,7 +133,7 @@ impl Word {
         Self::from_parts(parts)
     }
 
-    /// About how long it is, in bytes.
+    /// Returns the approximate length in bytes.
     pub(crate) fn len(&self) -> usize {
         let len = |part: &Part| match part {
             Part::Text(text) | Part::Glob(text) => text.len(),
@@ -145,7 +146,7 @@ impl Word {
         &self.parts
     }
 
-    /// The text, if all of it is known.
+    /// Returns the text, if all of it is known.
     pub(crate) fn literal(&self) -> Option<&str> {
         self.literal.as_deref()
     }
@@ -156,8 +157,8 @@ impl Word {
         self.parts.iter().any(computed)
     }
 
-    /// Whether it is not even known as a path: the directory that the shell is in
-    /// is, at the beginning.
+    /// Whether the word is not even known as a path. The shell's directory or a home at
+    /// the start is known as one.
     pub(crate) fn is_unknown(&self) -> bool {
         let unknown = |(at, part): (usize, &Part)| match part {
             Part::Computed => true,
@@ -167,17 +168,17 @@ impl Word {
         self.parts.iter().enumerate().any(unknown)
     }
 
-    /// Whether it is matched against file names.
+    /// Whether the word is matched against file names.
     pub(crate) fn is_glob(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Glob(_)))
     }
 
-    /// Whether the known text at its beginning starts with `prefix`.
+    /// Whether the known text at the start begins with `prefix`.
     pub(crate) fn starts_with(&self, prefix: &str) -> bool {
         matches!(self.parts.first(), Some(Part::Text(text)) if text.starts_with(prefix))
     }
 
-    /// The first character, if it is known.
+    /// Returns the first character, if it is known.
     pub(crate) fn first_char(&self) -> Option<char> {
         match self.parts.first() {
             Some(Part::Text(text)) => text.chars().next(),
@@ -185,8 +186,7 @@ impl Word {
         }
     }
 
-    /// What is left without `prefix`, if the known text at the beginning starts
-    /// with it.
+    /// Returns the word without `prefix`, if its known text starts with it.
     pub(crate) fn strip_prefix(&self, prefix: &str) -> Option<Self> {
         let (first, rest) = self.parts.split_first()?;
         let Part::Text(text) = first else {
@@ -199,7 +199,8 @@ impl Word {
         Some(word)
     }
 
-    /// The pieces between the characters that `is_mark` says, which are left out.
+    /// Splits the word at the characters for which `is_mark` is true, which are left
+    /// out. Empty pieces are left out too.
     pub(crate) fn split(&self, is_mark: impl Fn(char) -> bool) -> Vec<Self> {
         let mut pieces = vec![Vec::new()];
         for part in &self.parts {
@@ -222,7 +223,7 @@ impl Word {
         pieces.into_iter().map(Self::from_parts).collect()
     }
 
-    /// The word with `token` computed.
+    /// Returns the word with every `token` replaced by a computed part.
     pub(crate) fn computing(&self, token: &str) -> Self {
         let mut parts = Vec::new();
         for part in &self.parts {
@@ -244,7 +245,7 @@ impl Word {
         word
     }
 
-    /// The word with `name` as a name beneath it.
+    /// Joins `name` to the word as a path.
     pub(crate) fn beneath(&self, name: &Self) -> Self {
         let mut parts = self.parts.clone();
         parts.push(Part::Text("/".to_owned()));
@@ -252,7 +253,7 @@ impl Word {
         Self::from_parts(parts)
     }
 
-    /// The word with `value` in place of what is computed.
+    /// Returns the word with every computed part replaced by `value`.
     pub(crate) fn filled(&self, value: &Self) -> Self {
         let mut parts = Vec::new();
         for part in &self.parts {
@@ -264,7 +265,7 @@ impl Word {
         Self::from_parts(parts)
     }
 
-    /// What stands before and after the first `=` of the known text.
+    /// Splits the word at the first `=` of the known text at its start.
     pub(crate) fn split_equals(&self) -> Option<(String, Self)> {
         let Some(Part::Text(text)) = self.parts.first() else {
             return None;
@@ -274,7 +275,7 @@ impl Word {
         Some((name.to_owned(), value))
     }
 
-    /// The word as people are shown it.
+    /// Returns the word as displayed to users.
     pub(crate) fn shown(&self) -> String {
         let mut shown = String::new();
         for part in &self.parts {
@@ -289,7 +290,8 @@ impl Word {
     }
 }
 
-/// The bracket expression that `atoms` begin with, and how many of them it is.
+/// Reads the bracket expression at the start of `atoms`, and returns its length with
+/// it.
 fn class(atoms: &[Atom]) -> Option<(usize, Part)> {
     let symbol = |at: usize| match atoms.get(at)? {
         Atom::Lit('/') | Atom::Open('/') => None,
@@ -308,7 +310,7 @@ fn class(atoms: &[Atom]) -> Option<(usize, Part)> {
     Some((len, Part::Glob(glob)))
 }
 
-/// A bracket that what is computed may close.
+/// Reads a bracket that a computed part may close.
 fn computed_class(atoms: &[Atom]) -> Option<(usize, Part)> {
     let slash = |atom: &Atom| matches!(atom, Atom::Lit('/') | Atom::Open('/'));
     let end = atoms.iter().position(slash).unwrap_or(atoms.len());
@@ -320,16 +322,16 @@ fn computed_class(atoms: &[Atom]) -> Option<(usize, Part)> {
     Some((last + close.unwrap_or(0) + 1, Part::Computed))
 }
 
-/// What a word expands to: the words of `bash`, and where those differ the one
-/// word of `dash`, which knows no braces.
+/// The expansion of a word: the words as `bash` expands them and, if that differs, the
+/// single word of `dash`, which has no brace expansion.
 pub(crate) struct Expanded {
     pub(crate) words: Vec<Word>,
     pub(crate) plain: Option<Word>,
-    /// Whether there are more words than are told apart.
+    /// Whether there are too many words to list.
     pub(crate) cut: bool,
 }
 
-/// Expands the braces of a word that was read.
+/// Expands the braces of a scanned word.
 #[cfg(feature = "shell")]
 pub(crate) fn expand(scanned: &Scanned, work: &Work<'_>) -> Expanded {
     let brackets = scanned
@@ -338,7 +340,7 @@ pub(crate) fn expand(scanned: &Scanned, work: &Work<'_>) -> Expanded {
         .filter(|atom| **atom == Atom::Open('['));
     let expanded = brace::expand(&scanned.atoms, work);
     let words = expanded.as_ref().map_or(1, Vec::len);
-    // The end of each bracket expression is searched for, in each word.
+    // The end of each bracket expression is searched for in each word.
     let search = brackets.count().saturating_mul(scanned.atoms.len()) / 8;
     if !work.charge(search.saturating_mul(words)) {
         return Expanded {

@@ -1,4 +1,4 @@
-//! Words, and what is known of them.
+//! Tests of scanning and expanding words.
 
 use super::*;
 

@@ -1,21 +1,20 @@
-//! [`Work`]: how much judging one line may take.
+//! [`Work`]: the step budget for judging one line.
 //!
-//! Every loop over something that a line holds is charged here, so that the time
-//! a line takes is bounded whatever it holds, and ends early for a caller who has
-//! gone away.
+//! Every loop over the contents of a line is charged here. That bounds the time for any
+//! line, and lets judging end early if the caller no longer waits for it.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::Trouble;
 
-/// What judging one line may cost. A step is about what a byte takes to be read;
-/// a line that takes all of them takes a few hundredths of a second.
+/// The number of steps that judging one line may take. A step is about the cost of
+/// reading one byte; a line that uses all of them takes a few hundredths of a second.
 pub const MAX_STEPS: usize = 400_000;
 
-/// Why a line was given up.
+/// The reason for giving up on a line.
 pub(crate) const TOO_MUCH: Trouble = Trouble("it is too complicated");
 
-/// The steps that are left for a line.
+/// The remaining steps for a line.
 #[derive(Debug)]
 pub(crate) struct Work<'a> {
     left: AtomicUsize,
@@ -24,7 +23,7 @@ pub(crate) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    /// All of the steps, unless `stop` is set meanwhile.
+    /// Starts with the full budget. Setting `stop` ends it early.
     pub(crate) fn new(stop: Option<&'a AtomicBool>) -> Self {
         Self {
             left: AtomicUsize::new(MAX_STEPS),
@@ -33,13 +32,14 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Takes some steps; `false` once there are none left.
+    /// Takes `steps` from the budget. Returns `false` if there are not enough left.
     pub(crate) fn charge(&self, steps: usize) -> bool {
         if self.is_spent() || self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             self.exhaust();
             return false;
         }
-        // One thread at a time works on a line, so nothing is lost between the two.
+        // One thread at a time works on a line, so no update is lost between load and
+        // store.
         let left = self.left.load(Ordering::Relaxed);
         self.left
             .store(left.saturating_sub(steps), Ordering::Relaxed);
@@ -49,18 +49,18 @@ impl<'a> Work<'a> {
         steps <= left
     }
 
-    /// Gives the line up.
+    /// Gives up on the line.
     pub(crate) fn exhaust(&self) {
         self.spent.store(true, Ordering::Relaxed);
         self.left.store(0, Ordering::Relaxed);
     }
 
-    /// Whether the line was given up.
+    /// Whether the line has been given up.
     pub(crate) fn is_spent(&self) -> bool {
         self.spent.load(Ordering::Relaxed)
     }
 
-    /// How many steps were taken.
+    /// Returns the number of steps taken.
     pub(crate) fn steps(&self) -> usize {
         MAX_STEPS - self.left.load(Ordering::Relaxed)
     }

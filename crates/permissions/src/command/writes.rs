@@ -1,5 +1,5 @@
-//! Files that programs change beside their operands: those that options, sub-commands and
-//! variables name, files that are copied into a directory, and whole trees.
+//! Finds files that programs change besides their operands: those that options,
+//! sub-commands and variables name, files copied into a directory, and whole trees.
 
 use super::curl;
 use super::danger;
@@ -12,11 +12,11 @@ use super::word::{Part, Word};
 use super::{NamedPath, PathUse};
 use backend_core::VPath;
 
-/// More values of variables are not remembered.
+/// The maximum number of variable values that are remembered.
 const MAX_VALUES: usize = 8;
 
 impl Walk<'_> {
-    /// A file that a program writes, removes or replaces.
+    /// Records a file that a program writes, removes or replaces.
     pub(crate) fn changed(&mut self, word: &Word) {
         if let Some(text) = danger::written(word, &self.dirs) {
             self.found.note(Class::Dangerous, text);
@@ -27,14 +27,15 @@ impl Walk<'_> {
         self.stands_for(word);
     }
 
-    /// Everything in a tree may be changed.
+    /// Records a tree in which anything may be changed.
     pub(crate) fn within(&mut self, word: &Word) {
         if !word.is_computed() {
             self.named(word, PathUse::Within);
         }
     }
 
-    /// Anything of a name may be changed, in `directory` or wherever it is.
+    /// Records that any file named `name` may be changed, in the tree of `directory` or
+    /// anywhere.
     pub(crate) fn within_named(&mut self, directory: Option<&Word>, name: &str, shown: &str) {
         let directories: Vec<String> = match directory {
             None => vec![String::new()],
@@ -65,7 +66,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A link that the line makes: what is written to it goes elsewhere.
+    /// Notes a write to a link that the line itself creates, which goes elsewhere.
     pub(crate) fn through_link(&mut self, word: &Word) {
         let text = word.shown();
         if self
@@ -77,7 +78,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A value that a variable of the line may have.
+    /// Remembers a value that a variable of the line may have.
     pub(crate) fn value(&mut self, word: &Word) {
         let known = word.is_computed() || word.shown().is_empty() || self.values.contains(word);
         if !known && self.values.len() < MAX_VALUES {
@@ -85,8 +86,8 @@ impl Walk<'_> {
         }
     }
 
-    /// What a computed word that is written may be: a value that the line itself gives
-    /// to a variable, or any file.
+    /// Records the files that a computed word may stand for if it is written: any value
+    /// that the line assigns to a variable, or any file.
     pub(crate) fn stands_for(&mut self, word: &Word) {
         if !word.is_computed() {
             return;
@@ -105,7 +106,7 @@ impl Walk<'_> {
         self.within_named(None, name.unwrap_or_default(), &word.shown());
     }
 
-    /// A variable whose value is a file that is written.
+    /// Handles a variable whose value is a file that is written.
     pub(crate) fn variable_writes(&mut self, name: &str, value: &Word) {
         let writes = tables::WRITTEN_VARIABLES
             .iter()
@@ -115,7 +116,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What a program changes that its operands alone do not say.
+    /// Records changes by a program that its operands alone do not show.
     pub(crate) fn changes(&mut self, base: &str, words: &[Word]) {
         let args = words.get(1..).unwrap_or_default();
         let operands: Vec<Word> = match tables::program(base) {
@@ -181,7 +182,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Files that stand within scripts of `sed`, and within addresses and forms of `curl`.
+    /// Records the files in scripts of `sed`, and in URLs and forms of `curl`.
     pub(crate) fn within_arguments(&mut self, base: &str, words: &[Word]) {
         if matches!(base, "sed" | "gsed") {
             let script = sed::Script::of(words);
@@ -199,7 +200,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Files and directories that are removed once they are packed.
+    /// Records files and directories that are removed once they are archived.
     fn taken(&mut self, operands: &[Word]) {
         for word in operands {
             self.changed(word);
@@ -207,7 +208,8 @@ impl Walk<'_> {
         }
     }
 
-    /// `cp d/.envrc .`: what is copied, moved or linked into a directory keeps its name.
+    /// Records the targets of `cp d/.envrc .`: a file that is copied, moved or linked
+    /// into a directory keeps its name.
     fn copied(&mut self, base: &str, words: &[Word]) {
         let Some(row) = tables::program(base) else {
             return;
@@ -269,8 +271,8 @@ impl Walk<'_> {
         }
     }
 
-    /// What a sub-command of git writes or may change in the working tree. Afterwards it
-    /// is where git went.
+    /// Records the files that a sub-command of git writes or may change in the working
+    /// tree. Leaves `dirs` in the directory that git changed to.
     pub(crate) fn git_changes(&mut self, words: &[Word]) {
         let global = options::parse(&tables::GIT, words);
         for given in global.given(&["C"]) {
@@ -316,14 +318,14 @@ impl Walk<'_> {
         match git.verb {
             _ if !whole => {}
             "clean" => self.within(&Word::text(".")),
-            // A branch may also be a path.
+            // An operand may be a branch or a path.
             "checkout" => {
                 for word in &git.operands {
                     self.within(word);
                 }
                 self.within_named(None, "", "git checkout");
             }
-            // Where the repository begins is not known.
+            // The root of the repository is not known.
             verb => self.within_named(None, "", &format!("git {verb}")),
         }
     }
@@ -354,13 +356,13 @@ impl<'w> Git<'w> {
         self.parsed.has(&[short]) || danger::has_flag(self.words, &[], long)
     }
 
-    /// The sub-command of the sub-command.
+    /// Returns the first operand, such as `add` of `git worktree add`.
     fn first(&self) -> &str {
         let first = self.operands.first();
         first.and_then(Word::literal).unwrap_or_default()
     }
 
-    /// What stands behind `--`.
+    /// Returns the words after `--`.
     fn paths(&self) -> &'w [Word] {
         let is = |word: &Word| word.literal() == Some("--");
         let at = self.words.iter().position(is);
@@ -368,7 +370,7 @@ impl<'w> Git<'w> {
             .unwrap_or_default()
     }
 
-    /// Whether it only shows what it would do, or only changes the index.
+    /// Whether it is a dry run, or only changes the index.
     fn shows(&self) -> bool {
         match self.verb {
             "clean" => self.has("n", "--dry-run"),
@@ -381,7 +383,7 @@ impl<'w> Git<'w> {
         }
     }
 
-    /// The files and directories it writes.
+    /// Returns the files and directories it writes.
     fn files(&self) -> Vec<Word> {
         let operands = &self.operands;
         let from = |at: usize| operands.get(at..).unwrap_or_default().to_vec();
@@ -390,7 +392,7 @@ impl<'w> Git<'w> {
             _ if self.shows() => Vec::new(),
             ("clean" | "mv" | "rm" | "restore" | "mailinfo" | "checkout-index", _) => from(0),
             ("checkout", _) if self.paths().is_empty() => {
-                // A branch has no such name.
+                // A branch name cannot start with a dot.
                 let dotted = |word: &&Word| word.starts_with(".");
                 operands.iter().filter(dotted).cloned().collect()
             }
@@ -438,20 +440,20 @@ impl<'w> Git<'w> {
     }
 }
 
-/// The operands of a program.
+/// Returns the operands of a program.
 fn operands_of(parsed: &Parsed, words: &[Word]) -> Vec<Word> {
     let operands = parsed.operands.iter().filter_map(|at| words.get(*at));
     operands.cloned().collect()
 }
 
-/// Whether a target may be a directory: its name has no extension.
+/// Whether a target may be a directory, since its name has no extension.
 fn may_be_directory(word: &Word) -> bool {
     let text = word.shown();
     let name = base_name(&text);
     matches!(name, "" | "." | "..") || !name.contains('.')
 }
 
-/// The values of `options`, glued to them or in the next word.
+/// Returns the values of `options`, glued to them or in the next word.
 fn values_of(args: &[Word], options: &[&str]) -> Vec<Word> {
     let mut values = Vec::new();
     for (at, word) in args.iter().enumerate() {

@@ -1,10 +1,10 @@
-//! Words that assign.
+//! Parses words that are assignments.
 
 use super::ast::{Assignment, Value};
 use super::{enclosed, is_name};
 use crate::command::Trouble;
 
-/// The assignment that a word is, if it is one.
+/// Parses a word as an assignment, if it is one.
 pub(super) fn assignment(word: &str) -> Result<Option<Assignment>, Trouble> {
     let end = word.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let (name, rest) = word.split_at(end.unwrap_or(word.len()));
@@ -29,7 +29,7 @@ pub(super) fn assignment(word: &str) -> Result<Option<Assignment>, Trouble> {
     }))
 }
 
-/// A member of an array: `value` or `[index]=value`.
+/// Parses a member of an array: `value` or `[index]=value`.
 pub(super) fn member(word: String) -> Result<(Option<String>, String), Trouble> {
     if !word.starts_with('[') {
         return Ok((None, word));
@@ -42,8 +42,8 @@ pub(super) fn member(word: String) -> Result<(Option<String>, String), Trouble> 
     })
 }
 
-/// What stands in the brackets that `text` begins with, and behind them. In bash
-/// the word goes on up to the bracket that closes, whatever stands between.
+/// Splits `text` into the contents of the brackets it starts with and the rest. In bash
+/// the word extends to the closing bracket, whatever is in between.
 fn subscript(text: &str) -> Result<(String, String), Trouble> {
     let chars: Vec<char> = text.chars().collect();
     let mut open = 0_usize;

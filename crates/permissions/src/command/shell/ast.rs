@@ -1,27 +1,27 @@
-//! A program, as far as it matters what it would run. Words are spelled as in the
-//! program, with their quotes; `word` reads what is in them.
+//! The syntax tree of a program, reduced to what matters for the commands it runs.
+//! Words are kept as written, with their quotes; `word` parses their contents.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
 
 use crate::command::Trouble;
 
-/// All of a text.
+/// A parsed program.
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) list: List,
-    /// Where shells read the text differently. It was read as `bash` does.
+    /// Points where shells read the text differently. It was parsed as `bash` does.
     pub(crate) doubts: Vec<Trouble>,
 }
 
-/// Commands one after the other.
+/// Commands that run one after the other.
 pub(crate) type List = Vec<AndOr>;
 
 #[derive(Debug)]
 pub(crate) struct AndOr {
     pub(crate) first: Pipeline,
     pub(crate) rest: Vec<(Join, Pipeline)>,
-    /// Whether the shell goes on without waiting for it.
+    /// Whether the shell continues without waiting for it.
     pub(crate) background: bool,
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum Join {
 
 #[derive(Debug)]
 pub(crate) struct Pipeline {
-    /// Whether `time` stands before it.
+    /// Whether it is preceded by `time`.
     pub(crate) timed: bool,
     pub(crate) stages: Vec<Command>,
 }
@@ -51,7 +51,7 @@ pub(crate) enum Command {
     Test(Vec<String>, Vec<Redirect>),
 }
 
-/// A part of a simple command, in the order in which they stand there.
+/// A part of a simple command. Parts are kept in order.
 #[derive(Debug)]
 pub(crate) enum Item {
     Word(String),
@@ -72,7 +72,7 @@ pub(crate) struct Assignment {
 #[derive(Debug)]
 pub(crate) enum Value {
     Scalar(String),
-    /// Members with their indexes, where these are given.
+    /// Members, with their indexes if given.
     Array(Vec<(Option<String>, String)>),
 }
 
@@ -89,7 +89,7 @@ pub(crate) enum Compound {
         word: String,
         arms: Vec<Arm>,
     },
-    /// `if`, `while` or `until`: conditions and bodies as they follow each other.
+    /// `if`, `while` or `until`: conditions and bodies in order.
     Branches(Vec<List>),
 }
 
@@ -108,7 +108,7 @@ pub(crate) enum Redirect {
     },
     Document {
         fd: Option<u32>,
-        /// Whether the shell expands what is in it.
+        /// Whether the shell expands its contents.
         expands: bool,
         body: Body,
     },
@@ -116,7 +116,7 @@ pub(crate) enum Redirect {
     Both(String),
 }
 
-/// The text of a here-document, which is read after the line that names it.
+/// The text of a here-document, which follows the line that names it.
 pub(crate) type Body = Rc<OnceCell<String>>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,15 +1,14 @@
-//! Cuts a program into words and operators.
+//! Splits a program into words and operators.
 
 use super::ast::Body;
 use super::{NOT_CLOSED, Reader};
 use crate::command::Trouble;
 use crate::command::work::TOO_MUCH;
 
-/// More words and operators than this are not read: it takes longer than a command
-/// is worth.
+/// The maximum number of words and operators. More would take too long to parse.
 pub(super) const MAX_TOKENS: usize = 20_000;
 
-/// Every operator, the longer ones first.
+/// All operators, longer ones first.
 const OPERATORS: &[&str] = &[
     "<<<", "<<-", "&>>", ";;&", "&&", "||", ";;", ";&", "|&", "<<", "<&", "<>", "<(", ">>", ">&",
     ">|", ">(", "&>", "<", ">", "&", "|", ";", "(", ")",
@@ -22,7 +21,7 @@ const DOCUMENT_IS_OPEN: Trouble = Trouble("a here-document is not closed");
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Token {
-    /// A word with its quotes, without lines that go on in the next.
+    /// A word with its quotes, but without line continuations.
     Word(String),
     Operator(&'static str),
     Newline,
@@ -32,20 +31,20 @@ pub(super) enum Token {
 /// A here-document whose text begins after the next newline.
 #[derive(Debug)]
 pub(super) struct Pending {
-    /// The line that ends it.
+    /// The delimiter line.
     mark: Vec<char>,
-    /// Whether tabs at the beginning of its lines are left off.
+    /// Whether leading tabs are stripped from its lines.
     tabs: bool,
     body: Body,
 }
 
 impl Reader<'_> {
-    /// The character `ahead` of the next.
+    /// Returns the character `ahead` characters after the next.
     pub(super) fn char(&self, ahead: usize) -> Option<char> {
         self.chars.get(self.at + ahead).copied()
     }
 
-    /// The next token, which stays the next.
+    /// Returns the next token without taking it.
     pub(super) fn peek(&mut self) -> Result<&Token, Trouble> {
         let token = self.take()?;
         Ok(self.peeked.insert(token))
@@ -77,7 +76,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Blanks, comments, and newlines that do not end a line.
+    /// Skips blanks, comments and line continuations.
     fn skip_blanks(&mut self) {
         loop {
             match self.char(0) {
@@ -102,7 +101,7 @@ impl Reader<'_> {
         let Some(operator) = OPERATORS.iter().find(|operator| spelled(operator)) else {
             return Err(super::NOT_A_PROGRAM);
         };
-        // In bash it is part of the word.
+        // In bash it is part of the word before it.
         if matches!(*operator, "<(" | ">(") && self.at == self.word_end {
             self.doubts.push(GLUED);
         }
@@ -138,7 +137,8 @@ impl Reader<'_> {
         Ok(word)
     }
 
-    /// A character, or all of what it begins; `quoted` within double quotes.
+    /// Reads a character, or the whole construct that it starts. `quoted` is `true`
+    /// within double quotes.
     fn piece(&mut self, c: char, quoted: bool, word: &mut String) -> Result<(), Trouble> {
         match c {
             '\\' => self.escaped(word),
@@ -156,7 +156,8 @@ impl Reader<'_> {
         self.at += 1;
     }
 
-    /// A backslash and what follows it. A newline is no part of the word then.
+    /// Reads a backslash and the character after it. Both are dropped if that is a
+    /// newline.
     fn escaped(&mut self, word: &mut String) {
         match self.char(1) {
             Some('\n') => self.at += 2,
@@ -194,9 +195,9 @@ impl Reader<'_> {
         Err(NOT_CLOSED)
     }
 
-    /// Text up to the next `quote` that no backslash stands before: `...`, or $'...' as
-    /// in bash. In dash a backslash there escapes no quote; where that matters, the
-    /// word is not understood.
+    /// Reads text up to the next `quote` that is not escaped: a backquoted command, or
+    /// `$'...'` as in bash. In dash a backslash in `$'...'` does not escape a quote. If
+    /// that makes a difference, the word is not understood.
     fn escaping(&mut self, quote: char, word: &mut String) -> Result<(), Trouble> {
         self.push(quote, word);
         while let Some(c) = self.char(0) {
@@ -210,9 +211,9 @@ impl Reader<'_> {
         Err(NOT_CLOSED)
     }
 
-    /// A dollar sign and what it begins. How a word is read that has quotes within
-    /// `${...}`, or more than a calculation within `$((...))`, does not matter:
-    /// none of them is understood.
+    /// Reads a dollar sign and the expansion that it starts. Quotes within `${...}`,
+    /// and anything but a calculation within `$((...))`, need no exact parsing: such
+    /// words are not understood anyway.
     fn dollar(&mut self, quoted: bool, word: &mut String) -> Result<(), Trouble> {
         self.enter()?;
         self.push('$', word);
@@ -267,7 +268,7 @@ impl Reader<'_> {
         Err(NOT_CLOSED)
     }
 
-    /// Notes a here-document, whose text comes after this line.
+    /// Registers a here-document, whose text follows this line.
     pub(super) fn document(&mut self, mark: &str, tabs: bool) -> Result<(bool, Body), Trouble> {
         const NOT_PLAIN: Trouble = Trouble("the end of a here-document in it is not plain");
         let mut plain = Vec::new();
@@ -281,7 +282,8 @@ impl Reader<'_> {
                 c => plain.push(c),
             }
         }
-        // Without text an empty line ends it; the others not every shell takes as they are.
+        // An empty delimiter ends at the first empty line. The other forms are not read
+        // alike by every shell.
         if plain.is_empty() || mark.contains(['$', '`', '\n']) || mark.contains("\\\"") {
             self.doubts.push(NOT_PLAIN);
         }
@@ -294,7 +296,7 @@ impl Reader<'_> {
         Ok((!mark.contains(['\'', '"', '\\']), body))
     }
 
-    /// Reads the here-documents of the line that ended.
+    /// Reads the here-documents of the line that just ended.
     fn documents(&mut self) -> Result<(), Trouble> {
         for document in std::mem::take(&mut self.pending) {
             let mut body = String::new();
@@ -314,7 +316,8 @@ impl Reader<'_> {
                 body.extend(text);
                 body.push('\n');
             }
-            // It is set once: this is the only place, and the document is taken.
+            // Set only once: no other code sets it, and the document is taken from the
+            // list.
             document.body.get_or_init(|| body);
         }
         Ok(())

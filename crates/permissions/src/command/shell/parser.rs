@@ -1,4 +1,4 @@
-//! The grammar: what words and operators make up.
+//! The grammar: parses tokens into commands.
 
 use super::assignment::{assignment, member};
 use super::ast::{
@@ -12,11 +12,11 @@ use crate::command::Trouble;
 const UNKNOWN_TO_SOME: Trouble = Trouble("it is not written for every shell");
 const DOUBLE: Trouble = Trouble("'((' is read differently by different shells");
 
-/// Builtins that take arrays as arguments.
+/// Built-ins that take arrays as arguments.
 const DECLARING: &[&str] = &["declare", "export", "local", "readonly", "typeset"];
 
 impl Reader<'_> {
-    /// All of the text.
+    /// Parses the whole text.
     pub(super) fn program(&mut self) -> Result<List, Trouble> {
         let list = self.list()?;
         match self.take()? {
@@ -25,7 +25,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A list up to the parenthesis that closes it, of `$(`, `<(` or `>(`.
+    /// Parses the list of `$(`, `<(` or `>(`, up to the closing parenthesis.
     pub(super) fn enclosed(&mut self) -> Result<List, Trouble> {
         let from = self.at;
         let outer = std::mem::take(&mut self.pending);
@@ -73,7 +73,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Passes over newlines, and tells whether there are any.
+    /// Skips newlines, and returns whether there were any.
     fn newlines(&mut self) -> Result<bool, Trouble> {
         let mut any = false;
         while *self.peek()? == Token::Newline {
@@ -83,7 +83,7 @@ impl Reader<'_> {
         Ok(any)
     }
 
-    /// Commands up to something that ends them, which is left to the caller.
+    /// Parses commands up to a token that ends them, which is left to the caller.
     fn list(&mut self) -> Result<List, Trouble> {
         let mut list = Vec::new();
         loop {
@@ -106,7 +106,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A list of at least one command.
+    /// Parses a list of at least one command.
     fn commands(&mut self) -> Result<List, Trouble> {
         let list = self.list()?;
         match list.is_empty() {
@@ -163,7 +163,7 @@ impl Reader<'_> {
         Ok(command)
     }
 
-    /// A compound command, if one begins here.
+    /// Parses a compound command, if one starts here.
     fn compound(&mut self) -> Result<Option<Compound>, Trouble> {
         if self.accept("(")? {
             if matches!(self.peek()?, Token::Operator("(")) {
@@ -219,7 +219,7 @@ impl Reader<'_> {
         Ok(Compound::Branches(vec![condition, body]))
     }
 
-    /// `do ... done`.
+    /// Parses `do ... done`.
     fn body(&mut self) -> Result<List, Trouble> {
         self.expect_word("do")?;
         let body = self.commands()?;
@@ -287,8 +287,8 @@ impl Reader<'_> {
         Ok(Compound::Case { word, arms })
     }
 
-    /// The rest of `[[ ... ]]`. Where it is no reserved word, it is a command that
-    /// an operator or a newline ends.
+    /// Parses the rest of `[[ ... ]]`. In shells where `[[` is not a reserved word, it
+    /// is a command that ends at an operator or a newline.
     fn test(&mut self) -> Result<Command, Trouble> {
         const NOT_PLAIN: Trouble = Trouble("a test in it is not plain");
         let mut words = Vec::new();
@@ -317,7 +317,7 @@ impl Reader<'_> {
         Ok(Command::Test(words, self.redirects()?))
     }
 
-    /// A simple command, or a function if its name is one.
+    /// Parses a simple command, or a function definition if `(` follows its name.
     fn simple(&mut self) -> Result<Command, Trouble> {
         let mut items = Vec::new();
         let mut name: Option<String> = None;
@@ -367,7 +367,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The rest of a function, behind its first parenthesis.
+    /// Parses the rest of a function definition, after its first parenthesis.
     fn function(&mut self, name: String) -> Result<Command, Trouble> {
         self.expect(")")?;
         self.newlines()?;
@@ -379,7 +379,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The members of the array that is assigned, behind the `=`.
+    /// Parses the members of an assigned array, after the `=`.
     fn array(&mut self, assignment: &Assignment) -> Result<Value, Trouble> {
         let empty = matches!(&assignment.value, Value::Scalar(value) if value.is_empty());
         if !empty || assignment.index.is_some() {
@@ -397,7 +397,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `<(...)` or `>(...)`.
+    /// Parses `<(...)` or `>(...)`.
     fn substitution(&mut self) -> Result<List, Trouble> {
         self.take()?;
         if self.char(0) == Some('(') {
@@ -455,7 +455,7 @@ impl Reader<'_> {
         Ok(Some(Redirect::File { fd, kind, target }))
     }
 
-    /// The file descriptor before an operator that redirects it.
+    /// Parses a file descriptor before a redirect operator.
     fn descriptor(&mut self) -> Result<Option<u32>, Trouble> {
         let Token::Word(word) = self.peek()? else {
             return Ok(None);
@@ -478,9 +478,9 @@ impl Reader<'_> {
         Ok(Some(fd))
     }
 
-    /// The word that a redirect names.
+    /// Parses the word after a redirect operator.
     fn target(&mut self) -> Result<String, Trouble> {
-        // It would be the descriptor of another redirect.
+        // It is the descriptor of another redirect.
         if self.descriptor()?.is_some() {
             return Err(NOT_A_PROGRAM);
         }
@@ -488,7 +488,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a word ends a list where a command could begin.
+/// Whether a word in command position ends a list.
 fn closes(word: &str) -> bool {
     matches!(
         word,

@@ -1,4 +1,4 @@
-//! How programs are read: commands and their parts, in brackets.
+//! Parser tests. They print commands and their parts in brackets.
 
 use super::ast::{
     AndOr, Command, Compound, Item, Join, Kind, List, Pipeline, Redirect, Target, Value,
@@ -291,7 +291,7 @@ fn words() {
         "$(a;;)",
         "$(a))",
         "$(}",
-        // What shells join, and older ones do not.
+        // Continuations that shells join and older ones do not.
         "a $\\\n(b)",
         "a \"$\\\n(b)\"",
         "a $(\\\n(b))",
@@ -392,7 +392,7 @@ fn documents() {
     }
 }
 
-/// What shells read differently is read as bash does, and the doubt is noted.
+/// Text that shells read differently is parsed as bash does, and the doubt is noted.
 #[test]
 fn doubts() {
     for (text, expected) in [

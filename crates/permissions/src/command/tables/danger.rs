@@ -1,6 +1,6 @@
-//! What must not be destroyed, and what destroys.
+//! Files that must not be destroyed, and programs that destroy.
 
-/// Trees of which neither the whole nor all children may be destroyed.
+/// Trees that must not be destroyed as a whole, or with all of their children.
 pub(crate) const TREES: &[&str] = &[
     "/bin",
     "/boot",
@@ -46,7 +46,7 @@ pub(crate) const TREES: &[&str] = &[
     "/mnt/c",
 ];
 
-/// Trees of which nothing may be destroyed recursively.
+/// Trees in which nothing may be destroyed recursively.
 pub(crate) const DEEP_TREES: &[&str] = &[
     "/bin",
     "/boot",
@@ -66,7 +66,7 @@ pub(crate) const DEEP_TREES: &[&str] = &[
 /// Trees whose children are homes.
 pub(crate) const HOMES: &[&str] = &["/home", "/Users"];
 
-/// Files that hand the system over to who writes them.
+/// Files that give control of the system to a program that can write them.
 pub(crate) const CRITICAL_FILES: &[&str] = &[
     "/etc/passwd",
     "/etc/shadow",
@@ -85,8 +85,7 @@ pub(crate) const CRITICAL_FILES: &[&str] = &[
     "/boot",
 ];
 
-/// Names in `/dev` of what holds file systems or memory. A name that begins with
-/// one of these is meant.
+/// Prefixes of names in `/dev` of devices that hold file systems or memory.
 pub(crate) const DEVICES: &[&str] = &[
     "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "dm-", "mapper/", "disk/", "md", "loop", "sr",
     "nbd", "zd", "zvol/", "mem", "kmem", "port", "rdisk", "disk", "block/", "ram", "pmem",
@@ -94,8 +93,8 @@ pub(crate) const DEVICES: &[&str] = &[
     "zram", "watchdog",
 ];
 
-/// Directories in `/dev` without file systems or memory. What is in others is a
-/// volume.
+/// Directories in `/dev` without file systems or memory. Entries of all others are
+/// volumes.
 pub(crate) const DEVICE_DIRS: &[&str] = &[
     "bus",
     "char",
@@ -118,7 +117,7 @@ pub(crate) const DEVICE_DIRS: &[&str] = &[
     "vfio",
 ];
 
-/// Programs that destroy what is on a device, whatever their arguments.
+/// Programs that destroy the contents of a device, whatever their arguments.
 pub(crate) const FORMATTERS: &[&str] = &[
     "mke2fs",
     "mkswap",
@@ -140,7 +139,7 @@ pub(crate) const FORMATTERS: &[&str] = &[
     "scrub",
 ];
 
-/// Programs that change partitions unless an option says that they only show.
+/// Programs that change partitions, unless an option makes them only show.
 pub(crate) const PARTITIONERS: &[&str] =
     &["fdisk", "sfdisk", "cfdisk", "gdisk", "sgdisk", "parted"];
 

@@ -1,12 +1,12 @@
-//! What git runs: its sub-commands with their options, and its settings.
+//! Git's sub-commands with their options, and its settings.
 //!
-//! Facts are from the manual pages git(1), git-config(1) and those of the
-//! sub-commands. One that is not here is asked about: it may be an alias, a program
-//! of somebody else, or one of git's that hands over or serves.
+//! Facts are from the manual pages git(1), git-config(1) and those of the sub-commands.
+//! A sub-command that is not listed is asked about: it may be an alias, a third-party
+//! program, or one of git's own that runs another program or acts as a server.
 
 use crate::command::options::Row;
 
-/// Options in front of the sub-command. Git takes no abbreviations here.
+/// Options before the sub-command. Git takes no abbreviations here.
 pub(crate) const GIT: Row = Row::new(
     "git",
     "+C:c:pPhv",
@@ -20,8 +20,8 @@ const DIFF: &str = "output> ext-diff*";
 const DIFF_SHORT: &str = "0123B?C?DG:I:M?O:RS:U:WX?abcl:mpqrstuvwz#";
 const STRATEGY: &str = "strategy@ strategy-option:";
 
-/// Sub-commands: short options, and the long ones that matter. The others are in
-/// [`GIT_LONG`].
+/// Sub-commands, with their short options and the long ones that matter. The other long
+/// ones are in [`GIT_LONG`].
 pub(crate) const GIT_VERBS: &[Row] = &[
     Row::new("add stage", "ANefinpuv", ""),
     Row::new("am", "3bC:S?cikmp:qrsu", ""),
@@ -162,7 +162,7 @@ pub(crate) const GIT_VERBS: &[Row] = &[
     Row::new("worktree", "B:b:dfnqvz", ""),
 ];
 
-/// Sub-commands whose operands can be addresses of repositories.
+/// Sub-commands whose operands can be URLs of repositories.
 pub(crate) const GIT_REMOTES: &[&str] = &[
     "clone",
     "fetch",
@@ -178,11 +178,11 @@ pub(crate) const GIT_REMOTES: &[&str] = &[
     "subtree",
 ];
 
-/// Strategies that are git's own: any other is a program.
+/// Git's built-in merge strategies. Any other is a program.
 pub(crate) const GIT_STRATEGIES: &[&str] =
     &["ort", "recursive", "resolve", "octopus", "ours", "subtree"];
 
-/// Sub-commands of git that destroy, with the option that makes them.
+/// Sub-commands that destroy something, with the options that make them.
 pub(crate) const GIT_DESTRUCTIVE: &[(&str, &[&str])] = &[
     ("clean", &[]),
     ("reset", &["--hard"]),
@@ -192,7 +192,7 @@ pub(crate) const GIT_DESTRUCTIVE: &[(&str, &[&str])] = &[
     ("filter-branch", &[]),
 ];
 
-/// Sub-commands that may change any file of the working tree.
+/// Sub-commands that may change any file in the working tree.
 pub(crate) const GIT_TREES: &[&str] = &[
     "am",
     "apply",
@@ -207,8 +207,8 @@ pub(crate) const GIT_TREES: &[&str] = &[
     "switch",
 ];
 
-/// Settings of git that run nothing. Any other is asked about. A `*` stands for
-/// anything.
+/// Settings that run nothing. Any other is asked about. A `*` stands for anything, and
+/// a trailing dot for a whole section.
 pub(crate) const GIT_SETTINGS: &[&str] = &[
     "user.",
     "author.",
@@ -319,7 +319,7 @@ pub(crate) const GIT_SETTINGS: &[&str] = &[
     "lfs.skipdownloaderrors",
 ];
 
-/// Long options of git's sub-commands, all of them together. Each may stand after `no-`.
+/// The long options of all of git's sub-commands. Each may be prefixed with `no-`.
 pub(crate) const GIT_LONG: &str = "\
     3way abbrev abbrev-commit abbrev-ref abort absolute-git-dir active-branches add add-file \
     add-header add-virtual-file advertise-refs after after-context again aggressive ahead-behind \

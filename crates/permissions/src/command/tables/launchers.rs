@@ -1,4 +1,4 @@
-//! Programs that run another one, each with its options.
+//! Programs that run another one, with their options.
 //!
 //! The marks are those of [`Row`]. Facts are from the manual pages of coreutils,
 //! util-linux, findutils, procps, bash, dpkg, systemd and of each program.
@@ -155,7 +155,7 @@ pub(crate) const LAUNCHERS: &[Row] = &[
     .counts()
     .shell(),
     Row::launcher("switch_root run-init", 1, "+hVdc:", "help version").counts(),
-    // sudo and its like
+    // sudo and the like
     Row::launcher(
         "sudo",
         0,
@@ -309,7 +309,7 @@ pub(crate) const LAUNCHERS: &[Row] = &[
     .counts(),
 ];
 
-/// Long options that `su` and `runuser` share.
+/// The options of `su` and `runuser`.
 pub(crate) const SU: Row = Row::new(
     "su runuser",
     "c!fg:G:lmpPs@T:u:w:hV",
@@ -317,7 +317,7 @@ pub(crate) const SU: Row = Row::new(
      shell@ user: whitelist-environment: help version",
 );
 
-/// `xargs`: the first operand is the program.
+/// `xargs`, whose first operand is the program.
 pub(crate) const XARGS: Row = Row::new(
     "xargs gxargs",
     "+0a<d:E:e?I:i?J:L:l?n:oP:prR:S:s:tx",

@@ -1,6 +1,6 @@
-//! Long lists of long options.
+//! Long options of programs that have many.
 
-/// Of `curl`.
+/// Long options of `curl`.
 pub(crate) const CURL: &str = "\
     abstract-unix-socket: alt-svc> anyauth append aws-sigv4: basic ca-native cacert< capath: \
     cert-status cert-type: cert< ciphers: compressed compressed-ssh config@ connect-timeout: \
@@ -40,7 +40,7 @@ pub(crate) const CURL: &str = "\
     trace-config: trace-ids trace-time trace> unix-socket: upload-file< upload-flags: url-query: \
     url: use-ascii user-agent: user: variable: verbose version vlan-priority: write-out: xattr";
 
-/// Of `rg`.
+/// Long options of `rg`.
 pub(crate) const RIPGREP: &str = "\
     after-context: auto-hybrid-regex before-context: binary block-buffered byte-offset \
     case-sensitive color: colors: column context: context-separator: count count-matches crlf \

@@ -1,11 +1,11 @@
-//! Programs whose options name commands, or files that are written.
+//! Programs whose options name commands, or files to write.
 //!
 //! The marks are those of [`Row`]. Facts are from the manual pages of coreutils,
 //! tar, cpio, findutils, diffutils, sed, dpkg, apt, and of each program.
 
 use crate::command::options::Row;
 
-/// `sed`, whose scripts are read too.
+/// `sed`, whose scripts are parsed too.
 pub(crate) const SED: Row = Row::new(
     "sed gsed",
     "Ee:f<i?l:nrsuz",
@@ -13,9 +13,10 @@ pub(crate) const SED: Row = Row::new(
          quiet regexp-extended sandbox separate silent unbuffered version zero-terminated",
 );
 
-/// Programs whose first operand may be no file: a pattern, a script, a mode, which
-/// then is not there if one of the options says it. `None` if there is none ever. What
-/// is not known here is not asked about, but then every word may be a file.
+/// Programs whose first operand may not be a file, but a pattern, a script or a mode.
+/// It is a file after all if one of the listed options is given. With `None`, every
+/// operand is a file. An unknown option is not asked about here, but then every word
+/// may be a file.
 pub(crate) const FIRST_OPERANDS: &[(Row, Option<&[&str]>)] = &[
     (SED, Some(&["e", "expression", "f", "file"])),
     (
@@ -282,7 +283,7 @@ pub(crate) const PROGRAMS: &[Row] = &[
          reproducible trailer: warning: help usage version",
     ),
     Row::new("unzip", "Z@AcflptTuvxd/abBCDEFiJjKLMnNoP:qsSUVWXYO:I:", ""),
-    // copies to elsewhere
+    // network transfers
     Row::new(
         "rsync",
         "0468\\@:ABCDEFHIKLM@NOPRST/abcde!f:ghij:klmnopqrstuvwxyz",
@@ -309,7 +310,7 @@ pub(crate) const PROGRAMS: &[Row] = &[
          usermap: verbose version whole-file write-batch> write-devices* xattrs inc-recursive \
          old-args old-dirs",
     ),
-    // its first operand ends the options but those that follow the host
+    // the first operand ends the options, except for those after the host
     Row::new(
         "ssh",
         "+46AaB:b:Cc:D:E>e:F@fGgI@i<J:KkL:l:MNm:nO:o:P:p:Q:qR:S:sTtVvW:w:XxYy",

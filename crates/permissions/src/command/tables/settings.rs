@@ -1,4 +1,4 @@
-//! Variables and settings that decide what runs.
+//! Environment variables that decide what runs or is written.
 
 /// Variables that decide how the rest of the line is read.
 pub(crate) const READING_VARIABLES: &[&str] = &[
@@ -22,8 +22,8 @@ pub(crate) const READING_VARIABLES: &[&str] = &[
     "GIT_WORK_TREE",
 ];
 
-/// Variables whose value is a file that is written. A name that ends with `_` stands
-/// for all that begin so.
+/// Variables whose value is a file that is written. A name that ends with `_` is a
+/// prefix.
 pub(crate) const WRITTEN_VARIABLES: &[&str] = &[
     "GIT_TRACE",
     "GIT_TRACE_",

@@ -1,6 +1,6 @@
-//! How programs use what they are given.
+//! How programs use their arguments.
 
-/// Programs all of whose operands are read, but for those of [`SECOND_WRITTEN`].
+/// Programs that read all of their operands, except those of [`SECOND_WRITTEN`].
 pub(crate) const READERS: &[&str] = &[
     "cat",
     "bat",
@@ -55,11 +55,11 @@ pub(crate) const READERS: &[&str] = &[
     "split",
 ];
 
-/// Of these the second operand is written.
+/// Programs that write their second operand.
 pub(crate) const SECOND_WRITTEN: &[&str] = &["uniq", "guniq", "xxd", "split", "gsplit"];
 
-/// Options that name a file which is written, of programs that have no row. A long
-/// one may be cut short.
+/// Options that name a file to write, of programs without a row. Long ones may be
+/// abbreviated.
 pub(crate) const WRITES: &[(&str, &[&str])] = &[
     ("base64", &["-o", "--output"]),
     ("bat", &["--target"]),
@@ -69,8 +69,8 @@ pub(crate) const WRITES: &[(&str, &[&str])] = &[
     ("yq", &["-s", "--split-exp"]),
 ];
 
-/// Programs that put what is in a file into another one, whose name has an ending
-/// more or less.
+/// Programs that compress or decompress a file into another one, whose name differs by
+/// a suffix.
 pub(crate) const PACKERS: &[&str] = &[
     "gzip",
     "gunzip",
@@ -92,16 +92,16 @@ pub(crate) const PACKERS: &[&str] = &[
     "unbrotli",
 ];
 
-/// Programs all of whose operands are changed.
+/// Programs that change all of their operands.
 pub(crate) const WRITERS: &[&str] = &[
     "rm", "rmdir", "unlink", "shred", "touch", "mkdir", "mkfifo", "mknod", "truncate", "tee", "mv",
     "srm", "chattr", "wipefs",
 ];
 
-/// Programs that read their operands and change the last.
+/// Programs that read their operands and write the last.
 pub(crate) const COPIERS: &[&str] = &["cp", "ln", "install", "rsync", "scp", "ditto", "link"];
 
-/// Options whose value is a file that is written, of programs in no other table.
+/// Options whose value is a file to write, of programs in no other table.
 pub(crate) const OUTPUTS: &[(&[&str], &[&str])] = &[
     (
         &["gcc", "g++", "cc", "c++", "cpp", "clang", "clang++", "tcc"],
@@ -125,15 +125,15 @@ pub(crate) const OUTPUTS: &[(&[&str], &[&str])] = &[
     ),
 ];
 
-/// Programs that take an operand that is no path, and then change the others.
+/// Programs whose first operand is not a path, and that change the others.
 pub(crate) const MODE_CHANGERS: &[&str] = &["chmod", "chown", "chgrp", "setfacl"];
 
-/// Programs that take a pattern, and then read the others.
+/// Programs whose first operand is a pattern, and that read the others.
 pub(crate) const SEARCHERS: &[&str] = &[
     "grep", "egrep", "fgrep", "ggrep", "rg", "ag", "ack", "zgrep", "zegrep", "zfgrep",
 ];
 
-/// Programs whose operands are no paths, unless they look like one.
+/// Programs whose operands are not paths, unless they look like one.
 pub(crate) const WORDY: &[&str] = &[
     "echo",
     "printf",
@@ -196,8 +196,8 @@ pub(crate) const WORDY: &[&str] = &[
     "[",
 ];
 
-/// Options behind which a word is text: a message, code, a pattern, the name of a
-/// branch. Of git by sub-command: the same letter is something else for another one.
+/// Options followed by text: a message, code, a pattern, the name of a branch. Git has
+/// a row for each sub-command, since the same letter has different meanings.
 pub(crate) const TEXTS: &[(&[&str], &[&str])] = &[
     (
         &[
@@ -272,10 +272,10 @@ pub(crate) const TEXTS: &[(&[&str], &[&str])] = &[
     ),
 ];
 
-/// The same, whatever the program is.
+/// Options followed by text, for all programs.
 pub(crate) const TEXTS_OF_ALL: &[&str] = &["--message", "--title", "--body"];
 
-/// Directories in which programs are what their names say.
+/// Directories in which a program is the one that its name says.
 pub(crate) const BIN_DIRS: &[&str] = &[
     "/bin",
     "/sbin",
@@ -286,8 +286,8 @@ pub(crate) const BIN_DIRS: &[&str] = &[
     "/opt/homebrew/bin",
 ];
 
-/// Programs whose damage depends on their arguments, with the options that make
-/// it so; none means that all of their runs count.
+/// Programs whose damage depends on their arguments, with the options that make them
+/// destructive. An empty list means that they always are.
 pub(crate) const DESTRUCTIVE: &[(&str, &[&str])] = &[
     ("rm", &[]),
     ("rmdir", &[]),
@@ -348,7 +348,7 @@ pub(crate) const FIND_VALUED: &[&str] = &[
     "-xtype",
 ];
 
-/// Those that take none and do nothing.
+/// Tests and actions of `find` that take no value and do no harm.
 pub(crate) const FIND_PLAIN: &[&str] = &[
     "-d",
     "-daystart",
@@ -379,8 +379,7 @@ pub(crate) const FIND_PLAIN: &[&str] = &[
     "-xdev",
 ];
 
-/// Programs that only look at the devices they are given, or whose own check says
-/// what they do to one.
+/// Programs that only read devices, or that have a check of their own for them.
 pub(crate) const DEVICE_READERS: &[&str] = &[
     "lsblk",
     "blkid",

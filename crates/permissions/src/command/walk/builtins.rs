@@ -1,4 +1,4 @@
-//! Built-ins of shells that run code, or change what names and directories mean.
+//! Shell built-ins that run code, or change the meaning of names and directories.
 
 use super::{Stdin, Walk};
 use crate::command::found::Class;
@@ -7,7 +7,7 @@ use crate::command::word::Word;
 use crate::command::{PathUse, shell, tables};
 
 impl Walk<'_> {
-    /// `eval`: the words, joined, are a program.
+    /// Walks `eval`: the words are joined to a program.
     pub(super) fn eval(&mut self, words: &[Word]) {
         let options = usize::from(words.get(1).and_then(Word::literal) == Some("--"));
         let words: Vec<&Word> = words.iter().skip(1 + options).collect();
@@ -18,7 +18,7 @@ impl Walk<'_> {
         self.program(&text.join(" "), Stdin::None);
     }
 
-    /// `trap 'program' SIGNAL`.
+    /// Walks the program of `trap 'program' SIGNAL`.
     pub(super) fn trap(&mut self, words: &[Word], stdin: Stdin) {
         let parsed = options::parse(&Row::new("trap", "lpP", ""), words);
         self.options("trap", &parsed, words, stdin);
@@ -30,7 +30,8 @@ impl Walk<'_> {
         }
     }
 
-    /// `set -k` takes assignments out of the arguments of what follows.
+    /// Checks for `set -k`, with which the shell takes assignments out of the arguments
+    /// of later commands.
     pub(super) fn set(&mut self, words: &[Word]) {
         let options = words.iter().skip(1).map(Word::shown);
         let mut options = options.take_while(|text| text != "--" && text != "-");
@@ -54,13 +55,13 @@ impl Walk<'_> {
                 self.dirs.go(word);
                 let up = word.shown().split('/').any(|name| name == "..");
                 if up && parsed.has(&["P"]) {
-                    // Above where links lead.
+                    // The parent of the link's target.
                     self.dirs.lose();
                     let text = "'cd -P' leads above what a link leads to";
                     self.found.note(Class::Computed, text.to_owned());
                 }
             }
-            // Back to one of those before, of which all are kept.
+            // Back to an earlier directory. All of them are kept.
             _ => self.dirs.lose(),
         }
         if !parsed.unknown.is_empty() {
@@ -68,7 +69,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Built-ins that change what names stand for.
+    /// Checks built-ins that change the meaning of names.
     pub(super) fn rebinds(&mut self, base: &str, words: &[Word]) {
         let args = words.iter().skip(1);
         let options = args.clone().filter(|word| word.starts_with("-"));
@@ -92,7 +93,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Built-ins that set variables.
+    /// Checks built-ins that set variables.
     pub(super) fn sets(&mut self, base: &str, words: &[Word]) {
         let by_option = base == "printf";
         let declares = matches!(base, "declare" | "typeset" | "local");

@@ -1,4 +1,5 @@
-//! `find`: what it runs, deletes and writes, and which tests stand before that.
+//! `find`: the commands it runs, the files it deletes and writes, and the tests that
+//! narrow them down.
 
 use super::wrappers::replace;
 use super::{Stdin, Walk, base_name};
@@ -8,36 +9,36 @@ use crate::command::tables;
 use crate::command::word::Word;
 use crate::command::{PathUse, danger};
 
-/// What an expression was found to do.
+/// The effects of an expression on the files it finds.
 #[derive(Default)]
 struct Effects {
-    /// It destroys what it finds.
+    /// Destroys them.
     destroys: bool,
-    /// It destroys things that no test has narrowed down to some names.
+    /// Destroys files that no test has narrowed down to some names.
     all: bool,
-    /// It changes who may use what it finds.
+    /// Changes their permissions or owners.
     changes: bool,
-    /// It runs something on it that does not only read.
+    /// Runs a program on them that does not only read.
     runs: bool,
-    /// It may change what is in it.
+    /// May change their contents.
     edits: bool,
 }
 
-/// The words of an expression, on the way through them.
+/// The state of a walk through the words of an expression.
 struct Expression<'w> {
     words: &'w [Word],
     at: usize,
     depth: usize,
     effects: Effects,
-    /// What tests look for, on the way to what is done with it.
+    /// Patterns of the tests so far.
     sought: Vec<Word>,
-    /// How many actions there were that do something with what is found.
+    /// Number of actions so far that do something with the files found.
     acts: usize,
-    /// What is looked for, and handed to such an action.
+    /// Patterns of files that are passed to such an action.
     handed: Vec<Word>,
 }
 
-/// Brackets within brackets beyond this are not told apart.
+/// The maximum nesting of parentheses that are parsed.
 const MAX_DEPTH: usize = 16;
 
 impl Walk<'_> {
@@ -73,7 +74,7 @@ impl Walk<'_> {
         };
         while expression.at < expression.words.len() {
             self.find_list(&mut expression, false);
-            // A bracket that closes nothing.
+            // Skip a parenthesis that closes nothing.
             expression.at += 1;
         }
         let Effects {
@@ -113,8 +114,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Alternatives up to a bracket that closes. `narrow` if a test before them
-    /// leaves only some names; returns whether they do.
+    /// Reads alternatives up to a closing parenthesis. `narrow` is `true` if a test
+    /// before them leaves only some names. Returns whether all of the alternatives do.
     fn find_list(&mut self, expression: &mut Expression<'_>, narrow: bool) -> bool {
         let mut every = true;
         loop {
@@ -126,7 +127,7 @@ impl Walk<'_> {
                     None if expression.at >= expression.words.len() => break true,
                     Some(")") => break true,
                     Some("-o" | "-or" | ",") => break false,
-                    // What it finds is left out.
+                    // Files that match are left out.
                     Some("-prune") => {
                         expression.sought.truncate(sought);
                         expression.at += 1;
@@ -135,7 +136,7 @@ impl Walk<'_> {
                 }
             };
             every &= chain;
-            // Without an action of their own they are printed.
+            // Without an action, the files are printed.
             let prints = self.feeds && expression.depth == 0;
             if expression.acts > acts || prints {
                 let handed = expression.sought.iter().skip(sought).cloned();
@@ -148,7 +149,7 @@ impl Walk<'_> {
         }
     }
 
-    /// One test or action; returns whether it leaves only some names.
+    /// Reads one test or action. Returns whether it leaves only some names.
     fn find_test(&mut self, expression: &mut Expression<'_>, narrow: bool) -> bool {
         let Some(word) = expression.words.get(expression.at).cloned() else {
             return false;
@@ -191,7 +192,8 @@ impl Walk<'_> {
                     self.write_target(&target);
                 }
             }
-            // What it names is read as names of files, and told if there are none.
+            // The file is read as a list of names, and error messages show those that
+            // do not exist.
             Some("-files0-from") => {
                 expression.at += 1;
                 if let Some(list) = value {
@@ -214,7 +216,7 @@ impl Walk<'_> {
             }
             Some("-mtime" | "-mmin" | "-atime" | "-amin" | "-ctime" | "-cmin" | "-size") => {
                 expression.at += 1;
-                // Older or larger than something; `+0` is everything.
+                // At least this old or large; `+0` matches everything.
                 let least = value.as_ref().and_then(Word::literal).unwrap_or_default();
                 return least.starts_with('+')
                     && least.contains(|c: char| ('1'..='9').contains(&c));
@@ -223,7 +225,7 @@ impl Walk<'_> {
                 expression.at += 1;
             }
             Some(text) if tables::FIND_PLAIN.contains(&text) => {}
-            // A computed word is left to the rule for computed arguments.
+            // Computed words are handled as computed arguments.
             None => {}
             Some(text) => {
                 let text = format!("'{text}' is no test or action of 'find' that is known");
@@ -233,7 +235,8 @@ impl Walk<'_> {
         false
     }
 
-    /// `-exec program {} ;`. Returns the name of the program, if that is known.
+    /// Walks `-exec program {} ;`. Returns the name of the program, or an empty one if
+    /// it is not known.
     fn find_runs(&mut self, expression: &mut Expression<'_>) -> String {
         let rest = expression.words.get(expression.at..).unwrap_or_default();
         let is = |at: usize, text| rest.get(at).and_then(Word::literal) == Some(text);
@@ -250,7 +253,8 @@ impl Walk<'_> {
 }
 
 impl Walk<'_> {
-    /// A tree in which things are destroyed: all of them, or some names only.
+    /// Handles a tree in which files are destroyed: all of them, or only those with
+    /// some names.
     fn destroyed_by_find(&mut self, root: &Word, all: bool) {
         if root.is_computed() {
             let text = "what 'find' removes is computed";
@@ -269,8 +273,8 @@ impl Walk<'_> {
     }
 }
 
-/// The patterns of which every file that is found has the name of one. `None` if it may
-/// have any.
+/// Returns patterns that cover the names of all files found, or `None` if a file may
+/// have any name.
 fn found_names(words: &[Word]) -> Option<Vec<String>> {
     let is = |word: &Word, list: &[&str]| word.literal().is_some_and(|it| list.contains(&it));
     if words
@@ -287,8 +291,7 @@ fn found_names(words: &[Word]) -> Option<Vec<String>> {
     (!names.is_empty()).then_some(names)
 }
 
-/// What a test looks for, as paths. Its wildcards also stand for a dot at the beginning
-/// of a name.
+/// Returns the paths that a test matches. Its wildcards also match a leading dot.
 fn sought(test: &str, pattern: &str) -> Vec<Word> {
     let pattern = match test.ends_with("regex") {
         true => simple_regex(pattern),
@@ -307,7 +310,8 @@ fn sought(test: &str, pattern: &str) -> Vec<Word> {
     names.iter().map(word).collect()
 }
 
-/// A regular expression as a glob, as far as it is made of text, `.` and `.*`.
+/// Converts a regular expression to a glob. Only text, `.`, `.*` and `.+` are
+/// translated.
 fn simple_regex(regex: &str) -> String {
     let mut glob = String::new();
     let mut chars = regex.chars().peekable();
@@ -335,7 +339,8 @@ fn in_any_case(name: &str) -> String {
     glob
 }
 
-/// Whether a pattern leaves only some names: it has two letters, or an extension.
+/// Whether a pattern leaves only some names, because it has two letters or an
+/// extension.
 fn is_narrow(pattern: &str) -> bool {
     let is_letter = |c: &char| c.is_ascii_alphanumeric();
     let ends = |extension: &str| extension.starts_with(|c: char| is_letter(&c));

@@ -1,4 +1,4 @@
-//! Functions that a line defines, and whether one starts itself without end.
+//! Functions that a line defines, and the detection of fork bombs among them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use crate::command::work::Work;
 struct Function {
     name: String,
     calls: Vec<String>,
-    /// Whether it starts something beside itself.
+    /// Whether it starts another process.
     forks: bool,
 }
 
@@ -17,11 +17,11 @@ struct Function {
 #[derive(Debug, Default)]
 pub(super) struct Functions {
     all: Vec<Function>,
-    /// Those whose bodies are being walked through.
+    /// Indexes of those whose bodies are being walked.
     within: Vec<usize>,
 }
 
-/// More functions or calls than this are left out: a bomb needs few.
+/// The maximum number of functions and calls that are checked. A fork bomb needs few.
 const MAX: usize = 256;
 
 impl Functions {
@@ -56,7 +56,8 @@ impl Functions {
         }
     }
 
-    /// Whether a function that starts others comes back to itself.
+    /// Whether a function starts processes and calls itself again, directly or through
+    /// others.
     pub(super) fn explode(&self, work: &Work<'_>) -> bool {
         let mut named: HashMap<&str, Vec<&Function>> = HashMap::new();
         for function in &self.all {
@@ -89,8 +90,8 @@ impl Functions {
     }
 }
 
-/// Whether a text that is no program looks like one that starts itself without
-/// end: `:(){:|:&};:` lacks a blank, and is meant all the same.
+/// Whether a text that does not parse looks like a fork bomb: `:(){:|:&};:` lacks a
+/// blank, but is meant as one.
 pub(super) fn looks_like_a_bomb(text: &str) -> bool {
     let dense: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     dense.match_indices("(){").any(|(at, _)| {
@@ -105,7 +106,7 @@ pub(super) fn looks_like_a_bomb(text: &str) -> bool {
     })
 }
 
-/// Whether `name` is a program that others rely on.
+/// Whether `name` is a program that the tables know.
 pub(super) fn is_known_program(name: &str) -> bool {
     let lists = [
         tables::SHELLS,

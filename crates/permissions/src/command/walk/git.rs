@@ -1,4 +1,4 @@
-//! Ways in which git runs something else.
+//! The ways in which git runs other programs.
 
 use super::{Stdin, Walk};
 use crate::command::found::{Class, Role};
@@ -30,7 +30,7 @@ impl Walk<'_> {
         let Some(at) = parsed.operands.first() else {
             return;
         };
-        // The sub-command stands where a program has its name.
+        // From here on the sub-command takes the place of the program name.
         let words = words.get(*at..).unwrap_or_default();
         let Some(verb) = words.first().and_then(Word::literal) else {
             return self.git_asks("the sub-command of git");
@@ -49,7 +49,7 @@ impl Walk<'_> {
             }
             _ => {}
         }
-        // What a sub-command runs has options of its own.
+        // The command that a sub-command runs has its own options.
         let runs = |word: &Word| matches!(word.literal(), Some("foreach" | "run"));
         if matches!(verb, "submodule" | "bisect") && arguments.iter().any(runs) {
             return;
@@ -57,7 +57,7 @@ impl Walk<'_> {
         self.git_options(verb, row, words);
     }
 
-    /// Another working directory, which a sub-command may empty.
+    /// Checks a sub-command that may replace the contents of another working directory.
     fn git_place(&mut self, words: &[Word], parsed: &Parsed, place: &Word) {
         let verb = parsed.operands.first().and_then(|at| words.get(*at));
         let verb = verb.and_then(Word::literal).unwrap_or_default();
@@ -102,7 +102,8 @@ impl Walk<'_> {
         }
     }
 
-    /// `transport::address`, or a value that is one, runs `git-remote-transport`.
+    /// Checks a word, or the value in it, for `transport::address`, which runs
+    /// `git-remote-transport`.
     fn git_address(&mut self, word: &Word) {
         let text = word.shown();
         let address = text.rsplit('=').next().unwrap_or(&text);
@@ -138,7 +139,7 @@ impl Walk<'_> {
         match words.first().and_then(Word::literal) {
             Some("run") => {
                 let inner = words.get(1..).unwrap_or_default();
-                // The command is run by a shell.
+                // A single word is run by a shell.
                 if let Some(program) = inner.first().filter(|_| inner.len() == 1) {
                     self.string_command(&program.clone());
                 } else {
@@ -151,9 +152,9 @@ impl Walk<'_> {
         }
     }
 
-    /// `git config key value`, and every other form of it that changes something.
+    /// Handles `git config key value`, and every other form that changes something.
     fn git_config(&mut self, row: &Row, words: &[Word]) {
-        // What stands after the key is a value, however it looks.
+        // Anything after the key is a value, even if it looks like an option.
         let parsed = options::parse_with(row, tables::git_long(), words);
         let first = parsed.operands.first().copied().unwrap_or(words.len());
         let sub = words.get(first).and_then(Word::literal);
@@ -162,7 +163,7 @@ impl Walk<'_> {
         let renames = sub == Some("rename-section") || option_given(words, &["--rename-section"]);
         let (parsed, words) = match sub {
             None => (vec![parsed], words),
-            // It has options of its own.
+            // The sub-command has its own options.
             Some(_) => {
                 let words = words.get(first..).unwrap_or_default();
                 let own = options::parse_with(row, tables::git_long(), words);
@@ -173,7 +174,7 @@ impl Walk<'_> {
         if sub == Some("edit") || renames || parsed.iter().any(edits) {
             return self.git_asks("'git config' with that option");
         }
-        // One that only shows writes no file.
+        // A form that only shows settings writes no file.
         let writes = !shows && !matches!(sub, Some("get" | "list"));
         for given in parsed
             .iter()
@@ -186,7 +187,7 @@ impl Walk<'_> {
         if !writes || sub == Some("unset") || option_given(words, REMOVING) {
             return;
         }
-        // Before git 2.46 `set` is a key like any other, which git refuses.
+        // Before git 2.46 `set` is taken for a key, which git rejects.
         let operands = parsed
             .last()
             .into_iter()
@@ -203,7 +204,7 @@ impl Walk<'_> {
         }
     }
 
-    /// `-c key=value`.
+    /// Handles `-c key=value`.
     fn git_setting(&mut self, setting: &Word) {
         let shown = setting.shown();
         let key = shown.split('=').next().unwrap_or_default();
@@ -234,8 +235,8 @@ const CONFIG_COMMANDS: &[&str] = &[
     "remove-section",
 ];
 
-/// Options of `git config` with which it only shows. Git refuses two of these, and
-/// one of these with one that changes something.
+/// Options with which `git config` only shows settings. Git rejects two of these, and
+/// one together with an option that changes something.
 const SHOWING: &[&str] = &[
     "--get",
     "--get-all",
@@ -247,11 +248,11 @@ const SHOWING: &[&str] = &[
     "-l",
 ];
 
-/// Options with which it only removes.
+/// Options with which it only removes settings.
 const REMOVING: &[&str] = &["--unset", "--unset-all", "--remove-section"];
 
-/// Whether one of `options` is given, before anything that is none and not as the
-/// value of another.
+/// Whether one of `options` is given before the first operand, and not as the value of
+/// another option.
 fn option_given(words: &[Word], options: &[&str]) -> bool {
     const VALUED: &[&str] = &[
         "-f",
@@ -271,7 +272,7 @@ fn option_given(words: &[Word], options: &[&str]) -> bool {
         if options.contains(&text) {
             return true;
         }
-        // An abbreviation of one of these is not looked into.
+        // Abbreviations count too.
         let valued = |known: &&str| known.starts_with(text) && text.len() > 2 || *known == text;
         if VALUED.iter().any(valued) && words.next().is_none() {
             return false;
@@ -280,18 +281,18 @@ fn option_given(words: &[Word], options: &[&str]) -> bool {
     false
 }
 
-/// Whether an option that could run something does not, by its value.
+/// Whether an option that could run something does not, because of its value.
 fn is_harmless(verb: &str, given: &Given) -> bool {
     let value = given.value.as_ref().and_then(Word::literal);
     match given.name.as_str() {
         "s" | "strategy" => value.is_some_and(|name| tables::GIT_STRATEGIES.contains(&name)),
-        // These were looked at as settings.
+        // These were checked as settings.
         "c" | "config" => verb == "clone",
         _ => false,
     }
 }
 
-/// Whether a setting runs nothing.
+/// Whether a setting is known to run nothing.
 fn harmless(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     tables::GIT_SETTINGS

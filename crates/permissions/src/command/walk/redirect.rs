@@ -18,7 +18,7 @@ impl Walk<'_> {
             self.words(index, Mode::Assignment);
             self.numbers = true;
         }
-        // Only `read` uses it, and then it is gone.
+        // Only `read` itself sees this value.
         if !(reads && name == "IFS") {
             self.variable(name, alone);
         }
@@ -43,7 +43,8 @@ impl Walk<'_> {
         }
     }
 
-    /// A variable that is set; `alone` if it stays set for what follows.
+    /// Checks a variable that is set. `alone` is `true` if it stays set for the rest of
+    /// the line.
     pub(super) fn variable(&mut self, name: &str, alone: bool) {
         let among = |names: &[&str]| {
             names
@@ -54,7 +55,7 @@ impl Walk<'_> {
             let text = format!("it sets {name}, which changes what the rest of the line means");
             self.found.note(Class::Computed, text);
         } else if among(tables::CODE_VARIABLES) || name.starts_with("GIT_CONFIG")
-            // npm does not mind capitals.
+            // npm ignores case.
             || name.to_ascii_lowercase().starts_with("npm_config_")
         {
             let text = format!("it sets {name}, which decides what code runs");
@@ -62,7 +63,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What redirects do, and where the input then comes from.
+    /// Handles redirects, and returns the source of the input after them.
     pub(super) fn redirects<'r>(
         &mut self,
         redirects: impl Iterator<Item = &'r Redirect>,
@@ -76,7 +77,7 @@ impl Walk<'_> {
                     if input && fd.is_none() || *fd == Some(0) {
                         stdin = match (kind, target) {
                             (_, Target::Substitution(_)) => Stdin::Pipe(true),
-                            // What that descriptor is, is not followed.
+                            // Descriptors are not tracked.
                             (Kind::CopyInput | Kind::CopyOutput, _) => Stdin::Pipe(false),
                             (_, Target::Word(word)) => Stdin::File {
                                 written: self.writes(word),
@@ -114,8 +115,8 @@ impl Walk<'_> {
         self.written.contains(base_name(name))
     }
 
-    /// Paths in a here-document that names files, or is code: of `xargs`, of a
-    /// loop, of an interpreter.
+    /// Records paths in a here-document that holds file names or code, for `xargs`, a
+    /// loop or an interpreter.
     pub(super) fn listed<'r>(&mut self, redirects: impl Iterator<Item = &'r Redirect>) {
         for redirect in redirects {
             let Redirect::Document { body, .. } = redirect else {
@@ -130,7 +131,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether the redirect is one of input.
+    /// Handles a redirect to or from a file, and returns whether it redirects input.
     fn file_redirect(&mut self, kind: Kind, target: &Target) -> bool {
         let input = matches!(kind, Kind::Read | Kind::ReadWrite | Kind::CopyInput);
         match target {

@@ -1,4 +1,4 @@
-//! What one command does, by what is known of its program.
+//! Handles one command, by what is known about its program.
 
 use super::{Stdin, Walk, base_name, wrappers::abbreviates};
 use crate::command::found::{Class, Role, Simple};
@@ -6,14 +6,15 @@ use crate::command::options;
 use crate::command::word::{Part, Word};
 use crate::command::{PathUse, Trouble, danger, sed, tables};
 
-/// How many programs may run one another. Each takes a copy of the words.
+/// The maximum length of a chain of programs that run one another. Each copies the
+/// words.
 const MAX_WRAPPED: usize = 16;
 
-/// What a command costs beside its words: the tables are searched for it.
+/// The cost of a command, besides its words, for searching the tables.
 const COMMAND_STEPS: usize = 32;
 
 impl Walk<'_> {
-    /// A command with its arguments.
+    /// Handles a command with its arguments.
     pub(super) fn run(&mut self, words: Vec<Word>, stdin: Stdin, role: Role) {
         if self.nesting >= super::MAX_NESTING || self.wrapped >= MAX_WRAPPED {
             return self
@@ -75,7 +76,7 @@ impl Walk<'_> {
             self.found.note(Class::Dangerous, text);
         }
         let own = self.special(&base, words, stdin, simple);
-        // What only bears the name of a wrapper needs a rule like any other.
+        // A program that only has the name of a wrapper needs a rule like any other.
         if simple.opaque.is_some() || base != base_name(name) {
             simple.role = Role::Plain;
         }
@@ -92,7 +93,7 @@ impl Walk<'_> {
         self.destructive(&base, words);
     }
 
-    /// Programs that need looking at one by one. `false` if it is an ordinary one.
+    /// Handles programs that need code of their own. Returns `false` for ordinary ones.
     fn special(&mut self, base: &str, words: &[Word], stdin: Stdin, simple: &mut Simple) -> bool {
         match base {
             "eval" => {
@@ -157,7 +158,8 @@ impl Walk<'_> {
         true
     }
 
-    /// A program that is in no table, and is given the words of another one.
+    /// Handles a program that is in no table and has another program among its
+    /// arguments.
     fn unknown_launcher(&mut self, base: &str, words: &[Word], stdin: Stdin, simple: &mut Simple) {
         let also = tables::ALSO_RUN.contains(&base);
         if words.len() < 2 || !also && super::functions::is_known_program(base) {
@@ -192,7 +194,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A word, or the value in it, that reads like a whole command.
+    /// Checks a word, or the value in it, that looks like a whole command.
     fn string_in_word(&mut self, text: &str) {
         let value = text.rsplit_once('=').map_or(text, |(_, value)| value);
         let inner: Vec<Word> = value.split_ascii_whitespace().map(Word::text).collect();
@@ -205,7 +207,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Words with which a program runs something that is not looked into.
+    /// Notes words that make a program run something that is not analyzed.
     fn hooks(&mut self, base: &str, words: &[Word]) {
         let row = tables::HOOKS
             .iter()
@@ -221,7 +223,7 @@ impl Walk<'_> {
                 self.found.note(Class::Computed, text);
             }
         }
-        // `-qc file`; what follows `-o` and `-t` is a value.
+        // `-qc file`; anything after `-o` or `-t` is a value.
         let config = |word: &Word| {
             let flags = word.literal().and_then(|text| text.strip_prefix('-'));
             flags.is_some_and(|flags| {
@@ -235,7 +237,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A device among the words of a program that does not only read.
+    /// Notes a device among the words of a program that does not only read.
     fn devices(&mut self, base: &str, words: &[Word]) {
         if tables::READERS.contains(&base)
             || tables::WORDY.contains(&base)
@@ -256,7 +258,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Words that are joined to a program which runs apart.
+    /// Joins words to a program that runs in a separate shell.
     pub(super) fn join(&mut self, words: &[Word]) {
         if let Some(word) = words.iter().find(|word| word.literal().is_none()) {
             return self.computed_code(&word.clone(), "a command in an argument is computed");
@@ -265,7 +267,7 @@ impl Walk<'_> {
         self.apart(&text.join(" "), Stdin::None);
     }
 
-    /// Whether a program's damage depends on something that is computed.
+    /// Notes a destructive program whose effect depends on something computed.
     fn destructive(&mut self, base: &str, words: &[Word]) {
         let table: &[(&str, &[&str])] = if base == "git" {
             tables::GIT_DESTRUCTIVE
@@ -308,7 +310,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Code that an interpreter is given by its input or by a substitution.
+    /// Checks code that an interpreter gets from its input or from a substitution.
     fn code_from_input(&mut self, base: &str, words: &[Word], stdin: Stdin) {
         if !tables::OPAQUE.contains(&version_less(base)) {
             return;
@@ -325,7 +327,7 @@ impl Walk<'_> {
             }
         }
         let reads_code = tables::READ_INPUT.contains(&version_less(base));
-        // Nothing is given but options, and none of them is code.
+        // There are only options, and none of them is code.
         let bare = words.iter().skip(1).all(|word| {
             word.literal().is_some_and(|text| {
                 let short = text.starts_with('-') && !text.starts_with("--");
@@ -343,7 +345,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether `less` is told to do more at the start than to go to a place: `+|a id`.
+/// Whether `less` is told to do more at the start than move to a position: `+|a id`.
 fn types_a_command(word: &str) -> bool {
     let Some(typed) = word.strip_prefix('+') else {
         return false;
@@ -354,17 +356,18 @@ fn types_a_command(word: &str) -> bool {
     !searches && !matches!(place, "" | "f" | "g" | "p" | "%")
 }
 
-/// Whether the words after a program may well be a command that begins with `name`.
+/// Whether `name` is likely the start of a command when it appears among the arguments
+/// of another program.
 fn is_launched(name: &str) -> bool {
     tables::LAUNCHED.contains(&name) || name.starts_with("mkfs")
 }
 
-/// `python3.12` is a `python`.
+/// Strips the version: `python3.12` becomes `python`.
 pub(super) fn version_less(base: &str) -> &str {
     base.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
 }
 
-/// Why the code that a program runs cannot be seen.
+/// Returns the reason why the code that a program runs cannot be seen, if so.
 fn opaque(base: &str, words: &[Word]) -> Option<String> {
     let plain = version_less(base);
     if tables::OPAQUE.contains(&base) || !plain.is_empty() && tables::OPAQUE.contains(&plain) {
@@ -385,7 +388,7 @@ fn opaque(base: &str, words: &[Word]) -> Option<String> {
     None
 }
 
-/// Whether the word is one of `options`, bundled with others or cut short.
+/// Whether the word is one of `options`, possibly bundled or abbreviated.
 pub(crate) fn has_option(word: &Word, options: &[&str]) -> bool {
     let text = word.literal().unwrap_or_default();
     options.iter().any(|option| {

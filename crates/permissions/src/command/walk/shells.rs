@@ -1,4 +1,4 @@
-//! Shells and `source`: the programs, scripts and inputs they run.
+//! Shells and `source`: the strings, scripts and inputs that they run.
 
 use super::{Stdin, Walk, base_name};
 use crate::command::found::{Class, Role, Simple};
@@ -7,14 +7,14 @@ use crate::command::word::Word;
 use crate::command::{PathUse, tables};
 
 impl Walk<'_> {
-    /// A shell: a program in an argument, a script, or its input.
+    /// Walks the program of a shell: in an argument, in a script, or in its input.
     pub(super) fn shell(&mut self, base: &str, words: &[Word], stdin: Stdin, simple: &mut Simple) {
         let Options { string, input, at } = self.shell_options(words, simple);
         if !tables::READ_SHELLS.contains(&base) {
             simple.opaque = Some(format!("'{base}' does not read as other shells do"));
         }
         let script = words.get(at);
-        // What the program calls `$1`.
+        // The arguments of the program, `$1` and so on.
         for word in words.iter().skip(at + usize::from(!input)) {
             self.named(word, PathUse::Named);
         }
@@ -53,8 +53,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The options of a shell, which are not those of getopt: `+x` undoes one, and a
-    /// long one may have a single dash.
+    /// Parses the options of a shell, which do not follow getopt: `+x` undoes one, and
+    /// a long one may have a single dash.
     fn shell_options(&mut self, words: &[Word], simple: &mut Simple) -> Options {
         let mut options = Options {
             string: false,
@@ -108,7 +108,7 @@ impl Walk<'_> {
         options
     }
 
-    /// A script that a shell is given.
+    /// Handles a script that a shell runs.
     fn script(&mut self, script: &Word, simple: &mut Simple) {
         match script.literal() {
             None if script.is_computed() => {
@@ -142,7 +142,8 @@ impl Walk<'_> {
         self.script(&script, simple);
     }
 
-    /// Where the input of a command comes from, also if the shell moved its own.
+    /// Returns the source of a command's input. If it has none of its own, that is the
+    /// input of the shell, which `exec` may have redirected.
     pub(super) fn input(&self, stdin: Stdin) -> Stdin {
         match stdin {
             Stdin::None => self.moved,
@@ -150,8 +151,8 @@ impl Walk<'_> {
         }
     }
 
-    /// A file runs that the line itself wrote: then what is in it is not what
-    /// anybody has seen.
+    /// Notes the run of a file that the line itself writes: its contents cannot be
+    /// checked in advance.
     pub(super) fn runs_file(&mut self, name: &str) {
         if self.written.contains(base_name(name)) {
             let text = format!("it runs '{name}', which it writes first");
@@ -160,17 +161,17 @@ impl Walk<'_> {
     }
 }
 
-/// What the options of a shell say.
+/// The parsed options of a shell.
 struct Options {
-    /// Whether the first operand is a program.
+    /// Whether the first operand is a program (`-c`).
     string: bool,
-    /// Whether it reads its input.
+    /// Whether it reads its input (`-s`).
     input: bool,
-    /// Where the operands begin.
+    /// Index of the first operand.
     at: usize,
 }
 
-/// Whether a file is what a command reads anyway.
+/// Whether a file is the standard input, or a file descriptor.
 fn is_input(name: &str) -> bool {
     let fd = |name: &str| name.starts_with("/dev/fd/") || name.contains("/fd/");
     name == "/dev/stdin" || fd(name) && (name.starts_with("/dev/") || name.starts_with("/proc/"))

@@ -1,4 +1,4 @@
-//! Programs that run what their arguments say.
+//! Programs that run the commands in their arguments.
 
 use super::{Stdin, Walk, base_name};
 use crate::command::found::{Class, Role};
@@ -8,8 +8,8 @@ use crate::command::word::Word;
 use crate::command::{PathUse, Trouble, danger};
 
 impl Walk<'_> {
-    /// `env`, `sudo`, `nice` and the like: the command after their options. `false`
-    /// if there is none.
+    /// Walks the command after the options of `env`, `sudo`, `nice` and the like.
+    /// Returns `false` if there is none.
     pub(super) fn launcher(
         &mut self,
         row: &Row,
@@ -24,7 +24,7 @@ impl Walk<'_> {
     }
 
     fn launched(&mut self, row: &Row, launch: Launch, words: &[Word], stdin: Stdin) -> bool {
-        // `setarch x86_64 -R program`: the first word is no option.
+        // `setarch x86_64 -R program`: the options follow the first operand.
         let leads = row.is("setarch") && words.get(1).is_some_and(|word| !word.starts_with("-"));
         let words = words.get(usize::from(leads)..).unwrap_or_default();
         let parsed = options::parse(row, words);
@@ -59,12 +59,12 @@ impl Walk<'_> {
                 let text = format!("an operand of '{name}' before the command is computed");
                 self.found.note(Class::Computed, text);
             }
-            // Of these it is a log, or a file that is made.
+            // For these it is a log, or a lock file that may be created.
             if matches!(name, "script" | "logsave" | "flock") {
                 self.option_writes(operand);
             }
         }
-        // `script [file] -- program`, of a newer one.
+        // `script [file] -- program`, in newer versions.
         if row.is("script")
             && let Some(end) = words.iter().position(|word| word.literal() == Some("--"))
             && let Some(inner) = words.get(end + 1..).filter(|inner| !inner.is_empty())
@@ -103,14 +103,14 @@ impl Walk<'_> {
         true
     }
 
-    /// `systemd-run -p ExecStopPost=program`, and files that a unit writes to.
+    /// Handles `systemd-run -p ExecStopPost=program`, and files that a unit writes to.
     fn unit_properties(&mut self, parsed: &Parsed) {
         for given in parsed.given(&["p", "property"]) {
             let Some((name, value)) = given.value.as_ref().and_then(Word::split_equals) else {
                 continue;
             };
             if name.starts_with("Exec") {
-                // Marks such as `+` and `-` stand before the program.
+                // Prefixes such as `+` and `-` may precede the program.
                 let program = value
                     .literal()
                     .map(|text| text.trim_start_matches(EXEC_MARKS));
@@ -124,7 +124,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What is left after `NAME=value`, and after the `-` of `env`.
+    /// Skips `NAME=value` words, and the `-` of `env`.
     fn after_assignments<'w>(&mut self, row: &Row, mut words: &'w [Word]) -> &'w [Word] {
         if row.is("env")
             && let [first, rest @ ..] = words
@@ -141,7 +141,7 @@ impl Walk<'_> {
         words
     }
 
-    /// A shell that reads its input, because nothing was named to run.
+    /// Handles a shell that reads its input, because no program was named.
     fn shell_without_program(&mut self, name: &str, stdin: Stdin) {
         let stdin = self.input(stdin);
         if stdin != Stdin::None {
@@ -154,7 +154,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What the options of a program do.
+    /// Handles the options of a program.
     pub(super) fn options(&mut self, name: &str, parsed: &Parsed, words: &[Word], stdin: Stdin) {
         for option in &parsed.unknown {
             let text = format!("'{option}' is no option of '{name}' that is known");
@@ -164,7 +164,7 @@ impl Walk<'_> {
         for given in &parsed.options {
             match (given.meaning, &given.value) {
                 (Meaning::Into, Some(value)) if packs => self.named(value, PathUse::Read),
-                // Where it goes was looked at before.
+                // `goes_to` handles the change of directory.
                 (Meaning::Flag | Meaning::Value | Meaning::Stops | Meaning::Goes, _) => {}
                 (Meaning::AsksAlone | Meaning::Asks, _) => {
                     let text = format!("option '{}' of '{name}' can run something", given.name);
@@ -185,7 +185,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A directory that an option names to be written into.
+    /// Handles an option that names a directory to write into.
     fn option_enters(&mut self, name: &str, word: &Word) {
         const ARCHIVERS: &[&str] = &["tar", "bsdtar", "cpio", "unzip", "git checkout-index"];
         if ARCHIVERS.contains(&name) && danger::is_root(word, &self.dirs) {
@@ -196,12 +196,12 @@ impl Walk<'_> {
         self.within(word);
     }
 
-    /// A program in the table that runs nothing but what its options say.
+    /// Handles the options of a program in the table that is not a launcher.
     pub(super) fn program_options(&mut self, row: &Row, words: &[Word], stdin: Stdin) {
         let name = row.names.split(' ').next().unwrap_or_default();
         let parsed = options::parse(row, words);
         self.options(name, &parsed, words, stdin);
-        // Options of `ssh` may also stand behind the host.
+        // Options of `ssh` may also follow the host.
         if name == "ssh"
             && let Some(rest) = parsed.operands.first().and_then(|at| words.get(*at..))
             && rest.get(1).is_some_and(|word| word.starts_with("-"))
@@ -242,7 +242,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A file that an option names to be written.
+    /// Handles an option that names a file to write.
     pub(crate) fn option_writes(&mut self, word: &Word) {
         // `strace -o '|program'`.
         for mark in ["|", "!"] {
@@ -253,8 +253,8 @@ impl Walk<'_> {
         self.changed(word);
     }
 
-    /// `su` and `runuser`: what they run by an option, by operands, or as arguments
-    /// of a shell.
+    /// Walks the command of `su` or `runuser`: in an option, in the operands, or in the
+    /// arguments of a shell.
     pub(super) fn su(&mut self, base: &str, words: &[Word], stdin: Stdin) {
         let parsed = options::parse(&tables::SU, words);
         self.options(base, &parsed, words, stdin);
@@ -281,7 +281,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Files that a wrapper reads itself: `xargs -a file`.
+    /// Records files that a wrapper uses itself: `xargs -a file`.
     fn own_options(&mut self, options: &[Word]) {
         for word in options {
             let glued = word.literal().filter(|text| text.starts_with('-'));
@@ -296,7 +296,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether the word is `NAME=value`; then the variable is looked at.
+    /// Checks the variable if the word is `NAME=value`, and returns whether it is.
     fn assigned(&mut self, word: &Word) -> bool {
         match word.split_equals() {
             Some((name, value)) if super::shell::is_name(&name) => {
@@ -309,8 +309,8 @@ impl Walk<'_> {
         }
     }
 
-    /// An option of a wrapper is not known: what follows may be its value or the
-    /// command, so any of it is looked at for danger.
+    /// Checks the words of a wrapper with an unknown option for danger. Each of them
+    /// may be the value of the option or the start of the command.
     fn search_rest(&mut self, words: &[Word]) {
         for at in 1..words.len().min(32) {
             let rest = words.get(at..).unwrap_or_default();
@@ -323,15 +323,15 @@ impl Walk<'_> {
         }
     }
 
-    /// `env -S 'program arguments'`: the string is split into words, which stand in
-    /// its place.
+    /// Handles `env -S 'program arguments'`: the string is split into words, which
+    /// replace it.
     fn split_string(&mut self, words: &[Word], given: &Given, stdin: Stdin) {
         let Some(text) = given.value.as_ref().and_then(Word::literal) else {
             let text = "what 'env -S' runs is computed";
             return self.found.note(Class::Computed, text.to_owned());
         };
-        // It is split by rules of its own: what those could read differently from
-        // blanks is not plain.
+        // `env` splits it by its own rules. Text that those may not split at blanks
+        // only is not understood.
         if text.contains(['\\', '$', '"', '\'', '#']) {
             self.found
                 .trouble(Trouble("the string of 'env -S' is not plain"));
@@ -342,7 +342,7 @@ impl Walk<'_> {
         self.run(again, stdin, Role::Wrapper);
     }
 
-    /// `xargs`: what it runs gets arguments that are not known.
+    /// Walks the command of `xargs`, with arguments that are not known.
     pub(super) fn xargs(&mut self, words: &[Word], stdin: Stdin) {
         let parsed = options::parse(&tables::XARGS, words);
         self.options("xargs", &parsed, words, stdin);
@@ -378,7 +378,7 @@ impl Walk<'_> {
         self.run(inner, Stdin::None, Role::Plain);
     }
 
-    /// Options that name a command: `tar --to-command`, `rsync -e`.
+    /// Walks the commands that options name: `tar --to-command`, `rsync -e`.
     pub(super) fn option_commands(&mut self, options: &[&str], words: &[Word], tail: bool) {
         let mut at = 1;
         while let Some(word) = words.get(at) {
@@ -432,7 +432,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A word that is run as a shell program.
+    /// Walks a word that is run as a shell program.
     pub(super) fn string_command(&mut self, word: &Word) {
         match word.literal() {
             Some(text) => {
@@ -443,7 +443,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Code that is computed, or downloaded.
+    /// Notes code that is computed or downloaded.
     pub(super) fn computed_code(&mut self, word: &Word, text: &str) {
         if word.fetches {
             let text = "it runs what it downloads or decodes";
@@ -454,15 +454,15 @@ impl Walk<'_> {
     }
 }
 
-/// What may stand before the program of a unit; see systemd.service(5).
+/// Prefixes of the program of a unit; see systemd.service(5).
 const EXEC_MARKS: [char; 6] = ['@', '-', ':', '+', '!', '|'];
 
-/// Whether `text` is the long option, or its beginning.
+/// Whether `text` is the long option or an abbreviation of it.
 pub(super) fn abbreviates(text: &str, option: &str) -> bool {
     text.len() > 3 && option.starts_with("--") && option.starts_with(text)
 }
 
-/// Makes every word that holds `token` a computed one.
+/// Replaces `token` in every word by a computed part.
 pub(super) fn replace(words: &mut [Word], token: &str) {
     for word in words {
         if word.shown().contains(token) {

@@ -1,19 +1,19 @@
-//! Brace expansion, bounded.
+//! Brace expansion, with limits.
 
 use super::Atom;
 use crate::command::work::Work;
 
-/// More words than this are not told apart: the word counts as computed.
+/// A word that expands to more words than this counts as computed.
 const MAX_WORDS: usize = 256;
 
-/// The longest sequence that is spelled out.
+/// The longest sequence that is expanded.
 const MAX_SEQUENCE: usize = 64;
 
-/// How deep braces may stand in one another.
+/// The maximum nesting of braces.
 const MAX_DEPTH: usize = 8;
 
-/// Every word that `atoms` stand for, or `None` if there is nothing to expand. None
-/// at all if there are too many.
+/// Returns every word that `atoms` expand to, or `None` if there is nothing to expand.
+/// The list is empty if there are too many words.
 pub(super) fn expand(atoms: &[Atom], work: &Work<'_>) -> Option<Vec<Vec<Atom>>> {
     if !atoms.contains(&Atom::Open('{')) {
         return None;
@@ -26,7 +26,7 @@ pub(super) fn expand(atoms: &[Atom], work: &Work<'_>) -> Option<Vec<Vec<Atom>>> 
     }
 }
 
-/// `None` if there are too many.
+/// Adds the expansions of `atoms` to `words`. Returns `None` if there are too many.
 fn expand_into(
     atoms: &[Atom],
     depth: usize,
@@ -39,7 +39,7 @@ fn expand_into(
     let mut from = 0;
     while let Some(open) = position(atoms, from, '{') {
         from = open + 1;
-        // The search for the other end goes over all of it.
+        // Finding the closing brace may scan the rest of the word.
         if !work.charge(atoms.len() - open) {
             return None;
         }
@@ -49,7 +49,7 @@ fn expand_into(
         let inner = atoms.get(open + 1..close)?;
         let members = if commas.is_empty() {
             match sequence(inner) {
-                // A long sequence of numbers is computed.
+                // A sequence that is not expanded counts as computed.
                 Some(members) => members.unwrap_or_else(|| vec![vec![Atom::Computed]]),
                 None => continue,
             }
@@ -79,7 +79,7 @@ fn position(atoms: &[Atom], from: usize, c: char) -> Option<usize> {
     Some(from + rest.iter().position(|atom| *atom == Atom::Open(c))?)
 }
 
-/// Where the brace at `open` ends, and the commas that part its members.
+/// Finds the end of the brace at `open`, and the commas between its members.
 fn matching(atoms: &[Atom], open: usize) -> Option<(usize, Vec<usize>)> {
     let mut depth = 0_usize;
     let mut commas = Vec::new();
@@ -95,7 +95,8 @@ fn matching(atoms: &[Atom], open: usize) -> Option<(usize, Vec<usize>)> {
     None
 }
 
-/// `1..5` or `a..e`. `None` if it is no sequence, `Some(None)` if it is too long.
+/// Expands `1..5` or `a..e`. Returns `None` if it is not a sequence, and `Some(None)`
+/// if it is one that is not expanded.
 fn sequence(inner: &[Atom]) -> Option<Option<Vec<Vec<Atom>>>> {
     let text: Option<String> = inner
         .iter()
@@ -115,8 +116,8 @@ fn sequence(inner: &[Atom]) -> Option<Option<Vec<Vec<Atom>>>> {
         let c = chars.next().filter(char::is_ascii_alphabetic)?;
         chars.next().is_none().then_some(c)
     };
-    // Widths and steps only leave members out or pad them: a sequence that has
-    // either is not worked out.
+    // Widths and steps only pad members or leave some out. A sequence with either is
+    // not expanded.
     let exact = step.is_none() && !padded(from) && !padded(to);
     if let (Some(from), Some(to)) = (letter(from), letter(to)) {
         let (low, high) = (from.min(to), from.max(to));

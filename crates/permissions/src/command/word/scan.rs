@@ -1,39 +1,39 @@
-//! Reads the text of one word.
+//! Scans the text of one word.
 
 use super::{Atom, Trouble};
 use crate::command::shell;
 
-/// How deep `$(`, `${` and `$((` may stand in one another within a word, before
-/// what is inside is read as a program of its own.
+/// The maximum nesting of `${` and `$((` in a word. The program inside `$(` is parsed
+/// separately.
 const MAX_DEPTH: usize = 12;
 
-/// Where the text stands.
+/// The context of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// A word of a command.
     Word,
-    /// The value of an assignment, where `~` is also read after a colon.
+    /// The value of an assignment, where `~` is also expanded after a colon.
     Assignment,
     /// A here-document whose delimiter is not quoted.
     HereDoc,
 }
 
-/// What a word says.
+/// The contents of a word.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scanned {
     pub(crate) atoms: Vec<Atom>,
-    /// The programs in its substitutions.
+    /// The programs in command substitutions.
     pub(crate) programs: Vec<String>,
-    /// The variables that `${NAME:=value}` may set.
+    /// Variables that the word may set: by `${NAME:=value}`, or in a calculation.
     pub(crate) sets: Vec<String>,
-    /// Whether a variable is read as a number, in which a shell may find another
-    /// substitution.
+    /// Whether a variable is evaluated as a number. A shell may run a substitution in
+    /// its value then.
     pub(crate) numbers: bool,
-    /// The same with what stands in for variables that are not set: `${x:-this}`.
+    /// The atoms with the defaults of unset variables filled in: `${x:-this}`.
     pub(crate) defaults: Option<Vec<Atom>>,
 }
 
-/// Reads a word.
+/// Scans a word.
 pub(crate) fn scan(text: &str, mode: Mode) -> Result<Scanned, Trouble> {
     let mut scanner = Scanner {
         chars: text.chars().collect(),
@@ -79,13 +79,13 @@ impl Scanner {
         }
     }
 
-    /// What a parameter stands for if its variable is not set.
+    /// Records the value of a parameter if its variable is not set.
     fn default(&mut self, text: &str, atoms: usize) {
         let name = text.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
         let Some(value) = name.trim_start_matches(':').strip_prefix(['-', '=', '+']) else {
             return;
         };
-        // Of one within another, the innermost.
+        // Of nested defaults, take the innermost.
         let value = value.rsplit_once(":-").map_or(value, |(_, value)| value);
         let value = value.trim_end_matches('}');
         let mut defaults = match self.out.defaults.take() {
@@ -126,7 +126,8 @@ impl Scanner {
                     self.at += 1;
                     self.quoted(Some('"'))?;
                 }
-                // A word ends before these: somebody reads the line differently.
+                // The lexer ends words before these, so shells would not agree on this
+                // line.
                 ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' => {
                     return Err(Trouble("its quotes can be read in two ways"));
                 }
@@ -175,7 +176,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// Text up to `end`, which is passed over.
+    /// Reads text up to `end`, and skips `end`.
     fn until(&mut self, end: char) -> Result<String, Trouble> {
         let from = self.at;
         while let Some(c) = self.next() {
@@ -186,7 +187,7 @@ impl Scanner {
         Err(Trouble("a quote is not closed"))
     }
 
-    /// Text in double quotes, or of a here-document if there is no `end`.
+    /// Reads text in double quotes, or a here-document if there is no `end`.
     fn quoted(&mut self, end: Option<char>) -> Result<(), Trouble> {
         while let Some(c) = self.peek(0) {
             match c {
@@ -239,7 +240,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// What begins with a dollar sign.
+    /// Reads an expansion that starts with a dollar sign.
     fn dollar(&mut self, quoted: bool, depth: usize) -> Result<(), Trouble> {
         if depth > MAX_DEPTH {
             return Err(Trouble("its expansions are nested too deep"));
@@ -251,7 +252,7 @@ impl Scanner {
                 let text = self.until('\'')?;
                 self.ansi(&text)
             }
-            // `$"..."`: the quotes are read next.
+            // `$"..."`: the caller reads the quotes next.
             Some('"') if !quoted => Ok(()),
             Some('(') if self.peek(1) == Some('(') => self.arithmetic(depth),
             Some('(') => {
@@ -289,8 +290,8 @@ impl Scanner {
         }
     }
 
-    /// `$'...'`. `dash` takes it for a dollar sign and a quote, which ends at the
-    /// same place as long as no quote is escaped in it.
+    /// Reads `$'...'`. `dash` takes it for a dollar sign and a quoted string, which
+    /// ends at the same place unless a quote in it is escaped.
     fn ansi(&mut self, text: &str) -> Result<(), Trouble> {
         let mut chars = text.chars().peekable();
         while let Some(c) = chars.next() {
@@ -331,20 +332,21 @@ impl Scanner {
                     let decoded = decoded.and_then(char::from_u32);
                     self.push(decoded.map_or(Atom::Computed, Atom::Lit));
                 }
-                // The others need not be worked out: not knowing them is safe.
+                // The other escapes need not be decoded: treating them as computed is
+                // safe.
                 Some(_) => self.push(Atom::Computed),
             }
         }
         Ok(())
     }
 
-    /// `$((...))`, if it is plainly arithmetic.
+    /// Reads `$((...))`, if it is plainly arithmetic.
     fn arithmetic(&mut self, depth: usize) -> Result<(), Trouble> {
         const TWO_WAYS: Trouble = Trouble("'$((' does not plainly begin a calculation");
         self.at += 2;
         let from = self.at;
         let mut open = 2;
-        // Two names with nothing between them are no calculation, but may be a
+        // Two names with only blanks between them are not a calculation, but may be a
         // command.
         let mut operand = false;
         let mut apart = false;
@@ -357,7 +359,7 @@ impl Scanner {
             operand = begins || c == ')' || apart && operand;
             match c {
                 '$' => {
-                    // The value is of no interest: the whole is computed.
+                    // The value does not matter: the whole calculation is computed.
                     let atoms = self.out.atoms.len();
                     let before = self.at;
                     self.dollar(true, depth + 1)?;
@@ -399,7 +401,7 @@ impl Scanner {
         Err(TWO_WAYS)
     }
 
-    /// `${...}`.
+    /// Reads `${...}`.
     fn parameter(&mut self, depth: usize) -> Result<(), Trouble> {
         const TWO_WAYS: Trouble = Trouble("a '${...}' in it can be read in two ways");
         self.at += 1;
@@ -426,7 +428,7 @@ impl Scanner {
                         let name = name.strip_suffix(':').unwrap_or(name);
                         self.out.sets.push(name.to_owned());
                     }
-                    // `${x@P}` runs what is in `x`.
+                    // `${x@P}` runs the contents of `x`.
                     let transforms = text
                         .split_once('@')
                         .is_some_and(|(_, op)| op.starts_with(|c: char| c.is_ascii_alphabetic()));
@@ -471,7 +473,7 @@ fn is_name(c: char) -> bool {
     c == '_' || c.is_ascii_alphanumeric()
 }
 
-/// What a variable stands for.
+/// Returns the atom that a variable expands to.
 fn variable(name: &str) -> Atom {
     match name {
         "HOME" => Atom::Home,
@@ -480,7 +482,7 @@ fn variable(name: &str) -> Atom {
     }
 }
 
-/// What a program in a substitution prints.
+/// Returns the atom that a command substitution expands to.
 fn substituted(program: &str) -> Atom {
     match program.trim() {
         "pwd" | "pwd -P" | "pwd -L" => Atom::Here,
