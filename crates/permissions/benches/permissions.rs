@@ -1,4 +1,5 @@
-//! Decisions, and what a guard adds, beside pydantic-ai-backend in `cargo xtask bench`.
+//! Benchmarks of decisions and of the overhead of a guard. `cargo xtask bench` compares
+//! them with pydantic-ai-backend.
 #![allow(
     clippy::unwrap_used,
     reason = "a benchmark that cannot run should stop"
@@ -21,7 +22,7 @@ use permissions::{Access, Action, Guarded, Op, Policy, Preset, Ruleset};
 const PATH: &str = "/home/user/project/src/module/file_name.rs";
 const COMMAND: &str = "cargo test --all 2>&1 | tail -50 > /tmp/out.txt";
 
-/// `count` denials of every usual kind, of which none matches [`PATH`].
+/// Creates `count` denials of all usual kinds, none of which matches [`PATH`].
 fn ruleset(count: usize) -> Ruleset {
     let pattern = |number: usize| match number % 5 {
         0 => format!("/data/d{number}/**"),
@@ -59,7 +60,7 @@ fn command(criterion: &mut Criterion) {
     criterion.bench_function("permissions_command", |bencher| bencher.iter(judge));
 }
 
-/// Lines that take long, of 64 kB each.
+/// Returns slow lines of 64 kB each.
 fn slow_lines() -> Vec<String> {
     let repeated = |part: &str| {
         let mut line = String::new();
@@ -102,13 +103,13 @@ fn slow_lines() -> Vec<String> {
     .collect()
 }
 
-/// A line whose words each count in many directories.
+/// Returns a line whose words are charged for many directories.
 fn many_directories() -> String {
     let cds: String = (0..16).map(|n| format!("cd d{n}/a/b/c/d/e/f;")).collect();
     format!("{cds}foo {}{}", "rm -r ".repeat(15), "a ".repeat(4_000))
 }
 
-/// The slowest of the lines takes this long.
+/// Measures the slowest of the lines.
 fn worst(criterion: &mut Criterion) {
     let root = VPath::root();
     let policy = Policy::builder()
@@ -120,7 +121,7 @@ fn worst(criterion: &mut Criterion) {
         black_box(policy.judge_command(CommandContext::new(black_box(line), &root)));
         begun.elapsed()
     };
-    // The quickest of a few runs of each: a neighbour does not make a line slow.
+    // Take the fastest of a few runs of each, so that other load does not count.
     let quickest = |line: &&String| (0..5).map(|_| time(line)).min();
     let slowest = lines.iter().max_by_key(quickest).unwrap();
     criterion.bench_function("permissions_command_worst", |bencher| {
@@ -136,7 +137,7 @@ fn worst(criterion: &mut Criterion) {
     criterion.bench_function("permissions_globs_10000", |bencher| bencher.iter(judge));
 }
 
-/// Reads of one client while the lines of others are judged.
+/// Measures reads of one client while lines of others are judged.
 fn beside(criterion: &mut Criterion) {
     let (bare, path) = (StateBackend::new(), VPath::parse(PATH).unwrap());
     block_on(bare.write_file(PATH, "x".repeat(1024))).unwrap();
@@ -145,7 +146,7 @@ fn beside(criterion: &mut Criterion) {
     let lines = slow_lines();
     criterion.bench_function("permissions_read_beside", |bencher| {
         bencher.iter_custom(|times| {
-            // Judged off this thread, again and again, until the reads are done.
+            // Judge them on other threads, repeatedly, until the reads are done.
             let consider = |number: usize| {
                 let (guarded, line) = (guarded.clone(), lines.get(number % lines.len()));
                 let access = line.map(|line| Access::command(line.as_str()));
@@ -164,7 +165,7 @@ fn beside(criterion: &mut Criterion) {
     });
 }
 
-/// How long `times` reads take.
+/// Measures the duration of `times` reads.
 fn reads(backend: &dyn Backend, path: &VPath, times: u64) -> Duration {
     let begun = Instant::now();
     for _ in 0..times {

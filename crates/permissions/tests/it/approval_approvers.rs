@@ -1,4 +1,4 @@
-//! Who answers: callbacks, modes, nobody, and nobody in time.
+//! Tests of approvers: callbacks, modes, none at all, and timeouts.
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
@@ -115,7 +115,7 @@ async fn a_yes_or_no_callback_is_asked_for_each_operation() {
 
 #[tokio::test]
 async fn a_callback_that_blocks_holds_up_nobody_else() {
-    // One thread runs this test, so it would hang if the callback blocked it.
+    // This test runs on one thread, so it would hang if the callback blocked it.
     let (open, gate) = mpsc::channel();
     let gate = Mutex::new(gate);
     let approver = Interactive::blocking(move |_| Ok(gate.lock().unwrap().recv().unwrap()));
@@ -134,7 +134,7 @@ async fn callbacks_that_block_are_counted_and_their_panics_are_no_answer() {
     let count = Arc::clone(&started);
     let approver = Interactive::blocking(move |_| {
         count.fetch_add(1, Ordering::SeqCst);
-        // Waits for the test, and panics when it is let go.
+        // Waits for the test, and panics when released.
         let _ = gate.lock().map(|gate| gate.recv());
         panic!("let go")
     });
@@ -144,7 +144,7 @@ async fn callbacks_that_block_are_counted_and_their_panics_are_no_answer() {
     for future in &mut waiting {
         assert!(futures::poll!(future).is_pending());
     }
-    // At once: there is no thread to wait for.
+    // Fails at once: no thread is free.
     let refusal = ask(BLOCKED_THREADS).now_or_never().unwrap().unwrap_err();
     assert!(
         refusal.to_string().contains("have no answer yet"),
@@ -155,7 +155,7 @@ async fn callbacks_that_block_are_counted_and_their_panics_are_no_answer() {
         let refusal = result.unwrap_err();
         assert!(refusal.to_string().contains("panicked"), "{refusal}");
     }
-    // There is room again.
+    // Threads are free again.
     let refusal = ask(0).await.unwrap_err();
     assert!(refusal.to_string().contains("panicked"), "{refusal}");
     assert_eq!(started.load(Ordering::SeqCst), BLOCKED_THREADS + 1);
@@ -235,7 +235,7 @@ async fn the_mode_outranks_a_callback() {
         assert_eq!(serde_json::to_value(mode).unwrap(), word);
     }
     assert_eq!(asked.load(Ordering::SeqCst), 1, "only interactive asks");
-    // And where it wants to ask and cannot, it does not hang.
+    // Without a callback to ask, it does not hang.
     let desk = Desk::new(ApproverMode::Interactive.approver(None), Grants::new());
     let error = desk.authorize(write()).await.unwrap_err();
     assert!(matches!(error, Refusal::ApprovalRequired { .. }));

@@ -1,4 +1,4 @@
-//! Who is told of a decision, and what.
+//! Tests of audit events and logs of decisions.
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ fn verdict(action: Action) -> Verdict {
     Vote::new(Layer::Rules, action, Why::Default(Op::Write)).into()
 }
 
-/// Keeps events up to a level, a line each.
+/// Collects events up to a level, one line each.
 struct Lines(Level, Arc<Mutex<Vec<String>>>);
 
 impl Subscriber for Lines {

@@ -1,4 +1,4 @@
-//! What the desk asks, how often, and what it issues.
+//! Tests of the desk: its questions, how often it asks, and the permits it issues.
 use std::sync::{Arc, Mutex};
 
 use backend_core::VPath;
@@ -20,7 +20,7 @@ fn write(text: &str) -> Question {
     Question::new("s", vec![at(Op::Write, text)])
 }
 
-/// Gives the answers in turn and keeps the questions.
+/// Gives scripted answers in order and records the questions.
 #[derive(Debug, Default)]
 struct Script {
     answers: Mutex<Vec<Answer>>,
@@ -157,7 +157,7 @@ async fn only_what_is_not_granted_is_asked() {
     assert_eq!(permit.how(), PermitSource::Answer);
     let first = desk.grants().list()[0].id;
     assert_eq!(permit.grants(), [first]);
-    // Both grants together cover it now, and neither does alone.
+    // Both grants together cover it now. Neither does alone.
     desk.authorize(copy()).await.unwrap();
     assert_eq!(script.count(), 2);
     desk.grants().revoke(first);
@@ -218,7 +218,7 @@ async fn a_no_is_asked_again_unless_the_desk_remembers_it() {
     let refusal = stubborn.authorize(write("/a")).await.unwrap_err();
     assert_eq!(refusal.to_string(), "write /a was not approved: never");
     assert_eq!(script.count(), 2);
-    // One that does not remember asks, though the store holds the no.
+    // A desk that does not remember denials asks, although the store contains one.
     let lenient = stubborn.clone().remember_denials(false);
     lenient.authorize(write("/a")).await.unwrap();
     assert_eq!(script.count(), 3);

@@ -1,4 +1,4 @@
-//! Questions that are asked at once, withdrawn, or end badly.
+//! Tests of questions that are concurrent, withdrawn, or fail.
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
@@ -24,7 +24,7 @@ fn write(text: &str) -> Question {
     Question::new("s", vec![at(Op::Write, text)])
 }
 
-/// Somebody who answers when the test says so.
+/// An approver that answers when the test tells it to.
 struct Door {
     waiting: Arc<Mutex<Vec<oneshot::Sender<Answer>>>>,
     withdrawn: Arc<AtomicUsize>,
@@ -150,8 +150,8 @@ async fn equal_questions_at_once_are_asked_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn tasks_that_race_ask_no_more_than_they_must() {
-    // Whatever the order, one of the equal questions is asked, the answer is
-    // remembered before anybody can ask again, and so it stays the only one.
+    // In any order, only one of the equal questions is asked: its answer is remembered
+    // before another call can ask again.
     for _ in 0..50 {
         let asked = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&asked);
@@ -221,7 +221,7 @@ async fn who_stops_waiting_withdraws_nothing_while_another_waits() {
 
 #[tokio::test]
 async fn a_waiter_goes_on_when_the_one_who_began_is_gone() {
-    // On its own task, so that it has to be woken.
+    // On a separate task, so that it has to be woken.
     let door = Door::new();
     let mut first = Box::pin(door.desk.authorize(write("/a")));
     begin(&mut first).await;
@@ -253,7 +253,7 @@ async fn the_last_to_stop_waiting_withdraws_the_question_and_it_can_be_asked_aga
     let mut again = Box::pin(door.desk.authorize(write("/a")));
     begin(&mut again).await;
     assert_eq!(door.asked(), 2, "asked anew");
-    // The first one's sender is dead by now.
+    // The sender of the first question is dead by now.
     door.waiting.lock().unwrap().remove(0);
     door.answer(Answer::yes());
     again.await.unwrap();
@@ -276,7 +276,7 @@ async fn a_panic_is_no_answer_and_harms_no_later_question() {
     let count = Arc::clone(&calls);
     let approver = Interactive::new(move |_| {
         let call = count.fetch_add(1, Ordering::SeqCst);
-        // Once before the future is there, once within it.
+        // Panic once before the future exists, and once within it.
         assert!(call != 0, "the first \u{1b}[2J");
         async move {
             tokio::task::yield_now().await;
@@ -303,7 +303,7 @@ async fn a_panic_is_no_answer_and_harms_no_later_question() {
 
 #[tokio::test]
 async fn an_approver_may_use_the_desk_itself() {
-    // No lock is held while somebody is asked.
+    // No lock is held while the approver is asked.
     let slot: Arc<Mutex<Option<Desk>>> = Arc::default();
     let theirs = Arc::clone(&slot);
     let approver = Interactive::new(move |question: Question| {

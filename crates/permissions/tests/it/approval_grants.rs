@@ -1,4 +1,4 @@
-//! What is remembered of an answer, and for how long.
+//! Tests of grants: which answers are remembered, and for how long.
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -120,7 +120,7 @@ fn pattern_is_what_it_matches() {
     assert!(grants.covers("s", &run("git log --oneline")));
     assert!(!grants.covers("s", &run("git log; rm x")));
     assert!(!grants.covers("s", &run("git logx")));
-    // A pattern for paths says nothing about commands, and the other way round.
+    // A pattern for paths does not match commands, and vice versa.
     let mixed = Asked::new(Op::Edit, Target::Command("/src/a.rs".into()));
     assert!(!grants.covers("s", &mixed));
     let mixed = Asked::new(Op::Execute, Target::Path(path("/git log -3")));

@@ -1,4 +1,4 @@
-//! No grant covers more than what was agreed to.
+//! Tests that no grant covers more than was agreed to.
 use backend_core::VPath;
 use permissions::approval::{Answer, Asked, Grants, Question, Remember};
 use permissions::{Op, Target};
@@ -16,7 +16,7 @@ fn run(line: &str) -> Asked {
     Asked::new(Op::Execute, Target::Command(line.to_owned()))
 }
 
-/// Small, so that scopes and targets meet often.
+/// Generates paths from a small set, so that scopes and targets overlap often.
 fn any_path() -> impl Strategy<Value = String> {
     "(/[ab]{1,2}){1,3}"
 }
@@ -37,7 +37,7 @@ fn any_probe() -> impl Strategy<Value = Asked> {
     prop_oneof![any_asked(), any_line().prop_map(|line| run(&line))]
 }
 
-/// Mostly one thing, as most calls ask.
+/// Generates mostly single questions, as in most calls.
 fn any_given() -> impl Strategy<Value = Vec<Asked>> {
     prop_oneof![
         2 => any_asked().prop_map(|asked| vec![asked]),
@@ -65,7 +65,8 @@ fn any_remember() -> impl Strategy<Value = Remember> {
     ]
 }
 
-/// What a scope may cover at the very most, said in other words than the code's.
+/// Whether a scope may cover `asked` at all, written independently of the
+/// implementation.
 fn in_scope(remember: &Remember, given: &[Asked], asked: &Asked) -> bool {
     let same_op = given.iter().any(|given| given.op == asked.op);
     let beneath = |directory: &str, text: &str| {
@@ -116,7 +117,8 @@ proptest! {
                 prop_assert!(in_scope(&remember, &given, asked), "{:?} {:?} {}", remember, given, asked);
             }
         }
-        // And what was asked is covered, if anything was remembered but a call.
+        // The questions themselves are covered, if more than a single call was
+        // remembered.
         if !grants.is_empty() && remember != Remember::Call {
             for asked in &given {
                 prop_assert!(grants.covers("s", asked));

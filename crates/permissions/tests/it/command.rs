@@ -1,4 +1,4 @@
-//! How command lines are judged. Nothing in here is ever run.
+//! Tests of judging command lines. None of the lines is ever run.
 use backend_core::VPath;
 use permissions::command::{CommandContext, CommandPolicy, CommandReport, PathUse};
 use permissions::rules::Ruleset;
@@ -11,7 +11,7 @@ fn policy(execute: &str) -> CommandPolicy {
     CommandPolicy::new(&ruleset)
 }
 
-/// `git *` is allowed, `rm *` is denied, the rest is asked about.
+/// Allows `git *`, denies `rm *`, and asks about the rest.
 fn git_only() -> CommandPolicy {
     policy(
         r#"{"default": "ask", "rules": [
@@ -34,7 +34,8 @@ fn action(policy: &CommandPolicy, line: &str) -> Action {
     judge(policy, line).verdict.action()
 }
 
-/// The paths a line names, as `r:`, `w:`, `x:` or `n:` and the path; globs in brackets.
+/// Returns the paths a line names, as `r:`, `w:`, `x:` or `n:` and the path. Globs are
+/// in brackets.
 fn paths(line: &str) -> Vec<String> {
     let mut paths: Vec<String> = judge(&permissive(), line)
         .paths
@@ -189,7 +190,7 @@ fn a_decision_explains_itself() {
 fn one_vote_for_each_finding() {
     let line = "git add a; git log; git show; rm x; rm y; $z; $z";
     let report = judge(&git_only(), line);
-    // Both rules and the computed name; a computed program could be `rm` too.
+    // Both rules, and the computed name: a computed program could be `rm` too.
     assert_eq!(report.verdict.votes().count(), 3, "{}", report.verdict);
 }
 
@@ -252,7 +253,7 @@ fn paths_and_how_they_are_used() {
         ("x &> b", &["w:/workspace/project/b"]),
         ("x 2>/dev/null", &["w:/dev/null"]),
         (
-            // Where `b` is a directory, it is written into.
+            // If `b` is a directory, the copy goes into it.
             "cp a b",
             &[
                 "r:/workspace/project/a",
@@ -339,7 +340,7 @@ fn paths_and_how_they_are_used() {
     ] {
         let mut expected: Vec<String> = expected.iter().map(|path| (*path).to_owned()).collect();
         let mut found = paths(line);
-        // What is only named may be more than is expected, never less.
+        // More paths may be named than are expected, but none may be missing.
         if line.starts_with("git") || line.contains("-e") {
             found.retain(|path| expected.contains(path));
             expected.retain(|path| found.contains(path) || !path.starts_with("n:"));
@@ -360,7 +361,7 @@ fn a_known_home_is_used() {
 
 #[test]
 fn names_beneath_a_given_root_are_no_system() {
-    // The root that a backend shows may be any directory.
+    // The root of a backend may be any directory.
     let directory = VPath::root();
     let policy = permissive();
     let action = |line| {
@@ -375,7 +376,7 @@ fn names_beneath_a_given_root_are_no_system() {
     assert_eq!(action("rm -rf ../../"), Action::Deny);
 }
 
-/// Deep nesting, on a quarter of the stack of a worker thread.
+/// Judges deeply nested lines on a quarter of a worker thread's stack.
 #[test]
 fn nesting_is_bounded() {
     let shapes: &[(&str, &str)] = &[
@@ -416,7 +417,7 @@ fn nesting_is_bounded() {
     thread.spawn(judge_all).unwrap().join().unwrap();
 }
 
-/// Nothing, or only an empty line, would end them.
+/// Such a here-document would end at an empty line, or not at all.
 #[test]
 fn documents_whose_end_mark_is_empty_are_not_read() {
     for line in [
@@ -466,7 +467,7 @@ fn hostile_lines_get_an_answer() {
         );
     }
     assert!(!judge(&git_only(), "$(<<t$$( )e( $(").understood());
-    // What is in the brackets runs.
+    // The command in the brackets runs.
     for line in [
         "git <<t $(rm x)\nt",
         "git <<t \"$(rm x)\"\nt",

@@ -1,4 +1,4 @@
-//! Corpora of command lines against rulesets. Nothing in them is ever run.
+//! Judges corpora of command lines with rulesets. None of the lines is ever run.
 use std::path::Path;
 
 use backend_core::VPath;
@@ -10,7 +10,7 @@ fn permissive() -> CommandPolicy {
     CommandPolicy::new(&Preset::Permissive.ruleset())
 }
 
-/// What every layer says: the rules for paths have a say too.
+/// Judges a line with all layers, including the path rules.
 fn whole(ruleset: &Ruleset, line: &str) -> Verdict {
     let directory = VPath::parse("/workspace").unwrap();
     let policy = Policy::builder().ruleset(ruleset, &directory).build();
@@ -18,7 +18,7 @@ fn whole(ruleset: &Ruleset, line: &str) -> Verdict {
     policy.judge_command(command).verdict
 }
 
-/// A few programs are allowed, one is denied, everything else is asked about.
+/// Allows a few programs, denies one, and asks about everything else.
 fn git_only() -> Ruleset {
     let text = r#"{
         "default": "ask",
@@ -43,7 +43,7 @@ fn git_only() -> Ruleset {
     serde_json::from_str(text).unwrap()
 }
 
-/// Everything is allowed, code for other programs too, but to read one directory.
+/// Allows everything, including opaque code, except reading one directory.
 fn vault() -> Ruleset {
     let text = r#"{
         "default": "allow",
@@ -56,7 +56,7 @@ fn vault() -> Ruleset {
     serde_json::from_str(text).unwrap()
 }
 
-/// Programs of every day are allowed by their names.
+/// Allows everyday programs by name.
 fn programs() -> Ruleset {
     const ALLOWED: &[&str] = &[
         "apt-get",
@@ -86,7 +86,7 @@ fn judge(policy: &CommandPolicy, line: &str) -> CommandReport {
     policy.judge(CommandContext::new(line, &directory))
 }
 
-/// The entries of a corpus, each with the section it stands in.
+/// Returns the entries of a corpus, each with its section.
 fn corpus(name: &str) -> Vec<(String, String)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/corpus")
@@ -110,7 +110,7 @@ fn corpus(name: &str) -> Vec<(String, String)> {
 fn dangerous_commands_are_denied() {
     let entries = corpus("dangerous.txt");
     assert!(entries.len() >= 560, "{}", entries.len());
-    // The rules have no say in this.
+    // The rules make no difference here.
     let mut lenient = Preset::Permissive.ruleset();
     let rules = r#"{"default": "allow", "opaque": "allow", "rules": [{"pattern": "*", "action": "allow"}]}"#;
     lenient.execute = Some(serde_json::from_str(rules).unwrap());
@@ -145,7 +145,7 @@ fn everyday_commands_are_allowed() {
         entries.len(),
         others.join("\n")
     );
-    // Also where the backend shows the working directory as its root.
+    // Also if the working directory is the root of the backend.
     let policy = permissive();
     for directory in ["/workspace", "/"] {
         let directory = VPath::parse(directory).unwrap();
@@ -189,13 +189,13 @@ fn no_bypass_is_allowed() {
     assert_eq!(denied, DENIED, "of {} attempts", entries.len());
 }
 
-/// How many attempts are refused outright rather than asked about.
+/// The number of attempts that are denied outright rather than asked about.
 const DENIED: usize = 798;
 
 mod needs_everyday {
     use super::*;
 
-    /// Lines of other projects' scripts, one in each line of a file.
+    /// Lines from scripts of other projects, one per line of a file.
     #[test]
     #[ignore = "needs everyday: cargo xtask test-all --only everyday"]
     fn lines_of_other_projects_are_not_refused() {

@@ -1,4 +1,4 @@
-//! Bracket expressions, beside what the shells of this machine make of them.
+//! Compares bracket expressions with the shells of this machine.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use backend_core::VPath;
 use permissions::Preset;
 use permissions::command::{CommandContext, CommandPolicy, glob_could_name};
 
-/// What stands between the brackets, in every order.
+/// Contents of the brackets, combined in every order.
 const TOKENS: &[&str] = &[
     "n",
     "x",
@@ -39,7 +39,8 @@ fn patterns() -> Vec<String> {
     inner.iter().map(|inner| format!(".e[{inner}]v")).collect()
 }
 
-/// The names that each pattern expands to, or `None` without that shell.
+/// Returns the names that each pattern expands to, or `None` if that shell is not
+/// installed.
 fn expanded(shell: &str, patterns: &[String], directory: &std::path::Path) -> Option<Vec<String>> {
     let script: String = patterns
         .iter()

@@ -1,6 +1,6 @@
-//! Programs, beside what the shells of this machine make of them: nothing that one
-//! of them runs is missed in a line that is understood. Every command in them is
-//! `say` or `no`, which print their number.
+//! Compares the analysis of programs with the shells of this machine: in a line that is
+//! understood, no command that one of them runs is missed. Every command in the
+//! programs is `say` or `no`, which print their number.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
@@ -12,8 +12,8 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 
-/// Runs each of its arguments, without any program to run, and prints which
-/// numbers each says; then whether it could be read.
+/// Runs each of its arguments as a program, with an empty `PATH`. Prints the numbers
+/// that each says, and then whether it could be parsed.
 const DRIVER: &str = r#"
 PATH=/nowhere
 exec 8>&1 >/dev/null 2>&1 </dev/null
@@ -30,14 +30,14 @@ done
 wait
 "#;
 
-/// What a shell made of a program.
+/// The outcome of a program in a shell.
 #[derive(Debug, Default, Clone)]
 struct Ran {
     numbers: BTreeSet<u32>,
     read: bool,
 }
 
-/// What `shell` makes of every program, or `None` without that shell.
+/// Runs every program in `shell`. Returns `None` if that shell is not installed.
 fn ran(shell: &str, programs: &[String]) -> Option<Vec<Ran>> {
     let directory = tempfile::tempdir().unwrap();
     let output = Command::new(shell)
@@ -65,7 +65,7 @@ fn ran(shell: &str, programs: &[String]) -> Option<Vec<Ran>> {
     Some(all)
 }
 
-/// The shells that are here; `sh` is one of them or another one.
+/// Runs the programs in every installed shell. `sh` may be one of the others.
 fn shells(programs: &[String]) -> Vec<(&'static str, Vec<Ran>)> {
     let shells = ["sh", "dash", "bash"].into_iter();
     let all: Vec<_> = shells
@@ -80,7 +80,7 @@ fn judge(line: &str) -> CommandReport {
     policy.judge(CommandContext::new(line, &VPath::root()))
 }
 
-/// The numbers that the commands of a line say.
+/// Returns the numbers of the commands found in a line.
 fn found(report: &CommandReport) -> BTreeSet<u32> {
     let commands = report.commands.iter();
     let said = commands.filter_map(|command| {
@@ -90,7 +90,7 @@ fn found(report: &CommandReport) -> BTreeSet<u32> {
     said.collect()
 }
 
-/// The first `count` values of a strategy.
+/// Returns the first `count` values of a strategy.
 fn some<T>(strategy: impl Strategy<Value = T>, count: usize) -> Vec<T> {
     let mut runner = TestRunner::deterministic();
     let mut values = Vec::new();
@@ -100,7 +100,7 @@ fn some<T>(strategy: impl Strategy<Value = T>, count: usize) -> Vec<T> {
     values
 }
 
-/// A program in which `@` stands for the number of a command.
+/// Generates programs in which `@` stands for the number of a command.
 fn program() -> impl Strategy<Value = String> {
     let words = [
         "", " a", " 'b c'", " \"$x\"", " >f", " 2>&1", " # it's", " \\\n d",
@@ -152,7 +152,7 @@ fn program() -> impl Strategy<Value = String> {
     })
 }
 
-/// The program with its commands numbered, and how many there are.
+/// Numbers the commands of a program, and returns their count with it.
 fn numbered(program: &str) -> (String, u32) {
     let mut count = 0;
     let mut text = String::new();
@@ -183,7 +183,7 @@ fn programs_are_read_as_shells_read_them() {
     }
 }
 
-/// Pieces of programs, good or bad. None makes a loop or ends the shell.
+/// Fragments of valid and invalid programs. None starts a loop or ends the shell.
 const PIECES: &[&str] = &[
     "say @",
     "say @",
@@ -268,9 +268,9 @@ const PIECES: &[&str] = &[
     "-",
 ];
 
-/// A program in which something stands that does not belong there.
+/// Generates programs with a fragment where it does not belong.
 fn broken() -> impl Strategy<Value = String> {
-    // Without what could become a loop.
+    // Leave out programs that could become an endless loop.
     let sound = program().prop_filter("ends", |text| {
         !text.contains("while") && !text.contains("f()")
     });
@@ -297,7 +297,7 @@ fn nothing_that_a_shell_runs_is_missed() {
     assert!(understood.count() >= 50);
     for (shell, ran) in shells(&texts) {
         for ((text, report), ran) in texts.iter().zip(&reports).zip(ran) {
-            // What is computed may be anything, and rules know that.
+            // A computed word may be anything, and rules take that into account.
             let computed = report.commands.iter().any(|command| {
                 let mut said = command.split(' ').take(2);
                 said.any(|word| word.contains("$(?)"))

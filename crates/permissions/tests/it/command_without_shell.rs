@@ -1,4 +1,5 @@
-//! Without a grammar no command is understood, and so none is allowed.
+//! Tests that without the `shell` feature no command is understood, and so none is
+//! allowed.
 use backend_core::VPath;
 use permissions::command::{CommandContext, CommandPolicy};
 use permissions::{Action, Preset};

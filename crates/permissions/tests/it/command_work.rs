@@ -1,6 +1,5 @@
-//! What judging a line costs is bounded, grows with the line, and is not paid by
-//! whoever waits for something else. Counted in steps: no test here looks at a
-//! clock.
+//! Tests that the cost of judging a line is bounded, is linear in its length, and does
+//! not delay other calls. Costs are counted in steps: no test here looks at a clock.
 
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
@@ -31,7 +30,7 @@ fn is_too_complicated(judged: &CommandJudgement) -> bool {
         && matches!(why, Why::Refused(refusal) if **refusal == Refusal::TooComplicated)
 }
 
-/// Lines that are made of the same again and again.
+/// Parts that lines are built from by repetition.
 const PARTS: &[&str] = &[
     "a b;",
     "cd x;",
@@ -78,7 +77,7 @@ const PARTS: &[&str] = &[
     "[[ ! -f a{N} ]];",
 ];
 
-/// `bytes` of a part, numbered.
+/// Repeats a part up to `bytes`, with its repetitions numbered.
 fn line(part: &str, bytes: usize) -> String {
     let mut line = String::new();
     for number in 0.. {
@@ -98,7 +97,7 @@ fn steps_grow_with_the_line() {
     for part in PARTS {
         let steps = |bytes| judge(&policy, &line(part, bytes)).steps;
         let (short, long) = (steps(1_000), steps(4_000));
-        // Twice what is linear: numbers get longer, and directories deeper.
+        // Allow twice the linear cost: numbers get longer, and directories deeper.
         let linear = short * 8 + 2_000;
         if long > linear && long < MAX_STEPS {
             writeln!(wrong, "{part:?}: {short}, then {long}").unwrap();
@@ -107,7 +106,7 @@ fn steps_grow_with_the_line() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// The steps are all that a line can take, so this ends.
+/// The step limit bounds the work for any line, so this test ends.
 #[test]
 fn no_line_takes_more_than_its_steps() {
     let policy = permissive();
@@ -128,7 +127,7 @@ fn no_line_takes_more_than_its_steps() {
     );
 }
 
-/// Where a line may be in many directories, every word counts in each of them.
+/// If a line may be in many directories, every word is charged for each of them.
 #[test]
 fn many_directories_are_charged_for() {
     let policy = permissive();
@@ -152,7 +151,7 @@ fn many_directories_are_charged_for() {
     }
 }
 
-/// A line must not end the process.
+/// A line must not overflow the stack, which would end the process.
 #[test]
 fn a_test_that_is_negated_over_and_over_is_not_read() {
     let policy = permissive();
@@ -166,7 +165,7 @@ fn a_test_that_is_negated_over_and_over_is_not_read() {
     assert_eq!(judged.verdict.action(), Action::Allow, "{}", judged.verdict);
 }
 
-/// What people write is far from the maximum.
+/// Lines that people write are far from the limit.
 #[test]
 fn long_everyday_lines_are_judged() {
     let policy = permissive();
@@ -256,8 +255,8 @@ async fn others_are_served_while_lines_are_judged() {
     backend.write_file("/a", "text").await.unwrap();
     let guarded = Guarded::builder(backend).policy(permissive()).build();
     let line = line("cd x;", 60_000);
-    // Each is begun, and none is judged on this thread, which is the only one that
-    // this runtime has. One may be judged already when it is polled.
+    // All are started, but none is judged on this thread, the only one of this runtime.
+    // Some may already be judged when they are polled.
     let (mut waiting, mut results) = (Vec::new(), Vec::new());
     for _ in 0..16 {
         let mut call = Box::pin(guarded.execute(Command::new(&line)));
@@ -273,7 +272,7 @@ async fn others_are_served_while_lines_are_judged() {
     assert_eq!(guarded.read_to_string("/a").await.unwrap(), "text");
     let ran = guarded.execute(Command::new("cat a")).await.unwrap();
     assert_eq!(ran.stdout.text(), "text");
-    // Those that are dropped are given up; the others are refused.
+    // Dropped calls are given up. The others are denied.
     waiting.truncate(4);
     results.extend(join_all(waiting).await);
     for result in results {

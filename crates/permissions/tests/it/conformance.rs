@@ -1,5 +1,5 @@
-//! The whole suite through a guard: without rules, with rules that never match,
-//! and with somebody who says yes to every question.
+//! Runs the whole conformance suite through a guard: without rules, with rules that
+//! never match, and with an approver that says yes to every question.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use permissions::{Guarded, Policy, Ruleset};
 
 use crate::support::fixture::{GuardedLocal, GuardedState};
 
-/// Rules about a place that no case uses.
+/// Rules about a path that no case uses.
 const NEVER: &str = r#"{
     "default": "allow",
     "read": { "rules": [
@@ -40,7 +40,7 @@ fn ruled<B: Backend>(backend: B) -> Arc<dyn Backend> {
     with_rules(backend, serde_json::from_str(NEVER).unwrap())
 }
 
-/// Every answer is a yes that somebody gives.
+/// Asks about everything, with an approver that always says yes.
 fn asked<B: Backend>(backend: B) -> Arc<dyn Backend> {
     with_rules(backend, Ruleset::default())
 }
@@ -85,8 +85,8 @@ backend_testkit::conformance! {
     skipped = 0;
 }
 
-/// A write that was asked about replaces only what the question showed. So of
-/// several that are asked at once, one is done.
+/// An approved write replaces only the content that the question showed. Of several
+/// concurrent ones, only one succeeds.
 const BOUND_TO_THE_ANSWER: &[&str] = &["write::concurrent_writes_never_mix"];
 
 #[test]

@@ -1,4 +1,4 @@
-//! Every method of a guard: denied, asked about, allowed.
+//! Tests of every method of a guard: denied, asked about, allowed.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +15,7 @@ use crate::support::scene::{METHODS, Person, call, furnish, guard, local, policy
 
 const RUNNING: &[&str] = &["execute", "stream", "shell_start"];
 
-/// Everything is allowed but one operation.
+/// Allows everything except one operation, which gets `action`.
 fn all_but(op: Op, action: Action) -> Policy {
     let section = |each: Op| {
         let action = if each == op { action } else { Action::Allow };
@@ -74,7 +74,7 @@ async fn what_is_asked_is_asked_once_and_then_done() {
     }
 }
 
-/// The answers without what the clock put in.
+/// Removes the timestamps from an answer.
 fn strip_times(answer: &str) -> String {
     let mut parts = answer.split("SystemTime {");
     let mut text = parts.next().unwrap_or_default().to_owned();

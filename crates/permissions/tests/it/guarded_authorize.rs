@@ -1,4 +1,4 @@
-//! All that a tool is going to do, judged and asked about at once.
+//! Tests of judging and asking about all accesses of a tool at once.
 
 use backend_core::ops::{Command, StopMode};
 use backend_core::{BackendExt as _, ErrorKind, Sandbox as _};
@@ -70,7 +70,7 @@ async fn links_are_judged_where_they_lead() {
     let error = out.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied);
     assert!(!error.to_string().contains("deny/secret"), "{error}");
-    // A link that is deleted is not what it leads to.
+    // Deleting a link does not touch its target.
     let kept = guarded
         .consider([Access::file(Op::Delete, path("/out"))])
         .await;
@@ -85,7 +85,7 @@ async fn links_are_judged_where_they_lead() {
     assert!(person.taken().is_empty(), "the target was asked about too");
 }
 
-/// Whoever has to be asked about a tool is asked once about what it types.
+/// A tool that needs approval asks only once about its input.
 #[tokio::test]
 async fn typing_is_one_question() {
     let (_directory, backend) = local();

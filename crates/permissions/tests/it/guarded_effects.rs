@@ -1,5 +1,4 @@
-//! What a guard does about links, questions, whole directories, searches and
-//! shells.
+//! Tests of a guard with links, questions, whole directories, searches and shells.
 
 use std::fs;
 
@@ -16,7 +15,7 @@ use permissions::{Action, Answer, Guarded, Op, Policy, Preset, Refusal, Target};
 
 use crate::support::scene::{Person, guard, link, local, path, policy};
 
-/// Nothing in `/deny` may be touched, what is in `/ask` is asked about.
+/// Denies all access to `/deny`, and asks about `/ask`.
 const RULES: &str = r#"{ "default": "allow",
     "read":   {"rules": [{"pattern": "/deny/**", "action": "deny"},
                          {"pattern": "/ask/**", "action": "ask"}]},
@@ -80,7 +79,7 @@ async fn a_link_is_judged_where_it_leads_and_nothing_is_told_about_it() {
     let refuse = ReadOptions::default().links(Links::Refuse);
     let error = guarded.read(&path("/fine/file"), refuse).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::IsALink);
-    // The link itself is nobody's secret.
+    // The link itself is not secret.
     guarded.delete_file("/out").await.unwrap();
     assert_eq!(
         fs::read_to_string(root.join("deny/secret.txt")).unwrap(),
@@ -112,7 +111,7 @@ async fn one_question_tells_where_a_link_leads() {
     );
     assert!(!questions[0].description.contains("/ask/file"));
     assert_eq!(backend.read_to_string("/ask/file").await.unwrap(), "new");
-    // Only where it leads is asked about.
+    // Only the target is asked about.
     let guarded = guard(backend, policy(RULES), &person);
     guarded.read_to_string("/link").await.unwrap();
     assert_eq!(person.taken().len(), 1);
@@ -191,7 +190,8 @@ async fn nobody_is_asked_about_what_cannot_be_done() {
     let error = guarded.write_file("/ask", "x").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::IsADirectory);
     assert!(person.taken().is_empty());
-    // But why an edit fails tells what the file holds: that needs the yes.
+    // The reason why an edit fails reveals the contents of the file, so it needs
+    // approval.
     let no = guard(backend, policy(RULES), &Person::no());
     let error = no.replace_text("/ask/file", "onn", "x").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied);
@@ -335,7 +335,7 @@ async fn what_is_typed_into_a_shell_is_judged() {
     assert_eq!(person.taken().len(), 1, "no complete line");
     assert_eq!(type_into(&guarded, &shell, "half \\\n").await, refused);
     assert_eq!(person.taken().len(), 1);
-    // Started behind the guard's back: what it has read is not known.
+    // Started without the guard, so its earlier input is not known.
     let other = backend.shell_start(Command::new("sh")).await.unwrap().id;
     assert_eq!(type_into(&guarded, &other, "true\n").await, refused);
     assert_eq!(person.taken().len(), 1);
@@ -380,7 +380,7 @@ async fn what_may_be_a_shell_is_typed_into_as_into_one() {
     let rules = Policy::builder().ruleset(&Preset::Permissive.ruleset(), &path("/"));
     let guarded = guard(backend.clone(), rules.build(), &person);
     let refused = Err(ErrorKind::PermissionDenied);
-    // Whether or not they are installed: what counts is that no table has them.
+    // They need not be installed. The point is that no table has them.
     for line in ["linux64 || cat", "fakeroot || cat", "./tool || cat"] {
         let id = guarded.shell_start(Command::new(line)).await.unwrap().id;
         assert_eq!(type_into(&guarded, &id, "echo a\n").await, Ok(()), "{line}");

@@ -1,4 +1,4 @@
-//! What a guard does with mounts: sizes, suffixes, searches, narrower scopes.
+//! Tests of a guard with mounts: sizes, suffixes, searches, narrower scopes.
 
 use backend_core::ops::{Content, GrepQuery, GrepResult, ReadOptions, WriteOptions};
 use backend_core::{Backend, BackendExt as _, ErrorKind};
@@ -15,8 +15,8 @@ fn found(result: &GrepResult) -> Vec<String> {
     files.map(|file| file.path.to_string()).collect()
 }
 
-/// `/user` takes small text files, `/big` anything, `/docs` is for reading,
-/// `/shy` asks before it is read.
+/// `/user` takes small text files, `/big` takes anything, `/docs` is read-only, and
+/// `/shy` asks before reads.
 fn scope() -> Scope {
     let mount = |point: &str| {
         let host = format!("/srv{point}");

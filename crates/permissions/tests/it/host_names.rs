@@ -1,5 +1,5 @@
-//! Rules about paths hold for commands that use the host's own names. The commands
-//! run, in a real shell on a real directory, and none of them may print the secret.
+//! Tests that path rules apply to commands that use the host's own paths. The commands
+//! run in a real shell on a real directory, and none of them may print the secret.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use permissions::{Guarded, Policy, Ruleset};
 
 const SECRET: &str = "the-secret-text";
 
-/// `work/project` with `vault/k`, which must not be read, and links to it.
+/// A `work/project` directory with `vault/k`, which must not be read, and links to it.
 struct Place {
     _directory: tempfile::TempDir,
     above: PathBuf,
@@ -68,14 +68,14 @@ impl Place {
         Guarded::builder(backend).policy(policy.build()).build()
     }
 
-    /// The line with the places that only this machine knows.
+    /// Fills in the paths of this machine.
     fn line(&self, line: &str) -> String {
         line.replace("ROOT", self.root.to_str().unwrap())
             .replace("ABOVE", self.above.to_str().unwrap())
     }
 }
 
-/// What a command prints, or why it did not run.
+/// Runs a command and returns its output.
 async fn run(guarded: &Guarded<LocalBackend>, line: &str) -> Result<String, Error> {
     let outcome = guarded.execute(Command::new(line)).await?;
     let printed = [outcome.stdout.text(), outcome.stderr.text()];

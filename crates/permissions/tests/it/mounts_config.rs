@@ -1,4 +1,4 @@
-//! Mounts as they are written down: forms, defaults, and errors that name the line.
+//! Tests of mount configuration: forms, defaults, and errors that name the line.
 use std::path::Path;
 
 use permissions::mounts::{Mode, Mount, MountConfig, MountError, Mounts};

@@ -1,4 +1,4 @@
-//! Narrower scopes: what `derive` keeps, checks and shows.
+//! Tests of narrower scopes made with `derive`.
 use backend_core::{ErrorKind, VPath};
 use permissions::mounts::{
     DERIVE_DEPTH, DERIVE_ENTRIES, Derive, DeriveError, Mode, Mount, Mounts, Scope,

@@ -1,4 +1,4 @@
-//! What holds for any mounts, any chain of scopes and any path.
+//! Properties of any mounts, any chain of scopes and any path.
 use backend_core::VPath;
 use permissions::mounts::{Derive, Mode, Mount, Mounts, Scope};
 use permissions::{Action, Kind, Op};
@@ -39,7 +39,8 @@ fn mounts() -> impl Strategy<Value = Vec<Mount>> {
     })
 }
 
-/// Entries are chosen by number from what the scope has, and then go deeper.
+/// Entries, each chosen by index among those of the scope and extended by a path below
+/// it.
 type Entries = Option<Vec<(usize, VPath)>>;
 
 #[derive(Debug, Clone)]
@@ -74,8 +75,8 @@ fn choose(roots: &[VPath], entries: Entries) -> Option<Vec<String>> {
     entries.map(|entries| entries.into_iter().filter_map(choose).collect())
 }
 
-/// The scope of the mounts, then each that could be derived from the one before,
-/// with the derivation that made it.
+/// Returns the scope of the mounts, then each that could be derived from the one
+/// before, with its derivation.
 fn chain(mounts: Vec<Mount>, steps: Vec<Step>) -> Vec<(Scope, Derive)> {
     let whole = Scope::new(Mounts::new(mounts).unwrap());
     let mut chain = vec![(whole, Derive::new().inherit())];
@@ -98,7 +99,7 @@ fn last(mounts: Vec<Mount>, steps: Vec<Step>) -> Scope {
     chain(mounts, steps).pop().unwrap().0
 }
 
-/// Where the answers of a chain can change.
+/// Returns the paths at which the decisions of a chain can change.
 fn places(chain: &[(Scope, Derive)]) -> Vec<VPath> {
     let points = chain[0].0.mounts().iter().map(|m| m.mount_point.clone());
     let entries = chain
@@ -107,8 +108,8 @@ fn places(chain: &[(Scope, Derive)]) -> Vec<VPath> {
     points.chain(entries).collect()
 }
 
-/// What the library before this one says: the list of the scope itself decides,
-/// and an entry covers what is beneath it in the same mount.
+/// Decides as this library's predecessor does: the scope's own list decides, and an
+/// entry covers everything beneath it in the same mount.
 fn predecessor_allows(chain: &[(Scope, Derive)], path: &VPath, write: bool) -> bool {
     let mounts = chain[0].0.mounts();
     let point = |path: &VPath| {
@@ -148,7 +149,7 @@ fn predecessor_allows(chain: &[(Scope, Derive)], path: &VPath, write: bool) -> b
     true
 }
 
-/// The last suffix as Python's `PurePath` finds it, in lower case.
+/// Returns the last suffix as Python's `PurePath` does, in lower case.
 fn python_suffix(path: &VPath) -> String {
     let name: Vec<char> = path.file_name().unwrap_or_default().chars().collect();
     match name.iter().rposition(|c| *c == '.') {
@@ -220,7 +221,7 @@ proptest! {
                 bytes.is_none_or(|bytes| mount.max_file_bytes.is_none_or(|limit| bytes <= limit))
             });
             let allows = predecessor_allows(&chain, &path, write) && suffix_fits && size_fits;
-            // What it does not know: a mount is not deleted.
+            // The predecessor lacks one check: a mount cannot be deleted.
             let is_mount = matches!(op, Op::Delete | Op::Move)
                 && scope.mounts().iter().any(|m| m.mount_point.starts_with(&path));
             let action = scope.judge(op, &path, Kind::File, bytes).action();

@@ -1,4 +1,4 @@
-//! What the mounts say about paths and accesses.
+//! Tests of decisions by mounts about paths and accesses.
 use std::path::Path;
 
 use backend_core::{ErrorKind, VPath};
@@ -34,7 +34,7 @@ fn judge(scope: &Scope, op: Op, text: &str) -> Action {
     scope.judge(op, &path(text), Kind::File, None).action()
 }
 
-/// The layer and the refusal of a denial.
+/// Returns the layer and the refusal of a denial.
 fn denial(scope: &Scope, op: Op, text: &str, bytes: Option<u64>) -> (Layer, Refusal) {
     let verdict = scope.judge(op, &path(text), Kind::File, bytes);
     assert_eq!(verdict.action(), Action::Deny, "{op} {text}");

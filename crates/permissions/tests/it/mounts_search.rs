@@ -1,4 +1,4 @@
-//! What listings and searches of a real tree leave out in a scope.
+//! Tests of the entries that listings and searches of a real tree leave out in a scope.
 use backend_core::ops::{GlobQuery, GrepQuery, LsOptions, Skipped};
 use backend_core::search::Exclude;
 use backend_core::{Backend as _, VPath};

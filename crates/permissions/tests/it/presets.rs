@@ -1,4 +1,5 @@
-//! Every preset, from the tool call to the effect, and what went wrong elsewhere.
+//! Tests of every preset, from the tool call to its effect, and of mistakes known from
+//! other libraries.
 
 use backend_core::ops::{Command, GrepQuery};
 use backend_core::{Backend, BackendExt as _, ErrorKind, Sandbox as _, VPath};
@@ -11,7 +12,7 @@ use permissions::{Action, Guarded, Kind, Op, Policy, Preset, Refusal};
 
 use crate::support::scene::{Person, call, furnish, guard, local, path, policy, snapshot};
 
-/// What happens to a call: nothing, a question, or a refusal.
+/// The outcome of a call: done, asked about, or denied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Done,
@@ -21,7 +22,7 @@ enum Fate {
 
 use Fate::{Asked, Done, Refused};
 
-/// Tool, method, and its fate under default, permissive, readonly and strict.
+/// Tool, method, and its outcome under default, permissive, readonly and strict.
 const LOOP: &[(Tool, &str, [Fate; 4])] = &[
     (Tool::ReadFile, "read", [Done, Done, Done, Asked]),
     (Tool::ReadFile, "read_text", [Done, Done, Done, Asked]),
@@ -46,7 +47,7 @@ fn preset(preset: Preset) -> Policy {
     Policy::builder().ruleset(&rules, &VPath::root()).build()
 }
 
-/// What the policy says of the parts of a call, before anything is called.
+/// Returns the policy's decision about the parts of a call, before it is made.
 fn planned(policy: &Policy, method: &str) -> Fate {
     let (a, d, new) = (path("/d/a.txt"), path("/d"), path("/d/new"));
     let intent = match method {
@@ -165,7 +166,7 @@ fn what_can_only_be_denied_is_not_offered() {
     }
 }
 
-/// A background command is judged like any other, and its id is reported.
+/// A background command is judged like any other, and its ID is reported.
 #[tokio::test]
 async fn no_command_slips_past_the_rules_in_the_background() {
     let (directory, backend) = local();
@@ -178,7 +179,7 @@ async fn no_command_slips_past_the_rules_in_the_background() {
     assert!(!directory.path().join("slipped").exists());
 }
 
-/// Every spelling of a path is one path.
+/// All spellings of a path are treated as the same path.
 #[tokio::test]
 async fn no_spelling_evades_a_rule() {
     let backend = StateBackend::new();
@@ -209,7 +210,7 @@ async fn no_spelling_evades_a_rule() {
     }
 }
 
-/// What a listing shows exists, whether or not it can be read.
+/// A file shown in a listing exists, whether or not it can be read.
 #[tokio::test]
 async fn exists_is_judged_as_a_listing_is() {
     let backend = StateBackend::new();
@@ -242,7 +243,7 @@ async fn exists_is_judged_as_a_listing_is() {
     }
 }
 
-/// What lies in a secret directory is secret, and a rule can hide its name.
+/// Everything in a secret directory is secret, and a rule can hide its name.
 #[tokio::test]
 async fn secret_directories_protect_what_is_in_them() {
     let backend = StateBackend::new();
@@ -284,8 +285,7 @@ async fn secret_directories_protect_what_is_in_them() {
     assert_eq!(grep.unwrap().files.len(), 1);
 }
 
-/// A refusal is a value with a text for the model; looking at shells is not
-/// asked about.
+/// A denial is an error with a text for the model. Listing shells is not asked about.
 #[tokio::test]
 async fn a_denial_ends_nothing_and_looking_asks_nobody() {
     let (_directory, backend) = local();
@@ -315,7 +315,7 @@ fn mounts() -> Scope {
     Scope::new(MountConfig::new(mounts).build().unwrap())
 }
 
-/// Which calls a tree of mounts blocks and which it asks about.
+/// Mounts deny some calls and ask about others.
 #[tokio::test]
 async fn mounts_block_and_ask() {
     let policy = Policy::builder().scope(mounts()).build();
@@ -380,8 +380,8 @@ async fn run(guarded: &Guarded<StateBackend>, line: &str) -> backend_core::Resul
     }
 }
 
-/// A file cannot be moved out of a mount that asks before it is read and then be
-/// read without a question.
+/// A file cannot be moved out of a mount that asks before reads, and then be read
+/// without a question.
 #[tokio::test]
 async fn moving_is_no_way_around_reading() {
     let backend = StateBackend::new();
@@ -414,7 +414,7 @@ fn a_verdict_explains_itself() {
     );
 }
 
-/// A backend whose root is a directory of the host: `bin` there is no `/bin`.
+/// If the root of a backend is a directory of the host, `bin` in it is not `/bin`.
 #[cfg(feature = "shell")]
 #[test]
 fn a_project_may_have_directories_that_are_called_like_those_of_a_system() {
@@ -458,11 +458,12 @@ fn a_project_may_have_directories_that_are_called_like_those_of_a_system() {
     ] {
         assert_eq!(judge(line, Some(&names)), Action::Deny, "{line}");
     }
-    // Where the backend shows the root of a system, they are what they are called.
+    // If the root of the backend is that of a system, these are the system's
+    // directories.
     for line in ["cp a etc/x", "mkdir -p bin/x", "rm usr/*.o"] {
         assert_eq!(judge(line, None), Action::Deny, "{line}");
     }
-    // A rule that somebody wrote means the backend's names.
+    // A user's own rule refers to the backend's paths.
     let text = r#"{"default": "allow", "write": {"default": "allow",
         "rules": [{"pattern": "/etc/**", "action": "deny"}]}}"#;
     let own = Policy::builder().ruleset(&serde_json::from_str(text).unwrap(), &root);

@@ -1,4 +1,5 @@
-//! The files that a policy came from, and those whom it holds.
+//! Tests that protected files, such as those a policy was loaded from, cannot be
+//! changed.
 
 use backend_core::{BackendExt as _, ErrorKind, VPath};
 use backend_local::LocalBackend;
@@ -11,7 +12,7 @@ fn path(text: &str) -> VPath {
     VPath::parse(text).unwrap()
 }
 
-/// Everything is allowed but to change what says so.
+/// Allows everything except changing the files that define the policy.
 fn open() -> Policy {
     Policy::allow_all().protecting([path("/conf/rules.toml"), path("/config.toml")])
 }
@@ -123,7 +124,7 @@ fn commands_that_name_them_are_refused() {
     }
 }
 
-/// A directory above a protected file is named.
+/// Lines that name a directory above a protected file.
 #[cfg(feature = "shell")]
 const NAMED: &[&str] = &[
     "git clean -fd conf",
@@ -154,7 +155,7 @@ const NAMED: &[&str] = &[
     "for d in conf; do cp e $d/rules.toml; done",
 ];
 
-/// Nothing is named, or the directory that they run in.
+/// Lines that name nothing, or only the directory they run in.
 #[cfg(feature = "shell")]
 const UNNAMED: &[&str] = &[
     "git clean -fd",
@@ -187,7 +188,7 @@ const UNNAMED: &[&str] = &[
     "ls | xargs -I{} cp e {}",
 ];
 
-/// What they change is something else.
+/// Lines that change other files.
 #[cfg(feature = "shell")]
 const OTHERS: &[&str] = &[
     "git status",
@@ -239,7 +240,7 @@ fn commands_that_change_whole_directories_are_held_to_them() {
             assert_eq!(judge(protecting(), line), expected, "{line}");
         }
     }
-    // Where nothing is protected, nothing is asked.
+    // If nothing is protected, nothing is asked about.
     for line in UNNAMED {
         assert_eq!(judge(Policy::allow_all(), line), Action::Allow, "{line}");
     }
@@ -251,8 +252,8 @@ fn the_name_of_a_policy_tells_what_it_protects() {
     assert_eq!(open().id(), open().id());
 }
 
-/// Rules become no arguments of a program: there is no number of them that keeps
-/// commands from starting.
+/// Rules are not passed as program arguments, so no number of them keeps commands from
+/// starting.
 #[tokio::test]
 async fn ten_thousand_rules_still_start_a_command() {
     use backend_core::Sandbox as _;

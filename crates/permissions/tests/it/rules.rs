@@ -1,4 +1,4 @@
-//! What rules cover, and which of them decides.
+//! Tests of the paths that rules cover, and of the rule that decides.
 use backend_core::VPath;
 use permissions::rules::{PathRule, PathRules, Preset, Rules, Ruleset};
 use permissions::{Action, Layer, Op, Why};
@@ -9,7 +9,7 @@ fn path(text: &str) -> VPath {
     VPath::parse(text).unwrap()
 }
 
-/// Rules for reading, where everything else is denied.
+/// Creates a ruleset with these rules for reading.
 fn reading(default: Action, rules: &[(&str, Action)]) -> Ruleset {
     let mut section = PathRules::default();
     section.default = default;
@@ -31,7 +31,7 @@ fn read(rules: &Rules, text: &str) -> Action {
     rules.judge(Op::Read, &path(text)).action
 }
 
-/// The place of the deciding rule, counted from 0.
+/// Returns the index of the deciding rule.
 fn decided_by(rules: &Rules, text: &str) -> Option<usize> {
     match rules.judge(Op::Read, &path(text)).why {
         Why::Rule(rule) => Some(rule.index),
@@ -42,7 +42,7 @@ fn decided_by(rules: &Rules, text: &str) -> Option<usize> {
 #[test]
 fn a_pattern_covers_what_it_should() {
     for (pattern, covered, not_covered) in [
-        // Everything beneath a directory covers the directory.
+        // A pattern for everything beneath a directory covers the directory too.
         (
             "/etc/**",
             "/etc /etc/passwd /etc/a/b",
@@ -58,7 +58,8 @@ fn a_pattern_covers_what_it_should() {
         ("*", "/ /a /a/b", ""),
         ("/a/**/*", "/a /a/b /a/b/c", "/ab"),
         ("{/a/**,/b/*/**}", "/a /a/x /b/c /b/c/d", "/b /c"),
-        // One name, or `**` in front: the whole tree. A path: the working directory.
+        // A single name, or a leading `**`, applies to the whole tree; a path to the
+        // working directory.
         (".env", "/.env /project/.env /root/a/.env", "/.env2"),
         ("**/*.pem", "/k.pem /project/a/k.pem /root/k.pem", "/pem"),
         (
@@ -77,7 +78,7 @@ fn a_pattern_covers_what_it_should() {
             "/project/src/a/b.rs /src/a.rs",
         ),
         ("/src/*", "/src/a", "/project/src/a"),
-        // What used to go wrong elsewhere.
+        // Mistakes known from other libraries.
         ("/a[!b]c", "/axc", "/a/c /abc"),
         ("/?", "/é", "//"),
         ("/x\\*", "/x*", "/xy"),

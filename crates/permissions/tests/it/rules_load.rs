@@ -1,4 +1,4 @@
-//! Rulesets from text: what is accepted, and how what is not is named.
+//! Tests of loading rulesets from text: accepted forms, and the errors for others.
 use backend_core::VPath;
 use permissions::rules::{
     CommandPattern, LoadError, PATTERN_BYTES, PathPattern, PatternError, Preset, Ruleset,

@@ -1,4 +1,4 @@
-//! What the presets and the builder say.
+//! Tests of the presets and the builder.
 use backend_core::VPath;
 use permissions::rules::{
     AUTO_RUN, CommandRule, PathRules, Preset, Rules, Ruleset, SECRETS, SYSTEM,
@@ -21,7 +21,8 @@ fn read(rules: &Rules, text: &str) -> Action {
 
 #[test]
 fn presets_say_what_their_table_says() {
-    // Default, permissive, readonly, strict; for a plain path, a secret, a system path.
+    // Default, permissive, readonly and strict, for a plain path, a secret and a system
+    // path.
     let table = [
         (
             Op::Read,
@@ -163,12 +164,12 @@ fn what_other_programs_obey_is_asked_about_in_every_preset() {
             for op in [Op::Write, Op::Edit, Op::Delete] {
                 let vote = rules.judge(op, &path(text));
                 assert_eq!(vote.action, action, "{preset} {op} {text}");
-                // It is said why this one, unless everything is denied anyway.
+                // The vote gives a reason, unless everything is denied anyway.
                 let said = vote.to_string().contains("without asking");
                 assert_eq!(said, action == Ask, "{preset} {op} {text}: {vote}");
             }
         }
-        // Keys are denied as before.
+        // Keys are still denied.
         let key = rules.judge(Op::Write, &path("/root/.ssh/authorized_keys"));
         assert_eq!(key.action, Deny);
     }

@@ -1,4 +1,4 @@
-//! What holds for every ruleset and every path.
+//! Properties of every ruleset and every path.
 use backend_core::VPath;
 use backend_core::search::Glob;
 use permissions::rules::{PathRule, PathRules, Rules, Ruleset};
@@ -17,11 +17,11 @@ fn compile(ruleset: &Ruleset) -> Rules {
     ruleset.compile(&path(WORK))
 }
 
-/// The definition once more, written for clarity: no set, no derived globs.
+/// A reference implementation, written for clarity: no glob set, no derived globs.
 mod reference {
     use super::*;
 
-    /// `{x,y}` is the only way in which the patterns here use braces.
+    /// Expands the braces of a pattern. The patterns here use them only as `{x,y}`.
     fn alternatives(pattern: &str) -> Vec<String> {
         let Some((head, rest)) = pattern.split_once('{') else {
             return vec![pattern.to_owned()];
@@ -66,7 +66,7 @@ mod reference {
         })
     }
 
-    /// The answer, and the place of the rule it comes from.
+    /// Returns the decision, and the index of the rule it comes from.
     pub(super) fn judge(section: &PathRules, path: &VPath) -> (Action, Option<usize>) {
         let mut question = None;
         let mut answer = (section.default, None);
@@ -113,7 +113,8 @@ fn path_rules() -> impl Strategy<Value = PathRule> {
 }
 
 fn sections() -> impl Strategy<Value = PathRules> {
-    // Up to so many that texts are looked for, and that each is tried.
+    // Covers both modes of the glob set: with few globs it tries each, with more it
+    // searches for their literal texts first.
     (actions(), prop::collection::vec(path_rules(), 0..12)).prop_map(|(default, rules)| {
         let mut section = PathRules::default();
         section.default = default;
@@ -154,7 +155,7 @@ fn paths() -> impl Strategy<Value = VPath> {
     prop::collection::vec(name, 0..6).prop_map(|names| path(&names.join("/")))
 }
 
-/// A path as it could be typed: `detours` says how.
+/// Spells a path with the given `detours`.
 fn spelling(path: &VPath, detours: &[u8]) -> String {
     let from_work = path.strip_prefix(&self::path(WORK));
     let relative = from_work.filter(|_| detours.first().is_some_and(|detour| detour % 2 == 0));
@@ -235,7 +236,7 @@ proptest! {
         mut rule in path_rules(),
         paths in prop::collection::vec(paths(), 16),
     ) {
-        // Of questions this does not hold: one in front of a denial outranks it.
+        // This does not hold for `Ask`: such a rule before a denial overrides it.
         rule.action = Deny;
         let mut more = section.clone();
         more.rules.insert(place.index(section.rules.len() + 1), rule);
@@ -277,8 +278,8 @@ proptest! {
         let Why::Rule(rule) = rules.judge(Op::Read, &directory).why else {
             return Ok(());
         };
-        // Only a rule that stands in front can make an exception, and only one
-        // that covers the path itself.
+        // Only an earlier rule can make an exception, and only one that covers the path
+        // itself.
         let mut without = section.clone();
         without.rules.drain(..rule.index);
         prop_assert!(rule.action == Allow || read(&at(&without), &path) >= rule.action, "{}", path);
@@ -364,8 +365,8 @@ proptest! {
     }
 }
 
-/// Whether a rule for reading denies and hides, and no earlier one allows or
-/// asks. Denials that hide nothing do not count.
+/// Whether a read rule denies and hides the path, and no earlier one allows or asks.
+/// Denials that do not hide are ignored.
 fn hides_the_name(ruleset: &Ruleset, path: &VPath) -> bool {
     let Some(mut section) = ruleset.read.clone() else {
         return false;
@@ -373,14 +374,14 @@ fn hides_the_name(ruleset: &Ruleset, path: &VPath) -> bool {
     section
         .rules
         .retain(|rule| rule.action != Deny || rule.hide);
-    // A question about a directory above decides nothing.
+    // A question about a parent directory decides nothing.
     section.default = Allow;
     let (action, by) = reference::judge(&section, path);
     action == Deny && by.is_some()
 }
 
-/// The longest patterns and the longest working directory still make globs that
-/// can be sent elsewhere as text.
+/// Even the longest patterns and the longest working directory make globs that can be
+/// serialized as text.
 #[test]
 fn what_is_left_out_can_be_rebuilt_from_text() {
     let rules = [

@@ -1,7 +1,7 @@
-//! A link is swapped between what is allowed and what is denied, as fast as the
-//! kernel can, while guarded calls go through it. What is denied is never seen
-//! and never changed. A check of the path before a plain open, done beside it,
-//! does get the denied content: the race is real.
+//! Swaps a link between an allowed and a denied file as fast as the kernel can, while
+//! guarded calls go through it. The denied file is never read and never changed. A
+//! naive reader that checks the path before a plain open does get the denied content,
+//! which shows that the race is real.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -18,13 +18,13 @@ use crate::support::scene::{path, policy};
 
 const SECRET: &str = "the denied content\n";
 const PLAIN: &str = "the allowed content\n";
-/// How often the naive reader tries to lose at most.
+/// The maximum number of attempts of the naive reader to lose the race.
 const NAIVE_ATTEMPTS: usize = 2_000_000;
 
 const OPERATIONS: usize = 24_000;
 const KINDS: usize = 8;
 
-/// Nothing in `/deny` may be touched, by whatever name.
+/// Denies all access to `/deny`, under any name.
 const RULES: &str = r#"{ "default": "allow",
     "read":  {"rules": [{"pattern": "/deny/**", "action": "deny"}]},
     "write": {"rules": [{"pattern": "/deny/**", "action": "deny"}]},
@@ -40,14 +40,14 @@ struct Race {
     naive: AtomicUsize,
 }
 
-/// Puts a fresh link in place of the old one, in one step.
+/// Atomically replaces a link.
 fn point(root: &Path, name: &str, target: &str) {
     let fresh = root.join(format!(".fresh-{name}"));
     symlink(target, &fresh).unwrap();
     fs::rename(&fresh, root.join(name)).unwrap();
 }
 
-/// Puts a file in place of whatever stands there, in one step.
+/// Atomically replaces whatever exists at `name` with a file.
 fn put_file(root: &Path, name: &str) {
     let fresh = root.join(format!(".fresh-{name}"));
     fs::write(&fresh, PLAIN).unwrap();
@@ -116,7 +116,8 @@ impl Race {
             3 => {
                 let edited = guarded.replace_text(name, "content", "content").await;
                 match edited {
-                    // The text is there; that it stays the same is the complaint.
+                    // The text was found. The error only says that the edit changes
+                    // nothing.
                     Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(error.to_string()),
                     edited => edited.map(|edited| format!("{edited:?}")),
                 }
@@ -125,7 +126,7 @@ impl Race {
                 let to = format!("/copies/{number}");
                 let options = CopyOptions::default().overwrite(true);
                 guarded.copy(&path("/dir/f"), &path(&to), options).await?;
-                // By another way than the guard: what really arrived.
+                // Read around the guard, to see what was really copied.
                 guarded.unguarded().read_to_string(&to).await
             }
             5 => {
@@ -146,7 +147,7 @@ impl Race {
         }
     }
 
-    /// What everybody writes first: look where the link leads, then open it.
+    /// The obvious but racy approach: check where the link leads, then open it.
     fn check_then_open(&self, root: &Path) {
         let link = root.join("file");
         let leads_to = fs::read_link(&link).unwrap();
@@ -184,7 +185,7 @@ fn a_swapped_link_changes_nothing() {
         scope.spawn(|| race.swap(&root));
         let workers: Vec<_> = (0..2).map(|_| scope.spawn(|| race.work(&root))).collect();
         let ended: Vec<_> = workers.into_iter().map(|worker| worker.join()).collect();
-        // On a busy machine it may take longer until the naive one loses.
+        // On a busy machine it may take longer until the naive reader loses.
         for _ in 0..NAIVE_ATTEMPTS {
             if race.naive.load(Ordering::Relaxed) > 0 {
                 break;

@@ -1,4 +1,4 @@
-//! How programs use their arguments.
+//! Tables of how programs use their arguments.
 
 /// Programs that read all of their operands, except those of [`SECOND_WRITTEN`].
 pub(crate) const READERS: &[&str] = &[

@@ -1,4 +1,4 @@
-//! Backends behind a guard, for the conformance suite.
+//! Guarded backends for the conformance suite.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -21,7 +21,7 @@ use backend_testkit::{CaseResult, Failure, Fixture, Need};
 /// Puts a guard in front of a backend.
 pub(crate) type Wrap<B> = fn(B) -> Arc<dyn Backend>;
 
-/// A store whose clock the suite can set, behind a guard.
+/// A guarded store whose clock the suite can set.
 pub(crate) struct GuardedState {
     backend: StateBackend,
     clock: PausedClock,
@@ -57,7 +57,7 @@ impl Fixture for GuardedState {
     async fn set_modified(&self, path: &VPath, time: SystemTime) -> CaseResult {
         let content = self.backend.read(path, ReadOptions::default()).await?.data;
         let now = self.clock.now();
-        // The write looks at the clock once, a millisecond later.
+        // The write reads the clock once, which advances it by a millisecond.
         self.clock.set(time - Duration::from_millis(1));
         let options = WriteOptions::default();
         let written = self.backend.write(path, content.into(), options).await;
@@ -67,7 +67,7 @@ impl Fixture for GuardedState {
     }
 }
 
-/// A directory with everything that a real file system has, behind a guard.
+/// A guarded directory with all features of a real file system.
 pub(crate) struct GuardedLocal {
     backend: LocalBackend,
     read_only: LocalBackend,

@@ -1,4 +1,4 @@
-//! A guard in front of something, somebody who answers, and every method.
+//! Helpers: a guarded backend, a scripted user, and a call of every method.
 
 use std::fmt;
 use std::path::Path;
@@ -16,7 +16,7 @@ use permissions::{Answer, Guarded, Op, Policy, Question, Ruleset};
 
 type Reply = Arc<dyn Fn(&Question) -> Answer + Send + Sync>;
 
-/// Somebody who answers and remembers what was asked. Clones are one.
+/// A fake user that answers questions and records them. Clones share their state.
 #[derive(Clone)]
 pub(crate) struct Person {
     reply: Reply,
@@ -39,7 +39,7 @@ impl Person {
         Self::who(|_| Answer::no())
     }
 
-    /// The questions since the last look.
+    /// Takes the questions asked since the last call.
     pub(crate) fn taken(&self) -> Vec<Question> {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }
@@ -81,7 +81,7 @@ pub(crate) fn guard<B: Backend>(backend: B, policy: Policy, person: &Person) -> 
         .build()
 }
 
-/// A local backend that runs commands, on a directory of its own.
+/// Creates a local backend that runs commands, on a temporary directory.
 pub(crate) fn local() -> (tempfile::TempDir, LocalBackend) {
     let directory = tempfile::tempdir().unwrap();
     let backend = LocalBackend::builder(directory.path())
@@ -113,13 +113,13 @@ pub(crate) const METHODS: &[(&str, &[Op])] = &[
     ("grep", &[Op::Grep, Op::Read]),
 ];
 
-/// What every method works on.
+/// Creates the files that the methods work on.
 pub(crate) async fn furnish(backend: &dyn Backend) {
     backend.write_file("/d/a.txt", "needle\n").await.unwrap();
     backend.write_file("/d/b.txt", "needle\n").await.unwrap();
 }
 
-/// Calls a method. The answer as text.
+/// Calls a method and returns the answer as text.
 pub(crate) async fn call(backend: &dyn Backend, method: &str) -> Result<String> {
     let (a, d, new) = (path("/d/a.txt"), path("/d"), path("/d/new"));
     Ok(match method {
@@ -176,7 +176,7 @@ fn said(answer: impl fmt::Debug) -> String {
     format!("{answer:?}")
 }
 
-/// Everything in a place, for comparison.
+/// Returns all files of a backend, for comparison.
 pub(crate) async fn snapshot(backend: &dyn Backend) -> Vec<(String, String)> {
     let query = GlobQuery::new("**", VPath::root())
         .hidden(true)
