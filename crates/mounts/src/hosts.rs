@@ -1,4 +1,4 @@
-//! The directories on the host: found, compared, created.
+//! The directories on the host: finds, compares and creates them.
 
 use std::ffi::OsString;
 use std::io;
@@ -8,8 +8,8 @@ use std::path::{Component, Path, PathBuf};
 use backend_core::{Error, ErrorKind, Quoted, Result};
 use permissions::mounts::{Mode, Mount};
 
-/// A mount that cannot be used. For whoever writes the configuration: the host's
-/// path is named.
+/// Creates the error for a mount that cannot be used. It is meant for the author of the
+/// configuration, so it names the host path.
 fn unusable(mount: &Mount, problem: &str) -> Error {
     let host = Quoted::new(&mount.host_path.to_string_lossy());
     let point = &mount.mount_point;
@@ -22,8 +22,8 @@ fn failed(mount: &Mount, source: io::Error) -> Error {
     unusable(mount, &problem).with_source(source)
 }
 
-/// The same mount by a path that is absolute and has no links in it, as far as it
-/// exists.
+/// Returns the mount with an absolute host path, in which links are resolved as far as
+/// the path exists.
 pub(crate) fn resolved(mount: &Mount, base: Option<&Path>) -> Result<Mount> {
     let host = match base {
         Some(base) => base.join(&mount.host_path),
@@ -35,7 +35,7 @@ pub(crate) fn resolved(mount: &Mount, base: Option<&Path>) -> Result<Mount> {
     Ok(mount)
 }
 
-/// What exists of `host` is resolved; the rest is kept.
+/// Resolves the part of `host` that exists, and keeps the rest.
 fn without_links(mount: &Mount, host: &Path) -> Result<PathBuf> {
     let mut missing: Vec<OsString> = Vec::new();
     let mut existing = host;
@@ -45,7 +45,7 @@ fn without_links(mount: &Mount, host: &Path) -> Result<PathBuf> {
                 let rest = missing.iter().rev();
                 return Ok(rest.fold(found, |path, name| path.join(name)));
             }
-            // A link that leads nowhere is not a directory that can be created.
+            // A dangling link is not a directory that can be created.
             Err(source) if source.kind() == io::ErrorKind::NotFound && !existing.is_symlink() => {
                 let last = existing.components().next_back();
                 let (Some(Component::Normal(name)), Some(parent)) = (last, existing.parent())
@@ -63,8 +63,8 @@ fn without_links(mount: &Mount, host: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Refuses mounts of which one shows files of the other, by whatever names: a
-/// bind mount or a file system without case may have two for one directory.
+/// Refuses mounts that share files, whatever their names. A bind mount or a
+/// case-insensitive file system can give one directory two names.
 pub(crate) fn refuse_overlap(mounts: &[Mount]) -> Result<()> {
     let mut known: Vec<(&Mount, Lineage)> = Vec::new();
     for mount in mounts {
@@ -84,12 +84,12 @@ pub(crate) fn refuse_overlap(mounts: &[Mount]) -> Result<()> {
     Ok(())
 }
 
-/// Which directory it is, whatever its name.
+/// Identifies a directory independently of its name.
 type Identity = (u64, u64);
 
-/// A directory and those above it.
+/// A directory and its ancestors.
 struct Lineage {
-    /// One that is missing is none yet; what its name tells is checked elsewhere.
+    /// `None` if the directory does not exist yet. Names are compared elsewhere.
     own: Option<Identity>,
     all: Vec<Identity>,
 }
@@ -114,15 +114,15 @@ impl Lineage {
         Ok(Self { own, all })
     }
 
-    /// Whether `other` is this directory or lies in it.
+    /// Returns whether `other` is this directory or is inside it.
     fn covers(&self, other: &Self) -> bool {
         self.own.is_some_and(|own| other.all.contains(&own))
     }
 }
 
-/// Makes sure that the directory is there. One to be written is created; one to be
-/// read only if that is asked for, because a mistyped name would be an empty
-/// directory for ever.
+/// Makes sure that the directory exists. A writable one is created. A read-only one is
+/// created only on request, because a mistyped name would leave an empty directory
+/// unnoticed.
 pub(crate) fn ready(mount: &Mount, create_missing: bool) -> Result<()> {
     match mount.host_path.metadata() {
         Ok(found) if found.is_dir() => Ok(()),
@@ -151,7 +151,7 @@ mod tests {
         let at = |name: &str| place.path().join(name);
         std::fs::create_dir_all(at("a/inner")).unwrap();
         std::fs::create_dir(at("b")).unwrap();
-        // Not resolved here, as a bind mount cannot be.
+        // Not resolved here, just as a bind mount cannot be.
         std::os::unix::fs::symlink(at("a"), at("other")).unwrap();
         let overlap = |one: &str, two: &str| {
             let mounts = [(one, "/one"), (two, "/two")];

@@ -1,4 +1,4 @@
-//! [`Opener`]: from a configuration to a tree.
+//! [`Opener`]: opens the mounts of a configuration as a tree.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub struct Opener {
 }
 
 impl Opener {
-    /// Opens these mounts.
+    /// Creates an opener for these mounts.
     pub fn new(config: MountConfig) -> Self {
         Self {
             config,
@@ -58,21 +58,21 @@ impl Opener {
         }
     }
 
-    /// Opens the mounts of a TOML text, in one of the forms of [`MountConfig`].
+    /// Creates an opener from TOML, in one of the forms of [`MountConfig`].
     ///
     /// # Errors
     ///
-    /// `Config`; the line is named where one is to blame, and the mounts where
-    /// they do not fit together.
+    /// `Config`, with the line of a syntax error, or with the mounts that conflict.
     pub fn from_toml(text: &str) -> Result<Self> {
         Ok(Self::new(MountConfig::from_toml(text).map_err(config)?))
     }
 
-    /// Opens the mounts of a TOML file. Relative host paths start where it is.
+    /// Creates an opener from a TOML file. Relative host paths start at the directory of
+    /// the file.
     ///
     /// # Errors
     ///
-    /// `Config`, as [`from_toml`](Self::from_toml), and if it cannot be read.
+    /// `Config`, as for [`from_toml`](Self::from_toml), or if the file cannot be read.
     pub fn from_file(file: impl AsRef<Path>) -> Result<Self> {
         let file = file.as_ref();
         let name = Quoted::new(&file.to_string_lossy());
@@ -90,35 +90,35 @@ impl Opener {
         })
     }
 
-    /// Sets where relative host paths start: where the process is, unless set.
+    /// Sets the directory where relative host paths start. The default is the current
+    /// directory of the process.
     pub fn base(mut self, base: impl Into<PathBuf>) -> Self {
         self.base = Some(base.into());
         self
     }
 
-    /// Sets where relative virtual paths start; `/` unless set.
+    /// Sets the directory where relative virtual paths start. The default is `/`.
     pub fn working_dir(mut self, working_dir: VPath) -> Self {
         self.working_dir = working_dir;
         self
     }
 
-    /// Sets whether missing directories are created that are only to be read. Those
-    /// to be written always are.
+    /// Sets whether missing directories of read-only mounts are created. Those of
+    /// writable mounts always are.
     pub fn create_missing(mut self, create_missing: bool) -> Self {
         self.create_missing = create_missing;
         self
     }
 
-    /// Opens the directories. Nothing is created if something is wrong with the
-    /// mounts.
+    /// Opens the directories. Nothing is created if the mounts are not valid.
     ///
     /// # Errors
     ///
-    /// `Config` for two mounts at one place or with overlapping directories, and
-    /// for a directory that is missing, is none, or cannot be opened.
+    /// `Config` for two mounts with the same mount point or with overlapping directories,
+    /// and for a directory that is missing, is not a directory, or cannot be opened.
     pub fn open(self) -> Result<MountTree> {
         let base = self.base.as_deref();
-        // As written first: an empty path would become the base.
+        // Validated as written first, because an empty path would become the base.
         Mounts::new(self.config.mounts.clone()).map_err(config)?;
         let resolved = self.config.mounts.iter();
         let resolved = resolved.map(|mount| hosts::resolved(mount, base));
@@ -137,8 +137,8 @@ impl Opener {
     }
 }
 
-/// Opens one mount. What the guard refuses, the directory refuses too, as far as it
-/// knows of it.
+/// Opens one mount. Where it can, the local backend enforces the same limits as the
+/// guard.
 fn open(mount: &Mount) -> Result<LocalBackend> {
     let mut local = LocalBackend::builder(&mount.host_path).read_only(mount.mode == Mode::Ro);
     if let Some(bytes) = mount.max_file_bytes {

@@ -1,4 +1,4 @@
-//! [`MountTree`]: the opened mounts, and what may be done in them.
+//! [`MountTree`]: the opened mounts and their permissions.
 
 use std::path::PathBuf;
 
@@ -9,11 +9,11 @@ use permissions::{Guarded, GuardedBuilder, Policy};
 
 use crate::Opener;
 
-/// Where [`MountTree::create_default`] puts its directory.
+/// The mount point used by [`MountTree::create_default`].
 const DEFAULT_POINT: &str = "/data";
 
-/// Named host directories as one tree, and what may be done in each. Clones share
-/// one place.
+/// Named host directories as one tree, with the permissions of each. Clones share the
+/// same directories.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -33,7 +33,7 @@ const DEFAULT_POINT: &str = "/data";
 /// let error = files.write_file("/docs/a.md", "hello\n").await.unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::PermissionDenied);
 ///
-/// // For a sub-agent: a part of it, and nothing that was not there before.
+/// // For a sub-agent: a part of the tree, with no additional permissions.
 /// let part = tree.derive(Derive::new().read(["/notes"])).await?;
 /// let files = part.guard().build();
 /// assert_eq!(files.read_to_string("/notes/a.md").await?, "hello\n");
@@ -51,53 +51,55 @@ impl MountTree {
         Self { tree, scope }
     }
 
-    /// One host directory at `/data`, with the defaults of a mount: every file, of
-    /// any size; reading asks nobody, and writing asks if it is possible at all.
+    /// Opens one host directory at `/data` with the defaults of a mount: files of any
+    /// name and size, reading without approval, and writing with approval if the mode
+    /// allows it.
     ///
     /// # Errors
     ///
-    /// As [`Opener::open`].
+    /// Same as [`Opener::open`].
     pub fn create_default(directory: impl Into<PathBuf>, mode: Mode) -> Result<Self> {
         let mount = Mount::new(directory, DEFAULT_POINT).map_err(crate::opener::config)?;
         Opener::new(MountConfig::new(vec![mount.mode(mode)])).open()
     }
 
-    /// The files without a guard, for whoever puts one in front: a toolset does,
-    /// with [`policy`](Self::policy). Whatever is done with it, nobody judges but
-    /// that what is `ro` is not written.
+    /// Returns the files without a guard, for callers that add one, such as a toolset
+    /// with [`policy`](Self::policy). Calls on it are not judged; only writes to
+    /// read-only mounts are refused.
     pub fn unguarded(&self) -> &Composite {
         &self.tree
     }
 
-    /// What may be done.
+    /// Returns the permissions.
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
 
-    /// What may be done, as a policy without rules of its own.
+    /// Returns the permissions as a policy without rules.
     pub fn policy(&self) -> Policy {
         Policy::builder().scope(self.scope.clone()).build()
     }
 
-    /// The mounts by the paths under which they were opened: absolute, and without
-    /// links.
+    /// Returns the mounts with the host paths under which they were opened, absolute and
+    /// without links.
     pub fn config(&self) -> MountConfig {
         MountConfig::new(self.scope.mounts().iter().cloned().collect())
     }
 
-    /// The files with a guard in front. Give it an approver: without one, what must
-    /// be asked is refused.
+    /// Returns a builder for the files behind a guard. Set an approver: without one,
+    /// every access that needs approval is refused.
     pub fn guard(&self) -> GuardedBuilder<Composite> {
         Guarded::builder(self.tree.clone()).policy(self.policy())
     }
 
-    /// A part of this, for a sub-agent. It can only be less, also along a whole
-    /// chain of parts; modes, suffixes, sizes and approvals stay.
+    /// Returns a part of the tree, for a sub-agent. A part never has more permissions
+    /// than the tree it is derived from, even after several steps. Modes, suffixes, sizes
+    /// and approvals stay the same.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` for an entry that is a file or has `..` in it;
-    /// `PermissionDenied` for one that this does not allow itself.
+    /// `InvalidInput` for an entry that is a file or contains `..`, `PermissionDenied`
+    /// for one that this tree does not allow itself.
     pub async fn derive(&self, derive: Derive) -> Result<Self> {
         let guard = self.guard().build().derive(derive).await?;
         let scope = guard.policy().scope();

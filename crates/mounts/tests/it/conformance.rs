@@ -13,8 +13,8 @@ use backend_testkit::{CASES, CaseResult, Failure, Fixture, Need, Outcome, block_
 use fixture::GuardedLocal;
 use mounts::{Mode, Mount, MountConfig, Opener};
 
-/// Two directories, of which one holds the working directory, and the hand of a
-/// plain local backend on that one.
+/// Two mounted directories, one of which contains the working directory, and a plain
+/// local backend for direct access to that one.
 struct Mounted {
     backend: Arc<dyn Backend>,
     read_only: Arc<dyn Backend>,
@@ -51,7 +51,7 @@ impl Mounted {
     }
 }
 
-/// A path of the tree as the directory behind the mount has it.
+/// Converts a path in the tree to the path in the directory behind the mount.
 fn below(path: &VPath) -> VPath {
     let relative = path.strip_prefix(&VPath::parse("/here").unwrap());
     VPath::root().join(relative.unwrap()).unwrap()

@@ -1,4 +1,4 @@
-//! What becomes of a configuration: directories that are missing, are none, or
+//! Opens configurations with directories that are missing, are not directories, or
 //! overlap.
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -7,7 +7,7 @@ use backend_core::{BackendExt as _, Error, ErrorKind};
 use mounts::{Mode, Mount, MountConfig, MountTree, Opener};
 use tempfile::TempDir;
 
-/// A place with the directories `a` and `b` and the file `file`.
+/// Creates a directory that contains the directories `a` and `b` and the file `file`.
 fn place() -> TempDir {
     let place = tempfile::tempdir().unwrap();
     std::fs::create_dir(place.path().join("a")).unwrap();
@@ -20,7 +20,7 @@ fn open(place: &Path, toml: &str) -> Result<MountTree, Error> {
     Opener::from_toml(toml)?.base(place).open()
 }
 
-/// The message of the error that a configuration is.
+/// Returns the error message for an invalid configuration.
 fn wrong(place: &Path, toml: &str) -> String {
     let error = open(place, toml).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config, "{error}");

@@ -1,5 +1,5 @@
-//! Three mounts as the predecessor's example has them: input to be read, output of
-//! small text files, and a configuration that somebody is asked about.
+//! Three mounts as in the predecessor's example: read-only input, output for small text
+//! files, and a configuration that needs approval.
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -26,7 +26,7 @@ root = "config"
 read_approval = true
 "#;
 
-/// Somebody who says yes and remembers what was asked.
+/// An approver that says yes and records the questions.
 #[derive(Debug, Clone, Default)]
 struct Asked(Arc<Mutex<Vec<String>>>);
 
@@ -128,7 +128,7 @@ async fn the_configuration_is_read_after_a_yes() {
     let error = files.write_file("/config/app.toml", "x").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied);
     assert!(asked.taken().is_empty());
-    // Nobody to ask.
+    // There is no approver.
     let error = tree
         .guard()
         .build()
@@ -169,7 +169,7 @@ async fn a_part_is_only_less_along_the_whole_chain() {
     files.write_file("/output/mine/a.md", "x").await.unwrap();
     assert!(files.write_file("/output/a.md", "x").await.is_err());
     assert!(files.read_to_string("/input/data.csv").await.is_err());
-    // Suffixes and sizes stay.
+    // Suffixes and sizes still apply.
     assert!(files.write_file("/output/mine/run.sh", "x").await.is_err());
     assert!(
         files
@@ -200,7 +200,7 @@ async fn a_part_is_only_less_along_the_whole_chain() {
     let file = Derive::new().read(["/output/mine/a.md"]);
     let error = mine.derive(file).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
-    // What it comes from is as it was.
+    // The original tree is unchanged.
     let (files, _) = guarded(&tree);
     files.write_file("/output/a.md", "x").await.unwrap();
 }
