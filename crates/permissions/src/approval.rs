@@ -1,11 +1,12 @@
-//! Questions, who answers them, and what is remembered.
+//! Questions, the approvers that answer them, and remembered answers.
 //!
-//! An ask becomes a [`Question`], which says exactly what would happen. A
-//! [`Desk`] brings it to an [`Approver`], unless a grant covers it already, and
-//! issues a [`Permit`] for a yes. What is remembered stands in [`Grants`].
+//! An access with the action `ask` becomes a [`Question`], which states exactly what
+//! would happen. A [`Desk`] passes it to an [`Approver`], unless a grant already covers
+//! it, and issues a [`Permit`] if the answer is yes. Remembered answers are kept in
+//! [`Grants`].
 //!
-//! A grant never outweighs a denial: whoever enforces the rules judges every
-//! call anew, and only what the layers would ask about is looked up here.
+//! A grant never overrides a denial: the guard judges every call anew, and only accesses
+//! that need approval are looked up here.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -13,7 +14,7 @@
 //! use permissions::approval::{Answer, Asked, Desk, Grants, Interactive, Question, Remember};
 //! use permissions::{Op, Target};
 //!
-//! // Somebody who says yes to everything in /docs, and means it.
+//! // The user approves everything in /docs, and wants that remembered.
 //! let docs = VPath::parse("/docs")?;
 //! let prefix = docs.clone();
 //! let person = Interactive::new(move |_question| {

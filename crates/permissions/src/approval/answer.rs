@@ -1,48 +1,46 @@
-//! [`Answer`]: what somebody says, and for what else it holds.
+//! [`Answer`]: the answer of an approver, and its scope.
 
 use std::time::Duration;
 
 use backend_core::VPath;
 use serde::{Deserialize, Serialize};
 
-/// For what else an answer holds. Everything is remembered for the session that
-/// asked, and for the operations that were asked about, no others.
+/// The scope of an answer beyond the current call. An answer is remembered only for the
+/// session that asked, and only for the operations that were asked about.
 ///
-/// A scope has to cover everything that was asked. If it does not, the answer
-/// holds for this call alone, nothing is remembered, and the permit's note says
-/// so: what somebody meant is not guessed.
+/// The scope must cover everything that was asked. If it does not, the answer applies to
+/// this call alone, nothing is remembered, and the permit's note says so. The approver's
+/// intention is not guessed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Remember {
-    /// For nothing else: the next question is asked again, an equal one too.
+    /// This call only. The next question is asked again, even an equal one.
     #[default]
     No,
-    /// For the same call with the same arguments: questions with the same
+    /// The same call with the same arguments: questions with the same
     /// [`Fingerprint`](super::Fingerprint).
     Call,
-    /// For the same operations on the same paths, or for exactly the same
-    /// command lines.
+    /// The same operations on the same paths, or exactly the same command lines.
     Path,
-    /// For the same operations on a directory and everything beneath it.
+    /// The same operations on a directory and everything beneath it.
     Prefix(#[serde(with = "crate::access::path_text")] VPath),
-    /// For the same operations on what a pattern matches.
+    /// The same operations on targets that match a pattern.
     ///
-    /// For paths, a [`Glob`](backend_core::search::Glob) from the root; one
+    /// For paths, this is a [`Glob`](backend_core::search::Glob) from the root. A glob
     /// without a slash matches at any depth.
     ///
-    /// For commands, words that end with ` *`, which stands for any further
-    /// words: `git log *` covers `git log` and `git log -3`. It covers no line
-    /// that does more than run this one program: what follows the words may hold
-    /// none of `; & | < > $ ( )`, no backtick and no line end, not even in
-    /// quotes. `*` alone is no pattern for commands; that is
-    /// [`Session`](Self::Session).
+    /// For commands, these are words that end with ` *`, which stands for any further
+    /// words: `git log *` covers `git log` and `git log -3`. It does not cover a line
+    /// that does more than run this one program: the text after the words must not
+    /// contain any of `; & | < > $ ( )`, a backtick or a line end, not even in quotes.
+    /// `*` alone is not a pattern for commands; use [`Session`](Self::Session).
     Pattern(String),
-    /// For the same operations on anything.
+    /// The same operations on any target.
     Session,
 }
 
-/// What somebody answers.
+/// The answer to a question.
 ///
 /// ```
 /// use std::time::Duration;
@@ -57,18 +55,18 @@ pub enum Remember {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Answer {
-    /// Whether it may happen.
+    /// Whether the call is approved.
     pub approved: bool,
-    /// A word to the model. An empty one counts as none.
+    /// A message to the model. An empty one counts as none.
     pub note: Option<String>,
-    /// For what else it holds.
+    /// The scope of the answer beyond this call.
     pub remember: Remember,
-    /// How long it is remembered; for ever if `None`.
+    /// The time for which it is remembered; forever if `None`.
     pub expires_in: Option<Duration>,
 }
 
 impl Answer {
-    /// Yes, this once.
+    /// Creates a yes to this call only.
     pub fn yes() -> Self {
         Self {
             approved: true,
@@ -78,7 +76,7 @@ impl Answer {
         }
     }
 
-    /// No, this once.
+    /// Creates a no to this call only.
     pub fn no() -> Self {
         Self {
             approved: false,
@@ -86,22 +84,22 @@ impl Answer {
         }
     }
 
-    /// With a word to the model.
+    /// Sets the message to the model.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.note = Some(note.into());
         self
     }
 
-    /// For more than this once. A no is remembered only if the
-    /// [`Desk`](super::Desk) was told to.
+    /// Sets the scope beyond this call. A no is remembered only if the
+    /// [`Desk`](super::Desk) is configured to do so.
     #[must_use]
     pub fn remember(mut self, remember: Remember) -> Self {
         self.remember = remember;
         self
     }
 
-    /// Remembered no longer than this.
+    /// Sets the maximum time for which the answer is remembered.
     #[must_use]
     pub fn expires_in(mut self, time: Duration) -> Self {
         self.expires_in = Some(time);

@@ -1,4 +1,4 @@
-//! [`Approver`]: who answers, and those who need nobody to do so.
+//! [`Approver`]: answers questions. Includes approvers that need no user.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,21 +10,21 @@ use serde::{Deserialize, Serialize};
 
 use super::{Answer, Question};
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ApproverError(String);
 
 impl ApproverError {
-    /// `why` is a fragment that follows "and".
+    /// Creates an error. `why` is a fragment that follows "and".
     pub fn new(why: impl Into<String>) -> Self {
         Self(why.into())
     }
 }
 
-/// Whoever answers questions: a person, a policy, a service.
+/// Answers questions: a person, a policy, a service.
 ///
-/// A panic in `ask` counts as no answer. It harms no other question.
+/// A panic in `ask` counts as no answer. It does not affect other questions.
 ///
 /// # Signatures
 ///
@@ -39,7 +39,7 @@ pub trait Approver: std::fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// [`ApproverError`] if there is nobody to answer; nothing is allowed then.
+    /// [`ApproverError`] if no answer can be given. Nothing is allowed then.
     async fn ask(&self, question: &Question) -> Result<Answer, ApproverError>;
 }
 
@@ -50,7 +50,7 @@ impl<A: Approver + ?Sized> Approver for Arc<A> {
     }
 }
 
-/// Says yes to everything, each time anew: nothing is remembered.
+/// Approves everything, each time anew. Nothing is remembered.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ApproveAll;
 
@@ -61,7 +61,7 @@ impl Approver for ApproveAll {
     }
 }
 
-/// Says no to everything that would have to be asked, and says so.
+/// Declines every question, with a note that says so.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Strict;
 
@@ -73,14 +73,14 @@ impl Approver for Strict {
     }
 }
 
-/// Nobody is there to be asked.
+/// An approver for when there is no user to ask.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Unavailable {
-    /// That is a no: [`Refusal::Declined`](crate::Refusal::Declined).
+    /// Declines: [`Refusal::Declined`](crate::Refusal::Declined).
     Deny,
-    /// That is for the caller to deal with:
+    /// Leaves it to the caller:
     /// [`Refusal::ApprovalRequired`](crate::Refusal::ApprovalRequired).
     #[default]
     Error,
@@ -102,7 +102,7 @@ impl Approver for Unavailable {
     }
 }
 
-/// Waits for an answer, but not for ever.
+/// Waits for an answer for a limited time.
 ///
 /// ```
 /// use std::time::Duration;
@@ -119,7 +119,7 @@ pub struct WithTimeout<A> {
 }
 
 impl<A: Approver> WithTimeout<A> {
-    /// Withdraws the question from `inner` after this time.
+    /// Creates an approver that withdraws the question from `inner` after this time.
     pub fn new(inner: A, after: Duration) -> Self {
         Self {
             inner,
@@ -128,8 +128,7 @@ impl<A: Approver> WithTimeout<A> {
         }
     }
 
-    /// What it means when nobody has answered by then; an error unless this is
-    /// called.
+    /// Sets the response if there is no answer in time. The default is an error.
     #[must_use]
     pub fn fallback(mut self, fallback: Unavailable) -> Self {
         self.fallback = fallback;
@@ -152,9 +151,9 @@ impl<A: Approver> Approver for WithTimeout<A> {
     }
 }
 
-/// Who answers, as a word in a configuration.
+/// The choice of an approver, as a word in a configuration.
 ///
-/// The mode outranks whoever could be asked: only `interactive` asks them.
+/// The mode takes precedence over an available approver: only `interactive` uses it.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -169,22 +168,22 @@ impl<A: Approver> Approver for WithTimeout<A> {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ApproverMode {
-    /// Ask whoever can be asked; an error if that is nobody.
+    /// Asks the available approver; an error if there is none.
     #[default]
     Interactive,
-    /// Always yes: [`ApproveAll`].
+    /// Always approves: [`ApproveAll`].
     ApproveAll,
-    /// Always no: [`Strict`].
+    /// Always declines: [`Strict`].
     Strict,
-    /// As if nobody were there, which is a no: [`Unavailable::Deny`].
+    /// Declines, as if no user could be asked: [`Unavailable::Deny`].
     Deny,
-    /// As if nobody were there, which is an error: [`Unavailable::Error`].
+    /// Fails, as if no user could be asked: [`Unavailable::Error`].
     Error,
 }
 
 impl ApproverMode {
-    /// Who answers in this mode. `interactive` is whoever can be asked, if
-    /// somebody can.
+    /// Returns the approver for this mode. `interactive` is the available approver, if
+    /// any.
     pub fn approver(self, interactive: Option<Arc<dyn Approver>>) -> Arc<dyn Approver> {
         match self {
             Self::Interactive => interactive.unwrap_or_else(|| Arc::new(Unavailable::Error)),

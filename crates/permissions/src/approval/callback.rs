@@ -20,14 +20,14 @@ type Callback =
 pub struct Interactive(Callback);
 
 impl Interactive {
-    /// Asks through an async callback. The future is dropped when the question is
-    /// withdrawn.
+    /// Creates an approver from an async callback. The future is dropped when the
+    /// question is withdrawn.
     ///
     /// ```
     /// use permissions::approval::{Answer, Interactive};
     ///
     /// let approver = Interactive::new(|question| async move {
-    ///     // Show `question.to_string()` to somebody; its text is safe to print.
+    ///     // Show `question.to_string()` to the user; its text is safe to print.
     ///     Ok(Answer::no().note(format!("{} is too much", question.description)))
     /// });
     /// ```
@@ -39,12 +39,12 @@ impl Interactive {
         Self(Box::new(move |question| callback(question).boxed()))
     }
 
-    /// Asks through an async callback that takes an operation, its target and the
-    /// reasons, and says yes or no.
+    /// Creates an approver from an async callback that takes an operation, its target and
+    /// the reasons, and returns whether it is approved.
     ///
-    /// A question about several things calls it for each in turn, and the first
-    /// no is the answer. One about a tool that names no operation is not put to
-    /// it, since the callback could not tell what it is about.
+    /// For a question about several accesses, it is called for each in turn, and the
+    /// first no is the answer. It is not called for a question about a tool without
+    /// operations, because the callback could not tell what it is about.
     pub fn from_bool<F, T>(callback: F) -> Self
     where
         F: Fn(Op, String, String) -> T + Send + Sync + 'static,
@@ -70,11 +70,11 @@ impl Interactive {
         })
     }
 
-    /// Asks through a callback that blocks, on a thread of its own.
+    /// Creates an approver from a blocking callback, which runs on a separate thread.
     ///
-    /// A question that is withdrawn cannot be taken back from such a callback:
-    /// it goes on, and its answer is thrown away. While [`BLOCKED_THREADS`] of
-    /// them are at work, further questions get no answer.
+    /// A withdrawn question cannot be taken back from such a callback: it keeps running,
+    /// and its answer is discarded. While [`BLOCKED_THREADS`] callbacks are running,
+    /// further questions get no answer.
     pub fn blocking<F>(callback: F) -> Self
     where
         F: Fn(Question) -> Result<Answer, ApproverError> + Send + Sync + 'static,
@@ -94,7 +94,7 @@ impl Interactive {
 
 type Reply = oneshot::Receiver<Result<Answer, ApproverError>>;
 
-/// Runs the callback on a new thread, unless too many run already.
+/// Runs the callback on a new thread, unless too many are running already.
 fn start<F>(
     callback: &Arc<F>,
     busy: &Arc<AtomicUsize>,
@@ -114,9 +114,9 @@ where
         .name("approval".to_owned())
         .spawn(move || {
             let given = callback(question);
-            // Free before anybody can know of the answer and ask again.
+            // Release the slot before the caller can see the answer and ask again.
             drop(seat);
-            // Nobody waits for the answer to a question that was withdrawn.
+            // If the question was withdrawn, there is no receiver.
             let _ = reply.send(given);
         })
         .map_err(|error| {
@@ -125,7 +125,7 @@ where
     Ok(answer)
 }
 
-/// One of the callbacks that may run at once.
+/// A slot for one running callback.
 struct Seat(Arc<AtomicUsize>);
 
 impl Seat {

@@ -1,4 +1,4 @@
-//! [`Deferred`]: answers that were given before the question is asked again.
+//! [`Deferred`]: answers given before the question is asked again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,14 +7,14 @@ use async_trait::async_trait;
 
 use super::{Answer, Approver, ApproverError, Fingerprint, Question};
 
-/// Answers with what was decided earlier, for hosts that cannot wait: a
-/// question without a decision gets no answer, and the call is refused.
+/// Answers with earlier decisions, for hosts that cannot wait. A question without a
+/// decision gets no answer, and the call is refused.
 ///
-/// Each decision answers one question, once. The [`Fingerprint`] is what ties
-/// them together: it is the same in every process, and another one as soon as the
-/// call would do something else than was shown.
+/// Each decision answers one question, once. They are matched by [`Fingerprint`], which
+/// is the same in every process and changes as soon as the call would do something other
+/// than what was shown.
 ///
-/// Clones are one.
+/// Clones share the decisions.
 ///
 /// ```
 /// use permissions::approval::{Answer, Approver as _, Deferred};
@@ -34,18 +34,18 @@ use super::{Answer, Approver, ApproverError, Fingerprint, Question};
 pub struct Deferred(Arc<Mutex<HashMap<Fingerprint, Answer>>>);
 
 impl Deferred {
-    /// Nothing is decided yet.
+    /// Creates an approver without any decisions.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Decides about a question. A decision about it that was not used yet is
-    /// replaced and returned.
+    /// Stores the decision about a question. Replaces and returns an earlier decision
+    /// that has not been used yet.
     pub fn decide(&self, question: Fingerprint, answer: Answer) -> Option<Answer> {
         self.lock().insert(question, answer)
     }
 
-    /// Takes back a decision that was not used yet.
+    /// Removes and returns a decision that has not been used yet.
     pub fn revoke(&self, question: Fingerprint) -> Option<Answer> {
         self.lock().remove(&question)
     }

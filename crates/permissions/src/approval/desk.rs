@@ -1,4 +1,4 @@
-//! [`Desk`]: where questions are brought and permits are issued.
+//! [`Desk`]: handles questions and issues permits.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -15,17 +15,17 @@ use super::limits::{LINE_BYTES, NOTE_BYTES};
 use super::{Answer, Approver, ApproverError, Fingerprint, Grant, Grants, Permit, Question, text};
 use crate::Refusal;
 
-/// Where questions are brought.
+/// Handles questions and issues permits.
 ///
-/// What is granted already is not asked; of a call that is granted in part only
-/// the rest is. Equal questions at once are asked once, and the answer reaches
-/// everybody who waits. Who stops waiting, by dropping the future, withdraws
-/// nothing while another waits; the last one does.
+/// Accesses that are already granted are not asked about. If a call is granted in part,
+/// only the rest is asked. Equal questions at the same time are asked once, and every
+/// waiting caller gets the answer. A caller can stop waiting by dropping the future. The
+/// question is withdrawn only when the last waiting caller does so.
 ///
-/// A permit says that somebody agreed, not that it is allowed: a denial of any
-/// layer stands, and whoever holds the permit judges the call again.
+/// A permit means that the approver agreed, not that the access is allowed: a denial of
+/// any layer still applies, and the guard judges the call again.
 ///
-/// Clones are one desk.
+/// Clones share one desk.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -50,7 +50,7 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// A desk where `approver` answers.
+    /// Creates a desk with an approver.
     pub fn new(approver: Arc<dyn Approver>, grants: Grants) -> Self {
         Self {
             approver,
@@ -61,17 +61,16 @@ impl Desk {
         }
     }
 
-    /// A desk like this one where only the grants given under the policy of this
-    /// name count. Give it another name when the rules change, and what was
-    /// granted under the old ones is asked again.
+    /// Restricts the desk to grants given under the policy with this id. With a new id
+    /// when the rules change, accesses granted under the old rules are asked about again.
     #[must_use]
     pub fn policy_id(mut self, policy: impl Into<Arc<str>>) -> Self {
         self.grants = self.grants.for_policy(policy);
         self
     }
 
-    /// A desk like this one that does or does not remember a no. Unless told to,
-    /// it does not: who says no is asked again.
+    /// Sets whether a no is remembered. By default it is not, and the approver is asked
+    /// again.
     #[must_use]
     pub fn remember_denials(mut self, remember: bool) -> Self {
         self.remember_denials = remember;
@@ -79,17 +78,17 @@ impl Desk {
         self
     }
 
-    /// A desk like this one where nothing is asked that cannot be shown whole: a yes to a
-    /// long change or command would count for what was not seen. It is refused, and the
-    /// refusal says to do it in parts.
+    /// Sets whether questions that cannot be shown in full are refused. Approval of a
+    /// long change or command would also cover the part that was not shown. The refusal
+    /// says to do it in parts.
     #[must_use]
     pub fn whole_only(mut self, whole_only: bool) -> Self {
         self.whole_only = whole_only;
         self
     }
 
-    /// A desk like this one where `approver` answers instead. What is remembered
-    /// is the same.
+    /// Returns a desk like this one with another approver. The remembered answers are
+    /// shared.
     #[must_use]
     pub fn answered_by(&self, approver: Arc<dyn Approver>) -> Self {
         Self {
@@ -101,12 +100,12 @@ impl Desk {
         }
     }
 
-    /// What is remembered, as far as it counts here.
+    /// Returns the remembered answers that apply here.
     pub fn grants(&self) -> &Grants {
         &self.grants
     }
 
-    /// The questions that wait for an answer, the oldest first.
+    /// Returns the questions that wait for an answer, the oldest first.
     pub fn pending(&self) -> Vec<Pending> {
         let mut pending: Vec<_> = self
             .flights
@@ -118,12 +117,12 @@ impl Desk {
         pending
     }
 
-    /// Gets a yes for everything that is asked.
+    /// Obtains approval for everything in the question.
     ///
     /// # Errors
     ///
-    /// [`Refusal::Declined`] if somebody said no, [`Refusal::ApprovalRequired`]
-    /// if nobody could be asked.
+    /// [`Refusal::Declined`] if the answer is no, [`Refusal::ApprovalRequired`] if there
+    /// is no answer.
     pub async fn authorize(&self, question: Question) -> Result<Permit, Refusal> {
         loop {
             let standing = self.grants.standing(&question);
@@ -172,9 +171,8 @@ impl Desk {
         }
     }
 
-    /// Whether what was not asked, since it was granted, is granted still: a
-    /// grant may have been revoked, or have expired, while somebody thought about
-    /// the rest.
+    /// Returns whether the accesses that were not asked about are still granted. A grant
+    /// may have been revoked or have expired while the approver decided about the rest.
     fn still_stands(&self, question: &Question, before: &Standing) -> bool {
         if before.by.is_empty() {
             return true;
@@ -183,13 +181,13 @@ impl Desk {
         self.counts(&now).is_none() && now.open.iter().all(|item| before.open.contains(item))
     }
 
-    /// The remembered no, if this desk heeds it.
+    /// Returns the remembered no, if this desk respects it.
     fn counts<'a>(&self, standing: &'a Standing) -> Option<&'a Grant> {
         standing.denial.as_ref().filter(|_| self.remember_denials)
     }
 
-    /// Waits with those who ask the same already, or asks. `None` if what is
-    /// granted has changed since `standing` was found.
+    /// Joins an equal question in flight, or asks. Returns `None` if the grants have
+    /// changed since `standing` was computed.
     fn join(&self, question: &Question, standing: &Standing) -> Option<Asking> {
         let open = standing.open.iter();
         let asked = open.filter_map(|item| question.asked.get(*item).cloned());
@@ -205,7 +203,7 @@ impl Desk {
         if let Some(flight) = flights.get(&key).and_then(|flight| flight.shared.upgrade()) {
             return Some(flight);
         }
-        // One that ended a moment ago has left a grant before it left the list.
+        // A question that has just ended added its grant before it left the map.
         if self.grants.standing(question) != *standing {
             return None;
         }
@@ -222,7 +220,7 @@ impl Desk {
         let open = standing.open.clone();
         let asking = Arc::clone(&pending.question);
         let shared = async move {
-            // Gone from the list when this ends, or is dropped.
+            // Removed from the map when this ends or is dropped.
             let _landing = landing;
             Arc::new(desk.ask(&asking, call, open).await)
         }
@@ -240,10 +238,10 @@ impl Desk {
         Some(shared)
     }
 
-    /// Asks, and remembers the answer.
+    /// Asks the approver, and remembers the answer.
     async fn ask(&self, question: &Question, call: Fingerprint, items: Vec<usize>) -> Settled {
         let begun = Instant::now();
-        // Within the future, so that a panic before its first wait is caught too.
+        // Called inside the future, so that a panic before the first await is caught too.
         let answer = async { self.approver.ask(question).await };
         let answer = AssertUnwindSafe(answer).catch_unwind().await;
         let answer = answer.unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
@@ -287,33 +285,33 @@ fn panicked(panic: &(dyn Any + Send)) -> ApproverError {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Pending {
-    /// Its number, given once by the desk.
+    /// The question's number, unique for the desk.
     pub id: u64,
-    /// What is asked.
+    /// The question.
     pub question: Arc<Question>,
 }
 
-/// How a question ended, for all who waited.
+/// The result of a question, for all waiting callers.
 struct Settled {
     answer: Result<Answer, ApproverError>,
     note: Option<String>,
     waited: Duration,
 }
 
-/// The answer on its way to all who wait.
+/// The pending result, shared by all waiting callers.
 type Asking = Shared<BoxFuture<'static, Arc<Settled>>>;
 
-/// What makes two calls one flight.
+/// Identifies a question in flight. Calls with equal keys share one.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
-    /// For which the answer is remembered.
+    /// The policy for which the answer is remembered.
     policy: Option<Arc<str>>,
     call: Fingerprint,
-    /// What is asked of the call.
+    /// The part of the call that is asked about.
     shown: Fingerprint,
 }
 
-/// The questions that wait for an answer.
+/// The questions in flight, waiting for an answer.
 #[derive(Default)]
 struct Flights {
     numbers: AtomicU64,
@@ -322,7 +320,7 @@ struct Flights {
 
 struct Flight {
     pending: Pending,
-    /// Weak: those who wait keep it alive, and nobody else.
+    /// Weak, because only the waiting callers keep the question alive.
     shared: WeakShared<BoxFuture<'static, Arc<Settled>>>,
 }
 
@@ -342,7 +340,7 @@ impl fmt::Debug for Flights {
     }
 }
 
-/// Takes a flight off the list when it ends, whichever way.
+/// Removes a question from the map when it ends, in any way.
 struct Landing {
     flights: Arc<Flights>,
     key: Key,
@@ -352,7 +350,7 @@ struct Landing {
 impl Drop for Landing {
     fn drop(&mut self) {
         let mut flights = self.flights.lock();
-        // Another may have begun under this key since the last one stopped
+        // A new question may have started under this key after the last caller stopped
         // waiting.
         if flights
             .get(&self.key)

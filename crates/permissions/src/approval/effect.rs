@@ -1,4 +1,4 @@
-//! [`Effect`]: exactly what would happen.
+//! [`Effect`]: the exact effect of a call.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use super::text;
 
 mod diff;
 
-/// Exactly what would happen, for the one who is asked.
+/// The exact effect of a call, to be shown to the approver.
 ///
-/// `Display` shows it in full as far as it is not cut, safe to print: nothing in
-/// it can move a cursor or pass for a line that is not part of it.
+/// `Display` shows it, truncated if it is too long, and safe to print: nothing in it can
+/// move the cursor or imitate a line that is not part of it.
 ///
 /// ```
 /// use permissions::approval::Effect;
@@ -26,94 +26,94 @@ mod diff;
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Effect {
-    /// What the description says.
+    /// Nothing beyond the description.
     #[default]
     None,
     /// A file is read.
     #[non_exhaustive]
     Read {
-        /// Which.
+        /// The file.
         path: String,
     },
     /// A directory is listed or searched.
     #[non_exhaustive]
     List {
-        /// Which.
+        /// The directory.
         path: String,
-        /// For what.
+        /// The pattern that is searched for.
         pattern: String,
     },
     /// A file is changed.
     #[non_exhaustive]
     Diff {
-        /// Which.
+        /// The file.
         path: String,
-        /// The change as a unified diff, or in words if it is none of text. At
-        /// most [`EFFECT_BYTES`] long, and it says if something is missing.
+        /// The change as a unified diff, or in words if it is not text. At most
+        /// [`EFFECT_BYTES`] long. It says if something is missing.
         text: String,
-        /// The hash of what the file holds.
+        /// The hash of the current contents.
         #[serde(serialize_with = "as_text")]
         old: ContentHash,
-        /// The hash of what it is to hold.
+        /// The hash of the new contents.
         #[serde(serialize_with = "as_text")]
         new: ContentHash,
-        /// How much is taken out.
+        /// The amount that is removed.
         removed: Amount,
-        /// How much comes in its place.
+        /// The amount that replaces it.
         added: Amount,
-        /// How much of it `text` does not show.
+        /// The part that `text` does not show.
         unseen: Option<Unseen>,
     },
     /// A file is written.
     #[non_exhaustive]
     Write {
-        /// Which.
+        /// The file.
         path: String,
-        /// How many bytes.
+        /// The number of bytes.
         bytes: u64,
-        /// The same in characters where it is text, else in bytes.
+        /// The same amount in characters if it is text, otherwise in bytes.
         amount: Amount,
-        /// Their hash.
+        /// The hash of the new contents.
         #[serde(serialize_with = "as_text")]
         hash: ContentHash,
-        /// Whether there is no such file yet.
+        /// `true` if the file does not exist yet.
         new: bool,
-        /// The hash of what it replaces, if there is something.
+        /// The hash of the contents that are replaced, if any.
         #[serde(serialize_with = "as_text_if")]
         old: Option<ContentHash>,
-        /// The content, or how it differs from what it replaces, as
-        /// [`Diff`](Self::Diff) has it.
+        /// The contents, or the difference from the replaced contents, in the form used
+        /// by [`Diff`](Self::Diff).
         text: String,
-        /// How much of it `text` does not show.
+        /// The part that `text` does not show.
         unseen: Option<Unseen>,
     },
     /// A file or directory is deleted.
     #[non_exhaustive]
     Delete {
-        /// Which.
+        /// The file or directory.
         path: String,
     },
     /// A file or directory is moved.
     #[non_exhaustive]
     Move {
-        /// From here.
+        /// The source.
         from: String,
-        /// To here.
+        /// The destination.
         to: String,
     },
     /// A file or directory is copied.
     #[non_exhaustive]
     Copy {
-        /// From here.
+        /// The source.
         from: String,
-        /// To here.
+        /// The destination.
         to: String,
     },
-    /// This command line is run.
+    /// A command line is run.
     Command(String),
 }
 
-/// How much of an effect is not shown: a yes covers it all the same.
+/// The amount of an effect that is not shown. Approval covers it nevertheless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[allow(missing_docs, reason = "each name is the unit")]
 pub struct Unseen {
@@ -131,7 +131,7 @@ impl fmt::Display for Unseen {
     }
 }
 
-/// How much text or data.
+/// An amount of text or data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs, reason = "each name is the unit")]
@@ -161,12 +161,12 @@ impl Amount {
 }
 
 impl Effect {
-    /// Reading the file at `path`.
+    /// Creates the effect of reading the file at `path`.
     pub fn read(path: impl Into<String>) -> Self {
         Self::Read { path: path.into() }
     }
 
-    /// Looking for `pattern` in the directory at `path`.
+    /// Creates the effect of searching the directory at `path` for `pattern`.
     pub fn list(path: impl Into<String>, pattern: impl Into<String>) -> Self {
         Self::List {
             path: path.into(),
@@ -174,7 +174,7 @@ impl Effect {
         }
     }
 
-    /// The change from `old` to `new` of the file at `path`.
+    /// Creates the effect of changing the file at `path` from `old` to `new`.
     pub fn diff(path: &str, old: &[u8], new: &[u8]) -> Self {
         let (removed, added) = diff::changed(old, new);
         let (text, unseen) = diff::unified(path, Some(old), new);
@@ -189,8 +189,8 @@ impl Effect {
         }
     }
 
-    /// Tells a [`Diff`](Self::Diff) how many characters the edit itself names,
-    /// where that is more than what differs.
+    /// Sets the number of characters that the edit itself replaces in a
+    /// [`Diff`](Self::Diff), which may be more than the characters that differ.
     #[must_use]
     pub fn replacing(mut self, old_chars: u64, new_chars: u64) -> Self {
         if let Self::Diff { removed, added, .. } = &mut self {
@@ -200,7 +200,8 @@ impl Effect {
         self
     }
 
-    /// Writing `new` to the file at `path`, which holds `old` if there is one.
+    /// Creates the effect of writing `new` to the file at `path`, which contains `old` if
+    /// it exists.
     pub fn write(path: &str, old: Option<&[u8]>, new: &[u8]) -> Self {
         let (text, unseen) = diff::unified(path, old, new);
         Self::Write {
@@ -215,12 +216,12 @@ impl Effect {
         }
     }
 
-    /// Deleting what is at `path`.
+    /// Creates the effect of deleting the entry at `path`.
     pub fn delete(path: impl Into<String>) -> Self {
         Self::Delete { path: path.into() }
     }
 
-    /// Moving what is at `from` to `to`.
+    /// Creates the effect of moving the entry at `from` to `to`.
     pub fn rename(from: impl Into<String>, to: impl Into<String>) -> Self {
         Self::Move {
             from: from.into(),
@@ -228,7 +229,7 @@ impl Effect {
         }
     }
 
-    /// Copying what is at `from` to `to`.
+    /// Creates the effect of copying the entry at `from` to `to`.
     pub fn copy(from: impl Into<String>, to: impl Into<String>) -> Self {
         Self::Copy {
             from: from.into(),
@@ -236,13 +237,13 @@ impl Effect {
         }
     }
 
-    /// Running a command line.
+    /// Creates the effect of running a command line.
     pub fn command(line: impl Into<String>) -> Self {
         Self::Command(line.into())
     }
 
-    /// In one line, what would happen; empty for [`None`](Self::None). Paths and
-    /// commands stand in it as they are: it is not safe to print.
+    /// Returns a one-line description; empty for [`None`](Self::None). Paths and commands
+    /// are not escaped, so it is not safe to print.
     pub fn description(&self) -> String {
         match self {
             Self::None => String::new(),
@@ -262,7 +263,7 @@ impl Effect {
         }
     }
 
-    /// How much of it is not shown, if something is not.
+    /// Returns the amount that is not shown, if any.
     pub fn unseen(&self) -> Option<Unseen> {
         match self {
             Self::Diff { unseen, .. } | Self::Write { unseen, .. } => *unseen,
@@ -271,18 +272,19 @@ impl Effect {
         }
     }
 
-    /// What makes two effects the same: what a call says, content by its hash.
+    /// Returns the value by which effects are compared: the arguments of the call, with
+    /// contents as hashes.
     pub(super) fn identity(&self) -> serde_json::Value {
         use serde_json::json;
         match self {
             Self::None => json!(null),
             Self::Read { path } => json!(["read", path]),
             Self::List { path, pattern } => json!(["list", path, pattern]),
-            // What an edit makes of the file depends on what is in it.
+            // The result of an edit depends on the current contents.
             Self::Diff { path, old, new, .. } => {
                 json!(["edit", path, old.to_string(), new.to_string()])
             }
-            // What a write makes of it does not.
+            // The result of a write does not.
             Self::Write { path, hash, .. } => json!(["write", path, hash.to_string()]),
             Self::Delete { path } => json!(["delete", path]),
             Self::Move { from, to } => json!(["move", from, to]),
@@ -299,7 +301,7 @@ impl fmt::Display for Effect {
                 f.write_str(&text::block(text.trim_end_matches('\n'), "", ""))
             }
             Self::Command(line) => {
-                // Cut last, so that the line that says so has no prompt before it.
+                // Truncated last, so that the line that says so has no prompt before it.
                 let shown = text::block(line, "$ ", "> ");
                 f.write_str(&text::cut_lines(&shown, EFFECT_BYTES).0)
             }

@@ -1,4 +1,4 @@
-//! Tests of what a call would do, shown to a person.
+//! Tests of the effect of a call as shown to the approver.
 
 use proptest::prelude::*;
 
@@ -145,7 +145,7 @@ fn hostile_text_is_shown_harmless() {
 
 #[test]
 fn slow_diffs_end() {
-    // Nothing in common, many lines: the worst for the algorithm.
+    // Nothing in common and many lines: the worst case for the algorithm.
     let lines = |step: u64| -> String {
         (0..20_000_u64)
             .map(|n| format!("{}\n", (n * step) % 19_999))
@@ -177,7 +177,7 @@ proptest! {
     }
 }
 
-/// Applies a diff the plain way: by its line numbers.
+/// Applies a diff naively, by its line numbers.
 fn apply(old: &str, diff: &str) -> String {
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let mut new = String::new();
@@ -193,7 +193,7 @@ fn apply(old: &str, diff: &str) -> String {
             }
             "\\" => {
                 if new.ends_with('\n') && !text.is_empty() {
-                    // Belongs to an added or a kept line if that was the last.
+                    // It applies to an added or a kept line if that was the last one.
                     new = trim_if_last(new, diff, line);
                 }
             }

@@ -1,4 +1,4 @@
-//! [`Grants`]: what was answered and still holds.
+//! [`Grants`]: the answers that are still valid.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,13 +15,13 @@ pub use saved::{Grant, GrantId, GrantsError};
 
 use key::Matcher;
 
-/// What time it is.
+/// Returns the current time.
 type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
-/// Answers that still hold. Clones are one store.
+/// Answers that are still valid. Clones share one store.
 ///
-/// A grant is the memory of an answer, no rule: it spares a question, and never
-/// outweighs a denial. At most [`GRANTS`] are kept.
+/// A grant is a remembered answer, not a rule: it saves a question, but never overrides a
+/// denial. At most [`GRANTS`] are kept.
 ///
 /// ```
 /// use backend_core::VPath;
@@ -47,14 +47,14 @@ type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 pub struct Grants {
     store: Arc<Mutex<Store>>,
     clock: Clock,
-    /// The policy whose grants this handle sees and makes.
+    /// The policy whose grants this handle sees and creates.
     policy: Option<Arc<str>>,
 }
 
 #[derive(Default)]
 struct Store {
     next: u64,
-    /// The oldest first.
+    /// The grants, the oldest first.
     kept: Vec<Kept>,
 }
 
@@ -63,14 +63,14 @@ struct Kept {
     matcher: Matcher,
 }
 
-/// What grants say about a question.
+/// The part of a question that grants answer.
 #[derive(PartialEq)]
 pub(super) struct Standing {
-    /// What no grant covers: positions in what is asked.
+    /// Indices of the accesses that no grant covers.
     pub(super) open: Vec<usize>,
     /// The grants that cover the rest.
     pub(super) by: Vec<GrantId>,
-    /// A remembered no to any of it.
+    /// A remembered no to any of the accesses.
     pub(super) denial: Option<Grant>,
 }
 
@@ -81,12 +81,12 @@ impl Default for Grants {
 }
 
 impl Grants {
-    /// An empty store.
+    /// Creates an empty store.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty store that takes the time from `clock`.
+    /// Creates an empty store that takes the time from `clock`.
     pub fn with_clock(clock: Arc<dyn Fn() -> SystemTime + Send + Sync>) -> Self {
         Self {
             store: Arc::default(),
@@ -95,8 +95,8 @@ impl Grants {
         }
     }
 
-    /// The same store, seen by the policy of this name: what it records counts
-    /// for that policy alone, and what others recorded does not count for it.
+    /// Returns a handle to the same store for the policy with this id. Answers recorded
+    /// through it apply to that policy only, and it ignores answers recorded for others.
     #[must_use]
     pub fn for_policy(&self, policy: impl Into<Arc<str>>) -> Self {
         Self {
@@ -105,18 +105,19 @@ impl Grants {
         }
     }
 
-    /// The policy whose grants this handle sees and makes.
+    /// Returns the policy whose grants this handle sees and creates.
     pub fn policy(&self) -> Option<&Arc<str>> {
         self.policy.as_ref()
     }
 
-    /// Remembers an answer, yes or no, as its [`Remember`] says. `None` if it
-    /// says not to, or only for no time at all. An equal grant is replaced.
+    /// Remembers an answer, yes or no, with the scope of its [`Remember`]. Returns `None`
+    /// if the answer is not to be remembered, or expires at once. Replaces an equal
+    /// grant.
     ///
     /// # Errors
     ///
-    /// [`NotRemembered`] if the scope does not cover what was asked, or is no
-    /// scope at all. Nothing is remembered then.
+    /// [`NotRemembered`] if the scope does not cover everything that was asked, or is not
+    /// valid. Nothing is remembered then.
     pub fn record(
         &self,
         question: &Question,
@@ -126,8 +127,8 @@ impl Grants {
         self.record_part(question, question.fingerprint(), items, answer)
     }
 
-    /// As [`record`](Self::record), for a question that is part of a greater one
-    /// with this fingerprint, of which it asks the `items`.
+    /// Like [`record`](Self::record), for a question that asks about only the `items` of
+    /// the call with this fingerprint.
     pub(super) fn record_part(
         &self,
         question: &Question,
@@ -148,7 +149,7 @@ impl Grants {
             return Err(NotRemembered::TooNarrow);
         }
         let now = (self.clock)();
-        // A time that is further away than time goes is no limit.
+        // If the time overflows, there is no limit.
         let expires = answer.expires_in.and_then(|time| now.checked_add(time));
         if expires.is_some_and(|expires| expires <= now) {
             return Ok(None);
@@ -171,16 +172,16 @@ impl Grants {
         Ok(Some(id))
     }
 
-    /// Whether a yes of `session` covers `asked`, and no remembered no does.
-    /// Grants for [one call](Remember::Call) do not count: whether this is that
-    /// call is not known here.
+    /// Returns whether a yes in `session` covers `asked`, and no remembered no does.
+    /// Grants for [one call](Remember::Call) do not count, because it is not known here
+    /// whether this is that call.
     pub fn covers(&self, session: &str, asked: &Asked) -> bool {
         self.lookup(session, asked)
             .is_some_and(|grant| grant.approved)
     }
 
-    /// The grant of `session` that speaks about `asked`: a no before a yes, and
-    /// among equals the oldest.
+    /// Returns the grant in `session` that covers `asked`. A no takes precedence over a
+    /// yes, and the oldest among equals.
     pub fn lookup(&self, session: &str, asked: &Asked) -> Option<Grant> {
         let now = (self.clock)();
         let store = self.lock();
@@ -196,7 +197,7 @@ impl Grants {
         found.cloned()
     }
 
-    /// What the grants say about a question.
+    /// Computes which part of a question the grants answer.
     pub(super) fn standing(&self, question: &Question) -> Standing {
         let fingerprint = question.fingerprint();
         let now = (self.clock)();
@@ -220,7 +221,7 @@ impl Grants {
                     false => no = Some(kept.grant.clone()),
                 }
             }
-            // Where a no was said too, a yes does not spare the question.
+            // If a no covers it too, a yes does not save the question.
             let yes = yes.filter(|_| no.is_none());
             standing.denial = standing.denial.take().or(no);
             match yes {
@@ -236,8 +237,7 @@ impl Grants {
         standing
     }
 
-    /// Everything that still holds, the oldest first, of every session and
-    /// policy.
+    /// Returns all valid grants of every session and policy, the oldest first.
     pub fn list(&self) -> Vec<Grant> {
         let now = (self.clock)();
         let store = self.lock();
@@ -245,29 +245,29 @@ impl Grants {
         holding.map(|kept| kept.grant.clone()).collect()
     }
 
-    /// Takes back one grant. `false` if there is none with this number.
+    /// Revokes one grant. Returns `false` if there is none with this id.
     pub fn revoke(&self, id: GrantId) -> bool {
         self.forget(|grant| grant.id == id) > 0
     }
 
-    /// Takes back all grants of a session, and says how many.
+    /// Revokes all grants of a session, and returns how many.
     pub fn clear(&self, session: &str) -> usize {
         self.forget(|grant| grant.session == session)
     }
 
-    /// Drops what has expired, and says how much that was. Expired grants do not
-    /// count, dropped or not.
+    /// Removes expired grants, and returns how many. Expired grants never count, removed
+    /// or not.
     pub fn expire(&self) -> usize {
         let now = (self.clock)();
         self.forget(|grant| grant.has_expired(now))
     }
 
-    /// How many there are, expired ones included.
+    /// Returns the number of grants, including expired ones.
     pub fn len(&self) -> usize {
         self.lock().kept.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no grants.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -279,7 +279,7 @@ impl Grants {
         before - store.kept.len()
     }
 
-    /// What holds for a session under this handle's policy.
+    /// Returns the grants that apply to a session under this handle's policy.
     fn applying<'a>(
         &'a self,
         store: &'a Store,
@@ -306,7 +306,7 @@ impl Store {
             self.kept.retain(|kept| !kept.grant.has_expired(now));
         }
         while self.kept.len() >= GRANTS {
-            // A no goes last: without it a wider yes would count again.
+            // A no is removed last, because without it a wider yes would count again.
             let oldest = self.kept.iter().position(|kept| kept.grant.approved);
             self.kept.remove(oldest.unwrap_or(0));
         }
@@ -314,7 +314,7 @@ impl Store {
     }
 }
 
-/// The answer's note, if it says anything.
+/// Returns the answer's note, if it is not empty.
 pub(super) fn note(answer: &Answer) -> Option<String> {
     let note = answer.note.as_deref().filter(|note| !note.is_empty())?;
     Some(text::cut(note, NOTE_BYTES).into_owned())

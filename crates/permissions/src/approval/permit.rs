@@ -1,4 +1,4 @@
-//! [`Permit`]: a yes, in the hand of whoever asked.
+//! [`Permit`]: proof of approval, held by the caller that asked.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,22 +9,22 @@ use backend_core::ops::ContentHash;
 use super::{Asked, Fingerprint, GrantId, Question};
 use crate::{Op, Target};
 
-/// Where a yes comes from.
+/// The origin of a permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PermitSource {
-    /// Somebody was asked, and said yes to what no grant covers.
+    /// The approver was asked about everything that no grant covers, and said yes.
     Answer,
-    /// All of it was granted before; this is the first of the
+    /// Everything was already granted. This is the first of the
     /// [`grants`](Permit::grants).
     Grant(GrantId),
 }
 
-/// A yes, in the hand of whoever asked. The guard accepts it for what was asked
-/// and nothing else; it never outweighs a denial. Cheap to clone.
+/// Proof of approval, held by the caller that asked. The guard accepts it only for the
+/// accesses that were asked about, and it never overrides a denial. Cheap to clone.
 ///
-/// Only a [`Desk`](super::Desk) makes one: what has a permit in its hand has
-/// asked. That is why there is no constructor.
+/// Only a [`Desk`](super::Desk) can create one, so a holder of a permit has asked. That
+/// is why there is no constructor.
 ///
 /// ```compile_fail
 /// let permit = permissions::Permit { yes: Default::default() };
@@ -45,7 +45,7 @@ struct Yes {
 }
 
 impl Permit {
-    /// A yes to all of `question`, by an answer.
+    /// Creates a permit for all of `question`, based on an answer.
     pub(super) fn answered(
         id: u64,
         question: &Question,
@@ -60,25 +60,25 @@ impl Permit {
         }))
     }
 
-    /// A yes to all of `question`, by what was granted before.
+    /// Creates a permit for all of `question`, based on grants.
     pub(super) fn granted(id: u64, question: &Question, first: GrantId, all: Vec<GrantId>) -> Self {
         let source = PermitSource::Grant(first);
         Self(Arc::new(Yes::new(id, question, source, all)))
     }
 
-    /// Whether it covers doing `op` to `target`.
+    /// Returns whether it covers `op` on `target`.
     pub fn covers(&self, op: Op, target: &Target) -> bool {
         let mut asked = self.0.asked.iter();
         asked.any(|asked| asked.op == op && asked.target == *target)
     }
 
-    /// Whether it is a yes to a question equal to this one.
+    /// Returns whether it was issued for a question equal to this one.
     pub fn answers(&self, question: &Question) -> bool {
         self.0.fingerprint == question.fingerprint()
     }
 
-    /// What the file at `path` held when the question was asked, if the question
-    /// was bound to that: it has to hold the same when the call is made.
+    /// Returns the hash of the file at `path` when the question was asked, if the
+    /// question was bound to it. The file must be unchanged when the call is made.
     pub fn expects(&self, path: &VPath) -> Option<ContentHash> {
         let mut bound = self.0.bound.iter();
         bound
@@ -86,32 +86,32 @@ impl Permit {
             .map(|(_, hash)| *hash)
     }
 
-    /// Its number, of which the desk gives each one only once.
+    /// Returns the permit's number, unique for the desk.
     pub fn id(&self) -> u64 {
         self.0.id
     }
 
-    /// What was asked: all that it covers.
+    /// Returns the accesses that were asked about, which are all that it covers.
     pub fn asked(&self) -> &[Asked] {
         &self.0.asked
     }
 
-    /// Where the yes comes from.
+    /// Returns the origin of the permit.
     pub fn how(&self) -> PermitSource {
         self.0.source
     }
 
-    /// The grants that cover some of it, or all.
+    /// Returns the grants that cover some or all of it.
     pub fn grants(&self) -> &[GrantId] {
         &self.0.grants
     }
 
-    /// What the answer said besides yes.
+    /// Returns the note that came with the answer.
     pub fn note(&self) -> Option<&str> {
         self.0.note.as_deref()
     }
 
-    /// How long the answer took, if somebody was asked.
+    /// Returns the time the answer took, if the approver was asked.
     pub fn waited(&self) -> Option<Duration> {
         self.0.waited
     }

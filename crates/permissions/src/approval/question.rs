@@ -1,4 +1,4 @@
-//! [`Question`]: what somebody is asked.
+//! [`Question`]: a request for approval.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::{Op, Target};
 
 mod arguments;
 
-/// What needs a yes.
+/// An access that needs approval.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Asked {
-    /// What is to be done.
+    /// The operation.
     pub op: Op,
-    /// To what.
+    /// The target of the operation.
     pub target: Target,
 }
 
 impl Asked {
-    /// `op`, done to `target`.
+    /// Creates an access of `op` on `target`.
     pub fn new(op: Op, target: Target) -> Self {
         Self { op, target }
     }
@@ -38,12 +38,12 @@ impl fmt::Display for Asked {
     }
 }
 
-/// What makes two questions equal: the session, the tool and its arguments, what
-/// is asked, and the content that would be written.
+/// Identifies equal questions. It covers the session, the tool and its arguments, the
+/// accesses, and the contents that would be written.
 ///
-/// It is the hash of a canonical text and the same in every process. An edit
-/// that would make something else of a file, since the file has changed, is
-/// another question.
+/// It is the hash of a canonical text and the same in every process. If a file has
+/// changed so that an edit would have a different result, the question is a different
+/// one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint(ContentHash);
 
@@ -66,11 +66,11 @@ impl<'de> Deserialize<'de> for Fingerprint {
     }
 }
 
-/// What somebody is asked.
+/// A request for approval.
 ///
-/// `Display` is for a terminal: bounded, and nothing in it can move the cursor,
-/// hide text or turn its direction, whatever the model wrote. As JSON it is for
-/// other front ends, which have to take that care themselves.
+/// `Display` is meant for a terminal: it is bounded, and nothing in it can move the
+/// cursor, hide text or change its direction, whatever the model wrote. The JSON form is
+/// for other front ends, which must escape the text themselves.
 ///
 /// ```
 /// use backend_core::VPath;
@@ -94,33 +94,33 @@ impl<'de> Deserialize<'de> for Fingerprint {
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Question {
-    /// The conversation it belongs to.
+    /// The session it belongs to.
     #[serde(serialize_with = "as_str")]
     pub session: Arc<str>,
     /// The tool that was called, if one was.
     #[serde(serialize_with = "as_str_if")]
     pub tool: Option<Arc<str>>,
-    /// The tool's arguments as they can be shown: long ones cut, secret ones
-    /// taken out. `Null` if there are none.
+    /// The tool's arguments in a form that can be shown: long ones truncated, secret ones
+    /// removed. `Null` if there are none.
     pub args: Value,
-    /// What needs a yes, all of it.
+    /// All accesses that need approval.
     pub asked: Vec<Asked>,
-    /// In one line, what would happen. As it is: not safe to print.
+    /// A one-line description of the call. Not escaped, so not safe to print.
     pub description: String,
-    /// Exactly what would happen.
+    /// The exact effect of the call.
     pub effect: Effect,
-    /// Why this is asked, one line each.
+    /// The reasons for the question, one line each.
     pub reasons: Vec<String>,
-    /// The hash of all arguments, also of what is not shown.
+    /// The hash of all arguments, including those not shown.
     #[serde(skip)]
     args_hash: Option<ContentHash>,
-    /// What files held when this was asked.
+    /// The hashes of files when this was asked.
     #[serde(skip)]
     bound: Vec<(VPath, ContentHash)>,
 }
 
 impl Question {
-    /// A question about `asked`.
+    /// Creates a question about `asked`.
     pub fn new(session: impl Into<Arc<str>>, asked: Vec<Asked>) -> Self {
         let mut question = Self {
             session: session.into(),
@@ -137,7 +137,7 @@ impl Question {
         question
     }
 
-    /// A question about a tool of the host's own, which does none of the
+    /// Creates a question about one of the host's own tools, which performs none of the
     /// operations known here.
     ///
     /// ```
@@ -151,14 +151,14 @@ impl Question {
         Self::new(session, Vec::new()).tool(tool).args(args)
     }
 
-    /// Names the tool that was called.
+    /// Sets the tool that was called.
     #[must_use]
     pub fn tool(self, tool: impl Into<Arc<str>>) -> Self {
         self.described(|question| question.tool = Some(tool.into()))
     }
 
-    /// Adds the tool's arguments. All of them count for the fingerprint; strings
-    /// over [`ARGUMENT_BYTES`](super::limits::ARGUMENT_BYTES) are shown cut.
+    /// Sets the tool's arguments. All of them count for the fingerprint. Strings over
+    /// [`ARGUMENT_BYTES`](super::limits::ARGUMENT_BYTES) are shown truncated.
     #[must_use]
     pub fn args(self, args: Value) -> Self {
         self.described(|question| {
@@ -167,35 +167,35 @@ impl Question {
         })
     }
 
-    /// Takes the values of these arguments, at any depth, out of what is shown.
+    /// Removes the values of these arguments, at any depth, from the shown arguments.
     #[must_use]
     pub fn redact(self, names: &[&str]) -> Self {
         self.described(|question| arguments::redact(&mut question.args, names))
     }
 
-    /// Says exactly what would happen.
+    /// Sets the exact effect of the call.
     #[must_use]
     pub fn effect(self, effect: Effect) -> Self {
         self.described(|question| question.effect = effect)
     }
 
-    /// Says it in one line, in other words than the effect's own.
+    /// Sets the one-line description, in place of the effect's own.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = description.into();
         self
     }
 
-    /// Adds why this is asked, in one line.
+    /// Adds a reason for the question, in one line.
     #[must_use]
     pub fn reason(mut self, reason: impl Into<String>) -> Self {
         self.reasons.push(reason.into());
         self
     }
 
-    /// Says what the file at `path` holds at this moment. The permit then says
-    /// so too, and the call is made only if that is still so: what was shown is
-    /// what happens.
+    /// Binds the question to the current contents of the file at `path`. The permit
+    /// carries the hash, and the call is made only if the file is unchanged, so that the
+    /// effect is the one that was shown.
     #[must_use]
     pub fn bind(mut self, path: VPath, hash: ContentHash) -> Self {
         self.bound.retain(|(bound, _)| *bound != path);
@@ -203,12 +203,12 @@ impl Question {
         self
     }
 
-    /// What the files of this question held when it was asked.
+    /// Returns the hashes of the files that the question is bound to.
     pub fn bound(&self) -> &[(VPath, ContentHash)] {
         &self.bound
     }
 
-    /// What makes it equal to another.
+    /// Returns the fingerprint by which questions are compared.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint(arguments::hash(&json!({
             "version": 1,
@@ -220,8 +220,8 @@ impl Question {
         })))
     }
 
-    /// What makes it equal to one that is being asked at this moment: everything
-    /// that the one who is asked decides by.
+    /// Returns a fingerprint of everything the approver sees, to compare questions in
+    /// flight.
     pub(super) fn shown_fingerprint(&self) -> Fingerprint {
         let bound = self.bound.iter();
         Fingerprint(arguments::hash(&json!({
@@ -234,12 +234,12 @@ impl Question {
         })))
     }
 
-    /// The description as it can be printed and logged.
+    /// Returns the description in a form that can be printed and logged.
     pub(crate) fn what(&self) -> String {
         text::line(&self.description, LINE_BYTES)
     }
 
-    /// The tool's name, else the first operation's.
+    /// Returns the tool's name, or the first operation's.
     pub(super) fn tool_or_op(&self) -> &str {
         match (&self.tool, self.asked.first()) {
             (Some(tool), _) => tool,
@@ -248,12 +248,12 @@ impl Question {
         }
     }
 
-    /// The same question about nothing but `asked`.
+    /// Returns the same question about `asked` only.
     pub(super) fn only(self, asked: Vec<Asked>) -> Self {
         self.described(|question| question.asked = asked)
     }
 
-    /// Changes something, and the description with it if nobody gave another.
+    /// Applies a change. Updates the description too, unless a custom one was set.
     fn described(mut self, change: impl FnOnce(&mut Self)) -> Self {
         let own = self.description == self.own_description();
         change(&mut self);
@@ -284,7 +284,7 @@ fn as_str_if<S: Serializer>(text: &Option<Arc<str>>, to: S) -> Result<S::Ok, S::
     text.as_deref().serialize(to)
 }
 
-/// What is asked, as its fingerprint has it.
+/// Returns an access in the form used for the fingerprint.
 fn words(asked: &Asked) -> [&str; 3] {
     match &asked.target {
         Target::Path(path) => [asked.op.as_str(), "path", path.as_str()],
@@ -292,7 +292,7 @@ fn words(asked: &Asked) -> [&str; 3] {
     }
 }
 
-/// The first of `items`, and how many more there are.
+/// Joins the first of `items`, and says how many more there are.
 fn listed<T>(items: &[T], between: &str, show: impl Fn(&T) -> String) -> String {
     let mut shown: Vec<String> = items.iter().take(SHOWN_LINES).map(show).collect();
     if items.len() > SHOWN_LINES {

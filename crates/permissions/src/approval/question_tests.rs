@@ -63,7 +63,7 @@ fn a_write_is_the_same_call_whatever_it_replaces_and_an_edit_is_not() {
     };
     assert_eq!(write(None, b"x"), write(Some(b"y"), b"x"));
     assert_ne!(write(None, b"x"), write(None, b"y"));
-    // Also where the difference is too far in to be shown.
+    // Also if the difference is in a part that is not shown.
     let (mut one, mut two) = (vec![b'x'; 200_000], vec![b'x'; 200_000]);
     (one[100_000], two[100_000]) = (b'1', b'2');
     assert_ne!(write(None, &one), write(None, &two));

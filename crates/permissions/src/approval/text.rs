@@ -1,13 +1,13 @@
-//! Making foreign text fit to be read: nothing in it can move the cursor, hide,
-//! or turn the direction of writing, and it has an end.
+//! Makes untrusted text safe to show: nothing in it can move the cursor, hide text or
+//! change its direction, and its length is limited.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::Unseen;
 
-/// `text` as one line: what cannot be seen, line ends included, is escaped, and
-/// the middle is left out if it is longer than `max` bytes.
+/// Returns `text` as one line. Invisible characters, including line ends, are escaped,
+/// and the middle is left out if it is longer than `max` bytes.
 pub(crate) fn line(text: &str, max: usize) -> String {
     let mut shown = String::with_capacity(text.len().min(max));
     for c in cut(text, max).chars() {
@@ -16,9 +16,9 @@ pub(crate) fn line(text: &str, max: usize) -> String {
     shown
 }
 
-/// `text` with everything but line ends and tabs made visible. The prefixes
-/// stand before the first and the other lines, so that no line of the text can
-/// pass for one of ours.
+/// Returns `text` with everything except line ends and tabs made visible. The first line
+/// is prefixed with `first`, the others with `other`, so that no line of the text can
+/// imitate one of ours.
 pub(crate) fn block(text: &str, first: &str, other: &str) -> String {
     let mut shown = String::with_capacity(text.len() + first.len());
     for (number, line) in text.split('\n').enumerate() {
@@ -36,8 +36,8 @@ pub(crate) fn block(text: &str, first: &str, other: &str) -> String {
     shown
 }
 
-/// The beginning and the end of `text`, with a word in between on how much is
-/// missing.
+/// Returns the beginning and the end of `text`, with the number of missing bytes in
+/// between.
 pub(crate) fn cut(text: &str, max: usize) -> Cow<'_, str> {
     let Some((head, tail)) = halves(text, max) else {
         return Cow::Borrowed(text);
@@ -46,18 +46,18 @@ pub(crate) fn cut(text: &str, max: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}[… {missing} bytes …]{tail}"))
 }
 
-/// The beginning and the end of `text`, in whole lines unless they are long, and
-/// between them a line that says how much is missing; and how much that is.
+/// Returns the beginning and the end of `text`, in whole lines unless they are long, with
+/// a line in between that says how much is missing. Also returns that amount.
 pub(crate) fn cut_lines(text: &str, max: usize) -> (Cow<'_, str>, Option<Unseen>) {
     let Some((mut head, mut tail)) = halves(text, max) else {
         return (Cow::Borrowed(text), None);
     };
-    // A line that takes much of what can be shown is shown in part.
+    // A line that takes up much of the limit is shown in part.
     let short = max / 4;
     if let Some(end) = head.rfind('\n').filter(|end| head.len() - end <= short) {
         head = &head[..=end];
     }
-    // What is left of a line is marked, so that it passes for none of its own.
+    // The rest of a line is marked, so that it does not look like a whole line.
     let mut mark = "…";
     if let Some(end) = tail.find('\n').filter(|end| *end < short) {
         tail = &tail[end + 1..];
@@ -94,10 +94,10 @@ fn push_visible(to: &mut String, c: char) {
     }
 }
 
-/// Whether `c` shows as something, and as itself.
+/// Returns whether `c` is visible and shown unchanged.
 fn is_visible(c: char) -> bool {
-    // Marks that combine with a letter are shown; the standard library escapes
-    // them only where they have no letter to stand on. Hence the letter.
+    // Combining marks after a letter are visible. The standard library escapes them only
+    // if no letter precedes them, so one is put in front.
     let mut buffer = [b'a'; 5];
     let length = c.encode_utf8(&mut buffer[1..]).len();
     let text = std::str::from_utf8(&buffer[..=length]).unwrap_or_default();
@@ -105,7 +105,7 @@ fn is_visible(c: char) -> bool {
     plain && !is_blank(c)
 }
 
-/// Letters and marks that the Unicode tables call printable and nobody sees.
+/// Returns whether `c` is blank although the Unicode tables call it printable.
 fn is_blank(c: char) -> bool {
     matches!(
         c,

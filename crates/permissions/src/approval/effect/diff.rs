@@ -1,4 +1,4 @@
-//! Unified diffs that take bounded time and space.
+//! Unified diffs in bounded time and space.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -10,16 +10,16 @@ use super::{Amount, Unseen};
 use crate::approval::limits::{DIFF_BYTES, DIFF_TIME, EFFECT_BYTES, LINE_BYTES};
 use crate::approval::text;
 
-/// Lines that are shown on either side of a change.
+/// Number of context lines on either side of a change.
 const CONTEXT: usize = 3;
 
-/// How many characters, or bytes if one side is not text, differ between the
-/// common beginning and the common end.
+/// Returns how many characters differ between the common beginning and the common end.
+/// Counts bytes if one side is not text.
 pub(super) fn changed(old: &[u8], new: &[u8]) -> (Amount, Amount) {
     let mut start = common_prefix(old, new);
     let (old_rest, new_rest) = (&old[start..], &new[start..]);
     let mut end = common_suffix(old_rest, new_rest);
-    // A character that differs in its last byte only differs as a whole.
+    // A character that differs only in its last byte differs as a whole.
     while start > 0 && (is_inner(old, start) || is_inner(new, start)) {
         start -= 1;
     }
@@ -38,7 +38,7 @@ pub(super) fn changed(old: &[u8], new: &[u8]) -> (Amount, Amount) {
     }
 }
 
-/// Whether a character would be torn apart before the byte at `at`.
+/// Returns whether the byte at `at` continues a character.
 fn is_inner(bytes: &[u8], at: usize) -> bool {
     bytes
         .get(at)
@@ -54,8 +54,8 @@ fn common_suffix(one: &[u8], two: &[u8]) -> usize {
     pairs.take_while(|(a, b)| a == b).count()
 }
 
-/// The change from `old` to `new` as a unified diff, at most [`EFFECT_BYTES`]
-/// long; in words if it is too large or not text. And how much of it is missing.
+/// Returns the change from `old` to `new` as a unified diff of at most [`EFFECT_BYTES`],
+/// or in words if it is too large or not text. Also returns the amount that is missing.
 pub(super) fn unified(path: &str, old: Option<&[u8]>, new: &[u8]) -> (String, Option<Unseen>) {
     let before = old.unwrap_or_default();
     if old == Some(new) {
@@ -80,7 +80,7 @@ pub(super) fn unified(path: &str, old: Option<&[u8]>, new: &[u8]) -> (String, Op
     (shown.into_owned(), unseen)
 }
 
-/// The text, if it is some that can be shown.
+/// Returns the text, if it can be shown.
 fn shown(bytes: &[u8]) -> Option<&str> {
     if bytes.len() > DIFF_BYTES || bytes.contains(&0) {
         return None;
@@ -100,9 +100,9 @@ fn in_words(old: Option<&[u8]>, new: &[u8]) -> String {
     }
 }
 
-/// The part of two contents that differs, in whole lines, with context. Finding
-/// it is linear and needs no memory, so that a small change in a large file is
-/// shown all the same.
+/// The part of two contents that differs, in whole lines, with context. It is found in
+/// linear time without extra memory, so a small change in a large file can still be
+/// shown.
 struct Window {
     old: Range<usize>,
     new: Range<usize>,
@@ -113,7 +113,7 @@ impl Window {
     fn new(old: &[u8], new: &[u8]) -> Self {
         let prefix = common_prefix(old, new);
         let suffix = common_suffix(&old[prefix..], &new[prefix..]);
-        // What is common to both can be measured in either.
+        // Common text has the same length in both.
         let start = line_start(old, prefix, CONTEXT);
         let end = old.len() - suffix;
         let suffix = old.len() - line_end(old, end, CONTEXT);
@@ -125,13 +125,13 @@ impl Window {
     }
 }
 
-/// Where the line begins that stands `lines` before the one with `at`.
+/// Returns the start of the line that is `lines` before the one containing `at`.
 fn line_start(bytes: &[u8], at: usize, lines: usize) -> usize {
     let ends = (0..at).rev().filter(|at| bytes[*at] == b'\n');
     ends.take(lines + 1).nth(lines).map_or(0, |end| end + 1)
 }
 
-/// Where the line ends that stands `lines` after the one with `at`.
+/// Returns the end of the line that is `lines` after the one containing `at`.
 fn line_end(bytes: &[u8], at: usize, lines: usize) -> usize {
     let ends = (at..bytes.len()).filter(|at| bytes[*at] == b'\n');
     ends.take(lines + 1)
@@ -140,8 +140,8 @@ fn line_end(bytes: &[u8], at: usize, lines: usize) -> usize {
 }
 
 fn write_hunks(to: &mut String, old: &str, new: &str, lines_before: usize) {
-    // Split here: the crate would also split at a lone carriage return, and put
-    // what follows it on the same shown line.
+    // Split here, because the crate would also split at a lone carriage return and put
+    // the text after it on the same shown line.
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let new: Vec<&str> = new.split_inclusive('\n').collect();
     let diff = TextDiff::configure()
@@ -170,7 +170,7 @@ fn write_hunks(to: &mut String, old: &str, new: &str, lines_before: usize) {
     }
 }
 
-/// A range of lines as a hunk's head has it.
+/// Formats a range of lines for a hunk header.
 fn range(before: usize, lines: Range<usize>) -> String {
     match lines.len() {
         0 => format!("{},0", before + lines.start),

@@ -1,4 +1,4 @@
-//! [`GrantKey`]: what a grant covers.
+//! [`GrantKey`]: the accesses that a grant covers.
 
 use backend_core::VPath;
 use backend_core::search::Glob;
@@ -9,20 +9,20 @@ use crate::approval::{Asked, Fingerprint, Remember};
 use crate::rules::{PathPattern, PatternError};
 use crate::{Op, Target};
 
-/// What a grant covers, in its session.
+/// The accesses that a grant covers in its session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "scope", rename_all = "lowercase", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum GrantKey {
-    /// One call, and of what it asks the items that were answered.
+    /// One call, and those of its items that were answered.
     #[non_exhaustive]
     Call {
-        /// Which call.
+        /// The fingerprint of the call.
         fingerprint: Fingerprint,
-        /// Positions in what it asks.
+        /// Indices of the items in the call's question.
         items: Vec<usize>,
     },
-    /// These operations on these paths and command lines, as they are paired.
+    /// These pairs of operations with paths or command lines.
     #[non_exhaustive]
     Path {
         /// The pairs.
@@ -37,14 +37,14 @@ pub enum GrantKey {
         #[serde(with = "crate::access::path_text")]
         prefix: VPath,
     },
-    /// These operations on what a pattern matches.
+    /// These operations on targets that match a pattern.
     #[non_exhaustive]
     Pattern {
         /// The operations.
         ops: Vec<Op>,
         /// The pattern, as [`Remember::Pattern`] describes it.
         pattern: String,
-        /// What it is matched against.
+        /// The kind of target it is matched against.
         of: PatternOf,
     },
     /// These operations on anything.
@@ -55,7 +55,7 @@ pub enum GrantKey {
     },
 }
 
-/// What a pattern is matched against.
+/// The kind of target that a pattern is matched against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PatternOf {
@@ -65,17 +65,18 @@ pub enum PatternOf {
     Command,
 }
 
-/// Why an answer is not remembered. It holds for the call it was given to.
+/// The reason why an answer is not remembered. It still applies to the call it was given
+/// for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotRemembered {
-    /// The scope does not cover what was asked.
+    /// The scope does not cover everything that was asked.
     #[error("the scope does not cover everything that was asked; choose one that does")]
     TooNarrow,
-    /// A tool that does no operation known here was asked about.
+    /// The question was about a tool without operations known here.
     #[error("this names no operation; remember the call itself")]
     NoOperation,
-    /// The pattern is none.
+    /// The pattern is not valid.
     #[error(transparent)]
     Pattern(#[from] PatternError),
     /// There are too many targets.
@@ -87,7 +88,7 @@ pub enum NotRemembered {
 }
 
 impl GrantKey {
-    /// The key for an answer to a question about `asked`.
+    /// Creates the key for an answer to a question about `asked`.
     pub(super) fn new(
         remember: &Remember,
         fingerprint: Fingerprint,
@@ -120,8 +121,8 @@ impl GrantKey {
         })
     }
 
-    /// Whether this is for the call with this fingerprint, and for that item of
-    /// it; for the call as such if it has no items.
+    /// Returns whether this is for the call with this fingerprint and for that item of
+    /// it, or for the whole call if it has no items.
     pub(super) fn is_call(&self, of: Fingerprint, item: Option<usize>) -> bool {
         let Self::Call { fingerprint, items } = self else {
             return false;
@@ -134,7 +135,7 @@ impl GrantKey {
     }
 }
 
-/// The operations in `asked`, each once.
+/// Returns the operations in `asked`, each once.
 fn ops_of(asked: &[Asked]) -> Vec<Op> {
     let mut ops: Vec<Op> = asked.iter().map(|asked| asked.op).collect();
     ops.sort_unstable();
@@ -142,11 +143,11 @@ fn ops_of(asked: &[Asked]) -> Vec<Op> {
     ops
 }
 
-/// A key, ready to be matched.
+/// The compiled form of a key.
 pub(super) struct Matcher(Option<Glob>);
 
 impl Matcher {
-    /// Checks a key and compiles what it needs.
+    /// Validates a key and compiles its pattern.
     pub(super) fn new(key: &GrantKey) -> Result<Self, NotRemembered> {
         match key {
             GrantKey::Path { asked } => {
@@ -174,12 +175,13 @@ impl Matcher {
         }
     }
 
-    /// Whether the key covers `asked`, given that the call is the one.
+    /// Returns whether the key covers `asked`, assuming that a key for one call is for
+    /// this call.
     pub(super) fn covers(&self, key: &GrantKey, asked: &Asked) -> bool {
         matches!(key, GrantKey::Call { .. }) || self.covers_alone(key, asked)
     }
 
-    /// Whether the key covers `asked` in whatever call it is.
+    /// Returns whether the key covers `asked` in any call.
     pub(super) fn covers_alone(&self, key: &GrantKey, asked: &Asked) -> bool {
         match (key, &asked.target) {
             (GrantKey::Call { .. }, _) => false,
@@ -206,14 +208,14 @@ impl Matcher {
     }
 }
 
-/// Whether a command pattern covers a whole command line, as
-/// [`Remember::Pattern`] describes it.
+/// Returns whether a command pattern covers a whole command line, as described in
+/// [`Remember::Pattern`].
 fn covers_command(pattern: &str, line: &str) -> bool {
     let Some(words) = pattern.strip_suffix(" *") else {
-        // Anything else with a star would mean more than it says.
+        // Any other use of a star could cover more than intended.
         return !pattern.is_empty() && !pattern.contains('*') && pattern == line;
     };
-    // After an operator or an assignment a word would be another program.
+    // After an operator or an assignment, the next word would be another program.
     let names_program = words
         .split_whitespace()
         .next()
@@ -228,7 +230,7 @@ fn covers_command(pattern: &str, line: &str) -> bool {
     }
 }
 
-/// Whether a shell may do more at `c` than go on with the words of one command.
+/// Returns whether a shell may do more at `c` than continue the words of one command.
 fn has_meaning(c: char) -> bool {
     matches!(c, ';' | '&' | '|' | '<' | '>' | '$' | '(' | ')' | '`')
         || (c.is_control() && c != '\t')

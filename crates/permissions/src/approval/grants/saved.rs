@@ -1,4 +1,4 @@
-//! [`Grant`]: one remembered answer, and all of them as JSON.
+//! [`Grant`]: one remembered answer, and the JSON form of all of them.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -13,7 +13,8 @@ use crate::approval::limits::GRANTS;
 /// The version of the saved form.
 const VERSION: u32 = 1;
 
-/// The number of a grant, given once in the life of a store, saved or not.
+/// The number of a grant, unique for the lifetime of a store, even if it is saved and
+/// loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct GrantId(u64);
@@ -35,22 +36,22 @@ impl fmt::Display for GrantId {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Grant {
-    /// Its number.
+    /// The grant's number.
     pub id: GrantId,
-    /// The session it holds for.
+    /// The session it applies to.
     pub session: String,
-    /// What it covers.
+    /// The accesses it covers.
     pub key: GrantKey,
-    /// Yes or no.
+    /// Whether the answer was yes.
     pub approved: bool,
-    /// What was asked, in one line that is safe to print.
+    /// The question, in one line that is safe to print.
     pub what: String,
-    /// What the answer said besides.
+    /// The note that came with the answer.
     pub note: Option<String>,
-    /// When it was given, in milliseconds.
+    /// The time of the answer, in milliseconds.
     #[serde(with = "millis")]
     pub created: SystemTime,
-    /// When it ends; never if `None`.
+    /// The time when it expires; never if `None`.
     #[serde(with = "millis_if")]
     pub expires: Option<SystemTime>,
     /// The policy it was given under.
@@ -58,8 +59,8 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// Whether it counts at this moment. One that has an end counts only from its
-    /// beginning, so that a clock that is set back does not prolong it.
+    /// Returns whether the grant is valid at this time. One with an expiry is not valid
+    /// before its creation, so that setting the clock back does not prolong it.
     pub fn holds(&self, now: SystemTime) -> bool {
         self.expires
             .is_none_or(|expires| self.created <= now && now < expires)
@@ -69,29 +70,29 @@ impl Grant {
         self.expires.is_some_and(|expires| expires <= now)
     }
 
-    /// Whether the two say something about the same.
+    /// Returns whether both are about the same accesses.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         self.session == other.session && self.key == other.key && self.policy == other.policy
     }
 }
 
-/// Why saved grants cannot be loaded.
+/// The reason why saved grants cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GrantsError {
-    /// It is not the JSON that [`Grants::to_json`] writes.
+    /// Not the JSON that [`Grants::to_json`] writes.
     #[error("these are no saved grants: {0}; remove the file to begin anew")]
     Json(#[from] serde_json::Error),
-    /// It was written by another version.
+    /// Written by another version.
     #[error("the grants have version {0} and not {VERSION}; remove the file to begin anew")]
     Version(u32),
-    /// One of them covers nothing that can be understood.
+    /// A grant has a key that is not valid.
     #[error("grant {0} cannot be used: {1}")]
     Key(GrantId, NotRemembered),
-    /// Two have one number, or one has a number that leaves no room.
+    /// Two grants have the same number, or a number is out of range.
     #[error("grant {0} has a number that it cannot have; remove it")]
     Number(GrantId),
-    /// There are too many.
+    /// Too many grants.
     #[error("there are {0} grants, more than the {GRANTS} that are kept; remove some")]
     TooMany(usize),
 }
@@ -105,8 +106,7 @@ struct Saved {
 }
 
 impl Grants {
-    /// Everything that still holds, to be kept and given to
-    /// [`from_json`](Self::from_json).
+    /// Serializes all valid grants, to be loaded by [`from_json`](Self::from_json).
     pub fn to_json(&self) -> String {
         let next = self.lock().next;
         let saved = Saved {
@@ -114,27 +114,27 @@ impl Grants {
             next,
             grants: self.list(),
         };
-        // Text, numbers and lists can all be written.
+        // Text, numbers and lists always serialize.
         serde_json::to_string_pretty(&saved).unwrap_or_default()
     }
 
-    /// What [`to_json`](Self::to_json) wrote.
+    /// Loads grants written by [`to_json`](Self::to_json).
     ///
     /// # Errors
     ///
-    /// [`GrantsError`] says what is wrong with it. Nothing is loaded then.
+    /// [`GrantsError`], which describes the problem. Nothing is loaded then.
     pub fn from_json(json: &str) -> Result<Self, GrantsError> {
         let grants = Self::new();
         grants.restore(json)?;
         Ok(grants)
     }
 
-    /// Replaces everything by what [`to_json`](Self::to_json) wrote, without what
-    /// has expired since.
+    /// Replaces all grants with those written by [`to_json`](Self::to_json), except those
+    /// that have expired since.
     ///
     /// # Errors
     ///
-    /// [`GrantsError`] says what is wrong with it. Everything stays as it is then.
+    /// [`GrantsError`], which describes the problem. The store is unchanged then.
     pub fn restore(&self, json: &str) -> Result<(), GrantsError> {
         let version: Version = serde_json::from_str(json)?;
         if version.version != VERSION {
@@ -161,14 +161,14 @@ impl Grants {
             }
         }
         let mut store = self.lock();
-        // Numbers that were given here stay given.
+        // Numbers assigned here are not reused.
         let next = saved.next.max(store.next);
         *store = Store { next, kept };
         Ok(())
     }
 }
 
-/// Read first, so that another version is called that.
+/// Parsed first, so that another version is reported as such.
 #[derive(Deserialize)]
 struct Version {
     version: u32,

@@ -1,4 +1,4 @@
-//! The arguments of a tool: their canonical form, and what of them is shown.
+//! The arguments of a tool: their canonical form, and the form that is shown.
 
 use backend_core::ops::ContentHash;
 use serde_json::Value;
@@ -6,16 +6,15 @@ use serde_json::Value;
 use crate::approval::limits::{ARGUMENT_BYTES, ARGUMENTS_BYTES};
 use crate::approval::text;
 
-/// The hash of `value` in its canonical form.
+/// Returns the hash of `value` in its canonical form.
 pub(super) fn hash(value: &Value) -> ContentHash {
     let mut text = String::new();
     write_canonical(value, &mut text);
     ContentHash::of(text.as_bytes())
 }
 
-/// Writes JSON without spaces, the keys of every object in order. Whether a map
-/// keeps its keys in order depends on the features that some other crate has
-/// turned on, so they are sorted here.
+/// Writes JSON without spaces, with sorted keys. Whether a map keeps its keys sorted
+/// depends on features that another crate may turn on, so they are sorted here.
 fn write_canonical(value: &Value, to: &mut String) {
     match value {
         Value::Object(map) => {
@@ -46,7 +45,8 @@ fn write_canonical(value: &Value, to: &mut String) {
     }
 }
 
-/// `value` with long strings cut; if that is not enough, its size and hash.
+/// Returns `value` with long strings truncated, or its size and hash if that is not
+/// enough.
 pub(super) fn shown(mut value: Value) -> Value {
     let size = value.to_string().len();
     if size <= ARGUMENT_BYTES {
@@ -88,7 +88,7 @@ pub(super) fn redact(value: &mut Value, names: &[&str]) {
     }
 }
 
-/// The arguments as they stand in a call: `a=1, b="x"`.
+/// Formats the arguments as in a call: `a=1, b="x"`.
 pub(super) fn in_call(args: &Value) -> String {
     match args {
         Value::Null => String::new(),
