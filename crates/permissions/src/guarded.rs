@@ -1,13 +1,13 @@
-//! [`Guarded`]: any backend, with a policy in front.
+//! [`Guarded`]: any backend behind a policy.
 //!
-//! Every operation is judged as it was asked for, then done with links refused.
-//! Only if a link is in the way is the path resolved; then the place it leads to
-//! is judged as well, and exactly that place is acted on, again with links
-//! refused. So what was judged is what is used, whoever swaps links meanwhile,
-//! also while somebody thinks about an answer.
+//! Every operation is judged with the path as given, then performed with links refused.
+//! Only if a link is in the way is the path resolved. Then its target is judged as well,
+//! and exactly that target is used, again with links refused. So the path that was judged
+//! is the path that is used, even if another process swaps links in the meantime or while
+//! the approver decides.
 //!
-//! What a command does once it runs is beyond a guard: its line is judged, and
-//! the rest is for the sandbox to contain.
+//! A guard cannot control what a command does once it runs. It judges the command line;
+//! containing the rest is up to the sandbox.
 
 mod authorize;
 mod backend;
@@ -41,10 +41,10 @@ pub use authorize::Considered;
 pub use preview::PREVIEW_BYTES;
 pub use tree::TREE_ENTRIES;
 
-/// A backend whose every operation a policy judges first.
+/// A backend with a policy that judges every operation first.
 ///
-/// Clones and views are one guard: they share the backend, who is asked and who
-/// is told.
+/// Clones and views belong to one guard: they share the backend, the approver and the
+/// audit.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -65,13 +65,13 @@ pub use tree::TREE_ENTRIES;
 pub struct Guarded<B> {
     shared: Arc<Shared<B>>,
     policy: Policy,
-    /// What was approved before the call.
+    /// Permits granted before the call.
     permits: Vec<Permit>,
     tool: Option<Arc<str>>,
     setting: ToolSetting,
-    /// What a question says would happen, instead of what is found out.
+    /// The description of a question, in place of the generated one.
     words: Option<Arc<str>>,
-    /// The arguments that a question shows.
+    /// The arguments shown in a question.
     args: Option<Arc<Value>>,
 }
 
@@ -108,7 +108,7 @@ impl<B: fmt::Debug> fmt::Debug for Guarded<B> {
     }
 }
 
-/// Puts a [`Guarded`] together.
+/// Builder for a [`Guarded`].
 #[derive(Debug)]
 pub struct GuardedBuilder<B> {
     backend: B,
@@ -119,44 +119,43 @@ pub struct GuardedBuilder<B> {
 }
 
 impl<B: Backend> GuardedBuilder<B> {
-    /// Sets the policy; without one everything is allowed.
+    /// Sets the policy. Without one, everything is allowed.
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Sets who answers, with nothing remembered yet. Without anybody, what must
-    /// be asked is refused.
+    /// Sets the approver, with no remembered answers. Without an approver, every access
+    /// that needs approval is refused.
     #[must_use]
     pub fn approver(self, approver: impl Approver) -> Self {
         self.desk(Desk::new(Arc::new(approver), Grants::default()))
     }
 
-    /// Sets the desk where questions are brought, to share it between guards.
-    /// Unless it is bound to a policy already, what is granted there counts for
-    /// this policy alone.
+    /// Sets the desk that handles questions, to share it between guards. Unless the desk
+    /// is already bound to a policy, its grants apply to this policy only.
     #[must_use]
     pub fn desk(mut self, desk: Desk) -> Self {
         self.desk = Some(desk);
         self
     }
 
-    /// Sets who is told of every decision.
+    /// Sets the receivers of every decision.
     #[must_use]
     pub fn audit(mut self, audit: Audit) -> Self {
         self.audit = audit;
         self
     }
 
-    /// Sets the conversation that questions and answers belong to.
+    /// Sets the session that questions and answers belong to.
     #[must_use]
     pub fn session(mut self, session: impl Into<Arc<str>>) -> Self {
         self.session = session.into();
         self
     }
 
-    /// The guarded backend.
+    /// Builds the guarded backend.
     pub fn build(self) -> Guarded<B> {
         let bind = |desk: Desk| match desk.grants().policy() {
             Some(_) => desk,
@@ -181,7 +180,7 @@ impl<B: Backend> GuardedBuilder<B> {
 }
 
 impl<B: Backend> Guarded<B> {
-    /// Guards `backend`.
+    /// Returns a builder that guards `backend`.
     pub fn builder(backend: B) -> GuardedBuilder<B> {
         GuardedBuilder {
             backend,
@@ -192,17 +191,17 @@ impl<B: Backend> Guarded<B> {
         }
     }
 
-    /// The policy in force.
+    /// Returns the policy in force.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// The backend without the guard. Whatever is done with it, nobody judges.
+    /// Returns the backend without the guard. Calls on it are not judged.
     pub fn unguarded(&self) -> &B {
         &self.shared.backend
     }
 
-    /// A view that does not ask again for what `permit` covers.
+    /// Returns a view that does not ask again for accesses that `permit` covers.
     #[must_use]
     pub fn with_permit(&self, permit: Permit) -> Self {
         let mut view = self.clone();
@@ -210,8 +209,8 @@ impl<B: Backend> Guarded<B> {
         view
     }
 
-    /// A view whose calls are those of a tool: its settings count, and questions
-    /// name it.
+    /// Returns a view whose calls are made for a tool: the tool's settings apply, and
+    /// questions name the tool.
     #[must_use]
     pub fn with_tool(&self, name: impl Into<Arc<str>>) -> Self {
         let name = name.into();
@@ -221,9 +220,8 @@ impl<B: Backend> Guarded<B> {
         view
     }
 
-    /// A view whose questions say in these words, in one line, what would happen.
-    /// What exactly happens, they show as ever. A refusal repeats the words to
-    /// the model.
+    /// Returns a view whose questions use `words` as their one-line description. They
+    /// still show the exact effect. A refusal repeats the words to the model.
     #[must_use]
     pub fn with_words(&self, words: impl Into<Arc<str>>) -> Self {
         let mut view = self.clone();
@@ -231,7 +229,7 @@ impl<B: Backend> Guarded<B> {
         view
     }
 
-    /// A view whose questions show the arguments of a call, for approvers that
+    /// Returns a view whose questions show the arguments of a call, for approvers that
     /// decide by them.
     #[must_use]
     pub fn with_args(&self, args: Arc<Value>) -> Self {
@@ -240,13 +238,13 @@ impl<B: Backend> Guarded<B> {
         view
     }
 
-    /// A view with a narrower scope.
+    /// Returns a view with a narrower scope.
     ///
     /// # Errors
     ///
-    /// `Unsupported` without mounts; `InvalidInput` if an entry is a file;
-    /// `PermissionDenied` if the scope does not contain it; what `stat` fails
-    /// with otherwise.
+    /// `Unsupported` without mounts, `InvalidInput` if an entry is a file,
+    /// `PermissionDenied` if the scope does not contain an entry, and any other error of
+    /// `stat`.
     pub async fn derive(&self, derive: Derive) -> Result<Self> {
         let Some(scope) = self.policy.scope() else {
             return Err(Error::unsupported(
@@ -258,7 +256,7 @@ impl<B: Backend> Guarded<B> {
             let found = self.backend().stat(&entry, options).await;
             match Error::none_if_missing(found) {
                 Ok(Some(found)) if found.is_file() => return Err(DeriveError::file(entry).into()),
-                // A link is no directory: what it leads to has paths of its own.
+                // A link is accepted without following it. Its target has its own path.
                 Err(error) if error.kind() != ErrorKind::IsALink => {
                     return Err(error.as_part_of(Operation::Stat, &entry));
                 }

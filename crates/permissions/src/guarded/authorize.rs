@@ -1,4 +1,4 @@
-//! Asking once for all that a tool is going to do, before it does anything.
+//! Asks once for everything that a tool is about to do, before it does anything.
 
 use backend_core::{Backend, Operation, Result};
 
@@ -8,7 +8,7 @@ use super::route::{Route, Tail};
 use crate::approval::Permit;
 use crate::{Access, Op, Question, Target};
 
-/// What a tool is going to do, judged: none of it is denied.
+/// The accesses that a tool is about to make, judged. None of them is denied.
 pub struct Considered<'g, B> {
     gate: Gate<'g, B>,
 }
@@ -20,8 +20,8 @@ impl<B> std::fmt::Debug for Considered<'_, B> {
 }
 
 impl<B: Backend> Guarded<B> {
-    /// Judges all that a tool is going to do. Links are followed: where they lead
-    /// is judged too.
+    /// Judges everything that a tool is about to do. Links are followed, and their
+    /// targets are judged too.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -39,7 +39,7 @@ impl<B: Backend> Guarded<B> {
     /// let both = [Op::Read, Op::Write].map(|op| Access::file(op, path.clone()));
     /// let considered = guarded.consider(both).await?;
     /// assert!(considered.asks());
-    /// // One question for both; the view asks no more.
+    /// // One question covers both, and the view does not ask again.
     /// let permit = considered.authorize(|question| question.description("swap /a")).await?;
     /// let view = permit.into_iter().fold(guarded, |view, permit| view.with_permit(permit));
     /// view.write_file("/a", "b").await?;
@@ -48,7 +48,7 @@ impl<B: Backend> Guarded<B> {
     ///
     /// # Errors
     ///
-    /// The refusal of the first that is denied; what following a link fails with.
+    /// The refusal of the first denied access, or the error of following a link.
     pub async fn consider(
         &self,
         accesses: impl IntoIterator<Item = Access> + Send,
@@ -96,18 +96,18 @@ impl<B: Backend> Guarded<B> {
 }
 
 impl<B: Backend> Considered<'_, B> {
-    /// Whether somebody must be asked.
+    /// Returns whether approval is needed.
     pub fn asks(&self) -> bool {
         self.gate.asks()
     }
 
-    /// Asks, in one question, which `words` may still change; `None` if nothing
-    /// must be asked. Give the permit to [`Guarded::with_permit`].
+    /// Asks for approval in one question, which `words` can still change. Returns `None`
+    /// if nothing needs approval. Pass the permit to [`Guarded::with_permit`].
     ///
     /// # Errors
     ///
-    /// `PermissionDenied` if somebody said no, `ApprovalRequired` if nobody could
-    /// be asked.
+    /// `PermissionDenied` if the answer is no, `ApprovalRequired` if no approver can be
+    /// asked.
     pub async fn authorize(
         mut self,
         words: impl FnOnce(Question) -> Question,
@@ -116,7 +116,7 @@ impl<B: Backend> Considered<'_, B> {
     }
 }
 
-/// What is done about a link at the end of the path.
+/// Returns how a link at the end of the path is treated.
 fn tail(op: Op) -> Tail {
     match op {
         Op::Delete | Op::Move | Op::Copy => Tail::Kept,

@@ -1,4 +1,4 @@
-//! [`Guarded`] as a backend: every method, none forgotten.
+//! [`Guarded`] as a backend: implements every method explicitly.
 
 use async_trait::async_trait;
 use backend_core::derived::refuse_working_dir;
@@ -93,7 +93,8 @@ impl<B: Backend> Backend for Guarded<B> {
 }
 
 impl<B: Backend> Guarded<B> {
-    /// What no backend does is no question for a policy.
+    /// Refuses to delete or move the working directory. No backend does that, so the
+    /// policy is not consulted.
     fn keep_working_dir(&self, operation: Operation, path: &VPath) -> Result<()> {
         refuse_working_dir(path, &self.working_dir()).map_err(Error::context(
             self.info().name,

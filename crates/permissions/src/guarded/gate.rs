@@ -1,4 +1,4 @@
-//! [`Gate`]: what one call must pass before it touches anything.
+//! [`Gate`]: the checks that a call passes before it touches anything.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use crate::audit::{AuditEvent, Outcome};
 use crate::policy::refusal;
 use crate::{Access, Action, Kind, Op, Refusal, Target, Verdict, Vote, Why};
 
-/// What is asked at most in one question, in words.
+/// Maximum number of reasons listed in one question.
 const REASONS: usize = 20;
 
-/// What else a question says.
+/// Additional details of a question.
 #[derive(Debug, Default)]
 pub(super) struct About {
-    /// How many entries of a directory go with it.
+    /// Number of directory entries that are affected as well.
     pub(super) entries: usize,
-    /// What a file holds while somebody is asked.
+    /// Path and hash of the file contents that the answer is bound to.
     pub(super) holds: Option<(VPath, ContentHash)>,
 }
 
@@ -42,17 +42,17 @@ impl About {
     }
 }
 
-/// Judges what one call is made of, and asks once for all of it.
+/// Judges all accesses of one call, and asks once for all of them.
 pub(super) struct Gate<'g, B> {
     guard: &'g Guarded<B>,
     operation: Operation,
-    /// The path in errors, as the caller knows it.
+    /// The path used in errors, as the caller knows it.
     given: Option<&'g VPath>,
-    /// What must be asked.
+    /// Accesses that need approval.
     asks: Vec<(Access, Verdict)>,
-    /// Why something had to be asked, asked already or not.
+    /// Reasons why approval was needed, whether it has been given or not.
     whys: Vec<(Op, Why)>,
-    /// What was approved during this call.
+    /// Permits granted during this call.
     permits: Vec<Permit>,
 }
 
@@ -61,13 +61,13 @@ impl<B: Backend> Guarded<B> {
         &self.shared.backend
     }
 
-    /// What every layer and the tool's setting say.
+    /// Returns the verdict of every layer and of the tool's setting.
     fn judge(&self, access: &Access) -> Verdict {
         let verdict = match &access.target {
             Target::Path(path) => self
                 .policy
                 .judge(access.op, path, access.kind, access.bytes),
-            // Commands bring their verdict along.
+            // Callers supply the verdict about a command.
             Target::Command(_) => Vote::neutral(crate::Layer::Command).into(),
         };
         self.with_tool_vote(verdict)
@@ -80,7 +80,7 @@ impl<B: Backend> Guarded<B> {
         }
     }
 
-    /// Records a decision, and who made it.
+    /// Records a decision in the audit, with the permit it is based on.
     fn tell(&self, access: &Access, verdict: &Verdict, outcome: Outcome, permit: Option<&Permit>) {
         let shared = &self.shared;
         let Some(audit) = shared.audit.as_ref().filter(|it| it.listens_to(outcome)) else {
@@ -96,7 +96,7 @@ impl<B: Backend> Guarded<B> {
 }
 
 impl<'g, B: Backend> Gate<'g, B> {
-    /// A gate for a call about a path.
+    /// Creates a gate for a call about a path.
     pub(super) fn new(guard: &'g Guarded<B>, operation: Operation, given: &'g VPath) -> Self {
         Self {
             given: Some(given),
@@ -104,7 +104,7 @@ impl<'g, B: Backend> Gate<'g, B> {
         }
     }
 
-    /// A gate for a call about a command.
+    /// Creates a gate for a call about a command.
     pub(super) fn for_command(guard: &'g Guarded<B>, operation: Operation) -> Self {
         Self {
             guard,
@@ -116,29 +116,28 @@ impl<'g, B: Backend> Gate<'g, B> {
         }
     }
 
-    /// What is being done.
+    /// Returns the current operation.
     pub(super) fn operation(&self) -> Operation {
         self.operation
     }
 
-    /// What is done from here on.
+    /// Sets the current operation.
     pub(super) fn turn_to(&mut self, operation: Operation) {
         self.operation = operation;
     }
 
-    /// Forgets what would have been asked: it is judged anew.
+    /// Discards the pending questions, because everything is judged again.
     pub(super) fn begin(&mut self) {
         self.asks.clear();
     }
 
-    /// Judges one access. `shown` is the path by which the caller knows its
-    /// target.
+    /// Judges one access. `shown` is the path by which the caller knows the target.
     pub(super) fn weigh(&mut self, access: Access, shown: Option<&VPath>) -> Result<()> {
         let verdict = self.guard.judge(&access);
         self.settle(access, verdict, shown)
     }
 
-    /// Judges one access about which the verdict is known.
+    /// Adds one access with a known verdict.
     pub(super) fn weigh_as(
         &mut self,
         access: Access,
@@ -170,8 +169,8 @@ impl<'g, B: Backend> Gate<'g, B> {
         Ok(())
     }
 
-    /// Refuses what is denied whatever stands there, so that the backend is not
-    /// even asked what does.
+    /// Refuses accesses that are denied whatever the path turns out to be, so that the
+    /// backend is not even asked about it.
     pub(super) fn screen(&self, intent: Intent) -> Result<()> {
         for access in intent.kind(Kind::Directory).accesses() {
             let verdict = self.guard.judge(&access);
@@ -183,8 +182,9 @@ impl<'g, B: Backend> Gate<'g, B> {
         Ok(())
     }
 
-    /// Judges something inside a directory that was judged itself. What is asked
-    /// about for the same reason as the directory is asked about with it.
+    /// Judges an entry inside a directory that has been judged itself. If it needs
+    /// approval for the same reason as the directory, the question about the directory
+    /// covers it.
     pub(super) fn weigh_inside(
         &mut self,
         access: Access,
@@ -210,7 +210,7 @@ impl<'g, B: Backend> Gate<'g, B> {
         permits.find(|permit| permit.covers(access.op, &access.target))
     }
 
-    /// What the file at `path` held when somebody said yes to this call.
+    /// Returns the hash of the file at `path` at the time this call was approved.
     pub(super) fn expects(&self, path: &VPath) -> Option<ContentHash> {
         let mut permits = self.permits.iter().chain(&self.guard.permits);
         permits.find_map(|permit| permit.expects(path))
@@ -228,12 +228,12 @@ impl<'g, B: Backend> Gate<'g, B> {
         self.refused(refusal)
     }
 
-    /// The error that a refusal is.
+    /// Converts a refusal into an error with the context of this call.
     pub(super) fn refused(&self, refusal: Refusal) -> Error {
         self.failed(refusal.into())
     }
 
-    /// Says what was being done, where and on which backend.
+    /// Adds the operation, the path and the backend to an error.
     pub(super) fn failed(&self, error: Error) -> Error {
         let error = match self.given {
             Some(given) => error.at(self.operation, given),
@@ -242,23 +242,23 @@ impl<'g, B: Backend> Gate<'g, B> {
         error.on(self.guard.backend().info().name)
     }
 
-    /// Why what was judged so far had to be asked.
+    /// Returns the reasons why accesses judged so far needed approval.
     pub(super) fn whys(&self) -> Vec<(Op, Why)> {
         self.whys.clone()
     }
 
-    /// Whether something must be asked.
+    /// Returns whether any access needs approval.
     pub(super) fn asks(&self) -> bool {
         !self.asks.is_empty()
     }
 
-    /// Whether doing `op` must be asked.
+    /// Returns whether an access with `op` needs approval.
     pub(super) fn asks_to(&self, op: Op) -> bool {
         self.asks.iter().any(|(access, _)| access.op == op)
     }
 
-    /// Whether a file that a search found may be shown: it is allowed, or was
-    /// asked about together with the search.
+    /// Returns whether a file that a search found may be shown: it is allowed, or the
+    /// question about the search covered it.
     pub(super) fn includes(&self, access: &Access) -> bool {
         let verdict = self.guard.judge(access);
         match verdict.action() {
@@ -271,15 +271,15 @@ impl<'g, B: Backend> Gate<'g, B> {
         }
     }
 
-    /// Whether `op` had to be asked because of a rule, and so was approved by
-    /// now.
+    /// Returns whether `op` needed approval because of a rule, and therefore has been
+    /// approved by now.
     pub(super) fn asked_by_rule(&self, op: Op) -> bool {
         let by_rule = |(asked, why): &(Op, Why)| *asked == op && matches!(why, Why::Rule(_));
         self.whys.iter().any(by_rule)
     }
 
-    /// Judges a call about one path. If somebody must be asked, links are
-    /// followed first, so that one question tells it all.
+    /// Judges a call about one path. If approval is needed, links are followed first, so
+    /// that one question covers everything.
     pub(super) async fn pass<F>(&mut self, route: &mut Route, intent: F) -> Result<()>
     where
         F: Fn(VPath) -> Intent + Send,
@@ -299,7 +299,7 @@ impl<'g, B: Backend> Gate<'g, B> {
         Ok(())
     }
 
-    /// Judges a call about one path, and asks.
+    /// Judges a call about one path, and asks for approval if needed.
     pub(super) async fn clear<F>(&mut self, route: &mut Route, intent: F) -> Result<()>
     where
         F: Fn(VPath) -> Intent + Send,
@@ -316,7 +316,7 @@ impl<'g, B: Backend> Gate<'g, B> {
         route.follows() && self.guard.backend().info().capabilities.links
     }
 
-    /// In one line, what is done to the path.
+    /// Returns the effect of the operation on the path, for the question's description.
     pub(super) fn what(&self, given: &VPath) -> Effect {
         match self.operation {
             Operation::Read | Operation::ReadText => Effect::read(given.as_str()),
@@ -325,7 +325,7 @@ impl<'g, B: Backend> Gate<'g, B> {
         }
     }
 
-    /// Asks for everything that must be asked, in one question.
+    /// Asks for every access that needs approval, in one question.
     pub(super) async fn ask(&mut self, effect: Effect, about: About) -> Result<()> {
         if self.asks.is_empty() {
             return Ok(());
@@ -336,7 +336,7 @@ impl<'g, B: Backend> Gate<'g, B> {
         Ok(())
     }
 
-    /// The same, with a question in somebody else's words.
+    /// Like [`ask`](Self::ask), but lets the caller change the question.
     pub(super) async fn ask_as(
         &mut self,
         words: impl FnOnce(Question) -> Question,
@@ -375,8 +375,8 @@ impl<'g, B: Backend> Gate<'g, B> {
             .iter()
             .map(|(access, _)| Asked::new(access.op, access.target.clone()))
             .collect();
-        // A refusal repeats the description to the model, so that it says nothing
-        // about where links lead. The reasons do.
+        // A refusal repeats the description to the model, so it must not reveal where
+        // links lead. The reasons do.
         let description = match (&self.guard.words, &effect, self.given) {
             (Some(words), _, _) => words.to_string(),
             (None, Effect::None, Some(given)) => format!("{} {given}", self.operation),
@@ -401,7 +401,7 @@ impl<'g, B: Backend> Gate<'g, B> {
         question
     }
 
-    /// Refuses a file that turned out to be larger than it may be.
+    /// Refuses a file that turns out to be larger than allowed.
     pub(super) fn check_size(&self, op: Op, route: &Route, size: u64) -> Result<()> {
         if self.guard.policy.max_file_bytes(route.at()).is_none() {
             return Ok(());
@@ -414,8 +414,8 @@ impl<'g, B: Backend> Gate<'g, B> {
         }
     }
 
-    /// What stands at a path, where a layer wants to know. A link counts as a
-    /// file: nobody follows it here.
+    /// Returns the kind and size of the entry at a path, if a layer needs them. A link
+    /// counts as a file, because it is not followed here.
     pub(super) async fn look(&self, at: &VPath) -> (Kind, Option<u64>) {
         if self.guard.policy.scope().is_none() {
             return (Kind::File, None);
@@ -428,7 +428,7 @@ impl<'g, B: Backend> Gate<'g, B> {
         }
     }
 
-    /// The refusal of what a listing would hide.
+    /// Returns the refusal of a path that a listing would hide.
     pub(super) fn hidden(&self, op: Op, shown: &VPath) -> Error {
         self.refused(Refusal::Rule {
             op,
@@ -438,7 +438,7 @@ impl<'g, B: Backend> Gate<'g, B> {
     }
 }
 
-/// Whether an error says that a link is in the way.
+/// Returns whether an error means that a link is in the way.
 pub(super) fn is_link(error: &Error) -> bool {
     error.kind() == ErrorKind::IsALink
 }

@@ -1,4 +1,4 @@
-//! What the globs of a command line expand to.
+//! Expands the globs of a command line.
 
 use backend_core::ops::LsOptions;
 use backend_core::{Backend, VPath};
@@ -6,11 +6,12 @@ use backend_core::{Backend, VPath};
 use super::Guarded;
 use crate::command::{NamedPath, name_matches};
 
-/// Entries that are looked at for one line, and paths that one glob may become.
+/// Maximum number of entries examined for one line, and of paths that one glob may expand
+/// to.
 const ENTRIES: usize = 10_000;
 const PATHS: usize = 1_024;
 
-/// What may still be looked at for a line.
+/// The number of entries that may still be examined for a line.
 pub(super) struct Room(usize);
 
 impl Default for Room {
@@ -20,7 +21,8 @@ impl Default for Room {
 }
 
 impl<B: Backend> Guarded<B> {
-    /// The paths that a glob names now. `None` if there are too many to look at.
+    /// Returns the paths that a glob matches now, or `None` if there are too many to
+    /// examine.
     pub(super) async fn expand(&self, glob: &NamedPath, room: &mut Room) -> Option<Vec<NamedPath>> {
         let start = glob
             .path
@@ -57,8 +59,8 @@ impl<B: Backend> Guarded<B> {
         Some(found.into_iter().map(named).collect())
     }
 
-    /// What in `directory` a name with wildcards names. A directory that cannot be
-    /// listed has nothing in it for the shell either.
+    /// Returns the entries of `directory` that match a name with wildcards. A directory
+    /// that cannot be listed yields no matches, as in the shell.
     async fn named_in(&self, directory: &VPath, name: &str, room: &mut Room) -> Option<Vec<VPath>> {
         let mut options = LsOptions::default();
         options.limit = ENTRIES;

@@ -1,8 +1,8 @@
-//! Judging command lines, on threads of their own.
+//! Judges command lines on dedicated threads.
 //!
-//! A line is hostile input and may take as long as judging may: nobody's runtime
-//! waits for that. Long lines have threads of their own, so that short ones do not
-//! wait behind them.
+//! A line is hostile input and may use the whole budget for judging. The caller's runtime
+//! must not block for that long. Long lines have separate threads, so that short ones do
+//! not wait behind them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,18 +19,18 @@ use crate::command::{CommandContext, NamedPath, PathUse};
 use crate::policy::CommandJudgement;
 use crate::{Access, Action, Layer, Policy, Verdict, Vote, Why};
 
-/// Threads for lines of either length.
+/// Number of threads for short lines, and for long lines.
 const THREADS: usize = 2;
 
-/// A longer line is a long one.
+/// Maximum length in bytes of a short line.
 const SHORT_BYTES: usize = 2 * 1024;
 
-/// More paths of one line are not followed.
+/// Maximum number of paths of one line whose links are followed.
 const TRACED: usize = 1024;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A command line, and where it is to run.
+/// A command line and the context it is to run in.
 #[derive(Debug, Clone)]
 pub(super) struct Order {
     pub(super) line: String,
@@ -49,7 +49,7 @@ impl Order {
     }
 }
 
-/// Tells the thread that nobody waits any more.
+/// Tells the worker thread on drop that the caller no longer waits.
 struct Waiting(Arc<AtomicBool>);
 
 impl Drop for Waiting {
@@ -58,7 +58,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Judges a line elsewhere. Dropping the future ends the work.
+/// Judges a line on a worker thread. Dropping the future stops the work.
 async fn judge(policy: &Policy, order: Order) -> Result<CommandJudgement> {
     let stop = Arc::new(AtomicBool::new(false));
     let _waiting = Waiting(Arc::clone(&stop));
@@ -67,7 +67,7 @@ async fn judge(policy: &Policy, order: Order) -> Result<CommandJudgement> {
     let policy = policy.clone();
     let job: Job = Box::new(move || {
         if !stop.load(Ordering::Relaxed) {
-            // Whoever waited may be gone.
+            // The caller may be gone.
             let _ = told.send(order.judge(&policy, &stop));
         }
     });
@@ -76,7 +76,7 @@ async fn judge(policy: &Policy, order: Order) -> Result<CommandJudgement> {
     judged.await.map_err(|_| failed())
 }
 
-/// The threads for long or for short lines, which the first line starts.
+/// Returns the queue for long or short lines. The first line starts its threads.
 fn lane(long: bool) -> Result<&'static Sender<Job>> {
     static SHORT: OnceLock<Sender<Job>> = OnceLock::new();
     static LONG: OnceLock<Sender<Job>> = OnceLock::new();
@@ -112,13 +112,13 @@ fn work(waiting: &Mutex<Receiver<Job>>) {
         let Ok(job) = next else {
             return;
         };
-        // Whoever waits is told by the channel that goes with the job.
+        // If the job panics, its sender is dropped, which tells the caller.
         let _ = catch_unwind(AssertUnwindSafe(job));
     }
 }
 
 impl<B: Backend> Guarded<B> {
-    /// What is to be judged about a line.
+    /// Collects the context needed to judge a line.
     pub(super) fn order(
         &self,
         line: &str,
@@ -144,8 +144,8 @@ impl<B: Backend> Guarded<B> {
         judge(&self.policy, order).await
     }
 
-    /// Judges a line, what its globs expand to, and where links lead the paths
-    /// that it names.
+    /// Judges a line, the paths its globs expand to, and the targets of links in the
+    /// paths it names.
     pub(super) async fn judge_line(&self, order: Order) -> Result<CommandJudgement> {
         let (directory, line) = (order.directory.clone(), order.line.clone());
         let mut judged = self.judge_text(order).await?;
@@ -157,7 +157,7 @@ impl<B: Backend> Guarded<B> {
         let (mut more, mut room) = (Vec::new(), Room::default());
         let mut named = Vec::new();
         let mut too_many = false;
-        // Further paths that it names so.
+        // Paths from expanded globs and from links.
         let mut others = Vec::new();
         for path in judged.paths.iter().filter(|path| path.spelled.is_some()) {
             if path.glob {
@@ -203,11 +203,11 @@ impl<B: Backend> Guarded<B> {
     }
 }
 
-/// The path that links lead to, if it is another one.
+/// Returns the path that links lead to, if it differs from the named one.
 fn led(named: &NamedPath, reached: &Reached) -> Option<NamedPath> {
     let path = match reached {
         Reached::Inside(path) => path.clone(),
-        // Programs lie where they lie.
+        // Programs are usually outside the backend.
         Reached::Outside(_) if named.usage == PathUse::Run => return None,
         Reached::Outside(path) => VPath::parse(path).ok()?,
         _ => return None,

@@ -1,9 +1,9 @@
-//! Looking at many paths: `ls`, `glob`, `grep`.
+//! Operations on many paths: `ls`, `glob`, `grep`.
 //!
-//! What the policy hides is left out where the entries are found, before any
-//! maximum. Through a link the same holds for the paths that it leads to; the
-//! paths as the caller sees them are held against the policy and against the
-//! caller's own exclusions afterwards.
+//! The backend leaves out entries that the policy hides while it collects them, before
+//! any limit applies. Through a link, this applies to the paths that the link leads to.
+//! The paths as the caller sees them are checked against the policy and the caller's own
+//! exclusions afterwards.
 
 use backend_core::ops::{
     Entry, GlobQuery, GlobResult, GrepQuery, GrepResult, Links, Listing, LsOptions, StatOptions,
@@ -30,7 +30,8 @@ impl<B: Backend> Guarded<B> {
             let mut now = options.clone().links(Links::Refuse);
             now.exclude = self.excluded(Op::Ls, &options.exclude, &route);
             if route.moved() {
-                // Limited below, after the caller's paths were looked at.
+                // The limit is applied below, after the caller's paths have been
+                // filtered.
                 now.limit = now.limit.max(usize::from(now.limit > 0) * usize::MAX);
             }
             match self.backend().ls(route.at(), now).await {
@@ -41,7 +42,7 @@ impl<B: Backend> Guarded<B> {
         }
     }
 
-    /// A listing under the path that the caller gave.
+    /// Converts a listing to the path that the caller gave.
     async fn moved_listing(
         &self,
         listing: Listing,
@@ -108,8 +109,9 @@ impl<B: Backend> Guarded<B> {
             if let Some(size) = size {
                 gate.check_size(Op::Read, &route, size)?;
             }
-            // The answer about a file, or about where the search starts, is there.
-            // What it allows must not be hidden for want of one.
+            // A question about the file, or about the root of the search, has been
+            // answered by now. Entries that the answer allows must not be hidden as if it
+            // were still open.
             let answered = kind == Kind::File || gate.asked_by_rule(Op::Read);
             let mut now = query.clone().links(Links::Refuse);
             now.path = route.at().clone();
@@ -133,7 +135,8 @@ impl<B: Backend> Guarded<B> {
         }
     }
 
-    /// What stands where a search starts, if anybody wants to know.
+    /// Returns the kind and size of the entry where a search starts, if a layer needs
+    /// them.
     async fn kind_at(&self, at: &VPath) -> Result<(Kind, Option<u64>)> {
         if self.policy.scope().is_none() && self.policy.rules().is_none() {
             return Ok((Kind::Directory, None));
@@ -146,7 +149,7 @@ impl<B: Backend> Guarded<B> {
         }
     }
 
-    /// The matches under the path that the caller gave.
+    /// Converts matches to the path that the caller gave.
     fn moved_matches(
         &self,
         mut found: GrepResult,
@@ -174,9 +177,9 @@ impl<B: Backend> Guarded<B> {
         found
     }
 
-    /// Drops what may not be read: files over their mount's size, and, where
-    /// nothing was hidden beforehand, what is denied or would have to be asked
-    /// about for another reason than the search itself.
+    /// Drops files that may not be read: those over their mount's size limit and, if
+    /// nothing was hidden beforehand, those that are denied or need approval for a reason
+    /// other than the search itself.
     async fn readable_matches(
         &self,
         mut found: GrepResult,
@@ -199,7 +202,7 @@ impl<B: Backend> Guarded<B> {
         Ok(found)
     }
 
-    /// Whether a file is no larger than its mount allows.
+    /// Returns whether a file is within the size limit of its mount.
     async fn fits(&self, at: &VPath) -> bool {
         if self.policy.max_file_bytes(at).is_none() {
             return true;
@@ -212,8 +215,8 @@ impl<B: Backend> Guarded<B> {
         verdict.action() != Action::Deny
     }
 
-    /// What the backend must leave out: the policy's share, and the caller's
-    /// where its paths are the caller's.
+    /// Returns the entries that the backend must leave out: the policy's, and the
+    /// caller's if no link changed the paths.
     fn excluded(&self, op: Op, callers: &Exclude, route: &Route) -> Exclude {
         let ours = self.policy.exclude(op);
         match route.moved() {
@@ -222,20 +225,21 @@ impl<B: Backend> Guarded<B> {
         }
     }
 
-    /// Gives an entry the path by which the caller reached it.
+    /// Gives an entry the path by which the caller reached it. Returns `false` if that is
+    /// not a valid path.
     fn rename_entry(&self, entry: &mut Entry, route: &Route) -> bool {
         match entry.path.rebase(route.at(), route.given()) {
             Ok(path) => {
                 entry.path = path;
                 true
             }
-            // Too long to be a path: nobody could name it that way.
+            // The path would be too long, so the caller could not use it.
             Err(_) => false,
         }
     }
 }
 
-/// An absolute pattern beneath a link, as one beneath the place it leads to.
+/// Rewrites an absolute pattern beneath a link to one beneath the link's target.
 fn moved_pattern(pattern: &str, route: &Route) -> Result<String> {
     if !route.moved() || !pattern.starts_with('/') {
         return Ok(pattern.to_owned());
@@ -252,7 +256,7 @@ fn moved_pattern(pattern: &str, route: &Route) -> Result<String> {
     }
 }
 
-/// The path as a pattern that matches only it; empty for the root.
+/// Returns a pattern that matches only this path; empty for the root.
 fn escaped(path: &VPath) -> String {
     let mut pattern = String::new();
     for c in path.as_str().trim_end_matches('/').chars() {

@@ -1,5 +1,5 @@
-//! What a write would change, for the one who is asked, and what the file must
-//! still be when the answer comes.
+//! The preview of a write for the approver, and the state that the file must still be in
+//! when the answer arrives.
 
 use backend_core::ops::{ContentHash, Links, ReadOptions, WriteMode};
 use backend_core::{Backend, Error, ErrorKind, Result, VPath};
@@ -11,20 +11,20 @@ use crate::approval::Effect;
 /// Largest file, in bytes, whose change is shown in a question.
 pub const PREVIEW_BYTES: u64 = 1024 * 1024;
 
-/// What a file was when somebody was asked.
+/// The state of a file when the approver was asked.
 #[derive(Debug)]
 pub(super) enum Before {
-    /// There was none.
+    /// The file did not exist.
     Nothing,
-    /// It held this.
+    /// The file had these contents.
     Held(Bytes),
-    /// That is not known: it is large, or cannot be read.
+    /// Not known, because the file is large or cannot be read.
     Unknown,
 }
 
 impl Before {
-    /// When a write may go ahead after the answer: only if the file is still what
-    /// the question showed.
+    /// Returns the mode for the write after the answer: it succeeds only if the file is
+    /// still in the state that the question showed.
     pub(super) fn bind(&self, mode: WriteMode) -> WriteMode {
         match (mode, self) {
             (WriteMode::Overwrite, Self::Nothing) => WriteMode::CreateNew,
@@ -36,7 +36,7 @@ impl Before {
         }
     }
 
-    /// Fails as the write would, before anybody is asked.
+    /// Fails as the write would, before the approver is asked.
     pub(super) fn check(&self, mode: WriteMode) -> Result<()> {
         match self {
             Self::Nothing => mode.check(None),
@@ -45,7 +45,7 @@ impl Before {
         }
     }
 
-    /// What writing `new` does.
+    /// Returns the effect of writing `new`.
     pub(super) fn written(&self, path: &VPath, new: &Bytes) -> Effect {
         match self {
             Self::Held(old) if small(new) => Effect::write(path.as_str(), Some(old), new),
@@ -54,7 +54,7 @@ impl Before {
         }
     }
 
-    /// The hash of what it held.
+    /// Returns the hash of the contents.
     pub(super) fn hash(&self) -> Option<ContentHash> {
         match self {
             Self::Held(bytes) => Some(ContentHash::of(bytes)),
@@ -63,13 +63,13 @@ impl Before {
     }
 }
 
-/// Whether a content can be shown.
+/// Returns whether contents are small enough to be shown.
 pub(super) fn small(bytes: &[u8]) -> bool {
     bytes.len() as u64 <= PREVIEW_BYTES
 }
 
 impl<B: Backend> Guarded<B> {
-    /// What stands at `at` before a write.
+    /// Reads the state of the file at `at` before a write.
     pub(super) async fn before(&self, at: &VPath) -> Result<Before> {
         let options = ReadOptions::default()
             .links(Links::Refuse)
@@ -85,7 +85,8 @@ impl<B: Backend> Guarded<B> {
     }
 }
 
-/// What a change meets when the file is no longer what was shown.
+/// Converts the error of a change to a file that is no longer in the state that was
+/// shown.
 pub(super) fn changed_meanwhile(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Conflict | ErrorKind::AlreadyExists => Error::new(

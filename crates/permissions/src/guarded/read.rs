@@ -1,4 +1,4 @@
-//! Looking at one path: `read`, `read_text`, `stat`, `resolve`.
+//! Operations that look at one path: `read`, `read_text`, `stat`, `resolve`.
 
 use backend_core::ops::{
     Entry, FileBytes, Links, ReadOptions, ResolveOptions, StatOptions, TextOptions,
@@ -45,7 +45,7 @@ impl<B: Backend> Guarded<B> {
         let options = options.links(Links::Refuse);
         loop {
             gate.clear(&mut route, Intent::read).await?;
-            // A window does not tell how large its file is.
+            // A window does not include the size of its file.
             if let (Kind::File, Some(size)) = gate.look(route.at()).await {
                 gate.check_size(Op::Read, &route, size)?;
             }
@@ -87,7 +87,7 @@ impl<B: Backend> Guarded<B> {
         gate.clear(&mut route, Intent::ls).await?;
         let found = self.backend().resolve(path, options).await?;
         if found != *path {
-            // Where it leads is the answer: it must be one that can be seen.
+            // The result reveals the target, so the target must be visible.
             gate.weigh(Access::directory(Op::Ls, found.clone()), Some(path))?;
             gate.ask(Effect::None, About::default()).await?;
         }
@@ -97,7 +97,7 @@ impl<B: Backend> Guarded<B> {
         Ok(found)
     }
 
-    /// Refuses what a listing would not show.
+    /// Refuses a path that a listing would hide.
     fn visible(&self, gate: &Gate<'_, B>, route: &Route) -> Result<()> {
         match self.hides(Op::Ls, route.given()) || self.hides(Op::Ls, route.at()) {
             true => Err(gate.hidden(Op::Ls, route.given())),
@@ -105,19 +105,19 @@ impl<B: Backend> Guarded<B> {
         }
     }
 
-    /// Whether results of `op` leave `path` out.
+    /// Returns whether results of `op` leave out `path`.
     pub(super) fn hides(&self, op: Op, path: &VPath) -> bool {
         let exclude = self.policy.exclude(op);
         !exclude.is_none() && exclude.hides(path)
     }
 
-    /// Whether reading `path` is denied.
+    /// Returns whether reading `path` is denied.
     pub(super) fn denies_reading(&self, path: &VPath) -> bool {
         let verdict = self.policy.judge(Op::Read, path, Kind::File, None);
         verdict.action() == Action::Deny
     }
 
-    /// [`Route::detour`] on the backend.
+    /// Calls [`Route::detour`] with this backend.
     pub(super) async fn detour(
         &self,
         route: &mut Route,

@@ -1,4 +1,4 @@
-//! Trying what a call would ask, without a trace.
+//! Tests what a call would ask, without leaving a trace.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,11 +8,12 @@ use super::{Guarded, Shared};
 use crate::approval::{Approver, Desk, Grants};
 
 impl<B> Guarded<B> {
-    /// A guard that judges as this one does, for trying what a call would ask:
-    /// questions go to `approver`, and no decision is recorded. What is granted
-    /// already is not asked. Without an approver, what must be asked is refused.
+    /// Returns a guard that judges like this one, to test what a call would ask.
+    /// Questions go to `approver`, and no decision is recorded. Accesses that a grant
+    /// covers are not asked about. Without an approver, every access that needs approval
+    /// is refused.
     ///
-    /// Whatever is allowed is done to `backend`: give it one that changes nothing.
+    /// Allowed operations are performed on `backend`, so pass one that changes nothing.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,23 +1,23 @@
-//! [`Route`]: from the path that the caller gave to the place that is acted on.
+//! [`Route`]: maps the path that the caller gave to the path that is used.
 
 use backend_core::ops::{Links, ResolveOptions};
 use backend_core::{Backend, Error, ErrorKind, Operation, Result, VPath};
 
 use super::gate::is_link;
 
-/// How often a call starts over because somebody changes links on its way.
+/// Maximum number of restarts of a call because links change on its way.
 const DETOURS: usize = 8;
 
-/// What is done about a link in the last component.
+/// Treatment of a link in the last component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tail {
-    /// It is followed.
+    /// The link is followed.
     Followed,
-    /// It is acted on itself.
+    /// The operation applies to the link itself.
     Kept,
 }
 
-/// Where a call acts.
+/// The path that a call uses, after following links.
 #[derive(Debug)]
 pub(super) struct Route {
     given: VPath,
@@ -38,27 +38,27 @@ impl Route {
         }
     }
 
-    /// The path as the caller gave it.
+    /// Returns the path as the caller gave it.
     pub(super) fn given(&self) -> &VPath {
         &self.given
     }
 
-    /// The path to act on, with links refused.
+    /// Returns the path to use, with links refused.
     pub(super) fn at(&self) -> &VPath {
         &self.at
     }
 
-    /// Whether links led elsewhere.
+    /// Returns whether links led to another path.
     pub(super) fn moved(&self) -> bool {
         self.at != self.given
     }
 
-    /// Whether the caller wants links followed.
+    /// Returns whether the caller wants links followed.
     pub(super) fn follows(&self) -> bool {
         self.links == Links::Follow
     }
 
-    /// Follows every link on the way, anew.
+    /// Follows every link of the given path, starting over.
     pub(super) async fn follow<B: Backend>(
         &mut self,
         backend: &B,
@@ -76,8 +76,8 @@ impl Route {
         Ok(())
     }
 
-    /// After a failure: follows the link that was in the way, so that the call
-    /// can be judged and tried again. Any other failure stays one.
+    /// Handles a failure. If a link was in the way, follows it, so that the call can be
+    /// judged and tried again. Any other error is returned.
     pub(super) async fn detour<B: Backend>(
         &mut self,
         backend: &B,
@@ -91,7 +91,7 @@ impl Route {
         self.follow(backend, operation).await
     }
 
-    /// Counts a new start.
+    /// Counts a restart, and fails after too many.
     pub(super) fn count<B: Backend>(&mut self, backend: &B, operation: Operation) -> Result<()> {
         if self.detours == DETOURS {
             let error = Error::new(
@@ -104,7 +104,7 @@ impl Route {
         Ok(())
     }
 
-    /// The error under the path that the caller gave.
+    /// Rewrites the error to the path that the caller gave.
     pub(super) fn renamed(&self, operation: Operation, error: Error) -> Error {
         match self.moved() {
             true => error.as_part_of(operation, &self.given),
@@ -112,7 +112,7 @@ impl Route {
         }
     }
 
-    /// Whether the path as given is itself a link.
+    /// Returns whether the path as given is itself a link.
     pub(super) async fn is_link<B: Backend>(&self, backend: &B) -> bool {
         self.moved()
             && without_tail(backend, &self.given)

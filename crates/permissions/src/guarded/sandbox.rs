@@ -31,7 +31,7 @@ impl<B> Guarded<B> {
 }
 
 impl<B: Backend> Guarded<B> {
-    /// The sandbox behind.
+    /// Returns the sandbox behind the guard.
     fn sandbox(&self, operation: Operation) -> Result<&dyn Sandbox> {
         self.backend().as_sandbox().ok_or_else(|| {
             Error::unsupported("this backend runs no commands; use one that does")
@@ -40,7 +40,7 @@ impl<B: Backend> Guarded<B> {
         })
     }
 
-    /// Judges a command, and asks.
+    /// Judges a command, and asks for approval if needed.
     async fn clear_command(&self, operation: Operation, command: &Command) -> Result<()> {
         let mut gate = Gate::for_command(self, operation);
         command.check().map_err(|error| gate.failed(error))?;
@@ -50,14 +50,14 @@ impl<B: Backend> Guarded<B> {
         self.weigh_command(&mut gate, command, directory, &target)
             .await?;
         if let Some(resolved) = self.elsewhere(command).await {
-            // Relative paths start where the directory really is.
+            // Relative paths start at the resolved directory.
             self.weigh_command(&mut gate, command, &resolved, &target)
                 .await?;
         }
         gate.ask(Effect::command(target), About::default()).await
     }
 
-    /// Where the command's directory leads, if links lead it elsewhere.
+    /// Returns the resolved directory of the command, if links lead it elsewhere.
     async fn elsewhere(&self, command: &Command) -> Option<VPath> {
         let directory = command.directory.as_ref()?;
         if !self.policy.judges_paths() || !self.backend().info().capabilities.links {
@@ -80,7 +80,7 @@ impl<B: Backend> Guarded<B> {
         weigh_parts(gate, judged.map_err(|error| gate.failed(error))?, target)
     }
 
-    /// What dealing with shells at all gets: a denial where nothing may ever be
+    /// Returns the verdict about using shells at all: a denial if nothing may ever be
     /// executed.
     fn shells_verdict(&self) -> Verdict {
         match self.policy.best(Op::Execute) {
@@ -89,7 +89,7 @@ impl<B: Backend> Guarded<B> {
         }
     }
 
-    /// Judges looking at shells and ending them.
+    /// Judges reading, listing and ending shells.
     async fn clear_shells(&self) -> Result<()> {
         let mut gate = Gate::for_command(self, Operation::Shell);
         let name = self.tool.as_deref().unwrap_or("shell");
@@ -97,7 +97,7 @@ impl<B: Backend> Guarded<B> {
         gate.ask(Effect::None, About::default()).await
     }
 
-    /// Judges what is about to be typed into a shell, and asks.
+    /// Judges input for a shell, and asks for approval if needed.
     async fn clear_input(&self, id: &ShellId, input: &Bytes) -> Result<(String, String)> {
         let text = String::from_utf8_lossy(input).into_owned();
         let mut gate = Gate::for_command(self, Operation::Shell);
@@ -107,8 +107,8 @@ impl<B: Backend> Guarded<B> {
             return Ok((String::new(), text));
         }
         let Some(typed) = self.known(id).await? else {
-            // Not left to the sandbox: the shell may be there by then, and nobody
-            // would have judged what it reads.
+            // This is not left to the sandbox. The shell may exist by then, and its input
+            // would go unjudged.
             let id = Quoted::new(id.as_str());
             return Err(gate.failed(Error::new(
                 ErrorKind::NotFound,
@@ -132,10 +132,10 @@ impl<B: Backend> Guarded<B> {
         Ok((typed.line, text))
     }
 
-    /// Judges the paths that stand in code.
+    /// Judges the paths that occur in code.
     async fn weigh_code(&self, gate: &mut Gate<'_, B>, text: &str) -> Result<()> {
         let here = self.backend().working_dir();
-        // Read as every program is that has code in an argument.
+        // Parse it like a program that takes code as an argument.
         let line = format!("python3 -c '{}'", text.replace('\'', "'\\''"));
         let judged = self.judge_text(self.order(&line, &here, &[])).await;
         let judged = judged.map_err(|error| gate.failed(error))?;
@@ -148,9 +148,9 @@ impl<B: Backend> Guarded<B> {
         Ok(())
     }
 
-    /// Judges lines for a shell: by themselves, and after all that went before,
-    /// for a `cd` or a variable still counts. What went before was approved, so
-    /// of both together only what is new counts.
+    /// Judges lines for a shell, alone and together with all earlier input, because an
+    /// earlier `cd` or variable still applies. Earlier input was approved, so only new
+    /// objections count for the combined text.
     async fn weigh_lines(
         &self,
         gate: &mut Gate<'_, B>,
@@ -169,10 +169,11 @@ impl<B: Backend> Guarded<B> {
             before = judge(&typed.text).await?.verdict.action();
             whole = Some(judge(&format!("{}{text}", typed.text)).await?);
         }
-        // All of it together may be too much, of which none was.
+        // The combined text may exceed the limit although no part of it did.
         let given_up = |judged: &CommandJudgement| judged.steps >= MAX_STEPS;
         let too_much = whole.as_ref().is_some_and(given_up) && !given_up(&alone);
-        // A terminal edits the line by others: what runs is not what is typed.
+        // Other control characters edit the line in a terminal, so the line that runs is
+        // not the one that was typed.
         let edits = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
         let complete = text.ends_with('\n') && !text.ends_with("\\\n") && !text.contains(edits);
         if !complete || too_much || typed.overflowed || str::from_utf8(input).is_err() {
@@ -190,12 +191,12 @@ impl<B: Backend> Guarded<B> {
         weigh_parts(gate, alone, text)
     }
 
-    /// What is known about a shell.
+    /// Returns the command line and earlier input of a shell.
     async fn known(&self, id: &ShellId) -> Result<Option<Typed>> {
         if let Some(typed) = self.shells().get(id) {
             return Ok(Some(typed));
         }
-        // Somebody else started it.
+        // The shell was not started through this guard.
         let listed = self.sandbox(Operation::Shell)?.shell_list().await?;
         let found = listed.into_iter().find(|shell| shell.id == *id);
         Ok(found.map(|shell| Typed {
@@ -205,7 +206,7 @@ impl<B: Backend> Guarded<B> {
         }))
     }
 
-    /// Remembers a shell, and forgets those that are gone.
+    /// Remembers a shell, and forgets those that no longer exist.
     async fn remember(&self, shell: &ShellInfo) {
         self.shells().started(shell.id.clone(), shell.line.clone());
         if self.shells().len() <= 2 * SHELLS {
@@ -236,8 +237,8 @@ fn weigh_parts<B: Backend>(
     Ok(())
 }
 
-/// The command with what else decides what it does, so that an answer about the
-/// bare line does not hold for the same line elsewhere.
+/// Returns the command line with its directory and environment, so that an answer about
+/// the bare line does not apply to the same line elsewhere.
 fn shown(command: &Command, here: &VPath) -> String {
     let mut text = String::new();
     if let Some(directory) = command.directory.as_ref().filter(|dir| *dir != here) {
@@ -282,7 +283,7 @@ impl<B: Backend> Sandbox for Guarded<B> {
         })
     }
 
-    /// Tells nothing but where links lead, and only to whoever may run commands.
+    /// Reveals only where links lead, and only to callers that may run commands.
     async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
         self.clear_shells().await?;
         let sandbox = self.sandbox(Operation::Execute)?;

@@ -1,5 +1,4 @@
-//! What is known about background shells, so that what is typed into them can be
-//! judged.
+//! State of background shells, needed to judge their input.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +7,17 @@ use backend_core::ops::ShellId;
 
 use crate::command;
 
-/// Programs beside those of [`command::is_shell`] that run what is typed into them as a
-/// command line.
+/// Programs that run their input as a command line, in addition to [`command::is_shell`].
 const SHELLS: &[&str] = &[
     "busybox", "toybox", "su", "sudo", "doas", "ssh", "script", "screen", "tmux", "expect",
     "chroot", "nsenter", "docker", "podman", "kubectl", "xargs", "parallel", "at", "batch",
 ];
 
-/// Programs beside those of [`command::is_interpreter`] that run what is typed into them as code of
-/// another kind.
+/// Programs that run their input as other code, in addition to
+/// [`command::is_interpreter`].
 const INTERPRETERS: &[&str] = &["R", "Rscript", "bc", "erl", "iex"];
 
-/// Programs that take what is typed into them for data, whatever their options.
+/// Programs that treat their input as data, whatever their options.
 const READERS: &[&str] = &[
     "base64",
     "cat",
@@ -36,33 +34,33 @@ const READERS: &[&str] = &[
     "wc",
 ];
 
-/// What a program does with what is typed into it.
+/// The way a program treats its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reader {
     /// Runs it as command lines.
     Shell,
     /// Runs it as other code.
     Interpreter,
-    /// That is not known: it may be either.
+    /// Not known; it may be either.
     Unknown,
-    /// Takes it for data.
+    /// Treats it as data.
     Program,
 }
 
 impl Reader {
-    /// What a command line does with its input, guessed to the safe side: every
-    /// word counts that could be a program.
+    /// Guesses what a command line does with its input. To be safe, it considers every
+    /// word that could be a program.
     pub(super) fn of(line: &str) -> Self {
         let is_shell = |name: &str| command::is_shell(name) || SHELLS.contains(&name);
         let is_interpreter = |name: &str| {
-            // `python3.12` is a python.
+            // `python3.12` counts as `python`.
             let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
             let known = |name| command::is_interpreter(name) || INTERPRETERS.contains(&name);
             known(name) || known(stem)
         };
         let (mut shell, mut interpreter) = (false, false);
         let (mut data, mut code) = (true, true);
-        // Files that redirects name are no programs.
+        // File names of redirects are not programs.
         let spaced = line.replace(">&", ">").replace("<&", "<");
         let spaced = spaced.replace('>', " > ").replace('<', " < ");
         for command in spaced.split(|c: char| "\n;&|(){}!".contains(c)) {
@@ -95,18 +93,18 @@ impl Reader {
     }
 }
 
-/// Lines that were typed into shells.
+/// The input of all known shells.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shells(BTreeMap<ShellId, Typed>);
 
-/// What was typed into one shell.
+/// The input of one shell.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Typed {
-    /// Its command line.
+    /// The shell's command line.
     pub(super) line: String,
-    /// Everything so far, for what it sets up counts for what comes.
+    /// All input so far, because it affects later input.
     pub(super) text: String,
-    /// Whether there was more than is kept.
+    /// `true` if some input was too long to keep.
     pub(super) overflowed: bool,
 }
 
@@ -127,7 +125,7 @@ impl Shells {
         self.0.remove(id);
     }
 
-    /// Remembers what was typed.
+    /// Remembers input.
     pub(super) fn typed(&mut self, id: &ShellId, line: &str, text: &str) {
         let typed = self.0.entry(id.clone()).or_default();
         if typed.line.is_empty() {
@@ -144,7 +142,7 @@ impl Shells {
         self.0.len()
     }
 
-    /// Keeps those that are still there.
+    /// Keeps only the shells in `there`.
     pub(super) fn retain(&mut self, there: &[ShellId]) {
         self.0.retain(|id, _| there.contains(id));
     }

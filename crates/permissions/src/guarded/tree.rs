@@ -1,8 +1,7 @@
-//! What may take a whole directory along: `delete`, `rename`, `copy`.
+//! Operations that can affect a whole directory: `delete`, `rename`, `copy`.
 //!
-//! If a layer could have something against an entry of the directory, every
-//! entry is looked at first. An entry that is put there after that is taken
-//! along unseen.
+//! If a layer could object to an entry of the directory, every entry is checked first. An
+//! entry created after that is included unchecked.
 
 use backend_core::ops::{CopyOptions, DeleteOptions, Entry, Links, LsOptions, RenameOptions};
 use backend_core::{Backend, Error, Operation, Result, VPath};
@@ -14,18 +13,18 @@ use crate::access::Intent;
 use crate::approval::Effect;
 use crate::{Action, Kind, Op, Why};
 
-/// Most entries of a directory that are judged one by one before it is deleted,
+/// Maximum number of entries that are judged one by one before a directory is deleted,
 /// moved or copied as a whole.
 pub const TREE_ENTRIES: usize = 10_000;
 
-/// What was found where a tree was expected.
+/// The result of looking for a tree.
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
-    /// A directory with so many entries, all judged.
+    /// A directory with this number of entries, all judged.
     Entries(usize),
-    /// Something without entries.
+    /// An entry that is not a directory.
     Single,
-    /// A link, which is acted on itself.
+    /// A link, which the operation applies to itself.
     Link,
 }
 
@@ -46,7 +45,7 @@ impl<B: Backend> Guarded<B> {
                     |entry: &Entry| Some(Intent::delete(entry.path.clone()).kind(kind_of(entry)));
                 match self.look_inside(&mut gate, &route, inside).await? {
                     Found::Entries(found) => entries = found,
-                    // A directory that takes the link's place was not looked at.
+                    // A directory that replaces the link has not been checked.
                     Found::Link => now.recursive = false,
                     Found::Single => {}
                 }
@@ -140,8 +139,7 @@ impl<B: Backend> Guarded<B> {
         }
     }
 
-    /// Judges a call about two paths. If somebody must be asked, links are
-    /// followed first.
+    /// Judges a call about two paths. If approval is needed, links are followed first.
     async fn pass_both(
         &self,
         gate: &mut Gate<'_, B>,
@@ -172,7 +170,7 @@ impl<B: Backend> Guarded<B> {
         Ok(())
     }
 
-    /// Whether something inside could get an answer other than allow.
+    /// Returns whether an entry inside could get an action other than allow.
     fn looks_inside(&self, parts: &[(Op, &VPath)]) -> bool {
         let guarded =
             |(op, path): &(Op, &VPath)| self.policy.protects_beneath(*op, path) > Action::Allow;
@@ -200,7 +198,7 @@ impl<B: Backend> Guarded<B> {
             let listing = match self.backend().ls(&directory, options).await {
                 Ok(listing) => listing,
                 Err(error) if directory == *top && is_link(&error) => return Ok(Found::Link),
-                // What is not there, or no directory, the call itself will say.
+                // If the path is missing or not a directory, the call itself reports it.
                 Err(error) if directory == *top => {
                     drop(error);
                     return Ok(Found::Single);
@@ -235,7 +233,7 @@ impl<B: Backend> Guarded<B> {
         top: &[(Op, Why)],
         (entry, intent): (&Entry, Option<Intent>),
     ) -> Result<()> {
-        // What listings hide is not named here either.
+        // Entries hidden from listings are not named here either.
         let shown = match self.hides(Op::Ls, &entry.path) {
             true => route.given().clone(),
             false => entry.path.rebase(route.at(), route.given())?,
@@ -272,8 +270,8 @@ impl Ways {
         self.from.moved() || self.to.moved()
     }
 
-    /// The same call for something inside the source. `None` if it would have no
-    /// path at the destination: the call itself fails then.
+    /// Returns the same call for an entry inside the source, or `None` if the entry would
+    /// have no valid path at the destination. The call itself fails then.
     fn inside(&self, entry: &Entry, intent: fn(VPath, VPath) -> Intent) -> Option<Intent> {
         let to = entry.path.rebase(self.from.at(), self.to.at()).ok()?;
         let intent = intent(entry.path.clone(), to);

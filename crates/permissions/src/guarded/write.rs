@@ -1,4 +1,4 @@
-//! Changing one file: `write`, `edit`, `create_dir`.
+//! Operations that change one file: `write`, `edit`, `create_dir`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,7 +20,7 @@ use crate::access::Intent;
 use crate::approval::Effect;
 use crate::{Op, Refusal};
 
-/// Content that can be handed out again if nobody has begun to take it.
+/// Content that can be handed out again until a consumer starts to read it.
 enum Source {
     Bytes(Bytes),
     Stream(Arc<Mutex<Option<BoxStream<'static, Result<Bytes>>>>>),
@@ -41,7 +41,7 @@ impl Source {
         }
     }
 
-    /// Whether it can still be handed out.
+    /// Returns whether it can still be handed out.
     fn is_whole(&self) -> bool {
         match self {
             Self::Bytes(_) => true,
@@ -52,7 +52,7 @@ impl Source {
         }
     }
 
-    /// The content; as a stream it fails as soon as it passes `limit`.
+    /// Returns the content. A stream fails as soon as it exceeds `limit`.
     fn content(&self, limit: Option<u64>, shown: &VPath) -> Content {
         let slot = match self {
             Self::Bytes(bytes) => return Content::Bytes(bytes.clone()),
@@ -91,7 +91,7 @@ impl<B: Backend> Guarded<B> {
         let mut gate = Gate::new(self, operation, path);
         let mut route = Route::new(path, options.links, Tail::Followed);
         if bytes.is_none() && gate.may_lead_elsewhere(&route) {
-            // A stream flows once: the way must be known before it does.
+            // A stream can be read only once, so the target must be known first.
             gate.pass(&mut route, Intent::write).await?;
             route.follow(self.backend(), operation).await?;
         }
@@ -127,7 +127,7 @@ impl<B: Backend> Guarded<B> {
         }
     }
 
-    /// Asks, and says when the write may go ahead.
+    /// Asks for approval, and returns the mode for the write.
     async fn ask_to_write(
         &self,
         gate: &mut Gate<'_, B>,
@@ -136,7 +136,7 @@ impl<B: Backend> Guarded<B> {
         options: WriteOptions,
     ) -> Result<WriteMode> {
         if !self.backend().info().capabilities.writable {
-            // There is nothing to show: the write will fail.
+            // There is nothing to show, because the write will fail.
             gate.ask(Effect::None, About::default()).await?;
             return Ok(options.mode);
         }
@@ -178,7 +178,7 @@ impl<B: Backend> Guarded<B> {
             }
             let asked = gate.asks();
             if !self.backend().info().capabilities.writable {
-                // There is nothing to show: the edit will fail.
+                // There is nothing to show, because the edit will fail.
                 gate.ask(Effect::None, About::default()).await?;
             } else if asked || self.policy.max_file_bytes(route.at()).is_some() {
                 match self.try_edit(&mut gate, &route, edits, now).await {
@@ -204,8 +204,8 @@ impl<B: Backend> Guarded<B> {
         }
     }
 
-    /// Does the edit in memory: judges the size of the result, and asks showing
-    /// the change. Returns what the file must still hold.
+    /// Performs the edit in memory, judges the size of the result, and asks for approval,
+    /// showing the change. Returns the hash that the file must still have.
     async fn try_edit(
         &self,
         gate: &mut Gate<'_, B>,
@@ -230,7 +230,7 @@ impl<B: Backend> Guarded<B> {
         let (before, after) = match edited {
             Ok(edited) => edited,
             Err(error) => {
-                // Why an edit fails tells what the file holds: not before a yes.
+                // The error reveals the file's contents, so it needs approval first.
                 if gate.asks_to(Op::Read) {
                     gate.ask(Effect::None, About::default()).await?;
                 }
