@@ -1,11 +1,11 @@
 //! Named mounts with modes, suffixes, sizes and approvals, and scopes derived
 //! from them that can only narrow.
 //!
-//! A [`Mount`] places a host directory at a virtual path and says what may be
-//! done there. [`MountConfig`] is how mounts are written down, [`Mounts`] is the
-//! checked table, and a [`Scope`] is what one agent may use of it. Everything
-//! here is a policy without I/O: [`Mount::host_path`] is data that is never
-//! opened, and never shown to an agent.
+//! A [`Mount`] maps a host directory to a virtual path and defines the permissions there.
+//! [`MountConfig`] is the serialized form, [`Mounts`] is the validated table, and a
+//! [`Scope`] is the part of it that one agent may use. Everything here is policy without
+//! I/O: [`Mount::host_path`] is only data. It is never opened and never shown to an
+//! agent.
 //!
 //! ```
 //! use permissions::mounts::{Derive, MountConfig, Scope};

@@ -1,8 +1,8 @@
 //! Ordered rules per operation: data, presets, loading, and the compiled engine.
 //!
-//! A [`Ruleset`] is plain data: loaded from TOML or JSON, made by a
-//! [`RulesetBuilder`], or taken from a [`Preset`]. [`Ruleset::compile`] makes
-//! [`Rules`] of it, which decide.
+//! A [`Ruleset`] is plain data: loaded from TOML or JSON, built by a [`RulesetBuilder`],
+//! or taken from a [`Preset`]. [`Ruleset::compile`] turns it into [`Rules`], which
+//! decide.
 
 mod builder;
 mod compiled;

@@ -1,4 +1,4 @@
-//! [`MountConfig`]: mounts as they are written down.
+//! [`MountConfig`]: the serialized form of mounts.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,17 +10,17 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::mount::{Mode, Mount, asks_by_default};
 use super::table::{MountError, Mounts};
 
-/// Mounts as a configuration lists them. It is written in one of three forms:
+/// Mounts as listed in a configuration. There are three forms:
 ///
 /// - `mounts`: a list of [`Mount`]s.
-/// - `root`: one host directory that becomes `/`, to be written unless
-///   `readonly` is set. `suffixes`, `max_file_bytes`, `write_approval` and
-///   `read_approval` stand beside it.
-/// - `paths`: a table of names. `[paths.notes]` with `root`, and as far as they
-///   differ from a mount's defaults `mode`, `suffixes`, `max_file_bytes`,
-///   `write_approval` and `read_approval`, becomes the mount `/notes`.
+/// - `root`: one host directory that becomes `/`, writable unless `readonly` is set.
+///   `suffixes`, `max_file_bytes`, `write_approval` and `read_approval` can be set beside
+///   it.
+/// - `paths`: a table of names. `[paths.notes]` becomes the mount `/notes`. It has a
+///   `root` and, where they differ from a mount's defaults, `mode`, `suffixes`,
+///   `max_file_bytes`, `write_approval` and `read_approval`.
 ///
-/// It is always written out in the first.
+/// It is always serialized in the first form.
 ///
 /// ```
 /// use permissions::mounts::MountConfig;
@@ -42,22 +42,21 @@ pub struct MountConfig {
 }
 
 impl MountConfig {
-    /// A configuration of these mounts.
+    /// Creates a configuration of these mounts.
     pub fn new(mounts: Vec<Mount>) -> Self {
         Self { mounts }
     }
 
-    /// One host directory as `/`, to be read and written.
+    /// Creates a configuration with one host directory as `/`, readable and writable.
     pub fn single_root(host_path: impl Into<PathBuf>) -> Self {
         Self::new(vec![Mount::at(host_path, VPath::root()).mode(Mode::Rw)])
     }
 
-    /// Reads TOML.
+    /// Parses TOML.
     ///
     /// # Errors
     ///
-    /// [`MountError`]; the line is named where one is to blame, and the mounts
-    /// where they do not fit together.
+    /// [`MountError`], with the line of a syntax error, or with the mounts that conflict.
     pub fn from_toml(text: &str) -> Result<Self, MountError> {
         let written: Written = toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
@@ -73,11 +72,11 @@ impl MountConfig {
         written.checked()
     }
 
-    /// Reads JSON.
+    /// Parses JSON.
     ///
     /// # Errors
     ///
-    /// As [`from_toml`](Self::from_toml).
+    /// Same as [`from_toml`](Self::from_toml).
     pub fn from_json(text: &str) -> Result<Self, MountError> {
         let written: Written = serde_json::from_str(text).map_err(|error| {
             let (line, column) = (error.line(), error.column());
@@ -93,18 +92,18 @@ impl MountConfig {
         written.checked()
     }
 
-    /// Checks that the mounts fit together.
+    /// Validates the mounts against each other.
     ///
     /// # Errors
     ///
-    /// As [`Mounts::new`].
+    /// Same as [`Mounts::new`].
     pub fn build(self) -> Result<Mounts, MountError> {
         Mounts::new(self.mounts)
     }
 }
 
-/// Every form, before it is known which it is. Not an untagged enum: its errors
-/// would name neither the line nor the field.
+/// The fields of all forms, before the form is known. This is not an untagged enum,
+/// because the errors of one name neither the line nor the field.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -125,7 +124,7 @@ impl Written {
         Ok(config)
     }
 
-    /// A field that means something only beside `root`.
+    /// Returns a field that is valid only beside `root`, if one is set.
     fn beside_root(&self) -> Option<&'static str> {
         [
             ("readonly", self.readonly.is_some()),
@@ -171,7 +170,7 @@ impl TryFrom<Written> for MountConfig {
     }
 }
 
-/// What stands beneath a name in `paths`.
+/// An entry of `paths`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NamedPath {
@@ -186,7 +185,7 @@ struct NamedPath {
     read_approval: bool,
 }
 
-/// `paths`, read entry by entry: a name that is written twice is then found.
+/// The table `paths`, read entry by entry, so that a name used twice is noticed.
 struct Named(Vec<Mount>);
 
 impl<'de> Deserialize<'de> for Named {
@@ -221,7 +220,7 @@ impl<'de> Deserialize<'de> for Named {
     }
 }
 
-/// A key of `paths`, as the mount point it stands for.
+/// A key of `paths`, converted to its mount point.
 struct Name(VPath);
 
 impl<'de> Deserialize<'de> for Name {

@@ -1,4 +1,4 @@
-//! [`Derive`]: what a narrower scope is to keep.
+//! [`Derive`]: the part of a scope that a narrower scope keeps.
 
 use backend_core::{Error, ErrorKind, Quoted, VPath};
 use serde::{Deserialize, Serialize};
@@ -6,23 +6,22 @@ use serde::{Deserialize, Serialize};
 use super::spelling;
 use crate::Refusal;
 
-/// Most entries that one [`Derive`] may have, reading and writing together.
+/// Maximum number of entries in one [`Derive`], reading and writing together.
 pub const DERIVE_ENTRIES: usize = 1_000;
 
-/// How often in a row a scope may be derived from another.
+/// Maximum number of times that a scope can be derived in a row.
 pub const DERIVE_DEPTH: usize = 64;
 
-/// What a narrower scope is to keep of the one it is derived from. By default:
-/// nothing.
+/// The part of a scope that a derived, narrower scope keeps. By default, nothing.
 ///
-/// - With `write` alone, what may be written may be read too. With `read` alone,
-///   nothing may be written.
-/// - With both, each stands for itself: what is only in `write` cannot be read.
+/// - With `write` alone, writable paths are also readable. With `read` alone, nothing is
+///   writable.
+/// - With both, each applies separately: a path that is only in `write` cannot be read.
 /// - With neither, `inherit` keeps everything.
-/// - `readonly` takes all writing away, whatever else is said.
+/// - `readonly` removes all write access, whatever the other fields say.
 ///
-/// An entry is a directory. It covers what lies beneath it in its own mount; that
-/// it also covers mounts nested in it takes `span_nested`.
+/// An entry is a directory. It covers everything beneath it in its own mount. It covers
+/// mounts nested in it only with `span_nested`.
 ///
 /// ```
 /// use permissions::mounts::{Derive, MountConfig, Scope};
@@ -39,48 +38,48 @@ pub const DERIVE_DEPTH: usize = 64;
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Derive {
-    /// What may be read, as typed.
+    /// The readable directories, as typed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<Vec<String>>,
-    /// What may be written, as typed.
+    /// The writable directories, as typed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write: Option<Vec<String>>,
-    /// Whether nothing may be written.
+    /// `true` if nothing may be written.
     pub readonly: bool,
-    /// Whether to keep everything where neither `read` nor `write` is given.
+    /// Whether to keep everything if neither `read` nor `write` is given.
     pub inherit: bool,
     /// Whether entries cover the mounts that are nested in them.
     pub span_nested: bool,
 }
 
 impl Derive {
-    /// Keeps nothing.
+    /// Creates a value that keeps nothing.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets what may be read. An empty list counts as given.
+    /// Sets the readable directories. An empty list counts as given.
     #[must_use]
     pub fn read(mut self, entries: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.read = Some(entries.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Sets what may be written. An empty list counts as given.
+    /// Sets the writable directories. An empty list counts as given.
     #[must_use]
     pub fn write(mut self, entries: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.write = Some(entries.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Takes all writing away.
+    /// Removes all write access.
     #[must_use]
     pub fn readonly(mut self) -> Self {
         self.readonly = true;
         self
     }
 
-    /// Keeps everything where neither `read` nor `write` is given.
+    /// Keeps everything if neither `read` nor `write` is given.
     #[must_use]
     pub fn inherit(mut self) -> Self {
         self.inherit = true;
@@ -94,13 +93,13 @@ impl Derive {
         self
     }
 
-    /// Every directory that is named, for reading or for writing. An entry has to
-    /// be a directory, or not to be there yet; whoever can look should, and
-    /// answer with [`DeriveError::file`] if it is not.
+    /// Returns every directory named for reading or writing. An entry must be a directory
+    /// or not exist yet. A caller with file access should check this, and return
+    /// [`DeriveError::file`] for a file.
     ///
     /// # Errors
     ///
-    /// [`DeriveError`] for an entry that is no path.
+    /// [`DeriveError`] for an entry that is not a valid path.
     pub fn entries(&self) -> Result<Vec<VPath>, DeriveError> {
         let mut entries = Vec::new();
         for typed in self.read.iter().chain(&self.write).flatten() {
@@ -116,7 +115,7 @@ impl Derive {
     }
 }
 
-/// The path that a typed entry means.
+/// Parses a typed entry.
 pub(super) fn entry(typed: &str) -> Result<VPath, DeriveError> {
     if spelling::climbs(typed) {
         return Err(DeriveError::Parent(Quoted::new(typed)));
@@ -124,14 +123,14 @@ pub(super) fn entry(typed: &str) -> Result<VPath, DeriveError> {
     spelling::path(typed).map_err(|error| DeriveError::NoPath(error.to_string()))
 }
 
-/// Why a scope cannot be derived.
+/// The reason why a scope cannot be derived.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeriveError {
     /// An entry has a `..` component.
     #[error("the entry {0} has a '..' component; write the directory itself")]
     Parent(Quoted),
-    /// An entry is no path.
+    /// An entry is not a valid path.
     #[error("an entry cannot be used: {0}")]
     NoPath(String),
     /// An entry is a file.
@@ -140,10 +139,10 @@ pub enum DeriveError {
     File {
         /// The entry.
         entry: VPath,
-        /// The directory it is in.
+        /// The directory that contains it.
         parent: VPath,
     },
-    /// The scope itself does not allow an entry.
+    /// The parent scope does not allow an entry.
     #[error("the scope does not have this to give: {0}")]
     Refused(Refusal),
     /// There are too many entries.
@@ -151,13 +150,13 @@ pub enum DeriveError {
         "there are {0} entries, more than the {DERIVE_ENTRIES} that are allowed; name directories further up"
     )]
     TooMany(usize),
-    /// The scope was derived too often.
+    /// The scope has been derived too many times in a row.
     #[error("a scope can be derived {DERIVE_DEPTH} times in a row; derive from one further up")]
     TooDeep,
 }
 
 impl DeriveError {
-    /// The entry turned out to be a file.
+    /// Creates the error for an entry that is a file.
     pub fn file(entry: VPath) -> Self {
         let parent = entry.parent().unwrap_or_default();
         Self::File { entry, parent }

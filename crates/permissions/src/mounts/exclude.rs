@@ -1,7 +1,7 @@
-//! What searches and listings leave out, as [`Exclude`] rules.
+//! The entries that searches and listings leave out, as [`Exclude`] rules.
 //!
-//! One layer for each link of a scope, because what any of them hides is hidden,
-//! and for `grep` one for suffixes and one for approvals.
+//! There is one layer for each link of a scope, because an entry hidden by any of them is
+//! hidden. For `grep` there is also one for suffixes and one for approvals.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::Op;
 
 type Layer = Vec<ExcludeRule>;
 
-/// What the operations leave out, made once for each scope.
+/// The exclusions for each operation, computed once per scope.
 #[derive(Debug)]
 pub(super) struct Excludes {
     ls: Exclude,
     glob: Exclude,
-    /// What grep leaves out whatever is granted.
+    /// The exclusions of grep that apply even when approval is granted.
     searched: Exclude,
     grep: Exclude,
 }
@@ -63,20 +63,20 @@ impl Excludes {
     }
 }
 
-/// Patterns are made of checked paths and short suffixes, and so always compile.
-/// If one did not, nothing would be shown.
+/// Compiles the rules. The patterns consist of validated paths and short suffixes, so
+/// they always compile. If one did not, everything would be hidden.
 fn compile(layers: Vec<Layer>) -> Exclude {
     Exclude::from_layers(layers)
         .or_else(|_| Exclude::hide(["**"]))
         .unwrap_or_default()
 }
 
-/// Hides what `area` does not open. The deepest place decides, and what lies
-/// beneath it follows.
+/// Hides everything that `area` does not open. The deepest place decides, and entries
+/// beneath it inherit its decision.
 ///
-/// The directories in `way` are shown without their other entries. They are left
-/// out of searches: a walk enters them anyway, and should one be a file, it is
-/// not to be found.
+/// The directories in `way` are shown, but not their other entries. Searches pass an
+/// empty `way`: a walk enters those directories anyway, and if one turns out to be a
+/// file, it must not be found.
 fn hide_closed(area: &Area, way: &BTreeSet<VPath>) -> Layer {
     let is_open = |path: &VPath| area.is_open(path);
     if is_open(&VPath::root()) && area.places().all(|(_, open)| open) {
@@ -92,7 +92,7 @@ fn hide_closed(area: &Area, way: &BTreeSet<VPath>) -> Layer {
     }
     let steps = || way.iter().filter(|step| !step.is_root());
     rules.extend(steps().map(|step| ExcludeRule::keep(escaped(step))));
-    // All exact rules stand in front of these.
+    // All exact rules must precede these.
     rules.extend(steps().map(|step| ExcludeRule::hide(format!("{}/*", escaped(step)))));
     if !is_open(&VPath::root()) {
         rules.push(ExcludeRule::hide("/*"));
@@ -100,7 +100,7 @@ fn hide_closed(area: &Area, way: &BTreeSet<VPath>) -> Layer {
     rules
 }
 
-/// As [`hide_closed`], but shows the closed directories that lead to open ones.
+/// Like [`hide_closed`], but shows the closed directories that lead to open ones.
 fn show_the_way(area: &Area) -> Layer {
     let open = area.places().filter(|(_, open)| *open);
     let way = open
@@ -110,8 +110,8 @@ fn show_the_way(area: &Area) -> Layer {
     hide_closed(area, &way)
 }
 
-/// Hides files whose suffix their mount does not allow. A directory whose name
-/// does not fit is hidden too, but entered for what may be in it.
+/// Hides files with a suffix that their mount does not allow. A directory with such a
+/// name is hidden too, but still entered.
 fn by_suffix(mounts: &Mounts) -> Layer {
     if mounts.iter().all(|mount| mount.suffixes.is_none()) {
         return Layer::new();
@@ -120,7 +120,7 @@ fn by_suffix(mounts: &Mounts) -> Layer {
     for mount in mounts.iter() {
         let point = &mount.mount_point;
         if !point.is_root() {
-            // Should a file stand where a directory is mounted, its name counts.
+            // If a file is at the mount point instead of a directory, its suffix counts.
             rules.push(match mount.takes_suffix_of(point) {
                 true => ExcludeRule::keep(escaped(point)),
                 false => ExcludeRule::hide(escaped(point)),
@@ -137,8 +137,8 @@ fn by_suffix(mounts: &Mounts) -> Layer {
         let patterns = allowed.iter().filter_map(|suffix| any_case(suffix));
         rules.extend(patterns.map(|suffix| ExcludeRule::keep(beneath(&format!("?*{suffix}")))));
         if allowed.iter().any(String::is_empty) {
-            // A name that ends with a dot has no suffix, and of the others those
-            // have one that hold a dot behind their first character.
+            // A name that ends with a dot has no suffix. Any other name has one if there
+            // is a dot after its first character.
             rules.push(ExcludeRule::keep(beneath("*.")));
             rules.push(ExcludeRule::hide(beneath("?*.?*")));
             rules.push(ExcludeRule::keep(beneath("*")));
@@ -149,7 +149,7 @@ fn by_suffix(mounts: &Mounts) -> Layer {
     rules
 }
 
-/// A pattern for a suffix in any case, if a name can have it.
+/// Returns a pattern for a suffix in any case, or `None` if no name can have it.
 fn any_case(suffix: &str) -> Option<String> {
     let text = suffix.strip_prefix('.')?;
     if text.is_empty() || text.contains(['.', '/', '\0']) || suffix.len() > NAME_BYTES {
@@ -167,7 +167,7 @@ fn any_case(suffix: &str) -> Option<String> {
     Some(pattern)
 }
 
-/// Hides the mounts that ask before they are read, unless `granted`.
+/// Hides the mounts that require approval before reading, unless `granted`.
 fn by_approval(mounts: &Mounts, granted: impl Fn(&Mount) -> bool) -> Layer {
     let is_hidden = |mount: &Mount| mount.read_approval && !granted(mount);
     if !mounts.iter().any(is_hidden) {
@@ -183,11 +183,11 @@ fn by_approval(mounts: &Mounts, granted: impl Fn(&Mount) -> bool) -> Layer {
             false => ExcludeRule::keep(pattern),
         }
     };
-    // The longest mount point comes first, and what lies beneath follows.
+    // The longest mount point comes first, and entries beneath it inherit its decision.
     mounts.iter().map(rule).collect()
 }
 
-/// A pattern that matches `path` alone.
+/// Returns a pattern that matches only `path`.
 fn escaped(path: &VPath) -> String {
     let mut pattern = String::with_capacity(path.as_str().len());
     for c in path.as_str().chars() {

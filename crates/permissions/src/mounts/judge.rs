@@ -1,4 +1,4 @@
-//! What the mounts and the scope say about an access.
+//! Judges an access by the mounts and the scope.
 
 use backend_core::VPath;
 use backend_core::search::Exclude;
@@ -8,12 +8,12 @@ use super::scope::Scope;
 use crate::{Action, Kind, Layer, Op, OpClass, Refusal, Verdict, Vote, Why};
 
 impl Scope {
-    /// What the mounts say about an access to a path. `bytes` is the size that
-    /// the file has or is to have, where that is known.
+    /// Returns the verdict of the mounts about an access to a path. `bytes` is the size
+    /// that the file has or is to have, if known.
     ///
-    /// `/` can always be listed and searched: [`exclude`](Self::exclude) leaves
-    /// only what may be seen. A mount, and what holds one, is never deleted or
-    /// moved. Commands are not judged here.
+    /// `/` can always be listed and searched, because [`exclude`](Self::exclude) leaves
+    /// only visible entries. A mount, or a directory that contains one, is never deleted
+    /// or moved. Commands are not judged here.
     ///
     /// ```
     /// use permissions::mounts::{MountConfig, Scope};
@@ -47,7 +47,7 @@ impl Scope {
         Vote::new(Layer::Mount, Action::Ask, Why::Because(why.into())).into()
     }
 
-    /// Everything but approvals, in the order in which it is told.
+    /// Checks everything except approvals, in the order in which it is reported.
     fn check(
         &self,
         op: Op,
@@ -78,8 +78,8 @@ impl Scope {
         }
     }
 
-    /// The mount that asks before `op` is done to `path`. A search covers the
-    /// mounts beneath.
+    /// Returns the mount that requires approval before `op` is done to `path`. A search
+    /// also covers the mounts beneath.
     fn asking(&self, op: Op, path: &VPath) -> Option<&Mount> {
         let class = op.class();
         let asks = |place: &VPath| {
@@ -92,18 +92,18 @@ impl Scope {
         })
     }
 
-    /// Whether a listing or a search at `directory` shows something of a mount
-    /// that asks before it is read. [`judge`](Self::judge) takes it into account.
+    /// Returns whether a listing or search at `directory` shows entries of a mount that
+    /// requires approval before reading. [`judge`](Self::judge) takes this into account.
     ///
-    /// `glob` and `grep` cover everything beneath. `ls` covers `directory`: of a
-    /// mount in it only the name is shown.
+    /// `glob` and `grep` cover everything beneath. `ls` covers only `directory`; it shows
+    /// nothing but the name of a mount in it.
     pub fn asks_beneath(&self, op: Op, directory: &VPath) -> bool {
         op.class() == OpClass::Read && self.asking(op, directory).is_some()
     }
 
-    /// The strongest answer that `op` could get for something at or beneath
-    /// `directory`. It may say more than is true, never less: whoever changes,
-    /// moves or copies a whole directory must look at each entry unless this is
+    /// Returns the strongest action that `op` could get for an entry at or beneath
+    /// `directory`. It may be too strong, but never too weak. A caller that changes,
+    /// moves or copies a whole directory must check each entry unless this is
     /// [`Action::Allow`].
     pub fn protects_beneath(&self, op: Op, directory: &VPath) -> Action {
         let class = op.class();
@@ -129,7 +129,7 @@ impl Scope {
         beneath.map_or(at(directory), |beneath| beneath.max(at(directory)))
     }
 
-    /// The most lenient answer that `op` can get for any path.
+    /// Returns the most lenient action that `op` can get for any path.
     pub fn best(&self, op: Op) -> Action {
         let class = op.class();
         let root = VPath::root();
@@ -151,19 +151,19 @@ impl Scope {
         self.places_beneath(&root).map(at).min().unwrap_or(worst)
     }
 
-    /// What `op` must leave out of its results: `ls`, `glob` or `grep`.
+    /// Returns the entries that `ls`, `glob` or `grep` must leave out of its results.
     ///
     /// Everything that cannot be read in this scope is left out. `ls` shows the
-    /// directories that lead to what can. `grep` also leaves out files whose
-    /// suffix is not allowed, and what lies in a mount that asks before it is
-    /// read; see [`exclude_granted`](Self::exclude_granted). For any other
-    /// operation it is what `glob` leaves out.
+    /// directories that lead to readable ones. `grep` also leaves out files with a suffix
+    /// that is not allowed, and the contents of mounts that require approval before
+    /// reading; see [`exclude_granted`](Self::exclude_granted). For any other operation,
+    /// the result is the same as for `glob`.
     pub fn exclude(&self, op: Op) -> Exclude {
         self.0.excludes.of(op).clone()
     }
 
-    /// As [`exclude`](Self::exclude), but `grep` searches the mounts that ask and
-    /// for which `granted` says that somebody said yes.
+    /// Like [`exclude`](Self::exclude), but `grep` also searches mounts that require
+    /// approval if `granted` returns `true` for them.
     pub fn exclude_granted(&self, op: Op, granted: impl Fn(&Mount) -> bool) -> Exclude {
         match op {
             Op::Grep => self.0.excludes.grep_granted(&self.0.mounts, granted),
@@ -171,7 +171,7 @@ impl Scope {
         }
     }
 
-    /// The places at or beneath `directory` where the answer can change.
+    /// Returns the places at or beneath `directory` where the decision can change.
     fn places_beneath(&self, directory: &VPath) -> impl Iterator<Item = &VPath> {
         let areas = self
             .0
@@ -201,7 +201,7 @@ fn minds_suffix(op: Op) -> bool {
     }
 }
 
-/// Deleting a file that is too large is allowed.
+/// Returns whether the size limit applies. A file that is too large may be deleted.
 fn minds_size(op: Op) -> bool {
     minds_suffix(op) && op != Op::Delete
 }

@@ -1,4 +1,4 @@
-//! [`Mount`]: one host directory in the tree, and what may be done there.
+//! [`Mount`]: one host directory in the tree, and the permissions there.
 
 use std::path::PathBuf;
 
@@ -9,18 +9,18 @@ use super::table;
 use super::table::MountError;
 use crate::OpClass;
 
-/// Whether what lies in a mount may be changed.
+/// The access mode of a mount.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// It may be read only.
+    /// Read-only.
     #[default]
     Ro,
-    /// It may be read and written.
+    /// Readable and writable.
     Rw,
 }
 
-/// A host directory, where it stands in the tree, and what may be done there.
+/// A host directory, its path in the tree, and the permissions there.
 ///
 /// ```
 /// use permissions::mounts::{Mode, Mount};
@@ -37,31 +37,30 @@ pub enum Mode {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Mount {
-    /// The directory on the host, as written: nothing is expanded, and it need
-    /// not exist.
+    /// The directory on the host, as written. Nothing is expanded, and it need not exist.
     pub host_path: PathBuf,
-    /// Where it stands in the tree. When it is read from text, a backslash is a
-    /// slash, white space around it is dropped, nothing means `/`, and it is
-    /// folded; `..` above the root is an error, because a mount that became `/`
-    /// by a slip would open more than was meant.
+    /// The path in the tree. When parsed from text, backslashes become slashes,
+    /// surrounding white space is dropped, empty text means `/`, and the path is
+    /// normalized. A `..` above the root is an error, because a mount that became `/` by
+    /// mistake would open more than intended.
     #[serde(with = "point_text")]
     pub mount_point: VPath,
-    /// Whether what lies in it may be changed.
+    /// The access mode.
     #[serde(default)]
     pub mode: Mode,
-    /// Which files may be used, by the last suffix of their name and whatever
-    /// the case of its ASCII letters: `.md`; `""` stands for names without one.
-    /// `None` allows every file, an empty list none. An entry without its dot, or
-    /// with two, fits no file.
+    /// The files that may be used, by the last suffix of their name, such as `.md`. The
+    /// case of ASCII letters does not matter, and `""` stands for names without a suffix.
+    /// `None` allows every file, an empty list none. An entry without a dot, or with two,
+    /// matches no file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suffixes: Option<Vec<String>>,
-    /// The largest file that may be read or written, in bytes.
+    /// The maximum size of a file that is read or written, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_file_bytes: Option<u64>,
-    /// Whether somebody is asked before something is changed.
+    /// Whether changes need approval.
     #[serde(default = "asks_by_default")]
     pub write_approval: bool,
-    /// Whether somebody is asked before something is read or listed.
+    /// Whether reading and listing need approval.
     #[serde(default)]
     pub read_approval: bool,
 }
@@ -71,12 +70,13 @@ pub(super) fn asks_by_default() -> bool {
 }
 
 impl Mount {
-    /// `host_path` at `mount_point`: to be read only, every file, of any size;
-    /// reading asks nobody, and writing would ask.
+    /// Creates a read-only mount of `host_path` at `mount_point`, for files of any name
+    /// and size. Reading needs no approval. Writing needs approval if the mode is changed
+    /// to allow it.
     ///
     /// # Errors
     ///
-    /// [`MountError::Point`] if `mount_point` is no mount point.
+    /// [`MountError::Point`] if `mount_point` is not a valid mount point.
     pub fn new(host_path: impl Into<PathBuf>, mount_point: &str) -> Result<Self, MountError> {
         Ok(Self::at(host_path, table::point(mount_point)?))
     }
@@ -93,42 +93,42 @@ impl Mount {
         }
     }
 
-    /// Sets whether what lies in it may be changed.
+    /// Sets the access mode.
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// Sets which files may be used.
+    /// Sets the suffixes of the files that may be used.
     #[must_use]
     pub fn suffixes(mut self, suffixes: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.suffixes = Some(suffixes.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Sets the largest file that may be read or written.
+    /// Sets the maximum size of a file that is read or written.
     #[must_use]
     pub fn max_file_bytes(mut self, bytes: u64) -> Self {
         self.max_file_bytes = Some(bytes);
         self
     }
 
-    /// Sets whether somebody is asked before something is changed.
+    /// Sets whether changes need approval.
     #[must_use]
     pub fn write_approval(mut self, asks: bool) -> Self {
         self.write_approval = asks;
         self
     }
 
-    /// Sets whether somebody is asked before something is read or listed.
+    /// Sets whether reading and listing need approval.
     #[must_use]
     pub fn read_approval(mut self, asks: bool) -> Self {
         self.read_approval = asks;
         self
     }
 
-    /// Whether a file of this name may be used.
+    /// Returns whether a file of this name may be used.
     pub(super) fn takes_suffix_of(&self, path: &VPath) -> bool {
         let Some(allowed) = &self.suffixes else {
             return true;
@@ -139,7 +139,7 @@ impl Mount {
             .any(|allowed| allowed.eq_ignore_ascii_case(suffix))
     }
 
-    /// Whether it asks before operations of `class`.
+    /// Returns whether operations of `class` need approval.
     pub(super) fn asks(&self, class: OpClass) -> bool {
         match class {
             OpClass::Read => self.read_approval,
@@ -149,8 +149,8 @@ impl Mount {
     }
 }
 
-/// The last suffix of a name with its dot, or nothing. A dot in front or at the
-/// end of a name makes no suffix.
+/// Returns the last suffix of a name with its dot, or an empty string. A dot at the start
+/// or end of a name does not begin a suffix.
 pub(super) fn suffix(path: &VPath) -> &str {
     let name = path.file_name().unwrap_or_default();
     match name.rfind('.') {
@@ -159,7 +159,7 @@ pub(super) fn suffix(path: &VPath) -> &str {
     }
 }
 
-/// A mount point as its text.
+/// Serializes a mount point as its text.
 mod point_text {
     use std::borrow::Cow;
 
@@ -171,7 +171,7 @@ mod point_text {
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<VPath, D::Error> {
-        // Checked here, so that the error names the line.
+        // Validated here, so that the error names the line.
         let typed = Cow::<'de, str>::deserialize(from)?;
         super::table::point(&typed).map_err(serde::de::Error::custom)
     }

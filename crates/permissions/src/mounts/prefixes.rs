@@ -1,30 +1,30 @@
-//! [`Area`]: the part of a tree that one link of a scope lets through.
+//! [`Area`]: the part of a tree that one link of a scope opens.
 
 use std::collections::BTreeMap;
 
 use backend_core::VPath;
 
-/// Places in the tree, each open or closed together with what lies beneath it,
-/// as far as no deeper place says otherwise. What none covers is closed.
+/// Places in the tree, each either open or closed. A place also decides for everything
+/// beneath it, up to a deeper place. Paths that no place covers are closed.
 #[derive(Debug, Clone)]
 pub(super) struct Area {
-    /// What it is called in messages, in the order given.
+    /// The names of the area in messages, in the order given.
     pub(super) labels: Vec<VPath>,
-    /// The deepest first.
+    /// The places, the deepest first.
     places: Vec<(VPath, bool)>,
 }
 
 impl Area {
     pub(super) fn new(labels: Vec<VPath>, places: impl IntoIterator<Item = (VPath, bool)>) -> Self {
-        // Of two places that are one, the later counts.
+        // If a place occurs twice, the later one wins.
         let places: BTreeMap<_, _> = places.into_iter().collect();
         let mut places: Vec<_> = places.into_iter().collect();
         places.sort_by_key(|(place, _)| std::cmp::Reverse(place.as_str().len()));
         Self { labels, places }
     }
 
-    /// What `entries` open. Unless they span nested mounts, what stands beneath
-    /// an entry in a mount of its own stays closed.
+    /// Creates the area that `entries` open. Without `span_nested`, other mounts beneath
+    /// an entry stay closed.
     pub(super) fn of_entries<'a>(
         entries: Vec<VPath>,
         points: impl Iterator<Item = &'a VPath>,
@@ -51,7 +51,7 @@ impl Area {
             .is_some_and(|(_, open)| *open)
     }
 
-    /// The places, the deepest first. Between them nothing changes.
+    /// Returns the places, the deepest first. The decision changes only at these.
     pub(super) fn places(&self) -> impl Iterator<Item = (&VPath, bool)> {
         self.places.iter().map(|(place, open)| (place, *open))
     }

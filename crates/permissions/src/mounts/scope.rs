@@ -1,4 +1,4 @@
-//! [`Scope`]: what is left of the mounts for one agent.
+//! [`Scope`]: the part of the mounts that one agent may use.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,27 +15,27 @@ use super::spelling;
 use super::table::Mounts;
 use crate::{OpClass, Refusal};
 
-/// What is left of the mounts for one agent. Cloning is cheap.
+/// The part of the mounts that one agent may use. Cloning is cheap.
 ///
-/// A new scope has all of its mounts. [`derive`](Self::derive) makes narrower
-/// ones, and what may be done in a scope is what every scope that it comes from
-/// allows too: nothing that was taken away can come back. A derived scope changes
-/// no mount's mode, suffixes, limit or approvals.
+/// A new scope covers all of its mounts. [`derive`](Self::derive) creates narrower ones.
+/// A scope allows only what every scope it is derived from allows too, so access that was
+/// removed cannot come back. A derived scope does not change the mode, suffixes, limits
+/// or approvals of a mount.
 ///
-/// Refusals name the roots of the scope that is asked, never those above it.
+/// Refusals name only the roots of the scope itself, never those of its parents.
 #[derive(Debug, Clone)]
 pub struct Scope(pub(super) Arc<Inner>);
 
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) mounts: Mounts,
-    /// From the mounts themselves to this scope.
+    /// The steps of narrowing, from the mounts themselves to this scope.
     pub(super) links: Vec<Arc<Link>>,
     pub(super) excludes: Excludes,
     id: ContentHash,
 }
 
-/// One step of narrowing. `None` lets everything through.
+/// One step of narrowing. `None` does not restrict anything.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) read: Option<Area>,
@@ -43,7 +43,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// The area for reading or writing. Commands are not judged here.
+    /// Returns the area for reading or writing. Commands are not judged here.
     pub(super) fn area(&self, class: OpClass) -> Option<&Area> {
         match class {
             OpClass::Read => self.read.as_ref(),
@@ -53,18 +53,18 @@ impl Link {
     }
 }
 
-/// Where a path leads.
+/// The mount and relative path that a path resolves to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Resolved<'a> {
-    /// The mount it lies in.
+    /// The mount that contains the path.
     pub mount: &'a Mount,
-    /// The way from there, without a slash at either end.
+    /// The path relative to the mount point, without a slash at either end.
     pub relative: &'a str,
 }
 
 impl Resolved<'_> {
-    /// The place on the host, as text: nothing is looked up, and links in it are
+    /// Returns the path on the host, as text. Nothing is looked up, and links in it are
     /// not followed.
     pub fn host_path(&self) -> PathBuf {
         match self.relative {
@@ -75,7 +75,7 @@ impl Resolved<'_> {
 }
 
 impl Scope {
-    /// All of the mounts.
+    /// Creates a scope that covers all of the mounts.
     pub fn new(mounts: Mounts) -> Self {
         let area = |is_open: fn(&Mount) -> bool| {
             let points = mounts.iter().filter(|mount| is_open(mount));
@@ -99,12 +99,12 @@ impl Scope {
         }))
     }
 
-    /// A narrower scope.
+    /// Creates a narrower scope.
     ///
     /// # Errors
     ///
-    /// [`DeriveError`] for an entry that is no plain path, or that this scope does
-    /// not allow itself.
+    /// [`DeriveError`] for an entry that is not a plain path, or that this scope does not
+    /// allow itself.
     pub fn derive(&self, derive: Derive) -> Result<Self, DeriveError> {
         if derive.count() > DERIVE_ENTRIES {
             return Err(DeriveError::TooMany(derive.count()));
@@ -125,7 +125,7 @@ impl Scope {
             Some(entries) => self.area(class, &entries, derive.span_nested).map(Some),
         };
         let read = area(OpClass::Read, read)?;
-        // Checked even where it is taken away again: an entry that cannot be
+        // Checked even if `readonly` removes it again, because an entry that cannot be
         // written is a mistake either way.
         let write = match (area(OpClass::Write, write)?, derive.readonly) {
             (_, true) => Some(Area::new(Vec::new(), [])),
@@ -152,24 +152,24 @@ impl Scope {
         Ok(Area::of_entries(entries, points, span_nested))
     }
 
-    /// The mounts that the scope is made of.
+    /// Returns the mounts that the scope is based on.
     pub fn mounts(&self) -> &Mounts {
         &self.0.mounts
     }
 
-    /// A hash of the mounts and of everything that was taken away, by which a
-    /// remembered answer can tell whether it was given under the same ones.
+    /// Returns a hash of the mounts and all restrictions. A remembered answer uses it to
+    /// tell whether it was given under the same ones.
     pub fn id(&self) -> ContentHash {
         self.0.id
     }
 
-    /// The path that an agent means by `typed`: a backslash is a slash, white
-    /// space around it is dropped, it starts at the root, and it is folded.
+    /// Parses a path typed by an agent. Backslashes become slashes, surrounding white
+    /// space is dropped, the path starts at the root, and it is normalized.
     ///
     /// # Errors
     ///
-    /// [`Refusal::InvalidPath`] for a NUL, a leading `~`, a drive, for `..` that
-    /// climbs above the root, and for what is too long, too deep or reserved.
+    /// [`Refusal::InvalidPath`] for a NUL, a leading `~`, a drive, a `..` that climbs
+    /// above the root, and for a path that is too long, too deep or reserved.
     pub fn parse(&self, typed: &str) -> Result<VPath, Refusal> {
         spelling::path(typed).map_err(|problem| {
             let cut = typed.floor_char_boundary(PATH_BYTES);
@@ -178,7 +178,7 @@ impl Scope {
         })
     }
 
-    /// Where a path that may be read leads.
+    /// Resolves a path for reading.
     ///
     /// # Errors
     ///
@@ -187,7 +187,7 @@ impl Scope {
         self.resolve_for(OpClass::Read, path)
     }
 
-    /// Where a path that may be written leads.
+    /// Resolves a path for writing.
     ///
     /// # Errors
     ///
@@ -202,48 +202,47 @@ impl Scope {
         Ok(Resolved { mount, relative })
     }
 
-    /// Whether the mode and the scope let `path` be read. Neither what stands
-    /// there nor its suffix, its size or approvals count.
+    /// Returns whether the mode and the scope allow reading `path`. The entry itself, its
+    /// suffix, its size and approvals are not considered.
     pub fn can_read(&self, path: &VPath) -> bool {
         self.permit(OpClass::Read, path).is_ok()
     }
 
-    /// Whether the mode and the scope let `path` be written; as
+    /// Returns whether the mode and the scope allow writing `path`, like
     /// [`can_read`](Self::can_read).
     pub fn can_write(&self, path: &VPath) -> bool {
         self.permit(OpClass::Write, path).is_ok()
     }
 
-    /// Whether somebody is asked before `path` is read. `false` if it cannot be.
+    /// Returns whether reading `path` needs approval. `false` if it cannot be read.
     pub fn needs_read_approval(&self, path: &VPath) -> bool {
         self.permit(OpClass::Read, path)
             .is_ok_and(|mount| mount.read_approval)
     }
 
-    /// Whether somebody is asked before `path` is written. `false` if it cannot
-    /// be.
+    /// Returns whether writing `path` needs approval. `false` if it cannot be written.
     pub fn needs_write_approval(&self, path: &VPath) -> bool {
         self.permit(OpClass::Write, path)
             .is_ok_and(|mount| mount.write_approval)
     }
 
-    /// What can be read: the mount points, the longest first, or in a derived
+    /// Returns the readable roots: the mount points, the longest first, or in a derived
     /// scope its entries in the order given.
     pub fn readable_roots(&self) -> &[VPath] {
         self.labels(OpClass::Read)
     }
 
-    /// What can be written, in the same order.
+    /// Returns the writable roots, in the same order.
     pub fn writable_roots(&self) -> &[VPath] {
         self.labels(OpClass::Write)
     }
 
-    /// The host path of the mount that stands exactly at `point`, whatever the
-    /// scope has left of it.
+    /// Returns the host path of the mount exactly at `point`, even if the scope does not
+    /// cover it.
     ///
     /// # Errors
     ///
-    /// [`Refusal::Outside`] if none stands there.
+    /// [`Refusal::Outside`] if there is no mount at `point`.
     pub fn mount_root(&self, point: &VPath) -> Result<&Path, Refusal> {
         let mut mounts = self.0.mounts.iter();
         match mounts.find(|mount| mount.mount_point == *point) {
@@ -252,7 +251,7 @@ impl Scope {
         }
     }
 
-    /// The largest file that may stand at `path`.
+    /// Returns the maximum size of a file at `path`.
     pub fn max_file_bytes(&self, path: &VPath) -> Option<u64> {
         self.0.mounts.find(path)?.max_file_bytes
     }
@@ -261,7 +260,7 @@ impl Scope {
     ///
     /// # Errors
     ///
-    /// [`Refusal::Suffix`], and [`Refusal::Outside`] where no mount is.
+    /// [`Refusal::Suffix`], and [`Refusal::Outside`] if no mount contains the path.
     pub fn check_suffix(&self, path: &VPath) -> Result<(), Refusal> {
         let Some(mount) = self.0.mounts.find(path) else {
             return Err(self.outside(path));
@@ -276,12 +275,12 @@ impl Scope {
         ))
     }
 
-    /// Checks the size that a file at `path` has or is to have. As many bytes as
-    /// the limit are allowed.
+    /// Checks the size that a file at `path` has or is to have. A size equal to the limit
+    /// is allowed.
     ///
     /// # Errors
     ///
-    /// [`Refusal::TooLarge`], and [`Refusal::Outside`] where no mount is.
+    /// [`Refusal::TooLarge`], and [`Refusal::Outside`] if no mount contains the path.
     pub fn check_size(&self, path: &VPath, bytes: u64) -> Result<(), Refusal> {
         let Some(mount) = self.0.mounts.find(path) else {
             return Err(self.outside(path));
@@ -292,8 +291,8 @@ impl Scope {
         }
     }
 
-    /// The mount of a path that operations of `class` may touch, as far as mode
-    /// and scope go.
+    /// Returns the mount of a path if the mode and the scope allow operations of `class`
+    /// on it.
     fn permit(&self, class: OpClass, path: &VPath) -> Result<&Mount, Refusal> {
         match self.0.mounts.find(path) {
             None => Err(self.outside(path)),
@@ -302,7 +301,7 @@ impl Scope {
         }
     }
 
-    /// Whether every link lets operations of `class` through to `path`.
+    /// Returns whether every link allows operations of `class` on `path`.
     pub(super) fn is_open(&self, class: OpClass, path: &VPath) -> bool {
         let mut areas = self.0.links.iter().filter_map(|link| link.area(class));
         areas.all(|area| area.is_open(path))
@@ -312,7 +311,7 @@ impl Scope {
         Refusal::outside(path.as_str(), self.roots(OpClass::Read))
     }
 
-    /// The refusal of a path that lies in a mount and is not open to `class`.
+    /// Returns the refusal of a path that is in a mount but not open to `class`.
     pub(super) fn closed(&self, class: OpClass, path: &VPath) -> Refusal {
         match class {
             OpClass::Write => Refusal::read_only(path.as_str(), self.roots(class)),
@@ -331,7 +330,7 @@ impl Scope {
     }
 }
 
-/// A hash that does not depend on the order in which mounts were written.
+/// Computes a hash that does not depend on the order of the mounts in the configuration.
 fn hash(mounts: &Mounts, links: &[Arc<Link>]) -> ContentHash {
     let mut hasher = ContentHasher::new();
     let mut feed = |bytes: &[u8]| {

@@ -1,15 +1,15 @@
-//! From what somebody typed to a [`VPath`].
+//! Converts typed text to a [`VPath`].
 //!
-//! Every spelling of a place becomes the same path before anything is decided,
-//! so that no spelling can get a better answer than another.
+//! Every spelling of a path is converted to the same path before anything is decided, so
+//! that no spelling can get a better answer than another.
 
 use backend_core::{PathError, Quoted, VPath};
 
-/// The path that an agent means.
+/// Parses a path typed by an agent.
 ///
-/// A backslash is a slash, white space at either end is dropped, and a path
-/// starts at the root whether it says so or not. What looks like a home
-/// directory or a drive is refused, and so is climbing above the root.
+/// Backslashes become slashes, white space at either end is dropped, and a path starts at
+/// the root with or without a leading slash. Text that looks like a home directory or a
+/// drive is refused, and so is climbing above the root.
 pub(super) fn path(typed: &str) -> Result<VPath, PathError> {
     let text = with_slashes(typed);
     let text = text.trim();
@@ -26,8 +26,8 @@ pub(super) fn path(typed: &str) -> Result<VPath, PathError> {
     Ok(path)
 }
 
-/// The mount point that a configuration means: as [`path`], but it has to begin
-/// with a slash (`None` if it does not) or be empty.
+/// Parses a mount point from a configuration. Like [`path`], but the text must be empty
+/// or begin with a slash. Returns `None` otherwise.
 pub(super) fn point(typed: &str) -> Option<Result<VPath, PathError>> {
     let text = with_slashes(typed);
     let text = text.trim();
@@ -37,7 +37,7 @@ pub(super) fn point(typed: &str) -> Option<Result<VPath, PathError>> {
     (text.is_empty() || text.starts_with('/')).then(|| fold(text))
 }
 
-/// Whether a component is `..`.
+/// Returns whether a component is `..`.
 pub(super) fn climbs(typed: &str) -> bool {
     with_slashes(typed)
         .trim()
@@ -49,13 +49,13 @@ fn with_slashes(typed: &str) -> String {
     typed.replace('\\', "/")
 }
 
-/// A second character `:`, whatever the first is.
+/// Returns whether the second character is `:`, whatever the first one is.
 fn has_drive(text: &str) -> bool {
     text.chars().nth(1) == Some(':')
 }
 
-/// Folds until no white space is left at the end: dropping a component can bring
-/// some to the end, and then the result would have a second spelling.
+/// Normalizes until there is no trailing white space. Dropping a component can leave some
+/// at the end, and then the result would have a second spelling.
 fn fold(text: &str) -> Result<VPath, PathError> {
     let mut path = VPath::parse(text)?;
     loop {

@@ -1,4 +1,4 @@
-//! [`Mounts`]: mounts that fit together.
+//! [`Mounts`]: a validated table of mounts.
 
 use std::path::{Component, Path};
 use std::sync::Arc;
@@ -8,74 +8,73 @@ use backend_core::{PathError, Quoted, VPath};
 use super::mount::Mount;
 use super::spelling;
 
-/// Why mounts cannot be used. For whoever writes the configuration: host paths
-/// are named.
+/// The reason why mounts cannot be used. Meant for the author of the configuration, so it
+/// names host paths.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MountError {
-    /// The text cannot be read.
+    /// The text cannot be parsed.
     #[error("the {format} cannot be read at line {line}, column {column}: {message}")]
     #[non_exhaustive]
     Syntax {
         /// `TOML` or `JSON`.
         format: &'static str,
-        /// The line, counted from 1.
+        /// The line, from 1.
         line: usize,
-        /// The column, counted from 1.
+        /// The column, from 1.
         column: usize,
-        /// What is wrong there.
+        /// The error at that position.
         message: String,
     },
-    /// None, or more than one, of the forms is there.
+    /// None, or more than one, of the forms is used.
     #[error("{0}; write exactly one of 'mounts', 'root' and 'paths'")]
     Form(String),
     /// There is no mount.
     #[error("there is no mount; write at least one")]
     Empty,
-    /// It is no mount point.
+    /// The text is not a valid mount point.
     #[error("the mount point {typed} cannot be used: {problem}")]
     #[non_exhaustive]
     Point {
-        /// What was written.
+        /// The text as written.
         typed: Quoted,
-        /// What is wrong with it and what to write instead.
+        /// The problem, and what to write instead.
         problem: String,
     },
     /// A host path is empty.
     #[error("the mount '{0}' has an empty host path; write '.' for the base directory")]
     NoHost(VPath),
-    /// Two mounts stand at one place.
+    /// Two mounts have the same mount point.
     #[error(
         "two mounts stand at '{point}', for {first} and for {second}; give one of them another mount point"
     )]
     #[non_exhaustive]
     Duplicate {
-        /// The place.
+        /// The mount point.
         point: VPath,
-        /// The one's host path.
+        /// The first mount's host path.
         first: Quoted,
-        /// The other's.
+        /// The second mount's host path.
         second: Quoted,
     },
-    /// Two mounts show the same host files, so that a path could be reached by
-    /// the rules of either.
+    /// Two mounts share host files, so a file could be reached under the rules of either.
     #[error(
         "the host paths of two mounts overlap: '{first}' maps to {first_host} and '{second}' maps to {second_host}; give each mount a directory of its own"
     )]
     #[non_exhaustive]
     Overlap {
-        /// The one's mount point.
+        /// The first mount point.
         first: VPath,
-        /// The one's host path.
+        /// The first mount's host path.
         first_host: Quoted,
-        /// The other's mount point.
+        /// The second mount point.
         second: VPath,
-        /// The other's host path.
+        /// The second mount's host path.
         second_host: Quoted,
     },
 }
 
-/// The mount point that a text means.
+/// Parses a mount point.
 pub(super) fn point(typed: &str) -> Result<VPath, MountError> {
     let failed = |problem| MountError::Point {
         typed: Quoted::new(typed),
@@ -90,13 +89,13 @@ pub(super) fn point(typed: &str) -> Result<VPath, MountError> {
     }
 }
 
-/// Mounts that fit together: at least one, no two at one place, no two with
-/// overlapping host paths. The most specific comes first. Cloning is cheap.
+/// A validated table of mounts: at least one mount, no two with the same mount point, no
+/// two with overlapping host paths. The most specific comes first. Cloning is cheap.
 ///
-/// Mount points may nest; the inner mount then covers its part of the outer one.
+/// Mount points may nest. The inner mount then hides its part of the outer one.
 ///
-/// Host paths are compared as text, after folding. That two spellings lead to one
-/// directory through a link is for whoever opens them to find out.
+/// Host paths are compared as normalized text. Detecting that a link makes two of them
+/// the same directory is left to the code that opens them.
 ///
 /// ```
 /// use permissions::mounts::{Mount, Mounts};
@@ -114,7 +113,7 @@ pub(super) fn point(typed: &str) -> Result<VPath, MountError> {
 pub struct Mounts(Arc<[Mount]>);
 
 impl Mounts {
-    /// Checks mounts.
+    /// Validates mounts.
     ///
     /// # Errors
     ///
@@ -153,29 +152,29 @@ impl Mounts {
         Ok(Self(mounts.into()))
     }
 
-    /// The mounts, the one with the longest mount point first.
+    /// Returns the mounts, the one with the longest mount point first.
     pub fn iter(&self) -> impl Iterator<Item = &Mount> {
         self.0.iter()
     }
 
-    /// The mount that `path` lies in.
+    /// Returns the mount that contains `path`.
     pub fn find(&self, path: &VPath) -> Option<&Mount> {
         self.iter()
             .find(|mount| path.starts_with(&mount.mount_point))
     }
 
-    /// Whether a mount stands at `path` or beneath it.
+    /// Returns whether there is a mount at `path` or beneath it.
     pub(super) fn stands_in(&self, path: &VPath) -> bool {
         self.iter().any(|mount| mount.mount_point.starts_with(path))
     }
 }
 
-/// A host path, folded as text.
+/// A host path, normalized as text.
 #[derive(PartialEq)]
 struct Folded<'a> {
-    /// Whether it begins at the root, or which drive it is on.
+    /// The root and drive of an absolute path; empty for a relative one.
     root: Vec<Component<'a>>,
-    /// How many directories it first climbs.
+    /// The number of leading `..` components.
     up: usize,
     names: Vec<Component<'a>>,
 }
@@ -201,8 +200,8 @@ fn folded(path: &Path) -> Folded<'_> {
     folded
 }
 
-/// Whether one is the other or lies above it, as far as the texts tell. Of a
-/// relative and an absolute path they do not.
+/// Returns whether one path is equal to the other or above it, judging by the text. A
+/// relative and an absolute path cannot be compared and do not overlap.
 fn overlap(one: &Path, two: &Path) -> bool {
     let (one, two) = (folded(one), folded(two));
     let covers = |high: &Folded<'_>, low: &Folded<'_>| {

@@ -1,15 +1,14 @@
-//! [`RulesetBuilder`]: a ruleset from a few switches and some rules.
+//! [`RulesetBuilder`]: builds a ruleset from a few switches and additional rules.
 
 use super::preset::secrets;
 use super::{CommandRule, CommandRules, PathRule, PathRules, PatternError, Ruleset};
 use crate::{Action, Op};
 
-/// Makes a [`Ruleset`] from a few switches and some rules.
+/// Builds a [`Ruleset`] from a few switches and additional rules.
 ///
-/// A switch chooses between allowing and asking; nothing is denied but secrets
-/// and what rules say. Rules stand in front of the secrets, so that they can make
-/// exceptions. Commands that destroy a system are denied whatever the switches
-/// say.
+/// A switch chooses between allowing and asking. Only secrets, and paths or commands that
+/// a rule denies, are denied. Rules come before the secrets, so they can make exceptions.
+/// Commands that destroy a system are denied whatever the switches say.
 ///
 /// ```
 /// use permissions::{Action, Op, Ruleset};
@@ -89,32 +88,31 @@ switches! {
 }
 
 impl RulesetBuilder {
-    /// What happens to an operation without a section. Unless set, it is asked
-    /// about.
+    /// Sets the action for operations without a section. The default is to ask.
     #[must_use]
     pub fn default_action(mut self, default: Action) -> Self {
         self.default = default;
         self
     }
 
-    /// Whether [`SECRETS`](super::SECRETS) can be neither read nor written nor
-    /// edited. Unless set otherwise, they cannot.
+    /// Sets whether reading, writing and editing [`SECRETS`](super::SECRETS) is denied.
+    /// By default, it is.
     #[must_use]
     pub fn deny_secrets(mut self, deny: bool) -> Self {
         self.deny_secrets = deny;
         self
     }
 
-    /// What happens to code that is handed to an interpreter other than the
-    /// shell. Unless set, it is asked about.
+    /// Sets the action for code passed to an interpreter other than the shell. The
+    /// default is to ask.
     #[must_use]
     pub fn opaque(mut self, action: Action) -> Self {
         self.opaque = action;
         self
     }
 
-    /// Adds a rule behind those that were added before. For [`Op::Execute`] the
-    /// pattern is a [`CommandPattern`](super::CommandPattern), else a
+    /// Adds a rule after those added before. For [`Op::Execute`] the pattern is a
+    /// [`CommandPattern`](super::CommandPattern), otherwise a
     /// [`PathPattern`](super::PathPattern). The description may be empty.
     #[must_use]
     pub fn rule(self, op: Op, pattern: &str, action: Action, description: &str) -> Self {
@@ -129,8 +127,8 @@ impl RulesetBuilder {
         })
     }
 
-    /// Adds a rule that denies reading what `pattern` matches, and leaves its
-    /// names out of listings.
+    /// Adds a rule that denies reading paths that match `pattern`, and leaves their names
+    /// out of listings.
     #[must_use]
     pub fn hide(self, pattern: &str, description: &str) -> Self {
         self.with(PathRule::new(pattern, Action::Deny), |this, rule| {
@@ -139,11 +137,11 @@ impl RulesetBuilder {
         })
     }
 
-    /// The ruleset.
+    /// Builds the ruleset.
     ///
     /// # Errors
     ///
-    /// [`PatternError`] of the first rule whose pattern is none.
+    /// The [`PatternError`] of the first rule with an invalid pattern.
     pub fn build(self) -> Result<Ruleset, PatternError> {
         if let Some(error) = self.error {
             return Err(error);
@@ -180,7 +178,7 @@ impl RulesetBuilder {
                 section.get_or_insert_default().rules.extend(secrets());
             }
         }
-        // Deleting goes on to follow the rules of writing behind its own.
+        // A delete section continues with the rules for writing after its own.
         if let (Some(delete), Some(write)) = (&mut ruleset.delete, &ruleset.write) {
             delete.default = write.default;
             delete.rules.extend_from_slice(&write.rules);

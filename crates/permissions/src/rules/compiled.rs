@@ -1,4 +1,4 @@
-//! [`Rules`]: the engine.
+//! [`Rules`]: the engine that evaluates a ruleset.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,13 +15,12 @@ use crate::{Action, Layer, Op, Vote, Why};
 
 /// A compiled [`Ruleset`]. Cloning is cheap.
 ///
-/// Of the rules of an operation the first that reaches a path decides. A rule
-/// reaches what its pattern covers; see [`PathPattern`](super::PathPattern). A
-/// rule that denies or asks also reaches everything beneath that, so
-/// `**/secrets*` protects `/a/secrets/b/c`. A question that comes from above so
-/// does not end the search, because a later rule may deny, but the answer is at
-/// least [`Action::Ask`]. Exceptions stand in front of what they are exceptions
-/// from.
+/// The first rule of an operation that reaches a path decides. A rule reaches the paths
+/// that its pattern covers; see [`PathPattern`](super::PathPattern). A rule that denies
+/// or asks also reaches everything beneath those paths, so `**/secrets*` protects
+/// `/a/secrets/b/c`. If a rule reaches a path only this way and asks, the search goes on,
+/// because a later rule may deny, but the result is at least [`Action::Ask`]. Exceptions
+/// must come before the rule they are exceptions to.
 ///
 /// ```
 /// use backend_core::VPath;
@@ -50,14 +49,14 @@ struct Compiled {
     id: String,
     working_dir: VPath,
     commands: CommandPolicy,
-    /// By operation, in the order of [`Op::ALL`]. `None` has nothing to say.
+    /// By operation, in the order of [`Op::ALL`]. `None` has no objection.
     sections: [Option<Arc<Section>>; Op::ALL.len()],
     ls: Exclude,
     glob: Exclude,
     grep: Exclude,
-    /// Of reading and of writing.
+    /// Denials of reading and of writing.
     denials: [Denials; 2],
-    /// What writing asks about.
+    /// Patterns for which writing needs approval.
     questions: Denials,
 }
 
@@ -106,34 +105,34 @@ impl Rules {
         }))
     }
 
-    /// The rules as they are written down.
+    /// Returns the ruleset that was compiled.
     pub fn ruleset(&self) -> &Ruleset {
         &self.0.ruleset
     }
 
-    /// The directory where relative patterns and paths start.
+    /// Returns the directory where relative patterns and paths start.
     pub fn working_dir(&self) -> &VPath {
         &self.0.working_dir
     }
 
-    /// Names the ruleset by its content; see [`Ruleset::id`].
+    /// Returns an id computed from the ruleset's content; see [`Ruleset::id`].
     pub fn id(&self) -> &str {
         &self.0.id
     }
 
-    /// What the rules of `op` say about `path`. Of `op` alone: that a move is
-    /// also a read, a delete and a write is for the caller to expand.
+    /// Returns the vote of the rules for `op` about `path`. Judges `op` alone; the caller
+    /// must expand a move into a read, a delete and a write.
     ///
-    /// Without rules of their own, a delete gets what the rules of writing say,
-    /// and the vote names that section; a move and a copy get a neutral vote. The
-    /// rules for commands do not speak about paths: [`Op::Execute`] gets their
-    /// default, whatever the path.
+    /// Without its own rules, a delete is judged by the rules for writing, and the vote
+    /// names that section. A move and a copy get a neutral vote. The rules for commands
+    /// do not apply to paths: [`Op::Execute`] gets their default, whatever the path.
     pub fn judge(&self, op: Op, path: &VPath) -> Vote {
         self.judge_as(op, path, false)
     }
 
-    /// The same. What presets say about files of the system does not count for a path
-    /// that lies `inside` a directory which only the backend calls its root.
+    /// Like [`judge`](Self::judge). If `inside` is `true`, the path is in a directory
+    /// that only the backend calls its root, and the preset rules about system files do
+    /// not apply.
     pub(crate) fn judge_as(&self, op: Op, path: &VPath, inside: bool) -> Vote {
         match self.section(op) {
             Some(section) => section.judge(path, inside),
@@ -141,9 +140,10 @@ impl Rules {
         }
     }
 
-    /// What the rules of `op` say about one thing that has several `spellings`,
-    /// such as a path and what it resolves to: the strongest vote, of equal ones
-    /// the first. Without any spelling nothing is known, and that is a denial.
+    /// Returns the vote of the rules for `op` about one entry that has several
+    /// `spellings`, such as a path and its resolved form: the strongest vote, or the
+    /// first of equal ones. Without any spelling nothing is known, so the result is a
+    /// denial.
     pub fn judge_all(&self, op: Op, spellings: &[&VPath]) -> Vote {
         let votes = spellings.iter().map(|path| self.judge(op, path));
         votes
@@ -160,24 +160,23 @@ impl Rules {
             })
     }
 
-    /// What the rules of `op` say about a path as somebody typed it. A relative
-    /// one starts at the working directory.
+    /// Returns the vote of the rules for `op` about a path as typed. A relative path
+    /// starts at the working directory.
     ///
     /// # Errors
     ///
-    /// [`PathError`] if it is no path.
+    /// [`PathError`] if the text is not a valid path.
     pub fn judge_text(&self, op: Op, text: &str) -> Result<Vote, PathError> {
         Ok(self.judge(op, &self.working_dir().join(text)?))
     }
 
-    /// What `op` must leave out of its results: `ls`, `glob` or `grep`. Other
-    /// operations have no results that anything could be left out of.
+    /// Returns the entries that `ls`, `glob` or `grep` must leave out of its results.
+    /// Other operations have no results to filter.
     ///
-    /// Left out is what `op` denies. Of `ls` and `glob` also what a rule for
-    /// reading denies and hides, unless an earlier rule allows it or asks. Of
-    /// `grep` also what may not be read, and what a rule for reading asks about,
-    /// because nobody gave the yes that showing it needs. The root cannot be left
-    /// out of anything.
+    /// Paths that `op` denies are left out. `ls` and `glob` also leave out paths that a
+    /// rule for reading denies and hides, unless an earlier rule allows or asks. `grep`
+    /// also leaves out paths that may not be read, and those that a rule for reading asks
+    /// about, because nothing has approved showing them. The root is never left out.
     pub fn exclude(&self, op: Op) -> Exclude {
         match op {
             Op::Ls => self.0.ls.clone(),
@@ -187,7 +186,7 @@ impl Rules {
         }
     }
 
-    /// The most lenient answer that `op` can get for any target.
+    /// Returns the most lenient action that `op` can get for any target.
     pub fn best(&self, op: Op) -> Action {
         match (op, self.section(op)) {
             (Op::Execute, _) => self.commands().best(),
@@ -196,17 +195,17 @@ impl Rules {
         }
     }
 
-    /// The strongest answer that `op` could get for anything beneath `directory`,
-    /// itself not included. It may be stronger than any path gets, but never
-    /// weaker: what is [`Action::Allow`] here needs no look at each entry.
+    /// Returns the strongest action that `op` could get for any entry beneath
+    /// `directory`, not including the directory itself. It may be too strong, but never
+    /// too weak: if it is [`Action::Allow`], the entries need no individual check.
     pub fn protects_beneath(&self, op: Op, directory: &VPath) -> Action {
         self.section(op).map_or(Action::Allow, |section| {
             section.strongest_beneath(directory)
         })
     }
 
-    /// What a word of a command with wildcards gets that could name something
-    /// which `op` denies.
+    /// Returns the denial of a command's word with wildcards that could name a path for
+    /// which `op` is denied.
     pub(crate) fn denies_glob(
         &self,
         op: Op,
@@ -225,7 +224,7 @@ impl Rules {
         })
     }
 
-    /// The same for something that writing asks about.
+    /// Like [`denies_glob`](Self::denies_glob), for paths where writing needs approval.
     pub(crate) fn asks_glob(&self, glob: &str, work: &Work<'_>) -> Option<Vote> {
         self.0.questions.first(glob, work, |path| {
             let vote = self.judge(Op::Write, path);
@@ -233,7 +232,7 @@ impl Rules {
         })
     }
 
-    /// The rules for commands.
+    /// Returns the rules for commands.
     pub fn commands(&self) -> &CommandPolicy {
         &self.0.commands
     }

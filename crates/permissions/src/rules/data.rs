@@ -1,4 +1,4 @@
-//! [`Ruleset`]: rules as they are written down.
+//! [`Ruleset`]: rules as plain data.
 
 use backend_core::ops::ContentHash;
 use backend_core::{Quoted, VPath};
@@ -10,7 +10,7 @@ use super::table::{Checked, tables_only};
 use super::{Rules, RulesetBuilder};
 use crate::{Action, Op};
 
-/// Which paths and commands are allowed, asked about or denied.
+/// The paths and commands that are allowed, asked about or denied.
 ///
 /// ```
 /// use backend_core::VPath;
@@ -38,15 +38,15 @@ use crate::{Action, Op};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A section that is missing means: `delete` follows `write`'s section, `move`
-/// and `copy` have nothing to add to the reads, writes and deletes they are made
-/// of, and any other operation does what [`default`](Self::default) says.
+/// If a section is missing, `delete` uses the section of `write`, `move` and `copy` add
+/// nothing to the reads, writes and deletes they consist of, and any other operation gets
+/// [`default`](Self::default).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields, default)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each section is named after its operation")]
 pub struct Ruleset {
-    /// What happens to an operation without a section.
+    /// The action for operations without a section.
     pub default: Action,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<PathRules>,
@@ -95,7 +95,7 @@ pub struct Ruleset {
     pub execute: Option<CommandRules>,
 }
 
-// A list of values in the order of the fields is not taken for a table.
+// A list of values in field order is not accepted in place of a table.
 tables_only!(Ruleset, PathRules, PathRule, CommandRules, CommandRule);
 
 impl Checked for PathRule {
@@ -130,12 +130,12 @@ impl Default for Ruleset {
     }
 }
 
-/// The rules of one operation on paths. The first that matches decides.
+/// The rules of one operation on paths. The first match decides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct PathRules {
-    /// What happens where no rule matches.
+    /// The action if no rule matches.
     pub default: Action,
     /// The rules, in order.
     pub rules: Vec<PathRule>,
@@ -150,25 +150,25 @@ impl Default for PathRules {
     }
 }
 
-/// What happens to the paths that a pattern matches.
+/// The action for paths that match a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PathRule {
-    /// Which paths.
+    /// The pattern.
     pub pattern: PathPattern,
-    /// What happens to them.
+    /// The action for matching paths.
     pub action: Action,
-    /// Why, for people and models.
+    /// The reason, for people and models.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// For a denial of reading: whether the names are left out of listings too.
-    /// Of any other rule this means nothing, and when loaded it is an error.
+    /// For a denial of reading: whether the names are also left out of listings. It has
+    /// no effect in any other rule, and is an error when loaded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hide: bool,
 }
 
-/// Reads a section that is not about reading.
+/// Deserializes a section for an operation other than reading.
 fn no_hiding<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PathRules>, D::Error> {
     let section = Option::<PathRules>::deserialize(from)?;
     let hiding = section.iter().flat_map(|section| &section.rules);
@@ -182,11 +182,11 @@ fn no_hiding<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PathRules>, D:
 }
 
 impl PathRule {
-    /// A rule without a description that hides no names.
+    /// Creates a rule without a description that hides no names.
     ///
     /// # Errors
     ///
-    /// [`PatternError`] names the pattern and what is wrong with it.
+    /// [`PatternError`], which names the pattern and the problem.
     pub fn new(pattern: &str, action: Action) -> Result<Self, PatternError> {
         Ok(Self {
             pattern: PathPattern::new(pattern)?,
@@ -196,14 +196,14 @@ impl PathRule {
         })
     }
 
-    /// The rule with a description.
+    /// Sets the description.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = description.into();
         self
     }
 
-    /// Sets whether a denial of reading leaves the names out of listings too.
+    /// Sets whether a denial of reading also leaves the names out of listings.
     #[must_use]
     pub fn hide(mut self, hide: bool) -> Self {
         self.hide = hide;
@@ -216,15 +216,15 @@ impl PathRule {
 #[serde(remote = "Self", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct CommandRules {
-    /// What happens to a command that no rule matches.
+    /// The action for commands that no rule matches.
     pub default: Action,
     /// The rules, in order.
     pub rules: Vec<CommandRule>,
-    /// What happens to commands that destroy a system or hand it over, whatever
+    /// The action for commands that destroy a system or give away control of it, whatever
     /// the rules say; see [`crate::command`].
     pub dangerous: Action,
-    /// What happens to code that is handed to an interpreter other than the
-    /// shell, unless a rule allows that interpreter by name.
+    /// The action for code passed to an interpreter other than the shell, unless a rule
+    /// allows that interpreter by name.
     pub opaque: Action,
 }
 
@@ -239,26 +239,26 @@ impl Default for CommandRules {
     }
 }
 
-/// What happens to the commands that a pattern matches.
+/// The action for commands that match a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct CommandRule {
-    /// Which commands.
+    /// The pattern.
     pub pattern: CommandPattern,
-    /// What happens to them.
+    /// The action for matching commands.
     pub action: Action,
-    /// Why, for people and models.
+    /// The reason, for people and models.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
 }
 
 impl CommandRule {
-    /// A rule without a description.
+    /// Creates a rule without a description.
     ///
     /// # Errors
     ///
-    /// [`PatternError`] names the pattern and what is wrong with it.
+    /// [`PatternError`], which names the pattern and the problem.
     pub fn new(pattern: &str, action: Action) -> Result<Self, PatternError> {
         Ok(Self {
             pattern: CommandPattern::new(pattern)?,
@@ -267,7 +267,7 @@ impl CommandRule {
         })
     }
 
-    /// The rule with a description.
+    /// Sets the description.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = description.into();
@@ -276,7 +276,7 @@ impl CommandRule {
 }
 
 impl Ruleset {
-    /// The section of a path operation, if it has one of its own.
+    /// Returns the section of a path operation, if it is present.
     pub fn section(&self, op: Op) -> Option<&PathRules> {
         match op {
             Op::Read => self.read.as_ref(),
@@ -292,7 +292,7 @@ impl Ruleset {
         }
     }
 
-    /// The place of a path operation's section; `None` for [`Op::Execute`].
+    /// Returns the slot for a path operation's section; `None` for [`Op::Execute`].
     pub fn section_mut(&mut self, op: Op) -> Option<&mut Option<PathRules>> {
         match op {
             Op::Read => Some(&mut self.read),
@@ -308,21 +308,21 @@ impl Ruleset {
         }
     }
 
-    /// A builder: a few switches, and rules.
+    /// Returns a builder with a few switches and room for additional rules.
     pub fn builder() -> RulesetBuilder {
         RulesetBuilder::default()
     }
 
-    /// Names the ruleset by its content, in hexadecimal digits: equal rulesets
-    /// have equal names, different ones different names.
+    /// Returns an id computed from the ruleset's content, in hexadecimal digits. Equal
+    /// rulesets have equal ids, and different ones have different ids.
     pub fn id(&self) -> String {
-        // Every field is a plain value, so that writing it cannot fail.
+        // Every field is a plain value, so serialization cannot fail.
         let canonical = serde_json::to_vec(self).unwrap_or_else(|_| format!("{self:?}").into());
         ContentHash::of(&canonical).to_string()
     }
 
-    /// Makes the engine that decides. Relative patterns of more than one
-    /// component start at `working_dir`, unless they begin with `**`.
+    /// Compiles the ruleset into the engine that decides. Relative patterns with more
+    /// than one component start at `working_dir`, unless they begin with `**`.
     pub fn compile(&self, working_dir: &VPath) -> Rules {
         Rules::new(self, working_dir)
     }

@@ -1,8 +1,8 @@
-//! [`Denials`]: whether a glob of a shell could name what rules deny.
+//! [`Denials`]: checks whether a shell glob could name a path that rules deny.
 //!
-//! What a glob expands to is not known, so each denial is tried with a name that
-//! it is about. The denials are found by the text that they and the glob spell
-//! out, so that ten thousand of them cost a glob little more than ten.
+//! The expansion of a glob is not known, so each denial is tried with a sample name that
+//! it matches. Denials are looked up by the literal text that they share with the glob,
+//! so a glob costs little more with ten thousand of them than with ten.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -14,17 +14,17 @@ use crate::Action;
 use crate::command::work::Work;
 use crate::command::{Reading, bracket, name_matches};
 
-/// What trying one denial costs, beside the names it is compared with.
+/// Steps charged for trying one denial, in addition to the names it is compared with.
 const STEPS: usize = 8;
 
 /// The patterns of a section that deny, or that ask.
 #[derive(Debug, Default)]
 pub(super) struct Denials {
     patterns: Vec<Pattern>,
-    /// Those that begin at the root, by the text before their first wildcard.
+    /// Patterns that begin at the root, by the text before their first wildcard.
     anchored: BTreeMap<String, Vec<usize>>,
-    /// Those that match at any depth, by a name that they match, and by the same
-    /// read from its end.
+    /// Patterns that match at any depth, by a name that they match, and by the same name
+    /// reversed.
     by_start: BTreeMap<String, Vec<usize>>,
     by_end: BTreeMap<String, Vec<usize>>,
 }
@@ -34,11 +34,11 @@ struct Pattern {
     names: Vec<String>,
 }
 
-/// What stands for everything beneath a directory.
+/// The component that stands for everything beneath a directory.
 const BENEATH: &str = "**";
 
 impl Denials {
-    /// The patterns of the rules that say `action`.
+    /// Collects the patterns of the rules with the given `action`.
     pub(super) fn new(rules: &PathRules, action: Action, working_dir: &VPath) -> Self {
         let mut denials = Self::default();
         for rule in rules.rules.iter().filter(|rule| rule.action == action) {
@@ -69,8 +69,8 @@ impl Denials {
         self.patterns.push(Pattern { names });
     }
 
-    /// The first answer of `judge` about a path that `glob`, which is absolute,
-    /// could expand to and that a pattern is about.
+    /// Returns the first result of `judge` for a path that the absolute `glob` could
+    /// expand to and that a pattern matches.
     pub(super) fn first<T>(
         &self,
         glob: &str,
@@ -84,7 +84,7 @@ impl Denials {
             }
             judge(&VPath::parse(&format!("/{}", names.join("/"))).ok()?)
         };
-        // What it spells out besides its wildcards.
+        // Try the glob's own literal text.
         if names.last().is_some_and(|last| spells(last)) {
             let sampled: Vec<String> = names.iter().map(|name| sample(name)).collect();
             if let Some(found) = judge(&sampled) {
@@ -130,13 +130,13 @@ impl Denials {
     }
 }
 
-/// What in a pattern or a glob stands for other text.
+/// Characters that start a wildcard in a pattern or glob.
 const WILD: [char; 3] = ['*', '?', '['];
 
-/// The same, seen from the end.
+/// Characters that end a wildcard.
 const ENDS: [char; 3] = ['*', '?', ']'];
 
-/// The values whose keys begin with `start`.
+/// Returns the values whose keys begin with `start`.
 fn beginning<'m>(
     map: &'m BTreeMap<String, Vec<usize>>,
     start: &str,
@@ -148,13 +148,14 @@ fn beginning<'m>(
         .flat_map(|(_, numbers)| numbers)
 }
 
-/// Whether a name with wildcards spells out part of a name.
+/// Returns whether a name with wildcards contains literal text.
 fn spells(name: &str) -> bool {
     name.contains(|c: char| !"*?[]!:".contains(c))
 }
 
 impl Pattern {
-    /// A path that both the pattern, put at the name `from`, and the glob match.
+    /// Returns a path that matches both the glob and the pattern, with the pattern
+    /// starting at the component `from`.
     fn fit(&self, glob: &[&str], from: usize) -> Option<Vec<String>> {
         let mut path: Vec<String> = glob.iter().map(|name| sample(name)).collect();
         for (number, name) in self.names.iter().enumerate() {
@@ -180,7 +181,7 @@ impl Pattern {
     }
 }
 
-/// A name that a pattern of one component matches, unless it is an odd one.
+/// Returns a name that matches a pattern of one component, except for unusual patterns.
 fn sample(pattern: &str) -> String {
     let mut name = String::new();
     let chars: Vec<char> = pattern.chars().collect();

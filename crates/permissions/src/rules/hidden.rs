@@ -1,4 +1,4 @@
-//! What a ruleset leaves out of listings and searches.
+//! The entries that a ruleset leaves out of listings and searches.
 
 use backend_core::VPath;
 use backend_core::search::{Exclude, ExcludeAction, Glob};
@@ -7,11 +7,11 @@ use super::section::{Reach, parts};
 use super::{PathRule, PathRules, Ruleset};
 use crate::{Action, Op};
 
-/// The paths of one layer. The rules' own words about what lies beneath are
-/// spelled out, so nothing depends on what an [`Exclude`] makes of it.
+/// The globs of one layer. Paths beneath a match have their own globs, so nothing depends
+/// on how an [`Exclude`] treats them.
 type Layer = Vec<(Glob, ExcludeAction)>;
 
-/// What `op` leaves out of its results; nothing if it has none.
+/// Returns the entries that `op` leaves out of its results; none if it has no results.
 pub(super) fn exclude(ruleset: &Ruleset, op: Op, working_dir: &VPath) -> Exclude {
     let layer = |op, decide| layer(ruleset, op, working_dir, decide);
     let layers = match op {
@@ -22,11 +22,11 @@ pub(super) fn exclude(ruleset: &Ruleset, op: Op, working_dir: &VPath) -> Exclude
     Exclude::from_globs(layers)
 }
 
-/// Decides whether what a rule reaches is left out; `None` if a later rule says.
-/// Without a rule it is about the section's default.
+/// Decides whether paths that a rule reaches are left out. `None` leaves the decision to
+/// a later rule. Without a rule, it decides for the section's default.
 type Decide = fn(Action, Option<(&PathRule, Reach)>) -> Option<ExcludeAction>;
 
-/// Leaves out what is denied.
+/// Leaves out paths that are denied.
 fn denied(action: Action, by: Option<(&PathRule, Reach)>) -> Option<ExcludeAction> {
     match (action, by) {
         (Action::Deny, _) => Some(ExcludeAction::Hide),
@@ -35,7 +35,8 @@ fn denied(action: Action, by: Option<(&PathRule, Reach)>) -> Option<ExcludeActio
     }
 }
 
-/// Leaves out what a rule denies and hides. Another denial does not show it.
+/// Leaves out paths that a rule denies and hides. A denial without `hide` leaves the
+/// decision to a later rule.
 fn unnamed(action: Action, by: Option<(&PathRule, Reach)>) -> Option<ExcludeAction> {
     match (action, by) {
         (Action::Deny, Some((rule, _))) => rule.hide.then_some(ExcludeAction::Hide),
@@ -44,8 +45,8 @@ fn unnamed(action: Action, by: Option<(&PathRule, Reach)>) -> Option<ExcludeActi
     }
 }
 
-/// Leaves out content that may not be shown, or not without a yes that nobody
-/// gave. A question about everything by default is asked before the search.
+/// Leaves out content that may not be shown, or not without an approval that is missing.
+/// If the default is to ask, the question comes before the search.
 fn unshown(action: Action, by: Option<(&PathRule, Reach)>) -> Option<ExcludeAction> {
     match (action, by) {
         (Action::Deny, _) | (Action::Ask, Some(_)) => Some(ExcludeAction::Hide),
@@ -70,7 +71,7 @@ fn layer(ruleset: &Ruleset, op: Op, working_dir: &VPath, decide: Decide) -> Laye
     if decide(section.default, None) == Some(ExcludeAction::Hide) {
         layer.push((Glob::everything(), ExcludeAction::Hide));
     }
-    // What is kept anyhow needs no rule.
+    // Paths are kept by default, so trailing rules that keep are not needed.
     let needed = layer
         .iter()
         .rposition(|(_, action)| *action == ExcludeAction::Hide)

@@ -1,4 +1,4 @@
-//! Rulesets as text: TOML and JSON.
+//! Reads and writes rulesets as TOML and JSON.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use backend_core::Quoted;
 
 use super::Ruleset;
 
-/// Why a text is not a ruleset, and where.
+/// The reason why a text is not a ruleset, and the position.
 ///
-/// Columns count characters from 1 and may lie behind what is wrong.
+/// Columns count characters from 1 and may be after the error itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoadError {
-    /// The line, counted from 1.
+    /// The line, from 1.
     pub line: usize,
-    /// The place in the line.
+    /// The column in the line.
     pub column: usize,
-    /// What is wrong; names the key, the word or the pattern.
+    /// The problem, with the key, word or pattern.
     pub message: String,
-    /// The text there.
+    /// The text at that position.
     pub near: Quoted,
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for LoadError {
             message,
             near,
         } = self;
-        // Rules are full of double quotes, and single ones stand around them.
+        // Rules are full of double quotes, and this text is in single quotes.
         let near = near.to_string().replace("\\\"", "\"");
         write!(
             f,
@@ -41,18 +41,18 @@ impl fmt::Display for LoadError {
     }
 }
 
-/// A ruleset could not be written.
+/// The error for a ruleset that could not be serialized.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the ruleset cannot be written: {0}")]
 pub struct SaveError(String);
 
 impl Ruleset {
-    /// Reads a ruleset from TOML. Nothing that is not understood is passed over.
+    /// Parses a ruleset from TOML. Anything that is not understood is an error.
     ///
     /// # Errors
     ///
-    /// [`LoadError`] for what is no TOML, for unknown and doubled keys, words that
-    /// are no action, and patterns that are none.
+    /// [`LoadError`] for invalid TOML, unknown or duplicate keys, words that are not
+    /// actions, and invalid patterns.
     pub fn from_toml(text: &str) -> Result<Self, LoadError> {
         toml::from_str(text).map_err(|error: toml::de::Error| {
             let offset = error.span().map_or(0, |span| span.start);
@@ -60,7 +60,7 @@ impl Ruleset {
         })
     }
 
-    /// Reads a ruleset from JSON. Nothing that is not understood is passed over.
+    /// Parses a ruleset from JSON. Anything that is not understood is an error.
     ///
     /// # Errors
     ///
@@ -71,27 +71,27 @@ impl Ruleset {
             let message = error.to_string();
             let place = format!(" at line {line} column {column}");
             let message = message.strip_suffix(&place).unwrap_or(&message);
-            // The column counts bytes and is that of the last one that was read.
+            // The column counts bytes and refers to the last byte read.
             let lines = text.split_inclusive('\n').take(line.saturating_sub(1));
             let offset = lines.map(str::len).sum::<usize>() + column.saturating_sub(1);
             LoadError::at_offset(text, offset, message)
         })
     }
 
-    /// The ruleset as TOML, which [`from_toml`](Self::from_toml) reads.
+    /// Serializes the ruleset to TOML, as [`from_toml`](Self::from_toml) reads it.
     ///
     /// # Errors
     ///
-    /// [`SaveError`] if it cannot be written, which no ruleset is known to cause.
+    /// [`SaveError`] if serialization fails, which no ruleset is known to cause.
     pub fn to_toml(&self) -> Result<String, SaveError> {
         toml::to_string(self).map_err(|error| SaveError(error.to_string()))
     }
 
-    /// The ruleset as JSON, which [`from_json`](Self::from_json) reads.
+    /// Serializes the ruleset to JSON, as [`from_json`](Self::from_json) reads it.
     ///
     /// # Errors
     ///
-    /// [`SaveError`] if it cannot be written, which no ruleset is known to cause.
+    /// [`SaveError`] if serialization fails, which no ruleset is known to cause.
     pub fn to_json(&self) -> Result<String, SaveError> {
         serde_json::to_string_pretty(self).map_err(|error| SaveError(error.to_string()))
     }
@@ -103,7 +103,7 @@ impl LoadError {
         let (before, behind) = text.split_at(offset);
         let start = before.rfind('\n').map_or(0, |end| end + 1);
         let end = behind.find('\n').map_or(text.len(), |end| offset + end);
-        // Of a line without end only what stands around the place.
+        // Of a very long line, only the text around the position is shown.
         let shown = text
             .floor_char_boundary(offset.saturating_sub(60))
             .max(start);

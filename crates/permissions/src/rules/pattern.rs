@@ -1,4 +1,4 @@
-//! Patterns that are checked when they are read.
+//! Patterns that are validated when parsed.
 
 use std::fmt;
 
@@ -8,18 +8,18 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::command::pattern::{Compiled, Form};
 
-/// Longest pattern of a rule, in bytes. Behind the longest working directory it
-/// still is a glob.
+/// Maximum length of a rule's pattern, in bytes. Appended to the longest working
+/// directory, it is still a valid glob.
 pub const PATTERN_BYTES: usize = 4_000;
 
-/// Why a string is not a pattern.
+/// The reason why a string is not a valid pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatternError {
-    /// It is no glob.
+    /// Not a valid glob.
     #[error(transparent)]
     Glob(#[from] GlobError),
-    /// It names no command.
+    /// No command in a command pattern.
     #[error("the command pattern {0} names no command; write '*' for every command")]
     Empty(Quoted),
     /// A quote or an escape of a command pattern has no end.
@@ -27,18 +27,18 @@ pub enum PatternError {
         "the command pattern {0} ends within a quote or an escape; close it or write '\\\\' before it"
     )]
     Unclosed(Quoted),
-    /// A home directory is not known here.
+    /// A home directory, which is not known here.
     #[error("the pattern {0} begins with '~', which is not expanded; write the whole path")]
     Home(Quoted),
-    /// It is longer than [`PATTERN_BYTES`].
+    /// Longer than [`PATTERN_BYTES`].
     #[error("the pattern {0} has {1} bytes, more than the {PATTERN_BYTES} it can have; shorten it")]
     TooLong(Quoted, usize),
-    /// It holds a NUL character.
+    /// Contains a NUL character.
     #[error("the pattern {0} holds a NUL character; remove it")]
     Nul(Quoted),
 }
 
-/// What no pattern may be, whatever it is for.
+/// Checks the conditions that apply to every kind of pattern.
 fn check(pattern: &str) -> Result<(), PatternError> {
     if pattern.len() > PATTERN_BYTES {
         return Err(PatternError::TooLong(Quoted::new(pattern), pattern.len()));
@@ -49,29 +49,29 @@ fn check(pattern: &str) -> Result<(), PatternError> {
     Ok(())
 }
 
-/// How a glob that matches every path is spelled.
+/// The glob that matches every path.
 pub(super) const EVERYTHING: &str = "/**";
 
-/// A glob over paths, in the dialect of [`Glob`], and read as this:
+/// A glob over paths, in the dialect of [`Glob`], interpreted as follows:
 ///
-/// | Written | Is about |
+/// | Pattern | Matches |
 /// |---|---|
 /// | `/etc/**` | the tree from the root |
 /// | `*.pem`, `**/.ssh/**` | any depth of the whole tree |
-/// | `src/*.rs` | what lies in the working directory |
+/// | `src/*.rs` | entries in the working directory |
 ///
-/// A pattern that covers everything beneath a directory covers the directory as
-/// well: `/etc/**` also `/etc`, `**/.ssh/**` also `/root/.ssh`, and `**` and `*`
-/// also `/`.
+/// A pattern that covers everything beneath a directory covers the directory as well:
+/// `/etc/**` also covers `/etc`, `**/.ssh/**` also covers `/root/.ssh`, and `**` and `*`
+/// also cover `/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathPattern(Glob);
 
 impl PathPattern {
-    /// Checks a pattern.
+    /// Validates a pattern.
     ///
     /// # Errors
     ///
-    /// [`PatternError`] names the pattern and what is wrong with it.
+    /// [`PatternError`], which names the pattern and the problem.
     pub fn new(pattern: &str) -> Result<Self, PatternError> {
         check(pattern)?;
         let glob = Glob::new(pattern)?;
@@ -82,22 +82,22 @@ impl PathPattern {
         Ok(Self(glob))
     }
 
-    /// The pattern as written.
+    /// Returns the pattern as written.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
-    /// The glob.
+    /// Returns the glob.
     pub fn glob(&self) -> &Glob {
         &self.0
     }
 
-    /// What it covers: every glob begins with a slash, and [`EVERYTHING`] also
-    /// stands for the root.
+    /// Returns globs for everything the pattern covers. Each begins with a slash, and
+    /// [`EVERYTHING`] also stands for the root.
     pub(super) fn covered(&self, working_dir: &VPath) -> Vec<Glob> {
         let mut globs = self.0.from_root(working_dir);
         let mut at = 0;
-        // `/a/**/*/**` covers `/a/*`, and so all beneath `/a`, and so `/a`.
+        // `/a/**/*/**` covers `/a/*`, so everything beneath `/a`, and so `/a` itself.
         while let Some(glob) = globs.get(at) {
             globs.extend(glob.whole_directories());
             at += 1;
@@ -106,23 +106,22 @@ impl PathPattern {
     }
 }
 
-/// Which simple commands are meant: a program and its arguments.
+/// A pattern for simple commands: a program and its arguments.
 ///
-/// The words are separated by blanks, and the pattern must match the whole
-/// command as it is after the shell has removed the quotes, without the variables
-/// set in front of it.
+/// Words are separated by blanks. The pattern must match the whole command as it is after
+/// the shell has removed the quotes, without the variables set in front of it.
 ///
-/// - `*` is any text, also across words and slashes. At the end, ` *` also means
-///   no further word, and a `*` glued to a word also means further words: `git *`
+/// - `*` is any text, also across words and slashes. At the end, ` *` also matches no
+///   further word, and a `*` attached to a word also matches further words: `git *`
 ///   matches `git`, and `mkfs*` matches `mkfs.ext4 /dev/sda`.
 /// - `?` is one character of a word.
-/// - `\\` takes the meaning from the next character; quotes do so for what is
-///   between them, blanks too.
+/// - `\\` escapes the next character. Quotes do the same for the text between them,
+///   including blanks.
 ///
-/// A rule that denies or asks sees through the spelling: the directory of the
-/// program, its case, the order and bundling of options; and it matches a command
-/// of which something is computed if it could be meant. A rule that allows matches
-/// the program as it is written only, and a computed word only beneath a `*`.
+/// A rule that denies or asks sees through the spelling: the directory of the program,
+/// its case, and the order and bundling of options. If a part of a command is computed,
+/// such a rule matches if it could match. A rule that allows matches only the program as
+/// written, and a computed word only where the pattern has a `*`.
 ///
 /// ```
 /// use permissions::rules::CommandPattern;
@@ -140,11 +139,11 @@ pub struct CommandPattern {
 }
 
 impl CommandPattern {
-    /// Checks a pattern.
+    /// Validates a pattern.
     ///
     /// # Errors
     ///
-    /// [`PatternError`] names the pattern and what is wrong with it.
+    /// [`PatternError`], which names the pattern and the problem.
     pub fn new(pattern: &str) -> Result<Self, PatternError> {
         check(pattern)?;
         if pattern.trim().is_empty() {
@@ -158,12 +157,12 @@ impl CommandPattern {
         })
     }
 
-    /// The pattern as written.
+    /// Returns the pattern as written.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether a command of exactly these words is meant.
+    /// Returns whether the pattern matches a command with exactly these words.
     pub fn matches(&self, words: &[&str]) -> bool {
         self.compiled.is_all_of(&Form::literal(words))
     }
@@ -197,7 +196,7 @@ macro_rules! as_text {
 
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                // Checked here, so that the error names the line.
+                // Validated here, so that the error names the line.
                 let pattern = std::borrow::Cow::<'de, str>::deserialize(from)?;
                 Self::new(&pattern).map_err(serde::de::Error::custom)
             }

@@ -1,4 +1,4 @@
-//! The presets, and the patterns they are made of.
+//! The presets and their patterns.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use super::{CommandRules, PathRule, PathRules, Ruleset};
 use crate::Action;
 use crate::verdict::MatchedRule;
 
-/// Where secrets usually are.
+/// Files that usually contain secrets.
 pub const SECRETS: &[&str] = &[
     "**/.env",
     "**/.env.*",
@@ -26,18 +26,18 @@ pub const SECRETS: &[&str] = &[
     "**/.gnupg/**",
 ];
 
-/// What belongs to the system.
+/// Files of the operating system.
 pub const SYSTEM: &[&str] = &[
     "/etc/**", "/var/**", "/usr/**", "/bin/**", "/sbin/**", "/boot/**", "/sys/**", "/proc/**",
 ];
 
-/// Files that other programs obey without being told to: when a directory is entered or
-/// opened, at a commit, at a login, when an agent starts. To write them is to run commands
-/// later, with the rights of a person and outside of every rule.
+/// Files that other programs run or obey automatically: when a directory is entered or
+/// opened, at a commit, at a login, when an agent starts. Writing them means running
+/// commands later, with the rights of the user and outside every rule.
 ///
-/// Files that count only when a project is built or pushed are not among them (`Makefile`,
-/// `package.json`, `.github/workflows`): agents are there to change them, and the step that
-/// runs them is a command of its own.
+/// Files that take effect only when a project is built or pushed are not included
+/// (`Makefile`, `package.json`, `.github/workflows`). Agents are expected to change
+/// those, and the step that runs them is a command that is judged by itself.
 pub const AUTO_RUN: &[&str] = &[
     // git: hooks, and commands in its configuration
     "**/.git",
@@ -47,7 +47,7 @@ pub const AUTO_RUN: &[&str] = &[
     "**/.pre-commit-config.yaml",
     "**/lefthook.yml",
     "**/.lefthook.yml",
-    // what is run or obeyed when a directory is entered or opened
+    // run or obeyed when a directory is entered or opened
     "**/.envrc",
     "**/.vscode",
     "**/*.code-workspace",
@@ -85,25 +85,25 @@ pub const AUTO_RUN: &[&str] = &[
     "**/.config/fish",
     "**/.config/autostart",
     "**/.config/systemd",
-    // keys and servers of others
+    // keys and servers of other systems
     "**/.ssh",
 ];
 
-/// A ruleset with a name.
+/// A named ruleset.
 ///
 /// | | `Default` | `Permissive` | `Readonly` | `Strict` |
 /// |---|---|---|---|---|
 /// | read | allow, no secrets | allow, no secrets | allow, no secrets | ask, no secrets |
 /// | write, edit | ask, no secrets | allow, no secrets, no system | deny | ask, no secrets |
-/// | write, edit what [runs by itself](AUTO_RUN) | ask | ask | deny | ask |
+/// | write, edit files that [run automatically](AUTO_RUN) | ask | ask | deny | ask |
 /// | execute | ask | allow | deny | ask |
 /// | ls, glob, grep | allow | allow | allow | ask |
 /// | anything else | ask | allow | deny | ask |
 ///
-/// Deleting follows write, moving and copying follow what they are made of.
-/// Commands that destroy a system are denied in all of them. Code for another
-/// interpreter than the shell is allowed in `Permissive` and asked about in the
-/// others, where commands run at all.
+/// Deleting follows write. Moving and copying follow the operations they consist of.
+/// Commands that destroy a system are denied in every preset. Code for an interpreter
+/// other than the shell is allowed in `Permissive` and asked about in the others, if they
+/// allow commands at all.
 ///
 /// ```
 /// use permissions::rules::Preset;
@@ -115,13 +115,13 @@ pub const AUTO_RUN: &[&str] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Preset {
-    /// Looking is free, changing and running is asked about.
+    /// Reading is allowed; changing files and running commands needs approval.
     Default,
-    /// Everything is allowed but secrets and the system's files.
+    /// Everything is allowed except access to secrets and system files.
     Permissive,
-    /// Looking is free, nothing else is possible.
+    /// Only reading is allowed.
     Readonly,
-    /// Everything is asked about.
+    /// Everything needs approval.
     Strict,
 }
 
@@ -134,7 +134,7 @@ impl Preset {
         Self::Strict,
     ];
 
-    /// What it is called.
+    /// Returns the preset's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Default => "default",
@@ -144,7 +144,7 @@ impl Preset {
         }
     }
 
-    /// The rules.
+    /// Returns the rules of the preset.
     pub fn ruleset(self) -> Ruleset {
         use Action::{Allow, Ask, Deny};
         let (default, read, write, execute, look, opaque) = match self {
@@ -153,11 +153,12 @@ impl Preset {
             Self::Readonly => (Deny, Allow, Deny, Deny, Allow, Ask),
             Self::Strict => (Ask, Ask, Ask, Ask, Ask, Ask),
         };
-        // Also where everything is asked about: the question says why this is special.
+        // These are included even if everything needs approval, because then the question
+        // says why they are special.
         let changes = match self {
             Self::Default | Self::Strict => secrets().chain(auto_run()).collect(),
             Self::Permissive => secrets_and_system().chain(auto_run()).collect(),
-            // All of it is denied already.
+            // Everything is denied already.
             Self::Readonly => Vec::new(),
         };
         let section = |default, rules| Some(PathRules { default, rules });
@@ -179,7 +180,7 @@ impl Preset {
     }
 }
 
-/// Denies what is secret.
+/// Returns rules that deny access to secrets.
 pub(super) fn secrets() -> impl Iterator<Item = PathRule> {
     denials(SECRETS, "Protect sensitive files")
 }
@@ -190,15 +191,15 @@ fn secrets_and_system() -> impl Iterator<Item = PathRule> {
     denials(SECRETS, SECRETS_AND_SYSTEM).chain(denials(SYSTEM, SECRETS_AND_SYSTEM))
 }
 
-/// Whether a rule is that of a preset about what belongs to the system, rather than one
-/// that somebody wrote about a directory of such a name.
+/// Returns whether a rule is a preset's rule about system files, and not a user's rule
+/// about a directory of the same name.
 pub(super) fn is_about_system(rule: &MatchedRule) -> bool {
     rule.action == Action::Deny
         && rule.description == SECRETS_AND_SYSTEM
         && SYSTEM.contains(&rule.pattern.as_str())
 }
 
-/// Asks about what runs by itself.
+/// Returns rules that ask about files that run automatically.
 pub(super) fn auto_run() -> impl Iterator<Item = PathRule> {
     let description = "Other programs run or obey this without asking";
     rules(AUTO_RUN, Action::Ask, description)
@@ -208,7 +209,7 @@ fn denials(patterns: &'static [&str], description: &str) -> impl Iterator<Item =
     rules(patterns, Action::Deny, description)
 }
 
-/// The constants above are patterns; a test holds them to it.
+/// Converts constant patterns to rules. A test checks that all of them are valid.
 fn rules(
     patterns: &'static [&str],
     action: Action,
@@ -226,7 +227,7 @@ impl fmt::Display for Preset {
     }
 }
 
-/// The word is no preset.
+/// The error for a word that does not name a preset.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no preset is called {0}; there are default, permissive, readonly and strict")]
 pub struct UnknownPreset(Quoted);

@@ -11,13 +11,12 @@ use super::preset::is_about_system;
 use crate::verdict::MatchedRule;
 use crate::{Action, Layer, Op, Vote, Why};
 
-/// How a rule comes to speak about a path.
+/// The way a rule applies to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// Its pattern covers the path.
+    /// The pattern covers the path.
     Path,
-    /// Its pattern covers a directory above the path, and the rule protects what
-    /// lies in there.
+    /// The pattern covers a directory above the path, and the rule protects its contents.
     Inside,
 }
 
@@ -26,14 +25,14 @@ pub(super) enum Reach {
 pub(super) struct Part {
     pub(super) glob: Glob,
     pub(super) reach: Reach,
-    /// The rule's place in its section.
+    /// The rule's index in its section.
     pub(super) rule: usize,
 }
 
-/// The globs of `rules`, from the root, in the order of the rules.
+/// Returns the globs of `rules`, from the root, in the order of the rules.
 ///
-/// A denial or a question also reaches what lies beneath a match. What is
-/// allowed is what the pattern covers and nothing else.
+/// A rule that denies or asks also reaches everything beneath a match. A rule that allows
+/// reaches only the paths that its pattern covers.
 pub(super) fn parts(rules: &PathRules, working_dir: &VPath) -> Vec<Part> {
     let mut parts = Vec::new();
     for (rule, written) in rules.rules.iter().enumerate() {
@@ -50,12 +49,11 @@ pub(super) fn parts(rules: &PathRules, working_dir: &VPath) -> Vec<Part> {
 /// The rules of one operation.
 #[derive(Debug)]
 pub(super) struct Section {
-    /// The section that the rules stand in.
+    /// The section that contains the rules.
     op: Op,
     default: Action,
     set: GlobSet,
-    /// Of each glob of the set, how its rule reaches what it matches, and the
-    /// rule.
+    /// For each glob of the set, how its rule reaches a match, and the rule.
     reached: Vec<(Reach, Arc<MatchedRule>)>,
     /// The first rule that covers every path.
     last: Option<Arc<MatchedRule>>,
@@ -63,7 +61,7 @@ pub(super) struct Section {
 }
 
 impl Section {
-    /// A section without rules.
+    /// Creates a section without rules.
     pub(super) fn empty(op: Op, default: Action) -> Self {
         Self {
             op,
@@ -75,7 +73,7 @@ impl Section {
         }
     }
 
-    /// The section `rules` of `op`.
+    /// Compiles the section `rules` of `op`.
     pub(super) fn new(op: Op, rules: &PathRules, working_dir: &VPath) -> Self {
         let mut section = Self::empty(op, rules.default);
         let matched: Vec<_> = rules
@@ -113,13 +111,13 @@ impl Section {
         section
     }
 
-    /// What the rules say about `path`.
+    /// Returns the vote of the rules about `path`.
     ///
-    /// The first rule that reaches the path decides. The exception is a question
-    /// about a directory above it: a later rule may still deny, but none can
-    /// allow without the question.
+    /// The first rule that reaches the path decides. The exception is a question about a
+    /// directory above it: a later rule may still deny, but none can allow without the
+    /// question.
     ///
-    /// `inside` as in [`Rules::judge_as`](super::Rules::judge_as).
+    /// `inside` has the meaning it has in [`Rules::judge_as`](super::Rules::judge_as).
     pub(super) fn judge(&self, path: &VPath, inside: bool) -> Vote {
         let mut question = None;
         let mut decisive = None;
@@ -146,12 +144,12 @@ impl Section {
         }
     }
 
-    /// The most lenient answer for any path.
+    /// Returns the most lenient action for any path.
     pub(super) fn best(&self) -> Action {
         self.best
     }
 
-    /// The strongest answer that anything beneath `directory` could get.
+    /// Returns the strongest action that an entry beneath `directory` could get.
     pub(super) fn strongest_beneath(&self, directory: &VPath) -> Action {
         let root = VPath::root();
         let mut strongest = Action::Allow;

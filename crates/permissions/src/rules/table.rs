@@ -1,7 +1,7 @@
-//! Structures that are read from tables and from nothing else.
+//! Structures that are deserialized only from tables.
 //!
-//! What serde derives also reads a structure from a list, by the order of its
-//! fields. In a policy `read = ["allow"]` is more likely a mistake.
+//! Derived serde code also reads a structure from a list, by the order of its fields. In
+//! a policy, `read = ["allow"]` is more likely a mistake.
 
 use std::fmt;
 
@@ -9,7 +9,8 @@ use serde::Deserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-/// Gives types whose serde code was derived with `remote = "Self"` their traits.
+/// Implements the serde traits for types whose serde code was derived with
+/// `remote = "Self"`.
 macro_rules! tables_only {
     ($($type:ident),+) => {
         $(
@@ -32,15 +33,15 @@ macro_rules! tables_only {
 
 pub(super) use tables_only;
 
-/// What is read from a table and may still not make sense.
+/// A structure that can be invalid even if every field is valid.
 pub(super) trait Checked {
-    /// Whether the fields go together.
+    /// Checks that the fields are consistent.
     fn check(&self) -> Result<(), &'static str> {
         Ok(())
     }
 }
 
-/// Reads structures with the deserializer within, and only from tables.
+/// Wraps a deserializer so that structures are read only from tables.
 pub(super) struct TablesOnly<D>(pub(super) D);
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for TablesOnly<D> {
@@ -67,7 +68,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for TablesOnly<D> {
     }
 }
 
-/// Takes a table and refuses everything else.
+/// Accepts a table and refuses everything else.
 struct TableVisitor<V>(V);
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for TableVisitor<V> {
