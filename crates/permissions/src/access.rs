@@ -1,5 +1,5 @@
-//! [`Access`]: one thing that a call would do, and [`Intent`]: the call, which is
-//! made of several.
+//! [`Access`]: one operation on one target, and [`Intent`]: a whole call, which consists
+//! of several accesses.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::Op;
 
-/// What an access is about.
+/// The target of an access.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Target {
-    /// A place in the tree, folded.
+    /// A path in the tree, normalized.
     Path(#[serde(with = "path_text")] VPath),
     /// A command line.
     Command(String),
@@ -27,32 +27,32 @@ impl fmt::Display for Target {
     }
 }
 
-/// What stands, or is to stand, at a path.
+/// The kind of entry that exists, or is to be created, at a path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// A file: suffixes and sizes count.
+    /// A file. Limits on suffixes and sizes apply.
     #[default]
     File,
     /// A directory.
     Directory,
 }
 
-/// One thing that a call would do to one target.
+/// One operation of a call on one target.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Access {
-    /// What is done.
+    /// The operation.
     pub op: Op,
-    /// To what.
+    /// The path or command line it applies to.
     pub target: Target,
-    /// What stands there.
+    /// The kind of entry at the path.
     pub kind: Kind,
-    /// How many bytes the file has or is to have, where that is known.
+    /// The size in bytes that the file has or is to have, if known.
     pub bytes: Option<u64>,
 }
 
 impl Access {
-    /// An access to a file.
+    /// Creates an access to a file.
     pub fn file(op: Op, path: VPath) -> Self {
         Self {
             op,
@@ -62,7 +62,7 @@ impl Access {
         }
     }
 
-    /// An access to a directory.
+    /// Creates an access to a directory.
     pub fn directory(op: Op, path: VPath) -> Self {
         Self {
             kind: Kind::Directory,
@@ -70,7 +70,7 @@ impl Access {
         }
     }
 
-    /// Running a command line.
+    /// Creates an access that runs a command line.
     pub fn command(line: impl Into<String>) -> Self {
         Self {
             op: Op::Execute,
@@ -85,7 +85,7 @@ impl Access {
         self
     }
 
-    /// The path, if it is about one.
+    /// Returns the path, if the target is one.
     pub fn path(&self) -> Option<&VPath> {
         match &self.target {
             Target::Path(path) => Some(path),
@@ -93,7 +93,7 @@ impl Access {
         }
     }
 
-    /// The access with the size that the file has or is to have.
+    /// Sets the size that the file has or is to have.
     #[must_use]
     pub fn bytes(mut self, bytes: u64) -> Self {
         self.bytes = Some(bytes);
@@ -107,7 +107,7 @@ impl fmt::Display for Access {
     }
 }
 
-/// What a call is going to do, before it is taken apart.
+/// A call that is about to be made, not yet split into its accesses.
 ///
 /// ```
 /// use backend_core::VPath;
@@ -147,79 +147,78 @@ impl Intent {
         }
     }
 
-    /// Reading a file.
+    /// Reads a file.
     pub fn read(path: VPath) -> Self {
         Self::new(Call::One(Op::Read, path), Kind::File)
     }
 
-    /// Writing a file.
+    /// Writes a file.
     pub fn write(path: VPath) -> Self {
         Self::new(Call::One(Op::Write, path), Kind::File)
     }
 
-    /// Editing a file, which is also reading it: a failed match tells what
-    /// stands there.
+    /// Edits a file. This includes reading it, because a failed match reports the file's
+    /// contents.
     pub fn edit(path: VPath) -> Self {
         Self::new(Call::Edit(path), Kind::File)
     }
 
-    /// Deleting a file; see [`kind`](Self::kind) for a directory.
+    /// Deletes a file. For a directory, see [`kind`](Self::kind).
     pub fn delete(path: VPath) -> Self {
         Self::new(Call::One(Op::Delete, path), Kind::File)
     }
 
-    /// Moving a file: reading and deleting the source, writing the destination.
+    /// Moves a file: reads and deletes the source, writes the destination.
     pub fn rename(from: VPath, to: VPath) -> Self {
         Self::new(Call::Move(from, to), Kind::File)
     }
 
-    /// Copying a file: reading the source, writing the destination.
+    /// Copies a file: reads the source, writes the destination.
     pub fn copy(from: VPath, to: VPath) -> Self {
         Self::new(Call::Copy(from, to), Kind::File)
     }
 
-    /// Listing a directory, describing what stands at a path, or following its
-    /// links.
+    /// Lists a directory, describes the entry at a path, or follows its links.
     pub fn ls(path: VPath) -> Self {
         Self::new(Call::One(Op::Ls, path), Kind::Directory)
     }
 
-    /// Finding files by name.
+    /// Finds files by name.
     pub fn glob(path: VPath) -> Self {
         Self::new(Call::One(Op::Glob, path), Kind::Directory)
     }
 
-    /// Finding lines by content, which is also reading.
+    /// Finds lines by content, which includes reading.
     pub fn grep(path: VPath) -> Self {
         Self::new(Call::Grep(path), Kind::Directory)
     }
 
-    /// Making a directory.
+    /// Creates a directory.
     pub fn create_dir(path: VPath) -> Self {
         Self::new(Call::One(Op::Write, path), Kind::Directory)
     }
 
-    /// Running a command line. The paths it names are known only to
+    /// Runs a command line. The paths it names are known only to
     /// [`Policy::judge_command`](crate::Policy::judge_command).
     pub fn execute(line: impl Into<String>) -> Self {
         Self::new(Call::Execute(line.into()), Kind::File)
     }
 
-    /// Sets what stands, or is to stand, at the path.
+    /// Sets the kind of entry that exists, or is to be created, at the path.
     #[must_use]
     pub fn kind(mut self, kind: Kind) -> Self {
         self.kind = kind;
         self
     }
 
-    /// Sets how many bytes the file has or is to have.
+    /// Sets the size in bytes that the file has or is to have.
     #[must_use]
     pub fn bytes(mut self, bytes: impl Into<Option<u64>>) -> Self {
         self.bytes = bytes.into();
         self
     }
 
-    /// Everything that the call does. Nothing is allocated for it.
+    /// Returns the accesses that make up the call. Allocates nothing for the list.
     pub fn accesses(self) -> impl Iterator<Item = Access> {
         let Self { call, kind, bytes } = self;
         let on = move |op, path: &VPath| {
@@ -233,7 +232,8 @@ impl Intent {
         let parts = match call {
             Call::One(op, path) => [on(op, &path), None, None, None, None],
             Call::Edit(path) => {
-                // The size is that of the result; what is read has another.
+                // The size is that of the result. The size of the file being read is not
+                // known.
                 let read = on(Op::Read, &path).map(Access::of_any_size);
                 [read, on(Op::Edit, &path), None, None, None]
             }
@@ -258,7 +258,7 @@ impl Intent {
     }
 }
 
-/// A path as its text.
+/// Serializes a path as its text.
 pub(crate) mod path_text {
     use backend_core::VPath;
     use serde::{Deserialize, Deserializer, Serializer};

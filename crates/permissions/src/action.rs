@@ -1,24 +1,24 @@
-//! [`Action`] and [`Op`]: the words every layer speaks in.
+//! [`Action`] and [`Op`]: the vocabulary shared by all layers.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What is to happen to an access. In the order of their force: of several
-/// votes the greatest counts.
+/// The decision about an access, in ascending order of strength. The strongest of several
+/// votes wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// It may happen.
+    /// The access is allowed.
     Allow,
-    /// It may happen if somebody says yes.
+    /// The access is allowed if it is approved.
     Ask,
-    /// It may not happen, whatever anybody says.
+    /// The access is denied, and no approval changes that.
     Deny,
 }
 
 impl Action {
-    /// The word for it in a ruleset.
+    /// Returns the action's name in a ruleset.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -34,7 +34,7 @@ impl fmt::Display for Action {
     }
 }
 
-/// What is done, as rules name it.
+/// An operation, as rules name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs, reason = "each name is the operation it stands for")]
@@ -51,14 +51,14 @@ pub enum Op {
     Execute,
 }
 
-/// What an operation does to what it touches.
+/// The effect of an operation on its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OpClass {
-    /// It looks.
+    /// Only looks at the target.
     Read,
-    /// It changes.
+    /// Changes the target.
     Write,
-    /// It runs a command.
+    /// Runs a command.
     Execute,
 }
 
@@ -77,7 +77,7 @@ impl Op {
         Self::Execute,
     ];
 
-    /// The word for it in a ruleset.
+    /// Returns the operation's name in a ruleset.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -93,7 +93,7 @@ impl Op {
         }
     }
 
-    /// Whether it looks, changes or runs.
+    /// Returns whether the operation reads, changes or runs something.
     pub const fn class(self) -> OpClass {
         match self {
             Self::Read | Self::Ls | Self::Glob | Self::Grep => OpClass::Read,
@@ -109,7 +109,7 @@ impl fmt::Display for Op {
     }
 }
 
-/// The word is no operation.
+/// The error for a word that does not name an operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no operation is called {0}; there are read, write, edit, delete, move, copy, ls, glob, grep and execute"

@@ -1,9 +1,9 @@
-//! A record of every decision, for logs and for whoever wants to watch.
+//! A record of every decision, for logs and for observers.
 //!
-//! Every decision becomes a `tracing` event of the target `permissions`: DEBUG
-//! for what the layers allow, INFO for what somebody permitted, WARN for what was
-//! refused. Callbacks get the same as an [`AuditEvent`]; [`AuditLog`] keeps the
-//! last of them.
+//! Every decision becomes a `tracing` event with the target `permissions`: DEBUG if the
+//! layers allow the access, INFO if it was approved, WARN if it was refused. Callbacks
+//! receive the same data as an [`AuditEvent`], and [`AuditLog`] keeps the most recent
+//! ones.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,21 +24,21 @@ pub use log::{AuditLog, AuditRecord, RECORD_TEXT_BYTES};
 /// The target of the `tracing` events.
 const TARGET: &str = "permissions";
 
-/// How a decision ended.
+/// The outcome of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Outcome {
     /// The layers allow it.
     Allowed,
-    /// Somebody said yes, now or before.
+    /// The access was approved, now or earlier.
     Permitted,
-    /// It was refused.
+    /// The access was refused.
     Refused,
 }
 
 impl Outcome {
-    /// The word for it in a record.
+    /// Returns the outcome's name in a record.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Allowed => "allowed",
@@ -54,16 +54,16 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Who decided.
+/// The party that made a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum DecidedBy {
     /// The layers: a rule, a mount, a default.
     Policy,
-    /// Whoever was asked.
+    /// The approver.
     Answer,
-    /// An answer that was remembered.
+    /// A remembered answer.
     Grant(GrantId),
 }
 
@@ -95,28 +95,28 @@ impl fmt::Display for DecidedBy {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AuditEvent<'a> {
-    /// When.
+    /// The time of the decision.
     pub time: SystemTime,
-    /// The conversation it belongs to.
+    /// The session the call belongs to.
     pub session: &'a str,
     /// The tool that was called, if one was.
     pub tool: Option<&'a str>,
-    /// What was to be done.
+    /// The access that was judged.
     pub access: &'a Access,
-    /// What the layers said.
+    /// The verdict of the layers.
     pub verdict: &'a Verdict,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Who decided.
+    /// The party that decided.
     pub by: DecidedBy,
-    /// What the answer said besides.
+    /// The note that came with the answer.
     pub note: Option<&'a str>,
-    /// How long the answer took, if somebody was asked.
+    /// The time the answer took, if the approver was asked.
     pub waited: Option<Duration>,
 }
 
 impl<'a> AuditEvent<'a> {
-    /// A decision of the layers, at this moment.
+    /// Creates an event for a decision of the layers, dated now.
     pub fn new(
         session: &'a str,
         access: &'a Access,
@@ -136,21 +136,21 @@ impl<'a> AuditEvent<'a> {
         }
     }
 
-    /// Names the tool that was called.
+    /// Sets the tool that was called.
     #[must_use]
     pub fn tool(mut self, tool: &'a str) -> Self {
         self.tool = Some(tool);
         self
     }
 
-    /// Says who decided.
+    /// Sets the party that decided.
     #[must_use]
     pub fn by(mut self, by: DecidedBy) -> Self {
         self.by = by;
         self
     }
 
-    /// Says that `permit` decided, with its note and how long it took.
+    /// Records `permit` as the reason, with its note and the time it took.
     #[must_use]
     pub fn permit(mut self, permit: &'a Permit) -> Self {
         self.by = match permit.how() {
@@ -162,14 +162,14 @@ impl<'a> AuditEvent<'a> {
         self
     }
 
-    /// Adds what the answer said besides.
+    /// Sets the note that came with the answer.
     #[must_use]
     pub fn note(mut self, note: &'a str) -> Self {
         self.note = Some(note);
         self
     }
 
-    /// Adds how long the answer took.
+    /// Sets the time the answer took.
     #[must_use]
     pub fn waited(mut self, time: Duration) -> Self {
         self.waited = Some(time);
@@ -179,34 +179,33 @@ impl<'a> AuditEvent<'a> {
 
 type Sink = Arc<dyn Fn(&AuditEvent<'_>) + Send + Sync>;
 
-/// Who is told of every decision. The default tells `tracing` alone.
+/// The receivers of every decision. By default, only `tracing` receives them.
 ///
-/// Callbacks are called one after the other by whoever makes the call that is
-/// judged, so they should be quick. One that panics is reported and passed over:
-/// the call goes on, and so do the other callbacks.
+/// Callbacks run one after the other as part of the judged call, so they should be quick.
+/// If one panics, the panic is logged, and the call and the other callbacks go on.
 #[derive(Clone, Default)]
 pub struct Audit(Arc<[Sink]>);
 
 impl Audit {
-    /// Tells `sink` too.
+    /// Creates an audit that also reports to `sink`.
     pub fn new(sink: impl Fn(&AuditEvent<'_>) + Send + Sync + 'static) -> Self {
         Self::default().and(sink)
     }
 
-    /// Tells `sink` as well as those it told before.
+    /// Adds `sink` to the receivers.
     #[must_use]
     pub fn and(self, sink: impl Fn(&AuditEvent<'_>) + Send + Sync + 'static) -> Self {
         let sink: Sink = Arc::new(sink);
         Self(self.0.iter().cloned().chain([sink]).collect())
     }
 
-    /// Whether anybody listens to anything.
+    /// Returns whether any receiver listens to anything.
     pub fn listens(&self) -> bool {
         self.listens_to(Outcome::Refused)
     }
 
-    /// Whether anybody listens to decisions that end like this, so that an event
-    /// is worth making. Where nobody does this costs a few nanoseconds.
+    /// Returns whether any receiver listens to decisions with this outcome, so that an
+    /// event is worth creating. Without receivers, the check costs a few nanoseconds.
     pub fn listens_to(&self, outcome: Outcome) -> bool {
         !self.0.is_empty()
             || match outcome {
@@ -220,7 +219,7 @@ impl Audit {
     pub fn record(&self, event: &AuditEvent<'_>) {
         trace(event);
         for sink in self.0.iter() {
-            // What a callback leaves behind when it panics is its own.
+            // State that a panicking callback leaves inconsistent is only its own.
             if catch_unwind(AssertUnwindSafe(|| sink(event))).is_err() {
                 tracing::error!(target: TARGET, "an audit callback panicked; its record is lost");
             }
@@ -234,9 +233,9 @@ impl fmt::Debug for Audit {
     }
 }
 
-/// The event for `tracing`. Text from outside is quoted and cut.
+/// Emits the event to `tracing`. Text from outside is quoted and truncated.
 fn trace(event: &AuditEvent<'_>) {
-    // The level has to be known where the event is written down.
+    // The macro needs the level as a constant at each call site.
     macro_rules! write_down {
         ($level:expr) => {
             if enabled!(target: TARGET, $level) {

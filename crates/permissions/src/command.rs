@@ -1,25 +1,26 @@
-//! What a command line would run, and what the rules say about it.
+//! Finds the programs that a command line would run, and judges them by the rules.
 //!
-//! A line is read with a shell grammar and taken apart into the simple commands it
-//! would run: through `&&`, `;`, pipes, `$(...)`, here-documents, `sh -c`, `env`,
-//! `sudo`, `xargs`, `find -exec` and so on. Each is judged by the rules; deny beats
-//! ask beats allow over all of them. Besides the rules,
+//! A line is parsed with a shell grammar and split into the simple commands it would run:
+//! through `&&`, `;`, pipes, `$(...)`, here-documents, `sh -c`, `env`, `sudo`, `xargs`,
+//! `find -exec` and so on. Each is judged by the rules, and the strongest action wins:
+//! deny over ask over allow. In addition to the rules:
 //!
-//! - what destroys a system or hands it over is *dangerous*: `rm -r` of `/`, of a
-//!   home or of a system tree, `mkfs`, writes to devices, fork bombs, `curl | sh`
-//!   and the like, in any spelling. [`CommandRules::dangerous`] says what happens.
-//! - code for another interpreter, and programs named by their path, are *opaque*:
-//!   nobody can see what they do. [`CommandRules::opaque`] says what happens, unless
-//!   a rule allows that program by name.
-//! - a computed program name, and a computed argument of a destructive program,
-//!   are asked about: `rm -rf "$D"`, but not `wc -l "$f"`.
-//! - a line that is not understood is asked about. That is also one which `dash`
-//!   and `bash` would read differently, since either may be `sh`. Nothing is
-//!   allowed because it could not be read.
-//! - a line that takes more than [`MAX_STEPS`] to look at is denied.
+//! - Commands that destroy a system or give away control of it are *dangerous*: `rm -r`
+//!   of `/`, of a home or of a system tree, `mkfs`, writes to devices, fork bombs,
+//!   `curl | sh` and the like, in any spelling. [`CommandRules::dangerous`] sets the
+//!   action.
+//! - Code for another interpreter, and programs named by their path, are *opaque*: the
+//!   line does not show what they do. [`CommandRules::opaque`] sets the action, unless a
+//!   rule allows that program by name.
+//! - A computed program name, and a computed argument of a destructive program, need
+//!   approval: `rm -rf "$D"`, but not `wc -l "$f"`.
+//! - A line that is not understood needs approval. This includes lines that `dash` and
+//!   `bash` would read differently, since either may be `sh`. Nothing is allowed because
+//!   it could not be parsed.
+//! - A line that takes more than [`MAX_STEPS`] to analyze is denied.
 //!
-//! This is a guard rail. It stops mistakes and what is not hidden on purpose; it
-//! cannot know what a program does, what a script holds, or what a link points to.
+//! This is a guard rail. It stops mistakes and anything that is not hidden on purpose. It
+//! cannot know what a program does, what a script contains, or where a link points.
 //! Isolation is the job of the sandbox.
 
 use std::sync::atomic::AtomicBool;
@@ -86,7 +87,7 @@ pub use work::MAX_STEPS;
 
 use work::Work;
 
-/// Whether a program of this name is a shell.
+/// Returns whether a program of this name is a shell.
 pub(crate) fn is_shell(name: &str) -> bool {
     #[cfg(feature = "shell")]
     return tables::SHELLS.contains(&name);
@@ -94,7 +95,7 @@ pub(crate) fn is_shell(name: &str) -> bool {
     return matches!(name, "sh" | "bash");
 }
 
-/// Whether a program of this name runs code of another kind.
+/// Returns whether a program of this name interprets code other than shell code.
 pub(crate) fn is_interpreter(name: &str) -> bool {
     #[cfg(feature = "shell")]
     return tables::OPAQUE.contains(&name);
@@ -102,7 +103,7 @@ pub(crate) fn is_interpreter(name: &str) -> bool {
     return name == "python";
 }
 
-/// A command line and where it runs.
+/// A command line and the context it runs in.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct CommandContext<'a> {
@@ -110,19 +111,18 @@ pub struct CommandContext<'a> {
     pub line: &'a str,
     /// The directory it runs in.
     pub directory: &'a VPath,
-    /// Variables that are set for it.
+    /// Variables set for the command.
     pub environment: &'a [(String, String)],
-    /// What `~` stands for, where that is known.
+    /// The directory that `~` stands for, if known.
     pub home: Option<&'a VPath>,
-    /// The names that files have for it, where those are others than the
-    /// backend's.
+    /// The file names that the command sees, if they differ from the backend's.
     pub names: Option<&'a CommandNames>,
-    /// Ends judging early once it is set: then the line is refused.
+    /// Stops the analysis early once it is set. The line is then refused.
     pub stop: Option<&'a AtomicBool>,
 }
 
 impl<'a> CommandContext<'a> {
-    /// `line`, run in `directory`.
+    /// Creates the context of `line`, run in `directory`.
     pub fn new(line: &'a str, directory: &'a VPath) -> Self {
         Self {
             line,
@@ -134,28 +134,28 @@ impl<'a> CommandContext<'a> {
         }
     }
 
-    /// With variables that are set for it.
+    /// Sets the variables that are set for the command.
     #[must_use]
     pub fn environment(mut self, environment: &'a [(String, String)]) -> Self {
         self.environment = environment;
         self
     }
 
-    /// With what `~` stands for.
+    /// Sets the directory that `~` stands for.
     #[must_use]
     pub fn home(mut self, home: &'a VPath) -> Self {
         self.home = Some(home);
         self
     }
 
-    /// With the names that files have for it.
+    /// Sets the file names that the command sees.
     #[must_use]
     pub fn names(mut self, names: &'a CommandNames) -> Self {
         self.names = Some(names);
         self
     }
 
-    /// With something that ends judging early once it is set.
+    /// Sets a flag that stops the analysis early.
     #[must_use]
     pub fn stop(mut self, stop: &'a AtomicBool) -> Self {
         self.stop = Some(stop);
@@ -163,23 +163,23 @@ impl<'a> CommandContext<'a> {
     }
 }
 
-/// How a command uses a path it names. What reading or writing denies, no use is
-/// allowed of, except that a program may be run where it cannot be written.
+/// The way a command uses a path it names. A path that may not be read or written may not
+/// be used at all, except that a program may be run even if it cannot be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PathUse {
-    /// It reads it.
+    /// The command reads it.
     Read,
-    /// It changes it.
+    /// The command changes it.
     Write,
-    /// It runs it.
+    /// The command runs it.
     Run,
-    /// It names it, and what it does with it is not known.
+    /// The command names it for an unknown purpose.
     Named,
-    /// It may name it: the beginning of the path is computed. Only what reading
-    /// denies counts.
+    /// The command may name it: the beginning of the path is computed. Only denials of
+    /// reading apply.
     Possible,
-    /// It may change anything beneath it: of a glob, anything of that name. Only files
-    /// that are [protected](crate::Policy::protecting) count.
+    /// The command may change anything beneath it or, for a glob, anything with that
+    /// name. Only [protected](crate::Policy::protecting) files count.
     Within,
 }
 
@@ -187,46 +187,45 @@ pub enum PathUse {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NamedPath {
-    /// How it is used.
+    /// The way the command uses the path.
     pub usage: PathUse,
-    /// The path, folded. Of a glob, the directory before the first name that is
-    /// one. A home that is not known is `/~`, a directory that is computed `/$`.
+    /// The path, normalized. For a glob, the directory before the first component with a
+    /// wildcard. An unknown home is `/~`, a computed directory `/$`.
     pub path: VPath,
-    /// As the command spells it. Of a glob, all of it as an absolute path; see
-    /// [`glob_could_name`].
+    /// The path as the command spells it. A glob is given in full as an absolute path.
+    /// See [`glob_could_name`].
     pub text: String,
-    /// Whether it is a glob, which may name more than one file.
+    /// Whether the path is a glob, which may name more than one file.
     pub glob: bool,
-    /// The path as the command would open it, not folded, where that is known; of
-    /// a glob its directory. Where it leads, a sandbox can
-    /// [trace](backend_core::Sandbox::trace).
+    /// The path as the command would open it, not normalized, if known. For a glob, its
+    /// directory. A sandbox can [trace](backend_core::Sandbox::trace) where it leads.
     pub spelled: Option<String>,
-    /// Whether it lies in a directory of the backend that commands know by another
-    /// name: then it is no path of the system, whatever it is called.
+    /// `true` if the path is in a directory of the backend that commands know by another
+    /// name. Then it is not a path of the system, whatever its name.
     pub inside: bool,
 }
 
-/// What a command line would do.
+/// The result of analyzing a command line.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct CommandReport {
-    /// What the command rules say. The paths are for the caller to judge.
+    /// The verdict of the command rules. The caller judges the paths.
     pub verdict: Verdict,
     /// The paths it names.
     pub paths: Vec<NamedPath>,
-    /// The simple commands it would run, as far as they are known.
+    /// The simple commands it would run, where known.
     pub commands: Vec<String>,
     understood: bool,
     steps: usize,
 }
 
 impl CommandReport {
-    /// Whether all of the line was understood. If not, it is never allowed.
+    /// Returns whether the whole line was understood. If not, it is never allowed.
     pub fn understood(&self) -> bool {
         self.understood
     }
 
-    /// How many steps it took, of which there are at most [`MAX_STEPS`]. The same
+    /// Returns the number of steps the analysis took, at most [`MAX_STEPS`]. The same
     /// line takes the same number everywhere.
     pub fn steps(&self) -> usize {
         self.steps
@@ -272,7 +271,7 @@ impl CommandPolicy {
         Self { rules, index }
     }
 
-    /// Allows everything that is understood.
+    /// Creates a policy that allows everything that is understood.
     pub(crate) fn open() -> Self {
         let rules = CommandRules {
             default: Action::Allow,
@@ -283,14 +282,14 @@ impl CommandPolicy {
         Self::of(rules)
     }
 
-    /// Judges a command line. Nothing is run, and nothing is looked up: the
-    /// answer depends on the text alone. A line that would take more than
-    /// [`MAX_STEPS`] is denied as [too complicated](crate::Refusal::TooComplicated).
+    /// Judges a command line. Nothing is run or looked up, so the result depends on the
+    /// text alone. A line that would take more than [`MAX_STEPS`] is denied as
+    /// [too complicated](crate::Refusal::TooComplicated).
     pub fn judge(&self, command: CommandContext<'_>) -> CommandReport {
         self.judge_within(command, &Work::new(command.stop))
     }
 
-    /// The same, with the steps that are left.
+    /// Like [`judge`](Self::judge), but with the remaining steps of `work`.
     pub(crate) fn judge_within(
         &self,
         command: CommandContext<'_>,
@@ -299,7 +298,7 @@ impl CommandPolicy {
         decide::report(self, found::find(command, work), work)
     }
 
-    /// The most lenient answer that any command can get.
+    /// Returns the most lenient action that any command can get.
     pub fn best(&self) -> Action {
         let rules = self.rules.rules.iter().map(|rule| rule.action);
         rules
@@ -309,6 +308,6 @@ impl CommandPolicy {
     }
 }
 
-/// Why a line is not understood, in words that follow "it is not understood:".
+/// The reason why a line is not understood, in words that follow "it is not understood:".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Trouble(pub(crate) &'static str);

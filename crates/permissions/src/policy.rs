@@ -1,4 +1,4 @@
-//! [`Policy`]: every layer, asked together.
+//! [`Policy`]: all layers, judged together.
 
 mod builder;
 mod command;
@@ -20,8 +20,7 @@ use crate::rules::Rules;
 use crate::tool::ToolSettings;
 use crate::{Action, Kind, Layer, Op, Verdict, Vote};
 
-/// The layers that are in force. A layer that is absent has nothing against
-/// anything. Cloning is cheap.
+/// The layers in force. An absent layer objects to nothing. Cloning is cheap.
 ///
 /// ```
 /// use backend_core::VPath;
@@ -44,17 +43,17 @@ struct Layers {
     scope: Option<Scope>,
     tools: ToolSettings,
     protected: Protected,
-    /// What `ls`, `glob` and `grep` leave out.
+    /// Entries that `ls`, `glob` and `grep` leave out.
     excludes: [Exclude; 3],
 }
 
 impl Policy {
-    /// Puts a policy together.
+    /// Returns a builder for a policy.
     pub fn builder() -> PolicyBuilder {
         PolicyBuilder::default()
     }
 
-    /// No layer at all.
+    /// Creates a policy without any layer.
     pub fn allow_all() -> Self {
         Self::builder().build()
     }
@@ -67,7 +66,7 @@ impl Policy {
     ) -> Self {
         let exclude = |op| {
             let by_rules = rules.as_ref().map(|rules| rules.exclude(op));
-            // A search that covers a mount which asks is itself asked about.
+            // A search that covers a mount with approvals is asked about as a whole.
             let by_scope = scope.as_ref();
             let by_scope = by_scope.map(|scope| scope.exclude_granted(op, |_| true));
             by_rules
@@ -84,22 +83,22 @@ impl Policy {
         }))
     }
 
-    /// The rules, if there are any.
+    /// Returns the rules, if any.
     pub fn rules(&self) -> Option<&Rules> {
         self.0.rules.as_ref()
     }
 
-    /// What is left of the mounts, if there are any.
+    /// Returns the scope of the mounts, if any.
     pub fn scope(&self) -> Option<&Scope> {
         self.0.scope.as_ref()
     }
 
-    /// What is set for single tools.
+    /// Returns the settings of individual tools.
     pub fn tools(&self) -> &ToolSettings {
         &self.0.tools
     }
 
-    /// The same policy with another scope.
+    /// Returns the same policy with another scope.
     #[must_use]
     pub fn with_scope(&self, scope: Scope) -> Self {
         let layers = &self.0;
@@ -111,7 +110,7 @@ impl Policy {
         )
     }
 
-    /// The same policy with other settings of tools.
+    /// Returns the same policy with other tool settings.
     #[must_use]
     pub fn with_tools(&self, tools: ToolSettings) -> Self {
         let layers = &self.0;
@@ -123,10 +122,11 @@ impl Policy {
         )
     }
 
-    /// The same policy, under which these files cannot be changed, removed or moved, nor
-    /// the directories that they lie in removed or moved: the rules, the configuration,
-    /// what was granted, the log. Commands are held to it by the paths they name. A path
-    /// may be that of a file on the backend, or the one by which commands know it.
+    /// Returns the same policy with `paths` protected. These files, such as the rules,
+    /// the configuration, the saved grants or the log, cannot be changed, removed or
+    /// moved, and the directories above them cannot be removed or moved. For commands,
+    /// this applies to the paths they name. A path may be one on the backend or the one
+    /// that commands use for the same file.
     #[must_use]
     pub fn protecting(&self, paths: impl IntoIterator<Item = VPath>) -> Self {
         let layers = &self.0;
@@ -140,22 +140,22 @@ impl Policy {
         )
     }
 
-    /// Whether there are files that it protects.
+    /// Returns whether any files are protected.
     pub(crate) fn protects(&self) -> bool {
         !self.0.protected.is_empty()
     }
 
-    /// Whether something is judged by its path.
+    /// Returns whether any layer judges by path.
     pub(crate) fn judges_paths(&self) -> bool {
         self.0.rules.is_some() || self.0.scope.is_some() || self.protects()
     }
 
-    /// What every layer says about an access to a path. Of `op` alone: what a
-    /// call is made of, [`Intent`](crate::access::Intent) says. `bytes` is the
-    /// size that the file has or is to have, where that is known.
+    /// Returns the verdict of every layer about an access to a path. Judges `op` alone;
+    /// use [`Intent`](crate::access::Intent) to split a call into its operations. `bytes`
+    /// is the size that the file has or is to have, if known.
     ///
-    /// Move and copy are judged by their own sections alone: the reads, writes
-    /// and deletes that they are made of are judged by everybody.
+    /// Move and copy are judged by their own rule sections alone. The reads, writes and
+    /// deletes that they consist of are judged by all layers.
     pub fn judge(&self, op: Op, path: &VPath, kind: Kind, bytes: Option<u64>) -> Verdict {
         let verdict = self.judge_unprotected(op, path, kind, bytes, false);
         match self.0.protected.judge(op, path) {
@@ -164,9 +164,9 @@ impl Policy {
         }
     }
 
-    /// The same, but for the files that it came from: what is done to a path that a command
-    /// names is less clear, and judged by [`Protected::judge_command`].
-    /// `inside` as in [`NamedPath`](crate::command::NamedPath).
+    /// Like [`judge`](Self::judge), but without the protected files. For a path that a
+    /// command names, the use is less certain, so [`Protected::judge_command`] judges it.
+    /// `inside` has the meaning it has in [`NamedPath`](crate::command::NamedPath).
     fn judge_unprotected(
         &self,
         op: Op,
@@ -179,8 +179,8 @@ impl Policy {
             Some(rules) => rules.judge_as(op, path, inside).into(),
             None => Vote::neutral(Layer::Rules).into(),
         };
-        // Reading the root is searching it, and what a search finds there is left
-        // out if it may not be read.
+        // Reading the root means searching it. Unreadable entries are left out of the
+        // results.
         let searched = op == Op::Read && kind == Kind::Directory && path.is_root();
         match &self.0.scope {
             Some(scope) if !searched && !matches!(op, Op::Move | Op::Copy) => {
@@ -190,8 +190,8 @@ impl Policy {
         }
     }
 
-    /// What every layer says about several spellings of one path: the strongest
-    /// answer that any of them gets.
+    /// Returns the verdict about several spellings of one path: the strongest of their
+    /// verdicts.
     pub fn judge_spellings(
         &self,
         op: Op,
@@ -206,20 +206,20 @@ impl Policy {
         verdict
     }
 
-    /// Why an access to a path gets the answer it gets, one vote a line.
+    /// Explains the verdict about an access to a path, one vote per line.
     pub fn explain(&self, op: Op, path: &VPath) -> String {
         let verdict = self.judge(op, path, Kind::File, None);
         format!("{op} {path}: {}\n{verdict}", verdict.action())
     }
 
-    /// The rules, if they have something to say about `op`.
+    /// Returns the rules, if they apply to `op`.
     fn ruling(&self, op: Op) -> Option<&Rules> {
         let rules = self.0.rules.as_ref()?;
         let silent = matches!(op, Op::Move | Op::Copy) && rules.ruleset().section(op).is_none();
         (!silent).then_some(rules)
     }
 
-    /// The most lenient answer that `op` can get for any target.
+    /// Returns the most lenient action that `op` can get for any target.
     pub fn best(&self, op: Op) -> Action {
         let by_rules = self.ruling(op).map(|rules| match op {
             Op::Execute => rules.commands().best(),
@@ -229,8 +229,8 @@ impl Policy {
         by_rules.max(by_scope).unwrap_or(Action::Allow)
     }
 
-    /// The strongest answer that something beneath `dir` could get. It may be
-    /// too strong, never too weak.
+    /// Returns the strongest action that an entry beneath `dir` could get. It may be too
+    /// strong, but never too weak.
     pub(crate) fn protects_beneath(&self, op: Op, dir: &VPath) -> Action {
         let by_rules = self.ruling(op).map(|rules| rules.protects_beneath(op, dir));
         let by_scope = match &self.0.scope {
@@ -243,13 +243,13 @@ impl Policy {
         by_rules.max(by_scope).max(by_own).unwrap_or(Action::Allow)
     }
 
-    /// The largest file that may stand at `path`.
+    /// Returns the maximum size of a file at `path`.
     pub fn max_file_bytes(&self, path: &VPath) -> Option<u64> {
         self.0.scope.as_ref()?.max_file_bytes(path)
     }
 
-    /// What `ls`, `glob` or `grep` must leave out of its results, once what
-    /// [`judge`](Self::judge) asks about it is answered.
+    /// Returns the entries that `ls`, `glob` or `grep` must leave out of its results,
+    /// once the questions raised by [`judge`](Self::judge) are answered.
     pub fn exclude(&self, op: Op) -> &Exclude {
         const NONE: &Exclude = &Exclude::none();
         let [ls, glob, grep] = &self.0.excludes;
@@ -261,7 +261,7 @@ impl Policy {
         }
     }
 
-    /// Names the policy: equal layers have equal ids, in every process.
+    /// Returns an id for the policy. Equal layers have equal ids, in every process.
     pub fn id(&self) -> String {
         let rules = self.0.rules.as_ref().map(|rules| rules.id().to_string());
         let scope = self.0.scope.as_ref().map(|scope| scope.id().to_string());
@@ -280,7 +280,7 @@ impl Policy {
 }
 
 impl Default for Policy {
-    /// No layer at all.
+    /// Creates a policy without any layer.
     fn default() -> Self {
         Self::allow_all()
     }

@@ -1,14 +1,14 @@
-//! [`Refusal`]: why something may not be done, in a type.
+//! [`Refusal`]: the typed reason why something is not allowed.
 
 use backend_core::{Error, ErrorKind, PathError, Quoted};
 
 use crate::Op;
 
-/// Roots or suffixes that one text lists.
+/// Maximum number of roots or suffixes listed in one message.
 const LISTED: usize = 20;
 
-/// Why something may not be done. The text says what is allowed instead, in
-/// virtual paths only.
+/// The reason why something is not allowed. The message names the alternatives that are
+/// allowed and uses only virtual paths.
 ///
 /// ```
 /// use permissions::Refusal;
@@ -19,66 +19,66 @@ const LISTED: usize = 20;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// A rule or a default says no.
+    /// Denied by a rule or a default.
     #[error("{op} of {} is not allowed{}", Quoted::new(.target), because(.description))]
     #[non_exhaustive]
     Rule {
-        /// What was to be done.
+        /// The operation.
         op: Op,
         /// The path or the command line.
         target: String,
         /// The rule's description; may be empty.
         description: String,
     },
-    /// A command names a path that it may not.
+    /// A command names a path that it must not use.
     #[error(
         "the command names {}, which may not be touched ({op}){}",
         Quoted::new(.path), because(.description)
     )]
     #[non_exhaustive]
     CommandPath {
-        /// What the rules deny.
+        /// The denied operation.
         op: Op,
         /// The path as the command spells it.
         path: String,
         /// The rule's description; may be empty.
         description: String,
     },
-    /// A command line takes too long to be looked at.
+    /// A command line takes too long to analyze.
     #[error(
         "the command line is too complicated to be judged; run it in parts, or put it into a file"
     )]
     TooComplicated,
-    /// What was typed means no path.
+    /// The text given as a path is not valid.
     #[error("{problem}; readable: {}", list(.readable))]
     #[non_exhaustive]
     InvalidPath {
-        /// What was typed.
+        /// The text as given.
         path: String,
-        /// What is wrong with it.
+        /// The reason why it is not a path.
         problem: PathError,
-        /// What can be read.
+        /// The readable roots.
         readable: Vec<String>,
     },
-    /// The path lies in no mount, or not in what was left of them.
+    /// The path is in none of the mounts, or outside the derived scope.
     #[error("{} lies outside what can be read; readable: {}", Quoted::new(.path), list(.readable))]
     #[non_exhaustive]
     Outside {
         /// The path.
         path: String,
-        /// What can be read.
+        /// The readable roots.
         readable: Vec<String>,
     },
-    /// The path cannot be written.
+    /// The path is read-only.
     #[error("{} is read-only; writable: {}", Quoted::new(.path), list(.writable))]
     #[non_exhaustive]
     ReadOnly {
         /// The path.
         path: String,
-        /// What can be written.
+        /// The writable roots.
         writable: Vec<String>,
     },
-    /// A mount stands at the path or beneath it.
+    /// There is a mount at the path or beneath it.
     #[error(
         "{} is a mount or holds one, and so is not deleted or moved; do it to what lies in it",
         Quoted::new(.path)
@@ -88,7 +88,7 @@ pub enum Refusal {
         /// The path.
         path: String,
     },
-    /// The mount takes no files of this suffix.
+    /// The mount does not accept files with this suffix.
     #[error(
         "files with {} are not allowed here ({}); allowed: {}",
         the_suffix(.suffix), Quoted::new(.path), suffixes(.allowed)
@@ -97,9 +97,9 @@ pub enum Refusal {
     Suffix {
         /// The path.
         path: String,
-        /// Its suffix, in lower case; may be empty.
+        /// The path's suffix, in lower case; may be empty.
         suffix: String,
-        /// What is allowed, as configured.
+        /// The allowed suffixes, as configured.
         allowed: Vec<String>,
     },
     /// The file is larger than the mount allows.
@@ -111,27 +111,27 @@ pub enum Refusal {
     TooLarge {
         /// The path.
         path: String,
-        /// How large it is.
+        /// The size of the file.
         size: u64,
-        /// How large it may be.
+        /// The size limit.
         limit: u64,
     },
-    /// Somebody was asked and said no.
+    /// The approver was asked and declined.
     #[error("{what} was not approved{}", because(.note))]
     #[non_exhaustive]
     Declined {
-        /// What was asked.
+        /// The action that was asked about.
         what: String,
-        /// What the answer said; may be empty.
+        /// The note that came with the answer; may be empty.
         note: String,
     },
-    /// Somebody has to be asked, and nobody can be.
+    /// Approval is required, but there is no approver to ask.
     #[error("{what} needs approval, and {why}")]
     #[non_exhaustive]
     ApprovalRequired {
-        /// What would have been asked.
+        /// The action that needs approval.
         what: String,
-        /// Why nobody was: a fragment that follows "and".
+        /// The reason why no approver was asked: a fragment that follows "and".
         why: String,
     },
 }
@@ -169,9 +169,9 @@ fn suffixes(allowed: &[String]) -> String {
     list(&allowed.iter().map(spoken).collect::<Vec<_>>())
 }
 
-/// Each refusal, to be made anywhere.
+/// Constructors, one per kind of refusal.
 impl Refusal {
-    /// A rule, or a default without a description, says no.
+    /// Creates a refusal by a rule, or by a default, which has no description.
     pub fn rule(op: Op, target: impl Into<String>, description: impl Into<String>) -> Self {
         Self::Rule {
             op,
@@ -180,7 +180,7 @@ impl Refusal {
         }
     }
 
-    /// A command names a path for which `op` is denied.
+    /// Creates a refusal of a command that names a path for which `op` is denied.
     pub fn command_path(op: Op, path: impl Into<String>, description: impl Into<String>) -> Self {
         Self::CommandPath {
             op,
@@ -189,7 +189,7 @@ impl Refusal {
         }
     }
 
-    /// What was typed means no path.
+    /// Creates a refusal of text that is not a valid path.
     pub fn invalid_path(
         path: impl Into<String>,
         problem: PathError,
@@ -202,7 +202,7 @@ impl Refusal {
         }
     }
 
-    /// The path lies outside what can be read.
+    /// Creates a refusal of a path outside everything that can be read.
     pub fn outside(path: impl Into<String>, readable: Vec<String>) -> Self {
         Self::Outside {
             path: path.into(),
@@ -210,7 +210,7 @@ impl Refusal {
         }
     }
 
-    /// The path cannot be written.
+    /// Creates a refusal to write a read-only path.
     pub fn read_only(path: impl Into<String>, writable: Vec<String>) -> Self {
         Self::ReadOnly {
             path: path.into(),
@@ -218,12 +218,13 @@ impl Refusal {
         }
     }
 
-    /// A mount stands at the path or beneath it.
+    /// Creates a refusal to delete or move a path with a mount at it or beneath it.
     pub fn mount_root(path: impl Into<String>) -> Self {
         Self::MountRoot { path: path.into() }
     }
 
-    /// The mount takes no files of this suffix, which is in lower case.
+    /// Creates a refusal of a suffix that the mount does not accept. The suffix is in
+    /// lower case.
     pub fn suffix(
         path: impl Into<String>,
         suffix: impl Into<String>,
@@ -236,7 +237,7 @@ impl Refusal {
         }
     }
 
-    /// The file is larger than allowed.
+    /// Creates a refusal of a file that is larger than allowed.
     pub fn too_large(path: impl Into<String>, size: u64, limit: u64) -> Self {
         Self::TooLarge {
             path: path.into(),
@@ -245,7 +246,7 @@ impl Refusal {
         }
     }
 
-    /// Somebody said no to `what`.
+    /// Creates a refusal because the approver declined `what`.
     pub fn declined(what: impl Into<String>, note: impl Into<String>) -> Self {
         Self::Declined {
             what: what.into(),
@@ -253,7 +254,8 @@ impl Refusal {
         }
     }
 
-    /// Nobody could be asked about `what`. `why` follows "and".
+    /// Creates a refusal because no approver could be asked about `what`. `why` follows
+    /// "and".
     pub fn approval_required(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self::ApprovalRequired {
             what: what.into(),
@@ -263,7 +265,7 @@ impl Refusal {
 }
 
 impl Refusal {
-    /// What a backend's caller matches on.
+    /// Returns the error kind that a backend's caller matches on.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::ApprovalRequired { .. } => ErrorKind::ApprovalRequired,
@@ -273,18 +275,18 @@ impl Refusal {
         }
     }
 
-    /// The refusal that `error` was made from, if it was.
+    /// Returns the refusal that `error` was created from, if any.
     pub fn of(error: &Error) -> Option<&Self> {
         let source = std::error::Error::source(error)?;
         source.downcast_ref::<ByPolicy>().map(|by| &by.0)
     }
 }
 
-/// The texts for models, and those of the two Python libraries that this crate can
-/// stand in for. Where such a library has no such refusal, they are the refusal's
-/// own text.
+/// The messages for models, and those of the two Python libraries that this crate can
+/// replace. Refusals that such a library does not know keep their own message.
 impl Refusal {
-    /// As pydantic-ai-filesystem-sandbox words it, mostly in two lines.
+    /// Returns the message in the wording of pydantic-ai-filesystem-sandbox, mostly two
+    /// lines.
     ///
     /// ```
     /// use permissions::Refusal;
@@ -300,7 +302,7 @@ impl Refusal {
             items => items.join(", "),
         };
         match self {
-            // It may well lie inside, so that is not what to change.
+            // The path may well be inside the sandbox, so "outside" would be wrong.
             Self::InvalidPath { problem, .. } if !leads_outside(problem) => {
                 format!("Cannot use this path: {problem}")
             }
@@ -334,8 +336,8 @@ impl Refusal {
         }
     }
 
-    /// As [`filesystem_text`](Self::filesystem_text), where the tool that was
-    /// called is known: its name stands in the texts about approvals.
+    /// Like [`filesystem_text`](Self::filesystem_text), but puts the name of the called
+    /// tool into the messages about approvals.
     pub fn filesystem_text_for(&self, tool: &str) -> String {
         let or = |text: &str, nothing: &str| match text {
             "" => nothing.to_owned(),
@@ -355,8 +357,8 @@ impl Refusal {
         }
     }
 
-    /// As the console tools word it. What is not permitted says `Permission
-    /// denied`, which models know, and names what it is about.
+    /// Returns the message in the wording of the console tools. Denials start with
+    /// `Permission denied`, which models recognize, and name the target.
     ///
     /// ```
     /// use permissions::{Op, Refusal};
@@ -378,13 +380,13 @@ impl Refusal {
                 Quoted::new(target),
                 because(description)
             ),
-            // Other arguments mend these.
+            // Different arguments fix these.
             Self::InvalidPath { .. } | Self::TooLarge { .. } => self.to_string(),
             _ => format!("Permission denied: {self}"),
         }
     }
 
-    /// As pydantic-ai-backend's checker words it for the host program.
+    /// Returns the message that pydantic-ai-backend's checker gives the host program.
     pub fn checker_text(&self) -> String {
         match self {
             Self::Rule {
@@ -406,8 +408,8 @@ impl Refusal {
     }
 }
 
-/// Whether what was typed would be a path somewhere else, but is none here. That
-/// library calls all of this outside.
+/// Returns whether the text would be a path somewhere else but is not one here. The
+/// Python library reports all of these as "outside".
 fn leads_outside(problem: &PathError) -> bool {
     matches!(
         problem,
@@ -415,7 +417,7 @@ fn leads_outside(problem: &PathError) -> bool {
     )
 }
 
-/// A number with a comma between thousands.
+/// Formats a number with commas between thousands.
 fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -428,13 +430,13 @@ fn thousands(number: u64) -> String {
     text
 }
 
-/// The refusal as an error's source. Its text does not repeat the error's.
+/// The refusal as an error's source. Its message does not repeat the error's message.
 #[derive(Debug, thiserror::Error)]
 #[error("refused by the permissions in force")]
 struct ByPolicy(Refusal);
 
 impl From<Refusal> for Error {
-    /// [`Refusal::of`] gives it back.
+    /// [`Refusal::of`] recovers the refusal from the error.
     fn from(refusal: Refusal) -> Self {
         Self::new(refusal.kind(), refusal.to_string()).with_source(ByPolicy(refusal))
     }

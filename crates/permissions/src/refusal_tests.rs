@@ -1,4 +1,4 @@
-//! The texts, pinned.
+//! Tests that pin the messages.
 
 use super::*;
 

@@ -1,8 +1,8 @@
 //! The tools a model calls, and the operations they stand for.
 //!
-//! A tool that stands for no operation would be judged by nobody. So the
-//! operations of every [`Tool`] come from one match without a wildcard, and those
-//! of a [`CustomTool`] are a constant: either is checked when it is compiled.
+//! A tool without operations would never be judged. So the operations of every [`Tool`]
+//! come from one match without a wildcard, and those of a [`CustomTool`] are a constant.
+//! Both are checked at compile time.
 
 mod settings;
 
@@ -30,7 +30,7 @@ macro_rules! tools {
             /// Every tool.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// The name by which a model calls it.
+            /// Returns the name by which a model calls the tool.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
@@ -61,7 +61,7 @@ tools! {
 }
 
 impl Tool {
-    /// What it does. Never empty.
+    /// Returns the tool's operations. Never empty.
     pub const fn operations(self) -> &'static [Op] {
         match self {
             Self::Ls => &[Op::Ls],
@@ -82,8 +82,8 @@ impl Tool {
         }
     }
 
-    /// Whether using it may need a yes for each call. Looking at shells that
-    /// run already does not: their start was judged.
+    /// Returns whether each call of the tool may need approval. Looking at running shells
+    /// does not, because their start was judged.
     const fn starts_something(self) -> bool {
         !matches!(self, Self::ReadOutput | Self::ListShells | Self::KillShell)
     }
@@ -108,7 +108,7 @@ impl fmt::Display for Tool {
     }
 }
 
-/// The word is no tool.
+/// The error for a word that does not name a tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no tool is called {0}; put the settings of a custom tool under 'custom'")]
 pub struct UnknownTool(Quoted);
@@ -125,7 +125,7 @@ impl FromStr for Tool {
     }
 }
 
-/// A tool of somebody else's.
+/// A tool defined outside this workspace.
 ///
 /// ```
 /// use permissions::Op;
@@ -139,7 +139,7 @@ impl FromStr for Tool {
 /// assert_eq!(operations_of::<CountLines>(), [Op::Read]);
 /// ```
 ///
-/// One that stands for nothing does not compile:
+/// A tool without operations does not compile:
 ///
 /// ```compile_fail,E0080
 /// # use permissions::Op;
@@ -154,30 +154,30 @@ impl FromStr for Tool {
 pub trait CustomTool {
     /// The name by which a model calls it.
     const NAME: &'static str;
-    /// What it does. Must not be empty.
+    /// The tool's operations. Must not be empty.
     const OPERATIONS: &'static [Op];
 }
 
-/// What a custom tool does.
+/// Returns the operations of a custom tool.
 pub fn operations_of<T: CustomTool>() -> &'static [Op] {
     const { assert!(!T::OPERATIONS.is_empty(), "a tool stands for no operation") };
     T::OPERATIONS
 }
 
-/// Whether a tool is offered to a model.
+/// The visibility of a tool to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Visibility {
-    /// It is not: whatever it is called with is denied.
+    /// The tool is not offered, because every call of it would be denied.
     Hidden,
-    /// It is.
+    /// The tool is offered.
     Offered {
-        /// Whether every call needs a yes.
+        /// Whether every call needs approval.
         asks: bool,
     },
 }
 
-/// Whether `tool` is offered under `policy`. `commands` says whether the backend
-/// runs any.
+/// Returns whether `tool` is offered under `policy`. `commands` is `true` if the backend
+/// runs commands.
 pub fn visible(tool: Tool, policy: &Policy, commands: bool) -> Visibility {
     if tool.operations().contains(&Op::Execute) && !commands {
         return Visibility::Hidden;
@@ -193,7 +193,7 @@ pub fn visible(tool: Tool, policy: &Policy, commands: bool) -> Visibility {
     }
 }
 
-/// Whether a custom tool is offered under `policy`.
+/// Returns whether a custom tool is offered under `policy`.
 pub fn custom_visible<T: CustomTool>(policy: &Policy, commands: bool) -> Visibility {
     let operations = operations_of::<T>();
     if operations.contains(&Op::Execute) && !commands {

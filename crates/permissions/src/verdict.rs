@@ -1,4 +1,4 @@
-//! [`Verdict`]: what the layers say about an access, and why.
+//! [`Verdict`]: the combined decision of all layers about an access, with reasons.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use crate::{Action, Op, Refusal};
 
-/// Who votes.
+/// A part of the policy that votes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Layer {
-    /// The mount that the path lies in: mode, suffixes, size, approvals.
+    /// The mount that contains the path: mode, suffixes, size, approvals.
     Mount,
-    /// What a derived scope left of the mounts.
+    /// A scope derived from the mounts.
     Scope,
     /// The ordered rules.
     Rules,
-    /// What a command line would run.
+    /// The judgement of a command line.
     Command,
     /// The settings of the tool that was called.
     Tool,
@@ -41,20 +41,20 @@ impl fmt::Display for Layer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MatchedRule {
-    /// The section it stands in.
+    /// The operation whose section contains the rule.
     pub op: Op,
-    /// Its place there, counted from 0.
+    /// The rule's index in that section, from 0.
     pub index: usize,
-    /// Its pattern, as written.
+    /// The pattern, as written.
     pub pattern: String,
-    /// What it says.
+    /// The rule's action.
     pub action: Action,
-    /// Its description; may be empty.
+    /// The rule's description; may be empty.
     pub description: String,
 }
 
 impl MatchedRule {
-    /// Describes a rule.
+    /// Creates the description of a rule.
     pub fn new(
         op: Op,
         index: usize,
@@ -72,41 +72,41 @@ impl MatchedRule {
     }
 }
 
-/// Why a layer votes as it does. Cheap to clone.
+/// The reason for a vote. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Why {
-    /// This rule is the first that matches.
+    /// The first rule that matches.
     Rule(Arc<MatchedRule>),
-    /// No rule matches, and this is the operation's default.
+    /// The default of the operation, because no rule matches.
     Default(Op),
-    /// The layer has nothing against it.
+    /// No objection.
     Nothing,
-    /// The layer refuses, for a reason with a type of its own.
+    /// A refusal, with its typed reason.
     Refused(Arc<Refusal>),
-    /// In words: a lowercase fragment.
+    /// A reason in words: a lowercase fragment.
     Because(Cow<'static, str>),
 }
 
-/// What one layer says.
+/// The decision of one layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Vote {
-    /// Who says it.
+    /// The layer that votes.
     pub layer: Layer,
-    /// What it says.
+    /// The layer's decision.
     pub action: Action,
-    /// Why.
+    /// The reason for it.
     pub why: Why,
 }
 
 impl Vote {
-    /// A vote.
+    /// Creates a vote.
     pub fn new(layer: Layer, action: Action, why: Why) -> Self {
         Self { layer, action, why }
     }
 
-    /// A layer that has nothing against it.
+    /// Creates a vote of a layer that has no objection.
     pub fn neutral(layer: Layer) -> Self {
         Self::new(layer, Action::Allow, Why::Nothing)
     }
@@ -133,9 +133,9 @@ impl fmt::Display for Vote {
     }
 }
 
-/// What all layers say together: the strongest vote, and the others.
+/// The combined decision of all layers: the strongest vote and the others.
 ///
-/// `Display` explains it, one vote a line, the strongest first.
+/// `Display` prints one vote per line, the strongest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
     decisive: Vote,
@@ -143,17 +143,17 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// The strongest vote's action.
+    /// Returns the action of the strongest vote.
     pub fn action(&self) -> Action {
         self.decisive.action
     }
 
-    /// The strongest vote; of equal ones the first.
+    /// Returns the strongest vote. Among equals, the first one wins.
     pub fn decisive(&self) -> &Vote {
         &self.decisive
     }
 
-    /// Every vote, the strongest first.
+    /// Returns every vote, the strongest first.
     pub fn votes(&self) -> impl Iterator<Item = &Vote> {
         std::iter::once(&self.decisive).chain(&self.others)
     }

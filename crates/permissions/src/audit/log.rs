@@ -1,4 +1,4 @@
-//! [`AuditLog`]: the last decisions, in memory and as JSON.
+//! [`AuditLog`]: the most recent decisions, in memory and as JSON.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,47 +11,47 @@ use super::{Audit, AuditEvent, DecidedBy, Outcome};
 use crate::approval::text;
 use crate::{Action, Op, Target};
 
-/// Bytes of any one text in an [`AuditRecord`]; the middle of a longer one is
-/// left out.
+/// Maximum bytes of each text in an [`AuditRecord`]. The middle of a longer text is left
+/// out.
 pub const RECORD_TEXT_BYTES: usize = 2_000;
 
-/// One decision, to be kept or sent.
+/// One decision, in a form that can be stored or sent.
 ///
-/// Text stands in it as it is, only cut: JSON escapes what has to be.
+/// Text is truncated but otherwise unchanged, because JSON does the escaping.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct AuditRecord {
-    /// When, in milliseconds since 1970.
+    /// The time of the decision, in milliseconds since 1970.
     pub time: u64,
-    /// The conversation it belongs to.
+    /// The session the call belongs to.
     pub session: String,
     /// The tool that was called, if one was.
     pub tool: Option<String>,
-    /// What was to be done.
+    /// The operation that was judged.
     pub op: Op,
-    /// To what: the path or the command line.
+    /// The path or the command line it applies to.
     pub target: String,
-    /// What the layers said together.
+    /// The combined decision of the layers.
     pub action: Action,
-    /// Which of them decided.
+    /// The layer that decided.
     pub layer: String,
-    /// What each of them said, one a line, the strongest first.
+    /// The vote of each layer, one per line, the strongest first.
     pub reason: String,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Who decided.
+    /// The party that decided.
     pub by: DecidedBy,
-    /// What the answer said besides.
+    /// The note that came with the answer.
     pub note: Option<String>,
-    /// How long the answer took, in milliseconds, if somebody was asked.
+    /// The time the answer took, in milliseconds, if the approver was asked.
     pub waited: Option<u64>,
 }
 
 impl AuditRecord {
-    /// The record as one line of JSON, without the line end.
+    /// Returns the record as one line of JSON, without the line end.
     pub fn to_json_line(&self) -> String {
-        // Text and numbers can all be written.
+        // Text and numbers always serialize.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
@@ -82,7 +82,7 @@ impl From<&AuditEvent<'_>> for AuditRecord {
     }
 }
 
-/// The last decisions, for tests and for whoever shows them. Clones are one log.
+/// The most recent decisions, for tests and for display. Clones share one log.
 #[derive(Clone)]
 pub struct AuditLog {
     ring: Arc<Mutex<Ring>>,
@@ -96,7 +96,7 @@ struct Ring {
 }
 
 impl AuditLog {
-    /// A log of the last `capacity` decisions, at least one.
+    /// Creates a log of the last `capacity` decisions, at least one.
     pub fn new(capacity: usize) -> Self {
         Self {
             ring: Arc::default(),
@@ -104,13 +104,13 @@ impl AuditLog {
         }
     }
 
-    /// What a guard is given so that it writes to this log.
+    /// Returns an [`Audit`] that writes to this log, to be passed to a guard.
     pub fn audit(&self) -> Audit {
         let log = self.clone();
         Audit::new(move |event| log.push(AuditRecord::from(event)))
     }
 
-    /// Adds a record. The oldest goes if there is no room.
+    /// Adds a record. Drops the oldest one if the log is full.
     pub fn push(&self, record: AuditRecord) {
         let mut ring = self.lock();
         while ring.records.len() >= self.capacity {
@@ -120,17 +120,17 @@ impl AuditLog {
         ring.records.push_back(record);
     }
 
-    /// What is in it, the oldest first.
+    /// Returns the records, the oldest first.
     pub fn records(&self) -> Vec<AuditRecord> {
         self.lock().records.iter().cloned().collect()
     }
 
-    /// How many went because there was no room.
+    /// Returns how many records were dropped because the log was full.
     pub fn dropped(&self) -> u64 {
         self.lock().dropped
     }
 
-    /// Empties it.
+    /// Removes all records and resets the count of dropped ones.
     pub fn clear(&self) {
         *self.lock() = Ring::default();
     }

@@ -1,4 +1,4 @@
-//! Putting a [`Policy`] together.
+//! [`PolicyBuilder`]: assembles a [`Policy`].
 
 use backend_core::VPath;
 
@@ -8,7 +8,7 @@ use crate::mounts::Scope;
 use crate::rules::Rules;
 use crate::tool::ToolSettings;
 
-/// Puts a [`Policy`] together.
+/// Builder for a [`Policy`].
 #[derive(Debug, Clone, Default)]
 pub struct PolicyBuilder {
     rules: Option<Rules>,
@@ -17,35 +17,35 @@ pub struct PolicyBuilder {
 }
 
 impl PolicyBuilder {
-    /// Sets the rules. Their relative patterns start at `working_dir`, which must
-    /// be that of the backend to be guarded.
+    /// Sets the rules. Their relative patterns start at `working_dir`, which must be the
+    /// working directory of the backend to be guarded.
     #[must_use]
     pub fn ruleset(self, ruleset: &Ruleset, working_dir: &VPath) -> Self {
         self.rules(ruleset.compile(working_dir))
     }
 
-    /// Sets rules that are compiled already.
+    /// Sets rules that are already compiled.
     #[must_use]
     pub fn rules(mut self, rules: Rules) -> Self {
         self.rules = Some(rules);
         self
     }
 
-    /// Sets the mounts, or what is left of them.
+    /// Sets the mounts, or a scope derived from them.
     #[must_use]
     pub fn scope(mut self, scope: Scope) -> Self {
         self.scope = Some(scope);
         self
     }
 
-    /// Sets what is set for single tools.
+    /// Sets the settings of individual tools.
     #[must_use]
     pub fn tools(mut self, tools: ToolSettings) -> Self {
         self.tools = tools;
         self
     }
 
-    /// The policy.
+    /// Builds the policy.
     pub fn build(self) -> Policy {
         Policy::new(self.rules, self.scope, self.tools, Protected::default())
     }

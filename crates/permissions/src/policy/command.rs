@@ -1,4 +1,4 @@
-//! A command line and the paths it names, judged together.
+//! Judges a command line together with the paths it names.
 
 use std::sync::Arc;
 
@@ -9,42 +9,41 @@ use crate::command::work::Work;
 use crate::command::{CommandContext, CommandPolicy, NamedPath, PathUse, too_complicated};
 use crate::{Access, Action, Kind, Layer, Op, Refusal, Target, Verdict, Vote, Why};
 
-/// What every layer says about a command line.
+/// The verdict of every layer about a command line.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct CommandJudgement {
-    /// All of it together.
+    /// The combined verdict.
     pub verdict: Verdict,
-    /// The line itself first, then each path that it names and that somebody has
-    /// something against.
+    /// The line itself first, then each path it names that some layer objects to.
     pub parts: Vec<(Access, Verdict)>,
-    /// The simple commands it would run, as far as they are known.
+    /// The simple commands it would run, where known.
     pub commands: Vec<String>,
     /// The paths it names.
     pub paths: Vec<NamedPath>,
-    /// How many steps judging took; see
+    /// The number of steps that judging took. See
     /// [`CommandReport::steps`](crate::command::CommandReport::steps).
     pub steps: usize,
 }
 
-/// What asking the rules about a path costs.
+/// Steps charged for checking one path against the rules.
 const PATH_STEPS: usize = 16;
 
 impl Policy {
-    /// What every layer says about a command line and the paths it names.
+    /// Returns the verdict of every layer about a command line and the paths it names.
     ///
-    /// A path that may not be read, or not be written, may not be named, whatever
-    /// the command does with it: `cat`, or a program nobody knows. Only the
-    /// program itself may be one that cannot be written. Where a command is known
-    /// to read or to change a path, that is also asked about like a call that does
-    /// so. Without rules, mounts and protected files, commands are not even read.
+    /// A command must not name a path that may not be read or may not be written,
+    /// whatever it does with it: `cat` and an unknown program are treated alike. Only the
+    /// program itself may be a file that cannot be written. Where a command is known to
+    /// read or change a path, it is also asked about like a call that does so. Without
+    /// rules, mounts and protected files, commands are not even parsed.
     pub fn judge_command(&self, command: CommandContext<'_>) -> CommandJudgement {
         let work = Work::new(command.stop);
         let access = Access::command(command.line);
         let (line, here) = (command.line, command.directory);
         let report = match (self.rules(), self.scope()) {
             (Some(rules), _) => rules.commands().judge_within(command, &work),
-            // Mounts have nothing against a command, but against paths it names.
+            // Mounts do not object to commands, only to the paths they name.
             (None, Some(_)) => CommandPolicy::open().judge_within(command, &work),
             (None, None) if self.protects() => CommandPolicy::open().judge_within(command, &work),
             (None, None) => {
@@ -59,7 +58,7 @@ impl Policy {
             }
         };
         let mut verdict = match (self.rules(), self.scope()) {
-            // All that counts are the files that it names.
+            // Only the named files count.
             (None, None) => Vote::neutral(Layer::Command).into(),
             _ => report.verdict,
         };
@@ -88,7 +87,7 @@ impl Policy {
         }
     }
 
-    /// What is against paths of a command that are protected.
+    /// Returns the objections to protected paths that a command names.
     pub(crate) fn judge_protected(
         &self,
         commands: &[String],
@@ -107,7 +106,7 @@ impl Policy {
         against.into_iter().map(part).collect()
     }
 
-    /// What is against a path that a command uses, if anything is.
+    /// Returns the objections to a path that a command uses.
     pub(crate) fn judge_path(&self, named: &NamedPath, work: &Work<'_>) -> Vec<(Access, Verdict)> {
         let mut parts = Vec::new();
         for op in judged_as(named.usage) {
@@ -120,18 +119,18 @@ impl Policy {
         parts
     }
 
-    /// What is against using a path in a command, if anything is.
+    /// Returns the objection to using a path in a command, if there is one.
     fn judge_named(&self, op: Op, named: &NamedPath, work: &Work<'_>) -> Option<Verdict> {
         let used = match named.usage {
             PathUse::Read | PathUse::Run => op == Op::Read,
-            // What a glob names is looked at below.
+            // Paths that a glob could name are checked below.
             PathUse::Write => op == Op::Write && !named.glob,
             PathUse::Named | PathUse::Possible | PathUse::Within => false,
         };
-        // Most words that are merely named are no paths. Only one that begins at
-        // the root is held against the mounts.
+        // Most words that are only named are not paths. Only one that starts at the root
+        // is checked against the mounts.
         let verdict = if used {
-            // Of a glob the path is the directory it starts in.
+            // For a glob, the path is the directory it starts in.
             let kind = match named.glob {
                 true => Kind::Directory,
                 false => Kind::File,
@@ -162,7 +161,7 @@ impl Policy {
     }
 }
 
-/// The operations whose denials count for a use of a path.
+/// Returns the operations whose denials apply to a use of a path.
 fn judged_as(usage: PathUse) -> &'static [Op] {
     match usage {
         PathUse::Run | PathUse::Possible => &[Op::Read],
@@ -171,7 +170,7 @@ fn judged_as(usage: PathUse) -> &'static [Op] {
     }
 }
 
-/// The denial in terms of the command: the path as it is spelt there.
+/// Rewords a denial for the command, with the path as spelt there.
 fn denied(op: Op, named: &NamedPath, verdict: &Verdict) -> Verdict {
     let refusal = Refusal::CommandPath {
         op,
@@ -183,7 +182,7 @@ fn denied(op: Op, named: &NamedPath, verdict: &Verdict) -> Verdict {
     Verdict::from(vote).and_all(verdict.clone())
 }
 
-/// What the strongest vote says in words; may be empty.
+/// Returns the reason of the strongest vote in words; may be empty.
 pub(crate) fn description(verdict: &Verdict) -> String {
     match &verdict.decisive().why {
         Why::Rule(rule) => rule.description.clone(),
@@ -193,7 +192,7 @@ pub(crate) fn description(verdict: &Verdict) -> String {
     }
 }
 
-/// The refusal that a denial is. `shown` is the target as the caller knows it.
+/// Converts a denial into a refusal. `shown` is the target as the caller knows it.
 pub(crate) fn refusal(op: Op, shown: &Target, verdict: &Verdict, same: bool) -> Refusal {
     if let Why::Refused(refusal) = &verdict.decisive().why {
         return match same {
@@ -208,8 +207,8 @@ pub(crate) fn refusal(op: Op, shown: &Target, verdict: &Verdict, same: bool) -> 
     }
 }
 
-/// The refusal under the name that the caller knows: where a link leads is not
-/// told.
+/// Rewrites the refusal with the name that the caller used, so that it does not reveal
+/// where a link leads.
 fn retargeted(refusal: &Refusal, op: Op, shown: &Target) -> Refusal {
     let mut refusal = refusal.clone();
     match &mut refusal {

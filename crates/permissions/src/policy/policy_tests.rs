@@ -1,4 +1,4 @@
-//! Tests of the layers together.
+//! Tests of all layers together.
 
 use super::*;
 use crate::command::CommandContext;
@@ -110,7 +110,7 @@ fn paths_in_a_command_are_judged() {
         ("cp a /etc/a", Action::Deny),
         ("cat < /root/.ssh/id", Action::Deny),
         ("some-tool --key=/root/.ssh/id", Action::Deny),
-        // What may not be written may not even be named, except to run it.
+        // A path that may not be written may not even be named, except to run it.
         ("cat /etc/hosts", Action::Deny),
         ("sort -o /etc/hosts x", Action::Deny),
         ("/usr/bin/python3 --version", Action::Allow),

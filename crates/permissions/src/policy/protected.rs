@@ -1,5 +1,5 @@
-//! [`Protected`]: the files that a policy came from. Those whom it holds must not
-//! change them, or it would hold them until the next start only.
+//! [`Protected`]: the files that define the policy. A session that could change them
+//! would be bound by the policy only until the next start.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use backend_core::VPath;
 use crate::command::{NamedPath, PathUse, glob_could_name, name_matches};
 use crate::{Action, Layer, Op, Vote, Why};
 
-/// Programs that take a directory away, with everything in it.
+/// Programs that remove or move a directory with everything in it.
 const TAKES_AWAY: &[&str] = &[
     "mv", "rename", "rm", "rmdir", "rsync", "shred", "trash", "unlink",
 ];
@@ -19,8 +19,8 @@ const CHANGES: &[&str] = &["chmod", "chown", "tee", "touch", "truncate"];
 /// Programs that give a file a second name.
 const LINKS: &[&str] = &["link", "ln"];
 
-/// Files that cannot be changed, removed or moved; nor can the directories that they
-/// lie in be removed or moved.
+/// Files that cannot be changed, removed or moved. The directories above them cannot be
+/// removed or moved either.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Protected(Vec<VPath>);
 
@@ -37,30 +37,30 @@ impl Protected {
         self.0.is_empty()
     }
 
-    /// Their names, for the name of the policy.
+    /// Returns the file names, as input for the policy's id.
     pub(super) fn names(&self) -> String {
         let names: Vec<&str> = self.0.iter().map(VPath::as_str).collect();
         names.join("\n")
     }
 
-    /// What is against an access to a path, if anything is.
+    /// Returns the objection to an access to a path, if there is one.
     pub(super) fn judge(&self, op: Op, path: &VPath) -> Option<Vote> {
         let changes = matches!(op, Op::Write | Op::Edit | Op::Delete);
         let touches = |own: &VPath| own.starts_with(path) || path.starts_with(own);
         (changes && self.0.iter().any(touches)).then(vote)
     }
 
-    /// Whether something beneath a directory is protected from `op`.
+    /// Returns whether an entry beneath a directory is protected from `op`.
     pub(super) fn is_beneath(&self, op: Op, directory: &VPath) -> bool {
         let changes = matches!(op, Op::Write | Op::Edit | Op::Delete);
         changes && self.0.iter().any(|own| own.starts_with(directory))
     }
 
-    /// The paths in a command line that it must not name, each with what is against it.
+    /// Returns the paths that a command line must not name, each with the objection.
     ///
-    /// A file is protected from every command that is not known to read it. Of a
-    /// directory above one it is known only that something in it changes, which may be
-    /// anything; it counts where a program takes directories away.
+    /// A file is protected from every command that is not known to read it. For a
+    /// directory above one, it is only known that something in it changes, which may be
+    /// anything. So it counts only where a program removes or moves directories.
     pub(super) fn judge_command<'r>(
         &self,
         commands: &[String],
@@ -76,9 +76,9 @@ impl Protected {
             })
         };
         let takes_away = runs(TAKES_AWAY);
-        // A second name of a file is as good as the first.
+        // Changing a file under a second name changes the file.
         let links = runs(LINKS) || commands.iter().any(|line| copies_as_links(line));
-        // How the files of a glob are used is not known.
+        // It is not known what is done to the files that a glob matches.
         let edits = commands.iter().any(|line| edits_in_place(line));
         let changes = takes_away || links || edits || runs(CHANGES) || line.contains('>');
         let is_against = |named: &NamedPath| {
@@ -95,7 +95,7 @@ impl Protected {
                     return changes
                         && whole.any(|path| glob_could_name(&named.text, path.as_str()));
                 }
-                // A directory that a command runs in cannot be taken away by its name.
+                // A directory that a command runs in cannot be removed by its name.
                 let above = takes_away && named.usage == PathUse::Write;
                 !is_read && named.path.starts_with(own)
                     || above && own.starts_with(&named.path) && !here.starts_with(&named.path)
@@ -106,9 +106,10 @@ impl Protected {
         paths.iter().filter_map(against).collect()
     }
 
-    /// What is against a command that may change anything beneath a directory. One
-    /// that holds where the command runs was named for all that is in it: of that it
-    /// is not known whether a protected file is meant.
+    /// Returns the objection to a command that may change anything beneath a directory.
+    /// If the directory contains the one that the command runs in, it was named for
+    /// everything in it, and it is not known whether a protected file is meant. Then the
+    /// vote is to ask.
     fn lies_within(&self, named: &NamedPath, here: &VPath) -> Option<Vote> {
         let lies = |own: &VPath| match named.text.rsplit_once("/**/") {
             Some((_, name)) if named.glob => own
@@ -130,8 +131,8 @@ impl Protected {
     }
 }
 
-/// Whether a file of a name could be found by a pattern of `find`, in any spelling of
-/// capitals. Unlike a shell it takes a leading dot for any character.
+/// Returns whether a pattern of `find` could match a file name, ignoring case. Unlike a
+/// shell, `find` lets a wildcard match a leading dot.
 fn could_be(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.to_lowercase(), name.to_lowercase());
     name_matches(&pattern, &name)
@@ -147,12 +148,12 @@ fn question() -> Vote {
     )
 }
 
-/// Whether a command changes files where they are: `sed -i`, `perl -pi`.
+/// Returns whether a command edits files in place: `sed -i`, `perl -pi`.
 fn edits_in_place(line: &str) -> bool {
     has_option(line, &["gsed", "perl", "sed"], 'i', "--in-place")
 }
 
-/// Whether a command copies files by giving them a second name: `cp -l`.
+/// Returns whether a command copies files as hard links: `cp -l`.
 fn copies_as_links(line: &str) -> bool {
     has_option(line, &["cp"], 'l', "--link")
 }

@@ -1,4 +1,4 @@
-//! What is set for single tools, whatever the rules say of their operations.
+//! Settings of individual tools, in addition to the rules for their operations.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,20 @@ use serde::{Deserialize, Serialize};
 use super::Tool;
 use crate::{Action, Layer, Vote, Why};
 
-/// What is set for one tool.
+/// The settings of one tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ToolSetting {
-    /// What every call of it gets at least.
+    /// The weakest action that any call of the tool gets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<Action>,
-    /// Whether what would be asked about is taken as approved. A denial stays
-    /// one.
+    /// Whether calls that would need approval count as approved. Denials still apply.
     pub pre_approved: bool,
 }
 
 impl ToolSetting {
-    /// What every call gets at least.
+    /// Creates a setting with the weakest action that any call gets.
     pub fn action(action: Action) -> Self {
         Self {
             action: Some(action),
@@ -29,7 +28,7 @@ impl ToolSetting {
         }
     }
 
-    /// What would be asked about is taken as approved.
+    /// Creates a setting under which calls that would need approval count as approved.
     pub fn pre_approved() -> Self {
         Self {
             action: None,
@@ -38,8 +37,8 @@ impl ToolSetting {
     }
 }
 
-/// What is set for single tools. A name under `tools` that is no [`Tool`] is an
-/// error: a misspelt denial must not go unnoticed.
+/// The settings of individual tools. A name under `tools` that is not a [`Tool`] is an
+/// error, so that a misspelt denial does not go unnoticed.
 ///
 /// ```
 /// use permissions::tool::ToolSettings;
@@ -54,31 +53,32 @@ impl ToolSetting {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ToolSettings {
-    /// For the tools of this workspace.
+    /// Settings of this workspace's tools.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<Tool, ToolSetting>,
-    /// For those of others, by name.
+    /// Settings of custom tools, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub custom: BTreeMap<String, ToolSetting>,
 }
 
 impl ToolSettings {
-    /// The settings with this one for `tool`.
+    /// Sets the setting for `tool`.
     #[must_use]
     pub fn with(mut self, tool: Tool, setting: ToolSetting) -> Self {
         self.tools.insert(tool, setting);
         self
     }
 
-    /// The settings with this one for a custom tool.
+    /// Sets the setting for a custom tool.
     #[must_use]
     pub fn with_custom(mut self, name: impl Into<String>, setting: ToolSetting) -> Self {
         self.custom.insert(name.into(), setting);
         self
     }
 
-    /// What is set for the tool of this name. If both tables name it, both
-    /// count: the stronger action, and pre-approved only if both say so.
+    /// Returns the settings of the tool with this name. If both tables name it, they are
+    /// combined: the stronger action wins, and the tool is pre-approved only if both say
+    /// so.
     pub fn get(&self, name: &str) -> ToolSetting {
         let known = name.parse::<Tool>().ok();
         let known = known.and_then(|tool| self.tools.get(&tool));
@@ -94,7 +94,7 @@ impl ToolSettings {
 }
 
 impl ToolSetting {
-    /// The tool's vote, if something is set.
+    /// Returns the tool's vote, if an action is set.
     pub(crate) fn vote(self) -> Option<Vote> {
         let action = self.action?;
         let why = Why::Because("the tool's setting".into());
