@@ -1,4 +1,4 @@
-//! The arguments of every tool; their documentation is what a model reads.
+//! The arguments of every tool. The model reads their documentation.
 
 pub(crate) mod commands;
 pub(crate) mod files;

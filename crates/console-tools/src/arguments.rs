@@ -1,4 +1,4 @@
-//! [`Arguments`]: what a model passed, read with suspicion.
+//! [`Arguments`]: the arguments of a model, which are not trusted.
 
 mod explain;
 
@@ -7,16 +7,16 @@ use serde_json::{Map, Value};
 
 use crate::ToolError;
 
-/// How deep arguments may be nested, as the JSON parser has it.
+/// Maximum nesting depth of arguments. The JSON parser has the same limit.
 const DEPTH: usize = 128;
 
-/// What a model passed to a tool.
+/// The arguments that a model passed to a tool.
 #[derive(Debug, Clone)]
 pub enum Arguments<'a> {
-    /// As the model wrote it, not parsed yet. Nothing, or `null`, is taken for
-    /// an empty object.
+    /// The model's text, not parsed yet. Empty text and `null` stand for an empty
+    /// object.
     Raw(&'a str),
-    /// Parsed already.
+    /// Parsed JSON.
     Value(Value),
 }
 
@@ -38,7 +38,7 @@ impl From<Value> for Arguments<'_> {
     }
 }
 
-/// Reads arguments of at most `limit` bytes; the result is an object.
+/// Parses arguments of at most `limit` bytes. The result is an object.
 pub(crate) fn read(arguments: Arguments<'_>, limit: usize) -> Result<Value, ToolError> {
     let value = match arguments {
         Arguments::Raw(raw) => {
@@ -104,8 +104,8 @@ fn parse(raw: &str) -> Result<Value, ToolError> {
     })
 }
 
-/// How many bytes a value has, about, and how deep it is. It does not recurse,
-/// so that no depth harms it.
+/// Returns the approximate size of a value in bytes, and its depth. Does not recurse,
+/// so deep nesting cannot overflow the stack.
 pub(crate) fn measure(value: &Value) -> (usize, usize) {
     let mut open = vec![(value, 1)];
     let (mut bytes, mut deepest) = (0, 0);
@@ -139,7 +139,7 @@ fn dismantle(value: Value) {
     }
 }
 
-/// The arguments as the tool knows them. `schema` is that of `T`.
+/// Deserializes arguments into the type of the tool. `schema` is the schema of `T`.
 pub(crate) fn typed<T: DeserializeOwned>(
     tool: &str,
     arguments: &Value,
@@ -162,7 +162,7 @@ pub(crate) fn typed<T: DeserializeOwned>(
             place => {
                 let (place, message) = (backend_core::Quoted::new(place), message.to_string());
                 match message.strip_prefix("invalid value: integer `") {
-                    // The rest names a type of Rust.
+                    // The rest of the message names a Rust type.
                     Some(number) => {
                         let number = number.split('`').next().unwrap_or_default();
                         format!("{place} must be a smaller integer, not {number}")
@@ -175,8 +175,8 @@ pub(crate) fn typed<T: DeserializeOwned>(
     Err(wrong(tool, &problems))
 }
 
-/// Checks types and bounds, which the schema knows better than the type. Fields
-/// that it does not name are let pass: they may be other names for known ones.
+/// Checks types and bounds, about which the schema says more than the type. Unknown
+/// fields pass: they may be aliases of known ones.
 pub(crate) fn check(tool: &str, arguments: &Value, schema: &Value) -> Result<(), ToolError> {
     let problems = explain::problems(schema, arguments, explain::Strict::No);
     match problems.is_empty() {

@@ -25,7 +25,7 @@ use backend_core::{Error, Quoted, Sandbox};
 use crate::tool::Annotations;
 use crate::{Class, Context, Options, ToolError};
 
-/// What a tool is that may run anything.
+/// Annotations of a tool that can run any command.
 const RUNS: Annotations = Annotations {
     read_only: false,
     destructive: true,
@@ -33,26 +33,26 @@ const RUNS: Annotations = Annotations {
     open_world: true,
 };
 
-/// Whether a command whose time runs out goes on as a background shell. Only where
-/// there are tools to follow and to end it.
+/// Returns `true` if a command that times out continues as a background shell. This
+/// requires the tools that read and kill such a shell.
 pub(crate) fn goes_on(options: &Options) -> bool {
     options.timeout_to_background && options.include_background
 }
 
-/// Where commands run.
+/// Returns the sandbox that runs commands.
 fn sandbox(context: &Context) -> Result<&dyn Sandbox, ToolError> {
     let sandbox = context.backend.as_sandbox();
     sandbox.ok_or_else(|| ToolError::environment("Backend does not support command execution"))
 }
 
-/// Where background shells run.
+/// Returns the sandbox that runs background shells.
 fn shells(context: &Context) -> Result<&dyn Sandbox, ToolError> {
     let sandbox = context.backend.as_sandbox();
     sandbox.ok_or_else(|| ToolError::environment("Backend does not support background processes"))
 }
 
-/// A command as a model sees one: both streams in the order in which they were
-/// printed.
+/// Builds a command as a model sees it: both streams merged, in the order in which they
+/// were printed.
 fn command(context: &Context, line: String, directory: Option<&str>) -> Result<Command, ToolError> {
     if line.trim().is_empty() {
         return Err(ToolError::fixable("command is empty; say what to run"));
@@ -66,8 +66,8 @@ fn command(context: &Context, line: String, directory: Option<&str>) -> Result<C
     Ok(command)
 }
 
-/// Refuses a shell that this conversation did not start, whether or not there is
-/// one.
+/// Refuses a shell that this conversation did not start. The answer does not reveal
+/// whether the shell exists.
 async fn check_own(
     context: &Context,
     sandbox: &dyn Sandbox,
@@ -79,8 +79,8 @@ async fn check_own(
     }
 }
 
-/// Says which shells there are if there is no such one, and of which one something
-/// else is said.
+/// Turns an error about a shell into a message for the model. If there is no such
+/// shell, the message lists the known ones. Otherwise it names the shell.
 async fn about_shell(
     context: &Context,
     sandbox: &dyn Sandbox,
@@ -96,7 +96,7 @@ async fn about_shell(
         error.message()
     );
     let told = ToolError::from(error);
-    // What is refused or out of order was said by whoever refuses.
+    // Refusals and failures of the environment keep the text of their source.
     match told.class() {
         Class::Fixable => ToolError::fixable(message),
         _ => told,

@@ -1,4 +1,4 @@
-//! [`Conversation`]: what is remembered from call to call.
+//! [`Conversation`]: state that is kept between calls.
 
 use std::sync::Arc;
 
@@ -6,35 +6,35 @@ use crate::commands::{OwnShells, Screens};
 use crate::spill::Spills;
 use crate::tracker::Tracker;
 
-/// What is remembered from call to call, apart for each conversation. When it is
-/// dropped, the background shells that it started are ended.
+/// State that is kept between calls, separate for each conversation. Dropping it ends
+/// the background shells that it started.
 #[derive(Debug, Default)]
 pub struct Conversation {
-    /// Which files were read, and what they held.
+    /// The files that were read, and their contents at that time.
     pub(crate) tracker: Tracker,
     /// Outputs that were too long for a reply.
     pub(crate) spills: Arc<Spills>,
-    /// Where the output of each background shell stands.
+    /// Read position and terminal state of each background shell.
     pub(crate) screens: Arc<Screens>,
-    /// The background shells that it started.
+    /// The background shells that this conversation started.
     pub(crate) shells: Arc<OwnShells>,
 }
 
 impl Conversation {
-    /// Ends the background shells that it started and drops the outputs that it
-    /// keeps. Returns how many shells still ran.
+    /// Ends the background shells that this conversation started and drops its kept
+    /// outputs. Returns how many of the shells were still running.
     ///
     /// # Errors
     ///
-    /// What a sandbox fails with. The other shells are ended; those that are not
-    /// are tried again by the next call, or when the conversation is dropped.
+    /// Returns the error of a sandbox. The other shells are ended. The next call, or
+    /// dropping the conversation, retries those that are not.
     pub async fn close(&self) -> backend_core::Result<usize> {
         self.spills.clear();
         self.shells.end().await
     }
 
-    /// What a call that is only tried works with: it sees what this one knows,
-    /// remembers nothing in it, and waits for no other call.
+    /// Returns a copy for a call that is only previewed. It sees the state of this
+    /// conversation, changes none of it, and waits for no other call.
     pub(crate) fn aside(&self) -> Self {
         Self {
             tracker: self.tracker.aside(),
@@ -44,7 +44,7 @@ impl Conversation {
         }
     }
 
-    /// A conversation that has just begun.
+    /// Creates a new conversation.
     pub fn new() -> Self {
         Self::default()
     }

@@ -1,12 +1,12 @@
-//! Counts in words.
+//! Formats counts.
 
-/// A count with its noun.
+/// Formats a count with its noun.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
 
-/// The same where there may be more than was counted.
+/// Formats a count that may be a lower bound.
 pub(crate) fn counted_at_least(
     count: usize,
     is_minimum: bool,

@@ -42,29 +42,29 @@ pub(crate) use write::WriteFile;
 
 use crate::{Class, Context, ToolError};
 
-/// Most bytes of a path that a message shows.
+/// Maximum number of bytes of a path in a message.
 const SHOWN_BYTES: usize = 500;
 
-/// Whether a character does more to a text than to stand in it: control characters,
-/// and those that change the direction or cannot be seen.
+/// Returns `true` for a character that could disguise a text: control characters, and
+/// those that are invisible or change the direction.
 fn disturbs(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
         || matches!(c, '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// A path that a model typed, and what it means.
+/// A path from the model.
 #[derive(Debug)]
 struct Target {
-    /// What it means.
+    /// The parsed path.
     path: VPath,
-    /// What was typed, fit for a message: without what disturbs, and not all of it if
-    /// it is long.
+    /// The path as the model wrote it, made safe for a message: disguising characters
+    /// are escaped, and a long path is truncated.
     shown: String,
 }
 
 impl Target {
-    /// What `text`, given as `field`, means.
+    /// Parses `text`, the value of the argument `field`.
     fn new(context: &Context, field: &str, text: &str) -> Result<Self, ToolError> {
         let path = context
             .path(text)
@@ -88,7 +88,7 @@ impl Target {
         Ok(Self { path, shown: told })
     }
 
-    /// What the model is told of a backend's error about this path.
+    /// Converts a backend's error about this path for the model.
     fn explain(&self, error: Error) -> ToolError {
         let shown = &self.shown;
         match error.kind() {
@@ -101,7 +101,8 @@ impl Target {
             _ => {
                 let message = format!("'{shown}': {}", error.message());
                 let told = ToolError::from(error);
-                // What is refused or out of order was said by whoever refuses.
+                // Refusals and failures of the environment keep the text of their
+                // source.
                 match told.class() {
                     Class::Fixable => ToolError::fixable(message),
                     _ => told,
@@ -111,7 +112,7 @@ impl Target {
     }
 }
 
-/// A number given as `field`, which has to be at least `least`.
+/// Checks that the argument `field` is at least `least`.
 fn at_least(field: &str, number: i64, least: i64) -> Result<u64, ToolError> {
     u64::try_from(number)
         .ok()

@@ -1,12 +1,12 @@
 //! The `filesystem` profile: the seven tools of pydantic-ai-filesystem-sandbox.
 //!
-//! Names, parameters, defaults and texts are those of that library, so that a
-//! prompt written for it carries over. What it answers wrongly is answered
-//! rightly here; the tests say where.
+//! Names, parameters, defaults and texts match that library, so a prompt written for it
+//! carries over. Where the library gives a wrong answer, this profile gives the right
+//! one. The tests say where.
 //!
-//! What is an object there, the reply has as data and, as JSON, as its text: a
-//! model that sees only texts learns as much. A failure is the library's text and
-//! nothing besides, so that no mark stands before it.
+//! Results that are objects there are returned as structured data and, as JSON, as the
+//! text, so a model that sees only text learns as much. The text of a failure is the
+//! library's text without a prefix.
 
 mod edit;
 mod list;
@@ -45,7 +45,7 @@ pub(crate) use write::WriteFile;
 
 use crate::{Class, ToolError};
 
-/// A failure of `class`.
+/// Creates an error of the given class.
 fn failure(class: Class, message: String) -> ToolError {
     match class {
         Class::Fixable => ToolError::fixable(message),
@@ -54,7 +54,7 @@ fn failure(class: Class, message: String) -> ToolError {
     }
 }
 
-/// How many characters a text has, as that library counts.
+/// Counts the characters of a text, as the library does.
 fn chars(text: &str) -> usize {
     text.chars().count()
 }

@@ -1,4 +1,4 @@
-//! [`HostNames`]: paths as commands print them.
+//! [`HostNames`]: host paths, as commands print them.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::sync::Arc;
 use backend_core::ops::StatOptions;
 use backend_core::{Backend, ErrorKind, VPath};
 
-/// The names by which commands know directories of the backend, where those differ.
+/// The names that commands use for directories of the backend, where they differ.
 ///
-/// A backend on a directory of its host shows it as `/`, but `pwd` prints the host's
-/// path. A model that hands such a path to a tool means the file that the command sees.
+/// A backend on a host directory shows it as `/`, but `pwd` prints the host's path. A
+/// model that passes such a path to a tool means the file that the command sees.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HostNames(Arc<[(VPath, VPath)]>);
 
 impl HostNames {
-    /// The names that are clear: if `/srv` is in the backend itself, a path that begins
-    /// with `/srv` is one of the backend.
+    /// Collects the unambiguous names. If `/srv` exists in the backend itself, a path
+    /// that begins with `/srv` belongs to the backend.
     pub(crate) async fn of(backend: &dyn Backend) -> Self {
         let Some(sandbox) = backend.as_sandbox() else {
             return Self::default();
@@ -35,14 +35,15 @@ impl HostNames {
         Self(clear.into())
     }
 
-    /// The path of the backend that `path` stands for, if it is such a name.
+    /// Returns the backend path for `path` if it is a host name.
     pub(crate) fn meant(&self, path: &VPath) -> Option<VPath> {
         let mut names = self.0.iter();
         names.find_map(|(directory, there)| path.rebase(there, directory).ok())
     }
 }
 
-/// The first name of a path, from the root; none for the root.
+/// Returns the first component of a path as a path from the root, or `None` for the
+/// root.
 fn first_name(path: &VPath) -> Option<VPath> {
     let name = path.as_str().split('/').nth(1)?;
     (!name.is_empty()).then(|| VPath::root().join(name).ok())?

@@ -1,6 +1,7 @@
-//! Pictures and documents: what they are, and making them smaller.
+//! Detects pictures and documents, and scales pictures down.
 //!
-//! What a file is, its first bytes say; its name says only what it should be.
+//! The format is detected from the first bytes of a file. The name only says what it
+//! should be.
 
 #[cfg(feature = "images")]
 mod scale;
@@ -11,14 +12,14 @@ use bytes::Bytes;
 #[cfg(feature = "images")]
 pub(crate) use scale::scale;
 
-/// A picture that is fit to be shown.
+/// A picture ready to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Picture {
-    /// Its file, in the format it had.
+    /// The file, in its original format.
     pub(crate) data: Bytes,
-    /// Width and height; `None` if it does not decode.
+    /// Width and height, or `None` if the picture cannot be decoded.
     pub(crate) size: Option<(u32, u32)>,
-    /// Width and height before it was made smaller.
+    /// Width and height before scaling.
     pub(crate) original: Option<(u32, u32)>,
 }
 
@@ -32,37 +33,37 @@ impl Picture {
     }
 }
 
-/// Why a picture cannot be shown.
+/// The reason a picture cannot be shown.
 #[cfg_attr(
     not(feature = "images"),
     expect(dead_code, reason = "nothing is scaled")
 )]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScaleError {
-    /// It has more pixels than are decoded.
+    /// It has more pixels than may be decoded.
     Pixels(u32, u32),
     /// It is a large animation with too many pixels.
     Animation(u32, u32),
-    /// The system has no thread for it.
+    /// The system could not start a thread.
     NoThread,
 }
 
-/// Shows a picture as it is, whatever its size.
+/// Returns a picture unchanged, whatever its size.
 #[cfg(not(feature = "images"))]
 pub(crate) async fn scale(data: Bytes, _: ImageKind, _: u32) -> Result<Picture, ScaleError> {
     std::future::ready(Ok(Picture::unchanged(data, None))).await
 }
 
-/// What a file is that is not shown as text.
+/// A file format that is not shown as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Media {
-    /// A picture in one of the formats that models see.
+    /// A picture in one of the formats that models accept.
     Image(ImageKind),
     /// A PDF document.
     Pdf,
 }
 
-/// The formats of pictures that models see.
+/// The picture formats that models accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ImageKind {
     Png,
@@ -72,19 +73,20 @@ pub(crate) enum ImageKind {
 }
 
 impl Media {
-    /// What the file is that begins with `head`: [`SNIFF_BYTES`] of it, or all.
+    /// Detects the format of a file from `head`: its first [`SNIFF_BYTES`], or all of
+    /// it.
     pub(crate) fn sniff(head: &[u8]) -> Option<Self> {
         let head = head.get(..SNIFF_BYTES).unwrap_or(head);
         if head.starts_with(b"%PDF-") {
             return Some(Self::Pdf);
         }
         let kind = ImageKind::sniff(head)?;
-        // Prose may begin with "GIF89a" or "RIFF"; a picture is never plain text.
+        // Prose may begin with "GIF89a" or "RIFF", but a picture is never plain text.
         let is_prose = str::from_utf8(head).is_ok() && !is_binary_for_search(head);
         (!is_prose).then_some(Self::Image(kind))
     }
 
-    /// What a file of this name should be.
+    /// Returns the format that a file name suggests.
     pub(crate) fn of_name(name: &str) -> Option<Self> {
         let (_, extension) = name.rsplit_once('.')?;
         match extension.to_ascii_lowercase().as_str() {
@@ -97,7 +99,7 @@ impl Media {
         }
     }
 
-    /// Its media type.
+    /// Returns the media type.
     pub(crate) const fn media_type(self) -> &'static str {
         match self {
             Self::Image(ImageKind::Png) => "image/png",
@@ -108,7 +110,7 @@ impl Media {
         }
     }
 
-    /// The word for it at the beginning of a sentence.
+    /// Returns the noun for it, capitalized to start a sentence.
     pub(crate) const fn noun(self) -> &'static str {
         match self {
             Self::Image(_) => "Image",
@@ -118,7 +120,7 @@ impl Media {
 }
 
 impl ImageKind {
-    /// The format that begins with `head`.
+    /// Detects the format from the first bytes.
     fn sniff(head: &[u8]) -> Option<Self> {
         match head {
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Self::Png),

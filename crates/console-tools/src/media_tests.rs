@@ -106,7 +106,7 @@ fn transparency_and_depth_survive() {
 #[test]
 fn a_turned_picture_stays_turned() {
     let mut data = picture(ImageKind::Jpeg, 300, 90).to_vec();
-    // After the start: one segment that says "turn by a quarter".
+    // An EXIF segment after the start marker: rotate by 90 degrees.
     let note =
         b"\xff\xe1\x00\x22Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
     data.splice(2..2, note.iter().copied());
@@ -127,7 +127,7 @@ fn an_animation_keeps_its_frames() {
 
 #[test]
 fn a_bomb_is_not_decoded() {
-    // A header that promises 60,000 by 60,000 pixels, and little else.
+    // A header that claims 60,000 by 60,000 pixels, and little else.
     let mut data = picture(ImageKind::Png, 1, 1).to_vec();
     data[16..20].copy_from_slice(&60_000_u32.to_be_bytes());
     data[20..24].copy_from_slice(&60_000_u32.to_be_bytes());
@@ -135,7 +135,7 @@ fn a_bomb_is_not_decoded() {
     data[29..33].copy_from_slice(&crc.to_be_bytes());
     let refused = scale_here(data.clone().into(), ImageKind::Png, 1_568);
     assert_eq!(refused, Err(ScaleError::Pixels(60_000, 60_000)));
-    // One that is undecodable stays as it is.
+    // An undecodable picture is returned unchanged.
     let cut = picture(ImageKind::Png, 300, 300).slice(..40);
     let same = scale_here(cut.clone(), ImageKind::Png, 100).unwrap();
     assert_eq!(same.data, cut);
@@ -170,7 +170,7 @@ proptest! {
     ) {
         let kind = KINDS[which];
         let _ = Media::sniff(&bytes);
-        // A picture with some of its bytes overwritten gets further in.
+        // A partly overwritten picture gets further into the decoder.
         let mut data = picture(kind, 20, 10).to_vec();
         let at = at % data.len();
         let end = data.len().min(at + bytes.len() % 8 + 1);

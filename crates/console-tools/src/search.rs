@@ -1,4 +1,4 @@
-//! The tools that list and find.
+//! The tools that list and search.
 
 mod glob;
 mod grep;
@@ -19,7 +19,7 @@ use crate::terminal::visible;
 use crate::tool::Annotations;
 use crate::{Context, ToolError};
 
-/// What all of these tools are: they only look.
+/// Annotations of these tools, which only read.
 const LOOKS: Annotations = Annotations {
     read_only: true,
     destructive: false,
@@ -27,17 +27,17 @@ const LOOKS: Annotations = Annotations {
     open_world: false,
 };
 
-/// Room left in a reply for what follows a list.
+/// Bytes reserved in a reply for the text after a list.
 const CLOSING_BYTES: usize = 1_000;
 
-/// Most bytes of a message about a pattern.
+/// Maximum length of a message about a pattern, in bytes.
 const MESSAGE_BYTES: usize = 1_000;
 
-/// Where a search starts, and how the paths it finds are shown: as the model
-/// spelled its own, from the working directory or from the root. Either can be
-/// handed to any tool.
+/// The root of a search and the form in which found paths are shown: relative to the
+/// working directory or absolute, as the model wrote its own path. Every tool accepts
+/// either form.
 struct Place<'a> {
-    /// As the model typed it.
+    /// The path as the model wrote it.
     typed: &'a str,
     path: VPath,
     working_dir: Option<VPath>,
@@ -56,16 +56,16 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// Whether a search here finds what is in generated directories: as the
-    /// options say, and wherever the model named one. Those above the working
-    /// directory it did not choose.
+    /// Returns `true` if a search here includes generated directories: if the options
+    /// say so, or if the path names one. Names above the working directory do not
+    /// count, because the model did not choose them.
     fn generated(&self, context: &Context) -> bool {
         let from_here = self.path.strip_prefix(&context.backend.working_dir());
         let mut names = from_here.unwrap_or(self.path.as_str()).split('/');
         !context.options.skip_generated || names.any(is_generated)
     }
 
-    /// How a found path is shown.
+    /// Returns a found path in the form in which it is shown.
     fn shown<'p>(&self, path: &'p VPath) -> &'p str {
         let from_here = self
             .working_dir
@@ -79,7 +79,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Lines of a reply, as many as it may have.
+/// Lines of a reply, up to a size limit.
 struct Lines {
     text: String,
     limit: usize,
@@ -94,8 +94,8 @@ impl Lines {
         }
     }
 
-    /// Adds a line that shows `text`, unless the reply is full. Control characters
-    /// in it show as pictures, so that a name cannot make a line of its own.
+    /// Adds a line with `text` and returns `true`, unless the reply is full. Control
+    /// characters become pictures, so a name cannot break the line.
     fn add(&mut self, indent: &str, text: &str) -> bool {
         if self.text.len() + indent.len() + text.len() + 1 > self.limit {
             return false;
@@ -107,7 +107,7 @@ impl Lines {
     }
 }
 
-/// What a model typed, in a message: on one line, and not all of it if it is long.
+/// Formats text of a model for a message: on one line, and truncated if it is long.
 fn on_one_line(typed: &str) -> String {
     const CHARS: usize = 200;
     let mut shown: String = typed.chars().take(CHARS).map(visible).collect();
@@ -117,21 +117,21 @@ fn on_one_line(typed: &str) -> String {
     shown
 }
 
-/// What the model is told of a search that failed. Input that is wrong is the
-/// pattern's fault: everything else was checked before.
+/// Converts the error of a failed search for the model. Invalid input is blamed on the
+/// pattern, because everything else was checked before.
 fn about_pattern(field: &str, error: Error) -> ToolError {
     if error.kind() != ErrorKind::InvalidInput {
         return error.into();
     }
     let message = error.message();
     let message = match message.rfind("error: ") {
-        // A long expression is not told again, only what is wrong with it.
+        // A long expression is not repeated, only its problem.
         Some(at) if message.len() > MESSAGE_BYTES => message.get(at..).unwrap_or_default(),
         _ => message,
     };
     let end = message.floor_char_boundary(MESSAGE_BYTES);
     let shown = message.get(..end).unwrap_or_default();
-    // The backend does not know what the fields are called.
+    // The backend does not know the names of the fields.
     for (asked, set) in [
         ("ask for a literal search", "set literal"),
         ("ask for a multi-line search", "set multi_line"),
@@ -143,7 +143,7 @@ fn about_pattern(field: &str, error: Error) -> ToolError {
     ToolError::fixable(format!("{field}: {shown}"))
 }
 
-/// A count that came as JSON.
+/// Checks a count from JSON against its range.
 fn within(
     field: &str,
     value: i64,

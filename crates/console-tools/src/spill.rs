@@ -1,8 +1,8 @@
-//! Outputs that were too long for a reply, kept to be read and searched.
+//! Outputs that were too long for a reply, kept for reading and searching.
 //!
-//! They live in memory under a directory of their own that no backend has, so
-//! that a model reads and greps them with the tools it knows, on any backend.
-//! They go with the conversation.
+//! They live in memory under a virtual directory that exists in no backend, so a model
+//! reads and greps them with the usual tools on any backend. They are dropped with the
+//! conversation.
 
 mod output;
 mod overlay;
@@ -19,10 +19,10 @@ use crate::Limits;
 pub(crate) use output::{Collector, Shown};
 pub use overlay::Overlay;
 
-/// Where kept outputs are.
+/// The directory of kept outputs.
 pub const OUTPUTS: &str = "/.agentbox/outputs";
 
-/// What every name ends with.
+/// The suffix of every file name.
 const SUFFIX: &str = ".txt";
 
 /// Outputs that were too long for a reply.
@@ -31,14 +31,14 @@ pub(crate) struct Spills(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// The number of the last one.
+    /// The number of the last output.
     last: u64,
-    /// By number, the oldest first.
+    /// Outputs by number, oldest first.
     outputs: BTreeMap<u64, Bytes>,
     bytes: usize,
 }
 
-/// What stands at a path of the directory.
+/// The result of looking up a path in the directory.
 #[derive(Debug)]
 enum Found {
     /// The directory itself.
@@ -49,12 +49,12 @@ enum Found {
 
 impl Spills {
     fn lock(&self) -> MutexGuard<'_, Kept> {
-        // Never left half-changed: a panic elsewhere says nothing about it.
+        // Ignores poisoning: no operation leaves the state half changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps an output and says where; the oldest make room. `None` if it would
-    /// not fit alone.
+    /// Keeps an output and returns its path. The oldest outputs are dropped to make
+    /// room. Returns `None` if the output alone exceeds the limit.
     pub(crate) fn keep(&self, text: String, limits: &Limits) -> Option<VPath> {
         if text.len() > limits.spill_total_bytes {
             return None;
@@ -74,14 +74,14 @@ impl Spills {
         Some(path)
     }
 
-    /// Drops all of them.
+    /// Drops all outputs.
     pub(crate) fn clear(&self) {
         let mut kept = self.lock();
         kept.outputs.clear();
         kept.bytes = 0;
     }
 
-    /// The outputs that are still there, the oldest first.
+    /// Lists the kept outputs, oldest first.
     fn list(&self) -> Vec<(VPath, u64)> {
         let kept = self.lock();
         let outputs = kept.outputs.iter();
@@ -99,7 +99,7 @@ impl Spills {
         let (name, beneath) = name.split_once('/').unwrap_or((name, ""));
         let number = name.strip_suffix(SUFFIX).and_then(|digits| {
             let number: u64 = digits.parse().ok()?;
-            // One spelling for each.
+            // Only the canonical spelling is accepted.
             (number.to_string() == digits).then_some(number)
         });
         let number = number.ok_or_else(Error::not_found)?;
@@ -120,13 +120,13 @@ fn output_path(number: u64) -> Option<VPath> {
     VPath::parse(&format!("{OUTPUTS}/{number}{SUFFIX}")).ok()
 }
 
-/// Whether a path is that of kept outputs.
+/// Returns `true` for a path in the directory of kept outputs.
 pub(crate) fn is_kept(path: &VPath) -> bool {
     inside(path).is_some()
 }
 
-/// What of a path lies beneath the directory: `""` for itself, `None` for a path
-/// elsewhere.
+/// Returns the part of a path beneath the directory: `""` for the directory itself,
+/// `None` for a path elsewhere.
 fn inside(path: &VPath) -> Option<&str> {
     match path.as_str().strip_prefix(OUTPUTS)? {
         "" => Some(""),
@@ -168,7 +168,7 @@ mod tests {
         assert!(dropped.message().contains("dropped"), "{dropped}");
         assert_eq!(spills.list().len(), 2);
         assert_eq!(spills.lock().bytes, 11);
-        // What never fits takes nobody's place.
+        // An output that never fits evicts no other.
         assert_eq!(spills.keep("x".repeat(12), &limits(11)), None);
         assert_eq!(spills.list().len(), 2);
     }

@@ -1,24 +1,24 @@
-//! What a terminal would show of a command's output.
+//! Renders the output of a command as a terminal would show it.
 //!
-//! A model should read what a person would see: a progress bar that was drawn ten
-//! thousand times is one line, colours are nothing, and a line that was erased is
-//! gone. [`Renderer`] plays the terminal in bounded memory:
+//! A model should read what a person would see. A progress bar that was drawn ten
+//! thousand times is one line, colours disappear, and an erased line is gone.
+//! [`Renderer`] emulates the terminal in bounded memory:
 //!
-//! - Carriage return, backspace, erase-in-line, erase-to-the-end and relative
-//!   cursor movements are applied. The cursor reaches back over the last
-//!   [`ROWS`] lines, which is what tools use that redraw several bars.
-//! - Nothing that has scrolled further away is ever changed. Clearing the screen
-//!   and placing the cursor on a row erase nothing: how high the screen would be
-//!   is not known, and losing output is worse than seeing it twice.
-//! - Colours, titles, links and every other sequence are dropped. A title or
-//!   another string that is not closed ends with its line, so that it cannot
-//!   swallow the rest of the output.
-//! - Tabs stay. Other control characters become their picture (`␀`), except those
-//!   that only ring or switch character sets, which go. What is not UTF-8, and
-//!   the controls U+0080 to U+009F, show as U+FFFD.
-//! - One character is one column. A line of more than [`COLUMNS`] columns is still
-//!   one line in the result, but a carriage return goes back only to its last
-//!   multiple of that.
+//! - Carriage return, backspace, erase-in-line, erase-to-the-end and relative cursor
+//!   movements are applied. The cursor can move back over the last [`ROWS`] lines,
+//!   enough for tools that redraw several progress bars.
+//! - Lines that have scrolled further away never change. Clearing the screen and moving
+//!   the cursor to an absolute row erase nothing: the height of the screen is unknown,
+//!   and losing output is worse than showing it twice.
+//! - Colours, titles, links and all other sequences are dropped. A title or other
+//!   string that is not closed ends with its line, so it cannot swallow the rest of the
+//!   output.
+//! - Tabs stay. Other control characters become their picture (`␀`), except those that
+//!   only ring the bell or switch character sets, which are dropped. Invalid UTF-8 and
+//!   the controls U+0080 to U+009F show as U+FFFD.
+//! - One character is one column. A line of more than [`COLUMNS`] columns is still one
+//!   line in the result, but a carriage return only goes back to the last multiple of
+//!   that width.
 
 mod parser;
 mod screen;
@@ -26,13 +26,13 @@ mod screen;
 use parser::Parser;
 use screen::Screen;
 
-/// Lines that the cursor can reach back over.
+/// Number of lines that the cursor can move back over.
 pub const ROWS: usize = 64;
 
-/// Columns that a carriage return can reach back over.
+/// Number of columns that a carriage return can go back over.
 pub const COLUMNS: usize = 4_096;
 
-/// What a terminal would show of `bytes`.
+/// Renders `bytes` as a terminal would show them.
 ///
 /// ```
 /// use console_tools::terminal::render;
@@ -44,8 +44,8 @@ pub fn render(bytes: &[u8]) -> String {
     renderer.finish()
 }
 
-/// A terminal that output is written to piece by piece. How it is cut into pieces
-/// does not matter: an escape sequence or a character may be split anywhere.
+/// A terminal that output is written to piece by piece. The cuts do not matter: an
+/// escape sequence or a character may be split anywhere.
 ///
 /// ```
 /// use console_tools::terminal::Renderer;
@@ -62,39 +62,38 @@ pub struct Renderer {
 }
 
 impl Renderer {
-    /// An empty terminal.
+    /// Creates an empty terminal.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next piece of output.
+    /// Processes the next piece of output.
     pub fn push(&mut self, bytes: &[u8]) {
         self.parser.advance(bytes, &mut self.screen);
     }
 
-    /// Takes the lines that nothing can change any more. Calling this after each
-    /// [`push`](Self::push) keeps the memory bounded; whether it is called makes no
-    /// difference to the text as a whole.
+    /// Takes the lines that can no longer change. Calling this after each
+    /// [`push`](Self::push) keeps the memory bounded and makes no difference to the
+    /// text as a whole.
     pub fn take_done(&mut self) -> String {
         self.screen.take_done()
     }
 
-    /// Takes everything that is shown so far, the unfinished line too, and begins
-    /// again on an empty one. A character or sequence that is half there waits for
-    /// its other half.
+    /// Takes everything that is shown so far, including the unfinished line, and
+    /// continues on an empty line. An incomplete character or sequence stays buffered.
     pub fn drain(&mut self) -> String {
         self.screen.drain()
     }
 
-    /// Everything that is shown and was not taken.
+    /// Returns everything that is shown and was not taken.
     pub fn finish(mut self) -> String {
         self.parser.finish(&mut self.screen);
         self.screen.drain()
     }
 }
 
-/// How a control character is shown in text: its picture. Other characters are
-/// shown as they are.
+/// Returns the picture that represents a control character. Other characters are
+/// returned unchanged.
 pub(crate) fn visible(c: char) -> char {
     match c {
         '\t' => c,

@@ -1,4 +1,4 @@
-//! What is shown of which bytes.
+//! Tests of terminal rendering.
 
 use proptest::prelude::*;
 
@@ -111,7 +111,7 @@ fn a_very_long_line_stays_one_line() {
     // A carriage return goes back to the last part only.
     let shown = render(format!("{long}c\rX\n").as_bytes());
     assert_eq!(shown, format!("{long}X\n"));
-    // Nothing of what cannot change is held back.
+    // Text that cannot change is not held back.
     let mut renderer = Renderer::new();
     let mut taken = 0;
     for _ in 0..10 {
@@ -130,11 +130,11 @@ fn moving_far_right_makes_few_spaces() {
         assert_eq!(render(bytes), far);
     }
     assert!(render(b"\x1b[4000Gx\x1b[2K\x1b[4000C\x1b[4000Cy").len() <= 258);
-    // Where there is text, the cursor goes as far as that does.
+    // Where there is text, the cursor can move to its end.
     let long = "a".repeat(1_000);
     let shown = render(format!("{long}\r\x1b[998Cbbb").as_bytes());
     assert_eq!(shown, format!("{}bbb", "a".repeat(998)));
-    // What is left of it after an erasure does not count.
+    // Erased text does not extend that range.
     let shown = render(format!("{long}\x1b[2Kb").as_bytes());
     assert_eq!(shown, format!("{:256}b", ""));
 }
@@ -154,7 +154,7 @@ fn draining_tells_each_piece_once() {
     assert_eq!(renderer.finish(), "");
 }
 
-/// Bytes with a good share of what matters.
+/// Random bytes with many control characters and sequences.
 fn output() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..6),

@@ -1,8 +1,8 @@
-//! What a model is told about each tool.
+//! The descriptions of the tools, as sent to the model.
 //!
-//! A description is sent with every request, so each word costs. The lean profile
-//! says what a tool does and what is surprising about it; the coding profile adds
-//! what comes back and how to work well.
+//! A description is sent with every request, so each word costs. The lean profile says
+//! what a tool does and what is surprising about it. The coding profile adds what it
+//! returns and how to use it well.
 
 mod console;
 mod filesystem;
@@ -12,27 +12,27 @@ use serde_json::Value;
 
 use crate::{Definition, EditFormat, Options, Profile, commands};
 
-/// What there is to say about a tool. Numbers stand in braces and are put in.
+/// The texts about a tool. Placeholders in braces are replaced with numbers.
 #[derive(Debug, Clone, Copy, Default)]
 struct Text {
-    /// What it does.
+    /// The effect of the tool.
     summary: &'static str,
-    /// What is surprising about it.
+    /// Surprising behaviour.
     usage: &'static str,
-    /// How to work well with it.
+    /// Advice for using it well.
     coding: &'static str,
-    /// What comes back.
+    /// The result.
     returns: &'static str,
 }
 
-/// Describes a tool and its arguments, by the profile and options in use.
+/// Sets the description of a tool and its arguments for the profile and options in use.
 pub(crate) fn describe(definition: &mut Definition, tool: Tool, options: &Options) {
     definition.description = description(tool, options);
     definition.blocks = seen(tool, options).is_some();
     fill(&mut definition.input_schema, options);
 }
 
-/// The description of a tool, by the profile and options in use.
+/// Returns the description of a tool for the profile and options in use.
 pub(crate) fn description(tool: Tool, options: &Options) -> String {
     let text = match options.profile {
         Profile::Coding | Profile::Lean => console::text(tool, options.edit_format),
@@ -55,8 +55,8 @@ pub(crate) fn description(tool: Tool, options: &Options) -> String {
     }
 }
 
-/// Puts the options' numbers into the descriptions of a schema's fields. The
-/// type bounds how deep this goes.
+/// Fills the numbers of the options into the descriptions of a schema's fields.
+/// Recurses as deep as the schema of the type, which is bounded.
 fn fill(schema: &mut Value, options: &Options) {
     let Some(parts) = schema.as_object_mut() else {
         return;
@@ -75,7 +75,7 @@ fn fill(schema: &mut Value, options: &Options) {
     }
 }
 
-/// What `read_file` shows besides text.
+/// Describes the formats besides text that `read_file` shows.
 fn seen(tool: Tool, options: &Options) -> Option<&'static str> {
     let reads = tool == Tool::ReadFile && options.profile != Profile::Filesystem;
     match (reads, options.image_support, options.document_support) {
@@ -175,7 +175,7 @@ mod tests {
         assert!(execute(&options).contains("is ended after 7 seconds"));
         options.timeout_to_background = true;
         assert!(execute(&options).contains("goes on as a background shell after 7 seconds"));
-        // Nobody could follow it there.
+        // Without background tools the model could not follow it.
         options.include_background = false;
         assert!(execute(&options).contains("is ended after 7 seconds"));
         assert!(!execute(&options).contains("background"));

@@ -1,7 +1,7 @@
-//! Which files a conversation has read, and what they held.
+//! Tracks which files a conversation has read, and their contents.
 //!
-//! Invariants: what is remembered of a path is what the conversation was last
-//! shown of it or wrote to it itself; memory is bounded, whatever is read.
+//! Invariants: the entry of a path describes what the conversation last read from it or
+//! wrote to it. Memory is bounded, whatever is read.
 
 mod locks;
 
@@ -16,25 +16,25 @@ use bytes::Bytes;
 use locks::Locks;
 pub(crate) use locks::PathLock;
 
-/// Largest file that is remembered by its content. A larger one is remembered by
-/// its size and time, so that a window of it can be read without all of it.
+/// Largest file that is tracked by its content. A larger one is tracked by its size and
+/// modification time, so a window can be read without reading the whole file.
 pub(crate) const HASHED_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Largest file of which the content itself is kept, to show what changed.
+/// Largest file whose content is kept, to show later changes.
 const KEPT_BYTES: usize = 256 * 1024;
 
-/// Most that is kept of all files together.
+/// Maximum total size of the kept contents, in bytes.
 const KEPT_TOTAL_BYTES: usize = 8 * 1024 * 1024;
 
-/// Most files remembered. The one that was seen longest ago is forgotten first.
+/// Maximum number of tracked files. The least recently seen is evicted first.
 const FILES: usize = 4_096;
 
-/// What a file was when it was seen.
+/// The identity of a file's content at the time it was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stamp {
     /// The hash of its bytes.
     Hash(ContentHash),
-    /// Its size and the time of its last change, as far as the backend knows it.
+    /// The size and, if the backend knows it, the modification time.
     Stat {
         size: u64,
         modified: Option<SystemTime>,
@@ -42,7 +42,7 @@ pub(crate) enum Stamp {
 }
 
 impl Stamp {
-    /// What a listing tells of a file.
+    /// Creates the stamp from a directory entry.
     pub(crate) fn of_entry(entry: &Entry) -> Self {
         Self::Stat {
             size: entry.size.unwrap_or_default(),
@@ -51,30 +51,30 @@ impl Stamp {
     }
 }
 
-/// What is remembered of a file.
+/// The tracked state of a file.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) stamp: Stamp,
-    /// What it held, if that was little.
+    /// The content, if it was small.
     pub(crate) content: Option<Bytes>,
-    /// How many lines it had, where they were counted.
+    /// Number of lines, if they were counted.
     pub(crate) lines: Option<u64>,
-    /// When it was seen, in the order of all that was.
+    /// Position in the order in which files were seen.
     at: u64,
 }
 
 impl Seen {
-    /// A file whose bytes are at hand.
+    /// Creates the state of a file whose content is available.
     pub(crate) fn whole(content: &Bytes) -> Self {
         Self {
-            // A copy: the bytes may be a small part of a large buffer.
+            // Copied, because the bytes may be a small part of a large buffer.
             content: (content.len() <= KEPT_BYTES).then(|| Bytes::copy_from_slice(content)),
             lines: Some(count_lines(content)),
             ..Self::stamped(Stamp::Hash(ContentHash::of(content)))
         }
     }
 
-    /// A file of which only this is known.
+    /// Creates the state of a file of which only the stamp is known.
     pub(crate) fn stamped(stamp: Stamp) -> Self {
         Self {
             stamp,
@@ -84,7 +84,7 @@ impl Seen {
         }
     }
 
-    /// The hash of the bytes that were seen, if they were hashed.
+    /// Returns the hash of the content, if it was hashed.
     pub(crate) fn hash(&self) -> Option<ContentHash> {
         match self.stamp {
             Stamp::Hash(hash) => Some(hash),
@@ -92,7 +92,7 @@ impl Seen {
         }
     }
 
-    /// What it held as text, if that was kept.
+    /// Returns the content as text, if it was kept.
     pub(crate) fn text(&self) -> Option<&str> {
         str::from_utf8(self.content.as_deref()?).ok()
     }
@@ -102,17 +102,17 @@ impl Seen {
     }
 }
 
-/// How many lines `content` has; a line end at its end begins no further one.
+/// Counts the lines of `content`. A final line break does not start another line.
 pub(crate) fn count_lines(content: &[u8]) -> u64 {
     let ends = content.iter().filter(|byte| **byte == b'\n').count() as u64;
     ends + u64::from(content.last().is_some_and(|byte| *byte != b'\n'))
 }
 
-/// A moment in the order of what was seen; taken before a file is read.
+/// A position in the order in which files were seen. It is taken before a file is read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment(u64);
 
-/// Which files were read, and what they held.
+/// Tracks which files were read, and their contents.
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
     files: Mutex<Files>,
@@ -127,7 +127,7 @@ struct Files {
 }
 
 impl Tracker {
-    /// The same memory apart from this one, with locks of its own.
+    /// Returns a separate copy of the entries, with new locks.
     pub(crate) fn aside(&self) -> Self {
         Self {
             files: Mutex::new(self.files().clone()),
@@ -140,8 +140,7 @@ impl Tracker {
         self.locks.lock(path).await
     }
 
-    /// The same for two files; each pair is locked in one order, so that two
-    /// calls never wait for each other.
+    /// Locks two files, always in the same order, so that two calls cannot deadlock.
     pub(crate) async fn lock_both(
         &self,
         a: &VPath,
@@ -155,18 +154,18 @@ impl Tracker {
         (held, Some(self.lock(second).await))
     }
 
-    /// The present moment.
+    /// Returns the current position.
     pub(crate) fn now(&self) -> Moment {
         Moment(self.files().clock)
     }
 
-    /// What was last seen of a file.
+    /// Returns the last known state of a file.
     pub(crate) fn seen(&self, path: &VPath) -> Option<Seen> {
         self.files().seen.get(path).cloned()
     }
 
-    /// Remembers what a read that began at `since` showed. If the conversation
-    /// has seen or changed the file in the meantime, that is the newer knowledge.
+    /// Records the result of a read that began at `since`. If the conversation has seen
+    /// or changed the file in the meantime, the newer entry stays.
     pub(crate) fn read(&self, path: &VPath, since: Moment, seen: Seen) {
         let mut files = self.files();
         if files.seen.get(path).is_none_or(|known| known.at <= since.0) {
@@ -174,17 +173,17 @@ impl Tracker {
         }
     }
 
-    /// Remembers what the conversation has just written.
+    /// Records content that the conversation has just written.
     pub(crate) fn wrote(&self, path: &VPath, seen: Seen) {
         self.files().insert(path, seen);
     }
 
-    /// Forgets a file, or a directory and all beneath it.
+    /// Removes the entries of a file, or of a directory and everything beneath it.
     pub(crate) fn forget(&self, path: &VPath) {
         self.files().take(path);
     }
 
-    /// Remembers at `to` what was known at `from`, which is there no more.
+    /// Moves the entries at `from`, which no longer exists, to `to`.
     pub(crate) fn moved(&self, from: &VPath, to: &VPath) {
         let mut files = self.files();
         let known = files.take(from);
@@ -196,7 +195,7 @@ impl Tracker {
         }
     }
 
-    /// Nothing in here can be half changed, so a panic elsewhere does no harm.
+    /// Ignores poisoning: no operation leaves the entries half changed.
     fn files(&self) -> MutexGuard<'_, Files> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -243,7 +242,7 @@ impl Files {
         Some(seen)
     }
 
-    /// Takes out what is known of `path` and all beneath it.
+    /// Removes and returns the entries of `path` and everything beneath it.
     fn take(&mut self, path: &VPath) -> Vec<(VPath, Seen)> {
         let beneath: Vec<VPath> = self
             .seen

@@ -1,4 +1,4 @@
-//! Tests of the tracker by itself.
+//! Unit tests of the tracker.
 
 use futures::FutureExt as _;
 use futures::executor::block_on;
@@ -90,7 +90,7 @@ fn locks_exclude_each_other_and_leave_nothing() {
     assert_eq!(tracker.locks.len(), 1);
     drop(tracker.lock(&b).now_or_never().unwrap());
     assert_eq!(tracker.locks.len(), 1);
-    // One who waits keeps the lock in the table after its holder is gone.
+    // A waiting call keeps the lock in the table after its holder is gone.
     let mut waits = Box::pin(tracker.lock(&a));
     assert!((&mut waits).now_or_never().is_none());
     drop(held);

@@ -1,8 +1,8 @@
 //! The arguments of the tools that read and change files.
 //!
-//! Numbers of the options stand in braces and are put in. A default that the
-//! schema gives is not said again. Numbers are signed so that a negative one gets a message of ours, which names
-//! the field and what it must be.
+//! Numbers in braces are placeholders for the options. A description does not repeat a
+//! default that the schema already gives. Numbers are signed, so a negative one gets
+//! our own message, which names the field and the allowed range.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,12 +1,11 @@
 //! The arguments of the seven tools of the `filesystem` profile.
 //!
-//! Numbers are signed so that a negative one gets the message that this profile
-//! has for it.
+//! Numbers are signed, so a negative one gets this profile's own message.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Characters that `read_file` returns unless it is told otherwise.
+/// Default number of characters that `read_file` returns.
 pub(crate) const MAX_READ_CHARS: i64 = 20_000;
 
 fn max_read_chars() -> i64 {

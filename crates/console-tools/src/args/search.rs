@@ -107,7 +107,7 @@ pub(crate) struct GrepArgs {
     pub(crate) max_results: Option<i64>,
 }
 
-/// What grep shows.
+/// The form of grep's result.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]

@@ -1,4 +1,4 @@
-//! Tests of what a model passes.
+//! Tests of argument parsing.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -141,7 +141,7 @@ fn what_the_type_takes_passes() {
     ] {
         typed::<Args>("t", &value, &schema).unwrap();
     }
-    // Another name for a field goes unchecked here, but not untyped.
+    // An alias of a field is not checked against the schema, but it is deserialized.
     typed::<Args>("t", &json!({"file_path": 1}), &schema).unwrap_err();
 }
 

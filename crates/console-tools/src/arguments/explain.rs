@@ -1,28 +1,28 @@
-//! What is wrong with arguments, in the words of their schema.
+//! Explains what is wrong with arguments, in the terms of their schema.
 //!
-//! Of JSON Schema only what the tools' own schemas are made of is understood.
-//! Whatever else a schema says is passed over here, and the types decide.
+//! Understands only the part of JSON Schema that the tools' own schemas use. Other
+//! keywords are ignored here, and deserialization decides.
 
 use backend_core::Quoted;
 use serde_json::{Map, Value};
 
-/// Problems that one message lists.
+/// Maximum number of problems in one message.
 const LISTED: usize = 5;
 
-/// Fields, or values, that a description lists.
+/// Maximum number of fields or values that a description lists.
 const NAMED: usize = 20;
 
-/// How deep schemas are followed.
+/// Maximum depth to which schemas are followed.
 const DEPTH: usize = 16;
 
-/// Whether fields that the schema does not name, or that are missing, count.
+/// Whether unknown and missing fields count as problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strict {
     Yes,
     No,
 }
 
-/// What is wrong with `value`, one fragment each; the first few.
+/// Describes the first few problems of `value`, one fragment each.
 pub(super) fn problems(schema: &Value, value: &Value, strict: Strict) -> Vec<String> {
     let mut found = Found {
         strict,
@@ -32,7 +32,7 @@ pub(super) fn problems(schema: &Value, value: &Value, strict: Strict) -> Vec<Str
     found.problems
 }
 
-/// Where in the arguments.
+/// A position in the arguments.
 enum Place<'a> {
     Root,
     Field(&'a Self, &'a str),
@@ -247,7 +247,7 @@ fn is_a(name: &str, value: &Value) -> bool {
         "array" => value.is_array(),
         "object" => value.is_object(),
         "null" => value.is_null(),
-        // Not known here: the type decides.
+        // Unknown type: deserialization decides.
         _ => true,
     }
 }
@@ -263,7 +263,7 @@ fn in_bounds(schema: &Value, value: &Value) -> bool {
         && bound("exclusiveMaximum").is_none_or(|most| number < most)
 }
 
-/// What a value must be, as a noun.
+/// Describes the expected value as a noun phrase.
 fn described(schema: &Value) -> String {
     if let Some(branches) = branches(schema) {
         let each: Vec<String> = branches.iter().take(NAMED).map(described).collect();
@@ -331,7 +331,7 @@ fn names(known: &Map<String, Value>) -> String {
     }
 }
 
-/// A value as a message shows it.
+/// Formats a value for a message.
 pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),

@@ -1,12 +1,13 @@
-//! The schema of a type, as clients take it: one piece, without noise.
+//! Generates the JSON Schema of a type in the form that clients accept: inlined, and
+//! without noise.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-/// The JSON Schema of a type, as this crate describes arguments: whole in itself
-/// unless the type is recursive, without titles and meta data, and with no room
-/// for fields that it does not name.
+/// Returns the JSON Schema of a type in the form that this crate uses for arguments:
+/// self-contained unless the type is recursive, without titles and metadata, and closed
+/// to fields that it does not name.
 ///
 /// ```
 /// use schemars::JsonSchema;
@@ -30,8 +31,8 @@ pub fn schema_for<T: JsonSchema + ?Sized>() -> Value {
     generated::<T>(SchemaSettings::draft2020_12())
 }
 
-/// The same of what a type is written as: a field that may be left out there
-/// need not be there.
+/// Returns the schema of the serialized form of a type, where a field that may be
+/// skipped is not required.
 pub(crate) fn schema_of_data<T: JsonSchema + ?Sized>() -> Value {
     generated::<T>(SchemaSettings::draft2020_12().for_serialize())
 }
@@ -47,7 +48,7 @@ fn generated<T: JsonSchema + ?Sized>(settings: SchemaSettings) -> Value {
         .to_value();
     tidy(&mut schema);
     if let Some(root) = schema.as_object_mut() {
-        // What stands above the fields is the tool's own text.
+        // The tool's own description replaces the one of the type.
         root.remove("description");
         if root.get("type").and_then(Value::as_str) == Some("object") {
             root.entry("properties")
@@ -59,8 +60,8 @@ fn generated<T: JsonSchema + ?Sized>(settings: SchemaSettings) -> Value {
     schema
 }
 
-/// Takes out what only costs tokens, or what clients choke on. The type bounds
-/// how deep this goes.
+/// Removes keywords that only cost tokens or that clients reject. Recurses as deep as
+/// the schema of the type, which is bounded.
 fn tidy(schema: &mut Value) {
     let Some(fields) = schema.as_object_mut() else {
         return;
@@ -70,7 +71,7 @@ fn tidy(schema: &mut Value) {
     if fields.get("default") == Some(&Value::Null) {
         fields.remove("default");
     }
-    // Widths of Rust's numbers are formats that nobody else knows.
+    // The widths of Rust's numbers are formats that no other program knows.
     let format = fields.get("format").and_then(Value::as_str);
     let numeric = |name: &str| {
         ["uint", "int", "float", "double"]
@@ -100,8 +101,8 @@ fn tidy(schema: &mut Value) {
     }
 }
 
-/// A doc comment without the line ends that only fit it into the source. Lists
-/// and paragraphs keep theirs.
+/// Joins the lines of a doc comment that were only wrapped for the source. Lists and
+/// paragraphs keep their line breaks.
 fn unwrapped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.lines().map(str::trim) {
@@ -136,7 +137,7 @@ mod tests {
     #[derive(JsonSchema)]
     #[allow(dead_code, reason = "only its schema is of interest")]
     struct Inner {
-        /// What is there.
+        /// The old text.
         old: String,
     }
 

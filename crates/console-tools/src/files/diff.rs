@@ -1,6 +1,6 @@
-//! What changed between two texts, as a short unified diff.
+//! Formats the changes between two texts as a short unified diff.
 //!
-//! Invariants: the time is bounded by the texts' length plus a constant, and the
+//! Invariants: the time is bounded by the length of the texts plus a constant, and the
 //! diff is never longer than the caller allows, whatever the texts are.
 
 use std::fmt::Write as _;
@@ -10,29 +10,29 @@ use similar::{Algorithm, DiffOp, capture_diff, group_diff_ops};
 
 use crate::counted::counted;
 
-/// Unchanged lines shown around a change.
+/// Number of unchanged lines around a change.
 const CONTEXT: usize = 2;
 
-/// Most lines between the first and the last change, of both texts together,
-/// that are compared line by line. More are shown as replaced.
+/// Maximum number of lines between the first and the last change, of both texts
+/// together, that are compared line by line. Longer ranges are shown as replaced.
 const COMPARED_LINES: usize = 3_000;
 
-/// Most bytes shown of a line.
+/// Maximum number of bytes shown of a line.
 const LINE_BYTES: usize = 300;
 
-/// What changed.
+/// The changes between two texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Diff {
-    /// Hunks with `@@` headers and lines that begin with a blank, `-` or `+`.
+    /// Hunks with `@@` headers, and lines that begin with a space, `-` or `+`.
     pub(crate) text: String,
-    /// How many lines are gone.
+    /// Number of removed lines.
     pub(crate) removed: usize,
-    /// How many lines are new.
+    /// Number of added lines.
     pub(crate) added: usize,
 }
 
-/// Compares two texts line by line; the diff has at most `max_bytes`, give or
-/// take a note that it was cut.
+/// Compares two texts line by line. The diff has at most `max_bytes`, plus a note if it
+/// was truncated.
 pub(crate) fn diff(old: &str, new: &str, max_bytes: usize) -> Diff {
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let new: Vec<&str> = new.split_inclusive('\n').collect();
@@ -61,7 +61,7 @@ pub(crate) fn diff(old: &str, new: &str, max_bytes: usize) -> Diff {
     }
 }
 
-/// The changes, compared only between the first line that differs and the last.
+/// Computes the changes, comparing only from the first to the last differing line.
 fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let same = |(old, new): &(&&str, &&str)| old == new;
     let before = old.iter().zip(new).take_while(same).count();
@@ -100,13 +100,13 @@ fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     ops
 }
 
-/// Writes hunks as long as there is room.
+/// Writes hunks up to the size limit.
 struct Hunks<'a> {
     old: &'a [&'a str],
     new: &'a [&'a str],
     text: String,
     max_bytes: usize,
-    /// Lines for which there was no room.
+    /// Number of lines that did not fit.
     left_out: usize,
 }
 
@@ -170,8 +170,8 @@ impl Hunks<'_> {
     }
 }
 
-/// A range of lines as a hunk's header gives it: an empty one begins at the line
-/// before it.
+/// Formats a range of lines for a hunk header. An empty range begins at the line before
+/// it.
 fn range(lines: &Range<usize>) -> String {
     match lines.len() {
         0 => format!("{},0", lines.start),

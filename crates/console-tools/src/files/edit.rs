@@ -20,7 +20,7 @@ use crate::tool::{Annotations, Builtin, Preview};
 use crate::tracker::{HASHED_BYTES, Seen, Stamp};
 use crate::{Context, Reply, ToolError, ToolResult};
 
-/// Most bytes of the diff that goes to programs.
+/// Maximum size of the diff in the structured result, in bytes.
 const DIFF_BYTES: usize = 16 * 1024;
 
 /// Replaces exact text in a file.
@@ -82,14 +82,14 @@ impl Builtin for EditFile {
     }
 }
 
-/// The edits that were asked for, and whether as a list.
+/// Returns the requested edits, and whether they were given as a list.
 fn replacements(args: args::EditFile) -> Result<(Vec<Edit>, bool), ToolError> {
     let edit = |old, new, replace_all| Edit {
         replace_all,
         ..Edit::new(old, new)
     };
     let single = args.old_string.is_some() || args.new_string.is_some();
-    // Some models fill in every field: an empty list beside a text is none.
+    // Some models fill in every field, so an empty list beside a text is ignored.
     let edits = args.edits.filter(|edits| !edits.is_empty() || !single);
     match edits {
         Some(_) if single || args.replace_all == Some(true) => Err(ToolError::fixable(
@@ -122,7 +122,7 @@ fn replacements(args: args::EditFile) -> Result<(Vec<Edit>, bool), ToolError> {
     }
 }
 
-/// One call, with all that is known.
+/// A single call.
 struct Call<'a> {
     context: &'a Context,
     file: Target,
@@ -159,8 +159,8 @@ impl Call<'_> {
         Ok(Reply::text(text).structured(output))
     }
 
-    /// The text after the edit and what changed, if the text before is kept. The
-    /// hash proves that it is what the file holds now.
+    /// Returns the text after the edit and the diff, if the text before is known. The
+    /// hash proves that the text matches the file.
     fn after(&self, outcome: &EditOutcome) -> Option<(Bytes, String)> {
         let before = self.seen.as_ref()?.text()?;
         if outcome.size > HASHED_BYTES {
@@ -172,7 +172,7 @@ impl Call<'_> {
         (ContentHash::of(&after) == outcome.hash).then_some((after, shown))
     }
 
-    /// What the edit would change, without doing it.
+    /// Returns the diff of the edit without applying it.
     async fn preview(&self) -> ToolResult {
         let options = ReadOptions::default().max_bytes(EDIT_BYTES);
         let read = self.context.backend.read(&self.file.path, options).await;
@@ -209,7 +209,7 @@ impl Call<'_> {
         })
     }
 
-    /// What to say of an error: what changed, or which lines were meant.
+    /// Explains an error: it shows what changed, or which lines were probably meant.
     async fn failure(&self, error: Error) -> ToolError {
         match (error.kind(), &self.seen) {
             (ErrorKind::Conflict, Some(seen)) => {
@@ -227,8 +227,8 @@ impl Call<'_> {
         }
     }
 
-    /// The lines that were meant. A text that is kept is the file's, or else the
-    /// backend had answered that it changed.
+    /// Finds the lines that were probably meant. The kept text equals the file, since
+    /// the backend would otherwise have reported a conflict.
     async fn hint(&self) -> Option<ToolError> {
         if let Some(text) = self.seen.as_ref().and_then(Seen::text) {
             return failed_edit(&self.file, text, &self.edits, self.listed);
@@ -241,13 +241,13 @@ impl Call<'_> {
     }
 }
 
-/// What a dry run answers.
+/// Returns the text of a dry run.
 pub(super) fn preview_text(file: &Target, diff: &str) -> String {
     let shown = &file.shown;
     format!("Dry run, nothing was written. {shown} would change like this:\n{diff}")
 }
 
-/// What is said of a file that cannot be edited as text.
+/// Returns the error for a file that cannot be edited as text.
 pub(super) fn not_utf8(file: &Target) -> ToolError {
     let shown = &file.shown;
     ToolError::fixable(format!(

@@ -49,7 +49,7 @@ async fn the_diff_is_known_if_the_file_was_read() {
         data["diff"],
         "@@ -1,4 +1,4 @@\n fn main() {\n-\tlet x = 1;\n+\tlet x = 2;\n \tlet y = 1;\n \tprintln!(\"{x}\");"
     );
-    // And again, from what the first edit left.
+    // A second edit starts from the result of the first.
     let args = json!({"path": "m.rs", "old_string": "x = 2", "new_string": "x = 3"});
     let data = bench.call::<EditFile>(args).await.structured.unwrap();
     assert!(
@@ -80,7 +80,7 @@ async fn several_edits_are_made_together_or_not_at_all() {
     let args = json!({"path": "m.rs", "edits": edits});
     let text = bench.fails::<EditFile>(args).await;
     assert_eq!(bench.get("/m.rs").await, before);
-    // The numbers are those of the text that the second edit met.
+    // The numbers refer to the text that the second edit saw.
     assert_eq!(
         text,
         "edits[1].old_string was not found in 'm.rs'. Nearest lines:\n(differs in white \
@@ -217,7 +217,7 @@ async fn bad_edits_are_refused_by_the_name_of_their_field() {
         args["path"] = json!("m.rs");
         assert_eq!(bench.fails::<EditFile>(args).await, want);
     }
-    // A model that fills in every field means what it says.
+    // A model that fills in every field is taken at its word.
     let args = json!({"path": "m.rs", "old_string": "main", "new_string": "main", "edits": [],
         "replace_all": false});
     let text = bench.fails::<EditFile>(args).await;

@@ -1,4 +1,4 @@
-//! Refuses to change a file that is not what the conversation last saw.
+//! Refuses to change a file that differs from what the conversation last saw.
 
 use backend_core::Error;
 use backend_core::ops::{ContentHash, EditOptions, ReadOptions, StatOptions};
@@ -13,15 +13,15 @@ use crate::tool::Preview;
 use crate::tracker::{HASHED_BYTES, Seen, Stamp, count_lines};
 use crate::{Context, ToolError};
 
-/// Most bytes of a diff that says what changed.
+/// Maximum size of the diff in a refusal, in bytes.
 const CHANGE_BYTES: usize = 4 * 1024;
 
-/// What the conversation knows of a file that it is about to change. The caller
-/// holds the file's lock.
+/// Returns the tracked state of a file that is about to be changed. The caller holds
+/// the file's lock.
 ///
-/// A file known by its hash is compared by the backend, at the moment of the
-/// change: see [`expected`]. One known by size and time is compared here, and
-/// what happens between here and the change goes unnoticed.
+/// The backend compares a file tracked by its hash, at the moment of the change: see
+/// [`expected`]. A file tracked by size and modification time is compared here, so a
+/// change between this check and the edit goes unnoticed.
 pub(super) async fn known(context: &Context, file: &Target) -> Result<Option<Seen>, ToolError> {
     let Some(seen) = context.conversation.tracker.seen(&file.path) else {
         return Ok(None);
@@ -36,8 +36,8 @@ pub(super) async fn known(context: &Context, file: &Target) -> Result<Option<See
     Ok(Some(seen))
 }
 
-/// The same for a change that needs the file to have been read, if the options
-/// say so.
+/// Returns the tracked state, or an error if the options require that the file was read
+/// and it was not.
 pub(super) async fn known_or_unread(
     context: &Context,
     file: &Target,
@@ -49,7 +49,7 @@ pub(super) async fn known_or_unread(
     Ok(seen)
 }
 
-/// What a file that was never read is refused with, if the options say so.
+/// Returns the error for a file that must be read first.
 pub(super) fn unread(file: &Target) -> ToolError {
     let shown = &file.shown;
     ToolError::fixable(format!(
@@ -57,7 +57,7 @@ pub(super) fn unread(file: &Target) -> ToolError {
     ))
 }
 
-/// What an edit does, or a dry run of one.
+/// Returns the accesses of an edit, or of its dry run.
 pub(super) fn edit_accesses(file: &Target, dry_run: bool) -> Vec<Access> {
     let path = file.path.clone();
     match dry_run {
@@ -66,8 +66,8 @@ pub(super) fn edit_accesses(file: &Target, dry_run: bool) -> Vec<Access> {
     }
 }
 
-/// What somebody is shown of an edit, or of a dry run of one. `edited` makes the
-/// text after it, if it can be made.
+/// Builds the preview of an edit, or of its dry run, for the approver. `edited` returns
+/// the text after the edit, or `None` if it fails.
 pub(super) async fn edit_preview(
     bare: &Context,
     file: &Target,
@@ -76,7 +76,7 @@ pub(super) async fn edit_preview(
 ) -> Preview {
     let seen = bare.conversation.tracker.seen(&file.path);
     if seen.is_none() && bare.options.require_read_before_edit {
-        // It is refused before anything is touched.
+        // Refused before any access.
         return Preview::default().instead([]);
     }
     if dry_run {
@@ -89,7 +89,7 @@ pub(super) async fn edit_preview(
     Preview::editing(bare, &file.path, edited).await
 }
 
-/// How to edit a file so that a change by somebody else is noticed.
+/// Returns edit options that detect a concurrent change.
 pub(super) fn expected(seen: Option<&Seen>) -> EditOptions {
     match seen.and_then(Seen::hash) {
         Some(hash) => EditOptions::default().expected(hash),
@@ -97,7 +97,7 @@ pub(super) fn expected(seen: Option<&Seen>) -> EditOptions {
     }
 }
 
-/// Refuses bytes that are not those that were seen.
+/// Refuses content that differs from what was seen.
 pub(super) fn compare(file: &Target, seen: Option<&Seen>, now: &Bytes) -> Result<(), ToolError> {
     match seen {
         Some(seen) if seen.hash().is_some_and(|hash| hash != ContentHash::of(now)) => {
@@ -107,8 +107,8 @@ pub(super) fn compare(file: &Target, seen: Option<&Seen>, now: &Bytes) -> Result
     }
 }
 
-/// What to say of a file that is not what was seen: what changed, if that can be
-/// found out.
+/// Returns the error for a file that has changed, with the changes if they can be
+/// determined.
 pub(super) async fn changed(context: &Context, file: &Target, seen: &Seen) -> ToolError {
     let options = ReadOptions::default().max_bytes(HASHED_BYTES);
     let now = context.quiet.read(&file.path, options).await;
@@ -116,7 +116,7 @@ pub(super) async fn changed(context: &Context, file: &Target, seen: &Seen) -> To
     refusal(file, Some(seen), now.as_ref())
 }
 
-/// What to say of a file that somebody else was changing at the same moment.
+/// Returns the error for a file that was changed concurrently.
 pub(super) fn raced(file: &Target) -> ToolError {
     refusal(file, None, None)
 }
@@ -141,7 +141,7 @@ fn refusal(file: &Target, seen: Option<&Seen>, now: Option<&Bytes>) -> ToolError
     ToolError::fixable(text)
 }
 
-/// A diff if both texts are at hand, else how long the file was and is.
+/// Returns a diff if both texts are available, else the old and new sizes.
 fn what_changed(seen: &Seen, now: &Bytes) -> Option<String> {
     if let (Some(before), Ok(after)) = (seen.text(), str::from_utf8(now)) {
         return Some(diff(before, after, CHANGE_BYTES).text);

@@ -80,7 +80,7 @@ async fn files_never_read_are_edited_unless_an_option_says_otherwise() {
     bench.ok::<ReadFile>(json!({"path": "f"})).await;
     bench.ok::<EditFile>(edit("a", "b")).await;
     bench.ok::<WriteFile>(write).await;
-    // What a write left is known, under every spelling.
+    // Written content is tracked, under every spelling of the path.
     let args = json!({"path": "./new", "old_string": "x", "new_string": "y"});
     bench.ok::<EditFile>(args).await;
 }
@@ -129,7 +129,7 @@ async fn large_files_are_known_by_size_and_time() {
     assert!(text.contains("changed since you last read it"), "{text}");
     bench.ok::<ReadFile>(json!({"path": "f", "limit": 1})).await;
     bench.ok::<EditFile>(edit("longer", "b")).await;
-    // After an edit, it is known by its hash.
+    // After an edit, the file is tracked by its hash.
     bench.put("/f", "small\n").await;
     let text = bench.fails::<EditFile>(edit("small", "b")).await;
     assert!(text.contains("What changed:\nit has 1 line now"), "{text}");
@@ -178,12 +178,12 @@ enum Step {
     Edit,
     Lines,
     Move,
-    /// Somebody else writes.
+    /// Another process writes.
     Foreign,
 }
 
-/// What is done to which of two files, and before which call to the backend
-/// somebody else writes to it.
+/// A step on one of two files, and the backend call before which another process writes
+/// to it.
 fn step() -> impl Strategy<Value = (Step, bool, Option<usize>)> {
     use Step::*;
     let step = proptest::sample::select(vec![Read, Write, Edit, Lines, Move, Foreign]);
@@ -194,15 +194,15 @@ fn step() -> impl Strategy<Value = (Step, bool, Option<usize>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// A change is made only to what the conversation was last shown of a file or
-    /// wrote itself, whatever somebody else does between any two calls.
+    /// A change applies only to the content that the conversation last read or wrote,
+    /// whatever another process does between any two calls.
     #[test]
     fn no_stale_edit_goes_through(steps in proptest::collection::vec(step(), 1..30)) {
         block_on(interleave(steps));
     }
 }
 
-/// Runs a future that awaits nothing but its turn, also within another.
+/// Drives a future that only waits for its own locks, even inside another executor.
 fn drive<T>(future: impl Future<Output = T>) -> T {
     let mut future = std::pin::pin!(future);
     loop {
@@ -212,12 +212,12 @@ fn drive<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// A store in which somebody else writes just before a call, and what each file
-/// held when it was about to be changed.
+/// A backend in which another process writes just before a call. Records the content of
+/// each file when it was about to be changed.
 #[derive(Debug, Default)]
 struct Meddler {
     state: StateBackend,
-    /// Before how many more calls of the tool, and where.
+    /// The number of tool calls before the write, the path and the content.
     next: Mutex<Option<(usize, &'static str, String)>>,
     changed: Mutex<Option<Option<String>>>,
 }
@@ -292,7 +292,7 @@ async fn interleave(steps: Vec<(Step, bool, Option<usize>)>) {
         };
         *meddler.next.lock().unwrap() = None;
         if meddles.is_none() {
-            // Nor is anything refused that is fresh.
+            // Nor is a fresh edit refused.
             let exists = before.is_some();
             let fresh = !exists || knows[at].is_none() || knows[at] == before;
             let want = fresh && (exists || matches!(step, Step::Write));
@@ -340,7 +340,7 @@ async fn the_ordinary_case_is_one_call_to_the_backend() {
     assert_eq!(operations(), [Operation::Read]);
     call::<EditFile>(&context, edit("a", "b")).await;
     assert_eq!(operations(), [Operation::Edit]);
-    // Nor does a failed edit of what was read need another.
+    // A failed edit of a file that was read needs no other operation either.
     let reply = call::<EditFile>(&context, edit("B", "c")).await;
     assert!(reply.text.contains("     1\tb"), "{}", reply.text);
     assert_eq!(operations(), [Operation::Edit]);

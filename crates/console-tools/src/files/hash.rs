@@ -1,4 +1,4 @@
-//! The only place that uses the crate `hashline`.
+//! Adapts the crate `hashline`, which only this module uses.
 
 use std::fmt::Write as _;
 
@@ -13,20 +13,20 @@ use crate::args::files::LineEdit;
 use crate::counted::counted;
 use crate::tracker::count_lines;
 
-/// Most bytes of the lines that a refusal shows, as far as
-/// [`LEAST_LINE_BYTES`] allows.
+/// Target size of the lines in a refusal, in bytes. [`LEAST_LINE_BYTES`] takes
+/// precedence.
 const REFUSAL_BYTES: usize = 4_000;
 
-/// Lines that a refusal may show for one edit: five around either end.
+/// Maximum number of lines in a refusal for one edit: five around either end.
 const LINES_SHOWN: usize = 10;
 
-/// What a refusal shows of a long line at least.
+/// Minimum number of bytes shown of a long line in a refusal.
 const LEAST_LINE_BYTES: usize = 60;
 
-/// Most lines that a refusal lists as wrong.
+/// Maximum number of mismatches listed in a refusal.
 const MISMATCHES: usize = 20;
 
-/// Shows lines as `N:HH|line`; an offset past the end is an error with the number
+/// Formats lines as `N:HH|line`. If the offset is past the end, the error is the number
 /// of lines.
 pub(super) fn render(text: &str, offset: u64, limit: usize, budget: Budget) -> Result<Shown, u64> {
     let options = ViewOptions::default()
@@ -55,8 +55,8 @@ pub(super) fn render(text: &str, offset: u64, limit: usize, budget: Budget) -> R
     })
 }
 
-/// A long text gets longer tags: in it, chance would keep the tag of some line
-/// that has changed.
+/// Returns the format for a text. A long text gets longer tags, because in many lines
+/// short tags would collide by chance and hide a change.
 fn format(text: &str, line_bytes: usize) -> Format {
     let lines = usize::try_from(count_lines(text.as_bytes())).unwrap_or(usize::MAX);
     Format::default()
@@ -64,20 +64,20 @@ fn format(text: &str, line_bytes: usize) -> Format {
         .max_line_bytes(line_bytes)
 }
 
-/// A text that was edited by line.
+/// The result of edits by line.
 #[derive(Debug)]
 pub(super) struct Applied {
     pub(super) text: String,
-    /// What was done, in words.
+    /// A summary of the changes.
     pub(super) summary: String,
-    /// How many lines each edit wrote or, if it wrote none, deleted.
+    /// Number of lines that each edit wrote or, if it wrote none, deleted.
     pub(super) lines: Vec<u64>,
-    /// The first line that changed, counted from 1.
+    /// The first changed line, counted from 1.
     pub(super) first_line: Option<u64>,
 }
 
-/// Makes all edits or none. An error says what to do, and names the fields;
-/// `listed` says whether the edits were given as a list.
+/// Applies all edits or none. An error names the fields and says what to do. `listed`
+/// is `true` if the edits were given as a list.
 pub(super) fn apply(text: &str, edits: &[LineEdit], listed: bool) -> Result<Applied, String> {
     if edits.len() > EDITS {
         let count = edits.len();
@@ -113,7 +113,7 @@ pub(super) fn apply(text: &str, edits: &[LineEdit], listed: bool) -> Result<Appl
     })
 }
 
-/// Why edits are refused, in the words of the tool's fields.
+/// Explains why edits are refused, in terms of the tool's fields.
 fn explained(error: &EditError, listed: bool) -> String {
     let name = |edit: usize| match listed {
         true => format!("edits[{edit}]: "),
@@ -141,7 +141,7 @@ fn explained(error: &EditError, listed: bool) -> String {
     }
 }
 
-/// Every line that is not what an edit says, and what stands there now.
+/// Lists every line that does not match its hash, and the current lines.
 fn stale_text(stale: &Stale, name: &dyn Fn(usize) -> String) -> String {
     let mut text = "nothing was edited, lines are not what the hashes say:".to_owned();
     for wrong in stale.mismatches.iter().take(MISMATCHES) {

@@ -18,7 +18,7 @@ use crate::tool::{Annotations, Builtin, Preview};
 use crate::tracker::Seen;
 use crate::{Context, Reply, ToolError, ToolResult};
 
-/// Most bytes of the diff that goes to programs.
+/// Maximum size of the diff in the structured result, in bytes.
 const DIFF_BYTES: usize = 16 * 1024;
 
 /// Changes lines of a file, named by number and hash.
@@ -98,8 +98,8 @@ impl Builtin for HashlineEdit {
     }
 }
 
-/// Replaces the whole text, provided that the file still holds it. An edit, so
-/// that whoever is asked sees what changes.
+/// Replaces the whole text, provided that the file is unchanged. Uses an edit, so that
+/// the approver sees a diff.
 async fn replace(
     context: &Context,
     file: &Target,
@@ -134,7 +134,7 @@ async fn failure(context: &Context, file: &Target, before: &Bytes, error: Error)
     }
 }
 
-/// The edits that were asked for, and whether as a list.
+/// Returns the requested edits, and whether they were given as a list.
 fn line_edits(args: args::HashlineEdit) -> Result<(Vec<LineEdit>, bool), ToolError> {
     let given = [
         ("start_line", args.start_line.is_some()),

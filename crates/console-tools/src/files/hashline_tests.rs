@@ -62,7 +62,7 @@ async fn a_list_uses_the_numbers_that_were_shown() {
     args["dry_run"] = json!(false);
     bench.ok::<HashlineEdit>(args.clone()).await;
     assert_eq!(bench.get("/f").await, "x\ny\nz\nb\nC\n");
-    // The second time the lines are others, and nothing is done.
+    // The second time the lines have changed, and nothing is edited.
     let text = bench.fails::<HashlineEdit>(args).await;
     assert!(
         text.contains("nothing was edited") && text.contains("3:fb|z"),

@@ -1,4 +1,4 @@
-//! What a failed edit is answered with: the lines that were probably meant.
+//! Explains a failed edit by showing the lines that were probably meant.
 
 use std::fmt::Write as _;
 
@@ -9,17 +9,17 @@ use super::Target;
 use super::text::push_line;
 use crate::ToolError;
 
-/// Most lines shown of one place.
+/// Maximum number of lines shown of one match.
 const PLACE_LINES: usize = 20;
 
-/// Most bytes shown of one place, give or take a line.
+/// Approximate maximum size of one match, in bytes. The last line may exceed it.
 const PLACE_BYTES: usize = 1_000;
 
-/// Lines shown around a place where the text occurs.
+/// Number of lines shown around a match.
 const CONTEXT: u64 = 2;
 
-/// Why `edits` cannot be applied to `text`; `None` if they can. `listed` says
-/// whether they were given as a list.
+/// Explains why `edits` cannot be applied to `text`, or returns `None` if they can.
+/// `listed` is `true` if they were given as a list.
 pub(super) fn failed_edit(
     file: &Target,
     text: &str,
@@ -73,7 +73,7 @@ pub(super) fn failed_edit(
     Some(ToolError::fixable(message))
 }
 
-/// The text that the edit at `index` met: with the edits before it.
+/// Returns the text that the edit at `index` applies to, after the earlier edits.
 fn before(text: &str, edits: &[Edit], index: usize) -> String {
     match edits.get(..index) {
         None | Some([]) => text.to_owned(),
@@ -99,8 +99,8 @@ fn not_found(name: &str, shown: &str, text: &str, old: &str, candidates: &[Candi
     message
 }
 
-/// Appends the lines around each place where a text of `height` lines occurs, none
-/// of them twice, with a mark where some between them are left out.
+/// Appends the lines around each match of `height` lines. No line is shown twice, and a
+/// mark stands for omitted lines.
 fn places(out: &mut String, text: &str, lines: &[u64], height: u64) {
     let past_end = text.lines().count() as u64 + 1;
     let mut next = 1;
@@ -118,7 +118,7 @@ fn places(out: &mut String, text: &str, lines: &[u64], height: u64) {
     }
 }
 
-/// Appends `height` lines from line `first` on, as read_file shows them.
+/// Appends `height` lines from line `first` on, in the format of `read_file`.
 fn place(out: &mut String, text: &str, first: u64, height: u64) {
     let skip = usize::try_from(first - 1).unwrap_or(usize::MAX);
     let height = usize::try_from(height).unwrap_or(usize::MAX);

@@ -11,7 +11,7 @@ use crate::args::files as args;
 use crate::tool::{Annotations, Builtin};
 use crate::{Context, Reply, ToolError, ToolResult};
 
-/// Deletes a file, or a directory with all it holds.
+/// Deletes a file, or a directory with its contents.
 #[derive(Debug)]
 pub(crate) struct DeleteFile;
 
@@ -43,7 +43,7 @@ impl Builtin for DeleteFile {
             )),
             _ => file.explain(error),
         })?;
-        // Not after a failure: what is left of a directory may have been read.
+        // Not after a failure: the remaining files of a directory may have been read.
         tracker.forget(&file.path);
         let output = DeleteOutput {
             path: file.path.as_str().to_owned(),
@@ -86,7 +86,7 @@ impl Builtin for MoveFile {
     }
 }
 
-/// Copies a file, or a directory with all it holds.
+/// Copies a file, or a directory with its contents.
 #[derive(Debug)]
 pub(crate) struct CopyFile;
 
@@ -123,13 +123,13 @@ impl Builtin for CopyFile {
                 _ => transfer.explain(context, error).await,
             });
         }
-        // What the copy holds was not shown; what it replaced is gone.
+        // The copy was never shown to the model, and the replaced file is gone.
         tracker.forget(to);
         Ok(transfer.reply("Copied"))
     }
 }
 
-/// From where to where.
+/// The source and destination of a move or copy.
 struct Transfer {
     source: Target,
     destination: Target,

@@ -118,7 +118,7 @@ async fn what_was_read_moves_along() {
     let args = json!({"path": "e/a", "old_string": "else", "new_string": "x"});
     let text = bench.fails::<EditFile>(args).await;
     assert!(text.contains("changed since you last read it"), "{text}");
-    // What is copied over is forgotten, and so is what is deleted.
+    // Overwritten and deleted files are forgotten.
     let args = json!({"source": "f", "destination": "e/a", "overwrite": true});
     bench.ok::<CopyFile>(args).await;
     let args = json!({"path": "e/a", "old_string": "f", "new_string": "x"});

@@ -1,11 +1,11 @@
-//! What the file tools answer as data, for programs.
+//! The structured results of the file tools.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 pub(crate) use crate::structured::{schema_of as schema, to_value as value};
 
-/// What `read_file` answers.
+/// The result of `read_file`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct ReadOutput {
     /// The file, as an absolute path.
@@ -38,7 +38,7 @@ pub(crate) struct ReadOutput {
     pub(crate) height: Option<u32>,
 }
 
-/// What `read_file` found.
+/// The kind of content that `read_file` found.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ReadKind {
@@ -51,7 +51,7 @@ pub(crate) enum ReadKind {
     Document,
 }
 
-/// What `write_file` answers.
+/// The result of `write_file`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct WriteOutput {
     /// The file, as an absolute path.
@@ -64,7 +64,7 @@ pub(crate) struct WriteOutput {
     pub(crate) created: bool,
 }
 
-/// What `edit_file` and `hashline_edit` answer.
+/// The result of `edit_file` and `hashline_edit`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct EditOutput {
     /// The file, as an absolute path.
@@ -82,14 +82,14 @@ pub(crate) struct EditOutput {
     pub(crate) dry_run: bool,
 }
 
-/// What `delete_file` answers.
+/// The result of `delete_file`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DeleteOutput {
     /// What was deleted, as an absolute path.
     pub(crate) path: String,
 }
 
-/// What `move_file` and `copy_file` answer.
+/// The result of `move_file` and `copy_file`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TransferOutput {
     /// Where it was, as an absolute path.

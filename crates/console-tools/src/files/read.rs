@@ -70,7 +70,7 @@ impl Builtin for ReadFile {
             limit: limit.max(1),
             budget: Budget::of(limits),
         };
-        // What is learnt while the file is read is newer than what is read.
+        // Anything learnt during the read is newer than its result.
         let since = context.conversation.tracker.now();
         let (reply, seen) = call.read().await?;
         if let Some(seen) = seen {
@@ -81,7 +81,7 @@ impl Builtin for ReadFile {
     }
 }
 
-/// One call, with its arguments checked.
+/// A call with checked arguments.
 struct Call<'a> {
     context: &'a Context,
     file: Target,
@@ -91,8 +91,8 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Small files are read whole, so that what is shown and what is remembered
-    /// are the same bytes.
+    /// Reads the file. Small files are read whole, so the reply and the tracked state
+    /// come from the same bytes.
     async fn read(&self) -> Result<(Reply, Option<Seen>), ToolError> {
         match self.bytes(HASHED_BYTES).await {
             Ok(data) => {
@@ -107,8 +107,8 @@ impl Call<'_> {
         }
     }
 
-    /// A large file is remembered by its size and time from before it was read,
-    /// unless that cannot be seen without asking: then as one never read.
+    /// Reads a large file. It is tracked by size and modification time from before the
+    /// read. If those cannot be read without asking the user, it stays untracked.
     async fn read_large(&self) -> Result<(Reply, Option<Seen>), ToolError> {
         let path = &self.file.path;
         let quiet = &self.context.quiet;
@@ -140,7 +140,7 @@ impl Call<'_> {
         Ok(read?.data)
     }
 
-    /// Lines of a file that is in memory.
+    /// Shows lines of a file in memory.
     fn lines(&self, media: Option<Media>, data: &Bytes) -> ToolResult {
         self.check_text(media, data, data.len() as u64)?;
         if self.context.options.edit_format == EditFormat::Hashline
@@ -164,7 +164,7 @@ impl Call<'_> {
         Ok(self.reply(numbered(&window, self.budget)))
     }
 
-    /// Lines of a file that is not brought into memory.
+    /// Shows lines of a file that is too large for memory.
     async fn large_lines(&self, size: u64) -> ToolResult {
         let backend = &self.context.backend;
         let options = TextOptions::default()
@@ -205,7 +205,7 @@ impl Call<'_> {
         Reply::text(text).structured(value(&output))
     }
 
-    /// A picture or a document that is in memory.
+    /// Shows a picture or a document in memory.
     async fn media(&self, media: Media, data: Bytes) -> ToolResult {
         let bytes = data.len() as u64;
         self.check_size(media, bytes)?;
@@ -249,7 +249,7 @@ impl Call<'_> {
         Ok(Reply::text(text).block(block).structured(value(&output)))
     }
 
-    /// Whether the options say that such a file is shown.
+    /// Returns `true` if the options enable this kind of file.
     fn is_shown(&self, media: Media) -> bool {
         match media {
             Media::Image(_) => self.context.options.image_support,
@@ -278,13 +278,13 @@ impl Call<'_> {
         )))
     }
 
-    /// Refuses what would be shown as rubbish: a picture, or a document that is
-    /// not written in plain text.
+    /// Refuses files that would show as garbage: a picture, or a document that is not
+    /// plain text.
     fn check_text(&self, media: Option<Media>, head: &[u8], size: u64) -> Result<(), ToolError> {
         let head = head.get(..SNIFF_BYTES).unwrap_or(head);
         let is_plain = match str::from_utf8(head) {
             Ok(_) => true,
-            // A character may be cut where the head ends.
+            // The head may end within a character.
             Err(error) => error.error_len().is_none(),
         };
         match media {

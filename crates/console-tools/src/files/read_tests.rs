@@ -216,13 +216,13 @@ async fn hashline_shows_numbers_and_hashes() {
         bench.fails::<ReadFile>(args).await,
         "Offset 3 exceeds file length (3 lines); use an offset below 3"
     );
-    // The hash is of the whole line, also if it is cut.
+    // The hash covers the whole line, even if it is truncated.
     bench.put("/wide", "x".repeat(3_000)).await;
     let whole = hashline::render(&"x".repeat(3_000));
     let text = read(&bench, "wide").await;
     assert_eq!(text[..5], whole[..5]);
     assert!(text.contains(" [... 1000 more bytes]"));
-    // What cannot be edited by line is shown without hashes.
+    // A file that cannot be edited by line is shown without hashes.
     bench.put("/latin1", b"caf\xe9\n").await;
     assert_eq!(read(&bench, "latin1").await, "     1\tcaf\u{fffd}");
     let big: String = (0..400_000).map(|n| format!("line number {n}\n")).collect();
@@ -286,7 +286,7 @@ async fn pictures_are_told_by_their_content() {
     let shown = image::load_from_memory(data).unwrap();
     assert_eq!((shown.width(), shown.height()), (60, 30));
 
-    // The magic is right but nothing else: as it is.
+    // Only the magic bytes are valid: returned unchanged.
     bench
         .put("/broken.png", &b"\x89PNG\r\n\x1a\nrubbish"[..])
         .await;
@@ -294,7 +294,7 @@ async fn pictures_are_told_by_their_content() {
     assert_eq!(reply.text, "Image broken.png (image/png)");
     assert_eq!(reply.blocks.len(), 1);
 
-    // The extension of a picture, and text in it.
+    // A picture's extension on a text file.
     bench.put("/text.png", "GIF89a is how it begins\n").await;
     let text = bench.ok::<ReadFile>(json!({"path": "text.png"})).await;
     assert_eq!(text, "     1\tGIF89a is how it begins");
@@ -370,7 +370,7 @@ async fn too_large_is_said_before_it_is_read() {
         text.starts_with("Document 'a.pdf' too large (0.0MB, max 0.0MB)"),
         "{text}"
     );
-    // One that is large but not too large is read whole.
+    // A picture that is large, but within the limit, is read whole.
     let mut fits = png(2, 2);
     fits.resize(4 * 1024 * 1024 + 1, 0);
     bench.put("/fits.png", fits.clone()).await;

@@ -1,4 +1,4 @@
-//! What the tests of the file tools share.
+//! Support for the tests of the file tools.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::tool::Builtin;
 use crate::{Class, Context, Conversation, EditFormat, Options, Reply};
 
-/// A conversation over a store in memory.
+/// A conversation over a backend in memory.
 pub(crate) struct Bench {
     pub(crate) state: Arc<StateBackend>,
     pub(crate) context: Context,
@@ -36,7 +36,7 @@ impl Bench {
         }
     }
 
-    /// Puts a file there behind the conversation's back.
+    /// Writes a file without the conversation knowing.
     pub(crate) async fn put(&self, path: &str, content: impl Into<Vec<u8>>) {
         let content: Vec<u8> = content.into();
         self.state.write_file(path, content).await.unwrap();
@@ -50,14 +50,14 @@ impl Bench {
         call::<T>(&self.context, args).await
     }
 
-    /// The text of a success.
+    /// Calls a tool and returns the text of its success.
     pub(crate) async fn ok<T: Builtin>(&self, args: Value) -> String {
         let reply = self.call::<T>(args).await;
         assert!(reply.is_success(), "{}", reply.text);
         reply.text
     }
 
-    /// The text of a failure that other arguments can mend.
+    /// Calls a tool and returns the text of its fixable failure.
     pub(crate) async fn fails<T: Builtin>(&self, args: Value) -> String {
         let reply = self.call::<T>(args).await;
         assert_eq!(reply.failure, Some(Class::Fixable), "{}", reply.text);
@@ -70,8 +70,8 @@ pub(crate) fn context(backend: Arc<dyn Backend>, options: Options) -> Context {
     Context::new(backend, Arc::new(options), Arc::new(Conversation::new()))
 }
 
-/// Calls a tool as the toolset does, and checks that its data is as its schema
-/// says: an object with the required fields and no others.
+/// Calls a tool as the toolset does, and checks its data against its schema: an object
+/// with the required fields and no unknown ones.
 pub(crate) async fn call<T: Builtin>(context: &Context, args: Value) -> Reply {
     let args = serde_json::from_value(args).unwrap();
     let reply = T::run(context, args).await.unwrap_or_else(Reply::from);

@@ -1,4 +1,5 @@
-//! How lines are shown: numbered, within a budget, and with how to get the rest.
+//! Formats lines: numbered, within a size limit, and with notes on how to read the
+//! rest.
 
 use std::fmt::{Display, Write as _};
 
@@ -6,35 +7,35 @@ use backend_core::text::TextWindow;
 
 use crate::counted::counted;
 
-/// Most bytes of a line that a hint shows.
+/// Maximum number of bytes of a line in a hint.
 const HINT_LINE_BYTES: usize = 500;
 
-/// Room left for the notes after the lines.
+/// Bytes reserved for the notes after the lines.
 const NOTE_BYTES: usize = 400;
 
-/// What a line needs at most besides its text: number, tag, marker, line end.
+/// Maximum size of a line besides its text: number, tag, marker and line break.
 const LINE_EXTRA_BYTES: usize = 80;
 
-/// Lines as text, and where they end.
+/// Formatted lines, and the position where they end.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     pub(super) text: String,
-    /// How many lines there are in `text`.
+    /// Number of lines in `text`.
     pub(super) lines: u64,
-    /// How many of them were cut.
+    /// Number of lines that were truncated.
     pub(super) cut: u64,
-    /// How many lines the file has, where they were counted.
+    /// Number of lines of the file, if they were counted.
     pub(super) total: Option<u64>,
-    /// The offset at which to read on, if more lines follow.
+    /// The offset for reading on, if more lines follow.
     pub(super) next: Option<u64>,
 }
 
-/// How much may be shown.
+/// Size limits of the formatted lines.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Budget {
-    /// Bytes of all lines.
+    /// Maximum size of all lines.
     pub(super) bytes: usize,
-    /// Bytes of one line.
+    /// Maximum size of one line.
     pub(super) line_bytes: usize,
 }
 
@@ -47,8 +48,8 @@ impl Budget {
         }
     }
 
-    /// Joins `lines`, each with its length, as long as there is room for them;
-    /// the first always has.
+    /// Joins `lines`, each given with its length, while they fit. The first line is
+    /// always included.
     pub(super) fn join<L: Display>(self, lines: impl Iterator<Item = (L, usize)>) -> (String, u64) {
         let mut text = String::new();
         let mut count = 0;
@@ -67,7 +68,7 @@ impl Budget {
     }
 }
 
-/// A window with line numbers in front, six wide and followed by a tab.
+/// Formats a window with line numbers, six columns wide and followed by a tab.
 pub(super) fn numbered(window: &TextWindow, budget: Budget) -> Shown {
     let lines = window
         .lines()
@@ -87,7 +88,7 @@ pub(super) fn numbered(window: &TextWindow, budget: Budget) -> Shown {
     }
 }
 
-/// Appends a line as read_file shows it, cut if it is long.
+/// Appends a line in the format of `read_file`, truncated if it is long.
 pub(super) fn push_line(out: &mut String, number: u64, line: &str) {
     let shown = line
         .get(..line.floor_char_boundary(HINT_LINE_BYTES))
@@ -104,7 +105,7 @@ pub(super) fn push_line(out: &mut String, number: u64, line: &str) {
 }
 
 impl Shown {
-    /// The text with notes on what it leaves out and how to get that.
+    /// Returns the text with notes on what was left out and how to read it.
     pub(super) fn with_notes(self, budget: Budget) -> String {
         let mut out = self.text;
         if let Some(next) = self.next {

@@ -61,8 +61,8 @@ impl Builtin for WriteFile {
     }
 }
 
-/// Writes over what was seen and over nothing else; a file that was never seen
-/// is replaced unless the options say otherwise.
+/// Replaces only the content that was seen. A file that was never seen is replaced
+/// unless the options forbid it.
 async fn write(
     context: &Context,
     file: &Target,
@@ -83,7 +83,7 @@ async fn write(
     if let WriteMode::IfUnchanged(_) = mode
         && is(&written, ErrorKind::Conflict)
     {
-        // If nothing stands there any more there is nothing to lose.
+        // If the file no longer exists there is nothing to lose.
         written = write(WriteMode::CreateNew).await;
     }
     match (written, seen) {
@@ -107,7 +107,7 @@ fn is(written: &Result<WriteOutcome, Error>, kind: ErrorKind) -> bool {
     written.as_ref().is_err_and(|error| error.kind() == kind)
 }
 
-/// What to say of something that stands where only a new file may be written.
+/// Returns the error for an existing path where only a new file may be written.
 async fn exists_unread(context: &Context, file: &Target) -> ToolError {
     let found = context.quiet.stat(&file.path, StatOptions::default());
     match found.await {

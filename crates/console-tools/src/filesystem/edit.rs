@@ -1,8 +1,7 @@
 //! `edit_file`: one exact replacement.
 //!
-//! The backend makes the edit. What it answers is looked into only if it fails:
-//! then the file is read to say what was wrong, or to find the text there with
-//! other line ends than the model was shown.
+//! The backend applies the edit. If that fails, the file is read to explain the
+//! failure, or to find the text with different line endings than the model was shown.
 
 use async_trait::async_trait;
 use backend_core::derived::edit_bytes;
@@ -78,8 +77,8 @@ impl Builtin for EditFile {
 
 async fn edit(context: &Context, place: &Place, args: &args::EditFile) -> Result<(), ToolError> {
     let (old, new) = (&args.old_text, &args.new_text);
-    // Also where there is nothing to change: whether it may be is for the backend
-    // to say.
+    // Also if there is nothing to change: the backend decides whether the file may be
+    // edited.
     match replace(context, place, &[Edit::new(old, new)]).await {
         Ok(()) => return Ok(()),
         Err(error)
@@ -92,7 +91,7 @@ async fn edit(context: &Context, place: &Place, args: &args::EditFile) -> Result
     let text = read(context, place).await?;
     match look(&text, old, new) {
         Step::Done => Ok(()),
-        // Nothing to search for: only an empty file has one place for it.
+        // There is no text to search for. Only an empty file has a unique position.
         Step::Fill => fill(context, place, new).await,
         Step::Retry(edit) => replace(context, place, &[edit])
             .await
@@ -101,7 +100,7 @@ async fn edit(context: &Context, place: &Place, args: &args::EditFile) -> Result
     }
 }
 
-/// What the file is to hold, if the edit can be made.
+/// Returns the content after the edit, or `None` if it fails.
 fn edited(now: &Bytes, args: &args::EditFile) -> Option<Bytes> {
     let (old, new) = (&*args.old_text, &*args.new_text);
     let plain = [Edit::new(old, new)];
@@ -129,7 +128,7 @@ async fn read(context: &Context, place: &Place) -> Result<String, ToolError> {
     String::from_utf8(bytes.into()).map_err(|_| ToolError::fixable(not_text(&place.shown, "edit")))
 }
 
-/// Puts `new` into a file that is empty, and still is when it is written.
+/// Writes `new` to an empty file, provided that it is still empty.
 async fn fill(context: &Context, place: &Place, new: &str) -> Result<(), ToolError> {
     let mode = WriteMode::IfUnchanged(ContentHash::of(b""));
     let options = WriteOptions::default().mode(mode);
@@ -138,15 +137,15 @@ async fn fill(context: &Context, place: &Place, new: &str) -> Result<(), ToolErr
     Ok(())
 }
 
-/// What is to be done about an edit that was not made.
+/// The next step after a failed edit.
 enum Step {
     /// There is nothing to change.
     Done,
-    /// The file is empty and takes the new text.
+    /// The file is empty: write the new text.
     Fill,
-    /// The same edit in the file's own line ends.
+    /// Repeat the edit with the line endings of the file.
     Retry(Edit),
-    /// Say why not, and what is near.
+    /// Report the reason and the nearest text.
     Fail(String, Vec<Candidate>),
 }
 
@@ -156,16 +155,17 @@ fn look(text: &str, old: &str, new: &str) -> Step {
         return match chars(text) {
             0 if new.is_empty() => Step::Done,
             0 => Step::Fill,
-            // Before each character and at the end.
+            // An empty text occurs before each character and at the end.
             count => found(count + 1),
         };
     }
-    // Whether the text is there once is all that counts: what it becomes is not.
+    // Only tests whether the text occurs once. The replacement does not matter, but
+    // must differ.
     let probe = Edit::new(old, format!("{old}."));
     match apply(text, std::slice::from_ref(&probe)) {
         Err(EditError::MultipleMatches { count, .. }) => found(count),
         Ok(_) if old == new => Step::Done,
-        // The file is not what it was when the edit failed.
+        // The file has changed since the edit failed.
         Ok(_) => Step::Retry(Edit::new(old, new)),
         Err(EditError::NoMatch { candidates, .. }) => match in_its_line_ends(text, old) {
             Ok(_) if old == new => Step::Done,
@@ -177,8 +177,9 @@ fn look(text: &str, old: &str, new: &str) -> Step {
     }
 }
 
-/// The one piece of `text` that reads as `old` once every line end is `\n`, or
-/// how many there are. The model was shown the file like that.
+/// Returns the only part of `text` that equals `old` after all line endings are
+/// normalized to `\n`, or the number of such parts. The model was shown the normalized
+/// file.
 fn in_its_line_ends<'a>(text: &'a str, old: &str) -> Result<&'a str, usize> {
     if !text.contains('\r') {
         return Err(0);
@@ -203,12 +204,12 @@ fn normal(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
-/// The byte of `text` that byte `at` of its normal form stands for.
+/// Maps byte `at` of the normalized text to its position in `text`.
 fn original(text: &str, at: usize) -> usize {
     let mut seen = 0;
     let mut before = ' ';
     for (here, c) in text.char_indices() {
-        // The `\r` of a pair is the one that counts.
+        // A pair counts at its `\r`.
         let is_second = before == '\r' && c == '\n';
         if seen == at && !is_second {
             return here;
@@ -221,7 +222,7 @@ fn original(text: &str, at: usize) -> usize {
     text.len()
 }
 
-/// `new` with the line ends that `actual` has.
+/// Returns `new` with the line endings of `actual`.
 fn with_ends_of(actual: &str, new: &str) -> String {
     let new = normal(new);
     if actual.contains("\r\n") {

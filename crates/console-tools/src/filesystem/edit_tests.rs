@@ -41,7 +41,7 @@ fn text_that_is_there_twice_is_not_replaced() {
         fixable::<EditFile>(&context, edit("ab", "x")),
         "Cannot edit '/a': text found 3 times (must be unique).\nSearched for: 'ab'"
     );
-    // Two places that overlap are two.
+    // Overlapping occurrences count as two.
     assert_eq!(
         fixable::<EditFile>(&context, edit("aa", "x")),
         "Cannot edit '/a': text found 2 times (must be unique).\nSearched for: 'aa'"
@@ -85,7 +85,7 @@ fn the_same_text_again_is_a_success_if_it_is_there() {
 fn line_ends_that_reading_hides_are_found_and_kept() {
     for (before, old, new, after) in [
         ("a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz", "x\r\ny\r\nz\r\nc\r\n"),
-        // Not all are alike: what is replaced keeps its own.
+        // Mixed line endings: the replaced text keeps its own.
         ("a\nb\r\nc\r\nd\n", "b\nc\n", "B\nC\n", "a\nB\r\nC\r\nd\n"),
         ("a\nb\rc\rd\n", "b\nc", "B\nC", "a\nB\rC\rd\n"),
         ("\u{20ac}\n\r\nb\rc", "\u{20ac}\n\nb", "x", "x\rc"),

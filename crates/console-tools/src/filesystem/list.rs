@@ -17,10 +17,10 @@ use crate::args::filesystem as args;
 use crate::tool::{Annotations, Builtin};
 use crate::{Context, Reply, ToolError, ToolResult};
 
-/// Bytes of the reply that are not the list.
+/// Bytes of the reply reserved for everything but the list.
 const FRAME_BYTES: usize = 120;
 
-/// What `list_files` answers, for programs.
+/// The structured result of `list_files`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 struct FileList {
     /// The files, sorted.
@@ -64,7 +64,7 @@ impl Builtin for ListFiles {
             .limit(GLOB_FILES);
         match context.backend.glob(query).await {
             Ok(result) => reply(result, context.options.limits.reply_bytes),
-            // Where there is no directory there are no files.
+            // A missing directory has no files.
             Err(error) if is_empty(error.kind()) => reply(GlobResult::default(), usize::MAX),
             Err(error) => Err(place
                 .refusal(Self::NAME, &error)
@@ -77,8 +77,8 @@ fn is_empty(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-/// Where the search starts. Where there are no mounts, the working directory is
-/// what stands for all of them.
+/// Returns the root of the search. Without mounts, `/` stands for the working
+/// directory.
 fn start(context: &Context, path: &VPath) -> VPath {
     match &context.scope {
         None if path.is_root() => context.backend.working_dir(),
@@ -86,11 +86,11 @@ fn start(context: &Context, path: &VPath) -> VPath {
     }
 }
 
-/// The pattern from the root. At the root it stands for every mount.
+/// Makes the pattern absolute. At the root it covers every mount.
 fn absolute(context: &Context, path: &VPath, pattern: &str) -> String {
     let roots = context.scope.as_ref().map(|scope| scope.readable_roots());
     match roots {
-        // A guard leaves out what cannot be read.
+        // The guard hides unreadable files.
         Some([_, ..]) if path.is_root() && pattern::is_all(pattern) => format!("/{pattern}"),
         Some(roots @ [_, ..]) if path.is_root() => {
             pattern::beneath(roots.iter().map(VPath::as_str), pattern)

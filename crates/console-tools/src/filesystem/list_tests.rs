@@ -74,7 +74,7 @@ fn a_bad_pattern_is_said() {
 #[test]
 fn the_root_stands_for_every_mount() {
     let context = mounted();
-    // What lies in no mount does not exist.
+    // Files outside of the mounts do not exist.
     assert_eq!(
         ok::<ListFiles>(&context, json!({})),
         r#"["/docs/a.bin","/docs/a.md","/docs/big.md","/docs/sub/c.md","/user/.hidden","/user/b.md"]"#

@@ -51,7 +51,7 @@ impl Builtin for DeleteFile {
                     ErrorKind::NotFound | ErrorKind::NotADirectory => {
                         ToolError::fixable(format!("File not found: {shown}"))
                     }
-                    // What is said of the working directory and those above it.
+                    // The working directory and its parents give `InvalidInput`.
                     ErrorKind::IsADirectory | ErrorKind::InvalidInput => ToolError::fixable(
                         format!("Cannot delete directory with delete_file: {shown}"),
                     ),
@@ -160,7 +160,7 @@ impl Builtin for CopyFile {
         let mut pair = Pair::new(context, Self::NAME, &args.source, &args.destination)?;
         let backend = &context.backend;
         if pair.file(context, "copy").await?.link {
-            // The copy of a link is a copy of the file that it leads to.
+            // A link is copied as the file that it points to.
             let resolved = backend.resolve(&pair.source.path, ResolveOptions::default());
             pair.source.path = resolved
                 .await
@@ -177,7 +177,7 @@ impl Builtin for CopyFile {
     }
 }
 
-/// What is moved or copied, and where to.
+/// The source and destination of a move or copy.
 struct Pair {
     tool: &'static str,
     source: Place,
@@ -198,7 +198,7 @@ impl Pair {
         })
     }
 
-    /// Looking at the source, and what is done then.
+    /// Returns the accesses of the call: a look at the source, then the operation.
     fn accesses(
         &self,
         intent: fn(VPath, VPath) -> Intent,
@@ -211,7 +211,8 @@ impl Pair {
         look.chain(intent.accesses()).collect()
     }
 
-    /// What somebody is shown. What is no file is only looked at.
+    /// Builds the preview for the approver. If the source is not a file, the call only
+    /// stats it.
     async fn preview(
         &self,
         bare: &Context,
@@ -232,7 +233,7 @@ impl Pair {
         (&self.source.shown, &self.destination.shown)
     }
 
-    /// The file at the source. Nothing else is moved or copied.
+    /// Returns the file at the source. Anything else is not moved or copied.
     async fn file(&self, context: &Context, verb: &str) -> Result<Entry, ToolError> {
         let stat = context
             .backend

@@ -1,17 +1,17 @@
-//! Patterns as Python's `pathlib` reads them, for the workspace's own dialect.
+//! Translates patterns of Python's `pathlib` into the workspace's glob dialect.
 //!
-//! Three things differ: a pattern of one component stands for that directory and
-//! not for any depth, there are no braces, and a `[` that is not closed is a `[`.
+//! Three things differ: a pattern of one component matches in that directory only and
+//! not at any depth, there are no braces, and an unclosed `[` is a literal `[`.
 
-/// Everything beneath a directory.
+/// Matches everything beneath a directory.
 const ALL: &str = "**/*";
 
-/// The pattern that a model means: with slashes, without white space around it,
-/// and relative.
+/// Normalizes a pattern of the model: slashes, no surrounding white space, and
+/// relative.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// Returns what is wrong with the pattern.
 pub(super) fn check(typed: &str) -> Result<String, &'static str> {
     let text = typed.replace('\\', "/");
     let text = text.trim();
@@ -33,8 +33,8 @@ pub(super) fn check(typed: &str) -> Result<String, &'static str> {
     }
 }
 
-/// A pattern from the root that matches what `pattern` matches beneath each of
-/// `directories`, which may be the only one.
+/// Returns a pattern from the root that matches `pattern` beneath each of
+/// `directories`.
 pub(super) fn beneath<'a>(directories: impl IntoIterator<Item = &'a str>, pattern: &str) -> String {
     let pattern = translate(pattern);
     let one = |directory: &str| {
@@ -48,7 +48,7 @@ pub(super) fn beneath<'a>(directories: impl IntoIterator<Item = &'a str>, patter
     }
 }
 
-/// Whether `pattern` matches every file.
+/// Returns `true` if `pattern` matches every file.
 pub(super) fn is_all(pattern: &str) -> bool {
     matches!(pattern, ALL | "**")
 }
@@ -60,7 +60,7 @@ fn is_special(c: char) -> bool {
     )
 }
 
-/// A text that matches itself.
+/// Escapes a text so that it matches itself.
 fn literal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -96,8 +96,8 @@ fn translate(pattern: &str) -> String {
     out
 }
 
-/// What stands between the `[` in front of `rest` and its `]`, and what follows.
-/// The first member may be a `]`; none is a `/`.
+/// Splits `rest`, the text after a `[`, into the members of the class and the text
+/// after its `]`. The first member may be a `]`, and none may be a `/`.
 fn class(rest: &str) -> Option<(&str, &str)> {
     let negated = usize::from(rest.starts_with('!'));
     let first = rest.get(negated..)?.chars().next()?;

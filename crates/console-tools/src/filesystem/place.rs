@@ -1,4 +1,4 @@
-//! [`Place`]: a path that a model typed, and what is said about it.
+//! [`Place`]: a path from the model, and the messages about it.
 
 use backend_core::limits::PATH_BYTES;
 use backend_core::{Error, PathError, Quoted, VPath};
@@ -7,20 +7,20 @@ use permissions::Refusal;
 use super::failure;
 use crate::{Context, ToolError};
 
-/// A path that a model typed, and what it means.
+/// A path from the model.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// What it means.
+    /// The parsed path.
     pub(super) path: VPath,
-    /// What was typed: every text shows a path as the model spelled it.
+    /// The path as the model wrote it, which is how every message shows it.
     pub(super) shown: String,
 }
 
 impl Place {
-    /// What `typed` means: a backslash is a slash, white space around it is
-    /// dropped, and `~` and drives are refused. With mounts a path starts at the
-    /// root whether it says so or not; without, a relative one starts at the
-    /// working directory.
+    /// Parses `typed`. A backslash is a slash, surrounding white space is dropped, and
+    /// `~` and drives are refused. With mounts every path starts at the root, with or
+    /// without a leading slash. Without mounts, a relative path starts at the working
+    /// directory.
     pub(super) fn new(context: &Context, typed: &str) -> Result<Self, ToolError> {
         let path = match &context.scope {
             Some(scope) => scope.parse(typed),
@@ -39,22 +39,23 @@ impl Place {
         Ok(Self { path, shown })
     }
 
-    /// What the model is told if `error` is a policy's.
+    /// Returns the message for the model if `error` comes from a policy.
     pub(super) fn refusal(&self, tool: &str, error: &Error) -> Option<ToolError> {
         refusal(tool, error, &[self])
     }
 }
 
-/// What the model is told if `error` is a policy's that is about one of `places`.
+/// Returns the message for the model if `error` comes from a policy, with `places` as
+/// the model wrote them.
 pub(super) fn refusal(tool: &str, error: &Error, places: &[&Place]) -> Option<ToolError> {
     let refusal = Refusal::of(error)?;
     let text = respelled(refusal, places).filesystem_text_for(tool);
-    // Copied before anything of the error is lost: the kind decides the class.
+    // Builds a new error, because the class depends only on the kind.
     let class = ToolError::from(Error::new(error.kind(), "")).class();
     Some(failure(class, text))
 }
 
-/// The refusal with the path as the model spelled it.
+/// Returns the refusal with its path as the model wrote it.
 fn respelled(refusal: &Refusal, places: &[&Place]) -> Refusal {
     let shown = |path: &String| {
         let place = places.iter().find(|place| place.path.as_str() == path);
@@ -85,7 +86,7 @@ fn respelled(refusal: &Refusal, places: &[&Place]) -> Refusal {
     }
 }
 
-/// What `typed` means where there are no mounts.
+/// Parses `typed` for a backend without mounts.
 fn plain(context: &Context, typed: &str) -> Result<VPath, PathError> {
     let text = typed.replace('\\', "/");
     let text = text.trim();
@@ -98,7 +99,7 @@ fn plain(context: &Context, typed: &str) -> Result<VPath, PathError> {
     context.backend.working_dir().join(text)
 }
 
-/// A path that no control character lets look like something else.
+/// Escapes a path that contains control characters, which could disguise it.
 fn printable(path: &str) -> String {
     match path.contains(char::is_control) {
         true => path.escape_debug().to_string(),

@@ -17,16 +17,16 @@ use crate::args::filesystem as args;
 use crate::tool::{Annotations, Builtin, Preview};
 use crate::{Context, Reply, ToolError, ToolResult};
 
-/// Bytes that are asked for at a time.
+/// Number of bytes requested at a time.
 const PIECE_BYTES: u64 = 256 * 1024;
 
 /// Largest file whose characters are counted.
 const COUNTED_BYTES: u64 = 256 * 1024 * 1024;
 
-/// Bytes of the reply that are not content.
+/// Bytes of the reply reserved for everything but the content.
 const FRAME_BYTES: usize = 160;
 
-/// What `read_file` answers.
+/// The result of `read_file`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 struct ReadResult {
     /// The characters asked for.
@@ -101,7 +101,7 @@ impl Builtin for ReadFile {
     }
 }
 
-/// A reply that is the value as JSON, as text and as data.
+/// Returns a value as JSON, both as text and as structured data.
 pub(super) fn json(value: &impl Serialize) -> ToolResult {
     let cannot = |error| ToolError::environment(format!("the reply cannot be written: {error}"));
     let text = serde_json::to_string(value).map_err(cannot)?;
@@ -158,7 +158,7 @@ fn changed(place: &Place) -> ToolError {
     ))
 }
 
-/// What is said of a file that holds no text.
+/// Returns the message for a file that is not text.
 pub(super) fn not_text(shown: &str, verb: &str) -> String {
     format!(
         "Cannot {verb} '{shown}': file appears to be binary or not UTF-8 encoded.\n\
@@ -166,7 +166,7 @@ pub(super) fn not_text(shown: &str, verb: &str) -> String {
     )
 }
 
-/// What is said of a file that cannot be read.
+/// Converts an error of reading a file.
 pub(super) fn explain(place: &Place, error: Error) -> ToolError {
     if let Some(refused) = place.refusal(ReadFile::NAME, &error) {
         return refused;

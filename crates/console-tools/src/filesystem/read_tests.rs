@@ -94,8 +94,8 @@ fn the_default_is_twenty_thousand_characters() {
 
 #[test]
 fn a_file_of_many_pieces_is_read_in_order() {
-    // Seven pieces that end at every place there is: between two characters,
-    // within one, and within a line end.
+    // Seven chunks that end at every kind of position: between two characters, within
+    // one, and within a line ending.
     let text = "ab\u{20ac}\r\n".repeat(250_001);
     let context = files(&[("/a", text.as_bytes())]);
     let data = read(

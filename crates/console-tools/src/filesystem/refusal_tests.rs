@@ -1,4 +1,4 @@
-//! What mounts and people refuse, in the words of that library, pinned.
+//! Refusals by mounts and users, in the library's words, pinned.
 
 use permissions::{Op, Refusal};
 use serde_json::{Value, json};
@@ -86,7 +86,7 @@ fn what_is_too_long_is_told_so() {
         assert!(told.starts_with("Cannot use this path: "), "{told}");
         assert!(told.ends_with(end) && told.len() < 400, "{told}");
     }
-    // A name of the greatest length is just one that is not there.
+    // A name of the maximum length is merely not found.
     let path = format!("/user/{}.md", "n".repeat(252));
     let told = fixable::<ReadFile>(&context, json!({ "path": path }));
     assert!(told.starts_with("File not found"), "{told}");
@@ -133,7 +133,7 @@ fn a_no_is_told_with_its_note() {
     let said = |refusal: Refusal| {
         let context = declining(Some(refusal));
         let told = failed::<ReadFile>(&context, json!({"path": "/docs/a.md"}), Class::Refused);
-        // It is asked once, and once only.
+        // The question is asked only once.
         ok::<ReadFile>(&context, json!({"path": "/docs/a.md"}));
         told
     };

@@ -1,10 +1,10 @@
-//! How Python quotes a text: what was searched for is shown like that.
+//! Quotes text as Python's `repr` does, to show what was searched for.
 
-/// Characters that are shown of a text.
+/// Maximum number of characters shown of a text.
 const SHOWN: usize = 100;
 
-/// The beginning of `text`, quoted. A line end is spelled out before quoting, so
-/// that it shows as two backslashes and an `n`.
+/// Quotes the beginning of `text`. A line break is escaped before quoting, so it shows
+/// as two backslashes and an `n`.
 pub(super) fn preview(text: &str) -> String {
     let mut cut: String = text.chars().take(SHOWN).collect();
     if cut.len() < text.len() {
@@ -35,7 +35,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// A character outside ASCII is shown if it can be printed.
+/// Appends a character outside ASCII, escaped unless it is printable.
 fn push_other(out: &mut String, c: char) {
     let code = u32::from(c);
     let is_printable = !c.is_control() && c.escape_debug().count() == 1 && !c.is_whitespace();

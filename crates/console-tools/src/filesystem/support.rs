@@ -1,4 +1,4 @@
-//! What the tests share: a context, a call, and mounts over files in memory.
+//! Test support: a context, a call, and mounts over files in memory.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,13 +16,13 @@ use serde_json::Value;
 use crate::tool::Builtin;
 use crate::{Class, Context, Conversation, Options, Profile, Reply};
 
-/// A context over `backend` with the default options.
+/// Creates a context over `backend` with the default options.
 pub(super) fn context(backend: impl Backend) -> Context {
     let options = Arc::new(Options::default());
     Context::new(Arc::new(backend), options, Arc::new(Conversation::new()))
 }
 
-/// Files in memory.
+/// Creates a context over files in memory.
 pub(super) fn files(files: &[(&str, &[u8])]) -> Context {
     let state = StateBackend::new();
     for (path, content) in files {
@@ -31,38 +31,38 @@ pub(super) fn files(files: &[(&str, &[u8])]) -> Context {
     context(state)
 }
 
-/// Calls a tool as a model does: with JSON.
+/// Calls a tool with JSON, as a model does.
 pub(super) fn call<T: Builtin>(context: &Context, arguments: Value) -> Reply {
     let arguments = serde_json::from_value(arguments).expect("arguments of the right shape");
     Reply::in_words_of(Profile::Filesystem, block_on(T::run(context, arguments)))
 }
 
-/// The text of a success.
+/// Calls a tool and returns the text of its success.
 pub(super) fn ok<T: Builtin>(context: &Context, arguments: Value) -> String {
     let reply = call::<T>(context, arguments);
     assert_eq!(reply.failure, None, "{}", reply.text);
     reply.text
 }
 
-/// The text of a failure that the model can mend.
+/// Calls a tool and returns the text of its fixable failure.
 pub(super) fn fixable<T: Builtin>(context: &Context, arguments: Value) -> String {
     failed::<T>(context, arguments, Class::Fixable)
 }
 
-/// The text of a failure of `class`.
+/// Calls a tool and returns the text of its failure of `class`.
 pub(super) fn failed<T: Builtin>(context: &Context, arguments: Value, class: Class) -> String {
     let reply = call::<T>(context, arguments);
     assert_eq!(reply.failure, Some(class), "{}", reply.text);
     reply.text
 }
 
-/// What a file holds.
+/// Returns the content of a file.
 pub(super) fn content(context: &Context, path: &str) -> String {
     block_on(context.backend.read_to_string(path)).unwrap()
 }
 
-/// Files in memory behind mounts: enough of a guard to see its refusals. What
-/// it is told to decline is declined once.
+/// Files in memory behind mounts: enough of a guard to see its refusals. A given
+/// refusal is returned once.
 #[derive(Debug)]
 pub(super) struct Mounted {
     files: StateBackend,
@@ -93,7 +93,7 @@ backend_core::derived_backend! {
             self.files.stat(path, options).await
         }
         async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
-            // Glob is derived from it.
+            // Glob is derived from `ls`.
             let exclude = self.scope.exclude(Op::Glob);
             self.files.ls(path, options.exclude(exclude)).await
         }
@@ -118,12 +118,13 @@ backend_core::derived_backend! {
     }
 }
 
-/// `/docs`, of which only small `.md` files can be read, and `/user`.
+/// Creates a context with the mounts `/docs`, of which only small `.md` files can be
+/// read, and `/user`.
 pub(super) fn mounted() -> Context {
     declining(None)
 }
 
-/// The same, which begins by declining something.
+/// Creates the context of [`mounted`], whose first check fails with `refusal`.
 pub(super) fn declining(refusal: Option<Refusal>) -> Context {
     let config = r#"
         [[mounts]]

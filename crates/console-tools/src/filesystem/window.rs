@@ -1,40 +1,40 @@
-//! [`CharWindow`]: a piece of a text by characters, from bytes that arrive in
-//! pieces. Memory is bounded by the window, whatever the text's length.
+//! [`CharWindow`]: a range of characters of a text that arrives in chunks of bytes. Its
+//! memory is bounded by the window, whatever the length of the text.
 
-/// The bytes are no UTF-8.
+/// The bytes are not valid UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NotText;
 
-/// Keeps the wanted characters and counts all. `\r\n` and a lone `\r` count as
-/// the one `\n` that they become.
+/// Keeps the requested characters and counts all of them. `\r\n` and a lone `\r` become
+/// `\n` and count as one character.
 #[derive(Debug)]
 pub(super) struct CharWindow {
     offset: u64,
     max_chars: u64,
-    /// Bytes that the content may still take as a JSON string.
+    /// Bytes that the content may still use as a JSON string.
     budget: usize,
     content: String,
     taken: u64,
     total: u64,
     after_return: bool,
-    /// The beginning of a character whose end has not arrived.
+    /// The first bytes of an incomplete character.
     partial: Vec<u8>,
 }
 
-/// What was found.
+/// The result of reading a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
-    /// The characters wanted, as far as the budget goes.
+    /// The requested characters, up to the size limit.
     pub(super) content: String,
-    /// How many these are.
+    /// Number of characters in `content`.
     pub(super) chars_read: u64,
-    /// How many the whole text has.
+    /// Number of characters in the whole text.
     pub(super) total_chars: u64,
 }
 
 impl CharWindow {
-    /// At most `max_chars` characters behind the first `offset`, and no more than
-    /// take `budget` bytes within a JSON string.
+    /// Creates a window of at most `max_chars` characters after the first `offset`,
+    /// limited to `budget` bytes within a JSON string.
     pub(super) fn new(offset: u64, max_chars: u64, budget: usize) -> Self {
         Self {
             offset,
@@ -48,7 +48,7 @@ impl CharWindow {
         }
     }
 
-    /// Takes the next bytes.
+    /// Processes the next bytes.
     pub(super) fn push(&mut self, piece: &[u8]) -> Result<(), NotText> {
         let mut rest = piece;
         while !self.partial.is_empty() {
@@ -63,7 +63,7 @@ impl CharWindow {
         self.decode(rest)
     }
 
-    /// Takes what is complete and keeps what is not.
+    /// Processes the complete characters and buffers an incomplete one.
     fn decode(&mut self, bytes: &[u8]) -> Result<(), NotText> {
         let text = match str::from_utf8(bytes) {
             Ok(text) => text,
@@ -92,14 +92,14 @@ impl CharWindow {
                     self.taken += 1;
                     self.content.push(c);
                 }
-                // Nothing behind the first character that does not fit.
+                // The content ends before the first character that does not fit.
                 None => self.max_chars = self.taken,
             }
         }
         self.total += 1;
     }
 
-    /// Ends the text.
+    /// Ends the text and returns the result.
     pub(super) fn finish(self) -> Result<Found, NotText> {
         if !self.partial.is_empty() {
             return Err(NotText);
@@ -112,7 +112,7 @@ impl CharWindow {
     }
 }
 
-/// Bytes that a character takes within a JSON string.
+/// Returns the number of bytes that a character takes within a JSON string.
 pub(super) fn json_bytes(c: char) -> usize {
     match c {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,

@@ -1,8 +1,8 @@
-//! Makes a picture smaller, off the caller's thread and within bounds.
+//! Scales a picture down, off the caller's thread and within limits.
 //!
-//! Pictures come from files that anybody may have written. So one is worked on
-//! at a time, on a thread of its own: what it may allocate is bounded, a decoder
-//! that panics takes nothing with it, and a long one holds up no other call.
+//! Pictures come from untrusted files. So they are processed one at a time, each on a
+//! separate thread: allocation is limited, a panicking decoder takes nothing with it,
+//! and a slow one does not block other calls.
 
 use std::io::Cursor;
 
@@ -22,24 +22,24 @@ use image::{
 
 use super::{ImageKind, Picture, ScaleError};
 
-/// Most bytes of pixels that a picture may decode to.
+/// Maximum size of the decoded pixels of a picture, in bytes.
 const DECODED_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Longest edge of a picture that is decoded at all.
 const DECODED_EDGE: u32 = 32_768;
 
-/// Largest file of an animation that is shown as it is, however many pixels it
-/// has: making it smaller would leave one frame of it.
+/// Largest file of an animation that is shown unchanged, however many pixels it has.
+/// Scaling it would leave only one frame.
 const ANIMATION_BYTES: usize = 5 * 1024 * 1024;
 
-/// Quality of a JPEG that was made smaller, of 100.
+/// Quality of a scaled JPEG, out of 100.
 const JPEG_QUALITY: u8 = 85;
 
-/// One picture is worked on at a time, in the whole process.
+/// Limits the whole process to one picture at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Makes a picture smaller whose longest edge is over `max_edge`. One that does
-/// not decode stays as it is.
+/// Scales a picture down if its longest edge exceeds `max_edge`. A picture that cannot
+/// be decoded is returned unchanged.
 pub(crate) async fn scale(
     data: Bytes,
     kind: ImageKind,
@@ -51,7 +51,7 @@ pub(crate) async fn scale(
     std::thread::Builder::new()
         .name("picture".to_owned())
         .spawn(move || {
-            // The turn ends with the work, also if nobody awaits it any more.
+            // The lock is held until the work ends, even if the caller stops waiting.
             let _turn: MutexGuard<'static, ()> = turn;
             let _ = answer.send(scale_here(work, kind, max_edge));
         })
@@ -62,7 +62,7 @@ pub(crate) async fn scale(
         .unwrap_or_else(|_| Ok(Picture::unchanged(data, None)))
 }
 
-/// The same on this thread.
+/// Does the work of [`scale`] on this thread.
 pub(super) fn scale_here(
     data: Bytes,
     kind: ImageKind,
@@ -117,12 +117,13 @@ fn limits() -> Limits {
     limits
 }
 
-/// Width and height as the file's header gives them.
+/// Reads width and height from the file's header.
 fn dimensions(data: &[u8], kind: ImageKind) -> ImageResult<(u32, u32)> {
     reader(data, kind).into_dimensions()
 }
 
-/// Whether the file has more than one frame. One that cannot be told is not.
+/// Returns `true` if the file has more than one frame, and `false` if that cannot be
+/// determined.
 fn is_animated(data: &[u8], kind: ImageKind) -> bool {
     let cursor = Cursor::new(data);
     match kind {
@@ -137,7 +138,7 @@ fn is_animated(data: &[u8], kind: ImageKind) -> bool {
     }
 }
 
-/// Decodes, resizes with the aspect kept, and encodes in the same format.
+/// Decodes, resizes with the aspect ratio kept, and encodes in the same format.
 fn shrink(data: &[u8], kind: ImageKind, max_edge: u32) -> ImageResult<(Vec<u8>, (u32, u32))> {
     let mut reader = reader(data, kind);
     reader.limits(limits());
@@ -145,7 +146,7 @@ fn shrink(data: &[u8], kind: ImageKind, max_edge: u32) -> ImageResult<(Vec<u8>, 
     let mut limits = limits();
     limits.reserve(decoder.total_bytes())?;
     decoder.set_limits(limits)?;
-    // The turned picture is what a viewer shows; the note that says so is lost.
+    // Viewers show the rotated picture, and the output has no orientation tag.
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let mut picture = DynamicImage::from_decoder(decoder)?;
     picture = picture.resize(max_edge, max_edge, FilterType::CatmullRom);

@@ -18,7 +18,7 @@ use crate::{Context, Reply, ToolResult};
 #[derive(Debug)]
 pub(crate) struct GlobTool;
 
-/// What `glob` found.
+/// The result of `glob`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 struct Globbed {
     /// The files shown; from the working directory or absolute, as the searched
@@ -54,7 +54,7 @@ impl Builtin for GlobTool {
             Order::Newest => GlobOrder::NewestFirst,
         };
         let shown = context.options.limits.glob_files.max(1);
-        // More than is shown, to say how many there are.
+        // Asks for more than is shown, to report the total.
         let query = GlobQuery::new(args.pattern.as_str(), place.path.clone())
             .order(order)
             .limit(GLOB_FILES.max(shown))

@@ -23,19 +23,19 @@ use crate::{Context, Reply, ToolError, ToolResult};
 #[derive(Debug)]
 pub(crate) struct GrepTool;
 
-/// Most results that a call may ask for.
+/// Maximum number of results that a call may request.
 const MAX_RESULTS: usize = 1_000;
 
-/// Matching lines that are looked at where only files or their number count.
+/// Maximum number of matching lines to count in modes that show only files or totals.
 const COUNTED_MATCHES: usize = 200_000;
 
-/// Bytes of a line in which the match is looked for in order to show it.
+/// Bytes of a line that are kept, to find and show the match in it.
 const SHOWN_LINE_BYTES: usize = 64 * 1024;
 
-/// Bytes of lines that one reply is made from.
+/// Maximum total size of the lines for one reply, in bytes.
 const CONTENT_BYTES: usize = 8 * 1024 * 1024;
 
-/// What `grep` found.
+/// The result of `grep`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 struct Grepped {
     /// The files shown, in order.
@@ -79,7 +79,7 @@ impl Builtin for GrepTool {
         schema_of::<Grepped>()
     }
 
-    // To count, a search may be made again.
+    // To count, a search may run twice.
     const ONE_STEP: bool = true;
 
     fn accesses(context: &Context, args: &GrepArgs) -> Result<Vec<Access>, ToolError> {
@@ -114,7 +114,7 @@ impl Builtin for GrepTool {
     }
 }
 
-/// The query that the arguments ask for, without its maximum.
+/// Builds the query for the arguments, without its match limit.
 fn query(context: &Context, args: &GrepArgs, place: &Place<'_>) -> Result<GrepQuery, ToolError> {
     let around = |field: &str, value: Option<i64>| {
         let value = value.map(|value| within(field, value, 0..=GREP_CONTEXT_LINES));
@@ -142,8 +142,8 @@ fn query(context: &Context, args: &GrepArgs, place: &Place<'_>) -> Result<GrepQu
     Ok(query)
 }
 
-/// What the model is told of a search that failed: of a bad pattern, which of the
-/// two it is.
+/// Converts the error of a failed search for the model. For a bad pattern it says which
+/// of the two patterns is meant.
 fn failed(query: &GrepQuery, error: Error) -> ToolError {
     let files = query.files.as_deref().map(Glob::new);
     let bad_files = files.is_some_and(|glob| match glob {
@@ -154,17 +154,17 @@ fn failed(query: &GrepQuery, error: Error) -> ToolError {
     about_pattern(field, error)
 }
 
-/// One call of the tool.
+/// A single call of the tool.
 struct Search<'a> {
     context: &'a Context,
     place: Place<'a>,
     pattern: String,
-    /// Most results to show.
+    /// Maximum number of results to show.
     shown: usize,
 }
 
 impl Search<'_> {
-    /// Searches for what matters if lines are only counted.
+    /// Runs a search whose lines are only counted.
     async fn counted(&self, query: &GrepQuery, most: usize) -> Result<GrepResult, ToolError> {
         let query = query
             .clone()
@@ -175,7 +175,7 @@ impl Search<'_> {
         found.map_err(|error| failed(&query, error))
     }
 
-    /// The generated directories that it passed by.
+    /// Returns the names of generated directories that the search skipped.
     async fn passed_by(&self, found: &GrepResult) -> Vec<String> {
         skipped::passed_by(self.context, &self.place.path, &found.skipped).await
     }
@@ -198,7 +198,8 @@ impl Search<'_> {
     async fn files(&self, query: GrepQuery) -> ToolResult {
         let mut found = self.counted(&query, GREP_MATCHES).await?;
         if found.truncated && found.files.len() <= self.shown {
-            // A few files hold so many matches that the others did not show.
+            // A few files have so many matches that the limit was reached before the
+            // other files.
             found = self.counted(&query, COUNTED_MATCHES).await?;
         }
         if found.files.is_empty() {
@@ -316,8 +317,8 @@ impl Search<'_> {
         Ok(Reply::text(text.text).structured(to_value(&grepped)))
     }
 
-    /// Adds a file's lines, with `--` where some between them are missing. Returns
-    /// whether the reply had room for all of them.
+    /// Adds the lines of a file, with `--` in place of omitted lines. Returns `true` if
+    /// the reply had room for all of them.
     fn add_file(
         &self,
         text: &mut Lines,

@@ -16,7 +16,7 @@ use crate::{Context, Reply, ToolResult};
 #[derive(Debug)]
 pub(crate) struct LsTool;
 
-/// What `ls` found.
+/// The result of `ls`.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Listed {
     /// The entries shown, directories first.

@@ -1,14 +1,15 @@
-//! How grep shows a line: around what matched.
+//! Truncates long lines around their match.
 
 use backend_core::limits::REGEX_BYTES;
 use backend_core::ops::{Case, GrepLine, GrepQuery, LineKind};
 use regex::{Regex, RegexBuilder};
 
-/// Shows lines of one search, each within some characters.
+/// Truncates the lines of one search to a number of characters.
 pub(super) struct Cutter<'q> {
     query: &'q GrepQuery,
     chars: usize,
-    /// Compiled when the first line is too long.
+    /// Compiled for the first long line. The inner `None` is a pattern that does not
+    /// compile.
     pattern: Option<Option<Regex>>,
 }
 
@@ -21,8 +22,8 @@ impl<'q> Cutter<'q> {
         }
     }
 
-    /// The line, or as much of it as may be shown: around the match if that is not
-    /// at the beginning.
+    /// Returns the line, or an excerpt if it is long. The excerpt is around the match
+    /// unless the match is at the beginning.
     pub(super) fn show(&mut self, line: &GrepLine<'_>) -> String {
         let text = line.text();
         let mut starts = text.char_indices().map(|(at, _)| at);
@@ -43,7 +44,7 @@ impl<'q> Cutter<'q> {
         format!("{before}{shown}{after}")
     }
 
-    /// Which character to show first, so that the match is in the middle.
+    /// Returns the index of the first character to show, so that the match is centered.
     fn first_shown(&mut self, text: &str, starts: &[usize]) -> usize {
         let query = self.query;
         let pattern = self.pattern.get_or_insert_with(|| compile(query));
@@ -62,9 +63,9 @@ impl<'q> Cutter<'q> {
     }
 }
 
-/// The pattern of a search that has been made. It only says where in a line it
-/// matches: if it cannot be had, or finds nothing in a line that is part of a longer
-/// match, the line's beginning is shown.
+/// Compiles the pattern of a search that already succeeded, to locate matches in a
+/// line. The start of the line is shown if compilation fails, or if there is no match
+/// because the line is part of a longer match.
 fn compile(query: &GrepQuery) -> Option<Regex> {
     let pattern = match query.literal {
         true => regex::escape(&query.pattern),

@@ -1,4 +1,4 @@
-//! What a search passed over, and how to include it.
+//! Reports entries that a search skipped, and how to include them.
 
 use backend_core::ops::{LsOptions, Skipped};
 use backend_core::search::is_generated;
@@ -6,13 +6,14 @@ use backend_core::{Backend as _, VPath};
 
 use crate::Context;
 
-/// Most generated directories that are named.
+/// Maximum number of generated directories that are named.
 const NAMED: usize = 5;
 
-/// Most entries of the searched directory that are looked at for their names.
+/// Maximum number of entries of the searched directory that are examined for their
+/// names.
 const LOOKED_AT: usize = 1_000;
 
-/// The generated directories that a search of `path` met first: those in it.
+/// Returns the names of generated directories directly inside the searched directory.
 pub(super) async fn passed_by(context: &Context, path: &VPath, skipped: &Skipped) -> Vec<String> {
     if skipped.generated == 0 {
         return Vec::new();
@@ -27,9 +28,9 @@ pub(super) async fn passed_by(context: &Context, path: &VPath, skipped: &Skipped
     names.take(NAMED).collect()
 }
 
-/// One line about what a search that found nothing passed over; empty if that is
-/// nothing. `names` are generated directories among that, `hidden` is the argument that
-/// includes hidden files.
+/// Formats one line about the entries that a search without results skipped, or an
+/// empty string if it skipped none. `names` are generated directories among them,
+/// `hidden` is the argument that includes hidden files.
 pub(super) fn note(skipped: &Skipped, names: &[String], hidden: &str) -> String {
     let counted = |count: u64, what: &str| {
         let plural = if count == 1 { "y" } else { "ies" };
@@ -66,8 +67,9 @@ pub(super) fn note(skipped: &Skipped, names: &[String], hidden: &str) -> String 
     format!("\nNot searched: {}.", parts.join(", "))
 }
 
-/// One line about what a search passed over that found something: directories in
-/// which there may be more, although no rule of the tree speaks of them.
+/// Formats one line about the entries that a search with results skipped. It only
+/// mentions generated directories: they may contain more matches, although no ignore
+/// rule of the tree names them.
 pub(super) fn warning(skipped: &Skipped, names: &[String]) -> String {
     let generated = generated(skipped, names);
     generated.map_or_else(String::new, |part| format!("\nNot searched: {part}."))

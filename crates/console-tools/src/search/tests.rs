@@ -407,7 +407,7 @@ async fn grep_shows_long_lines_around_the_match() {
         shown.contains("needle") && shown.chars().count() < 120,
         "{shown}"
     );
-    // A reply stays within its budget however much matches.
+    // A reply stays within its limit however much matches.
     let many = line.repeat(200);
     let mut tree = Tree::new(&[("/long", many.as_str())]).await;
     tree.options.limits.grep_line_chars = 10_000;

@@ -1,5 +1,5 @@
-//! What a command printed, on its way into a reply: rendered, cut to its
-//! beginning and its end, the whole of it kept.
+//! Prepares the output of a command for a reply: rendered, cut to its beginning and
+//! end, and kept as a whole.
 
 use backend_core::ops::OutputBuffer;
 
@@ -7,7 +7,7 @@ use super::Spills;
 use crate::Limits;
 use crate::terminal::Renderer;
 
-/// Collects what a command prints, in bounded memory.
+/// Collects the output of a command, in bounded memory.
 #[derive(Debug)]
 pub(crate) struct Collector {
     renderer: Renderer,
@@ -15,14 +15,14 @@ pub(crate) struct Collector {
     newlines: u64,
 }
 
-/// What a reply shows of an output.
+/// The part of an output that a reply shows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shown {
     /// The output, or its beginning and its end.
     pub(crate) text: String,
     /// Whether something was left out.
     pub(crate) truncated: bool,
-    /// Which file has the rest.
+    /// The file with the kept output.
     pub(crate) output_file: Option<String>,
 }
 
@@ -36,33 +36,33 @@ impl Collector {
         }
     }
 
-    /// Takes what a command printed.
+    /// Processes output of the command.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.renderer.push(bytes);
         let done = self.renderer.take_done();
         self.push_text(&done);
     }
 
-    /// Takes text that was rendered elsewhere.
+    /// Adds text that was already rendered.
     pub(crate) fn push_text(&mut self, text: &str) {
         self.text.push(text.as_bytes());
         self.newlines += text.bytes().filter(|byte| *byte == b'\n').count() as u64;
     }
 
-    /// Gives away the terminal; what it shows so far belongs to this output.
+    /// Hands over the terminal. The text that it shows so far belongs to this output.
     pub(crate) fn release(&mut self) -> Renderer {
         let shown = self.renderer.drain();
         self.push_text(&shown);
         std::mem::take(&mut self.renderer)
     }
 
-    /// What a reply shows. The whole is kept if that is not all of it.
+    /// Returns the text for the reply. If it is truncated, the whole output is kept.
     pub(crate) fn finish(mut self, limits: &Limits, spills: &Spills) -> Shown {
         let rest = std::mem::take(&mut self.renderer).finish();
         self.push_text(&rest);
         let total = self.text.total();
         let output = self.text.finish();
-        // Only where pieces were left out can a character be cut in two.
+        // A character can be cut in two only where the buffer dropped bytes.
         let head = without_half_end(&output.head);
         let tail = without_half_start(&output.tail);
         let budget = limits.output_bytes.min(limits.reply_bytes / 2);
@@ -112,7 +112,7 @@ impl Collector {
     }
 }
 
-/// At most `limit` bytes from the beginning, up to a line end if one is near.
+/// Returns at most `limit` bytes from the beginning, up to a line break if one is near.
 fn beginning(text: &str, limit: usize) -> &str {
     let (start, _) = text.split_at(text.floor_char_boundary(limit));
     match start.rfind('\n') {
@@ -121,7 +121,7 @@ fn beginning(text: &str, limit: usize) -> &str {
     }
 }
 
-/// At most `limit` bytes from the end, from a line's beginning if one is near.
+/// Returns at most `limit` bytes from the end, from the start of a line if one is near.
 fn end(text: &str, limit: usize) -> &str {
     let from = text.len().saturating_sub(limit);
     let (_, end) = text.split_at(text.ceil_char_boundary(from));
@@ -131,7 +131,7 @@ fn end(text: &str, limit: usize) -> &str {
     }
 }
 
-/// Text whose last character may be cut in two.
+/// Decodes text whose last character may be incomplete.
 fn without_half_end(bytes: &[u8]) -> &str {
     match str::from_utf8(bytes) {
         Ok(text) => text,
@@ -142,7 +142,7 @@ fn without_half_end(bytes: &[u8]) -> &str {
     }
 }
 
-/// Text whose first character may be cut in two.
+/// Decodes text whose first character may be incomplete.
 fn without_half_start(bytes: &[u8]) -> &str {
     let is_inside = |byte: &&u8| (0x80..0xc0).contains(*byte);
     let inside = bytes.iter().take_while(is_inside).count();

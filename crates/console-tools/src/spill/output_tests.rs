@@ -1,4 +1,4 @@
-//! What is shown and what is kept of outputs of all sizes.
+//! Tests of the shown and kept parts of outputs of all sizes.
 
 use backend_core::VPath;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! [`Overlay`]: a backend with the kept outputs laid over it.
+//! [`Overlay`]: a backend with the kept outputs on top of it.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use super::inside;
 use super::shelf::{Shelf, refuse};
 use crate::Conversation;
 
-/// A backend on which a conversation's kept outputs can be read.
+/// A backend that also serves a conversation's kept outputs.
 ///
-/// [`OUTPUTS`](crate::OUTPUTS) and what is beneath it come from the conversation
-/// and cannot be changed. Everything else is the backend's, untouched: no listing
-/// or search of it shows the directory, and commands do not see it.
+/// [`OUTPUTS`](crate::OUTPUTS) and everything beneath it come from the conversation and
+/// are read-only. All other paths go to the backend unchanged. Its listings and
+/// searches do not show the directory, and commands do not see it.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -42,13 +42,13 @@ pub struct Overlay {
 }
 
 impl Overlay {
-    /// Lays what `conversation` keeps over `inner`.
+    /// Adds the kept outputs of `conversation` to `inner`.
     pub fn new(inner: Arc<dyn Backend>, conversation: &Conversation) -> Self {
         let kept = Shelf(Arc::clone(&conversation.spills));
         Self { inner, kept }
     }
 
-    /// Where `path` is looked up.
+    /// Returns the backend that serves `path`.
     fn at(&self, path: &VPath) -> &dyn Backend {
         match inside(path) {
             Some(_) => &self.kept,

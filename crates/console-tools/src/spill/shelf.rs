@@ -1,4 +1,4 @@
-//! The kept outputs as a backend that cannot be written to.
+//! The kept outputs as a read-only backend.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl Shelf {
     }
 }
 
-/// The answer to everything that would change a kept output.
+/// Returns the error for any operation that would change a kept output.
 pub(super) fn refuse<T>(operation: Operation, path: &VPath) -> Result<T> {
     let error = Error::new(
         ErrorKind::PermissionDenied,

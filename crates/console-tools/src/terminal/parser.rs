@@ -1,10 +1,10 @@
-//! Tells text, control characters and escape sequences apart, in constant memory.
+//! Separates text, control characters and escape sequences, in constant memory.
 
 use super::screen::Screen;
 
 const ESCAPE: u8 = 0x1b;
 
-/// Where in the output the next byte stands.
+/// The parser's position: the context in which the next byte is read.
 #[derive(Debug, Default, Clone, Copy)]
 enum State {
     /// In text.
@@ -12,29 +12,28 @@ enum State {
     Text,
     /// After an escape character.
     Escape,
-    /// In an escape sequence that has more to it, such as the choice of a
-    /// character set.
+    /// In an escape sequence with more bytes, such as the selection of a character set.
     Longer,
     /// In a control sequence.
     Sequence(Sequence),
-    /// In a title, a link or a picture. Only some may end with a bell.
+    /// In a title, a link or a picture. A bell ends only some of them.
     String { bell_ends: bool },
 }
 
-/// What is known of a control sequence.
+/// The parsed part of a control sequence.
 #[derive(Debug, Default, Clone, Copy)]
 struct Sequence {
     numbers: [u16; 2],
-    /// Which number is being read; there may be more than are kept.
+    /// Index of the number being read, which may exceed those that are kept.
     index: usize,
-    /// It is of a kind that is dropped.
+    /// `true` for a kind of sequence that is dropped.
     other: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Parser {
     state: State,
-    /// The beginning of a character: fewer bytes than it has.
+    /// The first bytes of an incomplete character.
     half: Vec<u8>,
 }
 
@@ -55,7 +54,7 @@ impl Parser {
             }
             match byte {
                 ESCAPE => self.state = State::Escape,
-                // Cancels whatever it stands in.
+                // Cancels the current sequence.
                 0x18 | 0x1a => self.state = State::Text,
                 _ => self.step(byte, screen),
             }
@@ -63,13 +62,13 @@ impl Parser {
         }
     }
 
-    /// Nothing more comes.
+    /// Handles the end of the output.
     pub(super) fn finish(&mut self, screen: &mut Screen) {
         self.end_half(screen);
         self.state = State::Text;
     }
 
-    /// Takes a byte of something that is not text.
+    /// Processes a byte outside of text.
     fn step(&mut self, byte: u8, screen: &mut Screen) {
         match (self.state, byte) {
             (State::String { .. }, b'\n') => {
@@ -78,10 +77,10 @@ impl Parser {
             }
             (State::String { bell_ends: true }, 0x07) => self.state = State::Text,
             (State::String { .. }, _) => {}
-            // Control characters count at once, also in the middle of a sequence.
+            // Control characters take effect at once, even inside a sequence.
             (_, ..0x20) => screen.control(byte),
             (_, 0x7f) => {}
-            // No sequence holds such a byte: this is text again.
+            // No sequence contains such a byte, so it is text again.
             (_, 0x80..) => {
                 self.state = State::Text;
                 self.text(&[byte], screen);
@@ -110,7 +109,7 @@ impl Parser {
         }
     }
 
-    /// Takes text without an escape character.
+    /// Processes text without escape characters.
     fn text(&mut self, mut bytes: &[u8], screen: &mut Screen) {
         while let ([_, ..], [next, rest @ ..]) = (&self.half[..], bytes) {
             self.half.push(*next);
@@ -120,7 +119,7 @@ impl Parser {
                     bytes = rest;
                     continue;
                 }
-                // What came now begins something new.
+                // The new byte starts another character.
                 Err(_) => {
                     screen.print('\u{fffd}');
                     self.half.clear();
@@ -146,7 +145,7 @@ impl Parser {
         }
     }
 
-    /// Half a character is all there is of it.
+    /// Replaces an incomplete character, because its other bytes will not come.
     fn end_half(&mut self, screen: &mut Screen) {
         if !self.half.is_empty() {
             self.half.clear();
@@ -156,7 +155,7 @@ impl Parser {
 }
 
 impl Sequence {
-    /// Takes a byte in front of the one that says what to do.
+    /// Processes a byte before the final one, which selects the action.
     fn parameter(&mut self, byte: u8) {
         match byte {
             b'0'..=b'9' => {

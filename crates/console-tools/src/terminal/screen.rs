@@ -4,22 +4,22 @@ use std::collections::VecDeque;
 
 use super::{COLUMNS, ROWS, visible};
 
-/// Columns that the cursor is moved to beyond the end of a line. A screen is about
-/// this wide, and without a bound a few bytes would make a line of spaces.
+/// How far the cursor can move beyond the end of a line. A screen is about this wide,
+/// and without a limit a few bytes could create a very long line of spaces.
 const REACH: usize = 256;
 
 /// A line, or the part of a very long one that can still change.
 #[derive(Debug, Default)]
 struct Row {
     cells: Vec<char>,
-    /// Something in it was overwritten or erased, so that spaces at its end are
-    /// what is left of that.
+    /// Part of the row was overwritten or erased, so trailing spaces may be left from
+    /// that and are trimmed.
     edited: bool,
-    /// The next row goes on in the same line.
+    /// The next row continues the same line.
     goes_on: bool,
 }
 
-/// The last lines of the output, and those above them that nobody has taken.
+/// The last lines of the output, and the finished lines that were not taken yet.
 #[derive(Debug)]
 pub(super) struct Screen {
     done: String,
@@ -57,7 +57,7 @@ impl Screen {
         self.take_done()
     }
 
-    /// Lets the first row go.
+    /// Moves the first row to the finished lines.
     fn scroll(&mut self) {
         if let Some(row) = self.rows.pop_front() {
             write_row(&mut self.done, &row);
@@ -68,7 +68,7 @@ impl Screen {
         }
     }
 
-    /// Goes to the beginning of the next row, which may have to be made.
+    /// Moves to the start of the next row and creates it if needed.
     fn next_row(&mut self) {
         self.column = 0;
         self.row += 1;
@@ -80,14 +80,14 @@ impl Screen {
         }
     }
 
-    /// Goes up or down among the rows that there are.
+    /// Moves up or down within the existing rows.
     fn move_rows(&mut self, by: isize) {
         let last = self.rows.len() - 1;
         self.row = self.row.saturating_add_signed(by).min(last);
         self.move_to(self.column);
     }
 
-    /// Goes to a column of this row.
+    /// Moves to a column of this row.
     fn move_to(&mut self, column: usize) {
         let end = self.rows.get(self.row).map_or(0, |row| row.cells.len());
         self.column = column.min(end.max(REACH));
@@ -148,7 +148,7 @@ impl Screen {
         }
     }
 
-    /// Begins a new line below everything, unless the last one is empty.
+    /// Starts a new line below everything, unless the last line is empty.
     fn leave(&mut self) {
         self.row = self.rows.len() - 1;
         if self.rows.back().is_some_and(|row| !row.cells.is_empty()) {
@@ -168,7 +168,7 @@ fn write_row(text: &mut String, row: &Row) {
     text.extend(cells);
 }
 
-/// What the parser finds.
+/// Actions of the parser.
 impl Screen {
     pub(super) fn print(&mut self, c: char) {
         // No terminal shows a delete character.
@@ -177,7 +177,7 @@ impl Screen {
         }
     }
 
-    /// Does what a control character says.
+    /// Executes a control character.
     pub(super) fn control(&mut self, byte: u8) {
         match byte {
             b'\n' | 0x0b | 0x0c => {
@@ -188,14 +188,13 @@ impl Screen {
             }
             b'\r' => self.column = 0,
             0x08 => self.column = self.column.saturating_sub(1),
-            // Bell, character sets, and what cancels a sequence.
+            // Bell, character sets, and the characters that cancel a sequence.
             0x07 | 0x0e | 0x0f | 0x18 | 0x1a => {}
             byte => self.put(visible(char::from(byte))),
         }
     }
 
-    /// Does what a control sequence says. Zero is what a number is that was left
-    /// out.
+    /// Executes a control sequence. An omitted number is zero.
     pub(super) fn sequence(&mut self, action: u8, numbers: [u16; 2]) {
         let [first, second] = numbers.map(usize::from);
         let count = first.max(1);
@@ -217,7 +216,7 @@ impl Screen {
         }
     }
 
-    /// Does what a sequence of two characters says.
+    /// Executes a two-character escape sequence.
     pub(super) fn escape(&mut self, byte: u8) {
         match byte {
             // A reset clears the screen.

@@ -1,4 +1,4 @@
-//! One lock per path, for as long as somebody holds or awaits it.
+//! One lock per path, which exists while a caller holds it or waits for it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,21 +6,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use backend_core::VPath;
 use futures_util::lock::{Mutex as AsyncMutex, OwnedMutexGuard};
 
-/// The locks that somebody holds or awaits.
+/// The locks that are held or waited for.
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
     table: Mutex<HashMap<VPath, Arc<AsyncMutex<()>>>>,
 }
 
-/// Holds the lock of a path until it is dropped.
+/// A guard that holds the lock of a path.
 #[derive(Debug)]
 pub(crate) struct PathLock<'a> {
     guard: Option<OwnedMutexGuard<()>>,
     claim: Claim<'a>,
 }
 
-/// Keeps a lock in the table, held or not: a caller that goes away while it
-/// waits leaves nothing behind.
+/// Keeps a lock in the table, whether or not it is held. A call that is dropped while
+/// it waits leaves nothing behind.
 #[derive(Debug)]
 struct Claim<'a> {
     locks: &'a Locks,
@@ -44,7 +44,7 @@ impl Locks {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many locks there are.
+    /// Returns the number of locks.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.table().len()
@@ -53,15 +53,15 @@ impl Locks {
 
 impl Drop for PathLock<'_> {
     fn drop(&mut self) {
-        // The guard counts as a user of the lock, so it goes before the claim.
+        // The guard holds a reference to the lock, so it is dropped before the claim.
         self.guard = None;
         self.claim.release();
     }
 }
 
 impl Claim<'_> {
-    /// Gives up the claim; the last one takes the lock out of the table. Claims
-    /// are made under the table's lock, so none can appear meanwhile.
+    /// Releases the claim. The last one removes the lock from the table. Claims are
+    /// created under the table's lock, so none can appear meanwhile.
     fn release(&mut self) {
         let Some(lock) = self.lock.take() else {
             return;
