@@ -1,5 +1,5 @@
-//! What a toolset adds to a call, and what its texts cost, beside
-//! pydantic-ai-backend in `cargo xtask bench`.
+//! Measures the overhead of a toolset per call and the cost of rendering its texts, for
+//! comparison with pydantic-ai-backend in `cargo xtask bench`.
 #![allow(
     clippy::unwrap_used,
     reason = "a benchmark that cannot run should stop"
@@ -22,7 +22,7 @@ use permissions::{Action, Ruleset};
 const SMALL: &str = "/home/user/project/src/module/small.rs";
 const LARGE: &str = "/home/user/project/src/module/large.rs";
 
-/// 20 denials of every usual kind, for reading and for editing, of which none
+/// Returns 20 denials of every common kind, for reading and for editing, none of which
 /// matches a file that is used.
 fn ruleset() -> Ruleset {
     let pattern = |number: usize| match number % 5 {
@@ -44,7 +44,7 @@ fn ruleset() -> Ruleset {
     ruleset
 }
 
-/// A directory with a file of 1 KiB, one of 2,000 lines, and 18 others.
+/// Creates a directory with a file of 1 KiB, one of 2,000 lines, and 18 others.
 fn files() -> StateBackend {
     let backend = StateBackend::new();
     let write = |path: &str, text: String| block_on(backend.write_file(path, text)).unwrap();
@@ -70,7 +70,7 @@ fn under(backend: &StateBackend, ruleset: Ruleset) -> Toolset {
     builder.build().unwrap()
 }
 
-/// The calls of a conversation, which succeed.
+/// Makes a call, which must succeed.
 fn called(chat: &Chat, tool: &str, arguments: &str) -> usize {
     let reply = block_on(chat.call(tool, black_box(arguments)));
     assert!(reply.is_success(), "{}", reply.text);
@@ -112,7 +112,7 @@ fn reading(criterion: &mut Criterion) {
     });
 }
 
-/// Each edit undoes the one before.
+/// Measures edits, each of which reverts the previous one.
 fn editing(criterion: &mut Criterion) {
     let chat = toolset(&files()).conversation("bench");
     called(&chat, "read_file", &format!(r#"{{"path": "{LARGE}"}}"#));
@@ -140,8 +140,8 @@ fn definitions(criterion: &mut Criterion) {
     });
 }
 
-/// 1 MiB as a build prints it: colours, and a progress bar that is drawn over
-/// itself.
+/// Returns 1 MiB of typical build output: colours, and a progress bar that is redrawn
+/// in place.
 fn printed() -> Vec<u8> {
     let mut text = String::new();
     let mut line = 0;

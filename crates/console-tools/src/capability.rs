@@ -16,8 +16,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::table::tables_only;
 use crate::{BuildError, Caller, Definition, Options, Resolver, Toolset, ToolsetBuilder, prompt};
 
-/// A toolset as part of an agent's specification: what it offers, what it may do,
-/// and who is asked. Nothing that is not understood is passed over.
+/// A toolset as part of an agent's specification: its tools, permissions and approver.
+/// Unknown fields and values are errors.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -47,35 +47,35 @@ use crate::{BuildError, Caller, Definition, Options, Resolver, Toolset, ToolsetB
 #[serde(remote = "Self", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Capability {
-    /// What is allowed; without it the options' approvals count.
+    /// The permissions. Without them the approvals of the options apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Permissions>,
-    /// The mounts that file tools are confined to, in any form that
-    /// [`MountConfig`] is read from; without them only `permissions` count.
+    /// The mounts that file tools are confined to, in any form that [`MountConfig`] can
+    /// be read from. Without them only `permissions` apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mounts: Option<MountConfig>,
-    /// Who is asked.
+    /// The approver.
     pub approver: ApproverMode,
-    /// Which tools there are, and how they behave.
+    /// The options, which select the tools and their behaviour.
     pub options: Options,
-    /// What is set for single tools.
+    /// The settings of individual tools.
     pub tools: ToolSettings,
 }
 
 tables_only!(Capability);
 
-/// What is allowed: the name of a preset, or a whole ruleset.
+/// The permissions: the name of a preset, or a whole ruleset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Permissions {
-    /// Rules with a name.
+    /// A named ruleset.
     Preset(Preset),
-    /// Rules, written out.
+    /// An explicit ruleset.
     Ruleset(Box<Ruleset>),
 }
 
 impl Permissions {
-    /// The rules.
+    /// Returns the rules.
     pub fn ruleset(&self) -> Ruleset {
         match self {
             Self::Preset(preset) => preset.ruleset(),
@@ -129,37 +129,37 @@ impl<'de> Deserialize<'de> for Permissions {
     }
 }
 
-/// Why a text is no capability, or cannot be written as one.
+/// The reason a text is not a valid capability, or a capability cannot be serialized.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the capability is wrong: {0}")]
 pub struct CapabilityError(String);
 
-/// A tool that exists.
+/// An available tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Offer {
     /// Its name.
     pub name: String,
-    /// Whether every call of it needs somebody's yes.
+    /// Whether every call of it needs approval.
     pub asks: bool,
 }
 
 impl Capability {
-    /// Reads TOML.
+    /// Parses TOML.
     ///
     /// # Errors
     ///
-    /// [`CapabilityError`] with the place for what is no TOML, and for whatever
-    /// is not known.
+    /// Returns a [`CapabilityError`] with the position for invalid TOML and for
+    /// anything unknown.
     pub fn from_toml(text: &str) -> Result<Self, CapabilityError> {
         toml::from_str(text).map_err(|error| CapabilityError(error.to_string()))
     }
 
-    /// Reads JSON.
+    /// Parses JSON.
     ///
     /// # Errors
     ///
-    /// [`CapabilityError`] as for [`from_toml`](Self::from_toml).
+    /// Returns a [`CapabilityError`] as [`from_toml`](Self::from_toml) does.
     pub fn from_json(text: &str) -> Result<Self, CapabilityError> {
         let mut json = serde_json::Deserializer::from_str(text);
         let read = serde_path_to_error::deserialize(&mut json);
@@ -170,21 +170,21 @@ impl Capability {
         }
     }
 
-    /// The capability as TOML, which [`from_toml`](Self::from_toml) reads.
+    /// Serializes the capability as TOML, which [`from_toml`](Self::from_toml) reads.
     ///
     /// # Errors
     ///
-    /// [`CapabilityError`], which no capability is known to cause.
+    /// Returns a [`CapabilityError`], although no capability is known to cause one.
     pub fn to_toml(&self) -> Result<String, CapabilityError> {
         toml::to_string(self).map_err(|error| CapabilityError(error.to_string()))
     }
 
-    /// The toolset on a backend. `approver` is asked if the capability says that
-    /// somebody is to be asked.
+    /// Builds the toolset on a backend. `approver` is used if the capability says that
+    /// questions are asked.
     ///
     /// # Errors
     ///
-    /// [`BuildError`], which says what to change.
+    /// Returns a [`BuildError`] that says what to change.
     pub fn toolset(
         &self,
         backend: Arc<dyn Backend>,
@@ -193,11 +193,11 @@ impl Capability {
         self.apply(Toolset::builder(backend), approver).build()
     }
 
-    /// The toolset on the backends that a resolver picks.
+    /// Builds the toolset on the backends that a resolver picks.
     ///
     /// # Errors
     ///
-    /// [`BuildError`], which says what to change.
+    /// Returns a [`BuildError`] that says what to change.
     pub fn toolset_resolving(
         &self,
         resolver: Arc<dyn Resolver>,
@@ -206,7 +206,7 @@ impl Capability {
         self.apply(Toolset::resolving(resolver), approver).build()
     }
 
-    /// Sets all of it in a builder, to which custom tools can still be added.
+    /// Applies the capability to a builder, to which custom tools can still be added.
     pub fn apply(
         &self,
         builder: ToolsetBuilder,
@@ -226,12 +226,12 @@ impl Capability {
         }
     }
 
-    /// The tools that exist on a backend, in the order in which a model is told of
+    /// Lists the tools available on a backend, in the order in which the model sees
     /// them.
     ///
     /// # Errors
     ///
-    /// [`BuildError`], which says what to change.
+    /// Returns a [`BuildError`] that says what to change.
     pub fn tools_for(&self, backend: &dyn Backend) -> Result<Vec<Offer>, BuildError> {
         let offers = |definition: &Definition| Offer {
             name: definition.name.clone(),
@@ -241,17 +241,17 @@ impl Capability {
         Ok(definitions.iter().map(offers).collect())
     }
 
-    /// What to add to a system prompt for a backend.
+    /// Returns text for a system prompt for a backend.
     ///
     /// # Errors
     ///
-    /// [`BuildError`], which says what to change.
+    /// Returns a [`BuildError`] that says what to change.
     pub fn prompt(&self, backend: &dyn Backend) -> Result<String, BuildError> {
         let definitions = self.on_paper()?.definitions_for(backend);
         Ok(prompt::fragment(&self.options, &definitions))
     }
 
-    /// A toolset that nobody calls.
+    /// Builds a toolset that is never called, to read its definitions.
     fn on_paper(&self) -> Result<Toolset, BuildError> {
         self.toolset_resolving(Arc::new(Nowhere), None)
     }

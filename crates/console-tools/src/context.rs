@@ -1,4 +1,4 @@
-//! [`Context`]: what a tool works with during one call.
+//! [`Context`]: the environment of a tool during one call.
 
 use std::sync::Arc;
 
@@ -9,34 +9,34 @@ use crate::host_names::HostNames;
 use crate::tracker::PathLock;
 use crate::{Conversation, Observer, Options, ToolError};
 
-/// What a tool works with during one call. The backend is guarded already: what
-/// a policy denies fails, what it asks about is asked.
+/// The environment of a tool during one call. The backend is guarded: an operation that
+/// the policy denies fails, and one that needs approval asks.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Context {
-    /// The files, and where commands run.
+    /// The files, and the sandbox for commands.
     pub backend: Arc<dyn Backend>,
-    /// How the tools behave.
+    /// The options of the tools.
     pub options: Arc<Options>,
-    /// What the conversation remembers.
+    /// The state of the conversation.
     pub conversation: Arc<Conversation>,
-    /// The mounts, if there are any: how paths are spelled and where they begin.
-    /// What may be done there is up to the backend's guard.
+    /// The mounts, if there are any, which determine how paths are parsed and where
+    /// they start. The backend's guard decides what may be done there.
     pub scope: Option<Scope>,
-    /// Who follows the call while it runs.
+    /// The observer that follows the call while it runs.
     pub observer: Option<Arc<dyn Observer>>,
-    /// The backend behind the same rules, but nobody is asked: what would have to
-    /// be is refused, unless it was approved for this call. For looks that only
-    /// make a message better, and for what belongs to something approved.
+    /// The backend behind the same rules, but without questions: an operation that
+    /// needs approval is refused, unless it was approved for this call. Used for reads
+    /// that only improve a message, and for the follow-up of an approved operation.
     pub(crate) quiet: Arc<dyn Backend>,
-    /// The file whose lock this call holds already.
+    /// The file whose lock this call already holds.
     pub(crate) held: Option<VPath>,
-    /// What paths mean that commands print.
+    /// Maps paths that commands print to those of the backend.
     pub(crate) host_names: HostNames,
 }
 
 impl Context {
-    /// A context for one call.
+    /// Creates a context for one call.
     pub fn new(
         backend: Arc<dyn Backend>,
         options: Arc<Options>,
@@ -54,29 +54,29 @@ impl Context {
         }
     }
 
-    /// The same with another backend for looks that nobody is asked about.
+    /// Sets the backend that never asks.
     #[must_use]
     pub(crate) fn quiet(mut self, quiet: Arc<dyn Backend>) -> Self {
         self.quiet = quiet;
         self
     }
 
-    /// The same for a call that somebody follows.
+    /// Sets the observer.
     #[must_use]
     pub fn observer(mut self, observer: Option<Arc<dyn Observer>>) -> Self {
         self.observer = observer;
         self
     }
 
-    /// The same where the backend's files stand in mounts.
+    /// Sets the mounts.
     #[must_use]
     pub fn scope(mut self, scope: Option<Scope>) -> Self {
         self.scope = scope;
         self
     }
 
-    /// Waits until no other call of this conversation changes the file, unless
-    /// this one has waited already.
+    /// Waits until no other call of this conversation changes the file. Returns `None`
+    /// if this call already holds the lock.
     pub(crate) async fn turn(&self, path: &VPath) -> Option<PathLock<'_>> {
         match self.held.as_ref() == Some(path) {
             true => None,
@@ -84,23 +84,23 @@ impl Context {
         }
     }
 
-    /// The path that a model typed. An absolute one may also be as commands print it:
-    /// where they see a directory of the host, `/srv/project/a` is `/a`.
+    /// Parses a path of the model. An absolute path may also be in the form that
+    /// commands print: where they see a host directory, `/srv/project/a` is `/a`.
     ///
     /// # Errors
     ///
-    /// A fixable one if it is none.
+    /// Returns a fixable error if the path is invalid.
     pub fn path(&self, text: &str) -> Result<VPath, ToolError> {
         let path = self.backend.working_dir().join(text)?;
         let meant = text.starts_with('/').then(|| self.host_names.meant(&path));
         Ok(meant.flatten().unwrap_or(path))
     }
 
-    /// Where commands run.
+    /// Returns the sandbox that runs commands.
     ///
     /// # Errors
     ///
-    /// If the backend runs none.
+    /// Returns an error if the backend does not run commands.
     pub fn sandbox(&self) -> Result<&dyn Sandbox, ToolError> {
         self.backend
             .as_sandbox()

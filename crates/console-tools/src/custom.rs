@@ -11,12 +11,12 @@ use serde_json::Value;
 
 use crate::{Annotations, Context, ToolError, ToolResult};
 
-/// A host's own tool.
+/// A tool of the host.
 ///
-/// It stands behind the same gate as the others. What
-/// [`accesses`](Self::accesses) names is judged, and asked about in one question,
-/// before it runs; the backend in its context is guarded, so that what it did not
-/// name is judged when it happens. A tool whose operations a policy can only deny
+/// It is behind the same gate as the builtin tools. The accesses that
+/// [`accesses`](Self::accesses) declares are judged, and asked about in one question,
+/// before it runs. The backend in its context is guarded, so an access that was not
+/// declared is judged when it happens. A tool whose operations a policy always denies
 /// is not offered.
 ///
 /// ```
@@ -63,8 +63,7 @@ use crate::{Annotations, Context, ToolError, ToolResult};
 /// # Ok(()) }
 /// ```
 ///
-/// A tool that stands for no operation would be judged by nobody. It does not
-/// compile:
+/// A tool without operations could not be judged by any rule. It does not compile:
 ///
 /// ```compile_fail,E0080
 /// # use std::sync::Arc;
@@ -86,49 +85,48 @@ use crate::{Annotations, Context, ToolError, ToolResult};
 /// Toolset::builder(Arc::new(StateBackend::new())).tool(Nothing);
 /// ```
 pub trait CustomTool: Send + Sync + 'static {
-    /// Its arguments. Their documentation is what the model reads.
+    /// The arguments. The model reads their documentation.
     type Args: DeserializeOwned + JsonSchema + Send + Sync;
-    /// The name by which a model calls it: letters, digits, `_` and `-`, at most
-    /// 64 of them.
+    /// The name by which a model calls it: 1 to 64 letters, digits, `_` and `-`.
     const NAME: &'static str;
-    /// What the model is told, unless the options tell it something else.
+    /// The description for the model, unless the options replace it.
     const DESCRIPTION: &'static str;
-    /// What it does. Must not be empty.
+    /// The operations of the tool. Must not be empty.
     const OPERATIONS: &'static [Op];
-    /// What a client may tell its user.
+    /// Hints that a client may show to its user.
     const ANNOTATIONS: Annotations = Annotations::of(Self::OPERATIONS);
 
-    /// The schema of what [`Reply::structured`](crate::Reply::structured) holds.
+    /// Returns the schema of [`Reply::structured`](crate::Reply::structured).
     fn output_schema() -> Option<Value> {
         None
     }
 
-    /// What this call is going to do, in terms of [`OPERATIONS`](Self::OPERATIONS).
-    /// A call that names nothing is judged as if it did all of them to the working
-    /// directory, and ran a command of the tool's name if it runs any.
+    /// Returns the accesses of this call, in terms of [`OPERATIONS`](Self::OPERATIONS).
+    /// A call that declares none is judged as if it applied all operations to the
+    /// working directory, and ran a command with the tool's name if it runs any.
     ///
     /// # Errors
     ///
-    /// What the model is told if the arguments mean nothing.
+    /// Returns the message for the model if the arguments are not valid.
     fn accesses(&self, _context: &Context, _args: &Self::Args) -> Result<Vec<Access>, ToolError> {
         Ok(Vec::new())
     }
 
-    /// In one line, what would happen, for the one who is asked. If empty, the
-    /// question lists what is asked.
+    /// Describes the effect in one line for the approver. If empty, the question lists
+    /// the accesses.
     fn description(&self, _args: &Self::Args) -> String {
         String::new()
     }
 
-    /// Does it.
+    /// Runs the tool.
     ///
     /// # Errors
     ///
-    /// What the model is told instead.
+    /// Returns the message for the model if the tool fails.
     fn run(&self, context: &Context, args: Self::Args) -> impl Future<Output = ToolResult> + Send;
 }
 
-/// A custom tool in the eyes of the rules.
+/// Adapts a custom tool to the trait of the rules.
 struct Judged<T>(PhantomData<T>);
 
 impl<T: CustomTool> permissions::tool::CustomTool for Judged<T> {
@@ -136,7 +134,7 @@ impl<T: CustomTool> permissions::tool::CustomTool for Judged<T> {
     const OPERATIONS: &'static [Op] = T::OPERATIONS;
 }
 
-/// What a custom tool does; one that does nothing does not compile.
+/// Returns the operations of a custom tool. One without operations does not compile.
 pub(crate) fn operations<T: CustomTool>() -> &'static [Op] {
     operations_of::<Judged<T>>()
 }

@@ -1,5 +1,4 @@
-//! [`Definitions`]: what a model is told about its tools, in the shapes that
-//! clients want.
+//! [`Definitions`]: descriptions of the tools for a model, in the formats of clients.
 
 mod schema;
 
@@ -13,7 +12,7 @@ pub(crate) use schema::schema_of_data;
 
 use crate::Definition;
 
-/// What a model is told about its tools. Cheap to clone.
+/// The definitions of the tools for a model. Cheap to clone.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -35,22 +34,22 @@ impl Definitions {
         Self(all.into())
     }
 
-    /// The one of this name.
+    /// Returns the definition of this name.
     pub fn get(&self, name: &str) -> Option<&Definition> {
         self.iter().find(|definition| definition.name == name)
     }
 
-    /// Whether both are one: nothing was computed anew.
+    /// Returns `true` if both share one allocation, so nothing was recomputed.
     pub fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// As the `tools` of an MCP server. A tool that may have to wait for
-    /// somebody's yes says so in `_meta`.
+    /// Returns the `tools` of an MCP server. A tool whose calls may need approval says
+    /// so in `_meta`.
     ///
-    /// There is no `outputSchema`: many clients show a model only the structured
-    /// part of a result where there is one, and [`Reply::structured`](crate::Reply::structured)
-    /// does not say all that the text says.
+    /// There is no `outputSchema`: many clients show a model only the structured part
+    /// of a result if there is one, and [`Reply::structured`](crate::Reply::structured)
+    /// says less than the text.
     pub fn mcp(&self) -> Value {
         self.each(|definition| {
             let hints = &definition.annotations;
@@ -72,8 +71,7 @@ impl Definitions {
         })
     }
 
-    /// As the `tools` of OpenAI's chat completions, and of everything that is
-    /// compatible with them.
+    /// Returns the `tools` of OpenAI's chat completions and compatible APIs.
     pub fn openai(&self) -> Value {
         self.each(|definition| {
             json!({
@@ -87,8 +85,8 @@ impl Definitions {
         })
     }
 
-    /// As the `tools` of OpenAI's responses. Not strict: arguments can be left
-    /// out.
+    /// Returns the `tools` of OpenAI's responses. They are not strict, so arguments can
+    /// be omitted.
     pub fn openai_responses(&self) -> Value {
         self.each(|definition| {
             json!({
@@ -101,7 +99,7 @@ impl Definitions {
         })
     }
 
-    /// As the `tools` of Anthropic's messages.
+    /// Returns the `tools` of Anthropic's messages.
     pub fn anthropic(&self) -> Value {
         self.each(|definition| {
             json!({

@@ -1,9 +1,9 @@
-//! [`Observer`]: whoever follows a call while it runs.
+//! [`Observer`]: follows a call while it runs.
 
-/// Follows a call while it runs: shows what a command prints before the reply
-/// has it.
+/// Follows a call while it runs: receives the output of a command before the reply
+/// contains it.
 pub trait Observer: std::fmt::Debug + Send + Sync + 'static {
-    /// What a command has just printed, as it came: with escape codes, and cut
-    /// anywhere. Called in order, and awaited by the command: return soon.
+    /// Receives raw output of a command: with escape codes, and split at any byte.
+    /// Called in order. The command waits for it, so return soon.
     fn output(&self, bytes: &[u8]);
 }

@@ -1,4 +1,4 @@
-//! [`Options`]: which tools there are and how they behave.
+//! [`Options`]: the selection of tools and their behaviour.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::table::tables_only;
 
-/// How a model edits files.
+/// The format in which a model edits files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EditFormat {
@@ -17,61 +17,59 @@ pub enum EditFormat {
     Hashline,
 }
 
-/// How much the tools' descriptions say, and which tools there are.
+/// The set of tools, and the detail of their descriptions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Profile {
-    /// For agents that write code: with advice.
+    /// For agents that write code. Descriptions include advice.
     #[default]
     Coding,
-    /// The same tools, without advice. pydantic-ai-backend calls it `agent`.
+    /// The same tools without advice. pydantic-ai-backend calls this profile `agent`.
     #[serde(alias = "agent")]
     Lean,
-    /// The seven tools of a mounted file system, and nothing else.
+    /// Only the seven tools of a mounted file system.
     Filesystem,
 }
 
-/// What a toolset offers. The defaults are those of pydantic-ai-backend.
+/// The options of a toolset. The defaults are those of pydantic-ai-backend.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Options {
-    /// Whether there is `execute`.
+    /// Whether `execute` is offered.
     pub include_execute: bool,
-    /// Whether there are background shells.
+    /// Whether background shells are offered.
     pub include_background: bool,
-    /// Whether there are `delete_file`, `move_file` and `copy_file`.
+    /// Whether `delete_file`, `move_file` and `copy_file` are offered.
     pub include_file_operations: bool,
-    /// Whether writing and editing ask, where no ruleset says otherwise.
+    /// Whether writing and editing need approval if there is no ruleset.
     pub require_write_approval: bool,
-    /// Whether commands ask, where no ruleset says otherwise.
+    /// Whether commands need approval if there is no ruleset.
     pub require_execute_approval: bool,
-    /// Whether only what can be shown whole is asked about: longer changes and commands
-    /// are refused, since a yes would count for what was not seen.
+    /// Whether questions must be shown whole. Longer changes and commands are then
+    /// refused, because an approval would cover what the user did not see.
     pub require_whole_questions: bool,
-    /// Whether `grep` leaves hidden files out unless told otherwise.
+    /// Whether `grep` skips hidden files by default.
     pub default_ignore_hidden: bool,
-    /// Whether `glob` and `grep` leave out [generated
-    /// directories](backend_core::search::GENERATED_DIRECTORIES) unless told
-    /// otherwise.
+    /// Whether `glob` and `grep` skip [generated
+    /// directories](backend_core::search::GENERATED_DIRECTORIES) by default.
     pub skip_generated: bool,
-    /// How files are edited.
+    /// The format of edits.
     pub edit_format: EditFormat,
     /// Whether `read_file` shows pictures.
     pub image_support: bool,
     /// Whether `read_file` shows documents.
     pub document_support: bool,
-    /// Whether only files that were read can be edited.
+    /// Whether a file must be read before it can be edited.
     pub require_read_before_edit: bool,
-    /// Whether a command whose time runs out goes on as a background shell.
+    /// Whether a command that times out continues as a background shell.
     pub timeout_to_background: bool,
-    /// How much the descriptions say.
+    /// The profile.
     pub profile: Profile,
-    /// Descriptions to use instead: of a tool by its name, of an argument by
-    /// `tool.argument`.
+    /// Replacement descriptions, by the name of the tool or by `tool.argument`.
     pub descriptions: BTreeMap<String, String>,
-    /// How much a reply may hold.
+    /// The size limits.
     pub limits: Limits,
 }
 
@@ -98,41 +96,41 @@ impl Default for Options {
     }
 }
 
-/// How much a reply may hold.
+/// The size limits of requests and replies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Most bytes of arguments that a call may have.
+    /// Maximum size of the arguments of a call, in bytes.
     pub argument_bytes: usize,
-    /// Most bytes of text in any reply.
+    /// Maximum size of the text of any reply, in bytes.
     pub reply_bytes: usize,
-    /// Most lines that `read_file` returns.
+    /// Maximum number of lines that `read_file` returns.
     pub read_lines: usize,
-    /// Most bytes of a line before it is cut.
+    /// Length at which a line is truncated, in bytes.
     pub line_bytes: usize,
-    /// Most entries that `ls` shows.
+    /// Maximum number of entries that `ls` shows.
     pub ls_entries: usize,
-    /// Most files that `glob` shows.
+    /// Maximum number of files that `glob` shows.
     pub glob_files: usize,
-    /// Most files or lines that `grep` shows.
+    /// Maximum number of files or lines that `grep` shows.
     pub grep_results: usize,
-    /// Most characters of a line that `grep` shows.
+    /// Maximum number of characters of a line that `grep` shows.
     pub grep_line_chars: usize,
-    /// Most bytes of a command's output in the reply: half from its beginning,
-    /// half from its end.
+    /// Maximum number of bytes of a command's output in the reply: half from its
+    /// beginning, half from its end.
     pub output_bytes: usize,
-    /// Most bytes of a command's output that are kept to be read later.
+    /// Maximum number of bytes of a command's output that are kept for later reading.
     pub spill_bytes: usize,
-    /// Most bytes that all kept outputs of a conversation have together.
+    /// Maximum total size of the kept outputs of a conversation, in bytes.
     pub spill_total_bytes: usize,
-    /// Seconds that a command may run if the call does not say.
+    /// Default timeout of a command, in seconds.
     pub execute_seconds: u64,
-    /// Most bytes of a picture's file.
+    /// Maximum size of a picture's file, in bytes.
     pub image_bytes: u64,
-    /// Longest edge of a picture; larger ones are made smaller.
+    /// Longest edge of a picture. Larger pictures are scaled down.
     pub image_edge: u32,
-    /// Most bytes of a document's file.
+    /// Maximum size of a document's file, in bytes.
     pub document_bytes: u64,
 }
 

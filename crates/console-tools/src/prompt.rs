@@ -1,8 +1,8 @@
-//! What a system prompt says about the tools.
+//! Text about the tools for a system prompt.
 
 use crate::{Definitions, Options};
 
-/// The names of the tools that work with files, as far as they are worth a word.
+/// The file tools that the prompt mentions.
 const FILES: &[&str] = &[
     "ls",
     "list_files",
@@ -17,8 +17,8 @@ const FILES: &[&str] = &[
     "copy_file",
 ];
 
-/// A heading and a few sentences about the tools that are there; empty if none
-/// is.
+/// Returns a heading and a few sentences about the available tools, or an empty string
+/// if there are none.
 pub(crate) fn fragment(options: &Options, definitions: &Definitions) -> String {
     let there = |name: &&str| definitions.get(name).is_some();
     let files: Vec<&str> = FILES.iter().copied().filter(there).collect();

@@ -1,4 +1,4 @@
-//! [`Reply`]: what a tool answers to a model.
+//! [`Reply`]: the answer of a tool to a model.
 
 use std::borrow::Cow;
 
@@ -10,23 +10,22 @@ use serde_json::Value;
 use crate::Profile;
 use crate::arguments::measure;
 
-/// What a tool answers. Always a value: nothing that a model does ends a run.
+/// The answer of a tool. Always a value: nothing that a model does ends a run.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Reply {
-    /// What the model reads. Within the tool's budget.
+    /// The text for the model, within the tool's size limit.
     pub text: String,
-    /// What it sees besides.
+    /// Pictures and documents for the model.
     pub blocks: Vec<Block>,
-    /// What is known of it as data, for programs. It need not say all that the
-    /// text says.
+    /// Structured data for programs. It may say less than the text.
     pub structured: Option<Value>,
-    /// What kind of failure this is; `None` for a success.
+    /// The class of a failure, or `None` for a success.
     pub failure: Option<Class>,
 }
 
 impl Reply {
-    /// A success.
+    /// Creates a success.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -36,22 +35,22 @@ impl Reply {
         }
     }
 
-    /// The same with data for programs.
+    /// Adds structured data for programs.
     #[must_use]
     pub fn structured(mut self, value: Value) -> Self {
         self.structured = Some(value);
         self
     }
 
-    /// The same with something to see.
+    /// Adds a picture or a document.
     #[must_use]
     pub fn block(mut self, block: Block) -> Self {
         self.blocks.push(block);
         self
     }
 
-    /// The same with at most about `limit` bytes of text and as many of data. The
-    /// tools keep to budgets of their own; this is for those that do not.
+    /// Limits the text and the data to about `limit` bytes each. The builtin tools keep
+    /// to their own limits, so this is for tools that do not.
     #[must_use]
     pub(crate) fn within(mut self, limit: usize) -> Self {
         let whole = self.text.len();
@@ -69,13 +68,13 @@ impl Reply {
         self
     }
 
-    /// What a tool of this profile answers.
+    /// Converts the result of a tool of this profile.
     pub(crate) fn in_words_of(profile: Profile, result: ToolResult) -> Self {
         result.unwrap_or_else(|error| Self::failed(profile, error))
     }
 
-    /// A failure. Its text begins with a mark, but for a profile whose texts are
-    /// those of another library, which has none.
+    /// Creates a failure. Its text begins with a prefix, except in the profile whose
+    /// texts are those of another library without one.
     fn failed(profile: Profile, error: ToolError) -> Self {
         let mark = match profile {
             Profile::Coding | Profile::Lean => "Error: ",
@@ -87,13 +86,13 @@ impl Reply {
         }
     }
 
-    /// Whether it is an answer to what was asked.
+    /// Returns `true` unless the call failed.
     pub fn is_success(&self) -> bool {
         self.failure.is_none()
     }
 }
 
-/// Something a model sees that is not text.
+/// Content for a model that is not text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Block {
@@ -115,20 +114,20 @@ pub enum Block {
     },
 }
 
-/// What can be done about a failure.
+/// The class of a failure, which says what can be done about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Class {
-    /// Other arguments can succeed: the model should try again.
+    /// Other arguments can succeed, so the model should try again.
     Fixable,
-    /// A policy or a person said no: trying again is pointless.
+    /// A policy or a user refused the call. Trying again is pointless.
     Refused,
-    /// The place behind the tools cannot do it, or not now.
+    /// The backend cannot do it, or not now.
     Environment,
 }
 
 impl Class {
-    /// `fixable`, `refused` or `environment`.
+    /// Returns `fixable`, `refused` or `environment`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Fixable => "fixable",
@@ -138,7 +137,7 @@ impl Class {
     }
 }
 
-/// Why a tool did not do what it was asked.
+/// The reason a tool failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolError {
@@ -146,11 +145,11 @@ pub struct ToolError {
     message: String,
 }
 
-/// What a tool returns.
+/// The result of a tool.
 pub type ToolResult = Result<Reply, ToolError>;
 
 impl ToolError {
-    /// A failure that other arguments can mend.
+    /// Creates a failure that other arguments can fix.
     pub fn fixable(message: impl Into<String>) -> Self {
         Self {
             class: Class::Fixable,
@@ -158,7 +157,7 @@ impl ToolError {
         }
     }
 
-    /// A failure that nobody mends by asking again.
+    /// Creates a failure that repeating the call cannot fix.
     pub fn refused(message: impl Into<String>) -> Self {
         Self {
             class: Class::Refused,
@@ -166,7 +165,7 @@ impl ToolError {
         }
     }
 
-    /// A failure of the place behind the tools.
+    /// Creates a failure of the backend or its environment.
     pub fn environment(message: impl Into<String>) -> Self {
         Self {
             class: Class::Environment,
@@ -174,7 +173,7 @@ impl ToolError {
         }
     }
 
-    /// What a backend answered to a tool, in the words that a profile's tools use.
+    /// Converts a backend's error, in the wording of a profile's tools.
     pub(crate) fn in_words_of(profile: Profile, tool: &str, error: Error) -> Self {
         let text = match profile {
             Profile::Filesystem => {
@@ -189,7 +188,7 @@ impl ToolError {
         own
     }
 
-    /// What can be done about it.
+    /// Returns the class of the failure.
     pub fn class(&self) -> Class {
         self.class
     }
@@ -220,8 +219,8 @@ impl From<Error> for ToolError {
     }
 }
 
-/// What a model is told of an error: the same on every backend, so without the
-/// backend's name. A refusal names its target itself.
+/// Formats an error for the model. The text is the same on every backend, so it omits
+/// the backend's name. A refusal already names its target.
 fn said(error: &Error) -> String {
     if let Some(refusal) = Refusal::of(error) {
         return refusal.console_text();

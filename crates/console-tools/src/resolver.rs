@@ -1,22 +1,22 @@
-//! [`Resolver`]: which backend a call goes to, for toolsets that many share.
+//! [`Resolver`]: picks the backend of a call, for shared toolsets.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use backend_core::{Backend, Result};
 
-/// On whose behalf a call is made.
+/// The conversation and user on whose behalf a call is made.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Caller {
-    /// The conversation.
+    /// The id of the conversation.
     pub session: Arc<str>,
-    /// Whoever it belongs to, if the host told.
+    /// The user of the conversation, if the host named one.
     pub user: Option<Arc<str>>,
 }
 
 impl Caller {
-    /// A conversation of nobody in particular.
+    /// Creates a caller without a user.
     pub fn new(session: impl Into<Arc<str>>) -> Self {
         Self {
             session: session.into(),
@@ -24,7 +24,7 @@ impl Caller {
         }
     }
 
-    /// The conversation of this user.
+    /// Sets the user.
     #[must_use]
     pub fn user(mut self, user: impl Into<Arc<str>>) -> Self {
         self.user = Some(user.into());
@@ -34,9 +34,9 @@ impl Caller {
 
 /// Picks the backend for each call.
 ///
-/// It is asked before every call. While it answers with the same backend, by
-/// identity of the `Arc`, the rules stay compiled and what was typed into
-/// background shells stays known.
+/// It is called before every call of a tool. As long as it returns the same backend, by
+/// identity of the `Arc`, the compiled rules and the record of input to background
+/// shells are kept.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -71,10 +71,10 @@ impl Caller {
 /// ```
 #[async_trait]
 pub trait Resolver: std::fmt::Debug + Send + Sync + 'static {
-    /// The backend for the next call of this caller.
+    /// Returns the backend for the next call of this caller.
     ///
     /// # Errors
     ///
-    /// Whatever stands in the way; the model is told, and the call fails.
+    /// Any error fails the call and is reported to the model.
     async fn resolve(&self, caller: &Caller) -> Result<Arc<dyn Backend>>;
 }

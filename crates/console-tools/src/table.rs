@@ -1,9 +1,9 @@
-//! Structures that are read from tables and from nothing else.
+//! Structures that deserialize only from tables.
 //!
-//! What serde derives also reads a structure from a list, by the order of its
-//! fields. In a configuration that is more likely a mistake.
+//! Serde's derived code also accepts a list, by the order of the fields. In a
+//! configuration that is more likely a mistake.
 
-/// Gives types whose serde code was derived with `remote = "Self"` their traits.
+/// Implements the serde traits for types that derive them with `remote = "Self"`.
 macro_rules! tables_only {
     ($($type:ident),+) => {
         $(

@@ -1,4 +1,4 @@
-//! [`ToolHandler`] and [`Definition`]: what a tool is.
+//! [`ToolHandler`] and [`Definition`]: the interface and the description of a tool.
 
 mod preview;
 
@@ -16,24 +16,24 @@ pub(crate) use preview::Preview;
 
 use crate::{Context, ToolError, ToolResult};
 
-/// What a client may tell its user about a tool, as in MCP.
+/// Hints about a tool that a client may show to its user, as in MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Annotations {
-    /// It changes nothing.
+    /// The tool changes nothing.
     pub read_only: bool,
-    /// It may destroy something.
+    /// The tool may destroy data.
     pub destructive: bool,
-    /// Calling it twice does what calling it once does.
+    /// A second identical call has no further effect.
     pub idempotent: bool,
-    /// It may reach beyond the backend.
+    /// The tool may reach beyond the backend.
     pub open_world: bool,
 }
 
 impl Annotations {
-    /// What can be said about a tool of which only the operations are known:
-    /// one that looks changes nothing, any other may destroy something, and one
-    /// that runs commands may reach anywhere.
+    /// Derives the annotations from the operations alone: a tool that only reads
+    /// changes nothing, any other may destroy data, and one that runs commands may
+    /// reach anywhere.
     pub const fn of(operations: &[Op]) -> Self {
         let mut read_only = true;
         let mut open_world = false;
@@ -57,21 +57,21 @@ impl Annotations {
         }
     }
 
-    /// The same for a tool that adds and never destroys.
+    /// Marks a tool that only adds and never destroys.
     #[must_use]
     pub const fn harmless(mut self) -> Self {
         self.destructive = false;
         self
     }
 
-    /// The same for a tool of which a second call changes nothing more.
+    /// Marks a tool whose second identical call has no further effect.
     #[must_use]
     pub const fn idempotent(mut self) -> Self {
         self.idempotent = true;
         self
     }
 
-    /// The same for a tool that reaches beyond the backend.
+    /// Marks a tool that reaches beyond the backend.
     #[must_use]
     pub const fn open_world(mut self) -> Self {
         self.open_world = true;
@@ -79,21 +79,21 @@ impl Annotations {
     }
 }
 
-/// What a model is told about a tool.
+/// The description of a tool for a model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Definition {
-    /// Its name.
+    /// The name of the tool.
     pub name: String,
-    /// What it is for and how it is used.
+    /// The purpose and usage of the tool.
     pub description: String,
     /// The JSON Schema of its arguments.
     pub input_schema: Value,
     /// The JSON Schema of [`Reply::structured`](crate::Reply::structured).
     pub output_schema: Option<Value>,
-    /// What a client may tell its user.
+    /// Hints that a client may show to its user.
     pub annotations: Annotations,
-    /// Whether a call may have to wait for somebody's yes.
+    /// Whether a call may need approval.
     pub asks: bool,
     /// Whether a reply may have [`blocks`](crate::Reply::blocks).
     pub blocks: bool,
@@ -118,14 +118,14 @@ impl Definition {
         }
     }
 
-    /// The same with the schema of what programs get.
+    /// Sets the schema of the structured result.
     #[must_use]
     pub fn output_schema(mut self, schema: impl Into<Option<Value>>) -> Self {
         self.output_schema = schema.into();
         self
     }
 
-    /// The same for a tool that shows pictures or documents.
+    /// Marks a tool that shows pictures or documents.
     #[must_use]
     pub fn shows_blocks(mut self) -> Self {
         self.blocks = true;
@@ -133,12 +133,12 @@ impl Definition {
     }
 }
 
-/// Something a model can call, known only when the program runs. A tool that is
-/// known when it is compiled is better a [`CustomTool`](crate::CustomTool).
+/// A tool that is defined at run time. A tool that is known at compile time should
+/// rather be a [`CustomTool`](crate::CustomTool).
 ///
-/// It stands behind the same gate as every other tool: what
-/// [`accesses`](Self::accesses) names is judged, and asked about in one question,
-/// before it runs, and the backend of its context is guarded.
+/// It is behind the same gate as every other tool. The accesses that
+/// [`accesses`](Self::accesses) declares are judged, and asked about in one question,
+/// before it runs. The backend of its context is guarded.
 ///
 /// # Signatures
 ///
@@ -149,83 +149,84 @@ impl Definition {
 /// ```
 #[async_trait]
 pub trait ToolHandler: std::fmt::Debug + Send + Sync + 'static {
-    /// What the model is told. Asked once, when the toolset is built.
+    /// Returns the description for the model. Called once, when the toolset is built.
     fn definition(&self) -> Definition;
 
-    /// What it does; never empty. A tool that a policy denies is not offered.
+    /// Returns the operations of the tool, at least one. A tool that a policy denies is
+    /// not offered.
     fn operations(&self) -> &'static [Op];
 
-    /// What this call is going to do, in terms of [`operations`](Self::operations).
-    /// A call that names nothing is judged as if it did all of them to the working
-    /// directory, and ran a command of the tool's name if it runs any.
+    /// Returns the accesses of this call, in terms of [`operations`](Self::operations).
+    /// A call that declares none is judged as if it applied all operations to the
+    /// working directory, and ran a command with the tool's name if it runs any.
     ///
     /// # Errors
     ///
-    /// What the model is told if the arguments mean nothing.
+    /// Returns the message for the model if the arguments are not valid.
     fn accesses(&self, _context: &Context, _arguments: &Value) -> Result<Vec<Access>, ToolError> {
         Ok(Vec::new())
     }
 
-    /// Does it. `arguments` is an object within the limit on its size, and has
-    /// the types and bounds of the schema's `properties`.
+    /// Runs the tool. `arguments` is an object within the size limit, with the types
+    /// and bounds of the schema's `properties`.
     ///
     /// # Errors
     ///
-    /// What the model is told instead.
+    /// Returns the message for the model if the tool fails.
     async fn call(&self, context: &Context, arguments: Value) -> ToolResult;
 }
 
-/// A tool of this crate. The toolset makes a [`ToolHandler`] of it: it reads the
-/// arguments, says precisely what is wrong with them, and takes the description
-/// from the profile in use.
+/// A tool of this crate. The toolset wraps it: it parses the arguments, reports
+/// precisely what is wrong with them, and takes the description from the profile in
+/// use.
 #[async_trait]
 pub(crate) trait Builtin: Send + Sync + 'static {
-    /// Its arguments. Their documentation is what the model reads.
+    /// The arguments. The model reads their documentation.
     type Args: DeserializeOwned + JsonSchema + Send + Sync;
-    /// The name by which a model calls it; that of a
+    /// The name by which a model calls it, which is that of a
     /// [`Tool`](permissions::tool::Tool).
     const NAME: &'static str;
-    /// What a client may tell its user.
+    /// Hints that a client may show to its user.
     const ANNOTATIONS: Annotations;
 
-    /// The schema of what [`Reply::structured`](crate::Reply::structured) holds.
+    /// Returns the schema of [`Reply::structured`](crate::Reply::structured).
     fn output_schema() -> Option<Value>;
 
-    /// Whether the guard alone asks once, unless what [`accesses`](Self::accesses)
-    /// names has to be asked about: then links need not be followed beforehand.
+    /// Authorizes up front only if an access of [`accesses`](Self::accesses) is not
+    /// plainly allowed for the path as given. Otherwise the guard asks at most once by
+    /// itself, and links need not be resolved beforehand.
     const ONE_STEP: bool = false;
 
-    /// What the call is going to do, if that takes more than one operation of the
-    /// backend: all of it is asked about in one question before
-    /// [`run`](Self::run). Empty if one operation does it all: the guard then asks
-    /// by itself, and can show more.
+    /// Returns the accesses of a call that takes more than one backend operation. All
+    /// of them are asked about in one question before [`run`](Self::run). Empty if a
+    /// single operation suffices: the guard then asks by itself, and can show more.
     fn accesses(_context: &Context, _args: &Self::Args) -> Result<Vec<Access>, ToolError> {
         Ok(Vec::new())
     }
 
-    /// In one line, what would happen, for the one who is asked. If empty, the
-    /// question says what it finds out.
+    /// Describes the effect in one line for the approver. If empty, the question
+    /// describes what it can determine.
     fn words(_args: &Self::Args) -> String {
         String::new()
     }
 
-    /// What is shown to the one who is asked about
-    /// [`accesses`](Self::accesses). `context` is not guarded: nothing it says may
-    /// reach the model, and nothing may be changed.
+    /// Builds the preview that the approver sees with [`accesses`](Self::accesses).
+    /// `context` is not guarded: nothing read through it may reach the model, and
+    /// nothing may be changed.
     async fn preview(_context: &Context, _args: &Self::Args) -> Preview {
         Preview::default()
     }
 
-    /// What the model is told if the gate does not open.
+    /// Converts an error of the gate for the model.
     fn refused(_context: &Context, _args: &Self::Args, error: Error) -> ToolError {
         error.into()
     }
 
-    /// Does it.
+    /// Runs the tool.
     async fn run(context: &Context, args: Self::Args) -> ToolResult;
 }
 
-/// The backend of a context that nobody guards, for a [`Builtin::preview`].
+/// Returns the context with an unguarded backend, for a [`Builtin::preview`].
 pub(crate) fn unguarded(context: &Context, backend: Arc<dyn Backend>) -> Context {
     let mut bare = context.clone();
     bare.quiet = Arc::clone(&backend);

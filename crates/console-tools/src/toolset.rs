@@ -30,11 +30,11 @@ pub use preview::CallPreview;
 use crate::host_names::HostNames;
 use crate::{Caller, Definitions, Options, Resolver, prompt};
 
-/// How many different sets of tools are remembered.
+/// Maximum number of cached tool sets.
 const KNOWN_SETS: usize = 64;
 
-/// The tools of an agent, or of many: what a conversation remembers is kept by
-/// its [`Chat`]. Cheap to clone.
+/// The tools of one or more agents. The state of a conversation is kept by its
+/// [`Chat`]. Cheap to clone.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -70,26 +70,26 @@ struct Inner {
     index: HashMap<Arc<str>, usize>,
     /// The policy for the working directory of the last backend.
     policy: Mutex<Option<(VPath, Policy)>>,
-    /// The sets of tools that were needed so far.
+    /// The tool sets that were needed so far.
     sets: Mutex<Vec<Arc<Tools>>>,
 }
 
-/// Where backends come from.
+/// The source of backends.
 #[derive(Debug)]
 enum Source {
     Fixed(Arc<dyn Backend>),
     Resolving(Arc<dyn Resolver>),
 }
 
-/// Who is asked.
+/// The party that approves calls.
 #[derive(Debug, Clone, Default)]
 enum Who {
-    /// Nobody: what must be asked is refused.
+    /// No approver: calls that need approval are refused.
     #[default]
     Nobody,
-    /// A desk made here: what it remembers counts only under the same policy.
+    /// A desk created here, whose grants count only under the same policy.
     Own(Desk),
-    /// A desk that the host watches as well.
+    /// A desk that the host observes as well.
     Given(Desk),
 }
 
@@ -104,35 +104,34 @@ impl Who {
 }
 
 impl Toolset {
-    /// Tools on one backend.
+    /// Starts to build a toolset on one backend.
     pub fn builder(backend: Arc<dyn Backend>) -> ToolsetBuilder {
         ToolsetBuilder::new(Source::Fixed(backend))
     }
 
-    /// Tools on the backend that `resolver` picks for each call.
+    /// Starts to build a toolset on the backend that `resolver` picks for each call.
     pub fn resolving(resolver: Arc<dyn Resolver>) -> ToolsetBuilder {
         ToolsetBuilder::new(Source::Resolving(resolver))
     }
 
-    /// A conversation that begins. Its state goes when the last clone of the
-    /// [`Chat`] is dropped.
+    /// Starts a conversation. Its state is dropped with the last clone of the [`Chat`].
     pub fn conversation(&self, id: impl Into<Arc<str>>) -> Chat {
         self.conversation_of(Caller::new(id))
     }
 
-    /// A conversation of somebody that begins.
+    /// Starts a conversation for `caller`.
     pub fn conversation_of(&self, caller: Caller) -> Chat {
         Chat::new(self.clone(), caller)
     }
 
-    /// How the tools behave.
+    /// Returns the options of the tools.
     pub fn options(&self) -> &Options {
         &self.0.options
     }
 
-    /// The tools that are offered. Computed once; with a [`Resolver`], as if the
-    /// backend could do everything and worked in `/`: what is offered to a
-    /// conversation [`Chat::definitions`] says.
+    /// Returns the definitions of the offered tools, which are computed once. With a
+    /// [`Resolver`], they assume a backend that supports everything and works in `/`.
+    /// [`Chat::definitions`] returns those of a conversation.
     pub fn definitions(&self) -> Definitions {
         match &self.0.source {
             Source::Fixed(backend) => self.definitions_for(backend.as_ref()),
@@ -143,19 +142,19 @@ impl Toolset {
         }
     }
 
-    /// The tools that are offered on a backend.
+    /// Returns the definitions of the tools that are offered on a backend.
     pub fn definitions_for(&self, backend: &dyn Backend) -> Definitions {
         let policy = self.policy(&backend.working_dir());
         let tools = self.tools_under(&policy, Able::of(backend));
         tools.definitions.clone()
     }
 
-    /// What to add to a system prompt: which tools there are.
+    /// Returns text for a system prompt that lists the tools.
     pub fn prompt(&self) -> String {
         prompt::fragment(self.options(), &self.definitions())
     }
 
-    /// The tools under a policy.
+    /// Returns the tools under a policy.
     fn tools_under(&self, policy: &Policy, able: Able) -> Arc<Tools> {
         let visible = offered(&self.0.entries, policy, able);
         let mut sets = self.0.sets.lock().unwrap_or_else(PoisonError::into_inner);
@@ -169,7 +168,7 @@ impl Toolset {
         tools
     }
 
-    /// The policy in a working directory.
+    /// Returns the policy for a working directory.
     fn policy(&self, working_dir: &VPath) -> Policy {
         let mut known = self.0.policy.lock().unwrap_or_else(PoisonError::into_inner);
         match &*known {
@@ -182,7 +181,7 @@ impl Toolset {
         }
     }
 
-    /// What the calls of a conversation stand on.
+    /// Builds the environment for the calls of a conversation.
     async fn ground(
         &self,
         backend: &Arc<dyn Backend>,

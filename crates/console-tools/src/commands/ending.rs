@@ -1,8 +1,8 @@
-//! How a command ended, in words.
+//! Formats the status of a command.
 
 use backend_core::ops::{CommandStatus, ShellState};
 
-/// A shell's state, as `read_output` says it.
+/// Formats the state of a shell for `read_output`.
 pub(super) fn state(state: ShellState) -> String {
     match state {
         ShellState::Ended(CommandStatus::Exited(code)) => format!("exited (code {code})"),
@@ -11,7 +11,7 @@ pub(super) fn state(state: ShellState) -> String {
     }
 }
 
-/// A shell's state, as `list_shells` says it.
+/// Formats the state of a shell for `list_shells`.
 pub(super) fn short_state(state: ShellState) -> String {
     match state {
         ShellState::Ended(CommandStatus::Exited(code)) => format!("exited({code})"),
@@ -20,7 +20,7 @@ pub(super) fn short_state(state: ShellState) -> String {
     }
 }
 
-/// The code of a command that ended by itself.
+/// Returns the exit code of a command, unless a signal or a limit ended it.
 pub(super) fn exit_code(status: CommandStatus) -> Option<i32> {
     match status {
         CommandStatus::Exited(code) => Some(code),
@@ -28,7 +28,7 @@ pub(super) fn exit_code(status: CommandStatus) -> Option<i32> {
     }
 }
 
-/// The signal that ended a command.
+/// Returns the signal that ended a command.
 pub(super) fn signal(status: CommandStatus) -> Option<i32> {
     match status {
         CommandStatus::Signalled(signal) => Some(signal),

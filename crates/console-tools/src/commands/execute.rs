@@ -21,17 +21,17 @@ use crate::structured::{schema_of, to_value};
 use crate::tool::{Annotations, Builtin};
 use crate::{Class, Context, Reply, ToolError, ToolResult};
 
-/// Longest time in seconds that a call may ask for: a day.
+/// Maximum timeout of a call in seconds: one day.
 pub(super) const MAX_SECONDS: u64 = 86_400;
 
-/// How long one look at a command without a time limit waits.
+/// Duration of a single wait for a command without a time limit.
 const LOOK: Duration = Duration::from_secs(3_600);
 
 /// Runs a command to its end.
 #[derive(Debug)]
 pub(crate) struct ExecuteTool;
 
-/// What became of a command.
+/// The result of `execute`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 struct Executed {
     /// What the reply shows of both output streams.
@@ -57,13 +57,13 @@ struct Executed {
     output_file: Option<String>,
 }
 
-/// How a call's command came to its end, or the call did.
+/// The outcome of a call: its command ended, or continues in the background.
 enum Ending {
     Ended {
         status: CommandStatus,
         leftovers: u32,
     },
-    /// It goes on as this shell.
+    /// It continues as this shell.
     GoesOn(ShellId),
 }
 
@@ -96,7 +96,7 @@ impl Builtin for ExecuteTool {
     }
 }
 
-/// The time that a call may take.
+/// Returns the time limit of a call.
 fn timeout(context: &Context, given: Option<Option<i64>>) -> Result<Option<Duration>, ToolError> {
     let seconds = match given {
         Some(None) => return Ok(None),
@@ -141,7 +141,7 @@ async fn run(
     ))
 }
 
-/// Tells whoever follows the call what was printed.
+/// Passes output to the observer.
 fn show(context: &Context, bytes: &[u8]) {
     if let Some(observer) = &context.observer
         && !bytes.is_empty()
@@ -150,9 +150,9 @@ fn show(context: &Context, bytes: &[u8]) {
     }
 }
 
-/// Runs a command as a background shell, which it stays when its time runs out. A
-/// call that is given up ends it. Following it is part of what was asked when it
-/// was started.
+/// Runs a command as a background shell, which continues if the time limit expires.
+/// Dropping the call ends it. The approval to start the shell covers reading its
+/// output.
 async fn run_as_shell(
     context: &Context,
     sandbox: &dyn Sandbox,
@@ -164,8 +164,8 @@ async fn run_as_shell(
     let ShellInfo { id, .. } = sandbox.shell_start(command).await?;
     let awaited = Awaited::new(context, sandbox.id(), id.clone());
     let followed = context.quiet.as_sandbox().unwrap_or(sandbox);
-    // As for any command, there is no input. One that has ended needs to hear
-    // nothing.
+    // Like any command, it gets no input. The result does not matter, because the
+    // command may already have ended.
     let _ = followed.shell_write(&id, None).await;
     loop {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -186,7 +186,7 @@ async fn run_as_shell(
             });
         }
         if left.is_some_and(|left| left.is_zero()) {
-            // What comes next may begin in the middle of a character.
+            // The next output may begin in the middle of a character.
             let screens = &context.conversation.screens;
             screens.follow(&sandbox.id(), &id, output.release());
             let own = &context.conversation.shells;
@@ -197,7 +197,7 @@ async fn run_as_shell(
     }
 }
 
-/// A command whose sandbox failed, with what it had printed.
+/// Converts an error of the sandbox and adds the output so far.
 fn lost(error: Error, shown: &Shown) -> ToolError {
     let error = ToolError::from(error);
     if shown.text.is_empty() {

@@ -18,7 +18,7 @@ use crate::{Context, Reply, ToolError, ToolResult};
 #[derive(Debug)]
 pub(crate) struct WriteInputTool;
 
-/// What was written.
+/// The result of `write_input`.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Written {
     /// The shell's id.
@@ -33,7 +33,7 @@ struct Written {
 impl Builtin for WriteInputTool {
     type Args = WriteInputArgs;
     const NAME: &'static str = "write_input";
-    // What a command does with its input nobody knows.
+    // The effect of input on a command is unknown.
     const ANNOTATIONS: Annotations = RUNS;
 
     fn output_schema() -> Option<Value> {
@@ -65,7 +65,7 @@ impl Builtin for WriteInputTool {
             return Err(about_shell(context, sandbox, &id, error).await);
         }
         if bytes > 0 && args.close {
-            // Part of what was asked, if something was.
+            // If the write was approved, the approval covers closing the input.
             let closed = match context.quiet.as_sandbox() {
                 Some(quiet) => quiet.shell_write(&id, None).await,
                 None => Ok(()),

@@ -14,14 +14,14 @@ use crate::terminal::visible;
 use crate::tool::{Annotations, Builtin};
 use crate::{Context, Reply, ToolResult};
 
-/// Characters of a command line that a list shows.
+/// Maximum number of characters of a command line in a list.
 const LINE_CHARS: usize = 200;
 
 /// Ends a background shell.
 #[derive(Debug)]
 pub(crate) struct KillShellTool;
 
-/// What became of a shell.
+/// The result of `kill_shell`.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Killed {
     /// The shell's id.
@@ -70,7 +70,7 @@ impl Builtin for KillShellTool {
 #[derive(Debug)]
 pub(crate) struct ListShellsTool;
 
-/// The background shells.
+/// The result of `list_shells`.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Shells {
     /// In the order in which they were started.
@@ -136,7 +136,7 @@ fn line(shell: &ShellInfo) -> String {
     format!("{}  {state}  {}", shell.id, short(&shell.line))
 }
 
-/// A text on one line, and not all of it if it is long.
+/// Formats a text on one line, truncated if it is long.
 pub(super) fn short(line: &str) -> String {
     let mut shown: String = line.chars().take(LINE_CHARS).map(visible).collect();
     if line.chars().nth(LINE_CHARS).is_some() {

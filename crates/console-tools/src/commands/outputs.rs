@@ -17,14 +17,14 @@ use crate::structured::{schema_of, to_value};
 use crate::tool::{Annotations, Builtin};
 use crate::{Context, Reply, ToolError, ToolResult};
 
-/// Longest time in seconds that a look may wait.
+/// Maximum time that a read may wait, in seconds.
 const MAX_WAIT_SECONDS: u64 = 600;
 
-/// Tells what a background shell printed since the last look.
+/// Returns the output of a background shell since the last read.
 #[derive(Debug)]
 pub(crate) struct ReadOutputTool;
 
-/// What a background shell printed since the last look.
+/// The result of `read_output`.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Looked {
     /// The shell's id.
@@ -54,7 +54,7 @@ impl Builtin for ReadOutputTool {
     const ANNOTATIONS: Annotations = Annotations {
         read_only: true,
         destructive: false,
-        // The next look shows only what is new.
+        // The next read returns only newer output.
         idempotent: false,
         open_world: false,
     };

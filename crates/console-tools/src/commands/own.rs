@@ -1,5 +1,5 @@
-//! The background shells that a conversation started. It reaches no others, and
-//! they end with it.
+//! The background shells of a conversation. It reaches only these, and they end with
+//! it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,12 +10,12 @@ use futures_executor::block_on;
 
 use crate::Context;
 
-/// More than this many of one sandbox, and those that it has forgotten are
+/// Number of shells of one sandbox above which those that the sandbox has forgotten are
 /// forgotten here too.
 const KNOWN: usize = 2 * SHELLS;
 
-/// The background shells that a conversation started. Those that are left when it
-/// is dropped are ended, on a thread of their own: there may be no runtime.
+/// The background shells that a conversation started. Dropping it ends the remaining
+/// ones on a separate thread, because there may be no runtime.
 #[derive(Debug, Default)]
 pub(crate) struct OwnShells(Mutex<Vec<Own>>);
 
@@ -23,7 +23,7 @@ pub(crate) struct OwnShells(Mutex<Vec<Own>>);
 struct Own {
     sandbox: String,
     shell: ShellId,
-    /// Where it can be ended without asking.
+    /// A backend that can end the shell without asking.
     backend: Arc<dyn Backend>,
 }
 
@@ -32,7 +32,7 @@ impl Own {
         self.shell == *shell && self.sandbox == sandbox
     }
 
-    /// Ends it; whether it still ran.
+    /// Ends the shell. Returns `true` if it was still running.
     async fn end(&self) -> Result<bool> {
         let Some(sandbox) = self.backend.as_sandbox() else {
             return Ok(false);
@@ -47,7 +47,7 @@ impl OwnShells {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers a shell that was started in this call.
+    /// Records a shell that was started in this call.
     pub(super) fn started(&self, context: &Context, sandbox: String, shell: ShellId) {
         self.lock().push(Own {
             sandbox,
@@ -56,7 +56,7 @@ impl OwnShells {
         });
     }
 
-    /// Forgets what the sandbox has forgotten, if there is much of it.
+    /// Forgets shells that the sandbox has forgotten, if there are many.
     pub(super) async fn tidy(&self, context: &Context, sandbox: &str) {
         let of_it = |own: &&Own| own.sandbox == sandbox;
         if self.lock().iter().filter(of_it).count() <= KNOWN {
@@ -72,12 +72,12 @@ impl OwnShells {
         }
     }
 
-    /// Whether the conversation started this shell.
+    /// Returns `true` if the conversation started this shell.
     pub(super) fn has(&self, sandbox: &str, shell: &ShellId) -> bool {
         self.lock().iter().any(|own| own.is(sandbox, shell))
     }
 
-    /// Those of the listed shells that the conversation started.
+    /// Filters a list to the shells that the conversation started.
     pub(super) fn of(&self, sandbox: &str, mut listed: Vec<ShellInfo>) -> Vec<ShellInfo> {
         listed.retain(|shell| self.has(sandbox, &shell.id));
         listed
@@ -93,13 +93,13 @@ impl OwnShells {
         Some(all.remove(at))
     }
 
-    /// Ends all of them and says how many still ran. Those that could not be ended
-    /// stay known.
+    /// Ends all shells and returns how many were still running. Shells that could not
+    /// be ended stay recorded.
     pub(crate) async fn end(&self) -> Result<usize> {
         let mut ran = 0;
         let mut left = Vec::new();
         let mut failed = Ok(());
-        // One by one: if nobody waits any more, the rest stay known.
+        // One by one: if the future is dropped, the remaining shells stay recorded.
         while let Some(own) = self.pop() {
             match own.end().await {
                 Ok(still) => ran += usize::from(still),
@@ -121,7 +121,7 @@ impl Drop for OwnShells {
     }
 }
 
-/// Ends shells on a thread of its own.
+/// Ends shells on a separate thread.
 fn end_elsewhere(shells: Vec<Own>) {
     if shells.is_empty() {
         return;
@@ -140,8 +140,8 @@ fn end_elsewhere(shells: Vec<Own>) {
     }
 }
 
-/// A command that runs as a shell while its call waits. If the call is given up or
-/// fails, the shell ends.
+/// A command that runs as a shell while its call waits. If the call is dropped or
+/// fails, the shell is ended.
 pub(super) struct Awaited<'c> {
     shells: &'c OwnShells,
     sandbox: String,
@@ -149,7 +149,7 @@ pub(super) struct Awaited<'c> {
     then: Then,
 }
 
-/// What becomes of a shell when its call is over.
+/// The action for a shell when its call is over.
 enum Then {
     End,
     Forget,
@@ -157,7 +157,7 @@ enum Then {
 }
 
 impl<'c> Awaited<'c> {
-    /// Remembers a shell that was started in this call.
+    /// Records a shell that was started in this call.
     pub(super) fn new(context: &'c Context, sandbox: String, shell: ShellId) -> Self {
         let shells = &context.conversation.shells;
         shells.started(context, sandbox.clone(), shell.clone());
@@ -169,12 +169,12 @@ impl<'c> Awaited<'c> {
         }
     }
 
-    /// It has ended, and the reply tells all: it never was in the background.
+    /// Forgets the shell: it has ended, and the reply contains its whole output.
     pub(super) fn ended(mut self) {
         self.then = Then::Forget;
     }
 
-    /// It goes on in the background.
+    /// Keeps the shell running in the background.
     pub(super) fn goes_on(mut self) {
         self.then = Then::Keep;
     }

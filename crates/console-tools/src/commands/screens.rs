@@ -1,5 +1,5 @@
-//! Where the output of each background shell stands: a look may end in the middle
-//! of a character or of an escape sequence.
+//! Terminal state of each background shell. It is kept between reads, because a read
+//! may end in the middle of a character or of an escape sequence.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,8 +7,8 @@ use backend_core::ops::{ShellId, ShellOutput, ShellState};
 
 use crate::terminal::Renderer;
 
-/// Most shells that are followed at once; the one followed longest goes first, and
-/// loses at most half a character.
+/// Maximum number of tracked shells. The oldest is dropped first, and loses at most
+/// part of a character.
 const FOLLOWED: usize = 2 * backend_core::limits::SHELLS;
 
 /// The terminals of a conversation's background shells.
@@ -27,7 +27,7 @@ impl Screens {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a terminal shows of a shell's new output.
+    /// Renders the new output of a shell.
     pub(super) fn show(&self, sandbox: &str, shell: &ShellId, output: &ShellOutput) -> String {
         let known = {
             let mut all = self.lock();
@@ -46,7 +46,7 @@ impl Screens {
         shown
     }
 
-    /// Goes on with a shell where `renderer` stands.
+    /// Continues a shell with the state of `renderer`.
     pub(super) fn follow(&self, sandbox: &str, shell: &ShellId, renderer: Renderer) {
         let mut all = self.lock();
         if all.len() >= FOLLOWED {

@@ -11,11 +11,11 @@ use crate::structured::{schema_of, to_value};
 use crate::tool::{Annotations, Builtin};
 use crate::{Context, Reply, ToolResult};
 
-/// Starts a command that stays.
+/// Starts a command that keeps running.
 #[derive(Debug)]
 pub(crate) struct RunInBackgroundTool;
 
-/// A shell that was started.
+/// The result of `run_in_background`.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Started {
     /// The shell's id.

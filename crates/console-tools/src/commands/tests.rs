@@ -14,7 +14,7 @@ use super::*;
 use crate::tool::Builtin;
 use crate::{Class, Conversation, Options, Overlay, Reply};
 
-/// Longer than anything here takes; a wait that lasts this long has failed.
+/// Longer than any step here takes. A wait of this length has failed.
 const PATIENCE: u64 = 60;
 
 struct Place {
@@ -68,7 +68,7 @@ impl Place {
         (error.class(), error.to_string())
     }
 
-    /// A FIFO that a command can wait on.
+    /// Creates a FIFO that a command can wait on.
     async fn fifo(&self, name: &str) {
         let line = format!("mkfifo {name}");
         assert_eq!(
@@ -77,7 +77,7 @@ impl Place {
         );
     }
 
-    /// Looks until a shell has printed `wanted`, and returns everything.
+    /// Reads until a shell has printed `wanted`, and returns all output.
     async fn follow(&self, id: &str, wanted: &str) -> String {
         let mut all = String::new();
         while !all.contains(wanted) {
@@ -114,7 +114,7 @@ async fn success_is_the_output_alone() {
         place.text::<ExecuteTool>(json!({"command": "true"})).await,
         "(no output)"
     );
-    // Input is at its end.
+    // Standard input is at its end.
     assert_eq!(
         place
             .text::<ExecuteTool>(json!({"command": "cat; echo end"}))
@@ -159,7 +159,7 @@ async fn what_was_printed_before_the_timeout_is_told() {
         (&structured["timed_out"], &structured["exit_code"]),
         (&json!(true), &Value::Null)
     );
-    // The limit that holds where the call says nothing comes from the options.
+    // The default limit comes from the options.
     let mut place = place;
     place.options.limits.execute_seconds = 1;
     let text = place
@@ -257,7 +257,7 @@ async fn long_output_can_be_read_and_searched_afterwards() {
         .text::<crate::search::GlobTool>(json!({"pattern": "*", "path": crate::OUTPUTS}))
         .await;
     assert!(globbed.ends_with(file), "{globbed}");
-    // The next conversation does not see it.
+    // Another conversation does not see the file.
     let next = Overlay::new(Arc::clone(&place.backend), &Conversation::new());
     assert!(next.read_to_string(file).await.is_err());
 }
@@ -310,7 +310,7 @@ async fn a_command_whose_time_runs_out_can_go_on() {
     let mut place = Place::new();
     place.options.timeout_to_background = true;
     place.fifo("gate").await;
-    // Half a character, then the gate.
+    // Part of a character, then the FIFO.
     let line = r"printf 'begun \303'; read go < gate; printf '\251\n'; exit 4";
     let reply = place
         .call::<ExecuteTool>(json!({"command": line, "timeout": 1}))
@@ -329,7 +329,8 @@ async fn a_command_whose_time_runs_out_can_go_on() {
         (&structured["timed_out"], &structured["exit_code"]),
         (&json!(true), &Value::Null)
     );
-    // One that ends in time is an ordinary result, with its input at the end.
+    // A command that ends in time gives an ordinary result. Its standard input is at
+    // its end.
     let text = place
         .text::<ExecuteTool>(json!({"command": "cat; echo go > gate; exit 2"}))
         .await;

@@ -1,5 +1,4 @@
-//! [`Preview`]: what somebody is shown who is asked about a call of a tool of
-//! this crate.
+//! [`Preview`]: the details that an approver sees for a call of a builtin tool.
 
 use backend_core::VPath;
 use backend_core::limits::EDIT_BYTES;
@@ -12,15 +11,15 @@ use permissions::{Access, Op};
 
 use crate::Context;
 
-/// What somebody is shown who is asked about a call of a tool of this crate.
+/// The details that an approver sees for a call of a builtin tool.
 #[derive(Debug)]
 pub(crate) struct Preview {
-    /// Exactly what would happen.
+    /// The exact effect of the call.
     pub(crate) effect: Effect,
-    /// What the file must still hold when it happens.
+    /// The content that the file must still have when the call runs.
     pub(crate) holds: Option<(VPath, ContentHash)>,
-    /// What is asked about, where a look has shown that it is something else than
-    /// the arguments alone say: less if the call is going to fail.
+    /// The accesses to ask about, if the file shows that they differ from those that
+    /// the arguments suggest. There are fewer if the call is going to fail.
     pub(crate) instead: Option<Vec<Access>>,
 }
 
@@ -31,7 +30,7 @@ impl Default for Preview {
 }
 
 impl Preview {
-    /// A question that shows this.
+    /// Creates a preview with this effect.
     pub(crate) fn showing(effect: Effect) -> Self {
         Self {
             effect,
@@ -40,27 +39,27 @@ impl Preview {
         }
     }
 
-    /// The same about these accesses.
+    /// Replaces the accesses to ask about.
     pub(crate) fn instead(mut self, accesses: impl IntoIterator<Item = Access>) -> Self {
         self.instead = Some(accesses.into_iter().collect());
         self
     }
 
-    /// A call that only reads a file.
+    /// Creates the preview of a call that only reads a file.
     pub(crate) fn reading(path: &VPath) -> Self {
         let read = Intent::read(path.clone());
         Self::showing(Effect::read(path.as_str())).instead(read.accesses())
     }
 
-    /// A call that edits a file. `edited` makes what the file is to hold, if that
-    /// can be made. A call that is going to fail only reads: nobody is asked to
-    /// let it write.
+    /// Creates the preview of a call that edits a file. `edited` returns the new
+    /// content, or `None` if the edit fails. A call that is going to fail only reads,
+    /// so no write approval is requested.
     pub(crate) async fn editing(
         bare: &Context,
         path: &VPath,
         edited: impl FnOnce(&Bytes) -> Option<Bytes> + Send,
     ) -> Self {
-        // The guard acts where links lead, and what the file holds is bound there.
+        // The guard acts on the target of links, and the content is bound to that path.
         let resolved = bare.backend.resolve(path, ResolveOptions::default());
         let at = resolved.await.unwrap_or_else(|_| path.clone());
         let options = ReadOptions::default()
@@ -80,7 +79,7 @@ impl Preview {
         };
         let size = after.len() as u64;
         let accesses: Vec<Access> = match before.is_empty() {
-            // An empty file has no text to replace: it is written.
+            // An empty file has no text to replace, so it is written.
             true => vec![
                 Access::file(Op::Read, path.clone()),
                 Access::file(Op::Write, path.clone()).bytes(size),

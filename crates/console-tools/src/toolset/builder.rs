@@ -1,4 +1,4 @@
-//! Putting a [`Toolset`] together.
+//! [`ToolsetBuilder`]: builds a [`Toolset`].
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -15,63 +15,63 @@ use super::ground::{Law, Made};
 use super::{Inner, Source, Toolset, Who, builtin, descriptions};
 use crate::{CustomTool, Options, ToolHandler, texts};
 
-/// Longest name of a tool.
+/// Maximum length of a tool's name.
 const NAME_CHARS: usize = 64;
 
-/// Why there is no toolset.
+/// The reason a toolset cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// A description for a tool that there is not.
+    /// A description was given for a tool that does not exist.
     #[error("descriptions are given for {}, which no tool is called; the tools are {}",
         .unknown.join(", "), .valid.join(", "))]
     #[non_exhaustive]
     UnknownDescription {
-        /// The names.
+        /// The unknown names.
         unknown: Vec<String>,
-        /// Those that there are.
+        /// The known names.
         valid: Vec<String>,
     },
-    /// A description for an argument that a tool does not have.
+    /// A description was given for an argument that the tool does not have.
     #[error("a description is given for {}, which is no argument of {tool}; its arguments are {}",
         Quoted::new(.argument), or_none(.valid))]
     #[non_exhaustive]
     UnknownArgument {
         /// The tool.
         tool: String,
-        /// What it does not have; with dots, if it lies within another.
+        /// The unknown argument, with dots if it is nested.
         argument: String,
-        /// Those that there are.
+        /// The arguments of the tool.
         valid: Vec<String>,
     },
-    /// Settings for a custom tool that there is not.
+    /// Settings were given for a custom tool that does not exist.
     #[error("something is set for {}, which no custom tool is called; the custom tools are {}",
         .unknown.join(", "), or_none(.valid))]
     #[non_exhaustive]
     UnknownSetting {
-        /// The names.
+        /// The unknown names.
         unknown: Vec<String>,
-        /// Those that there are.
+        /// The custom tools.
         valid: Vec<String>,
     },
-    /// A custom tool's name is none.
+    /// The name of a custom tool is invalid.
     #[error("{0} is no name for a tool; use 1 to 64 of the letters a-z, A-Z, digits, '_' and '-'")]
     InvalidName(Quoted),
     /// A custom tool has the name of another tool.
     #[error("another tool is called {0}; give one of them another name")]
     Taken(Quoted),
-    /// A custom tool stands for no operation.
+    /// A custom tool declares no operation.
     #[error("the tool {0} stands for no operation and nobody could judge it; name what it does")]
     NoOperations(Quoted),
-    /// The arguments of a custom tool are no object.
+    /// The arguments of a custom tool are not an object.
     #[error("the arguments of the tool {0} are no object; make its schema one of type 'object'")]
     NoObject(Quoted),
-    /// A policy is given, and what would make another one.
+    /// A policy was given together with parts of another one.
     #[error(
         "a policy is given, and rules, mounts or tool settings besides; put them into the policy"
     )]
     TwoPolicies,
-    /// The mounts do not fit together.
+    /// The mounts are inconsistent.
     #[error("the mounts are wrong: {0}")]
     Mounts(#[from] MountError),
 }
@@ -83,7 +83,7 @@ fn or_none(names: &[String]) -> String {
     }
 }
 
-/// Puts a [`Toolset`] together.
+/// Builds a [`Toolset`].
 #[derive(Debug)]
 #[must_use]
 pub struct ToolsetBuilder {
@@ -117,61 +117,60 @@ impl ToolsetBuilder {
         }
     }
 
-    /// Sets which tools there are and how they behave.
+    /// Sets the options, which select the tools and their behaviour.
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
         self
     }
 
-    /// Sets the policy. The options' approvals then count no more. Relative
+    /// Sets the policy. The approvals of the options then have no effect. Relative
     /// patterns in it must start at the working directory of the backend.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = Some(policy);
         self
     }
 
-    /// Sets the rules, compiled for each backend's working directory. The
-    /// options' approvals then count no more.
+    /// Sets the rules, which are compiled for each backend's working directory. The
+    /// approvals of the options then have no effect.
     pub fn ruleset(mut self, ruleset: Ruleset) -> Self {
         self.ruleset = Some(ruleset);
         self
     }
 
-    /// Sets the mounts: what lies in none cannot be reached by file tools. Where
-    /// their host directories show on the backend is up to the backend.
+    /// Sets the mounts. File tools cannot reach paths outside of them. The backend
+    /// decides where their host directories appear.
     pub fn mounts(mut self, mounts: MountConfig) -> Self {
         self.mounts = Some(mounts);
         self
     }
 
-    /// Protects the files that the policy came from, whatever the policy says: they can
-    /// be neither changed nor removed nor moved. See [`Policy::protecting`].
+    /// Protects the files that the policy was loaded from: whatever the policy says,
+    /// they cannot be changed, removed or moved. See [`Policy::protecting`].
     pub fn protect(mut self, paths: impl IntoIterator<Item = VPath>) -> Self {
         self.protected.extend(paths);
         self
     }
 
-    /// Sets what is set for single tools.
+    /// Sets the settings of individual tools.
     pub fn tool_settings(mut self, settings: ToolSettings) -> Self {
         self.settings = Some(settings);
         self
     }
 
-    /// Sets who is asked. Without anybody, what must be asked is refused.
+    /// Sets the approver. Without one, calls that need approval are refused.
     pub fn approver(mut self, approver: impl Approver) -> Self {
         self.who = Who::Own(Desk::new(Arc::new(approver), Grants::new()));
         self
     }
 
-    /// Sets the desk where questions are brought. What is granted there counts
-    /// for the policy under which it was asked, unless the desk was told another
-    /// policy's id.
+    /// Sets the desk that receives the questions. A grant counts for the policy under
+    /// which it was asked, unless the desk was given the id of another policy.
     pub fn desk(mut self, desk: Desk) -> Self {
         self.who = Who::Given(desk);
         self
     }
 
-    /// Sets who is told of every decision.
+    /// Sets the audit that receives every decision.
     pub fn audit(mut self, audit: Audit) -> Self {
         self.audit = audit;
         self
@@ -183,24 +182,24 @@ impl ToolsetBuilder {
         self
     }
 
-    /// Adds a tool that is known only now.
+    /// Adds a tool that is defined at run time.
     pub fn handler(mut self, handler: Arc<dyn ToolHandler>) -> Self {
         self.custom.push(Entry::handler(handler));
         self
     }
 
-    /// Adds a tool of this crate that the table does not have.
+    /// Adds a tool of this crate that is not in the table.
     #[cfg(test)]
     pub(crate) fn builtin<T: crate::tool::Builtin>(mut self) -> Self {
         self.entries.extend(Entry::builtin::<T>());
         self
     }
 
-    /// The toolset.
+    /// Builds the toolset.
     ///
     /// # Errors
     ///
-    /// [`BuildError`], which says what to change.
+    /// Returns a [`BuildError`] that says what to change.
     pub fn build(mut self) -> Result<Toolset, BuildError> {
         let options = self.options;
         if self.entries.is_empty() {
@@ -258,7 +257,8 @@ fn check_names(custom: &[Entry]) -> Result<(), BuildError> {
         if !length || !entry.name.bytes().all(letter) {
             return Err(BuildError::InvalidName(quoted()));
         }
-        // Also if the tool of that name is not there: what is set for it counts.
+        // Reserved even if the tool of that name is disabled, because settings for the
+        // name apply.
         let before = custom.iter().take(number);
         let taken = before
             .map(|entry| &entry.name)
@@ -277,7 +277,7 @@ fn check_names(custom: &[Entry]) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// A misspelt denial must not go unnoticed.
+/// Rejects unknown names, so that a misspelt denial does not go unnoticed.
 fn check_settings(settings: &ToolSettings, valid: Vec<String>) -> Result<(), BuildError> {
     let known = |name: &&String| valid.contains(name) || name.parse::<Tool>().is_ok();
     let keys = settings.custom.keys();

@@ -1,4 +1,4 @@
-//! Every tool of this crate, by name.
+//! The table of this crate's tools, by name.
 
 use permissions::tool::Tool;
 
@@ -6,8 +6,8 @@ use super::entry::Entry;
 use crate::tool::Builtin;
 use crate::{EditFormat, Options, Profile, commands, files, filesystem, search};
 
-/// The tools of this crate that these options ask for, in the order in which a
-/// model is told of them.
+/// Returns the tools of this crate that the options enable, in the order in which the
+/// model sees them.
 pub(super) fn entries(options: &Options) -> Vec<Entry> {
     let is_wanted = |(name, _): &&(&str, Make)| {
         let tool = name.parse::<Tool>();
@@ -25,7 +25,7 @@ fn table(profile: Profile) -> &'static [(&'static str, Make)] {
     }
 }
 
-/// Makes an entry; `None` if its name is no tool's.
+/// Creates an entry, or returns `None` if the name is not that of a tool.
 type Make = fn() -> Option<Entry>;
 
 const fn tool<T: Builtin>() -> (&'static str, Make) {
@@ -61,7 +61,7 @@ const FILESYSTEM: &[(&str, Make)] = &[
     tool::<filesystem::CopyFile>(),
 ];
 
-/// The names that a profile knows, whether or not the options ask for them.
+/// Returns the names that a profile knows, whether or not the options enable them.
 pub(super) fn names(profile: Profile) -> impl Iterator<Item = &'static str> {
     let known = move |tool: &&Tool| match profile {
         Profile::Coding | Profile::Lean => **tool != Tool::ListFiles,
@@ -70,7 +70,7 @@ pub(super) fn names(profile: Profile) -> impl Iterator<Item = &'static str> {
     Tool::ALL.iter().filter(known).map(|tool| tool.name())
 }
 
-/// A tool that a profile knows, whether or not the options ask for it.
+/// Returns a tool that a profile knows, whether or not the options enable it.
 pub(super) fn known(profile: Profile, name: &str) -> Option<Entry> {
     let (_, make) = table(profile).iter().find(|(known, _)| *known == name)?;
     make()
@@ -89,7 +89,7 @@ const fn in_filesystem(tool: Tool) -> bool {
     )
 }
 
-/// Whether the options ask for a tool.
+/// Returns `true` if the options enable a tool.
 pub(crate) fn wanted(tool: Tool, options: &Options) -> bool {
     if options.profile == Profile::Filesystem {
         return in_filesystem(tool);

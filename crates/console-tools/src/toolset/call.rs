@@ -1,4 +1,4 @@
-//! One call: whatever comes in, a [`Reply`] goes out.
+//! Runs a single call: any input results in a [`Reply`].
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -17,20 +17,19 @@ use crate::{Arguments, Class, Observer, Reply, ToolError, ToolResult, arguments}
 /// The target of the `tracing` events.
 const TARGET: &str = "console_tools";
 
-/// Longest name that is compared with those of the tools.
+/// Maximum length of a name that is compared with those of the tools.
 const NAME_BYTES: usize = 64;
 
 impl Chat {
-    /// Calls a tool. Whatever happens is in the reply: nothing that a model, a
-    /// tool or a backend does ends a run. To cancel a call, drop it.
+    /// Calls a tool. The reply reports every outcome: nothing that a model, a tool or a
+    /// backend does ends a run. To cancel a call, drop the future.
     ///
     /// `arguments` is the JSON that the model wrote, or a [`serde_json::Value`].
     pub async fn call<'a>(&self, name: &str, arguments: impl Into<Arguments<'a>>) -> Reply {
         self.followed(name, arguments.into(), None).await
     }
 
-    /// The same while somebody follows: what a command prints is shown as it
-    /// comes.
+    /// Calls a tool and passes the output of commands to `observer` as it arrives.
     pub async fn call_followed<'a>(
         &self,
         name: &str,
@@ -62,7 +61,7 @@ impl Chat {
         reply
     }
 
-    /// What the model reads of a result, or of a panic.
+    /// Converts a result, or a panic, into the reply for the model.
     pub(super) fn reply(&self, name: &str, result: std::thread::Result<ToolResult>) -> Reply {
         let result = result.unwrap_or_else(|_| {
             let (shown, session) = (beginning(name), &*self.caller().session);
@@ -88,7 +87,7 @@ impl Chat {
         door.entry.callable.call(&door, arguments).await
     }
 
-    /// The tool of this name, if it is offered.
+    /// Returns the tool of this name, if it is offered.
     pub(super) fn entry(&self, name: &str, tools: &Tools) -> Result<&Entry, ToolError> {
         let inner = &self.toolset().0;
         let found = inner.index.get(name).copied();
@@ -101,7 +100,7 @@ impl Chat {
     }
 }
 
-/// As much of a name as counts.
+/// Returns the significant part of a name.
 fn beginning(name: &str) -> &str {
     let end = name.floor_char_boundary(NAME_BYTES);
     name.get(..end).unwrap_or_default()
@@ -137,10 +136,11 @@ fn the_tools(tools: &Tools) -> String {
     }
 }
 
-/// The tools whose names are most like `name`, at most three.
+/// Returns the tools with the most similar names, at most three.
 fn nearest<'t>(name: &str, tools: &'t Tools) -> Vec<&'t str> {
     let name = beginning(name).to_ascii_lowercase();
-    // The nearest name by letters would be write_file, which loses the rest.
+    // By edit distance the nearest name would be write_file, which discards the rest of
+    // the file.
     let twin = match name.as_str() {
         "edit_file" => "hashline_edit",
         "hashline_edit" => "edit_file",
@@ -159,7 +159,7 @@ fn nearest<'t>(name: &str, tools: &'t Tools) -> Vec<&'t str> {
     near.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// How many letters must be put in, taken out or replaced.
+/// Computes the edit distance.
 fn distance(one: &[u8], two: &[u8]) -> usize {
     let mut row: Vec<usize> = (0..=two.len()).collect();
     for (above, left) in one.iter().enumerate() {

@@ -10,14 +10,12 @@ use super::ground::Ground;
 use super::{Source, Toolset, Who};
 use crate::{Caller, Context, Conversation, Definitions, Options, Overlay, prompt};
 
-/// One conversation: what it has read, what outputs it keeps, what it was
-/// allowed, which background shells it started. Clones are one conversation; calls
-/// may be made at the same time.
+/// A conversation: its tracked files, kept outputs, approvals and background shells.
+/// Clones share one conversation, and calls may run concurrently.
 ///
-/// It sees and reaches no background shells but its own. They end with it: when
-/// the last clone is dropped they are ended soon after, on another thread;
-/// [`close`](Self::close) waits for that. A process that ends at once after the
-/// drop leaves them to the backend.
+/// It sees and reaches only its own background shells, which end with it. Dropping the
+/// last clone ends them soon after, on another thread. [`close`](Self::close) waits for
+/// that. A process that exits right after the drop leaves them to the backend.
 #[derive(Debug, Clone)]
 pub struct Chat(Arc<State>);
 
@@ -28,7 +26,7 @@ struct State {
     conversation: Arc<Conversation>,
     policy: Option<Policy>,
     who: Option<Who>,
-    /// Stands until the backend is another one.
+    /// The environment of calls, valid until the backend changes.
     ground: Mutex<Option<Arc<Ground>>>,
 }
 
@@ -44,23 +42,22 @@ impl Chat {
         }))
     }
 
-    /// A new conversation like this one, under another policy than the
+    /// Starts a new conversation like this one, under another policy than the
     /// toolset's.
     #[must_use]
     pub fn policy(&self, policy: Policy) -> Self {
         self.anew(Some(policy), self.0.who.clone())
     }
 
-    /// A new conversation like this one, in which somebody else is asked than the
-    /// toolset says.
+    /// Starts a new conversation like this one, with another approver than the
+    /// toolset's.
     #[must_use]
     pub fn approver(&self, approver: impl Approver) -> Self {
         let desk = Desk::new(Arc::new(approver), Grants::new());
         self.anew(self.0.policy.clone(), Some(Who::Own(desk)))
     }
 
-    /// A new conversation like this one, whose questions are brought to another
-    /// desk than the toolset's.
+    /// Starts a new conversation like this one, with another desk than the toolset's.
     #[must_use]
     pub fn desk(&self, desk: Desk) -> Self {
         self.anew(self.0.policy.clone(), Some(Who::Given(desk)))
@@ -77,7 +74,7 @@ impl Chat {
         }))
     }
 
-    /// The same for a call that is only tried.
+    /// Returns a copy for a dry run.
     pub(super) fn aside(&self) -> Self {
         Self(Arc::new(State {
             toolset: self.0.toolset.clone(),
@@ -89,52 +86,53 @@ impl Chat {
         }))
     }
 
-    /// Ends the background shells that this conversation started, also commands
-    /// that were moved to the background, and drops the outputs that it keeps.
-    /// Returns how many shells still ran. The conversation can go on.
+    /// Ends the background shells that this conversation started, including commands
+    /// that were moved to the background, and drops its kept outputs. Returns how many
+    /// of the shells were still running. The conversation can continue.
     ///
     /// # Errors
     ///
-    /// What a sandbox fails with. The other shells are ended all the same.
+    /// Returns the error of a sandbox. The other shells are ended anyway.
     pub async fn close(&self) -> Result<usize> {
         self.0.conversation.close().await
     }
 
-    /// On whose behalf calls are made.
+    /// Returns the caller on whose behalf calls are made.
     pub fn caller(&self) -> &Caller {
         &self.0.caller
     }
 
-    /// The toolset.
+    /// Returns the toolset.
     pub fn toolset(&self) -> &Toolset {
         &self.0.toolset
     }
 
-    /// How the tools behave.
+    /// Returns the options of the tools.
     pub fn options(&self) -> &Options {
         self.0.toolset.options()
     }
 
-    /// The tools that are offered here. Computed once for each set of tools.
+    /// Returns the definitions of the offered tools, which are computed once for each
+    /// tool set.
     ///
     /// # Errors
     ///
-    /// What the [`Resolver`](crate::Resolver) fails with.
+    /// Returns the error of the [`Resolver`](crate::Resolver).
     pub async fn definitions(&self) -> Result<Definitions> {
         Ok(self.ground().await?.tools.definitions.clone())
     }
 
-    /// What to add to a system prompt: which tools there are.
+    /// Returns text for a system prompt that lists the tools.
     ///
     /// # Errors
     ///
-    /// What the [`Resolver`](crate::Resolver) fails with.
+    /// Returns the error of the [`Resolver`](crate::Resolver).
     pub async fn prompt(&self) -> Result<String> {
         let definitions = self.definitions().await?;
         Ok(prompt::fragment(self.options(), &definitions))
     }
 
-    /// What the next call stands on.
+    /// Returns the environment for the next call.
     pub(super) async fn ground(&self) -> Result<Arc<Ground>> {
         let state = &self.0;
         let backend = match &state.toolset.0.source {
@@ -159,8 +157,8 @@ impl Chat {
         Ok(ground)
     }
 
-    /// What a tool works with. What the conversation keeps lies over what is
-    /// guarded: it is its own.
+    /// Creates the context for a tool. The kept outputs are layered above the guard,
+    /// because they belong to the conversation.
     pub(super) fn context(
         &self,
         view: Guarded<Arc<dyn Backend>>,

@@ -1,4 +1,4 @@
-//! Descriptions of a host's own, in place of those of tools and arguments.
+//! Replaces the descriptions of tools and arguments with those of the host.
 
 use serde_json::{Map, Value};
 
@@ -7,8 +7,8 @@ use super::builtin;
 use super::entry::Entry;
 use crate::Options;
 
-/// Puts the options' descriptions in place. Those of a tool that is known and
-/// not there are checked all the same.
+/// Applies the descriptions of the options. Those of known tools that are disabled are
+/// checked as well.
 pub(super) fn replace(
     options: &Options,
     customs: &[String],
@@ -36,7 +36,7 @@ pub(super) fn replace(
     Ok(())
 }
 
-/// The tool that a key is about, and the argument if it is about one.
+/// Splits a key into the tool and, if present, the argument.
 fn parts(key: &str) -> (&str, Option<&str>) {
     match key.split_once('.') {
         Some((tool, argument)) => (tool, Some(argument)),
@@ -74,8 +74,8 @@ fn describe(entry: &mut Entry, argument: &str, text: &str) -> Result<(), BuildEr
     Ok(())
 }
 
-/// Where a schema has an argument, as a JSON pointer. Dots lead into objects and
-/// into the items of lists. Fails with the names that there are.
+/// Returns the JSON pointer to an argument in a schema. Dots lead into objects and into
+/// the items of lists. The error is the list of valid names.
 fn pointer(schema: &Value, argument: &str) -> Result<String, Vec<String>> {
     let mut pointer = String::new();
     let mut at = schema;

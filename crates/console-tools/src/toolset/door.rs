@@ -1,4 +1,4 @@
-//! [`Door`]: what stands between one call of a tool and the backend.
+//! [`Door`]: the gate between a single call of a tool and the backend.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use super::preview::Trial;
 use crate::host_names::HostNames;
 use crate::{Context, Observer, ToolError};
 
-/// What stands between one call of a tool and the backend.
+/// The gate between a single call of a tool and the backend.
 pub(crate) struct Door<'c> {
     pub(crate) entry: &'c Entry,
     chat: &'c Chat,
-    /// The guard, in the name of the tool.
+    /// The guard, labelled with the tool's name.
     view: Guarded<Arc<dyn Backend>>,
-    /// The guard that asks nobody.
+    /// The guard that never asks.
     quiet: Guarded<Arc<dyn Backend>>,
     observer: Option<Arc<dyn Observer>>,
     host_names: HostNames,
-    /// Set if the call is only tried.
+    /// Set for a dry run.
     trial: Option<Arc<Trial>>,
 }
 
@@ -46,21 +46,21 @@ impl<'c> Door<'c> {
         }
     }
 
-    /// The same for a call that is only tried.
+    /// Marks the call as a dry run.
     pub(super) fn tried(mut self, trial: Arc<Trial>) -> Self {
         self.trial = Some(trial);
         self
     }
 
-    /// Called before code of the host runs, which no trial may do.
+    /// Must be called before code of the host runs, which a dry run must not do.
     pub(super) async fn runs(&self) {
         if let Some(trial) = &self.trial {
             trial.reached::<()>().await;
         }
     }
 
-    /// What the tool works with if nothing is asked beforehand. Questions show the
-    /// arguments, and are in these words, if there are any.
+    /// Creates the context for a tool that asks nothing up front. Its questions show
+    /// the arguments, and use `words` as their description unless empty.
     pub(crate) fn context(&self, words: &str, arguments: &Arc<Value>) -> Context {
         let mut view = self.view.with_args(Arc::clone(arguments));
         if !words.is_empty() {
@@ -69,12 +69,14 @@ impl<'c> Door<'c> {
         self.at(view, self.quiet.clone())
     }
 
-    /// The backend without a guard, for what only the one who is asked sees.
+    /// Returns the backend without a guard, to build previews that only the approver
+    /// sees.
     pub(crate) fn unguarded(&self) -> Arc<dyn Backend> {
         Arc::clone(self.view.unguarded())
     }
 
-    /// Whether any of it is not simply allowed, as far as the paths as given tell.
+    /// Returns `true` if any access is not plainly allowed, judging by the paths as
+    /// given.
     pub(crate) fn is_in_doubt(&self, accesses: &[Access]) -> bool {
         let policy = self.view.policy();
         let setting = policy.tools().get(&self.entry.name);
@@ -89,7 +91,7 @@ impl<'c> Door<'c> {
             || accesses.iter().any(in_doubt)
     }
 
-    /// Judges what the tool is going to do.
+    /// Judges the accesses that the tool is going to make.
     pub(crate) async fn consider(
         &self,
         accesses: Vec<Access>,
@@ -97,7 +99,7 @@ impl<'c> Door<'c> {
         self.view.consider(accesses).await
     }
 
-    /// Asks, if something must be asked, and opens.
+    /// Asks if approval is needed, and returns the context with the permission.
     pub(crate) async fn authorize(
         &self,
         considered: Considered<'_, Arc<dyn Backend>>,
@@ -118,7 +120,7 @@ impl<'c> Door<'c> {
         context.observer(self.observer.clone())
     }
 
-    /// What the model is told of a refusal, if the tool has no words of its own.
+    /// Converts a refusal for the model, for a tool without its own wording.
     pub(crate) fn failed(&self, error: Error) -> ToolError {
         ToolError::in_words_of(self.chat.options().profile, &self.entry.name, error)
     }

@@ -1,4 +1,4 @@
-//! [`Entry`]: a tool of a toolset, whatever kind it is of.
+//! [`Entry`]: a tool of a toolset, of any kind.
 
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -37,16 +37,16 @@ impl std::fmt::Debug for Entry {
     }
 }
 
-/// What all kinds of tools have in common.
+/// The interface that all kinds of tools share.
 #[async_trait]
 pub(crate) trait Callable: Send + Sync {
-    /// Reads the arguments, passes the gate, and does it.
+    /// Parses the arguments, passes the gate, and runs the tool.
     async fn call(&self, door: &Door<'_>, arguments: Value) -> ToolResult;
 }
 
 impl Entry {
-    /// A tool of this crate; its description comes later. `None` if its name is
-    /// not that of a known tool, which a test excludes.
+    /// Creates the entry of a tool of this crate. Its description is set later. Returns
+    /// `None` if its name is not that of a known tool, which a test rules out.
     pub(crate) fn builtin<T: Builtin>() -> Option<Self> {
         let tool: Tool = T::NAME.parse().ok()?;
         let (input, output) = schemas_of::<T>();
@@ -87,7 +87,7 @@ impl Entry {
         }
     }
 
-    /// What a call is judged by that names nothing itself.
+    /// Returns the accesses by which a call that declares none is judged.
     fn all_operations(&self, context: &Context) -> Vec<Access> {
         let here = context.backend.working_dir();
         let access = |op: &Op| match op {
@@ -97,7 +97,7 @@ impl Entry {
         self.operations.iter().map(access).collect()
     }
 
-    /// What a custom tool's call is judged by.
+    /// Returns the accesses by which a call of a custom tool is judged.
     fn judged(&self, named: Vec<Access>, context: &Context) -> Result<Vec<Access>, ToolError> {
         if named.is_empty() {
             return Ok(self.all_operations(context));
@@ -116,11 +116,11 @@ impl Entry {
     }
 }
 
-/// The schemas of arguments and of data.
+/// The schemas of the arguments and of the structured result.
 type Schemas = (Value, Option<Value>);
 
-/// The schemas of a tool of this crate. They are made once: that takes most of the
-/// time in which a toolset is built.
+/// Returns the schemas of a tool of this crate. They are cached, because generating
+/// them takes most of the time of building a toolset.
 fn schemas_of<T: Builtin>() -> Schemas {
     static MADE: Mutex<Option<HashMap<TypeId, Schemas>>> = Mutex::new(None);
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -141,12 +141,12 @@ impl<T: Builtin> Callable for OfCrate<T> {
         let (words, arguments) = (T::words(&args), Arc::new(arguments));
         let mut context = door.context(&words, &arguments);
         let mut accesses = T::accesses(&context, &args)?;
-        // What the conversation keeps is its own.
+        // Kept outputs belong to the conversation and need no permission.
         accesses.retain(|access| access.path().is_none_or(|path| !is_kept(path)));
         if accesses.is_empty() || (T::ONE_STEP && !door.is_in_doubt(&accesses)) {
             return T::run(&context, args).await;
         }
-        // Whoever is asked is shown the file as the calls before this one left it.
+        // The preview must show the file as the earlier calls left it.
         let conversation = Arc::clone(&context.conversation);
         let changed = accesses
             .iter()
@@ -164,8 +164,8 @@ impl<T: Builtin> Callable for OfCrate<T> {
     }
 }
 
-/// Judges all that a call of a tool is going to do, and asks once if something
-/// must be asked. What the tool works with then; `None` if it asks as it goes.
+/// Judges all accesses of a call, and asks a single question if approval is needed.
+/// Returns the context for the tool, or `None` if nothing was asked up front.
 async fn open<T: Builtin>(
     door: &Door<'_>,
     context: &Context,
@@ -242,8 +242,8 @@ impl Callable for Dynamic {
     }
 }
 
-/// The question in the given words, else in those of its effect, else in those
-/// of what is asked.
+/// Sets the description of a question: the given words, else those of its effect, else
+/// a list of what is asked.
 fn described(question: Question, words: String) -> Question {
     let by_effect = question.effect.description();
     let words = match (words.is_empty(), by_effect.is_empty()) {

@@ -1,5 +1,5 @@
-//! [`Ground`]: what calls stand on: a backend behind a guard, and the tools that
-//! are there.
+//! [`Ground`]: the environment of calls, which is a guarded backend and the offered
+//! tools.
 
 use std::sync::Arc;
 
@@ -12,24 +12,24 @@ use super::entry::Entry;
 use crate::host_names::HostNames;
 use crate::{Definitions, Options};
 
-/// Where the policy comes from.
+/// The source of the policy.
 #[derive(Debug, Clone)]
 pub(crate) enum Law {
-    /// It is put together.
+    /// The policy is built from parts.
     Made(Box<Made>),
-    /// It is given.
+    /// The policy was given.
     Policy(Policy),
 }
 
-/// What a policy is put together from.
+/// The parts from which a policy is built.
 #[derive(Debug, Clone)]
 pub(crate) struct Made {
-    /// Rules, whose relative patterns start at a backend's working directory.
-    /// Without them the options' approvals count.
+    /// Rules, whose relative patterns start at the backend's working directory. Without
+    /// them the approvals of the options apply.
     pub(crate) ruleset: Option<Ruleset>,
     pub(crate) settings: ToolSettings,
     pub(crate) scope: Option<Scope>,
-    /// The files that it came from.
+    /// The files that the policy was loaded from.
     pub(crate) protected: Vec<VPath>,
 }
 
@@ -52,7 +52,7 @@ impl Law {
         policy.build().protecting(made.protected.iter().cloned())
     }
 
-    /// What is set for tools of others.
+    /// Returns the settings of individual tools.
     pub(crate) fn settings(&self) -> &ToolSettings {
         match self {
             Self::Made(made) => &made.settings,
@@ -61,7 +61,8 @@ impl Law {
     }
 }
 
-/// The options' approvals as settings of tools. An action that is set stays.
+/// Converts the approvals of the options into tool settings. An action that is already
+/// set stays.
 fn by_options(options: &Options, mut settings: ToolSettings) -> ToolSettings {
     const WRITING: [Tool; 6] = [
         Tool::WriteFile,
@@ -90,17 +91,17 @@ fn by_options(options: &Options, mut settings: ToolSettings) -> ToolSettings {
     settings
 }
 
-/// What calls stand on.
+/// The environment of calls.
 #[derive(Debug)]
 pub(crate) struct Ground {
     pub(crate) guard: Guarded<Arc<dyn Backend>>,
-    /// The same where nobody is asked and no tool's setting counts.
+    /// A guard that never asks and ignores the settings of tools.
     pub(crate) quiet: Guarded<Arc<dyn Backend>>,
     pub(crate) tools: Arc<Tools>,
     pub(crate) host_names: HostNames,
 }
 
-/// Which tools there are under a policy.
+/// The tools that are offered under a policy.
 #[derive(Debug)]
 pub(crate) struct Tools {
     /// In the order of the entries.
@@ -124,7 +125,7 @@ impl Tools {
         }
     }
 
-    /// Whether these tools are there.
+    /// Returns `true` if this is the set for `visible`.
     pub(crate) fn are(&self, visible: &[Visibility]) -> bool {
         self.visible == visible
     }
@@ -134,7 +135,7 @@ impl Tools {
     }
 }
 
-/// What a backend can do, as far as tools depend on it.
+/// The abilities of a backend that tools depend on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Able {
     pub(crate) commands: bool,
@@ -156,7 +157,7 @@ impl Able {
     }
 }
 
-/// Which of the entries are offered.
+/// Returns which of the entries are offered.
 pub(crate) fn offered(entries: &[Entry], policy: &Policy, able: Able) -> Vec<Visibility> {
     let each = |entry: &Entry| {
         let changes = |op: &Op| op.class() == OpClass::Write;
@@ -171,8 +172,8 @@ pub(crate) fn offered(entries: &[Entry], policy: &Policy, able: Able) -> Vec<Vis
     entries.iter().map(each).collect()
 }
 
-/// Whether a custom tool is offered: not if one of its operations can only be
-/// denied.
+/// Returns whether a custom tool is offered. It is hidden if one of its operations is
+/// always denied.
 fn custom(entry: &Entry, policy: &Policy, commands: bool) -> Visibility {
     if entry.operations.contains(&Op::Execute) && !commands {
         return Visibility::Hidden;

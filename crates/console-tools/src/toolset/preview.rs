@@ -1,8 +1,8 @@
-//! [`CallPreview`]: what a call would ask, before it is made.
+//! [`CallPreview`]: the questions that a call would ask, before it is made.
 //!
-//! The call is tried: the same code runs, on a backend that stops it at the first
-//! thing that would change anything, with an approver that takes the questions
-//! down. So a preview cannot say something else than the call does.
+//! A preview is a dry run: the same code runs, on a backend that stops it at the first
+//! operation that would change anything, with an approver that records the questions.
+//! So a preview cannot differ from the call.
 
 mod still;
 
@@ -24,27 +24,27 @@ use super::door::Door;
 use super::ground::Ground;
 use crate::{Arguments, Class, Reply, ToolResult, arguments};
 
-/// What a call would do if it were made at this moment.
+/// The outcome of a call if it were made at this moment.
 ///
-/// Another call, or a change of a file, can make it something else.
+/// Another call, or a change of a file, can change the outcome.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum CallPreview {
-    /// It would begin without a question. It may still fail, as any call may.
+    /// The call would start without a question. It may still fail, as any call may.
     Allowed,
-    /// It would ask this first: one question, in the order asked if a tool ever
+    /// The call would ask this first: a single question, or several in order if a tool
     /// asks more. Without an approver it would be refused.
     Asks(Vec<Question>),
-    /// It would be refused: by the policy, by a remembered no, or since the tool
-    /// is not offered.
+    /// The call would be refused: by the policy, by a remembered denial, or because the
+    /// tool is not offered.
     Denied(Reply),
-    /// It would fail before it asks or does anything: the arguments are wrong,
-    /// the text to replace is not there, there is no such tool.
+    /// The call would fail before it asks or does anything: the arguments are wrong,
+    /// the text to replace is missing, or the tool does not exist.
     Fails(Reply),
 }
 
 impl CallPreview {
-    /// What would be asked; empty if nothing would.
+    /// Returns the questions that would be asked.
     pub fn questions(&self) -> &[Question] {
         match self {
             Self::Asks(questions) => questions,
@@ -52,20 +52,20 @@ impl CallPreview {
         }
     }
 
-    /// Whether the call would begin without a question.
+    /// Returns `true` if the call would start without a question.
     pub fn is_allowed(&self) -> bool {
         matches!(self, Self::Allowed)
     }
 }
 
 impl Chat {
-    /// What [`call`](Self::call) would ask if it were made now, for hosts that
-    /// settle approvals before they make a call. No file is
-    /// changed, nothing runs, no question is asked, and neither the conversation nor an audit remembers it.
+    /// Predicts what [`call`](Self::call) would ask if it were made now, for hosts that
+    /// collect approvals before they make a call. No file is changed, nothing runs, no
+    /// question is asked, and neither the conversation nor an audit log records it.
     ///
-    /// Files and listings are looked at as far as the call looks at them before
-    /// its first change; nothing is searched. Of a [`CustomTool`](crate::CustomTool)
-    /// only what it says it is going to do is judged: it does not run.
+    /// Files and listings are read as the call would read them before its first change.
+    /// Nothing is searched. A [`CustomTool`](crate::CustomTool) does not run: only its
+    /// declared accesses are judged.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -93,7 +93,7 @@ impl Chat {
         let mut tried = pin!(tried);
         let ended = poll_fn(|cx| match tried.as_mut().poll(cx) {
             Poll::Ready(result) => Poll::Ready(Some(result)),
-            // What was reached waits for ever.
+            // The operation that was reached never completes.
             Poll::Pending if trial.is_over() => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
         });
@@ -132,7 +132,7 @@ impl Chat {
     }
 }
 
-/// A call that is only tried: how far it came, and what it asked.
+/// The state of a dry run: its progress, and the questions it asked.
 #[derive(Debug, Default)]
 pub(super) struct Trial {
     is_over: AtomicBool,
@@ -140,7 +140,8 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// Ends the trial: what comes now would change something. Never returns.
+    /// Ends the dry run, because the next operation would have an effect. Never
+    /// returns.
     pub(super) async fn reached<T>(&self) -> T {
         self.is_over.store(true, Ordering::Release);
         pending().await
@@ -156,7 +157,7 @@ impl Trial {
     }
 }
 
-/// Takes the question down, and lets the trial go on as after a yes.
+/// Records the question and approves it, so the dry run continues.
 #[async_trait]
 impl Approver for Trial {
     async fn ask(&self, question: &Question) -> Result<Answer, ApproverError> {

@@ -1,4 +1,4 @@
-//! What a conversation may reach, for those who do more than call tools.
+//! Access to a conversation's files for hosts that do more than call tools.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use permissions::Guarded;
 use super::chat::Chat;
 
 impl Chat {
-    /// The files as this conversation may use them: behind its policy, and with
-    /// questions brought to whoever it asks. For what is no tool call, such as
+    /// Returns the files as this conversation may use them: behind its policy, with
+    /// questions sent to its approver. For accesses that are not tool calls, such as
     /// the resources of an MCP server.
     ///
     /// # Errors
     ///
-    /// What the [`Resolver`](crate::Resolver) fails with.
+    /// Returns the error of the [`Resolver`](crate::Resolver).
     pub async fn files(&self) -> Result<Guarded<Arc<dyn Backend>>> {
         Ok(self.ground().await?.guard.clone())
     }

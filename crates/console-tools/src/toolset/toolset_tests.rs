@@ -1,4 +1,4 @@
-//! The gate, with small tools of this crate's own kind.
+//! Tests of the gate, with small builtin tools.
 
 use std::sync::Mutex as StdMutex;
 
@@ -94,7 +94,7 @@ impl Builtin for Edit {
     }
 }
 
-/// Counts the questions and answers all of them alike.
+/// Counts the questions and gives each the same answer.
 #[derive(Debug, Clone)]
 struct Counting {
     asked: Arc<StdMutex<Vec<Question>>>,

@@ -1,4 +1,4 @@
-//! Background shells: started, followed, written to, listed and ended.
+//! Tests of background shells: start, read, write, list and kill.
 
 use super::*;
 

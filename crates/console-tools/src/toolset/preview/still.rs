@@ -1,4 +1,4 @@
-//! [`Still`]: a backend on which nothing changes.
+//! [`Still`]: a backend that never changes, for dry runs.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -19,11 +19,11 @@ use bytes::Bytes;
 
 use super::Trial;
 
-/// A backend that can be looked at. Whatever would change it, run something or
-/// search it ends the trial instead.
+/// A backend that can only be read. An operation that would change it, run something or
+/// search it ends the dry run instead.
 ///
-/// A link in the way is told all the same, as the guard looks where it leads only
-/// when it is.
+/// A link in the path is still reported as an error, because the guard resolves it only
+/// then.
 #[derive(Debug)]
 pub(super) struct Still {
     inner: Arc<dyn Backend>,
@@ -35,8 +35,8 @@ impl Still {
         Self { inner, trial }
     }
 
-    /// Ends the trial where something would be done to `path`, unless a link is in
-    /// the way: where it leads is still to be judged.
+    /// Ends the dry run at an operation on `path`, unless a link is in the way: the
+    /// guard still has to judge its target.
     async fn reached<T>(&self, operation: Operation, path: &VPath, links: Links) -> Result<T> {
         let options = StatOptions::default().links(links);
         match self.inner.stat(path, options).await {
@@ -47,7 +47,7 @@ impl Still {
         }
     }
 
-    /// The same for what is done to a link itself if `path` is one.
+    /// Ends the dry run at an operation that acts on a link itself if a path is one.
     async fn reached_itself<T>(
         &self,
         operation: Operation,
@@ -197,7 +197,7 @@ impl Sandbox for Still {
     }
 
     async fn shell_read(&self, _: &ShellId, _: Duration) -> Result<ShellOutput> {
-        // What is read is gone for the next one who reads.
+        // Output can be read only once, so reading it is a change.
         self.trial.reached().await
     }
 
