@@ -1,5 +1,5 @@
-//! Plays the conversation on a local directory and writes down what happened as
-//! what is expected from now on: `cargo run -p console-testkit --example bless`.
+//! Plays the conversation on a local directory and writes the result as the expected
+//! transcript: `cargo run -p console-testkit --example bless`.
 
 use std::path::Path;
 use std::sync::Arc;

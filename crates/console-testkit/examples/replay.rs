@@ -1,10 +1,10 @@
-//! Plays the conversation through a client that somebody else wrote, and
-//! compares: `cargo run -p console-testkit --example replay -- [--docker IMAGE] COMMAND...`.
+//! Plays the conversation through an external client and compares the transcript:
+//! `cargo run -p console-testkit --example replay -- [--docker IMAGE] COMMAND...`.
 //!
-//! The command is started with two more arguments: a backend as `agentbox` names
-//! it, filled with the script's files, and a directory that holds, for each
-//! conversation, a config file for `agentbox` named after it. It reads a line of
-//! JSON for each call, and answers with one:
+//! The command is started with two more arguments: a backend in `agentbox` notation,
+//! filled with the script's files, and a directory with an `agentbox` config file for
+//! each conversation, named after it. It reads a line of JSON for each call, and
+//! answers with one:
 //!
 //! ```text
 //! {"conversation": "coder", "tool": "ls", "arguments": {}, "answer": "yes" | "no" | null}
@@ -12,12 +12,12 @@
 //!  "structured": {...} | null, "questions": 0}
 //! ```
 //!
-//! What it answers as `structured` must have the text once more, and has what a tool
-//! knows besides as `data`. A reply with blocks has neither: some clients would show
-//! a model nothing else.
+//! `structured` must repeat the text, and holds the structured data of the tool as
+//! `data`. A reply with blocks has no `structured`, because some clients would then
+//! show the model nothing else.
 //!
-//! With `--docker`, each conversation has a container of that image, and all of
-//! them have the directory with the files as their working directory.
+//! With `--docker`, each conversation has a container of that image, and all of them
+//! have the directory with the files as their working directory.
 #![allow(clippy::print_stdout, reason = "it tells what differs")]
 
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -95,10 +95,11 @@ fn without_data_beside_blocks(text: &mut String) {
     }
 }
 
-/// What the directory is called in containers.
+/// The path of the directory in containers.
 const INSIDE: &str = "/workspace";
 
-/// The settings of containers that work in a directory of this machine, as its owner.
+/// Returns the settings of containers that work in a directory of this machine, as its
+/// owner.
 fn mounted(root: &Path) -> Result<toml::Table, Error> {
     use std::os::unix::fs::MetadataExt as _;
 
@@ -111,7 +112,7 @@ fn mounted(root: &Path) -> Result<toml::Table, Error> {
     Ok(docker)
 }
 
-/// What each conversation is set up with, as the program's config files have it.
+/// Writes the setup of each conversation as a config file of the program.
 fn write_configs(
     script: &Script,
     directory: &Path,
@@ -119,9 +120,9 @@ fn write_configs(
 ) -> Result<(), Error> {
     for setup in &script.conversations {
         let mut config = toml::Table::try_from(&setup.capability)?;
-        // Who is asked is up to the client.
+        // The client decides who approves calls.
         config.remove("approver");
-        // The transcript has the data, and says which steps failed.
+        // The transcript contains the data, and says which steps failed.
         let mut mcp = toml::Table::new();
         mcp.insert("structured".to_owned(), true.into());
         mcp.insert("mark_failures".to_owned(), true.into());
@@ -167,7 +168,7 @@ impl Bridge {
         })))
     }
 
-    /// Says that nothing more comes, and awaits the end.
+    /// Closes the input and waits for the client to end.
     fn end(self) -> Result<(), Error> {
         let process = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let Process {
@@ -182,7 +183,7 @@ impl Bridge {
     }
 }
 
-/// What a client answers.
+/// The answer of a client.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Answered {

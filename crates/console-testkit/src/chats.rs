@@ -1,4 +1,4 @@
-//! [`Chats`]: the client that calls the toolsets of this process.
+//! [`Chats`]: a client that calls toolsets in this process.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{Call, Client, Outcome, Script, Seen, YesNo};
 
-/// The conversations of a script, with the toolsets of this process.
+/// The conversations of a script, with toolsets in this process.
 #[derive(Debug)]
 pub struct Chats {
     chats: HashMap<String, Chat>,
@@ -20,22 +20,22 @@ pub struct Chats {
 }
 
 impl Chats {
-    /// The conversations on one backend.
+    /// Starts the conversations on one backend.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] if the script asks for a toolset that there cannot be.
+    /// Returns a [`BuildError`] if the script describes an invalid toolset.
     pub fn new(script: &Script, backend: &Arc<dyn Backend>) -> Result<Self, BuildError> {
         Self::build(script, |capability, person| {
             capability.toolset(Arc::clone(backend), Some(person))
         })
     }
 
-    /// The conversations on the backends that a resolver picks.
+    /// Starts the conversations on the backends that a resolver picks.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] if the script asks for a toolset that there cannot be.
+    /// Returns a [`BuildError`] if the script describes an invalid toolset.
     pub fn resolving(script: &Script, resolver: &Arc<dyn Resolver>) -> Result<Self, BuildError> {
         Self::build(script, |capability, person| {
             capability.toolset_resolving(Arc::clone(resolver), Some(person))
@@ -93,7 +93,7 @@ fn outcome(reply: Reply) -> Outcome {
     }
 }
 
-/// Whoever is asked, in all conversations: says what the step says.
+/// The approver of all conversations, which gives the answer of the step.
 #[derive(Debug, Default)]
 struct Person(Mutex<Mood>);
 

@@ -1,4 +1,4 @@
-//! [`Client`]: whoever carries calls to the tools.
+//! [`Client`]: passes calls to the tools.
 
 use std::fmt::Write as _;
 
@@ -8,52 +8,52 @@ use sha2::{Digest as _, Sha256};
 
 use crate::YesNo;
 
-/// Hex digits of a hash that a transcript shows.
+/// Number of hex digits of a hash in a transcript.
 const HASH_DIGITS: usize = 16;
 
-/// One call, as it goes to the tools.
+/// A call to the tools.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Call<'a> {
-    /// In which conversation.
+    /// The conversation.
     pub conversation: &'a str,
-    /// Which tool.
+    /// The tool.
     pub tool: &'a str,
-    /// With what.
+    /// Its arguments.
     pub arguments: Value,
-    /// What is said if the call asks. Without it the answer is no.
+    /// The answer if the call asks. Without it the answer is no.
     pub answer: Option<YesNo>,
 }
 
-/// What came back, as any client sees it.
+/// The result of a call, as any client sees it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
-    /// What the model reads.
+    /// The text for the model.
     pub text: String,
-    /// Whether that is an error.
+    /// Whether the text is an error.
     pub is_error: bool,
-    /// What it sees besides.
+    /// Pictures and documents.
     pub blocks: Vec<Seen>,
-    /// The same as data.
+    /// The structured data.
     pub structured: Option<Value>,
-    /// How often somebody was asked.
+    /// Number of questions that were asked.
     pub questions: usize,
 }
 
-/// Something that is not text.
+/// A summary of content that is not text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Seen {
-    /// What it is.
+    /// The media type.
     pub media_type: String,
-    /// How long it is.
+    /// The size.
     pub bytes: usize,
     /// The beginning of its SHA-256, in hex.
     pub hash: String,
 }
 
 impl Seen {
-    /// `data` of this type.
+    /// Summarizes `data` of this type.
     pub fn new(media_type: impl Into<String>, data: &[u8]) -> Self {
         let mut hash = String::new();
         for byte in Sha256::digest(data).iter().take(HASH_DIGITS / 2) {
@@ -68,8 +68,8 @@ impl Seen {
     }
 }
 
-/// Whoever carries calls to the tools: in the same process, through a protocol,
-/// through another language.
+/// Passes calls to the tools: in the same process, through a protocol, or through
+/// another language.
 ///
 /// # Signatures
 ///
@@ -80,7 +80,7 @@ impl Seen {
 /// ```
 #[async_trait]
 pub trait Client: Send + Sync {
-    /// Makes a call. What fails on the way is an [`Outcome`] too.
+    /// Makes a call. A failure on the way is an [`Outcome`] too.
     async fn call(&self, call: Call<'_>) -> Outcome;
 }
 

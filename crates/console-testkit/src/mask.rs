@@ -1,35 +1,35 @@
-//! [`Mask`]: what may differ from run to run is given a name.
+//! [`Mask`]: replaces values that differ between runs with names.
 //!
 //! These are all the rules. Nothing else is changed.
 //!
 //! 1. The id of a background shell is `<shell N>`, numbered in the order in which
-//!    shells were started. An id is learnt from the field `shell_id` of a reply's
-//!    data, and replaced where it stands as a whole word. Each conversation has
-//!    ids of its own: two may stand on two servers that count alike.
+//!    shells were started. An id is learnt from the field `shell_id` of a reply's data,
+//!    and replaced where it is a whole word. Each conversation has its own ids, because
+//!    two conversations may run on two servers that assign the same ids.
 //! 2. A process id is `<pid>`: the digits in `(pid 123)`, and a number in the field
 //!    `pid` of a reply's data.
 //! 3. A port of the loopback interface is `<port N>`, numbered in the order in which
-//!    ports were told: the digits after `127.0.0.1:`.
-//! 4. The working directory is `/`: as the backend names it, and as commands see
-//!    it, where it stands at the beginning of a path.
+//!    ports were reported: the digits after `127.0.0.1:`.
+//! 4. The working directory is `/`: as the backend names it, and as commands see it,
+//!    where it is the beginning of a path.
 //!
-//! The names of shells and ports mean the same in the arguments of later calls, so
-//! that a wrong id shows.
+//! The names of shells and ports mean the same in the arguments of later calls, so a
+//! wrong id shows.
 
 use serde_json::Value;
 
-/// What is before the digits of a port.
+/// The text before the digits of a port.
 const LOOPBACK: &str = "127.0.0.1:";
 
-/// What is before the digits of a process id.
+/// The text before the digits of a process id.
 const PID: &str = "(pid ";
 
-/// What was given a name so far.
+/// The names assigned so far.
 #[derive(Debug, Clone, Default)]
 pub struct Mask {
-    /// How the working directory is spelt, the longest first.
+    /// The spellings of the working directory, longest first.
     directories: Vec<String>,
-    /// In which conversation calls are made now.
+    /// The conversation of the current call.
     conversation: String,
     /// The conversation and the id of each shell.
     shells: Vec<(String, String)>,
@@ -37,13 +37,13 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// Nothing has a name yet. `directories` are the spellings of the working
+    /// Creates a mask without names. `directories` are the spellings of the working
     /// directory.
     pub fn new(directories: impl IntoIterator<Item = String>) -> Self {
         let trimmed = directories
             .into_iter()
             .map(|path| path.trim_end_matches('/').to_owned());
-        // The root is spelt as it is masked.
+        // The root needs no masking.
         let mut directories: Vec<String> = trimmed.filter(|path| !path.is_empty()).collect();
         directories.sort_by_key(|path| std::cmp::Reverse(path.len()));
         Self {
@@ -52,7 +52,7 @@ impl Mask {
         }
     }
 
-    /// What follows belongs to this conversation.
+    /// Enters a conversation, to which the next values belong.
     pub fn enter(&mut self, conversation: &str) {
         conversation.clone_into(&mut self.conversation);
     }
@@ -66,19 +66,19 @@ impl Mask {
         }
     }
 
-    /// The name and the id of each shell of this conversation.
+    /// Returns the name and the id of each shell of this conversation.
     fn shells(&self) -> impl Iterator<Item = (String, &str)> {
         let all = self.shells.iter().enumerate();
         all.filter(|(_, (whose, _))| *whose == self.conversation)
             .map(|(index, (_, id))| (format!("<shell {}>", index + 1), id.as_str()))
     }
 
-    /// A text with names instead.
+    /// Masks a text.
     pub fn text(&mut self, text: &str) -> String {
         let mut text = self.ports(&pids(text));
         for directory in &self.directories {
             text = replace(&text, directory, is_path, |rest| {
-                // The slash that follows says it already.
+                // The slash that follows already stands for the root.
                 if rest.starts_with('/') { "" } else { "/" }.to_owned()
             });
         }
@@ -88,7 +88,7 @@ impl Mask {
         text
     }
 
-    /// Data with names instead.
+    /// Masks structured data.
     pub fn value(&mut self, value: &Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.text(text)),
@@ -104,12 +104,12 @@ impl Mask {
         }
     }
 
-    /// Data with what the names stand for.
+    /// Replaces the names in data with the values they stand for.
     ///
     /// # Errors
     ///
-    /// A name that stands for nothing yet. A shell would take its brackets for
-    /// redirections, so it must not get that far.
+    /// Returns a name that has no value yet. A shell would interpret its brackets as
+    /// redirections, so it must not be passed on.
     pub fn unmask(&self, value: &Value) -> Result<Value, String> {
         match value {
             Value::String(text) => self.unmask_text(text).map(Value::String),
@@ -186,7 +186,7 @@ fn pids(text: &str) -> String {
     out
 }
 
-/// The digits that a text begins with, and the rest.
+/// Splits a text after its leading digits.
 fn digits(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit());
     text.split_at(end.unwrap_or(text.len()))
@@ -196,13 +196,13 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Whether a path may go on with this character.
+/// Returns `true` if a path may continue with this character.
 fn is_path(c: char) -> bool {
     is_word(c) || matches!(c, '/' | '.' | '-')
 }
 
-/// Replaces `what` where it is not part of something longer, with what `name`
-/// makes of the text that follows.
+/// Replaces `what` where it is not part of a longer word or path. `name` returns the
+/// replacement for the given text that follows.
 fn replace(
     text: &str,
     what: &str,

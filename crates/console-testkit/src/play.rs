@@ -1,22 +1,22 @@
-//! [`play`]: goes through a script and writes down what happened.
+//! [`play`]: plays a script and records the results.
 
 use backend_core::Backend;
 use serde_json::Value;
 
 use crate::{Call, Client, Entry, Mask, Need, Outcome, Script, Step, Transcript};
 
-/// What is known of the place that a script is played in.
+/// Properties of the environment in which a script is played.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Place {
-    /// Whether commands run there.
+    /// Whether it runs commands.
     pub commands: bool,
-    /// How its working directory is spelt.
+    /// The spellings of its working directory.
     pub directories: Vec<String>,
 }
 
 impl Place {
-    /// What a backend says of itself.
+    /// Reads the properties of a backend.
     pub fn of(backend: &dyn Backend) -> Self {
         Self {
             commands: backend.info().capabilities.commands,
@@ -24,14 +24,15 @@ impl Place {
         }
     }
 
-    /// The same, where commands see another working directory than the tools.
+    /// Adds a spelling of the working directory, if commands see another one than the
+    /// tools.
     #[must_use]
     pub fn directory(mut self, path: impl Into<String>) -> Self {
         self.directories.push(path.into());
         self
     }
 
-    /// Whether a step can be played here.
+    /// Returns `true` if a step can be played here.
     pub fn suits(&self, step: &Step) -> bool {
         step.needs.iter().all(|need| match need {
             Need::Commands => self.commands,
@@ -39,8 +40,8 @@ impl Place {
     }
 }
 
-/// Plays every step that suits the place, one after the other. A step that names a
-/// shell or a port that nobody told is not called, and says so.
+/// Plays every step that suits the place, one after the other. A step that refers to an
+/// unknown shell or port is not called, and its entry says so.
 pub async fn play(client: &dyn Client, script: &Script, place: &Place) -> Transcript {
     let mut mask = Mask::new(place.directories.iter().cloned());
     let mut entries = Vec::new();

@@ -1,4 +1,4 @@
-//! [`Script`]: the conversation as it is written down.
+//! [`Script`]: the written conversation.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 /// The conversation of this crate.
 const BUNDLED: &str = include_str!("../data/conversation.json");
 
-/// Files to begin with, conversations, and what is called in them.
+/// Initial files, conversations, and the calls made in them.
 ///
 /// ```
 /// use console_testkit::Script;
@@ -28,50 +28,50 @@ const BUNDLED: &str = include_str!("../data/conversation.json");
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Script {
-    /// What is there before the first step.
+    /// The initial files.
     pub files: Vec<Seed>,
-    /// Who talks, each with tools of its own, all on one backend.
+    /// The conversations, each with its own tools, all on one backend.
     pub conversations: Vec<Setup>,
     /// The calls, in order.
     pub steps: Vec<Step>,
 }
 
-/// A file that is there before the first step: with `text`, or with `base64`.
+/// An initial file, with either `text` or `base64`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Seed {
-    /// Where, from the working directory.
+    /// The path, relative to the working directory.
     pub path: String,
-    /// What it holds, if that is text.
+    /// The content, if it is text.
     #[serde(default)]
     pub text: Option<String>,
-    /// What it holds, if that is something else.
+    /// The content, if it is not text.
     #[serde(default)]
     pub base64: Option<String>,
 }
 
-/// One conversation.
+/// A conversation.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Setup {
-    /// What the steps call it.
+    /// The name that the steps use.
     pub name: String,
-    /// Which tools it has and what they may do.
+    /// Its tools and permissions.
     pub capability: Capability,
 }
 
-/// What a step needs of a backend.
+/// A requirement of a step for the backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Need {
-    /// It runs commands.
+    /// The backend runs commands.
     Commands,
 }
 
-/// What whoever is asked says.
+/// The scripted answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "yes is yes")]
@@ -80,52 +80,52 @@ pub enum YesNo {
     No,
 }
 
-/// One call.
+/// A single call.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Step {
-    /// In which conversation.
+    /// The conversation.
     #[serde(rename = "in")]
     pub conversation: String,
-    /// Why.
+    /// The purpose of the step.
     #[serde(default)]
     pub say: Option<String>,
-    /// What a backend must be able to do, or else the step is left out.
+    /// Requirements for the backend. If one is not met, the step is skipped.
     #[serde(default)]
     pub needs: Vec<Need>,
-    /// Which tool.
+    /// The tool.
     pub tool: String,
-    /// With what. `<shell 1>` is the id of the first shell, `<port 1>` the first
-    /// port that was told.
+    /// Its arguments. `<shell 1>` is the id of the first shell, `<port 1>` the first
+    /// port that was reported.
     pub arguments: Map<String, Value>,
-    /// What is said if the call asks, which it then must, once. Without it nothing
-    /// may be asked.
+    /// The answer if the call asks, which it then must do exactly once. Without it
+    /// nothing may be asked.
     #[serde(default)]
     pub answer: Option<YesNo>,
 }
 
-/// Why a text is no script.
+/// The reason a text is not a valid script.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the script is wrong: {0}")]
 pub struct ScriptError(String);
 
 impl Script {
-    /// The conversation of this crate.
+    /// Returns the conversation of this crate.
     ///
     /// # Errors
     ///
-    /// [`ScriptError`] if the data file of this crate is wrong.
+    /// Returns a [`ScriptError`] if the data file of this crate is invalid.
     pub fn bundled() -> std::result::Result<Self, ScriptError> {
         Self::from_json(BUNDLED)
     }
 
-    /// Reads a script.
+    /// Parses a script.
     ///
     /// # Errors
     ///
-    /// [`ScriptError`] with the place, for whatever is not known, for a step in a
-    /// conversation that there is not, and for a file without one content.
+    /// Returns a [`ScriptError`] with the position for anything unknown, for a step in
+    /// a conversation that does not exist, and for a file without exactly one content.
     pub fn from_json(text: &str) -> std::result::Result<Self, ScriptError> {
         let mut json = serde_json::Deserializer::from_str(text);
         let read: Self = serde_path_to_error::deserialize(&mut json)
@@ -157,11 +157,11 @@ impl Script {
         Ok(())
     }
 
-    /// Writes the files to begin with.
+    /// Writes the initial files.
     ///
     /// # Errors
     ///
-    /// What the backend fails with.
+    /// Returns the error of the backend.
     pub async fn seed(&self, backend: &dyn Backend) -> Result<()> {
         for file in &self.files {
             let bytes = file
@@ -174,11 +174,11 @@ impl Script {
 }
 
 impl Seed {
-    /// What the file holds.
+    /// Returns the content of the file.
     ///
     /// # Errors
     ///
-    /// [`ScriptError`] unless there is exactly one of `text` and `base64`.
+    /// Returns a [`ScriptError`] unless exactly one of `text` and `base64` is given.
     pub fn bytes(&self) -> std::result::Result<Vec<u8>, ScriptError> {
         match (&self.text, &self.base64) {
             (Some(text), None) => Ok(text.clone().into_bytes()),

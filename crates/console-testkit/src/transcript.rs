@@ -1,4 +1,4 @@
-//! [`Transcript`]: what happened, as text.
+//! [`Transcript`]: the results of a script, as text.
 
 use std::fmt::{self, Write as _};
 
@@ -10,16 +10,16 @@ use crate::{Outcome, Place, Script, Step, YesNo};
 /// The transcript of the bundled conversation.
 const EXPECTED: &str = include_str!("../data/transcript.txt");
 
-/// What every step begins with.
+/// The beginning of every step.
 const HEAD: &str = "step ";
 
-/// What happened.
+/// The results of a script.
 ///
-/// Each step begins with a line `step N in conversation: tool arguments`. Then
-/// come, where they apply: why the step is made (`why:`), whether somebody was
-/// asked (`asked:`), `ok` or `error`, the text with `| ` before each line, a line
-/// `block:` for everything that is not text, and `data:` as one line of JSON with
-/// sorted keys. Control characters stand as `<U+001B>`.
+/// Each step begins with a line `step N in conversation: tool arguments`. The following
+/// lines appear where they apply: the purpose of the step (`why:`), the questions and
+/// answer (`asked:`), `ok` or `error`, the text with `| ` before each line, a line
+/// `block:` for each block that is not text, and `data:` as one line of JSON with
+/// sorted keys. Control characters are written as `<U+001B>`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Transcript {
@@ -27,18 +27,18 @@ pub struct Transcript {
     pub entries: Vec<Entry>,
 }
 
-/// What happened in one step.
+/// The result of one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Entry {
     /// The step's number in the script, from 1.
     pub number: usize,
-    /// What is written of it.
+    /// The transcript of the step.
     pub text: String,
 }
 
 impl Entry {
-    /// What is written of a step. The outcome is masked already.
+    /// Formats the result of a step. The outcome must already be masked.
     pub fn new(number: usize, step: &Step, outcome: &Outcome) -> Self {
         let arguments = line(&Value::Object(step.arguments.clone()));
         let mut text = format!(
@@ -78,7 +78,7 @@ impl Entry {
     }
 }
 
-/// Adds a line, in which nothing can move the cursor.
+/// Adds a line, with control characters escaped.
 fn push(out: &mut String, before: &str, line: &str) {
     out.push_str(before);
     for c in line.chars() {
@@ -92,7 +92,7 @@ fn push(out: &mut String, before: &str, line: &str) {
     out.push('\n');
 }
 
-/// JSON on one line, the same whatever the order of the keys was.
+/// Formats JSON on one line, independent of the order of the keys.
 fn line(value: &Value) -> String {
     let mut sorted = value.clone();
     sorted.sort_all_objects();
@@ -100,12 +100,12 @@ fn line(value: &Value) -> String {
 }
 
 impl Transcript {
-    /// What is expected of the bundled conversation, where commands run.
+    /// Returns the expected transcript of the bundled conversation, where commands run.
     pub fn expected() -> Self {
         Self::parse(EXPECTED)
     }
 
-    /// Takes a written transcript apart again.
+    /// Parses a written transcript.
     pub fn parse(text: &str) -> Self {
         let mut entries: Vec<Entry> = Vec::new();
         for line in text.split_inclusive('\n') {
@@ -130,7 +130,7 @@ impl Transcript {
         Self { entries }
     }
 
-    /// Without the steps that do not suit a place.
+    /// Removes the steps that do not suit a place.
     #[must_use]
     pub fn for_place(mut self, script: &Script, place: &Place) -> Self {
         self.entries.retain(|entry| {
@@ -143,8 +143,8 @@ impl Transcript {
         self
     }
 
-    /// How this differs from what was expected, as a unified diff; `None` if it
-    /// does not.
+    /// Returns a unified diff from the expected transcript, or `None` if they are
+    /// equal.
     pub fn difference(&self, expected: &Self) -> Option<String> {
         let (now, wanted) = (self.to_string(), expected.to_string());
         (now != wanted).then(|| {

@@ -1,4 +1,4 @@
-//! Measures the overhead of a toolset per call and the cost of rendering its texts, for
+//! Benchmarks the overhead of a toolset (calls, definitions, terminal rendering), for
 //! comparison with pydantic-ai-backend in `cargo xtask bench`.
 #![allow(
     clippy::unwrap_used,

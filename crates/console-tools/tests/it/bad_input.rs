@@ -1,8 +1,7 @@
-//! Bad input to every tool that there is: a message, and nothing done.
+//! Bad input to every tool: an error message, and no effect.
 //!
-//! What is wrong is made from each tool's own schema, so that a tool that is added is
-//! tried as well. Nothing here is timed: what is bounded is bounded by what a call
-//! may hold.
+//! The input is derived from each tool's own schema, so new tools are covered as well.
+//! Nothing here is timed: the size limit of a call bounds the work.
 
 use std::sync::Arc;
 
@@ -11,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::support::slots::{Ground, Slot, profiles, slots};
 
-/// Most bytes of a message.
+/// Maximum size of a message, in bytes.
 const MESSAGE: usize = 2_048;
 
-/// Paths, patterns and other texts that somebody might try.
+/// Paths, patterns and other texts that an attacker might try.
 const ATTACKS: &[&str] = &[
     "",
     "\0",
@@ -52,7 +51,7 @@ const ATTACKS: &[&str] = &[
     "`id`",
 ];
 
-/// The same, long.
+/// Returns long attacks.
 fn long_attacks() -> Vec<String> {
     vec![
         "x".repeat(4_096),
@@ -77,8 +76,8 @@ fn shown(value: &Value) -> String {
     value.to_string().chars().take(80).collect()
 }
 
-/// Most bytes of a message. The refusals of the file system profile are pinned and
-/// hold the whole path.
+/// Returns the maximum size of a message, in bytes. The refusals of the file system
+/// profile are pinned and contain the whole path.
 fn most(chat: &Chat) -> usize {
     match chat.options().profile {
         Profile::Filesystem => MESSAGE + 2 * 4_096,
@@ -86,7 +85,7 @@ fn most(chat: &Chat) -> usize {
     }
 }
 
-/// What every failure is like, whatever it is about.
+/// Checks the properties that every failure has.
 fn check_failure(chat: &Chat, reply: &Reply, what: &str) {
     let text = &reply.text;
     assert!(!reply.is_success(), "{what}: {text}");
@@ -98,7 +97,7 @@ fn check_failure(chat: &Chat, reply: &Reply, what: &str) {
     assert!(plain || text.starts_with("Error: "), "{what}: {text}");
 }
 
-/// A failure that other arguments mend, and that names `field`.
+/// Checks for a fixable failure that names `field`.
 fn check(chat: &Chat, reply: &Reply, tool: &str, field: &str, value: &Value) {
     let what = format!("{tool} with {field} = {}", shown(value));
     check_failure(chat, reply, &what);
@@ -110,7 +109,7 @@ fn check(chat: &Chat, reply: &Reply, tool: &str, field: &str, value: &Value) {
     );
 }
 
-/// Values of every kind that `slot` does not take.
+/// Returns values of every type that `slot` does not accept.
 fn wrong(slot: &Slot) -> Vec<Value> {
     let mut wrong: Vec<Value> = [
         ("string", json!("a string")),
@@ -127,7 +126,7 @@ fn wrong(slot: &Slot) -> Vec<Value> {
     if slot.takes("integer") {
         wrong.extend([json!(1.5), json!(1e300), json!("1"), json!(u64::MAX)]);
         wrong.extend([json!(i64::MIN), json!(-1)].into_iter().filter(|_| {
-            // The profile that has no minimum has messages of its own.
+            // The profile without minimums has its own messages.
             slot.schema.get("minimum").is_some()
         }));
     }
@@ -247,8 +246,7 @@ async fn what_is_no_object_or_no_json() {
     }
 }
 
-/// Of a field that is there twice the last one counts, for the check and for the
-/// call alike.
+/// If a field occurs twice the last one counts, for the check as well as for the call.
 #[tokio::test]
 async fn fields_that_are_there_twice() {
     let ground = Ground::state().await;
@@ -301,7 +299,7 @@ async fn too_much_and_too_deep() {
             for depth in 0..50_000 {
                 nested = match depth % 2 {
                     0 => Value::Array(vec![nested]),
-                    // Moved: to copy it would recurse.
+                    // Moved, because copying it would recurse.
                     _ => Value::Object([("x".to_owned(), nested)].into_iter().collect()),
                 };
             }
@@ -314,7 +312,7 @@ async fn too_much_and_too_deep() {
     assert_eq!(ground.dump().await, before);
 }
 
-/// Fields that take any text, and places where a new file may stand.
+/// Returns `true` for fields that accept any text, and for paths of new files.
 fn takes_any_text(tool: &str, slot: &Slot) -> bool {
     matches!(
         slot.key.as_str(),
@@ -353,7 +351,7 @@ async fn attacks_in_every_text() {
     }
 }
 
-/// Where a path is taken, these are none; the message says of which field.
+/// Invalid paths are refused with a message that names the field.
 #[tokio::test]
 async fn what_is_no_path_is_refused() {
     for ground in Ground::both().await {
@@ -383,8 +381,7 @@ async fn what_is_no_path_is_refused() {
     }
 }
 
-/// A name that is odd is a name: what is written lies in the root, whatever it is
-/// called.
+/// Odd names are valid, but the file is always created within the root.
 #[tokio::test]
 async fn nothing_is_written_elsewhere() {
     let ground = Ground::local().await;

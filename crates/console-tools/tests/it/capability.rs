@@ -1,4 +1,4 @@
-//! A toolset as part of an agent's specification.
+//! Tests of a toolset as part of an agent's specification.
 
 use std::sync::Arc;
 
@@ -124,7 +124,7 @@ async fn it_says_which_tools_there_are() {
     let backend: Arc<dyn Backend> = Arc::new(store().await);
     let capability = full();
     let offers = capability.tools_for(backend.as_ref());
-    // Something is set for a tool that is not there yet.
+    // There are settings for a tool that does not exist yet.
     assert!(offers.unwrap_err().to_string().contains("swap"));
 
     let builder = capability.apply(Toolset::builder(Arc::clone(&backend)), None);

@@ -1,4 +1,5 @@
-//! The scripted conversation, on every backend and in every way to make a toolset.
+//! Plays the scripted conversation on every backend and with every way to build a
+//! toolset.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,7 +24,7 @@ fn local(root: &Path, names: NameSpace) -> (Arc<dyn Backend>, Place) {
     (backend, place)
 }
 
-/// Plays what can be played in a place and compares it with what is expected there.
+/// Plays the steps that suit a place and compares the transcript with the expected one.
 async fn check(chats: &Chats, script: &Script, place: &Place) {
     let played = play(chats, script, place).await;
     let expected = Transcript::expected().for_place(script, place);
@@ -78,7 +79,7 @@ async fn on_the_backend_that_a_resolver_picks() {
     check(&chats, &script, &place).await;
 }
 
-/// Where the working directory is not the root, as in a container.
+/// A working directory other than the root, as in a container.
 #[tokio::test]
 async fn in_another_working_directory() {
     let directory = tempfile::tempdir().unwrap();
@@ -95,7 +96,7 @@ async fn in_another_working_directory() {
     check(&chats, &script, &place).await;
 }
 
-/// What the conversation must hold to be worth replaying.
+/// Checks that the conversation is complete enough to be worth replaying.
 #[test]
 fn the_conversation_has_every_tool_and_enough_failures() {
     let script = Script::bundled().unwrap();

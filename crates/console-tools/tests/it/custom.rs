@@ -1,4 +1,4 @@
-//! Custom tools stand behind the same gate.
+//! Tests of custom tools, which are behind the same gate.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ async fn a_no_stops_it_before_it_runs() {
     let reply = chat.call("swap", json!({"one": "a", "two": "b"})).await;
     assert_eq!(reply.failure, Some(Class::Refused));
     assert!(reply.text.contains("swap a and b") && reply.text.contains("not today"));
-    // What is denied is not even asked.
+    // A denied access is not even asked about.
     person.taken();
     let reply = chat.call("swap", json!({"one": "a", "two": ".env"})).await;
     assert_eq!(reply.failure, Some(Class::Refused));
@@ -60,7 +60,7 @@ async fn a_no_stops_it_before_it_runs() {
     assert_eq!(snapshot(&backend).await, before);
 }
 
-/// Names nothing: judged by all that it may do.
+/// Declares no accesses, so it is judged by all of its operations.
 struct Deploy(Op);
 
 #[derive(Debug)]
@@ -128,7 +128,7 @@ async fn what_names_nothing_is_judged_by_all_it_may_do() {
         let asks = toolset.definitions().get(name).unwrap().asks;
         assert_eq!(asks, questions > 0, "{name}");
     }
-    // Beyond what is declared it does not go.
+    // It cannot do more than it declares.
     let toolset = Toolset::builder(backend).tool(Deploy(Op::Delete));
     let chat = toolset.build().unwrap().conversation("c");
     let reply = chat.call("deploy", "{}").await;
@@ -164,7 +164,7 @@ async fn settings_count_for_custom_tools() {
     let reply = toolset.conversation("c").call("swap", args.clone()).await;
     assert_eq!(reply.failure, Some(Class::Refused));
 
-    // Nobody there to be asked.
+    // There is no approver.
     let toolset = Toolset::builder(backend).tool_settings(settings(Action::Ask));
     let toolset = toolset.tool(Swap).build().unwrap();
     let reply = toolset.conversation("c").call("swap", args).await;

@@ -1,4 +1,4 @@
-//! What a model is told, in each shape.
+//! Tests of the tool definitions in each format.
 
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ async fn each_client_gets_its_shape() {
     );
 }
 
-/// What every tool that there is must be like, whoever wrote it.
+/// Requirements for the schema of every tool, builtin or custom.
 #[tokio::test]
 async fn every_schema_is_whole_and_closed() {
     fn walk(schema: &Value, at: &str) {
@@ -132,7 +132,7 @@ async fn every_schema_is_whole_and_closed() {
     }
 }
 
-/// A toolset in which these texts stand instead.
+/// Builds a toolset with these descriptions.
 fn described(
     profile: Profile,
     texts: &[(&str, &str)],
@@ -157,7 +157,7 @@ fn tools_and_arguments_can_be_described_in_other_words() {
         ("grep.pattern", "A regular expression."),
         ("edit_file.edits.old_string", "Before."),
         ("swap.one", "The first {file}."),
-        // Not offered here, and yet no mistake.
+        // Not offered here, but not an error either.
         ("delete_file.path", "What to delete."),
     ];
     let plain = described(Profile::Coding, &[]).unwrap().definitions();
@@ -171,7 +171,7 @@ fn tools_and_arguments_can_be_described_in_other_words() {
     let old = "/properties/edits/items/properties/old_string";
     assert_eq!(at("edit_file", old), "Before.");
     assert_eq!(at("swap", "/properties/one"), "The first {file}.");
-    // Nothing else has changed, and no other toolset has.
+    // Nothing else has changed, neither here nor in another toolset.
     let mut grep = definitions.get("grep").unwrap().clone();
     let before = plain.get("grep").unwrap();
     grep.description.clone_from(&before.description);

@@ -1,5 +1,5 @@
-//! The `filesystem` profile through a toolset with mounts: every tool works and
-//! asks one question in that library's words.
+//! Tests of the `filesystem` profile through a toolset with mounts: every tool works
+//! and asks one question in that library's words.
 
 use backend_core::BackendExt as _;
 use console_tools::Class;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::mounted::{chat, edit, from_to, store};
 use crate::support::people::{Person, snapshot};
 
-/// A tool, its arguments, the question in its words, and the answer.
+/// Returns a tool, its arguments, the question in its words, and the reply.
 fn calls() -> Vec<(&'static str, Value, &'static str, String)> {
     let whole = json!({
         "content": "one two two\n", "truncated": false, "total_chars": 12, "offset": 0,
@@ -211,7 +211,7 @@ async fn a_window_of_a_file_is_an_object() {
             "truncated"
         ]
     );
-    // Longer than a piece that is asked for at a time.
+    // Longer than one chunk of a read.
     let reply = chat
         .call("read_file", json!({"path": "user/long.txt"}))
         .await;

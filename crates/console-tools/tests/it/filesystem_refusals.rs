@@ -1,5 +1,5 @@
-//! The `filesystem` profile through a toolset with mounts: what is refused or
-//! fails, in that library's words.
+//! Tests of the `filesystem` profile through a toolset with mounts: refusals and
+//! failures, in that library's words.
 
 use backend_core::VPath;
 use console_tools::Class;
@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use crate::support::mounted::{chat, chat_under, edit, from_to, policy, store};
 use crate::support::people::{Person, snapshot};
 
-/// A tool, its arguments, and what it is told.
+/// A tool, its arguments, and the expected message.
 type Case = (&'static str, Value, String);
 
-/// Calls each tool: nothing changes, and it is told this. At most `questions` are
-/// asked about each.
+/// Calls each tool and checks that nothing changes and that the message is the expected
+/// one. Each call may ask at most `questions` questions.
 async fn check(cases: Vec<Case>, questions: usize) {
     let backend = store().await;
     let before = snapshot(&backend).await;

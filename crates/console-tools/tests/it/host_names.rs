@@ -1,4 +1,5 @@
-//! Paths as commands print them, on a backend that shows a directory of the host as `/`.
+//! Tests of paths as commands print them, on a backend that shows a host directory as
+//! `/`.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +27,7 @@ async fn what_pwd_prints_is_understood() {
     let reply = chat
         .call("write_file", json!({"path": file, "content": "one\n"}))
         .await;
-    // The reply teaches the other name.
+    // The reply teaches the model the path of the backend.
     assert_eq!(reply.text, "Wrote 1 line to /a.txt");
     assert_eq!(fs::read(directory.path().join("a.txt")).unwrap(), b"one\n");
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);

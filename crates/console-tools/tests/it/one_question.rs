@@ -1,5 +1,5 @@
-//! One action is one question, for every tool: it shows what will happen, a yes
-//! makes exactly that happen, a no leaves everything as it is.
+//! Each action asks one question, for every tool: the question shows what will happen,
+//! a yes makes exactly that happen, and a no changes nothing.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::support::cases::{Case, by_line, changes, looks, store};
 use crate::support::people::{Person, snapshot};
 
-/// What asks: the rules, or what is set for the tools.
+/// The reason for questions: the rules, or the settings of the tools.
 #[derive(Debug, Clone, Copy)]
 enum Law {
     Rules,
@@ -165,20 +165,20 @@ async fn an_edit_that_fails_asks_only_to_read() {
     let strict = chat(Law::Rules, &backend, EditFormat::StrReplace, &person);
     let reply = strict.call("edit_file", arguments.clone()).await;
     assert_eq!(reply.failure, Some(Class::Fixable));
-    // After a yes the model is told what helps.
+    // After a yes the model gets the helpful message.
     assert!(reply.text.contains("Nearest lines") && reply.text.contains("two"));
     let asked = person.taken();
     assert_eq!(asked.len(), 1, "{asked:?}");
     assert_eq!(asked[0].description, "Read from /src/a.rs");
     assert!(asked[0].asked.iter().all(|asked| asked.op == Op::Read));
-    // After a no it is told nothing.
+    // After a no it learns nothing.
     person.say(false);
     let reply = strict.call("edit_file", arguments.clone()).await;
     assert_eq!(reply.failure, Some(Class::Refused));
     assert!(!reply.text.contains("two"), "{}", reply.text);
     assert_eq!(person.taken().len(), 1);
 
-    // Where reading is free, a call that fails asks nothing.
+    // Where reading is allowed, a failing call asks nothing.
     let toolset = Toolset::builder(Arc::new(backend)).options(options(EditFormat::StrReplace));
     let toolset = toolset
         .ruleset(Preset::Default.ruleset())
@@ -206,14 +206,14 @@ async fn a_failure_asks_no_further_question() {
         let person = Person::new(true);
         let backend = store().await;
         let chat = chat(law, &backend, EditFormat::StrReplace, &person);
-        // Something stands there.
+        // The destination exists.
         let onto = json!({"source": "/src/a.rs", "destination": "/src/b.rs"});
         for tool in ["move_file", "copy_file"] {
             let reply = chat.call(tool, onto.clone()).await;
             assert_eq!(reply.failure, Some(Class::Fixable), "{}", reply.text);
             assert_eq!(person.taken().len(), 1, "{tool} {law:?}");
         }
-        // It changed since it was read.
+        // The file has changed since it was read.
         chat.call("read_file", json!({"path": "/src/a.rs"})).await;
         backend.write_file("/src/a.rs", "three\n").await.unwrap();
         person.taken();
@@ -227,11 +227,11 @@ async fn a_failure_asks_no_further_question() {
             let reply = chat.call(tool, arguments).await;
             assert_eq!(reply.failure, Some(Class::Fixable), "{}", reply.text);
             assert!(reply.text.contains("changed since"), "{}", reply.text);
-            // Only to read, and only for an edit, which reads anyway.
+            // At most one question, to read, and only for an edit, which reads anyway.
             let most = usize::from(tool == "edit_file");
             assert!(person.taken().len() <= most, "{tool} {law:?}");
         }
-        // It is gone since it was read, and written anew.
+        // The file was deleted since it was read, and is written again.
         backend.delete_file("/src/a.rs").await.unwrap();
         let anew = json!({"path": "/src/a.rs", "content": "anew\n"});
         let reply = chat.call("write_file", anew).await;
@@ -277,7 +277,7 @@ async fn what_was_shown_is_what_happens_or_nothing_does() {
     }
 }
 
-/// Everything asks, and of `/src` one file is denied.
+/// Everything needs approval, and one file in `/src` is denied.
 fn partly_denied() -> Ruleset {
     let mut rules = json!({"default": "ask"});
     for op in ["read", "ls", "glob", "grep"] {
@@ -316,7 +316,7 @@ async fn a_search_asks_once_and_leaves_out_what_is_denied() {
     }
 }
 
-/// What asks stands behind a link at a path that is free.
+/// The path that needs approval is the target of a link at an allowed path.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn through_a_link_there_is_one_question_too() {

@@ -1,4 +1,4 @@
-//! What a preview says is what the call then does.
+//! Tests that a preview matches the call.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::support::people::{Person, Swap, snapshot};
 /// A tool and its arguments.
 type Call = (&'static str, Value);
 
-/// All that a question says.
+/// Returns everything that a question says.
 fn told(questions: &[Question]) -> Vec<(String, Value, String)> {
     let told = questions.iter().map(|question| {
         let fingerprint = question.fingerprint().to_string();
@@ -30,8 +30,7 @@ fn told(questions: &[Question]) -> Vec<(String, Value, String)> {
     told.collect()
 }
 
-/// Previews a call twice, makes it, and holds one against the other. The outcome
-/// in a word.
+/// Previews a call twice, makes it, and compares them. Returns the outcome in one word.
 async fn agree(what: &str, chat: &Chat, person: &Person, (tool, arguments): Call) -> &'static str {
     let what = format!("{what}: {tool} {arguments:.200}");
     let first = chat.preview(tool, arguments.clone()).await;
@@ -66,7 +65,7 @@ async fn agree(what: &str, chat: &Chat, person: &Person, (tool, arguments): Call
     }
 }
 
-/// Calls that are refused or fail, by themselves or under some of the laws.
+/// Returns calls that are refused or fail, always or under some of the policies.
 fn wrong() -> Vec<Call> {
     vec![
         ("read_file", json!({"path": "/nowhere"})),
@@ -184,7 +183,7 @@ async fn for_every_tool_under_every_law() {
             tools.push(call.0);
         }
     }
-    // The table is worth something only if it holds all of it.
+    // The table is useful only if it covers every outcome.
     for law in ["default", "strict", "settings", "options"] {
         assert!(outcomes.contains(&(law, "asks")), "{law}");
     }
@@ -198,7 +197,7 @@ async fn for_every_tool_under_every_law() {
     }
 }
 
-/// The library that this profile stands in for could be asked `needs_approval`.
+/// The library that this profile replaces offered `needs_approval`.
 #[tokio::test]
 async fn for_the_profile_with_mounts() {
     let path = |path: &str| json!({ "path": path });
@@ -248,7 +247,7 @@ async fn for_the_profile_with_mounts() {
     }
 }
 
-/// What links lead to, commands, and background shells.
+/// Link targets, commands, and background shells.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn local_for_links_and_commands() {
@@ -439,7 +438,7 @@ async fn a_decision_made_later_is_for_what_was_shown() {
     let reply = chat.call("edit_file", change.clone()).await;
     assert!(reply.text.contains("not decided yet"), "{}", reply.text);
 
-    // In another process, with the same name of the conversation.
+    // In another process, with the same conversation id.
     let decided = Deferred::new();
     decided.decide(serde_json::from_str(&stored).unwrap(), Answer::yes());
     let resumed = chat.approver(decided.clone());
@@ -450,7 +449,7 @@ async fn a_decision_made_later_is_for_what_was_shown() {
     let reply = resumed.call("edit_file", change.clone()).await;
     assert_eq!(reply.failure, Some(Class::Refused), "{}", reply.text);
     backend.write_file("/src/a.rs", "one\ntwo\n").await.unwrap();
-    // Nobody can use the decision for another conversation, or twice.
+    // The decision cannot be used for another conversation, or twice.
     let other = toolset.conversation("d").approver(decided.clone());
     let reply = other.call("edit_file", change.clone()).await;
     assert_eq!(reply.failure, Some(Class::Refused), "{}", reply.text);

@@ -1,5 +1,5 @@
-//! Read tracking through conversations: what changed behind a conversation's back
-//! is not overwritten, and its own changes never stand in each other's way.
+//! Tests of read tracking through conversations: foreign changes are not overwritten,
+//! and a conversation's own changes never conflict with each other.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ async fn each_conversation_has_read_for_itself() {
         "{}",
         reply.text
     );
-    // What one writes is a change behind the other's back.
+    // A write of one conversation is a foreign change for the other.
     read(&two, "a").await;
     let reply = one.clone().call("edit_file", edit("a", "one", "1")).await;
     assert!(reply.is_success(), "{}", reply.text);
@@ -96,7 +96,7 @@ async fn what_is_moved_copied_or_deleted_is_known_accordingly() {
     let to = |to: &str| json!({"source": "a", "destination": to});
     assert!(chat.call("copy_file", to("copied")).await.is_success());
     assert!(chat.call("move_file", to("moved")).await.is_success());
-    // What was read moves along; what a copy holds nobody has seen.
+    // The entry of a read file moves along. A copy counts as unread.
     let reply = chat.call("edit_file", edit("copied", "one", "1")).await;
     assert!(
         reply.text.contains("has not been read yet"),
@@ -107,7 +107,7 @@ async fn what_is_moved_copied_or_deleted_is_known_accordingly() {
     assert!(reply.is_success(), "{}", reply.text);
     backend.write_file("/moved", "other\n").await.unwrap();
     stale(&chat.call("edit_file", edit("moved", "other", "1")).await);
-    // Deleted and made anew by somebody else: never read.
+    // Deleted and recreated by another process: never read.
     assert!(
         chat.call("delete_file", json!({"path": "moved"}))
             .await
@@ -130,7 +130,7 @@ async fn a_part_that_was_read_stands_for_the_file() {
     assert!(chat.call("read_file", part).await.is_success());
     let reply = chat.call("edit_file", edit("a", "two", "2")).await;
     assert!(reply.is_success(), "{}", reply.text);
-    // Also a change of what was not shown is one.
+    // A change outside of the shown lines counts as well.
     let part = json!({"path": "a", "limit": 1});
     assert!(chat.call("read_file", part).await.is_success());
     backend.write_file("/a", "one\nthree\n").await.unwrap();
@@ -157,7 +157,7 @@ async fn a_command_that_changes_a_file_is_noticed() {
     assert!(reply.is_success(), "{}", reply.text);
 }
 
-/// Edits made at once, each after somebody said yes to it.
+/// Concurrent edits, each approved by the user.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn edits_at_once_are_asked_about_one_after_the_other_and_none_is_lost() {
     const EDITS: usize = 12;
@@ -203,7 +203,7 @@ async fn lines_are_edited_by_what_was_read() {
     let chat = toolset(&backend, wanted).conversation("c");
     read(&chat, "a").await;
     backend.write_file("/a", "one\ntwo\nthree\n").await.unwrap();
-    // The line is still what it was, the file is not.
+    // The line is unchanged, but the file is not.
     let line = json!({"path": "a", "start_line": 2, "start_hash": "b8", "new_content": "2"});
     stale(&chat.call("hashline_edit", line.clone()).await);
     read(&chat, "a").await;

@@ -1,5 +1,5 @@
-//! Commands and background shells: one question each, whose they are, when they
-//! end, and following them live.
+//! Tests of commands and background shells: one question each, ownership, the end of
+//! shells, and live output.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 
 use crate::support::people::Person;
 
-/// Longer than anything here takes; a wait that lasts this long has failed.
+/// Longer than any step here takes. A wait of this length has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Place {
@@ -43,7 +43,7 @@ impl Place {
         self.directory.path().join(name)
     }
 
-    /// A FIFO that a command can wait on.
+    /// Creates a FIFO that a command can wait on.
     async fn fifo(&self, name: &str) {
         let sandbox = self.backend.as_sandbox().unwrap();
         let made = sandbox.execute(Command::new(format!("mkfifo {name}")));
@@ -87,8 +87,8 @@ async fn start(chat: &Chat, line: &str) -> String {
     started["shell_id"].as_str().unwrap().to_owned()
 }
 
-/// A conversation in which everything asks: because of the rules, or because of
-/// what is set for the tools.
+/// Starts a conversation in which everything needs approval: through the rules, or
+/// through the settings of the tools.
 fn asking(place: &Place, by_rules: bool, options: Options, person: &Person) -> Chat {
     let builder = Toolset::builder(Arc::clone(&place.backend)).options(options);
     let builder = match by_rules {
@@ -199,7 +199,7 @@ async fn dealing_with_a_shell_asks_at_most_once() {
                 format!("End background shell {id}"),
             ),
         ] {
-            // By rules they are free: the start was judged, and `cat` runs nothing.
+            // The rules allow these: the start was judged, and `cat` runs nothing.
             let questions = usize::from(!by_rules);
             if !by_rules {
                 person.say(false);
@@ -228,7 +228,7 @@ async fn dealing_with_a_shell_asks_at_most_once() {
             }
         }
         assert_eq!(std::fs::read(place.path("typed")).unwrap(), b"text\n");
-        // A shell that there is not is not asked about.
+        // Nothing is asked about a shell that does not exist.
         let wrong = json!({"shell_id": "bg_99", "input": "x"});
         let reply = chat.call("write_input", wrong).await;
         assert_eq!(reply.failure, Some(Class::Fixable), "{}", reply.text);
@@ -314,7 +314,7 @@ async fn closing_ends_the_shells_of_the_conversation_and_drops_its_outputs() {
     assert!(place.runs(&other).await);
     assert!(!one.call("read_file", read).await.is_success());
     assert_eq!(one.close().await.unwrap(), 0);
-    // It goes on.
+    // The conversation can continue.
     start(&one, "read go").await;
     assert_eq!(one.close().await.unwrap(), 1);
 }
@@ -331,7 +331,7 @@ fn shells_end_with_the_last_clone_without_a_runtime() {
     block_on(place.ended(&id));
 }
 
-/// Tells when `wanted` was printed, and remembers all.
+/// Notifies when `wanted` was printed, and records all output.
 #[derive(Debug)]
 struct Listener {
     wanted: &'static str,
@@ -362,7 +362,7 @@ impl Observer for Listener {
     }
 }
 
-/// Lets a command go on that reads from a FIFO. Waits for the reader.
+/// Unblocks a command that reads from a FIFO. Waits for the reader.
 fn let_go(fifo: &Path) -> std::thread::JoinHandle<()> {
     let fifo = fifo.to_owned();
     std::thread::spawn(move || std::fs::write(fifo, "gone\n").unwrap())
@@ -382,7 +382,7 @@ async fn output_is_heard_before_the_command_ends() {
         let call = chat.call_followed("execute", command, Arc::<Listener>::clone(&listener));
         let call = async {
             let reply = call.await;
-            // Nobody waits for what was never heard.
+            // Wakes the other branch even if the output never came.
             listener.heard.notify_one();
             reply
         };
@@ -393,7 +393,7 @@ async fn output_is_heard_before_the_command_ends() {
             so_far
         };
         let (reply, so_far) = tokio::join!(call, hear);
-        // As it came: with escape codes.
+        // Raw output, with escape codes.
         assert_eq!(so_far, "\u{1b}[1mfirst\u{1b}[0m\n");
         assert_eq!(reply.text, "first\ngone\nlast\n");
         assert_eq!(listener.printed(), format!("{so_far}gone\nlast\n"));
@@ -415,7 +415,7 @@ async fn what_goes_on_in_the_background_was_heard_so_far() {
         reply.text
     );
     assert_eq!(listener.printed(), "begun\n");
-    // What comes later is for read_output.
+    // Later output is left for read_output.
     let id = reply.structured.unwrap()["shell_id"].clone();
     let_go(&place.path("go")).join().unwrap();
     place_ended(&place, &id).await;
@@ -424,7 +424,7 @@ async fn what_goes_on_in_the_background_was_heard_so_far() {
     assert_eq!(listener.printed(), "begun\n");
 }
 
-/// Waits until a shell has ended, without taking its output.
+/// Waits until a shell has ended, without reading its output.
 async fn place_ended(place: &Place, id: &Value) {
     while place.runs(id.as_str().unwrap()).await {
         tokio::task::yield_now().await;

@@ -1,8 +1,8 @@
-//! What each tool that runs commands answers, pinned: the text of successes and of
-//! every failure that a model can cause.
+//! Pins the replies of each command tool: the text of successes and of every failure
+//! that a model can cause.
 //!
-//! Data is checked against the tool's own schema on the way. A snapshot that is
-//! missing or differs fails; `INSTA_UPDATE=always` writes it.
+//! Also checks the structured data against the tool's own schema. A missing or
+//! differing snapshot fails. `INSTA_UPDATE=always` writes it.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::script::Script;
 
-/// A directory in which commands run.
+/// Creates a directory in which commands run.
 fn local(options: Value, tool: &'static str) -> (tempfile::TempDir, Script) {
     let directory = tempfile::tempdir().unwrap();
     let backend = LocalBackend::builder(directory.path()).enable_execute(true);
@@ -89,7 +89,8 @@ async fn execute_into_background() {
     insta::assert_snapshot!("execute_into_background", script.end());
 }
 
-/// The five tools for what keeps running are pinned together: they need each other.
+/// The five tools for background shells are pinned together, because they need each
+/// other.
 #[tokio::test]
 async fn background() {
     let (_directory, mut script) = local(json!({}), "run_in_background");

@@ -1,7 +1,6 @@
-//! Every tool as a model and a client are told of it, pinned: a change of a word
-//! shows.
+//! Pins every tool as models and clients see it, so that any change of wording shows.
 //!
-//! A snapshot that is missing or differs fails; `INSTA_UPDATE=always` writes it.
+//! A missing or differing snapshot fails. `INSTA_UPDATE=always` writes it.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -29,7 +28,7 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap()
 }
 
-/// A definition without its description.
+/// Formats a definition without its description.
 fn told(definition: &Definition) -> String {
     let Definition {
         annotations, asks, ..
@@ -46,8 +45,8 @@ fn told(definition: &Definition) -> String {
     text
 }
 
-/// The descriptions of each profile and edit format, where they differ, then what
-/// they share.
+/// The descriptions of each profile and edit format, where they differ, then the common
+/// part.
 #[test]
 fn the_console_tools() {
     let sets = ["coding", "lean"].map(|profile| {
@@ -94,7 +93,7 @@ fn the_filesystem_tools() {
     }
 }
 
-/// One tool as each client takes it; the other tools differ only in what the other
+/// One tool in the format of each client. The other tools differ only in what the other
 /// snapshots pin.
 #[test]
 fn the_shapes() {
@@ -118,7 +117,7 @@ fn the_shapes() {
     insta::assert_snapshot!("shapes", text.join("\n\n"));
 }
 
-/// What a system prompt says of them.
+/// The system prompts.
 #[test]
 fn the_prompts() {
     let mut text = Vec::new();
@@ -138,7 +137,7 @@ fn the_prompts() {
     insta::assert_snapshot!("prompts", text.join("\n\n"));
 }
 
-/// What the options say stands in the schemas too.
+/// The values of the options appear in the schemas too.
 #[test]
 fn defaults_are_those_of_the_options() {
     let options = json!({

@@ -1,8 +1,8 @@
-//! What each file tool answers, pinned: the text of successes and of every failure that a
-//! model can cause.
+//! Pins the replies of each file tool: the text of successes and of every failure that
+//! a model can cause.
 //!
-//! Data is checked against the tool's own schema on the way. A snapshot that is
-//! missing or differs fails; `INSTA_UPDATE=always` writes it.
+//! Also checks the structured data against the tool's own schema. A missing or
+//! differing snapshot fails. `INSTA_UPDATE=always` writes it.
 
 use std::sync::Arc;
 
@@ -274,7 +274,7 @@ async fn hashline_edit() {
     insta::assert_snapshot!("hashline_edit", script.end());
 }
 
-/// Lines of a megabyte: whatever goes wrong, the answer has a few kilobytes.
+/// Lines of a megabyte: whatever fails, the reply has a few kilobytes.
 #[tokio::test]
 async fn long_lines() {
     let line = |letter: &str| letter.repeat(1 << 20);
@@ -295,7 +295,7 @@ async fn long_lines() {
         assert!(reply.text.contains("old_string"), "{}", reply.text);
         small(&reply.text);
     }
-    // Many lines that were nearly meant, at several places.
+    // Many nearly matching lines, at several positions.
     let block: String = (0..20)
         .map(|n| format!("{n}{}\n", "y".repeat(5_000)))
         .collect();
@@ -337,7 +337,7 @@ async fn long_lines() {
         );
         small(&reply.text);
     }
-    // Many places, all of them stale and long.
+    // Many long lines, all of them stale.
     let lines: String = (0..300)
         .map(|n| format!("{n}{}\n", "y".repeat(10_000)))
         .collect();

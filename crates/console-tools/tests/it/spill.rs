@@ -1,5 +1,5 @@
-//! The kept outputs laid over a backend: the whole suite, and the directory
-//! itself.
+//! Tests of the kept outputs on top of a backend: the whole conformance suite, and the
+//! directory itself.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -12,7 +12,7 @@ use backend_testkit::fake::PausedClock;
 use backend_testkit::{CaseResult, Fixture, Need};
 use console_tools::{Conversation, OUTPUTS, Overlay};
 
-/// A store whose clock the suite can set, beneath an overlay.
+/// A backend with a settable clock, beneath an overlay.
 struct OverlayFixture {
     backend: StateBackend,
     clock: PausedClock,
@@ -47,7 +47,7 @@ impl Fixture for OverlayFixture {
     async fn set_modified(&self, path: &VPath, time: SystemTime) -> CaseResult {
         let content = self.backend.read(path, ReadOptions::default()).await?.data;
         let now = self.clock.now();
-        // The write looks at the clock once, a millisecond later.
+        // The write reads the clock once, a millisecond later.
         self.clock.set(time - Duration::from_millis(1));
         let options = WriteOptions::default();
         let written = self.backend.write(path, content.into(), options).await;
@@ -60,7 +60,7 @@ impl Fixture for OverlayFixture {
 backend_testkit::conformance! {
     mod overlay;
     fixture = async || OverlayFixture::new();
-    // As many as the bare backend.
+    // As many as the bare backend skips.
     skipped = 159;
 }
 
@@ -134,7 +134,7 @@ async fn a_file_of_the_backend_beneath_it_is_covered() {
     let backend = laid_over(&inner);
     let read = backend.read_to_string(&file).await;
     assert_eq!(read.unwrap_err().kind(), ErrorKind::NotFound);
-    // A name that only begins alike is the backend's.
+    // A name with only the same prefix belongs to the backend.
     let beside = format!("{OUTPUTS}2/1.txt");
     backend.write_file(&beside, "beside").await.unwrap();
     assert_eq!(inner.read_to_string(&beside).await.unwrap(), "beside");

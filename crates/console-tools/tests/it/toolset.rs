@@ -1,4 +1,4 @@
-//! Calling tools: whatever comes in, a reply goes out.
+//! Tests of calls: any input results in a reply.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -150,7 +150,7 @@ async fn one_toolset_serves_many_and_mixes_nothing() {
     assert_eq!(&bob.read_bytes("/a").await.unwrap()[..], b"1");
     assert_eq!(homes.asked.load(Ordering::Relaxed), 2);
 
-    // A policy of one conversation is not another's.
+    // The policy of one conversation does not apply to another.
     let free = of_bob.policy(Policy::allow_all());
     assert!(free.call("swap", args.clone()).await.is_success());
     assert_eq!(
@@ -193,7 +193,7 @@ async fn definitions_are_computed_once_for_each_set() {
     assert!(none.same(&other.definitions().await.unwrap()));
 }
 
-/// Waits until it is told to go on.
+/// Waits for a notification.
 struct Waits(Arc<Notify>, Arc<AtomicUsize>);
 
 impl CustomTool for Waits {

@@ -1,7 +1,7 @@
-//! The transcripts in `docs/tools.md` are what happens.
+//! Checks that the transcripts in `docs/tools.md` are accurate.
 //!
-//! A block of text after `<!-- transcript: SCENE -->` holds calls, each a line that
-//! begins with `> `, and under each what came of it. They are made again here; with
+//! A text block after `<!-- transcript: SCENE -->` holds calls, each on a line that
+//! begins with `> ` and is followed by its result. The calls are made again here. With
 //! `UPDATE_TRANSCRIPTS=1` in the environment the page is rewritten instead.
 
 use std::fmt::Write as _;
@@ -16,11 +16,10 @@ use tempfile::TempDir;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tools.md");
 
-/// What stands before the fence of a transcript.
+/// The marker before the fence of a transcript.
 const MARK: &str = "<!-- transcript: ";
 
-/// Lines that are nothing but a number and stand in a row of more than this are
-/// shown in part.
+/// Maximum number of consecutive lines with only a number. Longer runs are abridged.
 const ROW: usize = 4;
 
 const TODO: &str = "pub fn add(a: i32, b: i32) -> i32 {\n    todo!() // TODO: add them\n}\n";
@@ -87,7 +86,7 @@ impl Scene {
         }
     }
 
-    /// What comes of a call: the question if the scene is about those, else the
+    /// Makes a call and returns the question if the scene is about questions, else the
     /// reply.
     async fn call(&self, name: &str, tool: &str, arguments: &str) -> String {
         if name == "asked" {
@@ -98,7 +97,7 @@ impl Scene {
     }
 }
 
-/// The text with long rows of numbers cut.
+/// Abridges long runs of numbers.
 fn abridged(text: &str) -> String {
     let is_number = |line: &&str| line.parse::<u64>().is_ok();
     let lines: Vec<&str> = text.lines().collect();
@@ -137,7 +136,8 @@ async fn replayed(name: &str, block: &str) -> String {
     text
 }
 
-/// The page with every transcript made again, and how many there are.
+/// Makes all calls of the page again. Returns the new page and the number of
+/// transcripts.
 async fn renewed(page: &str) -> (String, usize) {
     let mut parts = page.split(MARK);
     let mut renewed = parts.next().unwrap().to_owned();
@@ -149,7 +149,7 @@ async fn renewed(page: &str) -> (String, usize) {
         let (block, after) = rest.split_once("\n```\n").expect("the block ends");
         let mut text = replayed(name, block).await;
         // The command has a second to print a word, and the call five to see that it
-        // still runs. On a busy machine that may be too little: then it is done again.
+        // still runs. On a busy machine that may be too little, so it is retried.
         let in_time = |text: &str| text.contains("goes on as") && text.ends_with("begun\n");
         for _ in 0..20 {
             if name != "goes on" || in_time(&text) {
@@ -168,7 +168,7 @@ async fn local_runs_are_what_the_guide_shows() {
     let page = std::fs::read_to_string(PAGE).unwrap();
     let (renewed, count) = renewed(&page).await;
     assert_eq!(count, 7);
-    // A transcript without a mark would be held against nothing.
+    // A transcript without a marker would not be checked at all.
     let calls = |text: &str| text.lines().filter(|line| line.starts_with("> ")).count();
     let marked: usize = page
         .split(MARK)

@@ -1,4 +1,4 @@
-//! Calls of every file tool: the question about each, and what it changes.
+//! Calls of every file tool, with the question about each and its changes.
 
 use backend_core::BackendExt as _;
 use backend_state::StateBackend;
@@ -9,7 +9,7 @@ const PNG: &[u8] = &[
     1, 0, 0, 0, 1, 8, 6, 0, 0, 0, 0x1f, 0x15, 0xc4, 0x89,
 ];
 
-/// Files of every kind that matters.
+/// Creates files of every relevant kind.
 pub(crate) async fn store() -> StateBackend {
     let backend = StateBackend::new();
     for (path, content) in [
@@ -26,15 +26,15 @@ pub(crate) async fn store() -> StateBackend {
     backend
 }
 
-/// A call that everything asks about.
+/// A call that always needs approval.
 pub(crate) struct Case {
     pub(crate) tool: &'static str,
     pub(crate) arguments: Value,
     /// The question in one line.
     pub(crate) description: &'static str,
-    /// What the question shows besides.
+    /// The details that the question shows.
     pub(crate) shown: &'static str,
-    /// The file that changes, and what it then holds; `None` if it is gone.
+    /// The changed files with their new content, or `None` if deleted.
     pub(crate) after: Vec<(&'static str, Option<&'static str>)>,
 }
 
@@ -54,7 +54,7 @@ fn case(
     }
 }
 
-/// Looking.
+/// Returns calls that read.
 pub(crate) fn looks() -> Vec<Case> {
     let read = |path: &'static str, description| {
         case(
@@ -95,7 +95,7 @@ pub(crate) fn looks() -> Vec<Case> {
     ]
 }
 
-/// Changing.
+/// Returns calls that change files.
 pub(crate) fn changes() -> Vec<Case> {
     let edits = json!([
         {"old_string": "one", "new_string": "1"},
@@ -161,7 +161,7 @@ pub(crate) fn changes() -> Vec<Case> {
     ]
 }
 
-/// By line and hash.
+/// Returns calls that edit by line and hash.
 pub(crate) fn by_line() -> Vec<Case> {
     let line = |path: &str, number: u64, hash: &str, content: &str, dry_run: bool| {
         json!({

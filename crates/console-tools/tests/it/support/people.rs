@@ -1,4 +1,4 @@
-//! Somebody who answers, and tools of a host's own.
+//! A scripted approver, and custom tools.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use permissions::{Access, Answer, Op, Question};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Answers every question alike and remembers it. Clones are one.
+/// Gives every question the same answer and records it. Clones share their state.
 #[derive(Debug, Clone)]
 pub(crate) struct Person {
     yes: Arc<AtomicBool>,
@@ -102,7 +102,7 @@ impl CustomTool for Swap {
 #[serde(deny_unknown_fields)]
 pub(crate) struct NoArgs {}
 
-/// A store with two files.
+/// Creates a backend with two files.
 pub(crate) async fn store() -> StateBackend {
     let backend = StateBackend::new();
     backend.write_file("/a", "1").await.unwrap();
@@ -110,7 +110,7 @@ pub(crate) async fn store() -> StateBackend {
     backend
 }
 
-/// All files and what they hold.
+/// Returns all files and their contents.
 pub(crate) async fn snapshot(backend: &StateBackend) -> Vec<(String, Vec<u8>)> {
     let query = GlobQuery::new("**/*", VPath::root())
         .hidden(true)

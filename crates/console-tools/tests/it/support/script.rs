@@ -1,4 +1,4 @@
-//! Calls of a tool one after the other, as a text to pin.
+//! Records successive calls of a tool as text, for snapshots.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::valid;
 
-/// Calls one after the other, as a text.
+/// Successive calls, recorded as text.
 pub(crate) struct Script {
     pub(crate) chat: Chat,
     text: String,
@@ -68,7 +68,7 @@ impl Script {
         }
     }
 
-    /// The text, without what is different every time.
+    /// Returns the text, with varying parts masked.
     pub(crate) fn end(self) -> String {
         assert!(self.succeeded, "no call of {} succeeded", self.tool);
         let pid = Regex::new(r"\(pid \d+\)").unwrap();

@@ -1,4 +1,4 @@
-//! Every place of every tool where a model can put something, and where to try it.
+//! Every field of every tool that a model can fill, and backends to try them on.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use serde_json::{Map, Value, json};
 
 use super::people::Swap;
 
-/// Where calls are made.
+/// The environment in which calls are made.
 pub(crate) struct Ground {
     pub(crate) backend: Arc<dyn Backend>,
-    /// What surrounds a directory on disk.
+    /// The parent of a directory on disk.
     pub(crate) around: Option<tempfile::TempDir>,
 }
 
@@ -53,7 +53,7 @@ impl Ground {
         toolset.build().unwrap().conversation("c")
     }
 
-    /// Everything that there is, and what it holds.
+    /// Returns all entries and their contents.
     pub(crate) async fn dump(&self) -> Vec<(String, Option<Vec<u8>>)> {
         let mut all = Vec::new();
         let mut open = vec![VPath::root()];
@@ -75,7 +75,7 @@ impl Ground {
     }
 }
 
-/// Every profile with each edit format, so that every tool is tried.
+/// Returns every profile with each edit format, so that every tool is tried.
 pub(crate) fn profiles() -> Vec<Options> {
     let mut all = Vec::new();
     for (profile, format) in [
@@ -92,28 +92,28 @@ pub(crate) fn profiles() -> Vec<Options> {
     all
 }
 
-/// A place where something can be put.
+/// A field that can be filled.
 pub(crate) struct Slot {
-    /// As a message names it.
+    /// The name in messages.
     pub(crate) name: String,
     /// The last part of the name.
     pub(crate) key: String,
     pub(crate) schema: Value,
     pub(crate) required: bool,
     arguments: Map<String, Value>,
-    /// The list that the place lies in.
+    /// The list that contains the field.
     list: Option<String>,
 }
 
 impl Slot {
-    /// Arguments that are good but for this.
+    /// Returns arguments that are valid except for this field.
     pub(crate) fn with(&self, value: Value) -> Value {
         self.changed(|fields| {
             fields.insert(self.key.clone(), value);
         })
     }
 
-    /// Arguments that are good, without this.
+    /// Returns valid arguments without this field.
     pub(crate) fn without(&self) -> Value {
         self.changed(|fields| {
             fields.shift_remove(&self.key);
@@ -132,7 +132,7 @@ impl Slot {
         Value::Object(arguments)
     }
 
-    /// Arguments as a model wrote them, with `raw` in this place.
+    /// Returns arguments as raw JSON, with `raw` as the value of this field.
     pub(crate) fn raw(&self, raw: &str) -> String {
         let mark = "\u{1}here\u{1}";
         let quoted = Value::from(mark).to_string();
@@ -149,7 +149,7 @@ fn is_a(schema: &Value, kind: &str) -> bool {
     text.contains(&format!("\"{kind}\""))
 }
 
-/// Values for what must be there, all of them harmless.
+/// Returns harmless values for the required fields.
 fn good(schema: &Value) -> Map<String, Value> {
     let mut good = Map::new();
     for name in schema["required"].as_array().into_iter().flatten() {
@@ -167,7 +167,7 @@ fn good(schema: &Value) -> Map<String, Value> {
     good
 }
 
-/// Every place of a tool, those in lists included.
+/// Returns every field of a tool, including those in lists.
 pub(crate) fn slots(definition: &Definition) -> Vec<Slot> {
     let schema = &definition.input_schema;
     let arguments = good(schema);

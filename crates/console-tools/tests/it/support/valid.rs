@@ -1,12 +1,12 @@
-//! Whether data is what a schema says: only the words that the crate's own schemas
-//! are made of, and a word that is not known fails.
+//! Validates data against a schema. Supports only the keywords that this crate's
+//! schemas use. An unknown keyword is an error.
 
 use serde_json::Value;
 
-/// Words that say nothing about which data is valid.
+/// Keywords that do not affect validity.
 const SAYS_NOTHING: &[&str] = &["$schema", "title", "description", "default", "format"];
 
-/// What is wrong with `data`; nothing if it is valid.
+/// Returns the problems of `data`, or nothing if it is valid.
 pub(crate) fn problems(schema: &Value, data: &Value) -> Vec<String> {
     let mut found = Vec::new();
     check(schema, data, "", &mut found);
