@@ -192,9 +192,10 @@ pub(crate) trait Builtin: Send + Sync + 'static {
     /// Returns the schema of [`Reply::structured`](crate::Reply::structured).
     fn output_schema() -> Option<Value>;
 
-    /// Authorizes up front only if an access of [`accesses`](Self::accesses) is not
-    /// plainly allowed for the path as given. Otherwise the guard asks at most once by
-    /// itself, and links need not be resolved beforehand.
+    /// If `true`, a call is authorized up front only if an access of
+    /// [`accesses`](Self::accesses) is not plainly allowed for the path as given.
+    /// Otherwise the guard asks at most once by itself, and links need not be resolved
+    /// beforehand.
     const ONE_STEP: bool = false;
 
     /// Returns the accesses of a call that takes more than one backend operation. All

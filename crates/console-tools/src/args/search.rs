@@ -118,7 +118,7 @@ pub(crate) enum OutputMode {
     Count,
 }
 
-/// Whether upper and lower case differ.
+/// The case sensitivity of a search.
 #[derive(Debug, Default, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]

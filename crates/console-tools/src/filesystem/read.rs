@@ -176,8 +176,8 @@ pub(super) fn explain(place: &Place, error: Error) -> ToolError {
         ErrorKind::NotFound | ErrorKind::NotADirectory => {
             ToolError::fixable(format!("File not found: {shown}"))
         }
-        // A range from the beginning is always good: what else is wrong is that
-        // there is no regular file.
+        // A range from the start is always valid, so invalid input means that it is not
+        // a regular file.
         ErrorKind::IsADirectory | ErrorKind::InvalidInput => {
             ToolError::fixable(format!("Not a file: {shown}"))
         }
@@ -185,7 +185,7 @@ pub(super) fn explain(place: &Place, error: Error) -> ToolError {
     }
 }
 
-/// What is said of any other failure, without what only the host may know.
+/// Converts any other failure. The text omits details that only the host may know.
 pub(super) fn other(verb: &str, place: &Place, error: Error) -> ToolError {
     let message = format!("Cannot {verb} '{}': {}", place.shown, error.message());
     failure(ToolError::from(error).class(), message)

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use super::{COLUMNS, ROWS, visible};
 
-/// How far the cursor can move beyond the end of a line. A screen is about this wide,
-/// and without a limit a few bytes could create a very long line of spaces.
+/// Maximum column to which the cursor can move beyond the end of a line. A screen is
+/// about this wide, and without a limit a few bytes could create a very long line of
+/// spaces.
 const REACH: usize = 256;
 
 /// A line, or the part of a very long one that can still change.

@@ -74,7 +74,7 @@ impl Chat {
         }))
     }
 
-    /// Returns a copy for a dry run.
+    /// Returns a copy for a trial run.
     pub(super) fn aside(&self) -> Self {
         Self(Arc::new(State {
             toolset: self.0.toolset.clone(),

@@ -24,7 +24,7 @@ pub(crate) struct Door<'c> {
     quiet: Guarded<Arc<dyn Backend>>,
     observer: Option<Arc<dyn Observer>>,
     host_names: HostNames,
-    /// Set for a dry run.
+    /// Set for a trial run.
     trial: Option<Arc<Trial>>,
 }
 
@@ -46,13 +46,13 @@ impl<'c> Door<'c> {
         }
     }
 
-    /// Marks the call as a dry run.
+    /// Marks the call as a trial run.
     pub(super) fn tried(mut self, trial: Arc<Trial>) -> Self {
         self.trial = Some(trial);
         self
     }
 
-    /// Must be called before code of the host runs, which a dry run must not do.
+    /// Must be called before code of the host runs, which a trial run must not do.
     pub(super) async fn runs(&self) {
         if let Some(trial) = &self.trial {
             trial.reached::<()>().await;

@@ -1,6 +1,6 @@
 //! [`CallPreview`]: the questions that a call would ask, before it is made.
 //!
-//! A preview is a dry run: the same code runs, on a backend that stops it at the first
+//! A preview is a trial run: the same code runs, on a backend that stops it at the first
 //! operation that would change anything, with an approver that records the questions.
 //! So a preview cannot differ from the call.
 
@@ -132,7 +132,7 @@ impl Chat {
     }
 }
 
-/// The state of a dry run: its progress, and the questions it asked.
+/// The state of a trial run: its progress, and the questions it asked.
 #[derive(Debug, Default)]
 pub(super) struct Trial {
     is_over: AtomicBool,
@@ -140,7 +140,7 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// Ends the dry run, because the next operation would have an effect. Never
+    /// Ends the trial run, because the next operation would have an effect. Never
     /// returns.
     pub(super) async fn reached<T>(&self) -> T {
         self.is_over.store(true, Ordering::Release);
@@ -157,7 +157,7 @@ impl Trial {
     }
 }
 
-/// Records the question and approves it, so the dry run continues.
+/// Records the question and approves it, so the trial run continues.
 #[async_trait]
 impl Approver for Trial {
     async fn ask(&self, question: &Question) -> Result<Answer, ApproverError> {

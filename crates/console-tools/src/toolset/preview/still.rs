@@ -1,4 +1,4 @@
-//! [`Still`]: a backend that never changes, for dry runs.
+//! [`Still`]: a backend that never changes, for trial runs.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -20,7 +20,7 @@ use bytes::Bytes;
 use super::Trial;
 
 /// A backend that can only be read. An operation that would change it, run something or
-/// search it ends the dry run instead.
+/// search it ends the trial run instead.
 ///
 /// A link in the path is still reported as an error, because the guard resolves it only
 /// then.
@@ -35,7 +35,7 @@ impl Still {
         Self { inner, trial }
     }
 
-    /// Ends the dry run at an operation on `path`, unless a link is in the way: the
+    /// Ends the trial run at an operation on `path`, unless a link is in the way: the
     /// guard still has to judge its target.
     async fn reached<T>(&self, operation: Operation, path: &VPath, links: Links) -> Result<T> {
         let options = StatOptions::default().links(links);
@@ -47,7 +47,7 @@ impl Still {
         }
     }
 
-    /// Ends the dry run at an operation that acts on a link itself if a path is one.
+    /// Ends the trial run at an operation that acts on a link itself if a path is one.
     async fn reached_itself<T>(
         &self,
         operation: Operation,
