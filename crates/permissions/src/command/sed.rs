@@ -55,7 +55,7 @@ fn harmless(script: &str) -> Option<()> {
                 rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
             }
             // A label. It ends at `;` or only at the end of the line, depending on the
-            // sed.
+            // implementation.
             ':' | 'b' | 't' | 'T' => {
                 rest = rest.trim_start_matches([' ', '\t']);
                 rest = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');

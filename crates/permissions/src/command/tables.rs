@@ -141,7 +141,8 @@ pub(crate) const ALSO_RUN: &[&str] = &[
     "fdfind", "cargo", "expect",
 ];
 
-/// Words with which a program runs something, in any case.
+/// Words with which a program runs something. Upper and lower case are not
+/// distinguished.
 pub(crate) const HOOKS: &[(&[&str], &[&str])] = &[
     (
         &["apt", "apt-get", "apt-cache", "aptitude"],

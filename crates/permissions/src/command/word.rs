@@ -290,8 +290,7 @@ impl Word {
     }
 }
 
-/// Reads the bracket expression at the start of `atoms`, and returns its length with
-/// it.
+/// Reads the bracket expression at the start of `atoms`. Returns its length too.
 fn class(atoms: &[Atom]) -> Option<(usize, Part)> {
     let symbol = |at: usize| match atoms.get(at)? {
         Atom::Lit('/') | Atom::Open('/') => None,

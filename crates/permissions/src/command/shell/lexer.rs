@@ -282,8 +282,8 @@ impl Reader<'_> {
                 c => plain.push(c),
             }
         }
-        // An empty delimiter ends at the first empty line. The other forms are not read
-        // alike by every shell.
+        // With an empty delimiter, the first empty line ends it. The other forms are
+        // not read alike by every shell.
         if plain.is_empty() || mark.contains(['$', '`', '\n']) || mark.contains("\\\"") {
             self.doubts.push(NOT_PLAIN);
         }

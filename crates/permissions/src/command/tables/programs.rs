@@ -13,10 +13,9 @@ pub(crate) const SED: Row = Row::new(
          quiet regexp-extended sandbox separate silent unbuffered version zero-terminated",
 );
 
-/// Programs whose first operand may not be a file, but a pattern, a script or a mode.
-/// It is a file after all if one of the listed options is given. With `None`, every
-/// operand is a file. An unknown option is not asked about here, but then every word
-/// may be a file.
+/// Programs whose first operand can be a pattern, a script or a mode instead of a file.
+/// It is a file if one of the listed options is given. With `None`, every operand is a
+/// file. An unknown option is not asked about here, but then every word may be a file.
 pub(crate) const FIRST_OPERANDS: &[(Row, Option<&[&str]>)] = &[
     (SED, Some(&["e", "expression", "f", "file"])),
     (

@@ -235,8 +235,8 @@ const CONFIG_COMMANDS: &[&str] = &[
     "remove-section",
 ];
 
-/// Options with which `git config` only shows settings. Git rejects two of these, and
-/// one together with an option that changes something.
+/// Options with which `git config` only shows settings. Git does not accept two of them
+/// at once, nor one together with an option that changes something.
 const SHOWING: &[&str] = &[
     "--get",
     "--get-all",

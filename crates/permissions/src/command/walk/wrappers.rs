@@ -330,8 +330,8 @@ impl Walk<'_> {
             let text = "what 'env -S' runs is computed";
             return self.found.note(Class::Computed, text.to_owned());
         };
-        // `env` splits it by its own rules. Text that those may not split at blanks
-        // only is not understood.
+        // `env` splits it by its own rules. Text that they may split in other ways than
+        // at blanks is not understood.
         if text.contains(['\\', '$', '"', '\'', '#']) {
             self.found
                 .trouble(Trouble("the string of 'env -S' is not plain"));
