@@ -1,9 +1,9 @@
-//! A container with our agent in it beside everybody's ways into a container.
+//! Compares a container with our agent to other ways into a container.
 //!
 //! `cargo xtask bench docker` builds the agent, prepares the peers, runs this
 //! against the daemon that `DOCKER_HOST` names, and reads the lines of JSON that
-//! it prints: one for each row. Our calls and the peer's are made by turns. What
-//! each row does is told in `xtask/bench/peer_docker.py`.
+//! it prints: one for each row. Calls of both sides alternate. The rows are described
+//! in `xtask/bench/peer_docker.py`.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -30,7 +30,7 @@ use crate::measure::{Effort, Sample};
 use crate::ours::Ours;
 use crate::peers::{Exec, Python, cli};
 
-/// What `cargo xtask bench` tells on the command line.
+/// The arguments passed by `cargo xtask bench`.
 #[derive(Debug, Default)]
 struct Args {
     rows: Vec<String>,
@@ -39,7 +39,7 @@ struct Args {
     tree: PathBuf,
     python: Option<PathBuf>,
     script: PathBuf,
-    /// Whether there are peers at all.
+    /// Whether there are any peers.
     peers: bool,
     effort: Effort,
 }
@@ -66,7 +66,7 @@ impl Args {
 }
 
 fn main() {
-    // The local backend is a peer here, and commands are not part of that.
+    // The local backend is a peer here, and its commands are not measured.
     let args = Args::read(std::env::args().skip(1));
     if args.rows.is_empty() {
         println!("nothing to measure; run `cargo xtask bench docker`");
@@ -85,7 +85,7 @@ fn main() {
     ours.end();
 }
 
-/// Whoever does the same work.
+/// The other implementations of the same work.
 struct Peers<'r> {
     exec: Option<Exec>,
     python: Option<Python>,
@@ -115,7 +115,7 @@ impl<'r> Peers<'r> {
         }
     }
 
-    /// What does the work of a row, or why nothing does.
+    /// Returns a closure that does a row's work with the peer, or why there is none.
     fn caller<'a>(&'a mut self, id: &str) -> Result<Box<dyn FnMut(usize) -> Sample + 'a>, String> {
         let runtime = self.runtime;
         let missing = || "the peer is not available".to_owned();
@@ -170,7 +170,7 @@ impl<'r> Peers<'r> {
     }
 }
 
-/// One row's line of the output.
+/// Returns one row's line of the output.
 fn row(id: &str, args: &Args, ours: &Ours<'_>, peers: &mut Peers<'_>) -> Value {
     let our_call = |_| ours.turn(id);
     match peers.caller(id) {

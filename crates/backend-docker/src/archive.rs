@@ -1,4 +1,4 @@
-//! The archives that are carried into containers.
+//! Tar archives that are uploaded into containers.
 
 use std::io;
 use std::path::Path;
@@ -17,7 +17,8 @@ impl Archive {
         Self(Builder::new(Vec::new()))
     }
 
-    /// Adds a directory of somebody. One that exists gets this owner and these bits.
+    /// Adds a directory with the given owner. An existing one gets this owner and these
+    /// mode bits.
     pub(crate) fn directory(&mut self, directory: &Owned, (uid, gid): (u32, u32)) -> Result<()> {
         let mut header = header(EntryType::Directory, directory.mode, (uid, gid));
         let path = format!("{}/", directory.path.trim_start_matches('/'));
@@ -25,7 +26,7 @@ impl Archive {
         added.map_err(unpackable)
     }
 
-    /// Adds a program of root's that everybody may run.
+    /// Adds a program that is owned by root and executable by every user.
     pub(crate) fn program(&mut self, path: &str, content: &[u8]) -> Result<()> {
         let mut header = header(EntryType::Regular, 0o755, (0, 0));
         header.set_size(content.len() as u64);
@@ -55,8 +56,8 @@ fn unpackable(error: io::Error) -> Error {
     Error::internal("an archive could not be packed").with_source(error)
 }
 
-/// The numbers of a user in the text of `/etc/passwd`; `group` can name another
-/// group by its number.
+/// Looks up a user's uid and gid in the text of `/etc/passwd`. `name` may be
+/// `user:group`, with the group given by its number.
 pub(crate) fn ids_in_passwd(passwd: &str, name: &str) -> Option<(u32, u32)> {
     let (user, group) = match name.split_once(':') {
         Some((user, group)) => (user, Some(group)),
@@ -81,7 +82,7 @@ pub(crate) fn ids_in_passwd(passwd: &str, name: &str) -> Option<(u32, u32)> {
     ))
 }
 
-/// The content of the only file in an archive, if it is small.
+/// Returns the content of the only file in an archive, if it is small.
 pub(crate) fn only_file(archive: &[u8]) -> Option<String> {
     let mut archive = tar::Archive::new(archive);
     let mut entry = archive.entries().ok()?.next()?.ok()?;

@@ -1,4 +1,4 @@
-//! [`Attach`]: a sandbox on a container that is there already.
+//! [`Attach`]: a sandbox on an existing container.
 
 use std::time::Duration;
 
@@ -26,8 +26,8 @@ pub struct Attach {
 }
 
 impl DockerSandbox {
-    /// Attaches to a container by its name or id, whatever state it is in: one
-    /// that is stopped or was never started is started by the first operation.
+    /// Attaches to a container by its name or id, in any state. A container that is
+    /// stopped or was never started is started by the first operation.
     ///
     /// ```no_run
     /// # async fn example() -> backend_core::Result<()> {
@@ -49,21 +49,21 @@ impl DockerSandbox {
 }
 
 impl Attach {
-    /// Sets the daemon. Without it, the one at `/var/run/docker.sock`.
+    /// Sets the daemon. The default is the one at `/var/run/docker.sock`.
     pub fn daemon(mut self, daemon: Daemon) -> Self {
         self.daemon = Some(daemon);
         self
     }
 
-    /// Sets where relative paths and commands start. By default where the
-    /// container's own commands do.
+    /// Sets the directory that relative paths and commands start in. Defaults to the
+    /// container's own working directory.
     pub fn working_dir(mut self, working_dir: impl Into<String>) -> Self {
         self.working_dir = Some(working_dir.into());
         self
     }
 
-    /// Whether the container may be one that is no sandbox: everything that this
-    /// daemon runs can be used then, and stopped and removed by name.
+    /// Whether containers that are not sandboxes are accepted. With this, any container
+    /// of the daemon can be used, stopped and removed by name.
     pub fn allow_foreign(mut self, foreign: bool) -> Self {
         self.foreign = foreign;
         self
@@ -75,32 +75,32 @@ impl Attach {
         self
     }
 
-    /// Gives an agent, and another one for each further processor: the image's own is
-    /// chosen. Without any, the one beside this program.
+    /// Adds an agent binary, one per architecture; the one that fits the image is used.
+    /// The default is the binary next to this program.
     pub fn agent(mut self, agent: AgentBinary) -> Self {
         self.service.give(agent);
         self
     }
 
-    /// Sets how the agent gets in, if it is not mounted already.
+    /// Sets how the agent gets into the container, if it is not mounted already.
     pub fn delivery(mut self, delivery: Delivery) -> Self {
         self.service.delivery = delivery;
         self
     }
 
-    /// Sets who serves the operations.
+    /// Sets whether the agent or the image's own tools serve the operations.
     pub fn mode(mut self, mode: Mode) -> Self {
         self.service.mode = mode;
         self
     }
 
-    /// Looks the container up. Nothing is started yet.
+    /// Looks up the container. Nothing is started yet.
     ///
     /// # Errors
     ///
-    /// `Config` for options that make no sense; `NotFound` if there is no such
-    /// container; `PermissionDenied` if it is no sandbox; `Unavailable` if the
-    /// daemon does not answer.
+    /// `Config` for invalid options; `NotFound` if there is no such container;
+    /// `PermissionDenied` if it is not a sandbox; `Unavailable` if the daemon does not
+    /// answer.
     pub async fn open(self) -> Result<DockerSandbox> {
         check::container(&self.container)?;
         let daemon = match self.daemon {

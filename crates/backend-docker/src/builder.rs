@@ -1,4 +1,4 @@
-//! [`DockerBuilder`]: everything that can be chosen about a [`DockerSandbox`].
+//! [`DockerBuilder`]: the options of a [`DockerSandbox`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -14,20 +14,20 @@ use crate::options::{Delivery, Mode, Network, Relaxation, Source, Volume};
 use crate::runtime::Runtime;
 use crate::sandbox::DockerSandbox;
 
-/// The memory of a sandbox unless another amount is asked for.
+/// Default memory limit of a sandbox, in bytes.
 pub const DEFAULT_MEMORY: u64 = 2 * 1024 * 1024 * 1024;
 
-/// The number of processes of a sandbox unless another is asked for.
+/// Default limit on the number of processes in a sandbox.
 pub const DEFAULT_PIDS: u32 = 512;
 
-/// Where work is done unless somebody says otherwise.
+/// Default working directory.
 pub const DEFAULT_WORKING_DIR: &str = "/workspace";
 
 /// Options of a [`DockerSandbox`], from [`DockerSandbox::builder`].
 ///
-/// What is not asked for is hardened: no capabilities, no new privileges, the
-/// daemon's seccomp profile, no network, [`DEFAULT_MEMORY`] without swap on top,
-/// [`DEFAULT_PIDS`] processes, an init that reaps, and an unprivileged user.
+/// The defaults are hardened: no capabilities, no new privileges, the daemon's seccomp
+/// profile, no network, [`DEFAULT_MEMORY`] without swap on top, [`DEFAULT_PIDS`]
+/// processes, an init that reaps, and an unprivileged user.
 ///
 /// ```no_run
 /// # async fn example() -> backend_core::Result<()> {
@@ -52,7 +52,7 @@ pub struct DockerBuilder {
     pub(crate) settings: Settings,
 }
 
-/// What a builder holds.
+/// The option values collected by a builder.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) daemon: Option<Daemon>,
@@ -85,24 +85,24 @@ pub(crate) struct Settings {
     pub(crate) service: Service,
 }
 
-/// Who serves a sandbox and how it gets there.
+/// The agent binaries, how they are delivered, and which mode serves the operations.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Service {
-    /// One for each processor.
+    /// One for each architecture.
     pub(crate) agents: Vec<AgentBinary>,
     pub(crate) delivery: Delivery,
     pub(crate) mode: Mode,
 }
 
 impl Service {
-    /// Takes one more agent, instead of the one for the same processor.
+    /// Adds an agent, replacing the one for the same architecture.
     pub(crate) fn give(&mut self, agent: AgentBinary) {
         self.agents.retain(|other| other.arch() != agent.arch());
         self.agents.push(agent);
     }
 
-    /// The agents to choose from: those that were given, else the one beside this
-    /// program; none in portable mode.
+    /// Returns the agents to choose from: the ones given, else the one next to this
+    /// program. Empty in portable mode.
     pub(crate) fn binaries(&self) -> Result<Vec<AgentBinary>> {
         if self.mode == Mode::Portable {
             return Ok(Vec::new());
@@ -156,19 +156,20 @@ impl DockerBuilder {
         }
     }
 
-    /// Sets the daemon. Without it, the one at `/var/run/docker.sock`.
+    /// Sets the daemon. The default is the one at `/var/run/docker.sock`.
     pub fn daemon(mut self, daemon: Daemon) -> Self {
         self.settings.daemon = Some(daemon);
         self
     }
 
-    /// Sets the image. This or a [`runtime`](Self::runtime) must be given.
+    /// Sets the image. Either this or a [`runtime`](Self::runtime) is required.
     pub fn image(mut self, image: impl Into<String>) -> Self {
         self.settings.image = Some(image.into());
         self
     }
 
-    /// Sets what the image must have in it. It is built by the first start.
+    /// Sets the runtime that the image must provide. Its image is built by the first
+    /// start.
     pub fn runtime(mut self, runtime: Runtime) -> Self {
         self.settings.runtime = Some(runtime);
         self
@@ -180,15 +181,15 @@ impl DockerBuilder {
         self
     }
 
-    /// Sets where relative paths and commands start. By default the runtime's
-    /// directory, else [`DEFAULT_WORKING_DIR`]. It is made if it is missing, and
-    /// belongs to the sandbox's user.
+    /// Sets the directory that relative paths and commands start in. Defaults to the
+    /// runtime's directory, else [`DEFAULT_WORKING_DIR`]. It is created if it is
+    /// missing, and belongs to the sandbox's user.
     pub fn working_dir(mut self, working_dir: impl Into<String>) -> Self {
         self.settings.working_dir = Some(working_dir.into());
         self
     }
 
-    /// Sets a variable for every command.
+    /// Sets an environment variable for every command.
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.env.insert(name.into(), value.into());
         self
@@ -200,99 +201,99 @@ impl DockerBuilder {
         self
     }
 
-    /// Shows a directory of the host, or a volume of the daemon.
+    /// Mounts a directory of the host, or a volume of the daemon.
     pub fn volume(mut self, volume: Volume) -> Self {
         self.settings.volumes.push(volume);
         self
     }
 
-    /// Sets what of the network it sees. Nothing by default.
+    /// Sets the network access. There is none by default.
     pub fn network(mut self, network: Network) -> Self {
         self.settings.network = network;
         self
     }
 
-    /// Sets its memory in bytes. A command that needs more is killed.
+    /// Sets the memory limit in bytes. A command that needs more is killed.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.settings.memory = bytes;
         self
     }
 
-    /// Sets how many bytes it may swap beyond its memory. None by default.
+    /// Sets how many bytes it may swap beyond its memory limit. Zero by default.
     pub fn swap(mut self, bytes: u64) -> Self {
         self.settings.swap = bytes;
         self
     }
 
-    /// Sets how many processors it may use at most: `1.5`. All by default.
+    /// Sets the maximum number of CPUs, such as `1.5`. Unlimited by default.
     pub fn cpus(mut self, cpus: f64) -> Self {
         self.settings.cpus = Some(cpus);
         self
     }
 
-    /// Sets its weight when processors are scarce; others have 1,024.
+    /// Sets the CPU weight under contention. The default of other containers is 1,024.
     pub fn cpu_shares(mut self, cpu_shares: u32) -> Self {
         self.settings.cpu_shares = Some(cpu_shares);
         self
     }
 
-    /// Sets how many processes and threads it may have at once.
+    /// Sets how many processes and threads may exist at once.
     pub fn pids_limit(mut self, pids_limit: u32) -> Self {
         self.settings.pids = pids_limit;
         self
     }
 
-    /// Adds a file system in memory, with options such as `size=64m`. Programs
-    /// can be run from it unless the options hold `noexec`, and it belongs to the
-    /// sandbox's user unless they hold `mode`, `uid` or `gid`.
+    /// Mounts a tmpfs, with options such as `size=64m`. Programs can be run from it
+    /// unless the options hold `noexec`, and it belongs to the sandbox's user unless
+    /// they hold `mode`, `uid` or `gid`.
     pub fn tmpfs(mut self, target: impl Into<String>, options: impl Into<String>) -> Self {
         self.settings.tmpfs.insert(target.into(), options.into());
         self
     }
 
-    /// Sets the user: `1000:1000`, `node`. By default the image's, else the owner
-    /// of the first writable [host volume](Volume::host), else 1000:1000; never
-    /// root unless it is said here.
+    /// Sets the user: `1000:1000`, `node`. Defaults to the image's user, else the owner
+    /// of the first writable [host volume](Volume::host), else 1000:1000. It is never
+    /// root unless set here.
     pub fn user(mut self, user: impl Into<String>) -> Self {
         self.settings.user = Some(user.into());
         self
     }
 
-    /// Makes the image's files read-only. The working directory and `/tmp` are
-    /// then in memory, and empty after a stop, unless a volume is there.
+    /// Makes the root file system read-only. The working directory and `/tmp` are then
+    /// in memory, and empty after a stop, unless a volume is mounted there.
     pub fn read_only_root(mut self, read_only_root: bool) -> Self {
         self.settings.read_only_root = read_only_root;
         self
     }
 
-    /// Gives it a capability of the kernel: `NET_BIND_SERVICE`. None by default.
+    /// Adds a kernel capability, such as `NET_BIND_SERVICE`. None by default.
     pub fn add_capability(mut self, capability: impl Into<String>) -> Self {
         self.settings.capabilities.insert(capability.into());
         self
     }
 
-    /// Sets the seccomp profile, as JSON text, in place of the daemon's.
+    /// Replaces the daemon's seccomp profile with this one, as JSON text.
     pub fn seccomp_profile(mut self, json: impl Into<String>) -> Self {
         self.settings.seccomp = Some(json.into());
         self
     }
 
-    /// Sets the program that runs the container: `runsc` for gVisor.
+    /// Sets the OCI runtime: `runsc` for gVisor.
     pub fn oci_runtime(mut self, oci_runtime: impl Into<String>) -> Self {
         self.settings.oci_runtime = Some(oci_runtime.into());
         self
     }
 
-    /// Names the container. One of that name that was made with the same options
-    /// is used again, whatever state it is in; it stays when the sandbox is
-    /// dropped, for whoever knows the name.
+    /// Names the container. An existing container of that name that was created with
+    /// the same options is reused, in any state. A named container is not removed when
+    /// the sandbox is dropped, and other programs can use it by its name.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.settings.name = Some(name.into());
         self
     }
 
-    /// Whether a container without a name is removed when the sandbox is dropped,
-    /// or after its process has crashed. Otherwise it is stopped. On by default.
+    /// Whether an unnamed container is removed when the sandbox is dropped, or after
+    /// its process has crashed. Otherwise it is stopped. On by default.
     pub fn auto_remove(mut self, auto_remove: bool) -> Self {
         self.settings.auto_remove = auto_remove;
         self
@@ -304,66 +305,66 @@ impl DockerBuilder {
         self
     }
 
-    /// Stops the container after this time without activity. The next call
-    /// starts it again. Never by default.
+    /// Stops the container after this time without activity. The next call starts it
+    /// again. Off by default.
     pub fn idle_timeout(mut self, idle_timeout: impl Into<Option<Duration>>) -> Self {
         self.settings.idle_timeout = idle_timeout.into();
         self
     }
 
-    /// Whether the first start in this process removes what crashed processes of
-    /// this host have left, in the background. On by default.
+    /// Whether the first start in this process removes containers left by crashed
+    /// processes of this host, in the background. On by default.
     pub fn reap_leftovers(mut self, reap: bool) -> Self {
         self.settings.reap = reap;
         self
     }
 
-    /// Shows a file of further certificates, as company proxies need, and points
-    /// pip, npm, curl, git, cargo and others to it. It gets into no image.
+    /// Mounts a file of additional certificates, as corporate proxies need, and points
+    /// pip, npm, curl, git, cargo and others to it. It is never part of an image.
     pub fn ca_bundle(mut self, path: impl Into<PathBuf>) -> Self {
         self.settings.ca_bundle = Some(path.into());
         self
     }
 
-    /// Gives up a part of the hardening.
+    /// Gives up one part of the hardening.
     pub fn relax(mut self, relaxation: Relaxation) -> Self {
         self.settings.relaxed.insert(relaxation);
         self
     }
 
-    /// Gives an agent, and another one for each further processor: the image's own is
-    /// chosen. Without any, the one beside this program.
+    /// Adds an agent binary, one per architecture; the one that fits the image is used.
+    /// The default is the binary next to this program.
     pub fn agent(mut self, agent: AgentBinary) -> Self {
         self.settings.service.give(agent);
         self
     }
 
-    /// Sets how the agent gets in.
+    /// Sets how the agent gets into the container.
     pub fn delivery(mut self, delivery: Delivery) -> Self {
         self.settings.service.delivery = delivery;
         self
     }
 
-    /// Sets who serves the operations.
+    /// Sets whether the agent or the image's own tools serve the operations.
     pub fn mode(mut self, mode: Mode) -> Self {
         self.settings.service.mode = mode;
         self
     }
 
-    /// Checks the options. The container is made by the first operation, or by
+    /// Checks the options. The container is created by the first operation, or by
     /// [`start`](backend_core::Sandbox::start).
     ///
     /// # Errors
     ///
-    /// `Config` for an option that makes no sense; `Unavailable` if no daemon is
-    /// given and none listens.
+    /// `Config` for an invalid option; `Unavailable` if no daemon is given and none
+    /// listens.
     pub fn build(self) -> Result<DockerSandbox> {
         let checked = self.settings.check()?;
         DockerSandbox::new(checked)
     }
 }
 
-/// Options that make sense.
+/// Options that passed the checks.
 #[derive(Debug)]
 pub(crate) struct Checked {
     pub(crate) settings: Settings,

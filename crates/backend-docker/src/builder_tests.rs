@@ -1,11 +1,11 @@
-//! Options that make no sense are refused before anything is made.
+//! Invalid options are refused before anything is created.
 
 use backend_core::{Backend as _, ErrorKind, Sandbox as _};
 
 use super::*;
 
 fn new() -> DockerBuilder {
-    // Never asked: nothing here starts anything.
+    // Never contacted: no test here starts a container.
     let daemon = Daemon::at("tcp://127.0.0.1:1").unwrap();
     let builder = DockerBuilder::new().daemon(daemon).mode(Mode::Portable);
     builder.image("image:1")

@@ -1,13 +1,13 @@
-//! What may stand in an option. Every check says what would be right.
+//! Validation of options. Every error says what would be valid.
 
 use std::path::{Component, Path};
 
 use backend_core::{Error, ErrorKind, Quoted, Result, VPath};
 
-/// The least memory that a daemon accepts.
+/// The smallest memory limit that a daemon accepts.
 pub(crate) const LEAST_MEMORY: u64 = 6 * 1024 * 1024;
 
-/// A wrong option.
+/// The error for an invalid option.
 pub(crate) fn wrong(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Config, message.into()).on("docker")
 }
@@ -16,7 +16,7 @@ fn quoted(text: &str) -> Quoted {
     Quoted::new(text)
 }
 
-/// Whether a daemon takes this as a name of an object.
+/// Whether a daemon accepts this as the name of an object.
 fn is_name(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes
@@ -26,7 +26,7 @@ fn is_name(text: &str) -> bool {
         && (2..=128).contains(&text.len())
 }
 
-/// A name of a container, volume, network or OCI runtime.
+/// Checks the name of a container, volume, network or OCI runtime.
 pub(crate) fn name(what: &str, text: &str) -> Result<()> {
     if is_name(text) {
         return Ok(());
@@ -37,12 +37,12 @@ pub(crate) fn name(what: &str, text: &str) -> Result<()> {
     )))
 }
 
-/// A container to attach to: a name, or an id.
+/// Checks a container to attach to: a name or an id.
 pub(crate) fn container(text: &str) -> Result<()> {
     name("a container", text)
 }
 
-/// A network by its name.
+/// Checks the name of a network.
 pub(crate) fn network(text: &str) -> Result<()> {
     if text == "host" {
         return Err(wrong(
@@ -52,7 +52,7 @@ pub(crate) fn network(text: &str) -> Result<()> {
     name("a network", text)
 }
 
-/// The name of a variable.
+/// Checks an environment variable.
 pub(crate) fn variable(name: &str, value: &str) -> Result<()> {
     let mut bytes = name.bytes();
     let first = bytes
@@ -72,7 +72,7 @@ pub(crate) fn variable(name: &str, value: &str) -> Result<()> {
     Ok(())
 }
 
-/// A label of the user's.
+/// Checks a label set by the user.
 pub(crate) fn label(key: &str, value: &str) -> Result<()> {
     let good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
     if key.is_empty() || key.len() > 256 || !key.bytes().all(good) {
@@ -96,7 +96,7 @@ pub(crate) fn label(key: &str, value: &str) -> Result<()> {
     Ok(())
 }
 
-/// `user`, `uid`, `user:group` or `uid:gid`.
+/// Checks `user`, `uid`, `user:group` or `uid:gid`.
 pub(crate) fn user(text: &str) -> Result<()> {
     let part = |part: &str| {
         let good = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
@@ -120,7 +120,7 @@ pub(crate) fn user(text: &str) -> Result<()> {
     )))
 }
 
-/// A capability of the kernel.
+/// Checks a kernel capability.
 pub(crate) fn capability(text: &str) -> Result<()> {
     let short = text.strip_prefix("CAP_").unwrap_or(text);
     let good = |byte: u8| byte.is_ascii_uppercase() || byte == b'_';
@@ -138,7 +138,8 @@ pub(crate) fn capability(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// What a daemon can take for a reference to an image; it checks the grammar.
+/// Checks that a daemon can take this for an image reference. The daemon checks the
+/// full grammar.
 pub(crate) fn image(text: &str) -> Result<()> {
     let good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:@".contains(&byte);
     let first = text
@@ -154,7 +155,7 @@ pub(crate) fn image(text: &str) -> Result<()> {
     )))
 }
 
-/// A seccomp profile as the daemon takes it.
+/// Checks that a seccomp profile is a JSON object.
 pub(crate) fn seccomp(text: &str) -> Result<()> {
     let parsed = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text);
     parsed.map(drop).map_err(|source| {
@@ -163,7 +164,7 @@ pub(crate) fn seccomp(text: &str) -> Result<()> {
     })
 }
 
-/// Options of a tmpfs.
+/// Checks the options of a tmpfs.
 pub(crate) fn tmpfs(options: &str) -> Result<()> {
     let good = |byte: u8| byte.is_ascii_alphanumeric() || b"=,._-".contains(&byte);
     if options.len() <= 256 && options.bytes().all(good) {
@@ -175,7 +176,7 @@ pub(crate) fn tmpfs(options: &str) -> Result<()> {
     )))
 }
 
-/// A place in the sandbox for the work or for a mount.
+/// Checks a path in the sandbox for the working directory or a mount.
 pub(crate) fn place(what: &str, text: &str) -> Result<VPath> {
     if !text.starts_with('/') {
         return Err(wrong(format!(
@@ -196,7 +197,7 @@ pub(crate) fn place(what: &str, text: &str) -> Result<VPath> {
     Ok(path)
 }
 
-/// A place in the sandbox on which something can be mounted.
+/// Checks a path in the sandbox that can be a mount point.
 pub(crate) fn mount_point(text: &str) -> Result<VPath> {
     let path = place("a mount", text)?;
     if path.is_root() {
@@ -205,8 +206,8 @@ pub(crate) fn mount_point(text: &str) -> Result<VPath> {
     Ok(path)
 }
 
-/// Something of the host that may be shown to a sandbox: an absolute path, and
-/// nothing that leads to a container engine or to the kernel.
+/// Checks a host path that is mounted into a sandbox: it must be absolute, and must not
+/// lead to a container engine or to the kernel.
 pub(crate) fn host_source(source: &Path, engine: Option<&Path>) -> Result<()> {
     let shown = source.to_string_lossy();
     let lexical = source

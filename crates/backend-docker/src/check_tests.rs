@@ -1,4 +1,4 @@
-//! What options may hold and what they may not.
+//! Options that pass validation and options that do not.
 
 use super::*;
 

@@ -10,22 +10,22 @@ use bollard::{ClientVersion, Docker};
 use sandbox_wire::engine;
 use tokio::sync::OnceCell;
 
-/// Seconds the daemon has to begin an answer.
+/// Seconds within which the daemon must begin to answer.
 const ANSWER_SECONDS: u64 = 120;
 
-/// Where a daemon listens unless `DOCKER_HOST` says otherwise.
+/// The daemon's address unless `DOCKER_HOST` says otherwise.
 const USUAL: &str = match cfg!(windows) {
     true => "npipe:////./pipe/docker_engine",
     false => "unix:///var/run/docker.sock",
 };
 
-/// How the daemon of this machine is named.
+/// An example address of a local daemon, for messages.
 const EXAMPLE: &str = match cfg!(windows) {
     true => "npipe:////./pipe/NAME",
     false => "unix:///PATH",
 };
 
-/// The first interface that comes with BuildKit.
+/// The first API version that comes with BuildKit.
 const BUILDKIT: ClientVersion = ClientVersion {
     major_version: 1,
     minor_version: 39,
@@ -33,8 +33,8 @@ const BUILDKIT: ClientVersion = ClientVersion {
 
 /// A Docker daemon. Clones share one connection.
 ///
-/// Nothing is asked of it until something is needed, and then only on
-/// [the engine's runtime](sandbox_wire::engine).
+/// Nothing is sent until it is needed, and then only on [the engine's
+/// runtime](sandbox_wire::engine).
 ///
 /// ```no_run
 /// # async fn example() -> backend_core::Result<()> {
@@ -47,52 +47,52 @@ const BUILDKIT: ClientVersion = ClientVersion {
 pub struct Daemon {
     client: Docker,
     address: String,
-    /// Whether the version of the interface has been settled.
+    /// Set once the API version is negotiated.
     negotiated: Arc<OnceCell<()>>,
 }
 
-/// What a daemon tells about itself.
+/// A daemon's description of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DaemonInfo {
-    /// Its version.
+    /// The daemon's version.
     pub version: String,
-    /// The newest version of its interface.
+    /// The newest API version it supports.
     pub api: String,
-    /// Its operating system.
+    /// The operating system.
     pub os: String,
-    /// Its processor, as images name it: `amd64`.
+    /// The architecture, as images name it: `amd64`.
     pub architecture: String,
-    /// The kernel's version.
+    /// The kernel version.
     pub kernel: String,
-    /// The version of cgroups: `1` or `2`.
+    /// The cgroup version: `1` or `2`.
     pub cgroup: String,
-    /// Where its files are.
+    /// The directory that holds its files.
     pub root: String,
-    /// How it stores layers: `overlay2`.
+    /// The storage driver: `overlay2`.
     pub storage: String,
-    /// The programs that can run containers, sorted: `runc`, `runsc`.
+    /// The OCI runtimes, sorted: `runc`, `runsc`.
     pub runtimes: Vec<String>,
-    /// The one that does unless another is asked for.
+    /// The OCI runtime that is used by default.
     pub default_runtime: String,
-    /// The version of `runc`, if it tells.
+    /// The version of `runc`, if the daemon reports it.
     pub runc: String,
     /// Whether it can build with BuildKit.
     pub buildkit: bool,
-    /// What confines containers: `seccomp`, `apparmor`, `rootless`, `userns`.
+    /// The mechanisms that confine containers: `seccomp`, `apparmor`, `rootless`,
+    /// `userns`.
     pub security: Vec<String>,
-    /// What it warns about.
+    /// Warnings that the daemon reports.
     pub warnings: Vec<String>,
 }
 
 impl Daemon {
-    /// The daemon at an address: `unix:///run/docker.sock`, `tcp://127.0.0.1:2375`, on
-    /// Windows also `npipe:////./pipe/docker_engine`.
+    /// Connects to the daemon at an address: `unix:///run/docker.sock`,
+    /// `tcp://127.0.0.1:2375`, on Windows also `npipe:////./pipe/docker_engine`.
     ///
     /// # Errors
     ///
-    /// `Config` if that is not such an address; `Unavailable` if there is no such
-    /// socket.
+    /// `Config` if the address is malformed; `Unavailable` if there is no such socket.
     pub fn at(address: &str) -> Result<Self> {
         let connected = match address.split_once("://") {
             #[cfg(unix)]
@@ -121,8 +121,8 @@ impl Daemon {
         })
     }
 
-    /// The daemon that `DOCKER_HOST` names, else the one at `/var/run/docker.sock`,
-    /// on Windows at `//./pipe/docker_engine`.
+    /// Connects to the daemon that `DOCKER_HOST` names, else the one at
+    /// `/var/run/docker.sock`, or on Windows at `//./pipe/docker_engine`.
     ///
     /// # Errors
     ///
@@ -139,21 +139,21 @@ impl Daemon {
         }
     }
 
-    /// Where it is.
+    /// Returns the daemon's address.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Its socket, if it has one on this host.
+    /// Returns the path of its socket, if it has one on this host.
     pub(crate) fn socket(&self) -> Option<&Path> {
         self.address.strip_prefix("unix://").map(Path::new)
     }
 
-    /// What it tells about itself.
+    /// Asks the daemon for its version and configuration.
     ///
     /// # Errors
     ///
-    /// `Unavailable` with the next step if it does not answer.
+    /// `Unavailable`, with the next step, if it does not answer.
     pub async fn info(&self) -> Result<DaemonInfo> {
         let daemon = self.clone();
         engine::run(async move { daemon.ask_info().await })
@@ -195,12 +195,12 @@ impl Daemon {
         })
     }
 
-    /// The client, to be used on the engine's runtime only.
+    /// Returns the client, which must be used on the engine's runtime only.
     pub(crate) fn client(&self) -> &Docker {
         &self.client
     }
 
-    /// The client, once the version of the interface is settled.
+    /// Returns the client once the API version is negotiated.
     pub(crate) async fn negotiated(&self) -> Result<&Docker> {
         let settle = || async { self.client.clone().negotiate_version().await.map(drop) };
         let settled = self.negotiated.get_or_try_init(settle).await;
@@ -208,7 +208,7 @@ impl Daemon {
         Ok(&self.client)
     }
 
-    /// What the daemon's failure means to a caller.
+    /// Converts an error of the daemon into one for the caller.
     pub(crate) fn error(&self, error: bollard::errors::Error) -> Error {
         use bollard::errors::Error as Theirs;
         let Theirs::DockerResponseServerError {
@@ -231,12 +231,12 @@ impl Daemon {
     }
 }
 
-/// Whether the daemon says that the thing does not exist.
+/// Whether the daemon answered that the object does not exist.
 pub(crate) fn is_missing(error: &bollard::errors::Error) -> bool {
     status(error) == Some(404)
 }
 
-/// The status of the daemon's answer, if it answered.
+/// The HTTP status of the daemon's answer, if it answered.
 pub(crate) fn status(error: &bollard::errors::Error) -> Option<u16> {
     use bollard::errors::Error as Theirs;
     match error {
@@ -245,13 +245,14 @@ pub(crate) fn status(error: &bollard::errors::Error) -> Option<u16> {
     }
 }
 
-/// No answer at all: why, and what to do.
+/// The error for a daemon that does not answer: why, and what to do.
 fn unreachable(address: &str, error: bollard::errors::Error) -> Error {
     let shown = Quoted::new(address);
     use bollard::errors::Error as Theirs;
     let kind = match &error {
         Theirs::SocketNotFoundError(_) => Some(io::ErrorKind::NotFound),
-        // It shows its own source as if it were that.
+        // It displays its inner error as its own message, so the chain does not lead to
+        // it.
         Theirs::IOError { err } => Some(err.kind()),
         other => io_kind(other),
     };
@@ -276,7 +277,7 @@ fn unreachable(address: &str, error: bollard::errors::Error) -> Error {
     }
 }
 
-/// What the system said, wherever in the chain it is.
+/// Returns the last I/O error kind in the error's chain of sources.
 fn io_kind(error: &(dyn StdError + 'static)) -> Option<io::ErrorKind> {
     let mut next = Some(error);
     let mut found = None;

@@ -1,10 +1,10 @@
 //! The Dockerfile of a runtime.
 //!
-//! Commands are written in the JSON form only: no shell and no Dockerfile
-//! parser ever looks into an argument, so neither quotes, line continuations,
-//! here-documents nor redirections can be had from a field. What needs a shell
-//! gets its arguments as `"$@"`. The file starts with `FROM`, so that nothing can
-//! be a parser directive, and no frontend is fetched.
+//! Commands are written in the JSON form only: no shell and no Dockerfile parser ever
+//! looks into an argument, so a field cannot introduce quotes, line continuations,
+//! here-documents or redirections. A script that needs a shell gets its arguments as
+//! `"$@"`. The file starts with `FROM`, so nothing can be a parser directive, and no
+//! frontend is fetched.
 
 use std::fmt;
 
@@ -12,29 +12,29 @@ use backend_core::{Quoted, Result};
 
 use crate::runtime::{PackageManager, Runtime, config};
 
-/// The label that says of which runtime an image is.
+/// The label that names the runtime an image was built for.
 pub(crate) const LABEL: &str = "agentbox.runtime";
 
-/// Where the build's own files are mounted. `/dev` is a file system in memory, so
-/// that not even an empty mount point is left in a layer.
+/// Mount point of the build's own files. `/dev` is in memory during a build, so not
+/// even an empty mount point is left in a layer.
 pub(crate) const TOOLS_DIR: &str = "/dev/agentbox";
-/// The directory of the build context that is mounted there.
+/// The directory of the build context that is mounted at [`TOOLS_DIR`].
 pub(crate) const TOOLS_SOURCE: &str = "agentbox";
 
-/// The longest line that every daemon reads.
+/// The longest line that every daemon accepts.
 const LONGEST_LINE: usize = 60_000;
 
-/// How a Dockerfile is written.
+/// Options for generating a Dockerfile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Style {
-    /// Downloads are kept in BuildKit's caches instead of being thrown away.
+    /// Downloads are kept in BuildKit's cache mounts instead of being discarded.
     pub(crate) cache_mounts: bool,
-    /// Commands run with the files of [`TOOLS_DIR`].
+    /// Commands run with the files in [`TOOLS_DIR`].
     pub(crate) tools: bool,
 }
 
-/// Variables of one command; pip refuses to touch a Python that a distribution
-/// manages unless it is told that this is meant.
+/// The pip command, with its variables. pip refuses to touch a Python that is managed
+/// by a distribution unless this is set.
 const PIP: [&str; 6] = [
     "env",
     "PIP_BREAK_SYSTEM_PACKAGES=1",
@@ -49,13 +49,14 @@ const APT: &str = "apt-get update && DEBIAN_FRONTEND=noninteractive \
 const NPM: &str = "npm install --no-audit --no-fund -- \"$@\"";
 const CARGO: &str = "cargo install --locked --root /usr/local -- \"$@\"";
 
-/// Removes what a cache mount would have kept out of the layer.
+/// Shell commands that remove the downloads a cache mount would have kept out of the
+/// layer.
 const APT_CLEAN: &str = " && apt-get clean && rm -rf /var/lib/apt/lists/*";
 const NPM_CLEAN: &str = " && npm cache clean --force";
 const CARGO_CLEAN: &str = " && rm -rf \"${CARGO_HOME:-$HOME/.cargo}/registry\"";
 
-/// Adds the user `$1` unless the base has that uid, gives it a home and the work
-/// directory `$2`, and a virtual environment where there is Python. Not by
+/// Adds the user `$1` unless the base image has that uid, and gives it a home, the work
+/// directory `$2`, and a virtual environment where there is Python. It does not call
 /// `useradd`, which half of the small images lack.
 const USER: &str = "set -e; \
     cut -d: -f3 /etc/passwd 2>/dev/null | grep -qx \"$1\" \
@@ -69,7 +70,7 @@ const USER: &str = "set -e; \
     then python3 -m venv --system-site-packages --without-pip /opt/venv; fi; \
     if [ -d /opt/venv ]; then chown -R \"$1:$1\" /opt/venv; fi";
 
-/// One line of a Dockerfile. Values are as meant, not as written.
+/// One line of a Dockerfile. Values are unescaped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Instruction {
     From(String),
@@ -81,9 +82,9 @@ pub(crate) enum Instruction {
         name: String,
         value: String,
     },
-    /// Of which runtime the image is.
+    /// The runtime the image is built for.
     Label(String),
-    /// In front of what the base has.
+    /// A directory put in front of the base image's `PATH`.
     Path(String),
     WorkDir(String),
     User(u32),
@@ -123,8 +124,8 @@ impl fmt::Display for Instruction {
     }
 }
 
-/// The Dockerfile of a runtime with a base image; `None` for one that is used as
-/// it is.
+/// Generates the Dockerfile of a runtime with a base image. Returns `None` for one
+/// whose image is used as it is.
 ///
 /// # Errors
 ///
@@ -150,8 +151,9 @@ pub(crate) fn generate(runtime: &Runtime, style: Style) -> Result<Option<String>
     Ok(Some(text))
 }
 
-/// How many steps BuildKit makes of a file; the others change the configuration
-/// only. It says so itself, but with the numbers of any build that does the same.
+/// Counts the steps that BuildKit makes of a file; the other instructions change only
+/// the configuration. BuildKit reports a total too, but with the numbers of any build
+/// that shares the step.
 pub(crate) fn buildkit_steps(text: &str) -> u32 {
     let steps = text.lines().filter(|line| {
         let keyword = line.split(' ').next();
@@ -160,13 +162,13 @@ pub(crate) fn buildkit_steps(text: &str) -> u32 {
     u32::try_from(steps.count()).unwrap_or(u32::MAX)
 }
 
-/// What is meant, in order.
+/// Returns the instructions for a runtime, in order.
 pub(crate) fn instructions(runtime: &Runtime, style: Style) -> Result<Option<Vec<Instruction>>> {
     runtime.validate()?;
     let Some(base) = &runtime.base_image else {
         return Ok(None);
     };
-    // The label comes first, so that what a failed build leaves has it too.
+    // The label comes first, so that an image left by a failed build has it too.
     let mut all = vec![
         Instruction::From(base.clone()),
         Instruction::Label(runtime.name.clone()),
@@ -200,7 +202,8 @@ pub(crate) fn instructions(runtime: &Runtime, style: Style) -> Result<Option<Vec
     Ok(Some(all))
 }
 
-/// A command with its mounts, and with the build's own files if there are any.
+/// A `RUN` instruction with its mounts, and with the build's own files if there are
+/// any.
 fn run<'a>(
     style: Style,
     caches: &[(&str, &str)],
@@ -269,7 +272,7 @@ fn install(manager: PackageManager, packages: &[String], style: Style) -> Instru
     }
 }
 
-/// A fixed script that gets its arguments as `"$@"`.
+/// A `RUN` instruction for a fixed script that gets its arguments as `"$@"`.
 fn shell<'a>(
     style: Style,
     caches: &[(&str, &str)],
@@ -282,7 +285,7 @@ fn shell<'a>(
 }
 
 fn user(uid: u32, runtime: &Runtime, style: Style, all: &mut Vec<Instruction>) {
-    // What npm put into the work directory is the user's as well.
+    // Files that npm put into the work directory belong to the user as well.
     let depth = if runtime.packages.npm.is_empty() {
         "--"
     } else {

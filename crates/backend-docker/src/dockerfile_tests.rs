@@ -1,5 +1,5 @@
-//! The exact text for every built-in runtime, and a reader that finds in any
-//! generated file just the instructions that were meant.
+//! The exact text for every built-in runtime, and a parser that must find exactly the
+//! intended instructions in any generated file.
 
 use proptest::prelude::*;
 
@@ -126,7 +126,7 @@ fn builtins_that_are_images_have_no_dockerfile() {
     assert_eq!(images, expected);
 }
 
-/// All managers, a user and variables.
+/// A runtime with all package managers, a user and variables.
 fn everything() -> Runtime {
     Runtime::on_base("all", "registry.example/base:1")
         .with_setup_command("echo \"a b\" > /x")
@@ -236,8 +236,8 @@ fn a_line_too_long_for_a_daemon_is_refused() {
 }
 
 /// Reads a Dockerfile as daemons do: lines joined by a backslash, comments and
-/// directives, here-documents, flags, JSON or shell form, quoted words with
-/// escapes and variables. Whatever is not what we write is `None`.
+/// directives, here-documents, flags, JSON or shell form, quoted words with escapes and
+/// variables. Returns `None` for anything the generator does not write.
 fn read_back(text: &str) -> Option<Vec<Instruction>> {
     let mut all = Vec::new();
     for line in text.lines() {
@@ -312,12 +312,13 @@ fn read_run(mut rest: &str) -> Option<Instruction> {
         mounts.push(flag.strip_prefix("mount=")?.to_owned());
         rest = after;
     }
-    // Anything but a list of strings would go to a shell.
+    // Anything but a list of strings would be passed to a shell.
     let argv = serde_json::from_str(rest).ok()?;
     Some(Instruction::Run { mounts, argv })
 }
 
-/// Text that tries to get out: pieces of Dockerfiles and shells, and anything.
+/// Text that tries to break out: fragments of Dockerfiles and shells, and arbitrary
+/// text.
 fn hostile() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("\n"),
@@ -357,7 +358,7 @@ fn hostile() -> impl Strategy<Value = String> {
         .prop_map(|pieces| pieces.concat())
 }
 
-/// A field: often one that passes, so that others are reached.
+/// A field value. It is often valid, so that the checks of other fields are reached.
 fn field(good: &'static str) -> impl Strategy<Value = String> {
     prop_oneof![3 => Just(good.to_owned()), 1 => hostile()]
 }

@@ -1,8 +1,9 @@
-//! The variables that every sandbox has, unless its runtime or user sets them.
+//! The default environment of every sandbox, which its runtime or user can override.
 
 use std::collections::BTreeMap;
 
-/// Nothing asks, pages, colours or nags, and git works in directories of others.
+/// Turns off prompts, pagers, colours and notices, and lets git work in directories
+/// owned by other users.
 const DEFAULTS: [(&str, &str); 25] = [
     ("GIT_CONFIG_COUNT", "5"),
     ("GIT_CONFIG_KEY_0", "safe.directory"),
@@ -31,7 +32,7 @@ const DEFAULTS: [(&str, &str); 25] = [
     ("UV_SYSTEM_PYTHON", "1"),
 ];
 
-/// The variables by which programs find further certificates.
+/// The variables that tell programs where additional certificates are.
 const CERTIFICATES: [&str; 9] = [
     "SSL_CERT_FILE",
     "REQUESTS_CA_BUNDLE",
@@ -44,25 +45,25 @@ const CERTIFICATES: [&str; 9] = [
     "UV_SSL_CERT_FILE",
 ];
 
-/// What a sandbox's environment is made of.
+/// The inputs of a sandbox's environment.
 #[derive(Debug, Default)]
 pub(crate) struct Parts<'a> {
     /// Whether the sandbox runs as root.
     pub(crate) root: bool,
-    /// Where the user's home is, if nobody says so.
+    /// The user's home, if neither the image nor the user sets one.
     pub(crate) home: Option<&'a str>,
-    /// Where further certificates are.
+    /// The path of the additional certificates.
     pub(crate) certificates: Option<&'a str>,
-    /// What the runtime sets.
+    /// The variables set by the runtime.
     pub(crate) runtime: Option<&'a BTreeMap<String, String>>,
 }
 
-/// All variables as `NAME=value`: what the user sets beats the runtime, which
-/// beats what every sandbox has.
+/// Returns all variables as `NAME=value`. The user's values take precedence over the
+/// runtime's, and those over the defaults.
 pub(crate) fn merged(parts: &Parts<'_>, own: &BTreeMap<String, String>) -> Vec<String> {
     let mut all: BTreeMap<&str, &str> = DEFAULTS.into_iter().collect();
     if !parts.root {
-        // The system's packages are root's: uv must make an environment.
+        // The system's packages belong to root, so uv must create an environment.
         all.remove("UV_SYSTEM_PYTHON");
     }
     if let Some(home) = parts.home {

@@ -1,9 +1,9 @@
-//! Images: present, pulled or built when needed, once, and pruned when superseded.
+//! Images: pulled or built once, when needed, and pruned when superseded.
 //!
-//! A runtime's image is named by what decides its content, so a second start, or
-//! another process, finds it and builds nothing. Builds go over the daemon's plain
-//! API with an uploaded context: no program, no session and no frontend from a
-//! registry are needed.
+//! A runtime's image name contains a hash of everything that determines its content, so
+//! a second start, or another process, finds it and builds nothing. Builds use the
+//! daemon's plain API with an uploaded context: they need no program, no session and no
+//! frontend from a registry.
 
 mod ca;
 mod context;
@@ -25,23 +25,23 @@ pub use ca::CaBundle;
 pub use logins::Logins;
 pub use work::{Build, BuildEvent};
 
-/// The repository of images that were built here.
+/// The repository of images built by this crate.
 const REPOSITORY: &str = "agentbox-runtime";
 
-/// What builds images.
+/// The builder to use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Builder {
     /// BuildKit where the daemon has it, else the classic builder.
     #[default]
     Auto,
-    /// BuildKit: keeps downloads between builds, and can use a [`CaBundle`].
+    /// BuildKit. It keeps downloads between builds and can use a [`CaBundle`].
     BuildKit,
-    /// The builder of old daemons.
+    /// The classic builder of old daemons.
     Classic,
 }
 
-/// How images are built.
+/// Options for building images.
 ///
 /// ```
 /// use backend_docker::image::{BuildOptions, Builder};
@@ -54,64 +54,63 @@ pub enum Builder {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct BuildOptions {
-    /// What builds.
+    /// The builder.
     pub builder: Builder,
     /// Certificates to trust during the build and never afterwards.
     pub ca_bundle: Option<CaBundle>,
-    /// The network of commands that run during a build: `host`, `none` or, with
-    /// the classic builder, the name of one. The daemon's default unless said.
+    /// The network for commands that run during a build: `host`, `none` or, with the
+    /// classic builder, a network's name. Defaults to the daemon's default.
     pub network: Option<String>,
-    /// Runs every step again, whatever earlier builds left, also where the image
-    /// is there.
+    /// Runs every step again without the build cache, even if the image exists.
     pub no_cache: bool,
-    /// Leaves older images of the same runtime where they are after a build.
+    /// Keeps older images of the same runtime after a build.
     pub keep_superseded: bool,
-    /// Who we are to registries that want to know before they give out an image.
+    /// Credentials for registries that require a login.
     pub logins: Logins,
 }
 
 impl BuildOptions {
-    /// The default ones.
+    /// Returns the default options.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Says what builds.
+    /// Sets the builder.
     #[must_use]
     pub fn with_builder(mut self, builder: Builder) -> Self {
         self.builder = builder;
         self
     }
 
-    /// Gives certificates to trust during the build.
+    /// Sets certificates to trust during the build.
     #[must_use]
     pub fn with_ca_bundle(mut self, bundle: CaBundle) -> Self {
         self.ca_bundle = Some(bundle);
         self
     }
 
-    /// Says in which network commands of a build run.
+    /// Sets the network for commands that run during a build.
     #[must_use]
     pub fn with_network(mut self, network: impl Into<String>) -> Self {
         self.network = Some(network.into());
         self
     }
 
-    /// Runs every step again.
+    /// Sets whether every step is run again.
     #[must_use]
     pub fn with_no_cache(mut self, no_cache: bool) -> Self {
         self.no_cache = no_cache;
         self
     }
 
-    /// Leaves older images of the same runtime where they are.
+    /// Sets whether older images of the same runtime are kept.
     #[must_use]
     pub fn with_keep_superseded(mut self, keep: bool) -> Self {
         self.keep_superseded = keep;
         self
     }
 
-    /// Says who we are to registries.
+    /// Sets the registry credentials.
     #[must_use]
     pub fn with_logins(mut self, logins: Logins) -> Self {
         self.logins = logins;
@@ -119,8 +118,8 @@ impl BuildOptions {
     }
 }
 
-/// The name of a runtime's image: the one it gives, or one made of the runtime's
-/// name and a hash of all that decides the content of what is built.
+/// Returns the name of a runtime's image: the one it specifies, or one made of the
+/// runtime's name and a hash of everything that determines the content of the build.
 ///
 /// Neither the description, nor the builder, nor a [`CaBundle`] changes it.
 ///
@@ -149,8 +148,8 @@ pub fn name(runtime: &Runtime) -> Result<String> {
     Ok(format!("{REPOSITORY}:{}-{hex}", runtime.name))
 }
 
-/// The Dockerfile a runtime's image is built from; `None` if its image is used as
-/// it is. [`Builder::Auto`] shows BuildKit's.
+/// Returns the Dockerfile that a runtime's image is built from, or `None` if its image
+/// is used as it is. [`Builder::Auto`] shows BuildKit's.
 ///
 /// # Errors
 ///
@@ -165,10 +164,10 @@ pub fn dockerfile(runtime: &Runtime, builder: Builder) -> Result<Option<String>>
     )
 }
 
-/// Makes sure that the daemon has this runtime's image and returns its name.
+/// Ensures that the daemon has this runtime's image and returns its name.
 ///
-/// Callers that ask for one image at once share one pull or build; it is given up
-/// when the last of them goes away.
+/// Concurrent calls for the same image share one pull or build, which is cancelled when
+/// the last of them is dropped.
 ///
 /// # Errors
 ///
@@ -180,7 +179,7 @@ pub async fn ensure(daemon: &Daemon, runtime: &Runtime, options: &BuildOptions) 
     build(daemon, runtime, options)?.finish().await
 }
 
-/// Begins what [`ensure`] does, or joins those who do it already, and shows the
+/// Starts the work of [`ensure`], or joins it if it is already running, and reports the
 /// progress.
 ///
 /// ```no_run
@@ -208,8 +207,8 @@ pub fn build(daemon: &Daemon, runtime: &Runtime, options: &BuildOptions) -> Resu
     work::begin(daemon, runtime, options, name)
 }
 
-/// Removes the images that were built for this runtime's name and are not what it
-/// is now, and returns their names. Images in use stay.
+/// Removes the images that were built for this runtime's name and are superseded, and
+/// returns their names. Images in use are kept.
 ///
 /// # Errors
 ///
@@ -221,7 +220,7 @@ pub async fn prune(daemon: &Daemon, runtime: &Runtime) -> Result<Vec<String>> {
     engine::run(async move { store::prune(&daemon, &label, Some(&current)).await }).await
 }
 
-/// The next step that fits a failure to reach the daemon.
+/// The error for a daemon that cannot be reached, with the next step.
 fn no_answer(daemon: &Daemon) -> Error {
     Error::unavailable(format!(
         "the Docker daemon at {} does not answer; start it, or give its address",

@@ -1,39 +1,39 @@
-//! The labels by which sandboxes are known, and the process that owns one.
+//! The labels that identify sandboxes, and the process that owns one.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use bollard::models::{HostConfig, HostConfigLogConfig};
 
-/// What every label of ours begins with.
+/// The prefix of all our labels.
 pub(crate) const PREFIX: &str = "agentbox.";
-/// The sandbox's own name. It is for finding containers, and proves nothing:
-/// `docker commit` copies labels into the image, and so into its containers.
+/// The sandbox's own name. It is for finding containers and proves nothing: `docker
+/// commit` copies labels into the image, and so into its containers.
 pub(crate) const SANDBOX: &str = "agentbox.sandbox";
-/// The process that made it.
+/// The process that created it.
 pub(crate) const OWNER: &str = "agentbox.owner";
 /// The host of that process.
 pub(crate) const HOST: &str = "agentbox.host";
-/// When it was made, in seconds since 1970.
+/// The creation time, in seconds since 1970.
 pub(crate) const CREATED: &str = "agentbox.created";
 /// Seconds without activity after which it is stopped.
 pub(crate) const IDLE: &str = "agentbox.idle-timeout";
-/// What becomes of it when its owner is gone.
+/// The action to take when its owner is gone.
 pub(crate) const DISPOSAL: &str = "agentbox.disposal";
-/// What it was made from: equal options give equal values.
+/// A fingerprint of its configuration: equal options give equal values.
 pub(crate) const CONFIG: &str = "agentbox.config";
-/// How the agent got in, and which one.
+/// The agent in it and how it was delivered.
 pub(crate) const AGENT: &str = "agentbox.agent";
 
-/// A number of this one container; see [`log_config`].
+/// A random number that identifies this one container; see [`log_config`].
 pub(crate) const NONCE: &str = "agentbox.nonce";
 
-/// Where a container's output goes: nowhere, because nothing of ours is printed
-/// there and a log would grow for ever.
+/// The log configuration of our containers: no log, because nothing of ours is printed
+/// there and a log would grow forever.
 ///
-/// It carries the nonce too. The configuration for the host gets into no image, and
-/// `docker create` takes no options for this driver, so that neither a container
-/// made from a committed sandbox nor one with copied labels has both.
+/// It also carries the nonce. The host configuration is not copied into images, and
+/// `docker create` takes no options for this driver. So neither a container created
+/// from a committed sandbox nor one with copied labels has the nonce in both places.
 pub(crate) fn log_config(nonce: &str) -> HostConfigLogConfig {
     HostConfigLogConfig {
         typ: Some("none".to_owned()),
@@ -41,8 +41,8 @@ pub(crate) fn log_config(nonce: &str) -> HostConfigLogConfig {
     }
 }
 
-/// Whether a container with these labels and this configuration was made by us,
-/// whatever its name is now.
+/// Whether a container with these labels and this configuration was created by us,
+/// whatever its current name is.
 pub(crate) fn is_ours(labels: &HashMap<String, String>, host: &HostConfig) -> bool {
     let log = host.log_config.as_ref();
     let kept = log.and_then(|log| log.config.as_ref()?.get(NONCE));
@@ -50,14 +50,14 @@ pub(crate) fn is_ours(labels: &HashMap<String, String>, host: &HostConfig) -> bo
     labels.contains_key(SANDBOX) && named.is_some() && named == kept
 }
 
-/// What becomes of a container when its owner is gone.
+/// The action to take when a container's owner is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Disposal {
-    /// It is removed.
+    /// Remove it.
     Remove,
-    /// It is stopped and stays.
+    /// Stop it and keep it.
     Stop,
-    /// It has a name and belongs to whoever knows it.
+    /// Leave it alone: it has a name, and other programs can use it.
     Keep,
 }
 
@@ -70,7 +70,7 @@ impl Disposal {
         }
     }
 
-    /// What a container's label says. What is not understood is kept.
+    /// Reads a container's label. Containers with an unknown value are kept.
     pub(crate) fn of(labels: &HashMap<String, String>) -> Self {
         match labels.get(DISPOSAL).map(String::as_str) {
             Some("remove") => Self::Remove,
@@ -80,20 +80,20 @@ impl Disposal {
     }
 }
 
-/// A process, named so that no other one can be taken for it.
+/// A process, identified unambiguously even after its pid is reused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
     /// Clock ticks from boot to its start.
     pub(crate) started: u64,
-    /// The host's boot.
+    /// The host's boot id.
     pub(crate) boot: String,
-    /// The name space that `pid` is a number of.
+    /// The pid namespace of `pid`.
     pub(crate) space: String,
 }
 
 impl Process {
-    /// This process; `None` where the kernel does not tell.
+    /// Returns this process, or `None` where the kernel does not provide the data.
     pub(crate) fn current() -> Option<Self> {
         Self::read("self")
     }
@@ -135,11 +135,11 @@ impl Process {
         whole.then_some(parsed)
     }
 
-    /// Whether this process is certainly gone, as `here` sees it. Of a process
-    /// in another name space or on another host nothing is certain.
+    /// Whether this process is certainly gone, as seen from `here`. Nothing is certain
+    /// about a process in another pid namespace or on another host.
     pub(crate) fn is_gone(&self, here: &Self, same_host: bool) -> bool {
         if self.boot != here.boot {
-            // A boot that is over took all its processes along.
+            // The reboot has ended all processes of an earlier boot.
             return same_host;
         }
         if self.space != here.space {
@@ -148,17 +148,17 @@ impl Process {
         self.has_ended(Path::new("/proc"))
     }
 
-    /// Whether no process of this name space is this one.
+    /// Whether no process in this pid namespace is this one.
     fn has_ended(&self, proc: &Path) -> bool {
         match std::fs::read_to_string(proc.join(format!("{}/stat", self.pid))) {
             Ok(stat) => parse_stat(&stat).is_some_and(|(_, started)| started != self.started),
-            // With `hidepid`, processes of other users are not there.
+            // With `hidepid`, other users' processes are not visible here.
             Err(error) => error.kind() == std::io::ErrorKind::NotFound && !has_process(self.pid),
         }
     }
 }
 
-/// Whether a process has this number, of whichever user.
+/// Whether a process with this pid exists, owned by any user.
 #[cfg(unix)]
 fn has_process(pid: u32) -> bool {
     use rustix::io::Errno;
@@ -167,14 +167,14 @@ fn has_process(pid: u32) -> bool {
     pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
-/// It may be there: nothing says that it is not.
+/// Always `true`: there is no way to find out here.
 #[cfg(not(unix))]
 fn has_process(_: u32) -> bool {
     true
 }
 
-/// The pid and start time in a line of `/proc/PID/stat`. The program's name
-/// stands in parentheses and can hold anything, parentheses included.
+/// Parses the pid and start time from a line of `/proc/PID/stat`. The program's name is
+/// in parentheses and can contain anything, including parentheses.
 fn parse_stat(stat: &str) -> Option<(u32, u64)> {
     let (pid, rest) = stat.split_once(' ')?;
     let (_, rest) = rest.rsplit_once(')')?;
@@ -182,7 +182,8 @@ fn parse_stat(stat: &str) -> Option<(u32, u64)> {
     Some((pid.parse().ok()?, started.parse().ok()?))
 }
 
-/// Names this host across boots; empty where that cannot be known.
+/// Returns a name for this host that is stable across boots, or an empty one if it is
+/// unknown.
 pub(crate) fn host() -> String {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let machine = read("/etc/machine-id");
@@ -274,7 +275,7 @@ mod tests {
         let nothing = tempfile::tempdir().unwrap();
         let mut other = process();
         assert!(!other.has_ended(nothing.path()));
-        // No process has so high a number.
+        // No process has such a high pid.
         for pid in [i32::MAX.unsigned_abs(), u32::MAX - 7] {
             other.pid = pid;
             assert!(other.has_ended(nothing.path()));

@@ -1,4 +1,4 @@
-//! What processes that are gone have left behind.
+//! Containers left behind by processes that are gone.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +15,7 @@ use sandbox_wire::engine;
 use crate::daemon::{self, Daemon};
 use crate::labels::{self, Disposal, Process};
 
-/// A container whose process is gone.
+/// A container whose owner process is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Leftover {
@@ -25,17 +25,18 @@ pub struct Leftover {
     pub name: String,
     /// The image it was made from.
     pub image: String,
-    /// When it was made.
+    /// The time it was created.
     pub created: SystemTime,
-    /// Whether [`reap`] removes it. Otherwise it was to be kept, and is stopped.
+    /// Whether [`reap`] removes it. Otherwise it was meant to be kept, and is stopped.
     pub removed: bool,
 }
 
-/// Lists the containers without a name whose process on this host is gone.
+/// Lists the unnamed containers whose owner process on this host is gone.
 ///
-/// Containers of processes that live, of other hosts or name spaces, with a name
-/// of the user's, and those that are no sandboxes are never among them; nor are
-/// containers that only carry the labels of one, as those from a committed sandbox.
+/// It never includes containers of running processes, of other hosts or pid namespaces,
+/// containers named by the user, and containers that are not sandboxes. The latter
+/// include containers that only carry a sandbox's labels, such as those created from a
+/// committed sandbox.
 ///
 /// # Errors
 ///
@@ -46,8 +47,8 @@ pub async fn leftovers(daemon: &Daemon) -> Result<Vec<Leftover>> {
     found.await.map_err(|error| error.on("docker"))
 }
 
-/// Does with [`leftovers`] what their process would have done: removes them, or
-/// stops those that were to be kept. Returns them.
+/// Does to the [`leftovers`] what their process would have done: removes them, or stops
+/// those that were meant to be kept. Returns them.
 ///
 /// # Errors
 ///
@@ -58,7 +59,7 @@ pub async fn reap(daemon: &Daemon) -> Result<Vec<Leftover>> {
     reaped.await.map_err(|error| error.on("docker"))
 }
 
-/// Reaps in the background, once for each daemon.
+/// Reaps in the background, once per daemon.
 pub(crate) fn reap_once(daemon: &Daemon) {
     static DONE: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -101,7 +102,7 @@ async fn find(daemon: &Daemon) -> Result<Vec<Leftover>> {
     Ok(found)
 }
 
-/// Whether we made a container, which its labels alone do not prove.
+/// Whether this crate created a container. Its labels alone do not prove that.
 async fn is_ours(daemon: &Daemon, id: &str) -> Result<bool> {
     let asked = daemon
         .client()
@@ -117,8 +118,8 @@ async fn is_ours(daemon: &Daemon, id: &str) -> Result<bool> {
     }
 }
 
-/// A container, if the process in its labels is certainly gone. `host` is this one,
-/// if the daemon is on it.
+/// Returns a container as a leftover if the process in its labels is certainly gone.
+/// `host` is this host, if the daemon runs on it.
 fn judge(container: ContainerSummary, here: &Process, host: Option<&str>) -> Option<Leftover> {
     let found = container.labels?;
     let owner = Process::parse(found.get(labels::OWNER)?)?;
@@ -162,8 +163,9 @@ async fn reap_now(daemon: &Daemon) -> Result<Vec<Leftover>> {
 async fn dispose(daemon: &Daemon, leftover: &Leftover) -> Result<()> {
     let client = daemon.client();
     let done = if leftover.removed {
-        // The volumes without a name that go along were made for this container,
-        // which is ours; the daemon keeps those that another container uses.
+        // The anonymous volumes that are removed as well were created for this
+        // container, which is ours. The daemon keeps volumes that another container
+        // uses.
         let options = RemoveContainerOptionsBuilder::default()
             .force(true)
             .v(true)
@@ -175,7 +177,7 @@ async fn dispose(daemon: &Daemon, leftover: &Leftover) -> Result<()> {
     };
     match done {
         Ok(()) => Ok(()),
-        // Gone, or another process is at it.
+        // Gone, or another process is removing it.
         Err(error) if matches!(daemon::status(&error), Some(304 | 404 | 409)) => Ok(()),
         Err(error) => Err(daemon.error(error)),
     }

@@ -1,4 +1,4 @@
-//! [`DockerMachine`]: a container, as the modules that serve it see it.
+//! [`DockerMachine`]: a container, as the transports see it.
 
 mod deliver;
 mod exec;
@@ -27,58 +27,59 @@ use crate::options::Delivery;
 
 pub(crate) use lifecycle::{Found, Status, Wish};
 
-/// How often a container that should have ended is looked at again, and how long
-/// between.
+/// How often, and at which interval, the daemon is asked again about a container that
+/// should have ended.
 const NOTICE_TIMES: u32 = 4;
 const NOTICE: Duration = Duration::from_millis(50);
 
-/// A container, made or not made yet. Clones are the same container.
+/// A container, created or not created yet. Clones refer to the same container.
 #[derive(Debug, Clone)]
 pub(crate) struct DockerMachine(Arc<Core>);
 
 #[derive(Debug)]
 pub(crate) struct Core {
     daemon: Daemon,
-    /// The container's name, by which it is asked for; chosen before it is made,
-    /// so that one whose maker was cancelled is found again.
+    /// The container's name, used in all requests. It is chosen before the container is
+    /// created, so that one whose creation was cancelled is found again.
     name: String,
     working_dir: VPath,
-    /// What it is made from; nothing if it was attached to.
+    /// The options it is created from; `None` if it was attached to.
     settings: Option<Settings>,
-    /// Whether a container that nobody here has made may be used.
+    /// Whether a container that this crate did not create may be used.
     foreign: bool,
-    /// One for each processor.
+    /// One for each architecture.
     agents: Vec<AgentBinary>,
     delivery: Delivery,
     state: Mutex<State>,
-    /// Held by whatever changes the container's state.
+    /// Held by every operation that changes the container's state.
     turn: Arc<Semaphore>,
 }
 
-/// What is known of the container.
+/// The last known state of the container.
 #[derive(Debug, Default)]
 struct State {
-    /// Somebody wanted the container to be there.
+    /// The container was requested by a caller.
     wanted: bool,
-    /// The last user is gone: nothing is made or started any more.
+    /// The last clone is dropped: nothing is created or started any more.
     closed: bool,
-    /// There may be a container of this name that this object has made.
+    /// A container of this name may exist that this object created.
     attempted: bool,
-    /// There was a container: a missing one has been removed.
+    /// The container existed, so if it is missing now, it was removed.
     existed: bool,
-    /// Which agent is mounted in it.
+    /// Identifies the agent that is mounted in it.
     bound: Option<String>,
-    /// Where the agent was uploaded to since the container was started.
+    /// Path that the agent was uploaded to since the container was started.
     uploaded: Option<String>,
     /// Whether its root is read-only.
     read_only: bool,
-    /// The processor of its image.
+    /// The architecture of its image.
     architecture: String,
-    /// It ran when it was last looked at, and nobody here has stopped it since.
+    /// It was running when it was last inspected, and this object has not stopped it
+    /// since.
     running: bool,
-    /// How often this object has started it.
+    /// Number of times this object has started it.
     starts: u64,
-    /// What must be unpacked in it before anybody works there.
+    /// An archive that must be unpacked in it before any operation.
     pending: Option<Arc<Pending>>,
 }
 
@@ -88,7 +89,7 @@ struct Pending {
     done: OnceCell<()>,
 }
 
-/// What a machine is made of.
+/// The parts of a new machine.
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) daemon: Daemon,
@@ -127,28 +128,28 @@ impl DockerMachine {
         &self.0.name
     }
 
-    /// The processor of the image, once the container was looked at.
+    /// Returns the architecture of the image. Empty until the container was inspected.
     pub(crate) fn architecture(&self) -> String {
         self.0.state().architecture.clone()
     }
 
-    /// Whether the container ran when it was last looked at.
+    /// Whether the container was running when it was last inspected.
     pub(crate) fn runs(&self) -> bool {
         self.0.state().running
     }
 
-    /// How often this object has started the container.
+    /// Returns how often this object has started the container.
     pub(crate) fn starts(&self) -> u64 {
         self.0.state().starts
     }
 
-    /// What to say of a command whose container has ended and runs again.
+    /// The error for a command whose container ended and was started again.
     pub(crate) fn ended_meanwhile(&self) -> Error {
         self.0.ended_meanwhile()
     }
 
-    /// Ends everything: what is being made is finished and then disposed of, and
-    /// nothing is made any more. Returns what is left to do, if anything is.
+    /// Closes the machine: a creation in progress is finished and then disposed of, and
+    /// nothing is created any more. Returns the remaining work, if there is any.
     pub(crate) fn close(&self, mode: StopMode) -> Option<impl Future<Output = Result<()>> + use<>> {
         let wanted = {
             let mut state = self.0.state();
@@ -168,8 +169,8 @@ impl DockerMachine {
         })
     }
 
-    /// Makes the container ready. Work that has begun is finished, also if the
-    /// caller goes away: a container that nobody knows of would stay for ever.
+    /// Makes the container ready. Work that has begun is finished even if the caller is
+    /// dropped: otherwise a container could stay forever that no object knows of.
     pub(crate) async fn ready(&self, wish: Wish) -> Result<()> {
         let core = Arc::clone(&self.0);
         core.state().wanted = true;
@@ -193,7 +194,8 @@ impl DockerMachine {
 }
 
 impl Core {
-    /// The agent for an image of this processor; any if that is not known.
+    /// Returns the agent for an image of this architecture, or any agent if it is
+    /// unknown.
     fn agent_for(&self, architecture: &str) -> Option<&AgentBinary> {
         let fits = |agent: &&AgentBinary| architecture.is_empty() || agent.arch() == architecture;
         self.agents.iter().find(fits)
@@ -203,7 +205,8 @@ impl Core {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs what changes the container's state, one at a time and to its end.
+    /// Runs operations that change the container's state, one at a time and to
+    /// completion.
     async fn in_turn<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
@@ -217,26 +220,26 @@ impl Core {
         ended.unwrap_or_else(|_| Err(Error::unavailable("the process is ending")))
     }
 
-    /// What a failed call on the container means: what became of the container,
-    /// if that is why, else what the daemon said.
+    /// Explains a failed call on the container: the container's state if that is the
+    /// reason, else the daemon's message.
     async fn explain(&self, error: bollard::errors::Error) -> Error {
         let status = daemon::status(&error);
         let theirs = self.daemon.error(error);
         let reason = match status {
-            // A path that is missing in a container that is not.
+            // The path is missing, but the container may be there.
             Some(404) => self.diagnosis().await,
             _ => self.diagnosis_soon().await,
         };
         match (reason, status) {
             (Some(reason), _) => reason,
-            // It is in no state for that, whatever the daemon says of it.
+            // The container is in the wrong state, whatever the daemon's message says.
             (None, Some(409)) => Error::unavailable(theirs.message().to_owned()),
             (None, _) => theirs,
         }
     }
 
-    /// Why the container does not answer; `None` if it should. The daemon notices
-    /// the end of a container a little later than we do.
+    /// Returns why the container does not answer, or `None` if it should. The daemon
+    /// notices the end of a container a little later than we do.
     async fn diagnosis_soon(&self) -> Option<Error> {
         for _ in 0..NOTICE_TIMES {
             if let Some(reason) = self.diagnosis().await {
@@ -280,8 +283,8 @@ impl Machine for DockerMachine {
     }
 
     async fn spawn(&self, program: Spawn) -> Result<Process> {
-        // The agent begins with a handshake, so that its start can overlap with
-        // the furnishing; other programs want a furnished place.
+        // The agent begins with a handshake, so its start can overlap with unpacking
+        // the pending archive. Other programs need that archive first.
         if self.0.is_agent(&program) {
             let process = self.exec(program).await?;
             self.0.furnish().await?;
@@ -313,7 +316,7 @@ impl Machine for DockerMachine {
         let mut stream = client
             .download_from_container(&self.0.name, Some(options))
             .boxed();
-        // Whether there is such a path is known with the first piece.
+        // The first piece shows whether the path exists.
         let first = match stream.next().await {
             None => return Ok(futures::stream::empty().boxed()),
             Some(Err(error)) => return Err(self.0.explain(error).await),
@@ -331,7 +334,7 @@ impl Machine for DockerMachine {
     }
 }
 
-/// Whether the daemon says that a mount's source is not there.
+/// Whether the daemon says that the source of a mount is missing.
 fn is_unseen(error: &bollard::errors::Error, source: &str) -> bool {
     let text = error.to_string();
     daemon::status(error).is_some()
@@ -346,7 +349,7 @@ mod tests {
     use super::*;
     use crate::builder::Service;
 
-    /// The least that passes for a static program of a processor.
+    /// The smallest file that passes for a static program of an architecture.
     fn agent(directory: &std::path::Path, name: &str, processor: u8) -> AgentBinary {
         let mut bytes = vec![0; 64 + 56];
         bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");

@@ -1,9 +1,9 @@
-//! What can be chosen about a container: small types of the builder.
+//! Small option types of the builder.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// What of the network a sandbox sees.
+/// The network access of a sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Network {
@@ -16,22 +16,22 @@ pub enum Network {
     Named(String),
 }
 
-/// What of the hardening is given up. Each is asked for by its name, and there
-/// is none for a privileged container or for the daemon's socket.
+/// A part of the hardening that is given up. Each must be requested by name. There is
+/// none for a privileged container or for the daemon's socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Relaxation {
-    /// The host's own network, loopback included, instead of one apart.
+    /// Uses the host's own network, including its loopback, instead of a separate one.
     HostNetwork,
-    /// The host's processes are seen.
+    /// Makes the host's processes visible.
     HostProcesses,
-    /// Programs such as `sudo` may gain privileges.
+    /// Lets programs such as `sudo` gain privileges.
     NewPrivileges,
-    /// No system call is filtered.
+    /// Disables the system call filter.
     UnconfinedSeccomp,
-    /// As many processes as the host takes.
+    /// Removes the limit on the number of processes.
     UnlimitedProcesses,
-    /// As much memory as the host has.
+    /// Removes the memory limit.
     UnlimitedMemory,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for Relaxation {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delivery {
-    /// A bind mount where the daemon sees this host's files, else an upload.
+    /// A bind mount if the daemon sees this host's files, else an upload.
     #[default]
     Auto,
     /// A read-only bind mount. Nothing is copied.
@@ -61,12 +61,12 @@ pub enum Delivery {
     Upload,
 }
 
-/// Who serves the operations.
+/// The part that serves file operations and commands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mode {
-    /// The agent if there is one that the image can run, else the image's own
-    /// shell and tools.
+    /// The agent if one fits the image's architecture, else the image's own shell and
+    /// tools.
     #[default]
     Auto,
     /// The agent.
@@ -75,7 +75,7 @@ pub enum Mode {
     Portable,
 }
 
-/// Something of the host, or a volume of the daemon, in a sandbox.
+/// A path of the host, or a volume of the daemon, mounted in a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Volume {
     pub(crate) source: Source,
@@ -83,28 +83,28 @@ pub struct Volume {
     pub(crate) read_only: bool,
 }
 
-/// Where a [`Volume`] comes from.
+/// The source of a [`Volume`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// A directory or file of the daemon's host.
+    /// A directory or file on the daemon's host.
     Host(PathBuf),
-    /// A volume that the daemon keeps.
+    /// A volume managed by the daemon.
     Named(String),
 }
 
 impl Volume {
-    /// A directory or file of the host, which must exist, at `target`.
+    /// Mounts a directory or file of the host, which must exist, at `target`.
     ///
-    /// It is never given another owner: without [`user`](crate::DockerBuilder::user),
-    /// the sandbox runs as the owner of the first such directory that it may
-    /// write to, unless that is root.
+    /// Its owner is never changed. Without [`user`](crate::DockerBuilder::user), the
+    /// sandbox runs as the owner of the first such directory that it may write to,
+    /// unless that is root.
     pub fn host(source: impl Into<PathBuf>, target: impl Into<String>) -> Self {
         Self::new(Source::Host(source.into()), target.into())
     }
 
-    /// A volume that the daemon keeps, at `target`. A missing one is made and
-    /// belongs to the sandbox's user; one that exists is left as it is. It
-    /// outlives the sandbox.
+    /// Mounts a volume of the daemon at `target`. A missing volume is created and
+    /// belongs to the sandbox's user; an existing one is not changed. It outlives the
+    /// sandbox.
     pub fn named(name: impl Into<String>, target: impl Into<String>) -> Self {
         Self::new(Source::Named(name.into()), target.into())
     }
@@ -117,7 +117,7 @@ impl Volume {
         }
     }
 
-    /// Whether the sandbox may only read it.
+    /// Sets whether the mount is read-only.
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;

@@ -1,4 +1,4 @@
-//! [`Runtime`]: what an image must have in it, by name.
+//! [`Runtime`]: a named description of an image's content.
 
 mod builtin;
 mod check;
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 pub(crate) use check::config;
 pub use registry::Runtimes;
 
-/// Where work is done in an image whose runtime does not say.
+/// The working directory in an image whose runtime does not set one.
 pub const WORK_DIR: &str = "/workspace";
 
-/// A named environment: an image as it is, or a base image and what is added.
+/// A named environment: an image used as it is, or a base image with additions.
 ///
 /// ```
 /// use backend_docker::{PackageManager, Runtime};
@@ -34,32 +34,32 @@ pub const WORK_DIR: &str = "/workspace";
 /// # Ok::<(), backend_core::Error>(())
 /// ```
 ///
-/// In TOML every field is a key of the same name, and nothing else is accepted;
-/// see [`Runtimes::from_toml`].
+/// In TOML every field is a key of the same name, and unknown keys are rejected; see
+/// [`Runtimes::from_toml`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Runtime {
-    /// Its name: small letters, digits, `-`, `_` and `.`.
+    /// The name: small letters, digits, `-`, `_` and `.`.
     pub name: String,
-    /// What it is for, for people. Never decides what is built.
+    /// Its purpose, for people. It does not affect the build.
     pub description: String,
     /// An image to use as it is.
     pub image: Option<String>,
-    /// An image to build upon.
+    /// An image to build on.
     pub base_image: Option<String>,
-    /// What is installed upon the base image.
+    /// Packages installed on top of the base image.
     pub packages: Packages,
     /// Shell commands run as root before packages are installed, each by
     /// `/bin/sh -c`.
     pub setup_commands: Vec<String>,
-    /// Variables that commands see.
+    /// Environment variables for commands.
     pub env_vars: BTreeMap<String, String>,
-    /// Where work is done in it. `/workspace` unless said otherwise.
+    /// The working directory. `/workspace` by default.
     pub work_dir: String,
-    /// Whether an image that was built before is used again. On by default.
+    /// Whether an image that was built before is reused. On by default.
     pub cache_image: bool,
-    /// The unprivileged user to run as, with a home and, where the base has
-    /// Python, a virtual environment it may write.
+    /// The unprivileged user to run as. It gets a home directory and, if the base image
+    /// has Python, a writable virtual environment.
     pub run_as_uid: Option<u32>,
 }
 
@@ -80,8 +80,8 @@ impl Default for Runtime {
     }
 }
 
-/// Packages by the program that installs them. Version pins and ranges are kept
-/// as they are written.
+/// Packages, grouped by package manager. Version pins and ranges are passed on as
+/// written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
@@ -90,32 +90,33 @@ pub struct Packages {
     pub apt: Vec<String>,
     /// Python packages: `numpy`, `uvicorn[standard]>=0.30,<1`.
     pub pip: Vec<String>,
-    /// Node packages, installed in the work directory: `tsx`, `@types/react@^18`.
+    /// Node packages, installed in the working directory: `tsx`, `@types/react@^18`.
     pub npm: Vec<String>,
     /// Programs built by Cargo into `/usr/local/bin`: `just`, `just@1.40.0`.
     pub cargo: Vec<String>,
 }
 
-/// What installs a package.
+/// A package manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum PackageManager {
-    /// Debian's and Ubuntu's.
+    /// The package manager of Debian and Ubuntu.
     Apt,
-    /// Python's.
+    /// The package manager of Python.
     Pip,
-    /// Node's.
+    /// The package manager of Node.
     Npm,
-    /// Rust's.
+    /// The package manager of Rust.
     Cargo,
 }
 
 impl PackageManager {
-    /// All of them, in the order in which they run: system libraries come first.
+    /// All package managers, in the order in which they run: system libraries come
+    /// first.
     pub const ALL: [Self; 4] = [Self::Apt, Self::Pip, Self::Npm, Self::Cargo];
 
-    /// Its name as a key of TOML.
+    /// Returns its name, as a key in TOML.
     pub fn name(self) -> &'static str {
         match self {
             Self::Apt => "apt",
@@ -133,7 +134,7 @@ impl fmt::Display for PackageManager {
 }
 
 impl Packages {
-    /// One manager's packages.
+    /// Returns the packages of one manager.
     pub fn of(&self, manager: PackageManager) -> &[String] {
         match manager {
             PackageManager::Apt => &self.apt,
@@ -143,7 +144,7 @@ impl Packages {
         }
     }
 
-    /// One manager's packages, to be changed.
+    /// Returns the packages of one manager for modification.
     pub fn of_mut(&mut self, manager: PackageManager) -> &mut Vec<String> {
         match manager {
             PackageManager::Apt => &mut self.apt,
@@ -153,7 +154,7 @@ impl Packages {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no packages.
     pub fn is_empty(&self) -> bool {
         PackageManager::ALL
             .iter()
@@ -162,16 +163,16 @@ impl Packages {
 }
 
 impl Runtime {
-    /// One of [the built-in runtimes](Runtimes::builtin_names).
+    /// Returns one of [the built-in runtimes](Runtimes::builtin_names).
     ///
     /// # Errors
     ///
-    /// `Config` that lists the known names, for another.
+    /// `Config`, listing the known names, if there is no runtime of this name.
     pub fn builtin(name: &str) -> Result<Self> {
         builtin::get(name).ok_or_else(|| unknown(name, builtin::names()))
     }
 
-    /// An image as it is.
+    /// Creates a runtime that uses an image as it is.
     #[must_use]
     pub fn from_image(name: impl Into<String>, image: impl Into<String>) -> Self {
         Self {
@@ -181,7 +182,7 @@ impl Runtime {
         }
     }
 
-    /// A base image, to which things are added.
+    /// Creates a runtime that builds on a base image.
     #[must_use]
     pub fn on_base(name: impl Into<String>, base_image: impl Into<String>) -> Self {
         Self {
@@ -191,7 +192,7 @@ impl Runtime {
         }
     }
 
-    /// Says what it is for.
+    /// Sets the description.
     #[must_use]
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
         self.description = description.into();
@@ -217,53 +218,53 @@ impl Runtime {
         self
     }
 
-    /// Adds a command that is run before packages are installed.
+    /// Adds a command that runs before packages are installed.
     #[must_use]
     pub fn with_setup_command(mut self, command: impl Into<String>) -> Self {
         self.setup_commands.push(command.into());
         self
     }
 
-    /// Sets a variable that commands see.
+    /// Sets an environment variable for commands.
     #[must_use]
     pub fn with_env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.env_vars.insert(name.into(), value.into());
         self
     }
 
-    /// Says where work is done.
+    /// Sets the working directory.
     #[must_use]
     pub fn with_work_dir(mut self, work_dir: impl Into<String>) -> Self {
         self.work_dir = work_dir.into();
         self
     }
 
-    /// Says whether an image that was built before is used again.
+    /// Sets whether an image that was built before is reused.
     #[must_use]
     pub fn with_cache_image(mut self, cache_image: bool) -> Self {
         self.cache_image = cache_image;
         self
     }
 
-    /// Says as which user to run.
+    /// Sets the user to run as.
     #[must_use]
     pub fn with_run_as_uid(mut self, uid: u32) -> Self {
         self.run_as_uid = Some(uid);
         self
     }
 
-    /// Checks every field: whatever passes cannot add an instruction, a flag or a
-    /// shell command to what is built.
+    /// Checks every field. Valid fields cannot add an instruction, a flag or a shell
+    /// command to the build.
     ///
     /// # Errors
     ///
-    /// `Config` that names the runtime, the field and what it may hold.
+    /// `Config`, with the runtime, the field and its valid values.
     pub fn validate(&self) -> Result<()> {
         check::runtime(self)
     }
 }
 
-/// The error for a name nobody gave to a runtime.
+/// The error for an unknown runtime name.
 fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Error {
     let known: Vec<&str> = known.collect();
     Error::new(

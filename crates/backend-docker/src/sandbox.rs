@@ -22,16 +22,16 @@ use idle::Busy;
 
 /// A container as a backend. Clones share it.
 ///
-/// The first operation makes and starts the container; a stopped one is started
-/// again by the next operation. One that somebody removed is `Unavailable`, and
-/// is made anew only by [`start`](Sandbox::start): its files are gone, and that
-/// is not to be overlooked. So is one that is paused, until `start` or
-/// [`unpause`](Self::unpause).
+/// The first operation creates and starts the container. A stopped container is started
+/// again by the next operation. If it was removed from outside, operations are
+/// `Unavailable`, and only [`start`](Sandbox::start) creates a new one: its files are
+/// gone, and that should not go unnoticed. Operations on a paused container are
+/// `Unavailable` too, until `start` or [`unpause`](Self::unpause).
 ///
-/// When the last clone is dropped, a container that it made is removed, or with
-/// [`auto_remove(false)`](DockerBuilder::auto_remove) stopped, as far as the process
-/// lives long enough; call [`stop`](Sandbox::stop) to be sure. One with a name,
-/// or that was attached to, stays as it is.
+/// When the last clone is dropped, a container that it created is removed, or with
+/// [`auto_remove(false)`](DockerBuilder::auto_remove) stopped. This happens in the
+/// background, provided the process lives long enough; call [`stop`](Sandbox::stop) to
+/// be sure. Containers with a name, or that were attached to, are left as they are.
 ///
 /// See [`DockerBuilder`] for an example.
 #[derive(Debug, Clone)]
@@ -41,42 +41,42 @@ pub struct DockerSandbox(Arc<Inner>);
 struct Inner {
     machine: DockerMachine,
     agent: Option<Arc<dyn Sandbox>>,
-    /// The processors that there are agents for.
+    /// The architectures that there are agents for.
     agent_architectures: Vec<&'static str>,
     portable: Option<Arc<dyn Sandbox>>,
     mode: Mode,
-    /// Who serves, once that is settled.
+    /// The agent or the portable sandbox, once the choice is made.
     chosen: OnceLock<Arc<dyn Sandbox>>,
-    /// What becomes of the container in the end; nothing if it was attached to.
+    /// The action to take on the container in the end; `None` if it was attached to.
     disposal: Option<Disposal>,
     relaxed: Vec<Relaxation>,
-    /// Operations under way, and when the last one ended.
+    /// The number of operations in progress, and when the last one ended.
     activity: Mutex<(usize, SystemTime)>,
     idle_timeout: Option<Duration>,
     watched: AtomicBool,
     counters: Mutex<Option<Counters>>,
 }
 
-/// What a container does at a moment.
+/// The current state of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ContainerState {
-    /// There is none.
+    /// It does not exist.
     Missing,
-    /// It was made and never started.
+    /// It was created and never started.
     Created,
-    /// It runs.
+    /// It is running.
     Running,
     /// It is paused.
     Paused,
-    /// It has ended, and can be started again.
+    /// It has ended and can be started again.
     Stopped,
     /// It is being removed or restarted.
     Changing,
 }
 
 impl DockerSandbox {
-    /// Options for a new container.
+    /// Returns a builder for a new container.
     pub fn builder() -> DockerBuilder {
         DockerBuilder::new()
     }
@@ -143,17 +143,17 @@ impl DockerSandbox {
         }))
     }
 
-    /// The container's name, or what it was attached to by.
+    /// Returns the container's name, or the name or id it was attached to by.
     pub fn container(&self) -> &str {
         self.0.machine.name()
     }
 
-    /// What of the hardening was given up.
+    /// Returns the parts of the hardening that were given up.
     pub fn relaxations(&self) -> &[Relaxation] {
         &self.0.relaxed
     }
 
-    /// What the container does. Never starts it.
+    /// Returns the container's state. Never starts it.
     ///
     /// # Errors
     ///
@@ -172,21 +172,22 @@ impl DockerSandbox {
         })
     }
 
-    /// Freezes every process in it. Until [`unpause`](Self::unpause) or
+    /// Freezes every process in the container. Until [`unpause`](Self::unpause) or
     /// [`start`](Sandbox::start), operations are `Unavailable`.
     ///
     /// # Errors
     ///
-    /// `Unavailable` if it does not run or the daemon does not answer.
+    /// `Unavailable` if the container is not running or the daemon does not answer.
     pub async fn pause(&self) -> Result<()> {
         self.set_paused(true).await
     }
 
-    /// Lets it go on.
+    /// Resumes the container's processes.
     ///
     /// # Errors
     ///
-    /// `Unavailable` if the daemon does not answer; `Conflict` if it is stopped.
+    /// `Unavailable` if the daemon does not answer; `Conflict` if the container is
+    /// stopped.
     pub async fn unpause(&self) -> Result<()> {
         self.set_paused(false).await
     }
@@ -197,8 +198,8 @@ impl DockerSandbox {
         done.await.map_err(|error| error.on("docker"))
     }
 
-    /// Removes the container and what is in it, as [`stop`](Sandbox::stop) with
-    /// `Purge` does. Named volumes and directories of the host stay.
+    /// Removes the container and its files, like [`stop`](Sandbox::stop) with `Purge`.
+    /// Named volumes and host directories are kept.
     ///
     /// # Errors
     ///
@@ -207,7 +208,8 @@ impl DockerSandbox {
         self.stop(StopMode::Purge).await
     }
 
-    /// What it uses. The processor's share is that since the call before.
+    /// Returns the current resource usage. The CPU usage is measured since the previous
+    /// call.
     ///
     /// # Errors
     ///
@@ -235,7 +237,7 @@ impl DockerSandbox {
         locked.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the container ready because somebody asked for it.
+    /// Makes the container ready.
     async fn ready(&self, wish: Wish) -> Result<()> {
         let machine = self.0.machine.clone();
         let ready = engine::run(async move { machine.ready(wish).await });
@@ -243,8 +245,9 @@ impl DockerSandbox {
         ready.await.map_err(context)
     }
 
-    /// How often the container was started up to now, now that it runs: if that
-    /// has changed when a command ends, the container has ended with it.
+    /// Makes sure that the container runs and returns how often it was started so far.
+    /// If that number has changed when a command ends, the container ended with the
+    /// command.
     async fn counted_starts(&self) -> Result<u64> {
         if !self.0.machine.runs() {
             self.ready(Wish::Needed).await?;
@@ -252,8 +255,8 @@ impl DockerSandbox {
         Ok(self.0.machine.starts())
     }
 
-    /// Who serves. Settled by the first operation, which starts the container if
-    /// the image must be looked at for it.
+    /// Returns the sandbox that serves the operations. The first operation makes the
+    /// choice, and starts the container if the image must be inspected for it.
     async fn served(&self, _: &Busy<'_>) -> Result<&Arc<dyn Sandbox>> {
         let inner = &*self.0;
         self.watch();
@@ -265,7 +268,8 @@ impl DockerSandbox {
             (Some(agent), None) => agent,
             (None, Some(portable)) => {
                 if inner.mode == Mode::Auto {
-                    // A container that cannot be made is told first, and alone.
+                    // If the container cannot be created, that error is reported
+                    // instead of the missing agent.
                     self.ready(Wish::Needed).await?;
                     why = Some("there is no sandbox-agent");
                 }

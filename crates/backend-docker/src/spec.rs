@@ -1,5 +1,5 @@
-//! From options to what the daemon is asked for. No I/O: everything that had to
-//! be looked up comes in.
+//! Converts options into the request to the daemon. No I/O: the results of all lookups
+//! are passed in.
 
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,19 +13,19 @@ use crate::environment::{self, Parts};
 use crate::labels::{self, Disposal, Process};
 use crate::options::{Network, Relaxation, Source};
 
-/// Where bind mounts of ours are. `/dev` is a fresh file system in every
-/// container, so that the mount points get into no layer.
+/// Directory of our bind mounts. `/dev` is a fresh file system in every container, so
+/// the mount points are not part of any layer.
 const OURS: &str = "/dev/.agentbox";
-/// The agent's mount point.
+/// Mount point of the agent.
 pub(crate) const BOUND_AGENT: &str = "/dev/.agentbox/sandbox-agent";
-/// The mount point of further certificates.
+/// Mount point of the additional certificates.
 const BOUND_CERTIFICATES: &str = "/dev/.agentbox/ca.crt";
 /// The home of a user that the image does not know.
 const HOME: &str = "/home/agent";
-/// Who works in an image that names nobody.
+/// The user in an image that does not name one.
 const UNPRIVILEGED: (u32, u32) = (1000, 1000);
 
-/// Directories that have their owner, whatever is done in them.
+/// Directories whose owner is never changed.
 const STANDARD: [&str; 21] = [
     "/",
     "/bin",
@@ -50,35 +50,35 @@ const STANDARD: [&str; 21] = [
     "/var",
 ];
 
-/// What is known of an image.
+/// Facts about an image.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ImageFacts {
-    /// By what it is asked for.
+    /// The reference used in requests.
     pub(crate) reference: String,
-    /// Its content's name.
+    /// The content id.
     pub(crate) id: String,
-    /// Its user, if that is not root.
+    /// Its user, unless that is root.
     pub(crate) user: Option<String>,
-    /// Where its commands start.
+    /// The working directory of its commands.
     pub(crate) working_dir: String,
-    /// The processor it is for.
+    /// The architecture it was built for.
     pub(crate) architecture: String,
 }
 
-/// Who works in a sandbox.
+/// The user that commands run as.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct User {
-    /// As the daemon takes it.
+    /// The user as passed to the daemon.
     pub(crate) name: String,
-    /// By numbers, if the name is one.
+    /// The uid and gid, if the user is given by numbers.
     pub(crate) ids: Option<(u32, u32)>,
-    /// Whether the image may know nothing of this user.
+    /// Whether the image may not know this user.
     pub(crate) stranger: bool,
 }
 
 impl User {
-    /// Who works there: whom the options name, whom the runtime or the image
-    /// names, the owner of what is shared, or somebody unprivileged.
+    /// Picks the user: the one in the options, the runtime's, the image's, the owner of
+    /// the shared directory, else an unprivileged one.
     pub(crate) fn choose(
         settings: &Settings,
         facts: &ImageFacts,
@@ -123,18 +123,18 @@ impl User {
     }
 }
 
-/// A directory that must be there and belong to the sandbox's user.
+/// A directory that must exist and belong to the sandbox's user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Owned {
     pub(crate) path: String,
     pub(crate) mode: u32,
 }
 
-/// Everything that decides what a container is.
+/// All inputs of a container's configuration.
 #[derive(Debug)]
 pub(crate) struct Plan<'a> {
     pub(crate) name: &'a str,
-    /// A number that no other container has.
+    /// A random number that no other container has.
     pub(crate) nonce: &'a str,
     pub(crate) settings: &'a Settings,
     pub(crate) working_dir: &'a VPath,
@@ -142,14 +142,14 @@ pub(crate) struct Plan<'a> {
     pub(crate) user: &'a User,
     /// The agent's path on the host, if it is mounted.
     pub(crate) agent: Option<&'a str>,
-    /// Which agent that is, for its label.
+    /// Identifies that agent, for its label.
     pub(crate) stamp: Option<&'a str>,
     /// The program that keeps the container alive.
     pub(crate) holder: Vec<String>,
 }
 
 impl Plan<'_> {
-    /// What the daemon is asked for.
+    /// Returns the request to create the container.
     pub(crate) fn body(&self) -> ContainerCreateBody {
         let settings = self.settings;
         let certificates = settings.ca_bundle.is_some().then_some(BOUND_CERTIFICATES);
@@ -233,7 +233,8 @@ impl Plan<'_> {
                     options.split(',').filter(|one| !one.is_empty()).collect();
                 let has = |name: &str| words.iter().any(|one| one.split('=').next() == Some(name));
                 let executable = !has("exec") && !has("noexec");
-                // Whoever works there should be able to write, unless it is said.
+                // The user should be able to write there, unless the options say
+                // otherwise.
                 let owner = match self.user.ids {
                     Some((uid, gid)) if !["mode", "uid", "gid"].iter().any(|name| has(name)) => {
                         Some(format!("uid={uid},gid={gid}"))
@@ -319,8 +320,9 @@ impl Plan<'_> {
         all
     }
 
-    /// Names what the container is made from: the options and the image, without
-    /// the agent, its holder, the nonce and the process that makes it.
+    /// Hashes the container's configuration: the options and the image, without the
+    /// agent, the program that keeps it alive, the nonce and the process that creates
+    /// it.
     pub(crate) fn fingerprint(&self, body: &ContainerCreateBody) -> String {
         let mut same = body.clone();
         same.labels = Some(self.settings.labels.clone().into_iter().collect());
@@ -332,7 +334,7 @@ impl Plan<'_> {
                 mounts.retain(|mount| mount.target.as_deref() != Some(BOUND_AGENT));
             }
         }
-        // Through a value, whose maps are sorted here: those of a body have no order.
+        // Converted into a value to sort its maps: those of a body have no order.
         let value = serde_json::to_value(&same).map(sorted).unwrap_or_default();
         let hash = Sha256::digest(value.to_string());
         hash.iter()
@@ -341,7 +343,7 @@ impl Plan<'_> {
             .collect()
     }
 
-    /// Where the home is, if nobody else can know.
+    /// Returns the home directory, if the image cannot know it.
     fn home(&self) -> Option<&'static str> {
         match (self.user.stranger, self.settings.read_only_root) {
             (true, true) => Some("/tmp"),
@@ -350,8 +352,8 @@ impl Plan<'_> {
         }
     }
 
-    /// What must be given to the user once the container is made. Volumes in
-    /// `fresh` were made for it just now.
+    /// Returns the directories that must be given to the user once the container is
+    /// created. Volumes in `fresh` were just created for it.
     pub(crate) fn owned(&self, fresh: &[String]) -> Vec<Owned> {
         let settings = self.settings;
         let mut all = Vec::new();
@@ -366,7 +368,7 @@ impl Plan<'_> {
             add(HOME, 0o700);
         }
         let work = self.working_dir.as_str();
-        // An image that names a user and this directory has made it theirs.
+        // An image that sets a user and this directory has given it to that user.
         let arranged = self.facts.user.is_some()
             && settings.user.is_none()
             && self.facts.working_dir.trim_end_matches('/') == work;
@@ -383,7 +385,7 @@ impl Plan<'_> {
         all
     }
 
-    /// Whether a mount that was asked for is at or above a path.
+    /// Whether a requested mount is at or above a path.
     fn is_mounted(&self, path: &str) -> bool {
         let volumes = self.settings.volumes.iter().map(|volume| &volume.target);
         let mut targets = volumes.chain(self.settings.tmpfs.keys());
@@ -394,7 +396,7 @@ impl Plan<'_> {
     }
 }
 
-/// What becomes of the container when its owner is gone.
+/// Returns the action to take on the container when its owner is gone.
 pub(crate) fn disposal(settings: &Settings) -> Disposal {
     match (&settings.name, settings.auto_remove) {
         (Some(_), _) => Disposal::Keep,
@@ -403,7 +405,7 @@ pub(crate) fn disposal(settings: &Settings) -> Disposal {
     }
 }
 
-/// Whether a path in a container is a mount point of ours.
+/// Whether a path in a container is one of our mount points.
 pub(crate) fn is_ours(path: &str) -> bool {
     path.starts_with(OURS)
 }

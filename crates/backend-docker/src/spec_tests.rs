@@ -1,4 +1,4 @@
-//! What the daemon is asked for.
+//! The requests sent to the daemon.
 
 use super::*;
 use crate::builder::DockerBuilder;

@@ -1,4 +1,4 @@
-//! What a container uses.
+//! Resource usage of a container.
 
 use backend_core::{Error, Result};
 use bollard::models::{ContainerMemoryStats, ContainerStatsResponse};
@@ -7,28 +7,28 @@ use futures::StreamExt as _;
 
 use crate::daemon::Daemon;
 
-/// What a sandbox uses at a moment.
+/// The current resource usage of a sandbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Percent of one processor since the sample before; `None` for the first.
+    /// Percent of one CPU since the previous sample; `None` for the first.
     pub cpu_percent: Option<f64>,
-    /// Bytes of memory, without what the kernel could give back at once.
+    /// Bytes of memory, without cache that the kernel could reclaim at once.
     pub memory: u64,
-    /// The most it may use.
+    /// The memory limit in bytes.
     pub memory_limit: u64,
-    /// Processes and threads.
+    /// Number of processes and threads.
     pub pids: u64,
 }
 
-/// The counters of a sample, from which the next one's share is computed.
+/// The counters of a sample, for computing the usage in the next one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
     used: u64,
     system: u64,
 }
 
-/// One sample, without waiting for a second one.
+/// Takes one sample without waiting for a second one.
 pub(crate) async fn sample(
     daemon: &Daemon,
     container: &str,
@@ -46,7 +46,7 @@ pub(crate) async fn sample(
     }
 }
 
-/// Why there is no sample.
+/// The reason for a missing sample.
 #[derive(Debug)]
 pub(crate) enum SampleError {
     Daemon(bollard::errors::Error),
@@ -89,8 +89,8 @@ fn read(answer: &ContainerStatsResponse, before: Option<Counters>) -> (Stats, Co
     (stats, now)
 }
 
-/// Memory without the page cache that nobody has used lately; cgroups of both
-/// versions count that as used.
+/// Returns the memory without inactive page cache, which both versions of cgroups count
+/// as used.
 fn in_use(memory: &ContainerMemoryStats) -> u64 {
     let cache = memory.stats.as_ref().and_then(|stats| {
         let known = ["total_inactive_file", "inactive_file"];

@@ -11,21 +11,21 @@ use tokio::runtime::Runtime;
 
 use crate::measure::Sample;
 
-/// What is read and written.
+/// The content that is read and written.
 pub(crate) const KIB: [u8; 1_024] = [b'x'; 1_024];
 
-/// Where the tree is in the container.
+/// Directory of the tree in the container.
 const TREE: &str = "/tree";
 
-/// How often a short call is made in one turn; the median of the later half
-/// counts. The daemon tidies up for a while after a peer's exec, and a side that has
-/// just waited for the other has cold caches: neither is what a call costs.
+/// How many short calls are made in one turn; the median of the later half counts. The
+/// daemon is busy with cleanup for a while after a peer's exec, and a side that has
+/// just waited for the other has cold caches. Neither is part of the cost of a call.
 const CALLS: usize = 40;
 
 /// The sandbox that is measured, and the runtime it is called from.
 pub(crate) struct Ours<'r> {
     image: String,
-    /// Asked for its version once, as the peer's client was.
+    /// Its version was queried once, like the peer's.
     daemon: Daemon,
     agent: AgentBinary,
     sandbox: DockerSandbox,
@@ -55,7 +55,7 @@ impl<'r> Ours<'r> {
         }
     }
 
-    /// One turn of a row, whichever the peer.
+    /// Runs one turn of a row, for any peer.
     pub(crate) fn turn(&self, id: &str) -> Sample {
         let calls = match id {
             "docker_grep_local" | "docker_start_exec" => 1,
@@ -94,7 +94,8 @@ impl<'r> Ours<'r> {
         Sample::since(start).with_size(size)
     }
 
-    /// A sandbox, a command in it, and its end, which is not timed.
+    /// Creates a sandbox, runs a command in it, and removes it. The removal is not
+    /// timed.
     fn first_command(&self) -> Sample {
         let start = Instant::now();
         let builder = builder(&self.image, &self.agent, &self.daemon);
@@ -122,7 +123,7 @@ fn builder(image: &str, agent: &AgentBinary, daemon: &Daemon) -> DockerBuilder {
         .label("bench.agentbox", "ours")
 }
 
-/// Every line with `fn main` beneath a directory.
+/// A query for every line with `fn main` below a directory.
 pub(crate) fn grep(path: VPath) -> GrepQuery {
     GrepQuery::new("fn main", path)
         .max_matches(usize::MAX)

@@ -17,11 +17,10 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::measure::Sample;
 
-/// What containers of a benchmark carry, so that whoever finds one knows whose it is.
+/// Label of benchmark containers, so that a leftover one can be identified.
 const LABEL: &str = "bench.agentbox";
 
-/// The Docker API, used in the plainest way: a container that sleeps, and one exec
-/// for each call.
+/// The plainest use of the Docker API: a container that sleeps, and one exec per call.
 pub(crate) struct Exec {
     client: Docker,
     image: String,
@@ -46,12 +45,12 @@ impl Exec {
         &self.container
     }
 
-    /// One exec, from its creation to its exit code.
+    /// Runs one exec, from its creation to its exit code.
     pub(crate) async fn run(&self, argv: &[&str], input: Option<&[u8]>) -> Vec<u8> {
         exec(&self.client, &self.container, argv, input).await
     }
 
-    /// A container, its start, a command in it, and its end.
+    /// Creates and starts a container, runs a command in it, and removes it.
     pub(crate) async fn first_command(&self) -> Sample {
         let start = Instant::now();
         let container = create(&self.client, &self.image).await;
@@ -66,7 +65,7 @@ impl Exec {
     }
 }
 
-/// Creates and starts a container with the limits that ours have.
+/// Creates and starts a container with the same limits as ours.
 async fn create(client: &Docker, image: &str) -> String {
     let body = ContainerCreateBody {
         image: Some(image.to_owned()),
@@ -136,7 +135,8 @@ async fn remove(client: &Docker, container: &str) {
         .unwrap();
 }
 
-/// `docker exec CONTAINER sh -c true`, from the start of the program to its end.
+/// Runs `docker exec CONTAINER sh -c true`, timed from the start of the program to its
+/// end.
 pub(crate) fn cli(container: &str) -> Sample {
     let mut command = Command::new("docker");
     command.args(["exec", container, "sh", "-c", "true"]);
@@ -147,7 +147,7 @@ pub(crate) fn cli(container: &str) -> Sample {
     sample.with_size(1)
 }
 
-/// The Python package, in a process that stays and times itself.
+/// The Python package, in a long-lived process that times itself.
 pub(crate) struct Python {
     child: Child,
     requests: Option<ChildStdin>,
@@ -186,7 +186,7 @@ impl Python {
 
 impl Drop for Python {
     fn drop(&mut self) {
-        // The end of its input ends it, and its container.
+        // The process and its container end when its input is closed.
         self.requests = None;
         let _ = self.child.wait();
     }

@@ -1,4 +1,5 @@
-//! [`CaBundle`]: certificates to trust that must leave no trace.
+//! [`CaBundle`]: certificates that are trusted during a build and never stored in the
+//! image.
 
 use std::fmt;
 use std::path::Path;
@@ -11,8 +12,8 @@ use crate::runtime::config;
 /// Larger than any list of public authorities.
 const LARGEST: usize = 8 << 20;
 
-/// Certificates in PEM that are trusted beside those of the image: for hosts
-/// behind a proxy that signs TLS anew.
+/// Certificates in PEM that are trusted in addition to those of the image, for hosts
+/// behind a proxy that re-signs TLS.
 ///
 /// ```
 /// use backend_docker::image::CaBundle;
@@ -25,8 +26,9 @@ const LARGEST: usize = 8 << 20;
 pub struct CaBundle(Bytes);
 
 impl CaBundle {
-    /// Variables by which programs are told of a bundle. Most take it instead of
-    /// what they trust by default, so it should hold that as well.
+    /// Environment variables that point programs to a bundle. For most programs it
+    /// replaces the default trust store, so it should include those certificates as
+    /// well.
     pub const VARIABLES: [&str; 8] = [
         "CARGO_HTTP_CAINFO",
         "CURL_CA_BUNDLE",
@@ -38,12 +40,12 @@ impl CaBundle {
         "npm_config_cafile",
     ];
 
-    /// Takes the text of a bundle.
+    /// Parses a bundle from PEM text.
     ///
     /// # Errors
     ///
-    /// `Config` if there is no certificate in it, if there is a private key, or if
-    /// it is larger than 8 MiB.
+    /// `Config` if it holds no certificate, if it holds a private key, or if it is
+    /// larger than 8 MiB.
     pub fn from_pem(pem: impl Into<Bytes>) -> Result<Self> {
         let pem = pem.into();
         if pem.len() > LARGEST {
@@ -65,7 +67,7 @@ impl CaBundle {
         Ok(Self(pem))
     }
 
-    /// Reads a bundle from a file of this host.
+    /// Reads a bundle from a file on this host.
     ///
     /// # Errors
     ///
@@ -90,7 +92,7 @@ impl CaBundle {
         Self::from_pem(pem)
     }
 
-    /// Its text.
+    /// Returns the PEM text.
     pub fn pem(&self) -> &[u8] {
         &self.0
     }

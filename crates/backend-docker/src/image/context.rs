@@ -1,5 +1,5 @@
-//! What is uploaded for a build: the Dockerfile and, with a CA bundle, files that
-//! are mounted while commands run and are in no layer.
+//! The build context: the Dockerfile and, with a CA bundle, files that are mounted
+//! while commands run and are in no layer.
 
 use backend_core::{Error, Result};
 use bytes::Bytes;
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::ca::CaBundle;
 use crate::dockerfile::{TOOLS_DIR, TOOLS_SOURCE};
 
-/// The build context as a tar archive.
+/// Returns the build context as a tar archive.
 pub(super) fn tar(dockerfile: &str, bundle: Option<&CaBundle>) -> Result<Bytes> {
     let written = || -> std::io::Result<Vec<u8>> {
         let mut archive = tar::Builder::new(Vec::new());
@@ -37,18 +37,19 @@ fn add(
     mode: u32,
     content: &[u8],
 ) -> std::io::Result<()> {
-    // No times and no owners: the same content is the same archive.
+    // No times and no owners, so that the same content gives the same archive.
     let mut header = tar::Header::new_gnu();
     header.set_size(content.len() as u64);
     header.set_mode(mode);
     archive.append_data(&mut header, name, content)
 }
 
-/// Runs its arguments with the bundle in every variable that programs look at.
-/// The variables live in the process only: `ENV` and `ARG` would be in the history.
+/// A script that runs its arguments with the bundle in every variable that programs
+/// look at. The variables live in the process only: `ENV` and `ARG` would be in the
+/// history.
 ///
-/// Most of them replace what a program trusts, so the image's own list goes in
-/// front, in a file on the memory file system that `/dev` is during a build.
+/// Most of them replace a program's trust store, so the image's own list is put in
+/// front, in a file in `/dev`, which is in memory during a build.
 fn run_script() -> String {
     let names = CaBundle::VARIABLES.join(" ");
     format!(

@@ -1,7 +1,7 @@
 //! A build over the daemon's plain API.
 //!
-//! bollard speaks to BuildKit only through a gRPC session, which costs a minute
-//! of compiling and gives nothing that is needed here; without it, it cannot read
+//! bollard talks to BuildKit only through a gRPC session, which adds a minute of
+//! compile time and nothing that is needed here. Without the session, it cannot read
 //! BuildKit's answers. So this one request goes over hyper, which bollard uses too.
 
 use std::time::Duration;
@@ -20,17 +20,17 @@ use tokio_util::task::AbortOnDropHandle;
 use super::no_answer;
 use crate::daemon::Daemon;
 
-/// Longest line of an answer that is read.
+/// The longest line of an answer that is accepted.
 const LONGEST_LINE: usize = 8 << 20;
 
-/// How long a daemon may take to accept a connection.
+/// How long the daemon may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(30);
 
 trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
-/// A build's answer, line by line. Dropping it closes the connection, which makes
-/// the daemon give the build up.
+/// The response to a build request, line by line. Dropping it closes the connection,
+/// which makes the daemon cancel the build.
 pub(super) struct Answer {
     daemon: Daemon,
     body: Incoming,
@@ -38,14 +38,14 @@ pub(super) struct Answer {
     _connection: AbortOnDropHandle<()>,
 }
 
-/// Uploads a context and begins to build it.
+/// Uploads a context and starts its build.
 pub(super) async fn build(daemon: &Daemon, query: &str, context: Bytes) -> Result<Answer> {
     let stream = tokio::time::timeout(CONNECT, connect(daemon))
         .await
         .map_err(|source| no_answer(daemon).with_source(source))??;
     let lost = |source: hyper::Error| no_answer(daemon).with_source(source);
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(lost)?;
-    // An error of the connection shows in the answer as well.
+    // An error of the connection also surfaces in the response.
     let connection = AbortOnDropHandle::new(tokio::spawn(async move {
         let _ = connection.await;
     }));
@@ -101,7 +101,8 @@ async fn connect(daemon: &Daemon) -> Result<Box<dyn Duplex>> {
 }
 
 impl Answer {
-    /// The next line without its end; the rest without one if the answer ends so.
+    /// Returns the next line without its newline. An unterminated last line is returned
+    /// too.
     pub(super) async fn next_line(&mut self) -> Result<Option<Bytes>> {
         let mut searched = 0;
         loop {

@@ -1,4 +1,4 @@
-//! [`Logins`]: who we are to registries that want to know.
+//! [`Logins`]: credentials for image registries.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,14 +11,14 @@ use serde::Deserialize;
 
 use crate::runtime::config;
 
-/// The registry of names that begin with none.
+/// The registry of image names that do not start with one.
 const DEFAULT: &str = "docker.io";
-/// What daemons call it, for historical reasons.
+/// The daemon's name for it, for historical reasons.
 const DEFAULT_ADDRESS: &str = "https://index.docker.io/v1/";
 
-/// Logins for registries that do not give their images to everybody.
+/// Credentials for registries that require a login.
 ///
-/// A login goes to the daemon, with the request to fetch an image of its own
+/// Credentials are sent to the daemon, with the request to pull an image from their own
 /// registry, and nowhere else: neither into an image nor into a message. `Debug` shows
 /// the registries only.
 ///
@@ -32,7 +32,7 @@ const DEFAULT_ADDRESS: &str = "https://index.docker.io/v1/";
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Logins(BTreeMap<String, Login>);
 
-/// How one registry knows us.
+/// The credentials for one registry.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) enum Login {
     Password { user: String, password: String },
@@ -40,12 +40,12 @@ pub(super) enum Login {
 }
 
 impl Logins {
-    /// None.
+    /// Returns an empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a name and a password, or an access token in a password's place.
+    /// Adds a user name and a password, or an access token in place of the password.
     #[must_use]
     pub fn with_password(
         self,
@@ -62,7 +62,7 @@ impl Logins {
         )
     }
 
-    /// Adds an identity token, which a registry gave out for an earlier login.
+    /// Adds an identity token, which a registry issued for an earlier login.
     #[must_use]
     pub fn with_identity_token(self, registry: &str, token: impl Into<String>) -> Self {
         self.with(registry, Login::Token(token.into()))
@@ -73,17 +73,17 @@ impl Logins {
         self
     }
 
-    /// Reads what `docker login` wrote to its `config.json`.
+    /// Parses the `config.json` that `docker login` writes.
     ///
-    /// Logins that it left to a program (`credsStore`, `credHelpers`) are not in
-    /// that file: fetch such images with `docker pull`.
+    /// Credentials that it delegates to a helper program (`credsStore`, `credHelpers`)
+    /// are not in that file. Pull such images with `docker pull`.
     ///
     /// # Errors
     ///
-    /// `Config` if that is no such file, or a login in it cannot be read.
+    /// `Config` if the text is not such a file, or a login in it cannot be read.
     pub fn from_docker_config(text: &str) -> Result<Self> {
         let file: File = serde_json::from_str(text).map_err(|error| {
-            // The message of the parser may quote what it read.
+            // The parser's message could quote credentials.
             let (line, column) = (error.line(), error.column());
             config(format!(
                 "this is no configuration of docker (line {line}, column {column}); \
@@ -99,17 +99,17 @@ impl Logins {
         Ok(logins)
     }
 
-    /// The registries there are logins for, sorted.
+    /// Returns the registries that have credentials, sorted.
     pub fn registries(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
-    /// The login for the registry that an image comes from.
+    /// Returns the credentials for the registry that an image comes from.
     pub(super) fn of_image(&self, image: &str) -> Option<&Login> {
         self.0.get(&registry(image))
     }
 
-    /// The same in the words of the daemon.
+    /// Returns the same credentials in the daemon's format.
     pub(super) fn credentials(&self, image: &str) -> Option<DockerCredentials> {
         let registry = registry(image);
         let login = self.0.get(&registry)?.clone();
@@ -145,7 +145,7 @@ impl fmt::Debug for Login {
     }
 }
 
-/// What is read of `config.json`.
+/// The fields of `config.json` that are read.
 #[derive(Deserialize)]
 struct File {
     #[serde(default)]
@@ -162,7 +162,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// `None` if a program keeps it.
+    /// Returns `None` if a helper program keeps the credentials.
     fn login(self, registry: &str) -> Result<Option<Login>> {
         let wrong = || {
             config(format!(
@@ -186,13 +186,13 @@ impl Entry {
         let (user, password) = text.split_once(':').ok_or_else(wrong)?;
         Ok(Some(Login::Password {
             user: user.to_owned(),
-            // Old versions of docker padded it.
+            // Old versions of docker padded it with NUL bytes.
             password: password.trim_end_matches('\0').to_owned(),
         }))
     }
 }
 
-/// The registry that an image comes from.
+/// Returns the registry that an image comes from.
 fn registry(image: &str) -> String {
     match image.split_once('/') {
         Some((first, _)) if first == "localhost" || first.contains(['.', ':']) => host(first),
@@ -200,7 +200,7 @@ fn registry(image: &str) -> String {
     }
 }
 
-/// A registry by one name, however it was written.
+/// Normalizes the name of a registry.
 fn host(registry: &str) -> String {
     let bare = registry
         .strip_prefix("https://")
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(hub.serveraddress.as_deref(), Some(DEFAULT_ADDRESS));
         let local = logins.credentials("localhost/python").unwrap();
         assert_eq!(local.identitytoken.as_deref(), Some("3"));
-        // A login goes to its own registry and to no other.
+        // Credentials are sent to their own registry and to no other.
         for image in [
             "mirror.example/python",
             "evil.example/mirror.example:5000/x",
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn what_docker_wrote_is_read() {
-        // me:pass:word, and one that a program keeps.
+        // me:pass:word, and one kept by a helper program.
         let text = r#"{
             "auths": {
                 "https://index.docker.io/v1/": { "auth": "bWU6cGFzczp3b3Jk" },

@@ -1,4 +1,4 @@
-//! The daemon's store of images: what is there, what is fetched, what is removed.
+//! The daemon's image store: lookups, pulls and removals.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ pub(super) async fn is_present(daemon: &Daemon, image: &str) -> Result<bool> {
     }
 }
 
-/// Fetches an image unless the daemon has it.
+/// Pulls an image unless the daemon has it.
 pub(super) async fn pull_if_absent(
     daemon: &Daemon,
     image: &str,
@@ -58,7 +58,8 @@ pub(super) async fn pull_if_absent(
     Ok(())
 }
 
-/// Without a tag, old daemons fetch every image of the repository.
+/// Adds `:latest` if there is no tag. Without one, old daemons pull every image of the
+/// repository.
 fn with_tag(image: &str) -> String {
     let last = image.rsplit('/').next().unwrap_or(image);
     if last.contains([':', '@']) {
@@ -78,7 +79,7 @@ fn pull_error(daemon: &Daemon, image: &str, error: Theirs) -> Error {
     let absent = ["not found", "denied", "manifest unknown", "unauthorized"]
         .iter()
         .any(|word| said.contains(word));
-    // What to do comes last, where it is seen.
+    // The next step comes last, where it is seen.
     let said = Quoted::new(said);
     if absent {
         return config(format!(
@@ -92,9 +93,9 @@ fn pull_error(daemon: &Daemon, image: &str, error: Theirs) -> Error {
     ))
 }
 
-/// Removes images that were built for exactly this runtime's name, but for the
-/// current one and those in use. Without a current one, only those without a name:
-/// what a build left.
+/// Removes images that were built for exactly this runtime's name, except the current
+/// one and those in use. Without a current one, removes only unnamed images, which are
+/// left by failed builds.
 pub(super) async fn prune(
     daemon: &Daemon,
     runtime: &str,
@@ -110,7 +111,7 @@ pub(super) async fn prune(
     let mut removed = Vec::new();
     for image in listed.map_err(|error| daemon.error(error))? {
         for name in superseded(&image, runtime, current) {
-            // Never by force: what a container uses is refused and stays.
+            // Never by force: removing an image that a container uses is refused.
             let gone = client.remove_image(name, None::<RemoveImageOptions>, None);
             match gone.await {
                 Ok(_) => removed.push(name.to_owned()),
@@ -121,8 +122,9 @@ pub(super) async fn prune(
     Ok(removed)
 }
 
-/// The names of an image that may go, or its id if it has none at all. Whoever
-/// builds upon an image inherits its label, so names of others stay.
+/// Returns the names of an image that may be removed, or its id if it has no name.
+/// Images built on top of one inherit its label, so names outside our repository are
+/// kept.
 fn superseded<'a>(image: &'a ImageSummary, runtime: &str, current: Option<&str>) -> Vec<&'a str> {
     if image.labels.get(LABEL).map(String::as_str) != Some(runtime) {
         return Vec::new();

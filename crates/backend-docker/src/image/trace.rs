@@ -1,9 +1,9 @@
-//! What a daemon says while it builds, as events.
+//! Converts the daemon's build output into events.
 //!
 //! The classic builder sends lines of text. BuildKit sends its status as a
-//! protocol-buffer message in base64; the few fields of it that matter are read
-//! here by hand. All of it comes from commands that ran in the build, so nothing
-//! is trusted: lengths are bounded and control characters are taken out.
+//! protocol-buffer message in base64. The few fields that matter are decoded here by
+//! hand. The output comes from commands that ran in the build, so it is not trusted:
+//! lengths are bounded and control characters are removed.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -14,15 +14,15 @@ use serde_json::Value;
 
 use super::work::BuildEvent;
 
-/// Longest line that is passed on.
+/// The longest line that is passed on.
 const LONGEST_LINE: usize = 2000;
-/// Lines that are kept for the error, and how much of each.
+/// Number of lines kept for the error, and the width each is cut to.
 const KEPT_LINES: usize = 20;
 const KEPT_WIDTH: usize = 300;
-/// Steps that are remembered as shown.
+/// Number of steps remembered as shown.
 const MOST_STEPS: usize = 1000;
 
-/// One line of a daemon's answer.
+/// One line of the daemon's response.
 #[derive(Debug, Deserialize)]
 struct Line {
     #[serde(default)]
@@ -37,28 +37,28 @@ struct Line {
     message: Option<String>,
 }
 
-/// The text of an answer that is an error.
+/// Returns the message of an error response.
 pub(super) fn message(line: &[u8]) -> String {
     let read = serde_json::from_slice::<Line>(line);
     let said = read.ok().and_then(|line| line.message.or(line.error));
     clean(&said.unwrap_or_else(|| String::from_utf8_lossy(line).into_owned()))
 }
 
-/// Turns lines into events and keeps the end of the log.
+/// Converts lines into events and keeps the end of the log.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     total: Option<u32>,
     shown: HashSet<u32>,
     partial: String,
     last: VecDeque<String>,
-    /// What made the build fail.
+    /// The error that made the build fail.
     pub(super) failure: Option<String>,
-    /// Whether the daemon named what it built.
+    /// Whether the daemon named the image it built.
     pub(super) built: bool,
 }
 
 impl Reader {
-    /// For a build of so many steps, if that is better known than the daemon's word.
+    /// Creates a reader. `total` overrides the number of steps that the daemon reports.
     pub(super) fn new(total: Option<u32>) -> Self {
         Self {
             total,
@@ -66,7 +66,7 @@ impl Reader {
         }
     }
 
-    /// Takes one line of the answer.
+    /// Processes one line of the response.
     pub(super) fn line(&mut self, line: &[u8], send: &mut dyn FnMut(BuildEvent)) {
         let Ok(line) = serde_json::from_slice::<Line>(line) else {
             return;
@@ -89,18 +89,18 @@ impl Reader {
         }
     }
 
-    /// Passes on what has no line end yet.
+    /// Passes on the last line, which has no newline.
     pub(super) fn flush(&mut self, send: &mut dyn FnMut(BuildEvent)) {
         let line = std::mem::take(&mut self.partial);
         self.whole_line(&line, send);
     }
 
-    /// The end of the log.
+    /// Returns the end of the log.
     pub(super) fn last_lines(&self) -> Vec<&str> {
         self.last.iter().map(String::as_str).collect()
     }
 
-    /// BuildKit's status: vertexes in field 1, logs in field 3.
+    /// Decodes BuildKit's status: vertexes in field 1, logs in field 3.
     fn status(&mut self, status: &[u8], send: &mut dyn FnMut(BuildEvent)) {
         for (field, value) in Fields(status) {
             match (field, value) {
@@ -117,7 +117,7 @@ impl Reader {
         }
     }
 
-    /// A step: its name in field 3, cached in 4, started in 5.
+    /// Decodes a step: its name in field 3, cached in 4, started in 5.
     fn vertex(&mut self, vertex: &[u8], send: &mut dyn FnMut(BuildEvent)) {
         let (mut name, mut cached, mut started) = (None, false, false);
         for (field, value) in Fields(vertex) {
@@ -179,21 +179,22 @@ impl Reader {
     }
 }
 
-/// `[2/5] RUN x` and `[stage-0 2/5] RUN x`.
+/// Parses `[2/5] RUN x` and `[stage-0 2/5] RUN x`.
 fn buildkit_step(name: &str) -> Option<(u32, u32, &str)> {
     let (place, name) = name.strip_prefix('[')?.split_once("] ")?;
     let (number, total) = place.rsplit(' ').next()?.split_once('/')?;
     Some((number.parse().ok()?, total.parse().ok()?, name))
 }
 
-/// `Step 2/5 : RUN x`.
+/// Parses `Step 2/5 : RUN x`.
 fn classic_step(line: &str) -> Option<(u32, u32, &str)> {
     let (place, name) = line.strip_prefix("Step ")?.split_once(" : ")?;
     let (number, total) = place.split_once('/')?;
     Some((number.parse().ok()?, total.parse().ok()?, name))
 }
 
-/// A line without escape sequences, control characters and an end, cut.
+/// Removes escape sequences, control characters and the newline, and truncates the
+/// line.
 pub(super) fn clean(line: &str) -> String {
     let mut out = String::new();
     let mut chars = line.chars();
@@ -226,7 +227,8 @@ enum Field<'a> {
     Bytes(&'a [u8]),
 }
 
-/// The fields of a protocol-buffer message. Ends at the first thing that is none.
+/// Iterates over the fields of a protocol-buffer message. Ends at the first malformed
+/// field.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Iterator for Fields<'a> {

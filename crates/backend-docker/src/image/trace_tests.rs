@@ -1,4 +1,4 @@
-//! Answers of daemons as events, and answers that are none.
+//! Decoding of daemons' responses, including malformed ones.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! [`Build`]: one pull or build, shared by all who ask for it at once.
+//! [`Build`]: one pull or build, shared by all concurrent requests for it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,27 +21,27 @@ use crate::daemon::Daemon;
 use crate::dockerfile::{self, Style};
 use crate::runtime::Runtime;
 
-/// Events that a slow listener may be behind.
+/// How many events a slow listener may lag behind.
 const EVENTS: usize = 256;
 
-/// What happens while an image is made ready.
+/// Progress of a pull or build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildEvent {
-    /// An image is fetched from its registry.
+    /// An image is being pulled from its registry.
     Pulling {
-        /// Its name.
+        /// The image's name.
         image: String,
     },
-    /// A step of the build began, or was found done.
+    /// A step of the build started, or was found in the cache.
     Step {
-        /// Which, from 1.
+        /// The step's number, starting at 1.
         number: u32,
-        /// Of how many.
+        /// The number of steps.
         total: u32,
-        /// What it does.
+        /// The instruction.
         name: String,
-        /// Whether an earlier build left its result.
+        /// Whether the result of an earlier build was used.
         cached: bool,
     },
     /// A line of output.
@@ -49,16 +49,16 @@ pub enum BuildEvent {
         /// Its text, without control characters.
         line: String,
     },
-    /// So many events came too fast for this listener.
+    /// This listener was too slow and missed some events.
     Skipped {
-        /// How many.
+        /// The number of missed events.
         events: u64,
     },
-    /// The image is there.
+    /// The image is ready.
     Done {
-        /// Its name.
+        /// The image's name.
         image: String,
-        /// Whether it was built now.
+        /// Whether it was built just now.
         built: bool,
     },
 }
@@ -84,7 +84,7 @@ impl fmt::Display for BuildEvent {
     }
 }
 
-/// An error that several callers get.
+/// A cloneable error, for all callers that share the work.
 #[derive(Debug, Clone)]
 struct Failure {
     kind: ErrorKind,
@@ -92,7 +92,7 @@ struct Failure {
 }
 
 impl Failure {
-    /// The backend is left out: it is named in what each caller gets.
+    /// Leaves the backend's name out: it is added for each caller.
     fn of(error: &Error) -> Self {
         let mut message = error.message().to_owned();
         let mut source = std::error::Error::source(error);
@@ -107,11 +107,12 @@ impl Failure {
     }
 }
 
-/// Whether the image was built, once it is there.
+/// `None` until the work is finished; then whether the image was built.
 type Outcome = Option<Result<bool, Failure>>;
 
-/// What is under way, by daemon and image; with `true` for one that must not use
-/// what is there. Nobody shares the failure of a stranger's login, or its success.
+/// Identifies running work: daemon, image, whether the build cache is bypassed, and the
+/// credentials. Requests with different credentials share neither failures nor
+/// successes.
 type Key = (String, String, bool, Option<Login>);
 
 static UNDER_WAY: LazyLock<Mutex<HashMap<Key, Weak<Work>>>> = LazyLock::new(Mutex::default);
@@ -120,11 +121,11 @@ fn under_way() -> MutexGuard<'static, HashMap<Key, Weak<Work>>> {
     UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One task on the engine. It ends when nobody holds this any more.
+/// One task on the engine. It is aborted when the last reference is dropped.
 #[derive(Debug)]
 struct Work {
     key: Key,
-    /// Only to hand out others: a stream that ends with the task.
+    /// Only used to create further receivers, so that the stream ends with the task.
     events: broadcast::Receiver<BuildEvent>,
     outcome: watch::Receiver<Outcome>,
     _task: AbortOnDropHandle<()>,
@@ -133,7 +134,7 @@ struct Work {
 impl Drop for Work {
     fn drop(&mut self) {
         let mut under_way = under_way();
-        // Another may have begun in the meantime.
+        // Other work for the same key may have started in the meantime.
         if under_way
             .get(&self.key)
             .is_some_and(|it| it.strong_count() == 0)
@@ -143,12 +144,12 @@ impl Drop for Work {
     }
 }
 
-/// A pull or a build under way: a stream of what happens, and the image's name at
-/// its end. Whoever only wants the name calls [`finish`](Self::finish).
+/// A running pull or build: a stream of events, and the image's name at its end. To get
+/// only the name, call [`finish`](Self::finish).
 ///
-/// Others who asked for the same image share the work. It goes on until it is done
-/// or the last of them drops theirs. Memory is bounded: who listens too slowly is
-/// told how much was skipped, and holds nothing up.
+/// Concurrent requests for the same image share the work. It runs until it is done or
+/// the last `Build` is dropped. Memory is bounded: a listener that is too slow misses
+/// events, is told how many, and does not hold up the work.
 pub struct Build {
     image: String,
     work: Arc<Work>,
@@ -170,16 +171,16 @@ impl Stream for Build {
 }
 
 impl Build {
-    /// The name the image has when this is done.
+    /// Returns the name that the image has when the work is done.
     pub fn image(&self) -> &str {
         &self.image
     }
 
-    /// Waits for the end.
+    /// Waits until the work is done.
     ///
     /// # Errors
     ///
-    /// Those of [`ensure`](super::ensure).
+    /// The same as for [`ensure`](super::ensure).
     pub async fn finish(self) -> Result<String> {
         let mut outcome = self.work.outcome.clone();
         let outcome = match outcome.wait_for(Option::is_some).await {
@@ -196,7 +197,7 @@ impl Build {
     }
 }
 
-/// Begins, or joins what has begun.
+/// Starts the work, or joins it if it is already running.
 pub(super) fn begin(
     daemon: &Daemon,
     runtime: &Runtime,
@@ -208,7 +209,7 @@ pub(super) fn begin(
     let login = options.logins.of_image(fetched).cloned();
     let key = (daemon.address().to_owned(), image.clone(), anew, login);
     let engine = engine::handle()?;
-    // Declared first, so that it is dropped when the lock is no longer held.
+    // Declared first, so that it is dropped after the lock is released.
     let old;
     let mut under_way = under_way();
     old = under_way.get(&key).and_then(Weak::upgrade);
@@ -218,7 +219,7 @@ pub(super) fn begin(
         None => {
             let (send, events) = broadcast::channel(EVENTS);
             let (done, outcome) = watch::channel(None);
-            // Before the task begins, so that nothing is missed.
+            // Subscribed before the task starts, so that no event is missed.
             let first = events.resubscribe();
             let job = Job {
                 daemon: daemon.clone(),
@@ -254,9 +255,9 @@ pub(super) fn begin(
     })
 }
 
-/// One listener's place in the stream.
+/// One listener's position in the stream.
 struct Listener {
-    /// Nothing comes after the end of these but the last event.
+    /// `None` after the channel has closed; [`BuildEvent::Done`] is then the last item.
     events: Option<broadcast::Receiver<BuildEvent>>,
     outcome: watch::Receiver<Outcome>,
     image: String,
@@ -269,7 +270,7 @@ impl Listener {
             Err(RecvError::Lagged(events)) => BuildEvent::Skipped { events },
             Err(RecvError::Closed) => {
                 self.events = None;
-                // From the outcome, so that who joined late is told as well.
+                // Taken from the outcome, so that a late listener gets it as well.
                 let outcome = self.outcome.wait_for(Option::is_some).await.ok()?.clone();
                 BuildEvent::Done {
                     image: self.image.clone(),
@@ -281,7 +282,7 @@ impl Listener {
     }
 }
 
-/// Everything the task needs.
+/// The inputs of the task.
 struct Job {
     daemon: Daemon,
     runtime: Runtime,
@@ -291,7 +292,7 @@ struct Job {
 }
 
 impl Job {
-    /// Whether the image had to be built.
+    /// Runs the work and returns whether the image had to be built.
     async fn run(self) -> Result<bool> {
         match &self.runtime.base_image {
             None => self.pull(&self.image).await.map(|()| false),
@@ -299,7 +300,7 @@ impl Job {
         }
     }
 
-    /// Nobody may be listening, and that is fine.
+    /// Sends an event. It is fine if there is no listener.
     fn event(&self, event: BuildEvent) {
         let _ = self.send.send(event);
     }
@@ -315,14 +316,15 @@ impl Job {
         if !anew && store::is_present(&self.daemon, &self.image).await? {
             return Ok(false);
         }
-        // The builder would fetch it as well, but without a session only where
-        // nobody asks who it is.
+        // The builder would pull it as well, but without a session it can do so only
+        // from registries that need no login.
         self.pull(base).await?;
         let built = self.build().await;
         let current = match &built {
             Ok(()) if self.options.keep_superseded => return Ok(true),
             Ok(()) => Some(self.image.as_str()),
-            // The classic builder leaves what it made before the step that failed.
+            // The classic builder leaves the images of the steps before the one that
+            // failed.
             Err(_) => None,
         };
         let pruned = store::prune(&self.daemon, &self.runtime.name, current).await;
@@ -375,7 +377,8 @@ impl Job {
         Err(Error::unavailable(message))
     }
 
-    /// Every daemon since API 1.39 has BuildKit on Linux, whatever it uses by default.
+    /// Whether the build uses BuildKit. Every daemon since API 1.39 has it on Linux,
+    /// whichever builder it uses by default.
     async fn has_buildkit(&self) -> Result<bool> {
         match self.options.builder {
             Builder::BuildKit => return Ok(true),

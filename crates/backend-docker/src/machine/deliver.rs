@@ -1,4 +1,4 @@
-//! The agent's way into a container, and the directories its user needs.
+//! Delivers the agent and the directories its user needs into a container.
 
 use std::sync::Arc;
 
@@ -22,14 +22,14 @@ use crate::archive::Archive;
 use crate::daemon;
 use crate::spec;
 
-/// Where an uploaded agent is. The rest of its name says which one it is.
+/// Path prefix of an uploaded agent. The rest of the name identifies the agent.
 const UPLOADED: &str = "/.agentbox/sandbox-agent-";
-/// Where it is if the root is read-only: there, `/tmp` is in memory.
+/// The same for a read-only root, where `/tmp` is in memory.
 const IN_MEMORY: &str = "/tmp/.agentbox-agent-";
-/// Writes a program from standard input, whole or not at all.
+/// Writes a program from standard input, completely or not at all.
 const RECEIVE: &str =
     r#"umask 022; cat > "$1.part" && chmod 755 "$1.part" && mv -f "$1.part" "$1""#;
-/// Bytes kept of what a failed delivery printed.
+/// Bytes kept of the output of a failed delivery.
 const COMPLAINT: usize = 400;
 
 impl Core {
@@ -40,7 +40,7 @@ impl Core {
         })
     }
 
-    /// Places the agent unless it is there, and says how to run it.
+    /// Places the agent unless it is there, and returns the command line to run it.
     pub(super) async fn place_agent(&self) -> Result<Vec<String>> {
         let image = self.state().architecture.clone();
         let Some(agent) = self.agent_for(&image) else {
@@ -99,7 +99,8 @@ impl Core {
         Ok(path)
     }
 
-    /// Sends the agent through a shell: no archive gets into a read-only root.
+    /// Sends the agent through a shell, because archives cannot be uploaded into a
+    /// read-only root.
     async fn send_agent(&self, agent: &AgentBinary, path: String) -> Result<String> {
         let client = self.daemon.client();
         let line = ["sh", "-c", RECEIVE, "sh", &path];
@@ -126,7 +127,7 @@ impl Core {
             Err(error) => return Err(self.explain(error).await),
         };
         let content = content(agent).await?;
-        // A receiver that has died shows in its output and its code.
+        // If the receiver died, its output and exit code show it.
         let send = async {
             let _ = input.write_all(&content).await;
             let _ = input.shutdown().await;
@@ -155,7 +156,7 @@ impl Core {
         )))
     }
 
-    /// Unpacks what the container's user needs, once.
+    /// Unpacks the pending archive, once.
     pub(super) async fn furnish(&self) -> Result<()> {
         let Some(pending) = self.state().pending.clone() else {
             return Ok(());
@@ -173,7 +174,7 @@ impl Core {
         Ok(())
     }
 
-    /// Sets what is to be unpacked before anybody works in the container.
+    /// Sets the archive to unpack before any operation in the container.
     pub(super) fn set_pending(&self, archive: Option<Bytes>) {
         self.state().pending = archive.map(|archive| {
             Arc::new(Pending {
@@ -197,13 +198,13 @@ impl Core {
     }
 }
 
-/// Where an agent with this stamp is uploaded to.
+/// Returns the path that an agent with this stamp is uploaded to.
 pub(super) fn uploaded_path(stamp: &str) -> String {
     format!("{UPLOADED}{stamp}")
 }
 
-/// Says which agent this is without reading all of it: another path, size or
-/// time is another one.
+/// Identifies an agent without reading its content: another path, size or modification
+/// time is another agent.
 pub(super) async fn stamp(agent: &AgentBinary) -> Result<String> {
     let metadata = tokio::fs::metadata(agent.path())
         .await
@@ -223,7 +224,7 @@ pub(super) async fn stamp(agent: &AgentBinary) -> Result<String> {
         .collect())
 }
 
-/// The agent itself.
+/// Reads the agent's content.
 pub(super) async fn content(agent: &AgentBinary) -> Result<Bytes> {
     let agent = agent.clone();
     let read = tokio::task::spawn_blocking(move || agent.content()).await;

@@ -1,4 +1,4 @@
-//! Programs in a running container.
+//! Running programs in a container.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::spec;
 
 /// Bytes of output that are read at once.
 const OUTPUT_CAPACITY: usize = 64 * 1024;
-/// How often an exit code that is late is asked for, and how long between.
+/// How often, and at which interval, a missing exit code is asked for again.
 const ASK_TIMES: u32 = 50;
 const ASK_PAUSE: Duration = Duration::from_millis(20);
-/// What KILL makes of a program, and so does the end of the container.
+/// The exit code after KILL, which is also that of programs whose container ended.
 const KILLED: i64 = 137;
 
-/// Whether this is what the daemon prints in the place of a program that could
-/// not be started.
+/// Whether this is the message that the daemon prints instead of the output of a
+/// program that could not be started.
 fn is_refusal(piece: &LogOutput) -> bool {
     let LogOutput::StdOut { message } = piece else {
         return false;
@@ -35,7 +35,7 @@ impl DockerMachine {
         let starts = self.starts();
         let directory = match &program.directory {
             Some(directory) => directory.to_string(),
-            // The agent makes its directory if it is missing.
+            // The agent creates its directory if it is missing.
             None if core.is_agent(&program) => "/".to_owned(),
             None => core.working_dir.to_string(),
         };
@@ -75,7 +75,7 @@ impl DockerMachine {
         let output = output.filter_map(move |piece| {
             let machine = machine.clone();
             if bound && piece.as_ref().is_ok_and(is_refusal) {
-                // A mount that cannot be run from: the next call uploads the agent.
+                // The mount cannot be executed from: the next call uploads the agent.
                 machine.0.state().bound = None;
             }
             async move {
@@ -101,7 +101,7 @@ impl DockerMachine {
         ))
     }
 
-    /// The code of a program whose output has ended.
+    /// Returns the exit code of a program whose output has ended.
     async fn exit_code(&self, exec: &str) -> Result<i64> {
         let core = &self.0;
         for _ in 0..ASK_TIMES {
@@ -124,8 +124,8 @@ impl DockerMachine {
         ))
     }
 
-    /// Tells a program that was killed from a container that has ended, and may
-    /// have been started again since.
+    /// Distinguishes a killed program from a container that has ended, and may have
+    /// been started again since.
     async fn judge(&self, code: i64, starts: u64) -> Result<i32> {
         if code == KILLED {
             if let Some(reason) = self.diagnose().await {

@@ -1,4 +1,4 @@
-//! The states of a container and the ways between them.
+//! The states of a container and the transitions between them.
 
 use std::collections::HashMap;
 
@@ -14,35 +14,35 @@ use super::Core;
 use crate::daemon;
 use crate::labels;
 
-/// Seconds between TERM and KILL for what still runs when a container stops. The
-/// program that holds it ends at once.
+/// Seconds between TERM and KILL for programs that still run when a container stops.
+/// The program that keeps the container alive ends at once.
 const STOP_SECONDS: i32 = 2;
 
-/// The exit code of a container whose program is not there.
+/// The exit code of a container whose program does not exist.
 const NOT_FOUND: i64 = 127;
 
-/// Why a container is made ready.
+/// The reason for making a container ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// An operation needs it.
+    /// An operation needs the container.
     Needed,
-    /// Somebody asked for it to be started: then it may be made anew, and be
-    /// woken from a pause.
+    /// The caller explicitly asked to start it. Then a removed container may be created
+    /// again, and a paused one is resumed.
     Asked,
 }
 
-/// What a container does.
+/// The status of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
     Created,
     Running,
     Paused,
     Exited,
-    /// On its way to somewhere else.
+    /// Being removed or restarted.
     Passing,
 }
 
-/// A container that is there.
+/// An existing container.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
     pub(crate) status: Status,
@@ -52,7 +52,7 @@ pub(crate) struct Found {
     pub(crate) image: String,
     pub(crate) working_dir: String,
     pub(crate) read_only: bool,
-    /// Whether one of us has made it, and so chosen everything about it.
+    /// Whether this crate created it, and so chose all of its configuration.
     pub(crate) ours: bool,
 }
 
@@ -82,7 +82,7 @@ impl Found {
         }
     }
 
-    /// Why it does not work, if it does not.
+    /// Returns the error for a container that is not running.
     fn trouble(&self, name: &str) -> Option<Error> {
         let text = match self.status {
             Status::Running => return None,
@@ -111,7 +111,7 @@ impl Found {
 }
 
 impl Core {
-    /// The container as it is now; `None` if there is none.
+    /// Inspects the container. Returns `None` if it does not exist.
     pub(super) async fn find(&self) -> Result<Option<Found>> {
         let client = self.daemon.negotiated().await?;
         let asked = client.inspect_container(&self.name, None::<InspectContainerOptions>);
@@ -144,7 +144,7 @@ impl Core {
         }
     }
 
-    /// Brings a container that is there to run.
+    /// Makes an existing container run.
     pub(super) async fn resume(&self, found: Found, wish: Wish) -> Result<()> {
         self.check(&found).await?;
         {
@@ -174,9 +174,9 @@ impl Core {
         }
     }
 
-    /// Refuses a container that is not what this object is about.
+    /// Refuses a container that does not belong to this object.
     async fn check(&self, found: &Found) -> Result<()> {
-        // Made by this object: there is nothing to prove.
+        // Created by this object: there is nothing to prove.
         if self.state().attempted {
             return Ok(());
         }
@@ -205,7 +205,7 @@ impl Core {
         ))
     }
 
-    /// Starts what is stopped.
+    /// Starts a stopped container.
     pub(super) async fn switch_on(&self) -> Result<()> {
         let client = self.daemon.client();
         let started = client.start_container(&self.name, None::<StartContainerOptions>);
@@ -215,7 +215,7 @@ impl Core {
                 Ok(())
             }
             Err(error) if daemon::is_missing(&error) => {
-                // The daemon says the same of a missing program.
+                // The daemon gives the same answer for a missing program.
                 match self.find().await? {
                     None => Err(self.removed()),
                     Some(_) => Err(self.unstartable(error)),
@@ -244,7 +244,7 @@ impl Core {
             state.attempted || state.existed
         };
         match self.halt_now(mode).await {
-            // A daemon that never answered has nothing of ours to stop.
+            // If the daemon never answered, there is nothing of ours to stop.
             Err(error) if !is_ours && error.kind() == ErrorKind::Unavailable => Ok(()),
             halted => halted,
         }
@@ -258,7 +258,7 @@ impl Core {
                 .v(true)
                 .build();
             let removed = client.remove_container(&self.name, Some(options)).await;
-            // 409: somebody removes it already.
+            // 409: it is already being removed.
             match removed {
                 Ok(()) => {}
                 Err(error) if matches!(daemon::status(&error), Some(404 | 409)) => {}
@@ -317,7 +317,7 @@ impl Core {
         }
     }
 
-    /// Why the container does not answer; `None` if it should.
+    /// Returns why the container does not answer, or `None` if it should.
     pub(super) async fn diagnosis(&self) -> Option<Error> {
         let reason = match self.find().await {
             Ok(Some(found)) => found.trouble(&self.name),
@@ -330,7 +330,7 @@ impl Core {
         reason
     }
 
-    /// The container runs, but it is not the run that a command belonged to.
+    /// The error for a container that is running again, but ended while a command ran.
     pub(super) fn ended_meanwhile(&self) -> Error {
         Error::unavailable(format!(
             "the container {} ended while the command ran; run it again",
@@ -338,7 +338,7 @@ impl Core {
         ))
     }
 
-    /// The container is not there any more.
+    /// The error for a container that no longer exists.
     pub(super) fn removed(&self) -> Error {
         let name = &self.name;
         Error::unavailable(match (&self.settings, self.state().existed) {

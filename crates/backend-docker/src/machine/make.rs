@@ -1,4 +1,4 @@
-//! Making a container: image, mounts, user, and the first start.
+//! Creating a container: image, mounts, user, and the first start.
 
 mod look;
 
@@ -26,13 +26,13 @@ use crate::leftovers;
 use crate::options::{Delivery, Source};
 use crate::spec::{self, ImageFacts, Owned, Plan, User};
 
-/// How often a container that another one makes is looked for, and how long
-/// between.
+/// How often, and at which interval, a container that is being created elsewhere is
+/// looked for.
 const FIND_TIMES: u32 = 40;
 const FIND_PAUSE: Duration = Duration::from_millis(50);
 
 impl Core {
-    /// Makes the container and starts it. One that cannot be started is removed.
+    /// Creates the container and starts it. If it cannot be started, it is removed.
     pub(super) async fn make(&self, settings: &Settings) -> Result<()> {
         if settings.reap {
             leftovers::reap_once(&self.daemon);
@@ -42,7 +42,7 @@ impl Core {
         self.state().attempted = true;
         let mut created = self.create(settings, &looked).await;
         if created.as_ref().is_err_and(daemon::is_missing) {
-            // Somebody removed the image between its being looked at and its use.
+            // The image was removed after it was inspected.
             looked = self.look(settings).await?;
             created = self.create(settings, &looked).await;
         }
@@ -63,7 +63,7 @@ impl Core {
         }
         if let Err(error) = created {
             if daemon::status(&error) == Some(409) && settings.name.is_some() {
-                // Another one of this name was faster.
+                // Another process created a container of this name first.
                 self.state().attempted = false;
                 if let Some(found) = self.find_soon().await? {
                     return self.resume(found, Wish::Needed).await;
@@ -79,7 +79,7 @@ impl Core {
         finished
     }
 
-    /// The container of a name that is taken: it may still be in the making.
+    /// Finds the container of a name that is taken. It may still be in creation.
     async fn find_soon(&self) -> Result<Option<Found>> {
         for _ in 0..FIND_TIMES {
             if let Some(found) = self.find().await? {
@@ -90,7 +90,7 @@ impl Core {
         Ok(None)
     }
 
-    /// Removes what was made but never worked.
+    /// Removes a container that never worked.
     async fn discard(&self) {
         let options = RemoveContainerOptionsBuilder::default()
             .force(true)
@@ -103,8 +103,8 @@ impl Core {
         }
     }
 
-    /// Whether the image of the container has a program that waits. Asked once
-    /// for each image.
+    /// Whether the image has a `sleep` to keep the container alive. Checked once per
+    /// image.
     async fn can_sleep(&self, facts: &ImageFacts) -> bool {
         static KNOWN: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
         let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -121,7 +121,7 @@ impl Core {
             match asked.await {
                 Ok(_) => can = true,
                 Err(error) if daemon::is_missing(&error) => continue,
-                // Nothing is known; the start will tell.
+                // Unknown. The start will show it.
                 Err(_) => return true,
             }
             break;
@@ -164,7 +164,8 @@ impl Core {
         }
     }
 
-    /// The program that keeps the container alive: the image's own, or the agent.
+    /// Returns the program that keeps the container alive: the image's own, or the
+    /// agent.
     fn holder(&self, looked: &Looked) -> Vec<String> {
         let agent = match (&looked.agent, &looked.stamp) {
             _ if !looked.agent_holds => None,
@@ -188,7 +189,7 @@ impl Core {
         let upload = looked.agent.is_none() && !settings.read_only_root;
         let agent = self.agent_for(&looked.facts.architecture);
         if let (Some(agent), Some(stamp), true) = (agent, &looked.stamp, upload) {
-            // One archive for all, before anything runs.
+            // One archive for everything, before anything runs.
             let path = deliver::uploaded_path(stamp);
             let mut archive = furniture.take().unwrap_or_else(Archive::new);
             archive.program(&path, &deliver::content(agent).await?)?;
@@ -211,7 +212,7 @@ impl Core {
         started
     }
 
-    /// The archive with the directories that must belong to the user.
+    /// Returns an archive with the directories that must belong to the user.
     async fn furniture(&self, owned: &[Owned], user: &User) -> Result<Option<Archive>> {
         if owned.is_empty() {
             return Ok(None);
@@ -227,8 +228,7 @@ impl Core {
         Ok(Some(archive))
     }
 
-    /// For a container that was made but never started: what `make` would have
-    /// unpacked.
+    /// Sets the pending archive for a container that was created but never started.
     pub(super) async fn plan_furnishing(&self) -> Result<()> {
         let Some(settings) = &self.settings else {
             return Ok(());
@@ -240,7 +240,7 @@ impl Core {
         Ok(())
     }
 
-    /// As [`unpack`](Self::unpack), for a container that does not run.
+    /// Like [`unpack`](Self::unpack), for a container that is not running.
     async fn unpack_stopped(&self, archive: Bytes) -> Result<()> {
         let options = bollard::query_parameters::UploadToContainerOptionsBuilder::default()
             .path("/")
@@ -251,14 +251,15 @@ impl Core {
         put.await.map_err(|error| self.daemon.error(error))
     }
 
-    /// What the container would be made from, by name.
+    /// Returns the fingerprint of the configuration that the container would be created
+    /// with.
     pub(super) async fn fingerprint(&self, settings: &Settings) -> Result<String> {
         let looked = self.look(settings).await?;
         let plan = self.plan(settings, &looked);
         Ok(plan.fingerprint(&plan.body()))
     }
 
-    /// Makes the named volumes that are missing, and returns their names.
+    /// Creates the named volumes that are missing, and returns their names.
     async fn make_volumes(&self, settings: &Settings) -> Result<Vec<String>> {
         let client = self.daemon.client();
         let mut fresh = Vec::new();

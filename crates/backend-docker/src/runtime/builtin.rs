@@ -1,25 +1,28 @@
-//! The built-in runtimes. Their names are an interface: they stay.
+//! The built-in runtimes. Their names are part of the public interface and do not
+//! change.
 
 use super::{PackageManager, Runtime};
 
-// A version with a long support that has not ended, else the major one, which moves
-// by itself: Python 3.12 is supported until October 2028, Node 24 until April 2028.
+// Versions with long-term support that has not ended, else the major version, which
+// moves by itself: Python 3.12 is supported until October 2028, Node 24 until April
+// 2028.
 const PYTHON: &str = "python:3.12-slim";
 const NODE: &str = "node:24-slim";
 
-/// Tools of everyday work on code. Debian calls `fd` otherwise.
+/// Everyday tools for work on code. Debian installs `fd` as `fdfind`.
 const CODING_TOOLS: &str = "apt-get update && apt-get install -y --no-install-recommends \
     git curl ca-certificates ripgrep fd-find jq less procps \
     && ln -s /usr/bin/fdfind /usr/local/bin/fd && rm -rf /var/lib/apt/lists/*";
 
-/// Node beside Python: Debian's, which Debian supports longer than Node's makers do.
+/// Node next to Python. It is Debian's package, which Debian supports longer than
+/// Node's makers do.
 const NODE_TOOLS: &str = "apt-get update && apt-get install -y --no-install-recommends \
     curl ca-certificates git nodejs npm && rm -rf /var/lib/apt/lists/*";
 
 /// Debian's npm is older than what current packages expect.
 const CURRENT_NPM: &str = "npm install -g npm@10 && npm cache clean --force";
 
-/// What a built-in runtime starts from.
+/// The image that a built-in runtime starts from.
 enum Start {
     Image(&'static str),
     Base(&'static str),
@@ -35,7 +38,7 @@ struct Builtin {
     work_dir: &'static str,
 }
 
-/// Python with a list of packages.
+/// A Python runtime with a list of packages.
 const fn python(
     name: &'static str,
     description: &'static str,
@@ -51,7 +54,7 @@ const fn python(
     }
 }
 
-/// Node with a list of packages.
+/// A Node runtime with a list of packages.
 const fn node(
     name: &'static str,
     description: &'static str,
@@ -67,7 +70,7 @@ const fn node(
     }
 }
 
-/// An image as it is.
+/// A runtime that uses an image as it is.
 const fn plain(
     name: &'static str,
     description: &'static str,
@@ -91,7 +94,7 @@ const BUILTINS: [Builtin; 15] = [
         name: "coding",
         description: "Python, uv, git and the usual search tools",
         start: Base(PYTHON),
-        // uv comes from PyPI: no installer is piped into a shell.
+        // uv comes from PyPI, so no installer is piped into a shell.
         packages: &[(PackageManager::Pip, &["uv"])],
         setup: &[CODING_TOOLS],
         work_dir: "/workspace",
@@ -161,12 +164,12 @@ const BUILTINS: [Builtin; 15] = [
     plain("rust", "Rust", "rust:1-slim", "/src"),
 ];
 
-/// Their names, sorted.
+/// Returns the names, sorted.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     BUILTINS.iter().map(|builtin| builtin.name)
 }
 
-/// The one of this name.
+/// Returns the runtime of this name.
 pub(super) fn get(name: &str) -> Option<Runtime> {
     let found = BUILTINS.iter().find(|builtin| builtin.name == name)?;
     let mut runtime = match found.start {

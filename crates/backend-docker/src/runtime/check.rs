@@ -1,8 +1,8 @@
-//! What the fields of a runtime may hold.
+//! Validation of a runtime's fields.
 //!
-//! Everything here ends up in a Dockerfile, on an installer's command line or in
-//! an image's configuration, so each field has a grammar that must match as a
-//! whole; nothing is cleaned up.
+//! Every field ends up in a Dockerfile, on an installer's command line or in an image's
+//! configuration. So each has a grammar that must match the whole text. Nothing is
+//! sanitized.
 
 use std::sync::LazyLock;
 
@@ -11,12 +11,13 @@ use regex::Regex;
 
 use super::{PackageManager, Runtime};
 
-/// A grammar that is compiled when it is first asked.
+/// A grammar that is compiled on first use.
 type Grammar = LazyLock<Option<Regex>>;
 
 macro_rules! grammar {
     ($name:ident, $pattern:expr) => {
-        // The anchors are those of the whole text: `$` would let a last newline pass.
+        // These anchors match only at the ends of the text: `$` would accept a trailing
+        // newline.
         static $name: Grammar =
             LazyLock::new(|| Regex::new(concat!(r"\A(?:", $pattern, r")\z")).ok());
     };
@@ -68,13 +69,13 @@ grammar!(
     )
 );
 
-/// Longest field. Old daemons refuse lines of 64 KiB.
+/// The longest field. Old daemons refuse lines of 64 KiB.
 const LONGEST: usize = 4096;
-/// Longest list. An image may have 127 layers.
+/// The longest lists. An image may have 127 layers.
 const MOST_COMMANDS: usize = 64;
 const MOST_PACKAGES: usize = 256;
 const MOST_VARIABLES: usize = 128;
-/// The largest uid Docker takes.
+/// The largest uid that Docker accepts.
 const LARGEST_UID: u32 = i32::MAX as u32;
 
 /// Directories that belong to the system and not to an unprivileged user.
@@ -106,7 +107,7 @@ fn fits(grammar: &Grammar, text: &str) -> bool {
             .is_some_and(|grammar| grammar.is_match(text))
 }
 
-/// An error in what somebody configured.
+/// The error for an invalid configuration.
 pub(crate) fn config(message: String) -> Error {
     Error::new(ErrorKind::Config, message).on("docker")
 }
@@ -167,7 +168,8 @@ fn fields(runtime: &Runtime) -> Result<(), String> {
     }
 }
 
-/// An image as it is, or a base image, and only what goes with it.
+/// Checks that there is either an image or a base image, and no field that does not
+/// apply to it.
 fn start(runtime: &Runtime) -> Result<(), String> {
     match (&runtime.image, &runtime.base_image) {
         (Some(_), Some(_)) => Err(
@@ -191,7 +193,7 @@ fn start(runtime: &Runtime) -> Result<(), String> {
     }
 }
 
-/// Checks the name of an image.
+/// Checks an image reference.
 pub(super) fn reference(text: &str) -> Result<(), String> {
     if text == "scratch" {
         return Err(
@@ -224,7 +226,7 @@ fn package(manager: PackageManager, written: &str) -> Result<(), String> {
     ))
 }
 
-/// pip and npm take a name with such an ending for a file beside them.
+/// Whether a package name has an ending that pip and npm take for a local file.
 fn names_a_file(manager: PackageManager, written: &str) -> bool {
     const ARCHIVES: [&str; 8] = [
         ".tgz", ".tar", ".tar.gz", ".tar.bz2", ".tar.xz", ".zip", ".whl", ".tbz",

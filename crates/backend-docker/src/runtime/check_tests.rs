@@ -1,4 +1,4 @@
-//! Fields that pass and fields that do not.
+//! Fields that pass validation and fields that do not.
 
 use super::*;
 
@@ -120,10 +120,10 @@ fn packages_are_nothing_else() {
         }
     }
     for (manager, bad) in [
-        // apt would remove it.
+        // apt would remove the package.
         (PackageManager::Apt, "bash-"),
         (PackageManager::Apt, "JQ"),
-        // A file beside the installer.
+        // A local file.
         (PackageManager::Pip, "x.whl"),
         (PackageManager::Pip, "x.tar.gz"),
         (PackageManager::Npm, "x.tgz"),

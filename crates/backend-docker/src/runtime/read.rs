@@ -1,4 +1,4 @@
-//! Runtimes as they are written in TOML.
+//! Parsing of runtimes from TOML.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use super::check::config;
 use super::{PackageManager, Packages, Runtime, WORK_DIR};
 
-/// Longest text that is read.
+/// The longest text that is read.
 const LONGEST: usize = 1 << 20;
 
 /// A file of runtimes.
@@ -21,7 +21,7 @@ pub(super) struct WrittenFile {
     pub(super) runtimes: BTreeMap<String, Written>,
 }
 
-/// A runtime without its name, which is the key it stands under.
+/// A runtime without its name, which is its key in the table.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Written {
@@ -56,7 +56,8 @@ impl Default for Written {
     }
 }
 
-/// A list for `package_manager`, or a table with a list for each manager.
+/// Either one list, for the manager in `package_manager`, or a table with a list for
+/// each manager.
 #[derive(Debug)]
 enum WrittenPackages {
     List(Vec<String>),
@@ -94,7 +95,7 @@ impl<'de> Deserialize<'de> for WrittenPackages {
 }
 
 impl Written {
-    /// The runtime of this name.
+    /// Returns the runtime with this name.
     pub(super) fn named(self, name: &str) -> Result<Runtime, String> {
         if let Some(own) = self.name.filter(|own| own != name) {
             return Err(format!(
@@ -130,7 +131,7 @@ impl Written {
 }
 
 impl<'de> Deserialize<'de> for Runtime {
-    /// A runtime that says its own name. It is checked.
+    /// Reads a runtime that holds its own name, and validates it.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut written = Written::deserialize(deserializer)?;
         let name = written
@@ -145,7 +146,7 @@ impl<'de> Deserialize<'de> for Runtime {
     }
 }
 
-/// Reads TOML; errors say at which key and in which line.
+/// Parses TOML. Errors include the key and the line.
 pub(super) fn toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
     if text.len() > LONGEST {
         return Err(config(format!(

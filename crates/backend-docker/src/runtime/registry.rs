@@ -1,4 +1,4 @@
-//! [`Runtimes`]: the built-in runtimes, those of a user, and where images come from.
+//! [`Runtimes`]: the built-in and custom runtimes, and replacements for their images.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use super::check::{self, config};
 use super::read::{self, WrittenFile};
 use super::{Runtime, builtin, unknown};
 
-/// Runtimes by name: the built-in ones, those that were added, and a map that
-/// says which image stands in for which.
+/// Runtimes by name: the built-in ones, custom ones, and a map of images that replace
+/// others.
 ///
-/// The map is for mirrors and for hosts without a way to a registry. It applies
-/// to `image` and `base_image` of every runtime, by their exact text.
+/// The map is for mirrors and for hosts without access to a registry. It applies to
+/// `image` and `base_image` of every runtime, by exact match.
 ///
 /// ```
 /// use backend_docker::Runtimes;
@@ -42,27 +42,28 @@ pub struct Runtimes {
 }
 
 impl Runtimes {
-    /// The built-in ones.
+    /// Creates a registry of the built-in runtimes.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Names of the built-in ones, sorted.
+    /// Returns the names of the built-in runtimes, sorted.
     pub fn builtin_names() -> impl Iterator<Item = &'static str> {
         builtin::names()
     }
 
-    /// The built-in ones and those in a text of TOML: a table `runtimes` with a
-    /// table for each, and a table `images` with the image that stands in for each.
+    /// Returns the built-in runtimes and those in a TOML text: a table `runtimes` with
+    /// a table for each runtime, and a table `images` with the replacement for each
+    /// image.
     ///
     /// # Errors
     ///
-    /// `Config` with the line, the key's path and the next step.
+    /// `Config`, with the line, the key's path and the next step.
     pub fn from_toml(text: &str) -> Result<Self> {
         read::toml::<WrittenFile>(text)?.checked()
     }
 
-    /// Adds a runtime, or takes the place of one with that name, built-in ones too.
+    /// Adds a runtime, replacing any runtime of the same name, even a built-in one.
     ///
     /// # Errors
     ///
@@ -73,11 +74,11 @@ impl Runtimes {
         Ok(self)
     }
 
-    /// Says that `instead` is used where a runtime names `image`.
+    /// Uses the image `instead` wherever a runtime names `image`.
     ///
     /// # Errors
     ///
-    /// `Config` if one of them is no name of an image.
+    /// `Config` if one of them is not a valid image name.
     pub fn with_image(mut self, image: &str, instead: &str) -> Result<Self> {
         for name in [image, instead] {
             check::reference(name).map_err(|wrong| config(format!("images: {wrong}")))?;
@@ -86,11 +87,11 @@ impl Runtimes {
         Ok(self)
     }
 
-    /// The runtime of this name, with its images mapped.
+    /// Returns the runtime of this name, with its images replaced.
     ///
     /// # Errors
     ///
-    /// `Config` that lists the known names, for another.
+    /// `Config`, listing the known names, if there is no runtime of this name.
     pub fn get(&self, name: &str) -> Result<Runtime> {
         let known = self.custom.get(name).cloned();
         let mut runtime = known
@@ -104,7 +105,7 @@ impl Runtimes {
         Ok(runtime)
     }
 
-    /// All names, sorted.
+    /// Returns all names, sorted.
     pub fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for name in builtin::names() {
@@ -116,7 +117,7 @@ impl Runtimes {
         names
     }
 
-    /// All runtimes by name, with their images mapped.
+    /// Returns all runtimes, sorted by name, with their images replaced.
     pub fn iter(&self) -> impl Iterator<Item = Runtime> + '_ {
         self.names()
             .into_iter()
@@ -141,8 +142,8 @@ impl WrittenFile {
 }
 
 impl<'de> Deserialize<'de> for Runtimes {
-    /// The same tables as [`from_toml`](Self::from_toml), as a part of something
-    /// larger.
+    /// Reads the same tables as [`from_toml`](Self::from_toml), as part of a larger
+    /// document.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         WrittenFile::deserialize(deserializer)?
             .checked()

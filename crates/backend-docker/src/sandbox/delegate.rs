@@ -1,4 +1,4 @@
-//! Every operation goes to whoever serves the sandbox.
+//! Forwards every operation to the agent or the portable sandbox.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -22,11 +22,12 @@ use sandbox_wire::{Machine as _, engine};
 use super::DockerSandbox;
 use crate::machine::{DockerMachine, Wish};
 
-/// How a command ends that was killed, and also one whose container has ended.
+/// The status of a killed command, and also of one whose container has ended.
 const KILLED: CommandStatus = CommandStatus::Signalled(9);
 
-/// Tells the two apart. Whoever serves dies with the container, a moment after
-/// the command: the next call is refused, or has started the container again.
+/// Distinguishes a killed command from a container that has ended. The agent dies with
+/// the container, a moment after the command: then the next call fails, or has started
+/// the container again.
 async fn outlives_a_kill(served: &dyn Sandbox, machine: &DockerMachine, starts: u64) -> Result<()> {
     let asked = served.stat(&VPath::root(), StatOptions::default()).await;
     let error = match asked {
@@ -154,7 +155,7 @@ impl Sandbox for DockerSandbox {
         active.map_or(touched, |active| active.max(touched))
     }
 
-    /// Files and commands are in one container: names are the same.
+    /// Files and commands are in the same container, so names are the same.
     fn command_names(&self, _: &VPath) -> CommandNames {
         CommandNames::default()
     }
@@ -174,7 +175,7 @@ impl Sandbox for DockerSandbox {
         if let Some(chosen) = self.0.chosen.get() {
             return chosen.stop(mode).await;
         }
-        // Nobody serves yet, but there may be a container.
+        // No operation has chosen a mode yet, but a container may exist.
         let machine = self.0.machine.clone();
         let halted = engine::run(async move { machine.halt(mode).await });
         let context = |error: Error| error.during(Operation::Stop).on("docker");

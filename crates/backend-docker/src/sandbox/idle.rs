@@ -1,4 +1,4 @@
-//! Stopping a container that nobody uses.
+//! Stopping a container that is not used.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError, Weak};
@@ -10,7 +10,7 @@ use sandbox_wire::engine;
 
 use super::{DockerSandbox, Inner};
 
-/// An operation that is under way: until it ends, nothing is idle.
+/// A guard for an operation in progress. While one exists, the sandbox is not idle.
 #[derive(Debug)]
 pub(super) struct Busy<'a>(&'a Inner);
 
@@ -29,14 +29,15 @@ impl Inner {
 }
 
 impl DockerSandbox {
-    /// Says that an operation begins.
+    /// Registers the start of an operation.
     pub(super) fn busy(&self) -> Busy<'_> {
         let mut activity = self.0.activity();
         activity.0 = activity.0.saturating_add(1);
         Busy(&self.0)
     }
 
-    /// When an operation last began or ended: now, while one is under way.
+    /// Returns when an operation last began or ended, or the current time while one is
+    /// in progress.
     pub(super) fn touched(&self) -> SystemTime {
         match *self.0.activity() {
             (0, ended) => ended,
@@ -44,7 +45,7 @@ impl DockerSandbox {
         }
     }
 
-    /// Sees to it that somebody watches for idleness, if that was asked for.
+    /// Starts the idle watcher, if there is a timeout and none is running.
     pub(super) fn watch(&self) {
         let Some(idle) = self.0.idle_timeout else {
             return;
@@ -58,8 +59,8 @@ impl DockerSandbox {
     }
 }
 
-/// Waits until the sandbox was idle for long enough, then stops it. Keeps no
-/// sandbox alive. The next operation starts another watch.
+/// Waits until the sandbox was idle for long enough, then stops it. It does not keep
+/// the sandbox alive. The next operation starts another watcher.
 async fn watch(sandbox: Weak<Inner>, idle: Duration) {
     loop {
         let Some(inner) = sandbox.upgrade() else {
@@ -68,7 +69,7 @@ async fn watch(sandbox: Weak<Inner>, idle: Duration) {
         let sandbox = DockerSandbox(inner);
         let quiet = sandbox.last_activity().elapsed().unwrap_or_default();
         if quiet >= idle {
-            // First, so that an operation from now on is watched again.
+            // Cleared first, so that an operation from now on starts a new watcher.
             sandbox.0.watched.store(false, Ordering::Release);
             tracing::debug!(container = sandbox.container(), "idle: it is stopped");
             if let Err(error) = sandbox.stop(StopMode::Keep).await {

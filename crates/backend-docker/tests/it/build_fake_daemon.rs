@@ -1,5 +1,5 @@
-//! Builds and pulls against a daemon that says what a test wants: one that breaks
-//! off, floods, refuses, or is old.
+//! Builds and pulls against a scripted daemon: one that breaks off, floods, refuses, or
+//! is old.
 use std::sync::{Arc, Mutex};
 
 use backend_core::ErrorKind;
@@ -12,18 +12,18 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-/// What a daemon answers.
+/// The answers of a daemon.
 #[derive(Clone)]
 struct Script {
-    /// Images that are there.
+    /// Existing images.
     present: &'static [&'static str],
-    /// The version of its interface.
+    /// The API version.
     api: &'static str,
-    /// Status and body for a pull.
+    /// Status and body of the answer to a pull.
     pull: (u16, &'static str),
-    /// Status and body for a build.
+    /// Status and body of the answer to a build.
     build: (u16, String),
-    /// More bytes than are sent.
+    /// Extra bytes in the content length that are never sent.
     promised: usize,
     /// Builds are answered once this is open.
     gate: Option<Arc<Semaphore>>,
@@ -44,7 +44,7 @@ impl Default for Script {
 
 type Requests = Arc<Mutex<Vec<String>>>;
 
-/// A daemon on loopback, and the requests it got.
+/// Starts a daemon on loopback. Also returns the requests it gets.
 async fn start(script: Script) -> (Daemon, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("tcp://{}", listener.local_addr().unwrap());
@@ -97,7 +97,7 @@ async fn answer(mut stream: TcpStream, script: Script, seen: Requests) {
          Content-Length: {length}\r\nConnection: close\r\n\r\n",
         script.api
     );
-    // Whoever has heard enough hangs up.
+    // The client may have closed the connection.
     let _ = stream.write_all(head.as_bytes()).await;
     let _ = stream.write_all(body.as_bytes()).await;
     let _ = stream.shutdown().await;
@@ -216,7 +216,7 @@ async fn all_who_ask_at_once_share_one_build() {
     let options = BuildOptions::new();
     let ask = || image::build(&daemon, &on_base(), &options).unwrap();
     let all: Vec<_> = (0..20).map(|_| ask()).collect();
-    // One of them goes, and others come while it runs.
+    // One of them is dropped, and others join while it runs.
     let mut all = all.into_iter();
     drop(all.next());
     let late = ask();
@@ -225,7 +225,7 @@ async fn all_who_ask_at_once_share_one_build() {
         build.finish().await.unwrap();
     }
     assert_eq!(builds(&requests).len(), 1);
-    // Nothing is under way any more: it is asked for again.
+    // Nothing is running any more, so this asks the daemon again.
     let again: Vec<_> = ask().collect().await;
     assert_eq!(again.len(), 2, "{again:?}");
     assert_eq!(builds(&requests).len(), 2);
@@ -380,7 +380,7 @@ async fn a_login_goes_with_the_pull_of_its_own_registry() {
                 name.eq_ignore_ascii_case("x-registry-auth")
                     .then_some(value)
             });
-            // A daemon is also told that there is no login.
+            // A pull without a login sends the header too.
             let header = header.unwrap_or_default().trim_end_matches('=');
             let sent = URL_SAFE_NO_PAD.decode(header).unwrap();
             let sent = String::from_utf8(sent).unwrap();

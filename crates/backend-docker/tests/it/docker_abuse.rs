@@ -1,7 +1,7 @@
-//! What a container, or somebody else at the daemon, may do to a sandbox: kill its
-//! agent over and over, remove or pause the container, flood, fork, and lie.
+//! Damage that a container, or another client of the daemon, can do to a sandbox: kill
+//! its agent repeatedly, remove or pause the container, flood, fork, and lie.
 //!
-//! Every test removes what it made and looks whether it did.
+//! Every test removes what it created and verifies that.
 mod hostile;
 mod inside;
 mod outside;

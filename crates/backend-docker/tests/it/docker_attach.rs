@@ -1,4 +1,4 @@
-//! Containers that are there already: by name, by id, in every state.
+//! Attaching to existing containers: by name, by id, in every state.
 
 use backend_core::ops::StopMode;
 use backend_core::{Backend as _, BackendExt as _, ErrorKind, Sandbox as _};

@@ -13,7 +13,7 @@ use crate::support::build::{
 };
 use crate::support::docker::until;
 
-/// Nothing here fetches anything.
+/// Options for builds without network access.
 fn options() -> BuildOptions {
     BuildOptions::new().with_network("none")
 }
@@ -91,7 +91,7 @@ async fn the_classic_builder_makes_the_same() {
 #[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
 async fn two_at_once_are_one_build() {
     let runtime = small(&fresh("two")).with_setup_command("sleep 1");
-    // Each would really build, and leave an image without a name behind.
+    // Each would really build, and leave an unnamed image behind.
     let anew = options().with_no_cache(true).with_keep_superseded(true);
     let (one, two) = tokio::join!(watch(&runtime, &anew), watch(&runtime, &anew));
     assert_eq!(one.1.unwrap(), two.1.unwrap());
@@ -123,7 +123,7 @@ async fn the_first_callers_end_is_not_the_others() {
     remove_images(&runtime.name).await;
 }
 
-/// Processes of this host whose command line has this text.
+/// Counts the processes of this host whose command line contains a text.
 fn processes(text: &str) -> usize {
     let proc = std::fs::read_dir("/proc").unwrap();
     let commands = proc.filter_map(|entry| std::fs::read(entry.ok()?.path().join("cmdline")).ok());
@@ -132,7 +132,7 @@ fn processes(text: &str) -> usize {
         .count()
 }
 
-/// Containers of the daemon, running or not, whose command has this text.
+/// Counts the containers of the daemon, running or not, whose command contains a text.
 async fn containers(text: &str) -> usize {
     let all = ListContainersOptionsBuilder::default().all(true).build();
     let listed = client().list_containers(Some(all)).await.unwrap();
@@ -154,7 +154,8 @@ async fn a_build_nobody_waits_for_is_given_up() {
         drop(second);
         until("it is gone", async || processes(&seconds) == 0).await;
         until("no container", async || containers(&seconds).await == 0).await;
-        // What the classic builder had made so far goes with the next build or prune.
+        // The images that the classic builder created so far are removed by the next
+        // build or prune.
         image::prune(&daemon(), &runtime).await.unwrap();
         assert_eq!(labelled(&runtime.name).await, [""; 0]);
     }
@@ -197,7 +198,7 @@ async fn superseded_images_go_and_no_others() {
         .await
         .unwrap();
 
-    // In use, even by a container that does not run.
+    // In use, even though the container is not running.
     let container = create(&old_image, &["true"], HostConfig::default()).await;
     let new = small(&name);
     let new_image = image::ensure(&daemon(), &new, &options()).await.unwrap();
@@ -213,7 +214,7 @@ async fn superseded_images_go_and_no_others() {
     assert_eq!(labelled(&name).await, [newer_image]);
     assert_eq!(labelled(&longer).await, [neighbour_image]);
 
-    // Built again under the same name: the old one has no name any more.
+    // Built again under the same name: the old image loses its name.
     let anew = options().with_no_cache(true);
     image::ensure(&daemon(), &newer, &anew).await.unwrap();
     assert_eq!(labelled(&name).await.len(), 1);
@@ -221,7 +222,7 @@ async fn superseded_images_go_and_no_others() {
     remove_images(&longer).await;
 }
 
-/// Paths in the layers of a saved image, and all of its bytes.
+/// Returns the paths in the layers of a saved image, and all of its bytes.
 async fn saved(image: &str) -> (Vec<String>, Vec<u8>) {
     let client = client();
     let mut export = std::pin::pin!(client.export_image(image));

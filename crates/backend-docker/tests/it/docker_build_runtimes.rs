@@ -4,19 +4,19 @@ use backend_docker::{PackageManager, Runtime, Runtimes};
 use crate::support::build as support;
 use crate::support::build::{daemon, fresh, online, remove_images, run, variable, watch};
 
-/// The built-in runtimes on a Python that is already here.
+/// The built-in runtimes on a Python image that is already present.
 fn runtimes() -> Runtimes {
     Runtimes::new()
         .with_image("python:3.12-slim", &variable("TEST_IMAGE_PYTHON"))
         .unwrap()
 }
 
-/// Debian with Python, whose packages can be added to.
+/// Debian with Python, to which packages can be added.
 fn debian(name: &str) -> Runtime {
     Runtime::on_base(name, variable("TEST_IMAGE_PYTHON"))
 }
 
-/// Makes sure of an image, and that a second start builds nothing.
+/// Ensures that the image exists, and that a second start builds nothing.
 async fn ready(runtime: &Runtime) -> String {
     let name = image::ensure(&daemon(), runtime, &online()).await.unwrap();
     let (events, found) = watch(runtime, &online()).await;
@@ -79,7 +79,7 @@ async fn packages_of_apt_and_cargo_are_programs() {
     assert_eq!(printed, "jq-1.6\n2\nHello, world!\n");
 }
 
-/// Installed anew each time: one small wheel.
+/// Installed from scratch each time: one small wheel.
 #[tokio::test]
 #[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
 async fn an_unprivileged_user_has_a_virtual_environment() {

@@ -1,5 +1,5 @@
-//! The whole suite in a container, served by the agent and by the image's own
-//! tools. One container for each: every case has a directory of its own in it.
+//! The whole suite in a container, served by the agent and by the image's own tools.
+//! There is one container for each mode, in which every case has its own directory.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -15,21 +15,21 @@ use futures::StreamExt as _;
 use crate::support::docker;
 use crate::support::docker::{builder, daemon, purge, run};
 
-/// Cases at once.
+/// Number of cases that run concurrently.
 const AT_ONCE: usize = 8;
 
-/// What no container has: a place outside that a link can lead to (12 cases), and
-/// a second, read-only backend on the same place (3).
+/// Cases that no container can run: those with a link to a path outside (12), and those
+/// with a second, read-only backend on the same directory (3).
 const SKIPPED: usize = 15;
 
-/// A directory of a container, and a hand in it.
+/// A directory of a container, and a second handle to modify it.
 struct ContainerFixture {
     backend: DockerSandbox,
     hand: DockerSandbox,
 }
 
 impl ContainerFixture {
-    /// Runs a command behind the backend's back.
+    /// Runs a command without the backend's knowledge.
     async fn hand(&self, line: &str, values: &[&str]) -> CaseResult {
         let mut command = Command::new(line);
         for (number, value) in values.iter().enumerate() {
@@ -88,12 +88,12 @@ impl Fixture for ContainerFixture {
     }
 }
 
-/// Whether a case stops its sandbox, which others would notice.
+/// Whether a case stops its sandbox, which would disturb other cases.
 fn needs_its_own(case: &Case) -> bool {
     case.group == "sandbox" || case.name == "stop_ends_everything"
 }
 
-/// Runs a case in a directory of a container that others use too.
+/// Runs a case in its own directory of a shared container.
 async fn run_shared(container: &DockerSandbox, mode: Mode, number: usize) -> Outcome {
     run(container, &format!("mkdir case-{number}")).await;
     let backend = DockerSandbox::attach(container.container())
@@ -108,7 +108,7 @@ async fn run_shared(container: &DockerSandbox, mode: Mode, number: usize) -> Out
     run_case(&CASES[number], ContainerFixture { backend, hand }).await
 }
 
-/// Runs a case in a container of its own.
+/// Runs a case in its own container.
 async fn run_alone(mode: Mode, case: &Case) -> Outcome {
     let backend = builder().mode(mode).build().unwrap();
     let hand = backend.clone();

@@ -1,5 +1,5 @@
-//! The scripted conversation in a container, in both modes: the transcript is that
-//! of every other backend, byte for byte.
+//! The scripted conversation in a container, in both modes. The transcript must equal
+//! that of every other backend, byte for byte.
 use std::sync::Arc;
 
 use backend_core::ops::StopMode;

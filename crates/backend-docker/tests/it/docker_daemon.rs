@@ -1,4 +1,4 @@
-//! A daemon that dies and comes back: always one of the test's own.
+//! A daemon that dies and comes back. Each test starts its own.
 
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,7 +11,7 @@ use backend_docker::{Daemon, DockerSandbox, Mode};
 use crate::support::docker;
 use crate::support::docker::until;
 
-/// A daemon with everything it has in one directory.
+/// A daemon that keeps all its files in one directory.
 struct OwnDaemon {
     directory: tempfile::TempDir,
     child: Child,
@@ -42,12 +42,12 @@ impl OwnDaemon {
     fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        // Its containerd died with it. Where nobody reaps that one, a new daemon
-        // would wait for it.
+        // Its containerd died with it. If it was not reaped, a new daemon would wait
+        // for it.
         let _ = std::fs::remove_file(self.directory.path().join("exec/containerd/containerd.pid"));
     }
 
-    /// The processes that name its directory, and their children.
+    /// Returns the processes that name its directory, and their children.
     fn helpers(&self) -> Vec<String> {
         let here = self.directory.path().to_str().unwrap();
         let ours = |directory: std::fs::DirEntry| {
@@ -66,12 +66,12 @@ impl OwnDaemon {
 }
 
 impl Drop for OwnDaemon {
-    /// Ends it in order, so that it takes its containers and helpers along.
+    /// Shuts it down in order, so that its containers and helpers end too.
     fn drop(&mut self) {
         let pid = self.child.id().to_string();
         let _ = Command::new("kill").args(["-TERM", &pid]).status();
         let _ = self.child.wait();
-        // What a killed daemon left running or mounted.
+        // Processes and mounts left by a killed daemon.
         for pid in self.helpers() {
             let _ = Command::new("kill").args(["-9", &pid]).status();
         }
@@ -92,8 +92,8 @@ fn spawn(directory: &Path) -> Child {
         .append(true)
         .open(directory.join("log"))
         .unwrap();
-    // In a network of its own: a daemon without a bridge removes docker0, which may
-    // be somebody else's.
+    // In its own network namespace: a daemon without a bridge removes docker0, which
+    // another daemon may use.
     Command::new("unshare")
         .args(["--net", "dockerd"])
         .args(["--data-root", &place("data"), "--exec-root", &place("exec")])
@@ -111,7 +111,7 @@ fn spawn(directory: &Path) -> Child {
         .expect("dockerd is installed by `cargo xtask test-all --provision`")
 }
 
-/// Gives the daemon an image with nothing but busybox in it.
+/// Imports an image into the daemon with nothing but busybox in it.
 fn import(address: &str, directory: &Path) {
     let image = directory.join("image.tar");
     let file = File::create(&image).unwrap();
@@ -186,7 +186,7 @@ async fn a_socket_without_a_daemon_or_without_the_right_to_it() {
         "{}",
         error.chain()
     );
-    // Root may connect to anything; the message for others is tested beside it.
+    // Root may connect to anything. The message for other users has a unit test.
     std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o000)).unwrap();
     std::fs::remove_file(&socket).unwrap();
     let error = daemon.info().await.unwrap_err();

@@ -1,4 +1,4 @@
-//! What goes wrong around a sandbox, and what its callers see of it.
+//! Failures around a sandbox, and what its callers see.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use futures::StreamExt as _;
 use crate::support::docker;
 use crate::support::docker::{builder, outcome, purge, run, until};
 
-/// The pids on this host of a container's processes whose command line holds a
-/// text.
+/// Returns the pids, on this host, of a container's processes whose command line
+/// contains a text.
 fn pids(container: &str, text: &str) -> Vec<String> {
     let all = docker::docker(&["top", container, "-o", "pid,args"]);
     let lines = all.lines().skip(1).filter(|line| line.contains(text));
@@ -29,7 +29,7 @@ fn kill(pid: &str) {
     assert!(killed.unwrap().success());
 }
 
-/// Waits until a command in the sandbox has begun to run.
+/// Waits until a command in the sandbox is running.
 async fn begun(sandbox: &DockerSandbox, text: &str) {
     let name = sandbox.container();
     until("the command's start", async || !pids(name, text).is_empty()).await;
@@ -185,7 +185,7 @@ async fn a_flood_of_output_is_bounded_and_slowed() {
     let ended = sandbox.execute(flood).await.unwrap();
     assert_eq!(ended.status, CommandStatus::OutputLimited);
     assert!(ended.stdout.is_truncated());
-    // One that nobody reads waits; others are answered meanwhile.
+    // A stream that is not read blocks; other calls are answered meanwhile.
     let mut stream = sandbox.stream(Command::new("yes")).await.unwrap();
     let first = stream.next().await.unwrap().unwrap();
     assert!(matches!(first, Event::Stdout(_)));
@@ -218,7 +218,7 @@ async fn two_hundred_operations_on_twenty_sandboxes() {
     }
 }
 
-/// Writes, edits, reads, lists, searches and runs, all at once.
+/// Writes, edits, reads, lists, searches and runs, all concurrently.
 async fn mixed(sandbox: &DockerSandbox, count: usize) {
     let work = (0..count).map(|number| async move {
         let name = format!("d{}/f{number}.txt", number % 7);
@@ -245,7 +245,7 @@ async fn mixed(sandbox: &DockerSandbox, count: usize) {
     );
 }
 
-/// Puts a script in the agent's place; what it prints is taken for answers.
+/// Replaces the agent with a script, whose output is taken for responses.
 async fn forger(script: &str) -> DockerSandbox {
     let real = builder()
         .delivery(Delivery::Upload)
@@ -315,7 +315,7 @@ async fn an_image_without_any_program_has_files() {
 async fn calls_need_nobody_to_poll_them_to_the_end() {
     let sandbox = Arc::new(builder().build().unwrap());
     sandbox.start().await.unwrap();
-    // A runtime that is thrown away with a call in it.
+    // A runtime that is dropped during a call.
     let other = Arc::clone(&sandbox);
     let thread = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,4 +1,4 @@
-//! What a sandbox may do, seen from inside, and what each relaxation gives up.
+//! The rights of a sandbox, seen from inside, and what each relaxation gives up.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use backend_docker::{DockerSandbox, Mode, Network, Relaxation};
 use crate::support::docker;
 use crate::support::docker::{builder, outcome, purge, run};
 
-/// The fields of `/proc/self/status` of a command.
+/// Returns the fields of `/proc/self/status` of a command.
 async fn status(sandbox: &DockerSandbox) -> HashMap<String, String> {
     let text = run(sandbox, "cat /proc/self/status").await;
     let field = |line: &str| {
@@ -36,7 +36,7 @@ async fn hardened_by_default() {
     assert_eq!(init, "docker-init\nUid:\t1000\t1000\t1000\t1000");
     let refused = outcome(&sandbox, "echo x > /etc/passwd").await.unwrap();
     assert!(!refused.status.success());
-    // The working directory and the home are the user's, and nothing else is.
+    // The working directory and the home belong to the user, and nothing else does.
     let places = run(
         &sandbox,
         "echo a > a; echo $HOME; echo b > $HOME/b; ls -ld . $HOME",
@@ -59,7 +59,7 @@ async fn limits_hold() {
     let bombed = outcome(&sandbox, bomb).await.unwrap();
     let said = bombed.stderr.text();
     assert!(said.contains("can't fork"), "{}: {said}", bombed.status);
-    // More than its memory: the command dies, the sandbox lives.
+    // Exceeding the memory limit kills the command, not the sandbox.
     let hog = outcome(
         &sandbox,
         "head -c 200m /dev/zero | tail -c 200m > /dev/null; echo $?",

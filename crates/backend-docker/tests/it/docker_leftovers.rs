@@ -1,4 +1,4 @@
-//! What a killed process leaves is found and removed; nothing else is touched.
+//! Containers left by a killed process are found and removed. Nothing else is touched.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -9,13 +9,13 @@ use backend_docker::{DockerSandbox, leftovers, reap};
 use crate::support::docker;
 use crate::support::docker::{builder, busybox, daemon, exists, purge, until};
 
-/// Set in the process that is to be killed.
+/// Set in the process that will be killed.
 const VICTIM: &str = "AGENTBOX_TEST_VICTIM";
 
-/// Held by the tests whose leftovers the other one would reap.
+/// Held by tests that would otherwise reap each other's leftovers.
 static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// Another process of this program that holds sandboxes.
+/// Another process of this test program that holds sandboxes.
 struct Victim {
     child: Child,
     names: Vec<String>,
@@ -26,7 +26,7 @@ impl Victim {
         Self::run("docker_leftovers::holds_sandboxes_until_it_is_killed")
     }
 
-    /// One that runs this test.
+    /// Starts a process that runs this test.
     fn run(test: &str) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--ignored", "--exact", "--nocapture", test])
@@ -42,20 +42,20 @@ impl Victim {
         Self { child, names }
     }
 
-    /// Ends it as a crash would.
+    /// Ends it like a crash.
     fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 }
 
-/// Containers of the user's that carry the labels of a sandbox, and their volume.
+/// Containers of the user that carry a sandbox's labels, and their volume.
 struct Copies {
     image: String,
     volume: String,
-    /// Run from the image of the committed sandbox.
+    /// Created from the image of the committed sandbox.
     committed: String,
-    /// Made by hand, with the same labels.
+    /// Created by hand, with the same labels.
     labelled: String,
 }
 
@@ -92,7 +92,7 @@ impl Copies {
         }
     }
 
-    /// All are there as they were made.
+    /// Checks that all of them are unchanged.
     fn check(&self) {
         let format = "{{.State.Running}} {{range .Mounts}}{{.Name}} {{end}}";
         let found = docker::docker(&["inspect", "-f", format, &self.committed]);
@@ -149,7 +149,7 @@ async fn a_killed_process_is_cleaned_up_after() {
     };
     assert_eq!(ours().await, Vec::<String>::new(), "it lives");
     let foreign = docker::docker(&["create", &busybox(), "true"]);
-    // Labelled as if made on another host, by a process that is not here.
+    // Labelled as if created on another host, by a process that does not run here.
     let elsewhere = docker::docker(&[
         "create",
         "--label",
@@ -215,7 +215,7 @@ async fn labels_that_were_copied_are_no_leftovers() {
     reap(&daemon).await.unwrap();
     assert!(!exists(&renamed));
     copies.check();
-    // Nor is one of them taken for the sandbox itself.
+    // Nor can one of them be attached to as if it were the sandbox.
     let error = DockerSandbox::attach(&copies.committed).daemon(daemon.clone());
     let error = error.agent(docker::agent()).open().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
@@ -243,9 +243,11 @@ async fn the_next_start_reaps_by_itself() {
     let mut victim = Victim::start();
     let copies = Copies::of(&victim.names[0]);
     victim.kill();
-    // Only the first start of a process does, and here others have started some.
+    // Only the first start of a process reaps, and in this process other tests have
+    // started sandboxes.
     let mut next = Victim::run("docker_leftovers::starts_and_reaps_until_it_is_killed");
-    // The daemon lists the youngest first: the copies were looked at before it.
+    // The daemon lists the newest containers first, so the copies were examined before
+    // this one.
     until("the reaping", async || !exists(&victim.names[0])).await;
     copies.check();
     copies.remove();

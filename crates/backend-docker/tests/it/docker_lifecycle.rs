@@ -1,4 +1,4 @@
-//! The states of a container, and every way between them.
+//! The states of a container, and every transition between them.
 
 use std::time::Duration;
 
@@ -168,7 +168,7 @@ async fn a_cancelled_start_leaves_nothing() {
     sandbox.start().await.unwrap();
     drop(sandbox);
     until("the removal", async || !exists(&name)).await;
-    // Also if nothing is awaited after the cancelled call.
+    // The same if nothing is awaited after the cancelled call.
     let mut names = Vec::new();
     for delay in [0, 1, 2, 4, 8, 16, 32, 64, 128] {
         let sandbox = builder().build().unwrap();
@@ -176,7 +176,8 @@ async fn a_cancelled_start_leaves_nothing() {
         let _ = start.await;
         names.push(sandbox.id());
     }
-    // What is made at all is made by now: it is wanted no more once it is there.
+    // Every container that will be created exists by now. It is removed as soon as it
+    // exists.
     let last = builder().build().unwrap();
     last.start().await.unwrap();
     purge(&last).await;
@@ -219,7 +220,7 @@ async fn what_cannot_be_made_says_why_and_leaves_nothing() {
     }
 }
 
-/// An image with nothing in it, which is removed in the end.
+/// An empty image, which is removed in the end.
 struct Image(String);
 
 impl Image {
@@ -258,7 +259,7 @@ async fn an_image_without_a_shell_says_what_is_missing() {
     let portable = portable.build().unwrap();
     unavailable(outcome(&portable, "true").await, "choose one with");
     purge(&portable).await;
-    // The agent keeps it alive and serves its files.
+    // The agent keeps the container alive and serves its files.
     let served = builder().image(&image.0).build().unwrap();
     let directory = served.working_dir();
     assert!(served.ls(&directory, Default::default()).await.is_ok());

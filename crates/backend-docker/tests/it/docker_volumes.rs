@@ -1,4 +1,4 @@
-//! What is shared with the host, and who owns it afterwards.
+//! Directories shared with the host, and their owner afterwards.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -9,7 +9,7 @@ use backend_docker::{Mode, Volume};
 use crate::support::docker;
 use crate::support::docker::{builder, purge, run};
 
-/// Somebody who is neither root nor the default user.
+/// A user that is neither root nor the default user.
 const SOMEBODY: (u32, u32) = (4711, 4712);
 
 fn directory(owner: (u32, u32)) -> tempfile::TempDir {

@@ -1,5 +1,5 @@
-//! The reaper against a daemon that records what it is asked: only containers that
-//! are proven to be sandboxes are removed.
+//! The reaper against a daemon that records its requests: only containers that are
+//! proven to be sandboxes are removed.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 type Requests = Arc<Mutex<Vec<String>>>;
 
-/// A daemon that has these containers, and the requests it got.
+/// Starts a daemon that has these containers. Also returns the requests it gets.
 async fn start(containers: Vec<Value>) -> (Daemon, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("tcp://{}", listener.local_addr().unwrap());
@@ -64,8 +64,8 @@ async fn answer(mut stream: TcpStream, containers: Arc<Vec<Value>>, seen: Reques
     let _ = stream.shutdown().await;
 }
 
-/// A container with the labels of a sandbox whose process is gone, and what its
-/// configuration for the host says of its log.
+/// A container with the labels of a sandbox whose process is gone, and the log section
+/// of its host configuration.
 fn container(id: &str, log: Value) -> Value {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     let space = std::fs::read_link("/proc/self/ns/pid").unwrap();

@@ -1,4 +1,4 @@
-//! Runtimes from code and from TOML, and the images that stand in for others.
+//! Runtimes from code and from TOML, and replacements for images.
 use backend_core::ErrorKind;
 use backend_docker::{PackageManager, Runtime, Runtimes};
 

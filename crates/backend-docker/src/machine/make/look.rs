@@ -1,4 +1,4 @@
-//! What must be looked up before a container can be planned.
+//! Lookups that are needed before a container can be planned.
 
 use std::path::{Path, PathBuf};
 
@@ -16,18 +16,19 @@ use crate::options::{Delivery, Source};
 use crate::runtime::Runtime;
 use crate::spec::{ImageFacts, User};
 
-/// The largest file of users that is read.
+/// The largest `/etc/passwd` that is read.
 const PASSWD_BYTES: usize = 1024 * 1024;
 
-/// What had to be looked up for a plan.
+/// The results of the lookups.
 pub(super) struct Looked {
-    /// A number for the container that is made with this.
+    /// A random number for the container that is created with this.
     pub(super) nonce: String,
     pub(super) facts: ImageFacts,
     pub(super) user: User,
     pub(super) stamp: Option<String>,
     pub(super) agent: Option<String>,
-    /// Whether the image has nothing that waits.
+    /// Whether the agent must keep the container alive because the image has no
+    /// `sleep`.
     pub(super) agent_holds: bool,
 }
 
@@ -105,18 +106,19 @@ impl Core {
 
     pub(in crate::machine) async fn learn_architecture(&self, image: &str) -> Result<()> {
         let answer = self.daemon.client().inspect_image(image).await;
-        // An image can be gone while its container lives; then nothing is known.
+        // An image can be removed while its container exists. Then its architecture is
+        // unknown.
         let known = answer.ok().and_then(|answer| answer.architecture);
         self.state().architecture = known.unwrap_or_default();
         Ok(())
     }
 
-    /// Looks at what is shared with the host. Returns the first directory that
-    /// the sandbox may write to.
+    /// Checks the mounts from the host. Returns the first directory that the sandbox
+    /// may write to.
     async fn check_sources(&self, settings: &Settings) -> Result<Option<Shared>> {
         let mut shared = None;
         if self.daemon.socket().is_none() {
-            // The daemon's host is another one, which checks for itself.
+            // The daemon runs on another host, which checks its own paths.
             return Ok(shared);
         }
         for volume in &settings.volumes {
@@ -140,7 +142,7 @@ impl Core {
         Ok(shared)
     }
 
-    /// The numbers of a user that the image names.
+    /// Looks up the uid and gid of a user that is given by name.
     pub(super) async fn ids_of(&self, user: &User) -> Result<(u32, u32)> {
         let options = DownloadFromContainerOptionsBuilder::default()
             .path("/etc/passwd")
@@ -202,7 +204,7 @@ impl Shared {
         None
     }
 
-    /// Refuses a directory in which nothing could be written.
+    /// Refuses a directory that the user could not write to.
     fn check(&self, user: Option<(u32, u32)>) -> Result<()> {
         let Some((uid, gid)) = user else {
             return Ok(());

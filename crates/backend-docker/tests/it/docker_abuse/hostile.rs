@@ -1,12 +1,12 @@
-//! A container that lies: its agent is replaced by something else.
+//! A container that sends false responses: its agent is replaced.
 
 use backend_core::{BackendExt as _, ErrorKind};
 use backend_docker::Delivery;
 
 use super::support::{Box, resident};
 
-/// Puts a script in the agent's place, which is kept as `$0.real`, and calls until
-/// one is told that something is wrong.
+/// Replaces the agent, which is kept as `$0.real`, with a script, and makes calls until
+/// one reports an error.
 async fn lie(script: &str) {
     let b = Box::with(|builder| builder.user("0:0").delivery(Delivery::Upload));
     b.works().await;
@@ -16,7 +16,7 @@ async fn lie(script: &str) {
     let place = format!("printf '%s\\n' '#!/bin/sh' \"$1\" > {agent}; chmod 755 {agent}");
     b.exec_with(&place, script);
     b.exec_with("kill -9 $1", &running);
-    // This one notices that the real agent is gone.
+    // This call notices that the real agent is gone.
     let _ = b.sandbox.read_to_string("a.txt").await;
     let before = resident();
     let told = believed_for_a_while(&b).await;
@@ -28,7 +28,7 @@ async fn lie(script: &str) {
     b.end().await;
 }
 
-/// A lie that is told later does not change what is true before.
+/// The false response may come late. Until then, calls see the true state.
 async fn believed_for_a_while(b: &Box) -> String {
     for _ in 0..100 {
         let error = b.sandbox.read_to_string("a.txt").await.unwrap_err();

@@ -1,4 +1,4 @@
-//! What runs in the container uses up what it can.
+//! Programs in the container exhaust its resources.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ async fn a_flood_of_output_is_cut_and_holds_nobody_up() {
     let b = Box::new();
     b.works().await;
     let before = resident();
-    // 128 MB, of which the beginning and the end come back.
+    // 128 MB, of which the beginning and the end are returned.
     let flood = Command::new("yes 0123456789abcdef | head -c 128000000; echo; echo the end")
         .hard_output_bytes(u64::MAX);
     let small = async {
@@ -48,7 +48,7 @@ async fn a_flood_of_output_is_cut_and_holds_nobody_up() {
     assert!(flooded.status.success());
     assert!(flooded.stdout.is_truncated());
     assert!(flooded.stdout.text().ends_with("the end\n"));
-    // A reader that stops holds up the command, and nothing grows meanwhile.
+    // A reader that stops blocks the command, and memory does not grow meanwhile.
     let mut events = b
         .sandbox
         .stream(Command::new("yes").hard_output_bytes(u64::MAX))
@@ -72,7 +72,7 @@ async fn a_fork_bomb_hits_its_limit_and_the_sandbox_lives() {
     b.works().await;
     let bomb =
         Command::new("bomb() { bomb | bomb & }; bomb; sleep 2").timeout(Duration::from_secs(10));
-    // However that ends, what comes next works.
+    // However that ends, later calls work.
     let _ = b.sandbox.execute(bomb).await;
     until("it works again", async || {
         b.sandbox.write_file("after.txt", "x").await.is_ok() && b.sh("true").await.is_ok()

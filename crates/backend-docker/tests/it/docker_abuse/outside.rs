@@ -1,4 +1,4 @@
-//! Somebody else kills, pauses or removes something.
+//! Another client of the daemon kills, pauses or removes the container.
 
 use backend_core::{BackendExt as _, ErrorKind, Sandbox as _};
 
@@ -39,7 +39,7 @@ async fn a_container_that_somebody_removed_is_never_an_empty_answer() {
     assert!(told.contains("removed") || told.contains("gone"), "{told}");
     is_unavailable(b.sandbox.list_dir(".").await);
     assert!(!b.sandbox.is_alive().await.unwrap());
-    // Whoever wants a new one says so.
+    // A new container must be requested explicitly.
     b.sandbox.start().await.unwrap();
     assert!(!b.sandbox.exists("lost.txt").await.unwrap());
     b.works().await;

@@ -1,5 +1,5 @@
-//! What these tests share: the daemon's program, a sandbox that checks that it
-//! leaves nothing, and waiting for something to become true.
+//! Shared by these tests: the `docker` program, a sandbox that verifies its own
+//! cleanup, and waiting for a condition.
 
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
@@ -9,10 +9,10 @@ use backend_core::{BackendExt as _, ErrorKind, Result, Sandbox as _};
 use backend_docker::{Daemon, DockerBuilder, DockerSandbox};
 use sandbox_wire::agent::AgentBinary;
 
-/// What containers of these tests carry besides our own labels.
+/// Label of these tests' containers, in addition to our own.
 pub(crate) const LABEL: &str = "abuse.agentbox";
 
-/// A variable that `cargo xtask test-all` sets.
+/// Returns a variable that `cargo xtask test-all` sets.
 #[expect(
     clippy::disallowed_methods,
     reason = "tests on a daemon are told where it is"
@@ -26,7 +26,7 @@ pub(crate) fn busybox() -> String {
     variable("TEST_IMAGE_BUSYBOX")
 }
 
-/// The agent that is tested.
+/// The agent under test.
 pub(crate) fn agent() -> AgentBinary {
     AgentBinary::new(PathBuf::from(variable("SANDBOX_AGENT"))).unwrap()
 }
@@ -35,7 +35,7 @@ pub(crate) fn daemon() -> Daemon {
     Daemon::at(&variable("DOCKER_HOST")).unwrap()
 }
 
-/// The program `docker` on a daemon.
+/// The `docker` program, connected to a daemon.
 #[derive(Debug, Clone)]
 pub(crate) struct Cli(String);
 
@@ -57,7 +57,7 @@ impl Cli {
         self.command(arguments).output().unwrap()
     }
 
-    /// What it prints; it must succeed.
+    /// Returns its output. It must succeed.
     #[track_caller]
     pub(crate) fn run(&self, arguments: &[&str]) -> String {
         let output = self.try_run(arguments);
@@ -66,7 +66,7 @@ impl Cli {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    /// The containers with this label, in whatever state.
+    /// Returns the containers with this label, in any state.
     #[track_caller]
     pub(crate) fn containers(&self, label: &str) -> Vec<String> {
         let filter = format!("label={label}");
@@ -74,7 +74,7 @@ impl Cli {
         found.lines().map(str::to_owned).collect()
     }
 
-    /// Removes them, as far as the daemon answers.
+    /// Removes those that the daemon lists, ignoring errors.
     fn sweep(&self, label: &str) {
         let filter = format!("label={label}");
         let found = self.try_run(&["ps", "--all", "--quiet", "--filter", &filter]);
@@ -84,7 +84,7 @@ impl Cli {
     }
 }
 
-/// A sandbox of one test.
+/// The sandbox of one test.
 #[derive(Debug)]
 pub(crate) struct Box {
     pub(crate) sandbox: DockerSandbox,
@@ -93,7 +93,7 @@ pub(crate) struct Box {
 }
 
 impl Box {
-    /// A busybox container with the agent.
+    /// Creates a busybox container with the agent.
     pub(crate) fn new() -> Self {
         Self::with(|builder| builder)
     }
@@ -113,7 +113,7 @@ impl Box {
         }
     }
 
-    /// The container, which must be there.
+    /// Returns the container, which must exist.
     #[track_caller]
     pub(crate) fn container(&self) -> String {
         let mut all = self.cli.containers(&self.label);
@@ -121,7 +121,7 @@ impl Box {
         all.remove(0)
     }
 
-    /// Does something in the container that the sandbox does not know of.
+    /// Runs a script in the container without the sandbox's knowledge.
     #[track_caller]
     pub(crate) fn exec(&self, script: &str) -> String {
         self.exec_with(script, "")
@@ -135,7 +135,7 @@ impl Box {
         self.cli.run(&command)
     }
 
-    /// The agent's process in the container. Its supervisor is started later.
+    /// Returns the pid of the agent in the container. Its supervisor is started later.
     #[track_caller]
     pub(crate) fn agent(&self) -> String {
         let all = self.exec(
@@ -157,7 +157,7 @@ impl Box {
         self.sandbox.execute(Command::new(line)).await
     }
 
-    /// What a command printed; it must succeed.
+    /// Returns a command's output. It must have succeeded.
     #[track_caller]
     pub(crate) fn said(outcome: Result<ExecuteOutcome>) -> String {
         let outcome = outcome.unwrap();
@@ -165,7 +165,7 @@ impl Box {
         outcome.stdout.text().trim().to_owned()
     }
 
-    /// Every kind of thing works.
+    /// Checks that every kind of operation works.
     pub(crate) async fn works(&self) {
         let text = format!("{:x}", fastrand::u64(..));
         self.sandbox
@@ -177,7 +177,7 @@ impl Box {
         self.sandbox.delete_file("works.txt").await.unwrap();
     }
 
-    /// Removes the container, and looks whether it did.
+    /// Removes the container and verifies that it is gone.
     pub(crate) async fn end(self) {
         self.sandbox.stop(StopMode::Purge).await.unwrap();
         assert_eq!(self.cli.containers(&self.label), [""; 0]);
@@ -186,12 +186,13 @@ impl Box {
 
 impl Drop for Box {
     fn drop(&mut self) {
-        // A test that failed leaves nothing either.
+        // A failed test leaves no container either.
         self.cli.sweep(&self.label);
     }
 }
 
-/// It failed because the sandbox is not there, and says why.
+/// Checks that a call failed because the sandbox is unavailable, and returns the
+/// message.
 #[track_caller]
 pub(crate) fn is_unavailable<T: std::fmt::Debug>(result: Result<T>) -> String {
     let error = result.unwrap_err();
@@ -199,7 +200,7 @@ pub(crate) fn is_unavailable<T: std::fmt::Debug>(result: Result<T>) -> String {
     error.chain().to_string()
 }
 
-/// What this process holds in memory, in bytes.
+/// Returns the resident memory of this process, in bytes.
 pub(crate) fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:"));

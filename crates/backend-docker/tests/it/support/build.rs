@@ -1,5 +1,5 @@
-//! What tests of builds share: the daemon, images to build upon, and containers
-//! that say what is in an image.
+//! Shared by tests of builds: the daemon, images to build on, and containers that show
+//! what is in an image.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use bollard::query_parameters::{
 use bollard::{ClientVersion, Docker};
 use futures::StreamExt;
 
-/// A variable that the runner of these tests sets.
+/// Returns a variable that the runner of these tests sets.
 #[expect(clippy::disallowed_methods, reason = "tests are told where things are")]
 pub(crate) fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set; run cargo xtask test-all"))
@@ -41,8 +41,8 @@ pub(crate) fn client() -> Docker {
     }
 }
 
-/// Options for builds that fetch something: the host's network, and its bundle
-/// where TLS is signed anew.
+/// Options for builds that use the network: the host's network, and its CA bundle where
+/// TLS is re-signed.
 pub(crate) fn online() -> BuildOptions {
     let options = BuildOptions::new().with_network("host");
     match ca_file() {
@@ -51,18 +51,18 @@ pub(crate) fn online() -> BuildOptions {
     }
 }
 
-/// A name that no other run has.
+/// Returns a name that no other run has.
 pub(crate) fn fresh(what: &str) -> String {
     format!("test-{what}-{:08x}", fastrand::u32(..))
 }
 
-/// A runtime on busybox whose first step no build has done before.
+/// A runtime on busybox whose first step is in no build cache.
 pub(crate) fn small(name: &str) -> Runtime {
     Runtime::on_base(name, variable("TEST_IMAGE_BUSYBOX"))
         .with_setup_command(format!("echo {:016x} > /fresh", fastrand::u64(..)))
 }
 
-/// All events of a build, and how it ended.
+/// Returns all events of a build, and its result.
 pub(crate) async fn watch(
     runtime: &Runtime,
     options: &BuildOptions,
@@ -75,7 +75,8 @@ pub(crate) async fn watch(
     (events, build.finish().await)
 }
 
-/// Images with exactly this runtime's label: their names, or ids without one.
+/// Returns the images with exactly this runtime's label: their names, or ids of unnamed
+/// ones.
 pub(crate) async fn labelled(name: &str) -> Vec<String> {
     let label = format!("agentbox.runtime={name}");
     let filters = HashMap::from([("label", vec![label.as_str()])]);
@@ -100,7 +101,7 @@ pub(crate) async fn labelled(name: &str) -> Vec<String> {
     names
 }
 
-/// Removes all images of a runtime when a test is done with them.
+/// Removes all images of a runtime at the end of a test.
 pub(crate) async fn remove_images(name: &str) {
     for image in labelled(name).await {
         let options = RemoveImageOptionsBuilder::default().force(true).build();
@@ -111,7 +112,7 @@ pub(crate) async fn remove_images(name: &str) {
     }
 }
 
-/// A container that is removed at the end by its id.
+/// Creates a container. The test removes it by its id.
 pub(crate) async fn create(image: &str, command: &[&str], host: HostConfig) -> String {
     let body = ContainerCreateBody {
         image: Some(image.to_owned()),
@@ -133,7 +134,7 @@ pub(crate) async fn remove_container(id: &str) {
     client().remove_container(id, Some(options)).await.unwrap();
 }
 
-/// Runs a shell command in an image as its user and returns what it printed.
+/// Runs a shell command in an image as its user and returns the output.
 pub(crate) async fn run(image: &str, command: &str) -> String {
     let binds = ca_file().map(|file| vec![format!("{file}:/ca.pem:ro")]);
     let host = HostConfig {

@@ -1,4 +1,4 @@
-//! The daemon, the images and the agent that tests use, from the environment.
+//! The daemon, the images and the agent for tests, from the environment.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use backend_core::{Result, Sandbox};
 use backend_docker::{Daemon, DockerBuilder, DockerSandbox, Mode};
 use sandbox_wire::agent::AgentBinary;
 
-/// What a variable says; a test without it has failed.
+/// Returns the value of a variable, which must be set.
 pub(crate) fn variable(name: &str) -> String {
     std::env::var(name)
         .unwrap_or_else(|_| panic!("{name} is not set; run `cargo xtask test-all`, which sets it"))
@@ -25,18 +25,18 @@ pub(crate) fn agent() -> AgentBinary {
     AgentBinary::new(variable("SANDBOX_AGENT")).unwrap()
 }
 
-/// A sandbox on the small image, served by the agent.
+/// A builder for a sandbox on the small image, served by the agent.
 pub(crate) fn builder() -> DockerBuilder {
     DockerSandbox::builder()
         .daemon(daemon())
         .image(busybox())
         .agent(agent())
         .mode(Mode::Agent)
-        // What other tests leave for a while is theirs.
+        // Containers that other tests leave for a while must not be reaped.
         .reap_leftovers(false)
 }
 
-/// Runs a command that must succeed, and returns what it printed.
+/// Runs a command that must succeed, and returns its output.
 pub(crate) async fn run(sandbox: &DockerSandbox, line: &str) -> String {
     let outcome = outcome(sandbox, line).await.unwrap();
     let (out, err) = (outcome.stdout.text(), outcome.stderr.text());
@@ -52,12 +52,12 @@ pub(crate) async fn outcome(sandbox: &DockerSandbox, line: &str) -> Result<Execu
     sandbox.execute(Command::new(line)).await
 }
 
-/// Removes the container; a test that forgets leaves it to the drop.
+/// Removes the container. If a test forgets, the drop does it.
 pub(crate) async fn purge(sandbox: &DockerSandbox) {
     sandbox.stop(StopMode::Purge).await.unwrap();
 }
 
-/// Asks the daemon behind the library's back, through its own program.
+/// Runs the `docker` program, without the library's knowledge.
 pub(crate) fn docker(arguments: &[&str]) -> String {
     let output = std::process::Command::new("docker")
         .env("DOCKER_HOST", variable("DOCKER_HOST"))
@@ -73,14 +73,14 @@ pub(crate) fn docker(arguments: &[&str]) -> String {
     text(&output.stdout)
 }
 
-/// Whether there is a container of that name.
+/// Whether a container of that name exists.
 pub(crate) fn exists(name: &str) -> bool {
     let filter = format!("name=^/{name}$");
     !docker(&["ps", "-aq", "--filter", &filter]).is_empty()
 }
 
-/// Waits until something holds that the daemon or another process brings about, which
-/// tells nobody when it does. Only what never comes takes as long as this waits.
+/// Polls until a condition holds that the daemon or another process brings about
+/// without notification. Only a condition that never holds takes the whole timeout.
 pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let holding = async {
         while !holds().await {
