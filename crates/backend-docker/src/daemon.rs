@@ -126,7 +126,7 @@ impl Daemon {
     ///
     /// # Errors
     ///
-    /// As [`at`](Self::at).
+    /// See [`at`](Self::at).
     pub fn from_env() -> Result<Self> {
         #[expect(
             clippy::disallowed_methods,

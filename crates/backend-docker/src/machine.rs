@@ -27,8 +27,7 @@ use crate::options::Delivery;
 
 pub(crate) use lifecycle::{Found, Status, Wish};
 
-/// How often, and at which interval, the daemon is asked again about a container that
-/// should have ended.
+/// Attempts, and the pause between them, to see that a container has ended.
 const NOTICE_TIMES: u32 = 4;
 const NOTICE: Duration = Duration::from_millis(50);
 

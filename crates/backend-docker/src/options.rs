@@ -48,7 +48,7 @@ impl fmt::Display for Relaxation {
     }
 }
 
-/// How the agent gets into a container.
+/// The way the agent gets into a container.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delivery {

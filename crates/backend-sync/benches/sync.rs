@@ -1,5 +1,4 @@
-//! What a blocking call costs on top of the call: from a plain thread, and from
-//! inside a runtime.
+//! The overhead of a blocking call: from a plain thread, and from inside a runtime.
 #![allow(
     clippy::unwrap_used,
     reason = "a benchmark that cannot run should stop"
@@ -75,7 +74,7 @@ fn inside_a_runtime(criterion: &mut Criterion) {
     }
 }
 
-/// The other way round: async, blocking, async.
+/// The reverse: async, blocking, async.
 fn wrapped_back(criterion: &mut Criterion) {
     let (backend, path) = backend();
     let adapter = BlockingAdapter::new(SyncBackend::new(Arc::new(backend)));

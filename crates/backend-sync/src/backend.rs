@@ -14,15 +14,15 @@ use backend_core::{Backend, BackendInfo, Edit, Operation, Result, VPath};
 use crate::calls::Calls;
 use crate::{Cancel, Engine, SyncSandbox};
 
-/// A backend whose operations wait. Clones share one place.
+/// A backend with blocking operations. Clones share the same backend.
 ///
-/// The methods are those of [`Backend`], and of
-/// [`BackendExt`](backend_core::BackendExt) for callers who need no options; what
-/// they do and how they fail is said there. Besides, every one can fail as
-/// [`Engine::run`] does and, if it is [cancelled](Self::cancelled_by), with
-/// `Cancelled`.
+/// The methods are those of [`Backend`] and, for calls without options, of
+/// [`BackendExt`](backend_core::BackendExt). Their behaviour and errors are documented
+/// there. In addition, each can fail like [`Engine::run`] and, if it is
+/// [cancelled](Self::cancelled_by), with `Cancelled`.
 ///
-/// If the backend panics, so does the caller. Nothing is left locked.
+/// If the backend panics, the panic is propagated to the caller. Nothing is left
+/// locked.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -41,8 +41,9 @@ pub struct SyncBackend {
     pub(crate) calls: Calls,
 }
 
-// A panic tears nothing here: there is nothing but two handles, and whether a
-// backend stands one is its own affair, as it is with every other way to share it.
+// A panic cannot leave this type in a broken state: it holds nothing but two handles.
+// Whether the backend survives a panic is up to the backend, as with every other way to
+// share it.
 impl UnwindSafe for SyncBackend {}
 impl RefUnwindSafe for SyncBackend {}
 
@@ -55,32 +56,32 @@ impl SyncBackend {
         }
     }
 
-    /// The same on another engine.
+    /// Returns a handle that runs its calls on another engine.
     #[must_use]
     pub fn on(mut self, engine: &Engine) -> Self {
         self.calls.engine = engine.clone();
         self
     }
 
-    /// The same, with calls that end when `cancel` says so: what is under way is
-    /// dropped, and a change has then happened wholly or not at all.
+    /// Returns a handle whose calls end when `cancel` is cancelled. The running call is
+    /// dropped, and a change has then happened completely or not at all.
     #[must_use]
     pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
         self.calls.cancel = Some(cancel.clone());
         self
     }
 
-    /// The backend behind.
+    /// Returns the wrapped backend.
     pub fn inner(&self) -> &Arc<dyn Backend> {
         &self.backend
     }
 
-    /// Where the calls run.
+    /// Returns the engine that runs the calls.
     pub fn engine(&self) -> &Engine {
         &self.calls.engine
     }
 
-    /// Runs async code on the backend.
+    /// Runs async code with the backend.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -99,7 +100,7 @@ impl SyncBackend {
     ///
     /// # Errors
     ///
-    /// What the code fails with.
+    /// The errors of `work`.
     pub fn with<T, F, W>(&self, work: W) -> Result<T>
     where
         T: Send + 'static,
@@ -118,17 +119,17 @@ impl SyncBackend {
         self.calls.call(operation, work(Arc::clone(&self.backend)))
     }
 
-    /// What this backend is and can do. No I/O.
+    /// Describes the backend and its capabilities. No I/O.
     pub fn info(&self) -> BackendInfo {
         self.backend.info()
     }
 
-    /// Where relative paths start. No I/O.
+    /// Returns the directory that relative paths start in. No I/O.
     pub fn working_dir(&self) -> VPath {
         self.backend.working_dir()
     }
 
-    /// This backend as a sandbox, if it runs commands. No I/O.
+    /// Returns this backend as a sandbox, if it runs commands. No I/O.
     pub fn as_sandbox(&self) -> Option<SyncSandbox> {
         SyncSandbox::of(self)
     }
@@ -137,7 +138,7 @@ impl SyncBackend {
     ///
     /// # Errors
     ///
-    /// As [`Backend::resolve`].
+    /// See [`Backend::resolve`].
     pub fn resolve(&self, path: &VPath, options: ResolveOptions) -> Result<VPath> {
         let path = path.clone();
         self.call(Operation::Resolve, |backend| async move {
@@ -145,11 +146,11 @@ impl SyncBackend {
         })
     }
 
-    /// Describes what stands at `path`.
+    /// Describes the entry at `path`.
     ///
     /// # Errors
     ///
-    /// As [`Backend::stat`].
+    /// See [`Backend::stat`].
     pub fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
         let path = path.clone();
         self.call(Operation::Stat, |backend| async move {
@@ -161,7 +162,7 @@ impl SyncBackend {
     ///
     /// # Errors
     ///
-    /// As [`Backend::ls`].
+    /// See [`Backend::ls`].
     pub fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
         let path = path.clone();
         self.call(Operation::Ls, |backend| async move {
@@ -173,7 +174,7 @@ impl SyncBackend {
     ///
     /// # Errors
     ///
-    /// As [`Backend::read`].
+    /// See [`Backend::read`].
     pub fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
         let path = path.clone();
         self.call(Operation::Read, |backend| async move {
@@ -185,7 +186,7 @@ impl SyncBackend {
     ///
     /// # Errors
     ///
-    /// As [`Backend::read_text`].
+    /// See [`Backend::read_text`].
     pub fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
         let path = path.clone();
         self.call(Operation::ReadText, |backend| async move {
@@ -197,7 +198,7 @@ impl SyncBackend {
     ///
     /// # Errors
     ///
-    /// As [`Backend::write`].
+    /// See [`Backend::write`].
     pub fn write(
         &self,
         path: &VPath,
@@ -210,11 +211,11 @@ impl SyncBackend {
         })
     }
 
-    /// Replaces exact pieces of text; all edits or none.
+    /// Replaces exact pieces of text. Either all edits are applied or none.
     ///
     /// # Errors
     ///
-    /// As [`Backend::edit`].
+    /// See [`Backend::edit`].
     pub fn edit(&self, path: &VPath, edits: &[Edit], options: EditOptions) -> Result<EditOutcome> {
         let (path, edits) = (path.clone(), edits.to_vec());
         self.call(Operation::Edit, |backend| async move {
@@ -222,11 +223,11 @@ impl SyncBackend {
         })
     }
 
-    /// Creates a directory and those above it.
+    /// Creates a directory and its missing parents.
     ///
     /// # Errors
     ///
-    /// As [`Backend::create_dir`].
+    /// See [`Backend::create_dir`].
     pub fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
         let path = path.clone();
         self.call(Operation::CreateDir, |backend| async move {
@@ -234,11 +235,11 @@ impl SyncBackend {
         })
     }
 
-    /// Deletes a file, a link, or with `recursive` a directory and all it holds.
+    /// Deletes a file, a link, or with `recursive` a directory and its contents.
     ///
     /// # Errors
     ///
-    /// As [`Backend::delete`].
+    /// See [`Backend::delete`].
     pub fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
         let path = path.clone();
         self.call(Operation::Delete, |backend| async move {
@@ -250,7 +251,7 @@ impl SyncBackend {
     ///
     /// # Errors
     ///
-    /// As [`Backend::rename`].
+    /// See [`Backend::rename`].
     pub fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
         let (from, to) = (from.clone(), to.clone());
         self.call(Operation::Rename, |backend| async move {
@@ -258,11 +259,11 @@ impl SyncBackend {
         })
     }
 
-    /// Copies a file, or with `recursive` a directory and all it holds.
+    /// Copies a file, or with `recursive` a directory and its contents.
     ///
     /// # Errors
     ///
-    /// As [`Backend::copy`].
+    /// See [`Backend::copy`].
     pub fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
         let (from, to) = (from.clone(), to.clone());
         self.call(Operation::Copy, |backend| async move {
@@ -274,7 +275,7 @@ impl SyncBackend {
     ///
     /// # Errors
     ///
-    /// As [`Backend::glob`].
+    /// See [`Backend::glob`].
     pub fn glob(&self, query: GlobQuery) -> Result<GlobResult> {
         self.call(Operation::Glob, |backend| async move {
             backend.glob(query).await
@@ -285,7 +286,7 @@ impl SyncBackend {
     ///
     /// # Errors
     ///
-    /// As [`Backend::grep`].
+    /// See [`Backend::grep`].
     pub fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
         self.call(Operation::Grep, |backend| async move {
             backend.grep(query).await

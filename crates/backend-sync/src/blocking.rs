@@ -1,4 +1,4 @@
-//! Blocking code as a backend: what it implements, and the adapter around it.
+//! Blocking code as a backend: the traits to implement, and the adapter.
 
 mod adapter;
 mod commands;
@@ -25,55 +25,55 @@ pub use adapter::BlockingAdapter;
 pub use content::BlockingContent;
 pub use pool::PoolSize;
 
-/// A place where an agent's files live, for implementations that block.
+/// Storage for an agent's files, for implementations that block.
 ///
-/// The methods are those of [`Backend`](backend_core::Backend), and so is what they
-/// promise. [`BlockingAdapter`] makes a backend of it. The operations that are not
-/// here it derives from these, as [`backend_core::derived`] does, unless
-/// [`native`](Self::native) names an implementation of them.
+/// The methods and their contract are those of [`Backend`](backend_core::Backend).
+/// [`BlockingAdapter`] turns an implementation into a backend. It derives the
+/// operations that are not here from these, as [`backend_core::derived`] does, unless
+/// [`native`](Self::native) returns an implementation of them.
 ///
 /// `info`, `working_dir`, `as_sandbox` and `native` are called on async threads and
-/// must not block. The others run on a thread of the adapter, several at a time.
+/// must not block. The others run on threads of the adapter, several at a time.
 pub trait BlockingBackend: Debug + Send + Sync + 'static {
-    /// As [`Backend::info`](backend_core::Backend::info). No I/O.
+    /// See [`Backend::info`](backend_core::Backend::info). No I/O.
     fn info(&self) -> BackendInfo;
 
-    /// As [`Backend::working_dir`](backend_core::Backend::working_dir). No I/O.
+    /// See [`Backend::working_dir`](backend_core::Backend::working_dir). No I/O.
     fn working_dir(&self) -> VPath {
         VPath::root()
     }
 
-    /// As [`Backend::as_sandbox`](backend_core::Backend::as_sandbox). No I/O.
+    /// See [`Backend::as_sandbox`](backend_core::Backend::as_sandbox). No I/O.
     fn as_sandbox(&self) -> Option<&dyn BlockingSandbox> {
         None
     }
 
-    /// As [`Backend::stat`](backend_core::Backend::stat).
+    /// Blocking version of [`Backend::stat`](backend_core::Backend::stat).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry>;
 
-    /// As [`Backend::ls`](backend_core::Backend::ls).
+    /// Blocking version of [`Backend::ls`](backend_core::Backend::ls).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing>;
 
-    /// As [`Backend::read`](backend_core::Backend::read).
+    /// Blocking version of [`Backend::read`](backend_core::Backend::read).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes>;
 
-    /// As [`Backend::write`](backend_core::Backend::write).
+    /// Blocking version of [`Backend::write`](backend_core::Backend::write).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn write(
         &self,
         path: &VPath,
@@ -81,182 +81,182 @@ pub trait BlockingBackend: Debug + Send + Sync + 'static {
         options: WriteOptions,
     ) -> Result<WriteOutcome>;
 
-    /// As [`Backend::create_dir`](backend_core::Backend::create_dir).
+    /// Blocking version of [`Backend::create_dir`](backend_core::Backend::create_dir).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()>;
 
-    /// As [`Backend::delete`](backend_core::Backend::delete).
+    /// Blocking version of [`Backend::delete`](backend_core::Backend::delete).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()>;
 
-    /// What the implementation does itself of the rest; `None` for what is to be
-    /// derived. No I/O.
+    /// Returns native implementations of the remaining operations, or `None` if they
+    /// are to be derived. No I/O.
     fn native(&self) -> Option<&dyn BlockingNative> {
         None
     }
 }
 
-/// What a [`BlockingBackend`] may do better than by listing, reading and writing.
-/// All of it or nothing: there are no defaults that a wrapper could forget.
+/// Operations that a [`BlockingBackend`] may do better than by listing, reading and
+/// writing. There are no default methods that a wrapper could forget: implement all of
+/// them or none.
 pub trait BlockingNative: Debug + Send + Sync {
-    /// As [`Backend::resolve`](backend_core::Backend::resolve).
+    /// Blocking version of [`Backend::resolve`](backend_core::Backend::resolve).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn resolve(&self, path: &VPath, options: ResolveOptions) -> Result<VPath>;
 
-    /// As [`Backend::read_text`](backend_core::Backend::read_text).
+    /// Blocking version of [`Backend::read_text`](backend_core::Backend::read_text).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow>;
 
-    /// As [`Backend::edit`](backend_core::Backend::edit).
+    /// Blocking version of [`Backend::edit`](backend_core::Backend::edit).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn edit(&self, path: &VPath, edits: &[Edit], options: EditOptions) -> Result<EditOutcome>;
 
-    /// As [`Backend::rename`](backend_core::Backend::rename).
+    /// Blocking version of [`Backend::rename`](backend_core::Backend::rename).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()>;
 
-    /// As [`Backend::copy`](backend_core::Backend::copy).
+    /// Blocking version of [`Backend::copy`](backend_core::Backend::copy).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()>;
 
-    /// As [`Backend::glob`](backend_core::Backend::glob).
+    /// Blocking version of [`Backend::glob`](backend_core::Backend::glob).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn glob(&self, query: GlobQuery) -> Result<GlobResult>;
 
-    /// As [`Backend::grep`](backend_core::Backend::grep).
+    /// Blocking version of [`Backend::grep`](backend_core::Backend::grep).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn grep(&self, query: GrepQuery) -> Result<GrepResult>;
 }
 
-/// What a running command tells, as an iterator that waits.
+/// The events of a running command, as a blocking iterator.
 pub type Events = Box<dyn Iterator<Item = Result<Event>> + Send>;
 
 /// A blocking backend that runs commands where its files are.
 ///
-/// The methods are those of [`Sandbox`](backend_core::Sandbox), and so is what they
-/// promise. Those that may wait for long are given a [`Cancel`]: when the call is
-/// dropped it says so, and then they have to return soon, with the command ended.
-/// What they return no longer matters.
+/// The methods and their contract are those of [`Sandbox`](backend_core::Sandbox).
+/// Those that may take long get a [`Cancel`], which is cancelled when the call is
+/// dropped. They must then end the command and return soon. Their result is ignored.
 pub trait BlockingSandbox: BlockingBackend {
-    /// As [`Sandbox::id`](backend_core::Sandbox::id). No I/O.
+    /// See [`Sandbox::id`](backend_core::Sandbox::id). No I/O.
     fn id(&self) -> String;
 
-    /// As [`Sandbox::start`](backend_core::Sandbox::start).
+    /// Blocking version of [`Sandbox::start`](backend_core::Sandbox::start).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn start(&self) -> Result<()>;
 
-    /// As [`Sandbox::stop`](backend_core::Sandbox::stop).
+    /// Blocking version of [`Sandbox::stop`](backend_core::Sandbox::stop).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn stop(&self, mode: StopMode) -> Result<()>;
 
-    /// As [`Sandbox::is_alive`](backend_core::Sandbox::is_alive).
+    /// Blocking version of [`Sandbox::is_alive`](backend_core::Sandbox::is_alive).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn is_alive(&self) -> Result<bool>;
 
-    /// As [`Sandbox::command_names`](backend_core::Sandbox::command_names). No I/O.
+    /// See [`Sandbox::command_names`](backend_core::Sandbox::command_names). No I/O.
     fn command_names(&self, directory: &VPath) -> CommandNames {
         let _ = directory;
         CommandNames::default()
     }
 
-    /// As [`Sandbox::trace`](backend_core::Sandbox::trace). Unless it is implemented,
-    /// nothing is known about where links lead.
+    /// Blocking version of [`Sandbox::trace`](backend_core::Sandbox::trace). The
+    /// default knows nothing about the targets of links.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
         let _ = directory;
         Ok(vec![Reached::Unknown; paths.len()])
     }
 
-    /// As [`Sandbox::last_activity`](backend_core::Sandbox::last_activity). No I/O.
+    /// See [`Sandbox::last_activity`](backend_core::Sandbox::last_activity). No I/O.
     fn last_activity(&self) -> SystemTime;
 
-    /// As [`Sandbox::execute`](backend_core::Sandbox::execute).
+    /// Blocking version of [`Sandbox::execute`](backend_core::Sandbox::execute).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn execute(&self, command: Command, cancel: &Cancel) -> Result<ExecuteOutcome>;
 
-    /// As [`Sandbox::stream`](backend_core::Sandbox::stream). The iterator is
-    /// dropped when nobody wants more, and ends the command then.
+    /// Blocking version of [`Sandbox::stream`](backend_core::Sandbox::stream). The
+    /// iterator is dropped when no more events are wanted, which must end the command.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn stream(&self, command: Command, cancel: &Cancel) -> Result<Events>;
 
-    /// As [`Sandbox::shell_start`](backend_core::Sandbox::shell_start).
+    /// Blocking version of [`Sandbox::shell_start`](backend_core::Sandbox::shell_start).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn shell_start(&self, command: Command) -> Result<ShellInfo>;
 
-    /// As [`Sandbox::shell_read`](backend_core::Sandbox::shell_read). Takes nothing
-    /// if it is cancelled.
+    /// Blocking version of [`Sandbox::shell_read`](backend_core::Sandbox::shell_read).
+    /// Consumes no output if it is cancelled.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn shell_read(&self, id: &ShellId, wait: Duration, cancel: &Cancel) -> Result<ShellOutput>;
 
-    /// As [`Sandbox::shell_write`](backend_core::Sandbox::shell_write).
+    /// Blocking version of [`Sandbox::shell_write`](backend_core::Sandbox::shell_write).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()>;
 
-    /// As [`Sandbox::shell_kill`](backend_core::Sandbox::shell_kill).
+    /// Blocking version of [`Sandbox::shell_kill`](backend_core::Sandbox::shell_kill).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn shell_kill(&self, id: &ShellId) -> Result<bool>;
 
-    /// As [`Sandbox::shell_list`](backend_core::Sandbox::shell_list).
+    /// Blocking version of [`Sandbox::shell_list`](backend_core::Sandbox::shell_list).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of the async method.
     fn shell_list(&self) -> Result<Vec<ShellInfo>>;
 }

@@ -1,10 +1,10 @@
-//! [`Calls`]: how a handle makes its calls.
+//! [`Calls`]: the engine and cancellation of a handle.
 
 use backend_core::{Operation, Result};
 
 use crate::{Cancel, Engine};
 
-/// Where a handle's calls run and what ends them.
+/// The engine that a handle's calls run on, and their cancellation.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Calls {
     pub(crate) engine: Engine,
@@ -12,7 +12,7 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// Makes a call of a backend.
+    /// Runs a backend operation.
     pub(crate) fn call<T, F>(&self, operation: Operation, future: F) -> Result<T>
     where
         T: Send + 'static,
@@ -21,7 +21,7 @@ impl Calls {
         self.run(future).map_err(|error| error.during(operation))
     }
 
-    /// Runs something that may fail.
+    /// Runs a fallible future.
     pub(crate) fn run<T, F>(&self, future: F) -> Result<T>
     where
         T: Send + 'static,

@@ -8,8 +8,8 @@ use backend_core::{Error, ErrorKind, Result};
 use futures_util::future::{Either, select};
 use tokio::sync::watch;
 
-/// Ends blocking calls from another thread: a signal handler, a window that was
-/// closed, a deadline. Clones are one and the same.
+/// Cancels blocking calls from another thread: from a signal handler, a closed window,
+/// a deadline. Clones share one state.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -27,12 +27,12 @@ use tokio::sync::watch;
 pub struct Cancel(Arc<watch::Sender<bool>>);
 
 impl Cancel {
-    /// Nothing is cancelled yet.
+    /// Creates a handle that is not cancelled.
     pub fn new() -> Self {
         Self(Arc::new(watch::Sender::new(false)))
     }
 
-    /// Ends every call that waits, and every later one. There is no way back.
+    /// Ends every waiting call and every later one. This cannot be undone.
     pub fn cancel(&self) {
         self.0.send_replace(true);
     }
@@ -45,11 +45,11 @@ impl Cancel {
     /// Waits until [`cancel`](Self::cancel) is called.
     pub async fn cancelled(&self) {
         let mut seen = self.0.subscribe();
-        // It cannot be closed: this is one of its ends.
+        // The channel cannot close: `self` holds the sender.
         let _ = seen.wait_for(|cancelled| *cancelled).await;
     }
 
-    /// A future that is dropped when this is cancelled.
+    /// Runs a future, which is dropped when this is cancelled.
     pub(crate) async fn unless<T>(&self, future: impl Future<Output = Result<T>>) -> Result<T> {
         match select(pin!(self.cancelled()), pin!(future)).await {
             Either::Left(_) => Err(cancelled()),

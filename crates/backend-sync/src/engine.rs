@@ -1,4 +1,4 @@
-//! [`Engine`]: where the futures behind blocking calls run.
+//! [`Engine`]: runs the futures behind blocking calls.
 
 mod borrowed;
 
@@ -14,11 +14,12 @@ use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 
 use borrowed::{Borrowed, is_polling};
 
-/// Fewest threads of the shared engine: one that is held up leaves another.
+/// Minimum number of threads of the shared engine, so that one blocked thread leaves
+/// another.
 const FEWEST_THREADS: usize = 2;
 
-/// Where the futures behind blocking calls run: on the caller's thread where that
-/// may wait, on a thread of the engine where it may not. Cheap to clone.
+/// Runs the futures behind blocking calls: on the caller's thread if that may block,
+/// else on a thread of the engine. Cheap to clone.
 ///
 /// | called from | the future runs |
 /// |---|---|
@@ -26,8 +27,7 @@ const FEWEST_THREADS: usize = 2;
 /// | any tokio runtime, `LocalSet`, `spawn_blocking`, `block_in_place` | on the engine's threads, and the caller waits |
 /// | a task of the runtime that the engine borrows | nowhere: the call is an error |
 ///
-/// A call that waits holds up the thread that it is made on, and with it the other
-/// tasks there.
+/// A call blocks the thread that it is made on, and with it the other tasks there.
 ///
 /// ```
 /// use backend_sync::Engine;
@@ -52,18 +52,19 @@ enum Kind {
 }
 
 impl Engine {
-    /// The one engine that all of this process share. Its threads are started by
-    /// the first call and stay.
+    /// Returns the engine that the whole process shares. Its threads are started by the
+    /// first call and stay.
     pub fn shared() -> Self {
         Self(Kind::Shared)
     }
 
-    /// An engine of one's own. Its threads end, and what still runs on them is
-    /// cancelled, when the last clone is dropped; that may be anywhere.
+    /// Creates a separate engine. When the last clone is dropped, its threads end and
+    /// the futures still running on them are cancelled. It can be dropped in any
+    /// context.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` for no threads; `Unavailable` if they cannot be started.
+    /// `InvalidInput` for zero threads; `Unavailable` if they cannot be started.
     pub fn own(threads: usize) -> Result<Self> {
         if threads == 0 {
             return Err(Error::invalid_input(
@@ -78,14 +79,14 @@ impl Engine {
         }))))
     }
 
-    /// A runtime that somebody else owns. Calls made by its own tasks are
-    /// `Unsupported`, because they would wait for the thread that they hold up;
-    /// calls made after it has ended, or while it ends, are `Unavailable`.
+    /// Uses a runtime that is owned elsewhere. Calls made by its own tasks are
+    /// `Unsupported`, because they would wait for the thread that they block. Calls
+    /// made after it has ended, or while it ends, are `Unavailable`.
     ///
     /// # Errors
     ///
-    /// `Config` for a current-thread runtime: it runs only while its owner blocks
-    /// on it, and whether somebody does cannot be known here.
+    /// `Config` for a current-thread runtime: it runs only while its owner blocks on
+    /// it, and this type cannot know whether the owner does.
     pub fn borrowed(runtime: &Handle) -> Result<Self> {
         if runtime.runtime_flavor() != RuntimeFlavor::MultiThread {
             return Err(Error::new(
@@ -97,7 +98,8 @@ impl Engine {
         Ok(Self(Kind::Borrowed(Arc::new(Borrowed::new(runtime)))))
     }
 
-    /// Runs a future to its end. If it panics, so does the caller.
+    /// Runs a future to completion. If it panics, the panic is propagated to the
+    /// caller.
     ///
     /// # Errors
     ///
@@ -123,7 +125,7 @@ impl Engine {
         }
         let answer = hand_over(handle, future);
         let received = match is_inside {
-            // Whatever else this thread would have run moves to another one.
+            // Other tasks of this thread move to another one.
             true => tokio::task::block_in_place(|| answer.recv()),
             false => answer.recv(),
         };
@@ -141,7 +143,7 @@ impl Engine {
         }
     }
 
-    /// Does something that does not wait where futures find their runtime.
+    /// Runs code that does not block within the runtime's context.
     pub(crate) fn inside<T>(&self, work: impl FnOnce() -> T) -> T {
         let _context = self.handle().ok().map(Handle::enter);
         work()
@@ -172,7 +174,7 @@ impl fmt::Debug for Engine {
     }
 }
 
-/// A runtime that may be dropped anywhere.
+/// A runtime that can be dropped in any context.
 struct Own {
     handle: Handle,
     runtime: Option<Runtime>,
@@ -212,7 +214,7 @@ fn start(threads: usize) -> Result<Runtime> {
     let none = || {
         Error::unavailable("no thread could be started for blocking calls; raise the process limit")
     };
-    // Tokio panics where the system has no more threads.
+    // Tokio panics if the system has no more threads.
     match std::panic::catch_unwind(build) {
         Ok(built) => built.map_err(|source| none().with_source(source)),
         Err(_) => Err(none()),
@@ -221,8 +223,8 @@ fn start(threads: usize) -> Result<Runtime> {
 
 type Answer<T> = Receiver<Result<T, Box<dyn Any + Send>>>;
 
-/// Has the engine's threads run a future. Nothing is received if the runtime ends
-/// first.
+/// Runs a future on the engine's threads. The channel closes without a result if the
+/// runtime ends first.
 fn hand_over<T, F>(handle: &Handle, future: F) -> Answer<T>
 where
     T: Send + 'static,

@@ -1,4 +1,4 @@
-//! Plain verbs for callers who need no options: those of
+//! Convenience methods without options: those of
 //! [`BackendExt`](backend_core::BackendExt).
 
 use backend_core::ops::{
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use crate::SyncBackend;
 
 impl SyncBackend {
-    /// Folds a path, relative to the working directory. No I/O.
+    /// Normalizes a path relative to the working directory. No I/O.
     ///
     /// # Errors
     ///
@@ -19,41 +19,41 @@ impl SyncBackend {
         self.backend.path(path)
     }
 
-    /// Whether anything stands at `path`.
+    /// Whether anything exists at `path`.
     ///
     /// # Errors
     ///
-    /// As [`BackendExt::exists`](backend_core::BackendExt::exists).
+    /// See [`BackendExt::exists`](backend_core::BackendExt::exists).
     pub fn exists(&self, path: impl AsRef<str>) -> Result<bool> {
         let path = path.as_ref().to_owned();
         self.with(|backend| async move { backend.exists(&path).await })
     }
 
-    /// Whether a regular file stands at `path`.
+    /// Whether there is a regular file at `path`.
     ///
     /// # Errors
     ///
-    /// As [`BackendExt::is_file`](backend_core::BackendExt::is_file).
+    /// See [`BackendExt::is_file`](backend_core::BackendExt::is_file).
     pub fn is_file(&self, path: impl AsRef<str>) -> Result<bool> {
         let path = path.as_ref().to_owned();
         self.with(|backend| async move { backend.is_file(&path).await })
     }
 
-    /// Whether a directory stands at `path`.
+    /// Whether there is a directory at `path`.
     ///
     /// # Errors
     ///
-    /// As [`BackendExt::is_dir`](backend_core::BackendExt::is_dir).
+    /// See [`BackendExt::is_dir`](backend_core::BackendExt::is_dir).
     pub fn is_dir(&self, path: impl AsRef<str>) -> Result<bool> {
         let path = path.as_ref().to_owned();
         self.with(|backend| async move { backend.is_dir(&path).await })
     }
 
-    /// Describes what stands at `path`.
+    /// Describes the entry at `path`.
     ///
     /// # Errors
     ///
-    /// As [`BackendExt::metadata`](backend_core::BackendExt::metadata).
+    /// See [`BackendExt::metadata`](backend_core::BackendExt::metadata).
     pub fn metadata(&self, path: impl AsRef<str>) -> Result<Entry> {
         let path = path.as_ref().to_owned();
         self.with(|backend| async move { backend.metadata(&path).await })
@@ -63,7 +63,7 @@ impl SyncBackend {
     ///
     /// # Errors
     ///
-    /// As [`BackendExt::read_bytes`](backend_core::BackendExt::read_bytes).
+    /// See [`BackendExt::read_bytes`](backend_core::BackendExt::read_bytes).
     pub fn read_bytes(&self, path: impl AsRef<str>) -> Result<Bytes> {
         let path = path.as_ref().to_owned();
         self.with(|backend| async move { backend.read_bytes(&path).await })
@@ -73,17 +73,17 @@ impl SyncBackend {
     ///
     /// # Errors
     ///
-    /// As [`BackendExt::read_to_string`](backend_core::BackendExt::read_to_string).
+    /// See [`BackendExt::read_to_string`](backend_core::BackendExt::read_to_string).
     pub fn read_to_string(&self, path: impl AsRef<str>) -> Result<String> {
         let path = path.as_ref().to_owned();
         self.with(|backend| async move { backend.read_to_string(&path).await })
     }
 
-    /// Writes a file, replacing what is there.
+    /// Writes a file, replacing an existing one.
     ///
     /// # Errors
     ///
-    /// As [`BackendExt::write_file`](backend_core::BackendExt::write_file).
+    /// See [`BackendExt::write_file`](backend_core::BackendExt::write_file).
     pub fn write_file(
         &self,
         path: impl AsRef<str>,
@@ -98,7 +98,7 @@ impl SyncBackend {
     ///
     /// # Errors
     ///
-    /// As [`BackendExt::write_new_file`](backend_core::BackendExt::write_new_file).
+    /// See [`BackendExt::write_new_file`](backend_core::BackendExt::write_new_file).
     pub fn write_new_file(
         &self,
         path: impl AsRef<str>,
@@ -109,11 +109,11 @@ impl SyncBackend {
         self.with(|backend| async move { backend.write_new_file(&path, content).await })
     }
 
-    /// Replaces the one place where `old` stands.
+    /// Replaces the only occurrence of `old`.
     ///
     /// # Errors
     ///
-    /// As [`BackendExt::replace_text`](backend_core::BackendExt::replace_text).
+    /// See [`BackendExt::replace_text`](backend_core::BackendExt::replace_text).
     pub fn replace_text(
         &self,
         path: impl AsRef<str>,
@@ -129,37 +129,37 @@ impl SyncBackend {
     ///
     /// # Errors
     ///
-    /// As [`BackendExt::list_dir`](backend_core::BackendExt::list_dir).
+    /// See [`BackendExt::list_dir`](backend_core::BackendExt::list_dir).
     pub fn list_dir(&self, path: impl AsRef<str>) -> Result<Listing> {
         let path = path.as_ref().to_owned();
         self.with(|backend| async move { backend.list_dir(&path).await })
     }
 
-    /// Creates a directory and those above it.
+    /// Creates a directory and its missing parents.
     ///
     /// # Errors
     ///
-    /// As [`BackendExt::create_dir_all`](backend_core::BackendExt::create_dir_all).
+    /// See [`BackendExt::create_dir_all`](backend_core::BackendExt::create_dir_all).
     pub fn create_dir_all(&self, path: impl AsRef<str>) -> Result<()> {
         let path = path.as_ref().to_owned();
         self.with(|backend| async move { backend.create_dir_all(&path).await })
     }
 
-    /// Finds files beneath the working directory.
+    /// Finds files below the working directory.
     ///
     /// # Errors
     ///
-    /// As [`BackendExt::find_files`](backend_core::BackendExt::find_files).
+    /// See [`BackendExt::find_files`](backend_core::BackendExt::find_files).
     pub fn find_files(&self, pattern: impl Into<String>) -> Result<GlobResult> {
         let pattern: String = pattern.into();
         self.with(|backend| async move { backend.find_files(pattern).await })
     }
 
-    /// Finds lines in the files beneath the working directory.
+    /// Finds lines in the files below the working directory.
     ///
     /// # Errors
     ///
-    /// As [`BackendExt::search_text`](backend_core::BackendExt::search_text).
+    /// See [`BackendExt::search_text`](backend_core::BackendExt::search_text).
     pub fn search_text(&self, pattern: impl Into<String>) -> Result<GrepResult> {
         let pattern: String = pattern.into();
         self.with(|backend| async move { backend.search_text(pattern).await })
@@ -169,37 +169,37 @@ impl SyncBackend {
     ///
     /// # Errors
     ///
-    /// As [`BackendExt::delete_file`](backend_core::BackendExt::delete_file).
+    /// See [`BackendExt::delete_file`](backend_core::BackendExt::delete_file).
     pub fn delete_file(&self, path: impl AsRef<str>) -> Result<()> {
         let path = path.as_ref().to_owned();
         self.with(|backend| async move { backend.delete_file(&path).await })
     }
 
-    /// Deletes a directory and all it holds.
+    /// Deletes a directory and its contents.
     ///
     /// # Errors
     ///
-    /// As [`BackendExt::delete_tree`](backend_core::BackendExt::delete_tree).
+    /// See [`BackendExt::delete_tree`](backend_core::BackendExt::delete_tree).
     pub fn delete_tree(&self, path: impl AsRef<str>) -> Result<()> {
         let path = path.as_ref().to_owned();
         self.with(|backend| async move { backend.delete_tree(&path).await })
     }
 
-    /// Moves a file or directory to where nothing is.
+    /// Moves a file or directory to a path that must not exist.
     ///
     /// # Errors
     ///
-    /// As [`BackendExt::move_to`](backend_core::BackendExt::move_to).
+    /// See [`BackendExt::move_to`](backend_core::BackendExt::move_to).
     pub fn move_to(&self, from: impl AsRef<str>, to: impl AsRef<str>) -> Result<()> {
         let (from, to) = (from.as_ref().to_owned(), to.as_ref().to_owned());
         self.with(|backend| async move { backend.move_to(&from, &to).await })
     }
 
-    /// Copies a file to where nothing is.
+    /// Copies a file to a path that must not exist.
     ///
     /// # Errors
     ///
-    /// As [`BackendExt::copy_to`](backend_core::BackendExt::copy_to).
+    /// See [`BackendExt::copy_to`](backend_core::BackendExt::copy_to).
     pub fn copy_to(&self, from: impl AsRef<str>, to: impl AsRef<str>) -> Result<()> {
         let (from, to) = (from.as_ref().to_owned(), to.as_ref().to_owned());
         self.with(|backend| async move { backend.copy_to(&from, &to).await })

@@ -12,10 +12,10 @@ use bytes::Bytes;
 
 use crate::{Cancel, Engine, SyncBackend, SyncStream};
 
-/// A backend that runs commands, as blocking calls. Its files are those of the
-/// [`SyncBackend`] that it derefs to.
+/// A backend that runs commands, as blocking calls. It derefs to the [`SyncBackend`]
+/// for its files.
 ///
-/// The methods are those of [`Sandbox`]; what they do and how they fail is said
+/// The methods are those of [`Sandbox`]. Their behaviour and errors are documented
 /// there.
 ///
 /// ```no_run
@@ -47,7 +47,7 @@ impl Deref for SyncSandbox {
     }
 }
 
-/// The backend as the sandbox that it said it is.
+/// Returns the backend as a sandbox.
 fn sandbox(backend: &Arc<dyn Backend>) -> Result<&dyn Sandbox> {
     let gone = || Error::unsupported("the backend runs commands no more; open another one");
     backend.as_sandbox().ok_or_else(gone)
@@ -59,31 +59,32 @@ impl SyncSandbox {
         is_sandbox.then(|| Self(backend.clone()))
     }
 
-    /// The same on another engine.
+    /// Returns a handle that runs its calls on another engine.
     #[must_use]
     pub fn on(self, engine: &Engine) -> Self {
         Self(self.0.on(engine))
     }
 
-    /// The same, with calls that end when `cancel` says so; a command that runs
+    /// Returns a handle whose calls end when `cancel` is cancelled. A running command
     /// is ended.
     #[must_use]
     pub fn cancelled_by(self, cancel: &Cancel) -> Self {
         Self(self.0.cancelled_by(cancel))
     }
 
-    /// Names the sandbox. No I/O.
+    /// Returns the sandbox's id. No I/O.
     pub fn id(&self) -> String {
         sandbox(self.inner()).map_or_else(|_| String::new(), |sandbox| sandbox.id())
     }
 
-    /// When the sandbox was last used. No I/O.
+    /// Returns when the sandbox was last used. No I/O.
     pub fn last_activity(&self) -> SystemTime {
         let known = sandbox(self.inner());
         known.map_or(SystemTime::UNIX_EPOCH, |sandbox| sandbox.last_activity())
     }
 
-    /// The names that files have for a command that runs in `directory`. No I/O.
+    /// Returns the names that files have for a command that runs in `directory`. No
+    /// I/O.
     pub fn command_names(&self, directory: &VPath) -> CommandNames {
         let known = sandbox(self.inner());
         known.map_or_else(
@@ -92,11 +93,11 @@ impl SyncSandbox {
         )
     }
 
-    /// Where paths lead for a command that runs in `directory`.
+    /// Resolves paths as seen by a command that runs in `directory`.
     ///
     /// # Errors
     ///
-    /// As [`Sandbox::trace`].
+    /// See [`Sandbox::trace`].
     pub fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
         let (directory, paths) = (directory.clone(), paths.to_vec());
         self.call(Operation::Execute, move |backend| async move {
@@ -108,52 +109,52 @@ impl SyncSandbox {
     ///
     /// # Errors
     ///
-    /// As [`Sandbox::start`].
+    /// See [`Sandbox::start`].
     pub fn start(&self) -> Result<()> {
         self.call(Operation::Start, |backend| async move {
             sandbox(&backend)?.start().await
         })
     }
 
-    /// Ends every command and the sandbox.
+    /// Ends every command and stops the sandbox.
     ///
     /// # Errors
     ///
-    /// As [`Sandbox::stop`].
+    /// See [`Sandbox::stop`].
     pub fn stop(&self, mode: StopMode) -> Result<()> {
         self.call(Operation::Stop, move |backend| async move {
             sandbox(&backend)?.stop(mode).await
         })
     }
 
-    /// Whether the sandbox runs.
+    /// Whether the sandbox is running.
     ///
     /// # Errors
     ///
-    /// As [`Sandbox::is_alive`].
+    /// See [`Sandbox::is_alive`].
     pub fn is_alive(&self) -> Result<bool> {
         self.call(Operation::Start, |backend| async move {
             sandbox(&backend)?.is_alive().await
         })
     }
 
-    /// Runs a command to its end.
+    /// Runs a command to completion.
     ///
     /// # Errors
     ///
-    /// As [`Sandbox::execute`].
+    /// See [`Sandbox::execute`].
     pub fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
         self.call(Operation::Execute, |backend| async move {
             sandbox(&backend)?.execute(command).await
         })
     }
 
-    /// Runs a command and tells what it prints as it does. Dropping the iterator
+    /// Runs a command and returns its output as it is printed. Dropping the iterator
     /// ends the command.
     ///
     /// # Errors
     ///
-    /// As [`Sandbox::stream`].
+    /// See [`Sandbox::stream`].
     pub fn stream(&self, command: Command) -> Result<SyncStream<Event>> {
         let stream = self.call(Operation::Stream, |backend| async move {
             sandbox(&backend)?.stream(command).await
@@ -161,22 +162,22 @@ impl SyncSandbox {
         Ok(SyncStream::new(self.calls.clone(), stream))
     }
 
-    /// Starts a command that stays, with standard input open.
+    /// Starts a background command with standard input open.
     ///
     /// # Errors
     ///
-    /// As [`Sandbox::shell_start`].
+    /// See [`Sandbox::shell_start`].
     pub fn shell_start(&self, command: Command) -> Result<ShellInfo> {
         self.call(Operation::Shell, |backend| async move {
             sandbox(&backend)?.shell_start(command).await
         })
     }
 
-    /// Takes what a shell printed since the last look, waiting up to `wait`.
+    /// Takes the output of a shell since the last read, waiting up to `wait`.
     ///
     /// # Errors
     ///
-    /// As [`Sandbox::shell_read`].
+    /// See [`Sandbox::shell_read`].
     pub fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
         let id = id.clone();
         self.call(Operation::Shell, move |backend| async move {
@@ -188,7 +189,7 @@ impl SyncSandbox {
     ///
     /// # Errors
     ///
-    /// As [`Sandbox::shell_write`].
+    /// See [`Sandbox::shell_write`].
     pub fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()> {
         let id = id.clone();
         self.call(Operation::Shell, |backend| async move {
@@ -196,11 +197,11 @@ impl SyncSandbox {
         })
     }
 
-    /// Ends a shell and everything it started. Returns whether it still ran.
+    /// Ends a shell and everything it started. Returns whether it was still running.
     ///
     /// # Errors
     ///
-    /// As [`Sandbox::shell_kill`].
+    /// See [`Sandbox::shell_kill`].
     pub fn shell_kill(&self, id: &ShellId) -> Result<bool> {
         let id = id.clone();
         self.call(Operation::Shell, |backend| async move {
@@ -212,7 +213,7 @@ impl SyncSandbox {
     ///
     /// # Errors
     ///
-    /// As [`Sandbox::shell_list`].
+    /// See [`Sandbox::shell_list`].
     pub fn shell_list(&self) -> Result<Vec<ShellInfo>> {
         self.call(Operation::Shell, |backend| async move {
             sandbox(&backend)?.shell_list().await

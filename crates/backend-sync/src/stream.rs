@@ -1,4 +1,4 @@
-//! [`SyncStream`]: a stream as an iterator that waits.
+//! [`SyncStream`]: a stream as a blocking iterator.
 
 use std::fmt;
 
@@ -10,14 +10,14 @@ use crate::Engine;
 use crate::calls::Calls;
 use crate::cancel::cancelled;
 
-/// An iterator that waits for the next item of a stream.
+/// A blocking iterator over the items of a stream.
 ///
-/// It ends where the stream does, and after a failure of the engine or a
-/// cancellation, which are its last item. Dropping it drops the stream, on this
-/// thread: a command that is being followed ends.
+/// It ends with the stream, or after an engine failure or a cancellation, which is its
+/// last item. Dropping it drops the stream on the current thread: a command that is
+/// being followed ends.
 pub struct SyncStream<T> {
     calls: Calls,
-    /// `None` once there is nothing more to come.
+    /// `None` once the stream has ended.
     stream: Option<BoxStream<'static, Result<T>>>,
 }
 
@@ -33,8 +33,8 @@ impl<T: Send + 'static> SyncStream<T> {
         &self.calls.engine
     }
 
-    /// The rest as a stream again, which ends with an error if the calls of this
-    /// iterator are cancelled.
+    /// Returns the remaining items as a stream, which ends with an error if the calls
+    /// of this iterator are cancelled.
     pub(crate) fn into_stream(mut self) -> BoxStream<'static, Result<T>> {
         let Some(stream) = self.stream.take() else {
             return futures_util::stream::empty().boxed();
@@ -57,8 +57,8 @@ impl<T: Send + 'static> Iterator for SyncStream<T> {
 
     fn next(&mut self) -> Option<Result<T>> {
         let mut stream = self.stream.take()?;
-        // The stream goes there and back: it may have to be polled elsewhere. If
-        // it does not come back, it was dropped there.
+        // The stream is moved there and back, because it may have to be polled on
+        // another thread. If it does not come back, it was dropped there.
         let next = self.calls.run(async move {
             let item = stream.next().await;
             Ok((item, stream))

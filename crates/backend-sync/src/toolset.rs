@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::calls::Calls;
 use crate::{Cancel, Engine};
 
-/// The tools of an agent, for programs that do not await. Cheap to clone.
+/// An agent's tools, for programs without async. Cheap to clone.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -35,7 +35,7 @@ pub struct SyncToolset {
     calls: Calls,
 }
 
-// As for `SyncBackend`.
+// See `SyncBackend`.
 impl UnwindSafe for SyncToolset {}
 impl RefUnwindSafe for SyncToolset {}
 
@@ -48,31 +48,31 @@ impl SyncToolset {
         }
     }
 
-    /// The same on another engine.
+    /// Returns a handle that runs its calls on another engine.
     #[must_use]
     pub fn on(mut self, engine: &Engine) -> Self {
         self.calls.engine = engine.clone();
         self
     }
 
-    /// The same, with calls that end when `cancel` says so.
+    /// Returns a handle whose calls end when `cancel` is cancelled.
     #[must_use]
     pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
         self.calls.cancel = Some(cancel.clone());
         self
     }
 
-    /// The toolset behind.
+    /// Returns the wrapped toolset.
     pub fn inner(&self) -> &Toolset {
         &self.toolset
     }
 
-    /// A conversation that begins.
+    /// Starts a conversation.
     pub fn conversation(&self, id: impl Into<Arc<str>>) -> SyncChat {
         self.conversation_of(Caller::new(id))
     }
 
-    /// A conversation of somebody that begins.
+    /// Starts a conversation for `caller`.
     pub fn conversation_of(&self, caller: Caller) -> SyncChat {
         SyncChat {
             chat: self.toolset.conversation_of(caller),
@@ -80,31 +80,31 @@ impl SyncToolset {
         }
     }
 
-    /// How the tools behave.
+    /// Returns the options of the tools.
     pub fn options(&self) -> &Options {
         self.toolset.options()
     }
 
-    /// The tools that are offered.
+    /// Returns the definitions of the offered tools.
     pub fn definitions(&self) -> Definitions {
         self.toolset.definitions()
     }
 
-    /// What to add to a system prompt: which tools there are.
+    /// Returns text for a system prompt that describes the tools.
     pub fn prompt(&self) -> String {
         self.toolset.prompt()
     }
 }
 
-/// One conversation with a toolset, as blocking calls. Clones are one
-/// conversation; calls may be made on several threads at the same time.
+/// One conversation with a toolset, as blocking calls. Clones share the conversation.
+/// Several threads may make calls at the same time.
 #[derive(Debug, Clone)]
 pub struct SyncChat {
     chat: Chat,
     calls: Calls,
 }
 
-// As for `SyncBackend`.
+// See `SyncBackend`.
 impl UnwindSafe for SyncChat {}
 impl RefUnwindSafe for SyncChat {}
 
@@ -117,28 +117,28 @@ impl SyncChat {
         }
     }
 
-    /// The same conversation on another engine.
+    /// Returns the same conversation on another engine.
     #[must_use]
     pub fn on(mut self, engine: &Engine) -> Self {
         self.calls.engine = engine.clone();
         self
     }
 
-    /// The same conversation, with calls that end when `cancel` says so; commands
-    /// that run are ended.
+    /// Returns the same conversation with calls that end when `cancel` is cancelled.
+    /// Running commands are ended.
     #[must_use]
     pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
         self.calls.cancel = Some(cancel.clone());
         self
     }
 
-    /// The conversation behind.
+    /// Returns the wrapped conversation.
     pub fn inner(&self) -> &Chat {
         &self.chat
     }
 
-    /// Another conversation in place of this one, as [`Chat::policy`],
-    /// [`Chat::approver`] and [`Chat::desk`] make them.
+    /// Replaces the conversation with one derived from it, such as by [`Chat::policy`],
+    /// [`Chat::approver`] or [`Chat::desk`].
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -159,32 +159,32 @@ impl SyncChat {
         }
     }
 
-    /// On whose behalf calls are made.
+    /// Returns the caller on whose behalf calls are made.
     pub fn caller(&self) -> &Caller {
         self.chat.caller()
     }
 
-    /// How the tools behave.
+    /// Returns the options of the tools.
     pub fn options(&self) -> &Options {
         self.chat.options()
     }
 
-    /// Calls a tool. Whatever a model, a tool or a backend does is in the reply.
+    /// Calls a tool. Errors of the model, the tool or the backend are in the reply.
     ///
     /// # Errors
     ///
-    /// Only if the call could not be made at all: what [`Engine::run`] fails with,
-    /// and `Cancelled`.
+    /// Only if the call could not be made at all: the errors of [`Engine::run`], and
+    /// `Cancelled`.
     pub fn call<'a>(&self, name: &str, arguments: impl Into<Arguments<'a>>) -> Result<Reply> {
         self.followed(name, arguments.into(), None)
     }
 
-    /// The same while somebody follows: what a command prints is shown as it
-    /// comes, on whatever thread that is.
+    /// Calls a tool and reports a command's output to a listener as it is printed, on
+    /// any thread.
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call).
+    /// See [`call`](Self::call).
     pub fn call_followed<'a>(
         &self,
         name: &str,
@@ -211,7 +211,8 @@ impl SyncChat {
         })
     }
 
-    /// What a call would ask if it were made now: [`Chat::preview`].
+    /// Returns the questions that a call would ask if it were made now; see
+    /// [`Chat::preview`].
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -229,7 +230,7 @@ impl SyncChat {
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call).
+    /// See [`call`](Self::call).
     pub fn preview<'a>(
         &self,
         name: &str,
@@ -241,46 +242,46 @@ impl SyncChat {
             .run(async move { Ok(chat.preview(&name, arguments.lend()).await) })
     }
 
-    /// The tools that are offered here.
+    /// Returns the definitions of the tools offered here.
     ///
     /// # Errors
     ///
-    /// As [`Chat::definitions`] and [`Engine::run`].
+    /// See [`Chat::definitions`] and [`Engine::run`].
     pub fn definitions(&self) -> Result<Definitions> {
         let chat = self.chat.clone();
         self.calls.run(async move { chat.definitions().await })
     }
 
-    /// What to add to a system prompt: which tools there are.
+    /// Returns text for a system prompt that describes the tools.
     ///
     /// # Errors
     ///
-    /// As [`Chat::prompt`] and [`Engine::run`].
+    /// See [`Chat::prompt`] and [`Engine::run`].
     pub fn prompt(&self) -> Result<String> {
         let chat = self.chat.clone();
         self.calls.run(async move { chat.prompt().await })
     }
 
-    /// Ends the background shells that this conversation started and drops the
-    /// outputs that it keeps. Returns how many shells still ran.
+    /// Ends the background shells that this conversation started and drops its kept
+    /// outputs. Returns how many shells were still running.
     ///
     /// # Errors
     ///
-    /// As [`Chat::close`] and [`Engine::run`].
+    /// See [`Chat::close`] and [`Engine::run`].
     pub fn close(&self) -> Result<usize> {
         let chat = self.chat.clone();
         self.calls.run(async move { chat.close().await })
     }
 }
 
-/// Arguments that can go to another thread.
+/// Arguments that can be sent to another thread.
 enum Owned {
     Raw(String),
     Value(Value),
 }
 
 impl Owned {
-    /// As a call takes them, once.
+    /// Returns the arguments for a call. Works once.
     fn lend(&mut self) -> Arguments<'_> {
         match self {
             Self::Raw(raw) => Arguments::Raw(raw),

@@ -17,9 +17,9 @@ pub(crate) const KIB: [u8; 1_024] = [b'x'; 1_024];
 /// Directory of the tree in the container.
 const TREE: &str = "/tree";
 
-/// How many short calls are made in one turn; the median of the later half counts. The
-/// daemon is busy with cleanup for a while after a peer's exec, and a side that has
-/// just waited for the other has cold caches. Neither is part of the cost of a call.
+/// Number of short calls in one turn; the median of the later half counts. The daemon
+/// is busy with cleanup for a while after a peer's exec, and a side that has just
+/// waited for the other has cold caches. Neither is part of the cost of a call.
 const CALLS: usize = 40;
 
 /// The sandbox that is measured, and the runtime it is called from.

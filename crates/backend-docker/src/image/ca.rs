@@ -71,7 +71,7 @@ impl CaBundle {
     ///
     /// # Errors
     ///
-    /// As [`from_pem`](Self::from_pem), and `Config` if the file cannot be read.
+    /// Those of [`from_pem`](Self::from_pem), and `Config` if the file cannot be read.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let wrong = |what: &str| {

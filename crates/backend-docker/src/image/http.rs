@@ -23,7 +23,7 @@ use crate::daemon::Daemon;
 /// The longest line of an answer that is accepted.
 const LONGEST_LINE: usize = 8 << 20;
 
-/// How long the daemon may take to accept a connection.
+/// Timeout for connecting to the daemon.
 const CONNECT: Duration = Duration::from_secs(30);
 
 trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}

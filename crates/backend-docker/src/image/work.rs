@@ -21,7 +21,7 @@ use crate::daemon::Daemon;
 use crate::dockerfile::{self, Style};
 use crate::runtime::Runtime;
 
-/// How many events a slow listener may lag behind.
+/// Maximum number of events that a slow listener may lag behind.
 const EVENTS: usize = 256;
 
 /// Progress of a pull or build.

@@ -14,7 +14,7 @@ use crate::spec;
 
 /// Bytes of output that are read at once.
 const OUTPUT_CAPACITY: usize = 64 * 1024;
-/// How often, and at which interval, a missing exit code is asked for again.
+/// Attempts, and the pause between them, to get an exit code that is late.
 const ASK_TIMES: u32 = 50;
 const ASK_PAUSE: Duration = Duration::from_millis(20);
 /// The exit code after KILL, which is also that of programs whose container ended.

@@ -26,8 +26,8 @@ use crate::leftovers;
 use crate::options::{Delivery, Source};
 use crate::spec::{self, ImageFacts, Owned, Plan, User};
 
-/// How often, and at which interval, a container that is being created elsewhere is
-/// looked for.
+/// Attempts, and the pause between them, to find a container that is being created
+/// elsewhere.
 const FIND_TIMES: u32 = 40;
 const FIND_PAUSE: Duration = Duration::from_millis(50);
 

@@ -18,11 +18,11 @@ use crate::calls::Calls;
 use crate::{Cancel, SyncStream};
 
 /// A blocking implementation as an async backend, on a bounded number of threads.
-/// Clones share one place.
+/// Clones share the implementation.
 ///
-/// A call that is dropped before it has begun never begins. One that runs finishes
-/// in the background; if it changes something, the next call waits for it and finds
-/// it done. Commands are told to end. A panic is `Internal`.
+/// A call that is dropped before it has started never starts. A running call finishes
+/// in the background. If it is a change, the next call waits until it is done. Commands
+/// are told to end. A panic is `Internal`.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -59,7 +59,7 @@ impl<B> Clone for BlockingAdapter<B> {
     }
 }
 
-/// What a piece of work does to the place behind.
+/// The effect of a call on the stored files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     Looks,
@@ -67,12 +67,12 @@ pub(super) enum Effect {
 }
 
 impl<B: BlockingBackend> BlockingAdapter<B> {
-    /// The implementation on as many threads as [`PoolSize::default`] says.
+    /// Wraps an implementation, with the thread limits of [`PoolSize::default`].
     pub fn new(inner: B) -> Self {
         Self::with_size(inner, PoolSize::default())
     }
 
-    /// The implementation on so many threads.
+    /// Wraps an implementation, with the given thread limits.
     pub fn with_size(inner: B, size: PoolSize) -> Self {
         Self {
             inner: Arc::new(inner),
@@ -82,7 +82,7 @@ impl<B: BlockingBackend> BlockingAdapter<B> {
         }
     }
 
-    /// The implementation.
+    /// Returns the wrapped implementation.
     pub fn inner(&self) -> &B {
         &self.inner
     }
@@ -91,7 +91,7 @@ impl<B: BlockingBackend> BlockingAdapter<B> {
         self.inner.info().name
     }
 
-    /// Lets changes that were dropped while they were made be made.
+    /// Waits for changes that are still running after their call was dropped.
     pub(super) async fn settled(&self) {
         self.fence.pass().await;
     }
@@ -110,7 +110,7 @@ impl<B: BlockingBackend> BlockingAdapter<B> {
         result.map_err(|error| error.during(operation).on(self.name()))
     }
 
-    /// The same for what the implementation does itself.
+    /// Calls a native operation of the implementation on a thread for files.
     async fn native<T: Send + 'static>(
         &self,
         operation: Operation,
@@ -131,7 +131,7 @@ impl<B: BlockingBackend> BlockingAdapter<B> {
     }
 }
 
-/// Cancels when it is dropped.
+/// Cancels on drop.
 pub(super) struct Cancelling(pub(super) Cancel);
 
 impl Drop for Cancelling {
@@ -197,7 +197,8 @@ impl<B: BlockingBackend> Backend for BlockingAdapter<B> {
         options: WriteOptions,
     ) -> Result<WriteOutcome> {
         let path = path.clone();
-        // Pieces that nobody sends any more must not hold a thread.
+        // Once the call is dropped no more pieces arrive, and waiting for them must not
+        // block a thread.
         let cancelling = Cancelling(Cancel::new());
         let content = match content {
             Content::Bytes(bytes) => BlockingContent::Bytes(bytes),

@@ -18,7 +18,7 @@ use super::pool::panicked;
 use super::{BlockingBackend, BlockingSandbox};
 use crate::Cancel;
 
-/// Events that wait for a slow reader of a stream.
+/// Number of buffered events for a slow reader of a stream.
 const EVENTS: usize = 16;
 
 fn sandbox<B: BlockingBackend>(inner: &B) -> Result<&dyn BlockingSandbox> {
@@ -37,7 +37,7 @@ impl<B: BlockingBackend> BlockingAdapter<B> {
         self.call(operation, Effect::Looks, work).await
     }
 
-    /// Something that may wait for long, and is told when nobody waits for it.
+    /// Makes a call that may take long, and cancels it when its future is dropped.
     async fn waiting<T: Send + 'static>(
         &self,
         operation: Operation,
@@ -74,7 +74,7 @@ impl<B: BlockingBackend> BlockingAdapter<B> {
     }
 }
 
-/// Passes events on until there are no more, or nobody wants them.
+/// Passes on events until there are no more, or the receiver is gone.
 fn follow<B: BlockingBackend>(
     inner: &B,
     command: Command,

@@ -1,4 +1,4 @@
-//! [`BlockingContent`]: what a file is to hold, for code that blocks.
+//! [`BlockingContent`]: the content of a file to write, for code that blocks.
 
 use backend_core::Result;
 use backend_core::ops::Content;
@@ -6,22 +6,22 @@ use bytes::Bytes;
 
 use crate::{Engine, SyncStream};
 
-/// What a file is to hold: bytes at hand, or an iterator that waits for them.
+/// The content of a file to write: bytes in memory, or a blocking iterator.
 #[derive(Debug)]
 pub enum BlockingContent {
-    /// All of it.
+    /// The whole content.
     Bytes(Bytes),
-    /// Pieces in order. An error among them fails the write, and the file stays as
-    /// it was; one comes when the call is dropped, too.
+    /// Pieces in order. An error among them fails the write and leaves the file
+    /// unchanged. When the call is dropped, an error follows too.
     Pieces(SyncStream<Bytes>),
 }
 
 impl BlockingContent {
-    /// Brings the whole content into memory.
+    /// Reads the whole content into memory.
     ///
     /// # Errors
     ///
-    /// As [`Content::collect`].
+    /// See [`Content::collect`].
     pub fn collect(self, max_bytes: u64) -> Result<Bytes> {
         let engine = match &self {
             Self::Bytes(_) => Engine::shared(),

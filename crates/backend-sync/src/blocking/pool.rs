@@ -1,8 +1,7 @@
 //! [`Pool`]: a bounded number of threads for work that blocks.
 //!
-//! Nothing is queued but what a thread is free for: callers wait for their turn
-//! before they hand work over, so that a caller who goes away before that takes
-//! the work along.
+//! Work is queued only when a thread is free for it: callers wait for their turn before
+//! they submit it. If a call is dropped before that, its work is never queued.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,18 +11,17 @@ use std::time::Duration;
 use backend_core::{Error, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
-/// How long a thread without work stays.
+/// Time after which an idle thread ends.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// How many threads a [`BlockingAdapter`](crate::BlockingAdapter) may have. They
-/// are started when they are needed and end when they are idle; a call that finds
-/// none free waits.
+/// The thread limits of a [`BlockingAdapter`](crate::BlockingAdapter). Threads are
+/// started on demand and end when idle. A call waits if no thread is free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolSize {
-    /// For operations on files and everything else that does not wait.
+    /// Threads for file operations and everything else that does not wait long.
     pub files: usize,
-    /// For commands that run and reads that wait for a shell.
+    /// Threads for running commands and for reads that wait for a shell.
     pub commands: usize,
 }
 
@@ -37,14 +35,14 @@ impl Default for PoolSize {
 }
 
 impl PoolSize {
-    /// Sets how many threads there may be for files; at least one.
+    /// Sets the maximum number of threads for files; at least one.
     #[must_use]
     pub fn files(mut self, threads: usize) -> Self {
         self.files = threads;
         self
     }
 
-    /// Sets how many threads there may be for commands; at least one.
+    /// Sets the maximum number of threads for commands; at least one.
     #[must_use]
     pub fn commands(mut self, threads: usize) -> Self {
         self.commands = threads;
@@ -54,7 +52,7 @@ impl PoolSize {
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads for work that blocks. They end with the pool, once they are idle.
+/// Threads for blocking work. They end with the pool, once they are idle.
 #[derive(Debug)]
 pub(super) struct Pool {
     shared: Arc<Shared>,
@@ -88,7 +86,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a thread does: jobs, until there have been none for a while.
+    /// The main loop of a thread: runs jobs until there have been none for a while.
     fn work(&self) {
         let mut state = self.lock();
         loop {
@@ -121,14 +119,14 @@ impl Pool {
         }
     }
 
-    /// Waits until a thread is free, or can be started.
+    /// Waits until a thread is free or can be started.
     pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit> {
         let turn = Arc::clone(&self.turns).acquire_owned().await;
         turn.map_err(|_| Error::internal("the pool of threads was closed; please report this"))
     }
 
-    /// Has a thread do `job`, which must not panic. As long as it keeps its turn
-    /// the thread counts as taken.
+    /// Runs `job`, which must not panic, on a thread. The thread counts as busy for as
+    /// long as the job keeps its permit.
     pub(super) fn submit(&self, job: impl FnOnce() + Send + 'static) -> Result<()> {
         let mut state = self.shared.lock();
         if state.idle > state.jobs.len() {
@@ -148,8 +146,8 @@ impl Pool {
         })
     }
 
-    /// Does `work` on a thread. If the call is dropped before it has begun it never
-    /// begins; after that it runs to its end.
+    /// Runs `work` on a thread. If the call is dropped before the work has started, it
+    /// never starts; after that it runs to completion.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         fence: Option<&Fence>,
@@ -184,26 +182,26 @@ pub(super) fn panicked() -> Error {
     Error::internal("the blocking backend panicked; please report this to whoever wrote it")
 }
 
-/// Keeps calls from overtaking changes that were dropped while they were made: the
-/// next call finds them made.
+/// Keeps calls from overtaking changes that are still running after their call was
+/// dropped: the next call waits for them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Fence(Arc<watch::Sender<usize>>);
 
 impl Fence {
     pub(super) async fn pass(&self) {
         if *self.0.borrow() > 0 {
-            // It cannot be closed: this is one of its ends.
+            // The channel cannot close: `self` holds the sender.
             let _ = self.0.subscribe().wait_for(|late| *late == 0).await;
         }
     }
 }
 
-/// How far a piece of work is.
+/// The state of a task.
 #[derive(Debug, PartialEq, Eq)]
 enum Progress {
     Waiting,
     Running,
-    /// It runs, and nobody waits for it any more.
+    /// It is running, but its call was dropped.
     Late,
     Over,
 }
@@ -226,7 +224,7 @@ impl Task {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it is still wanted.
+    /// Marks the task as running, unless its call was dropped.
     fn begin(&self) -> bool {
         let mut progress = self.lock();
         let is_wanted = *progress == Progress::Waiting;
@@ -245,7 +243,7 @@ impl Task {
     }
 }
 
-/// Whoever waits for a task.
+/// The waiting side of a task.
 struct Waiter(Arc<Task>);
 
 impl Drop for Waiter {

@@ -1,4 +1,4 @@
-//! [`SyncBackend`] as a blocking implementation, so that it can be wrapped back.
+//! [`SyncBackend`] as a blocking implementation, so that it can be wrapped again.
 
 use std::time::{Duration, SystemTime};
 

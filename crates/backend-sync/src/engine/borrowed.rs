@@ -1,4 +1,4 @@
-//! A runtime that somebody else owns, and may end at any time.
+//! A runtime that is owned elsewhere and may end at any time.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -40,8 +40,8 @@ impl Borrowed {
         }
     }
 
-    /// Polls a future as long as the runtime runs. Its end is looked for first: a
-    /// timer that is polled after it panics.
+    /// Polls a future while the runtime runs. The end is checked first, because a timer
+    /// that is polled after it panics.
     pub(super) async fn while_it_runs<T>(&self, future: impl Future<Output = T>) -> Result<T> {
         let mut runs = self.runs.clone();
         let end = pin!(runs.changed());
@@ -58,11 +58,11 @@ impl Drop for Borrowed {
     }
 }
 
-/// Whether this thread is in the middle of polling a task.
+/// Whether this thread is currently polling a task.
 ///
-/// A thread has its runtime's context also in `spawn_blocking`, in
-/// `block_in_place` and after `Handle::enter`, where it may wait. Only while it
-/// polls are its steps counted, and that can be seen: they run out.
+/// A thread also has its runtime's context in `spawn_blocking`, in `block_in_place` and
+/// after `Handle::enter`, where it may block. Tokio's cooperative budget is only
+/// counted down while the thread polls, and that can be observed: it runs out.
 pub(super) fn is_polling() -> bool {
     let mut context = Context::from_waker(Waker::noop());
     let Poll::Ready(before) = coop::poll_proceed(&mut context) else {
@@ -75,7 +75,7 @@ pub(super) fn is_polling() -> bool {
         }
         Poll::Pending => true,
     });
-    // Gives the steps back.
+    // Restores the budget.
     drop(before);
     is_counted
 }

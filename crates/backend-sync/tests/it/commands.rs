@@ -26,10 +26,10 @@ fn single() -> Runtime {
     Builder::new_current_thread().build().unwrap()
 }
 
-/// Prints its process id and stays.
+/// Prints its process id and keeps running.
 const STAYS: &str = "echo $$; exec sleep 1000";
 
-/// The process id that a command prints first.
+/// Returns the process id that a command prints first.
 fn pid(events: &mut SyncStream<Event>) -> u32 {
     match events.next().unwrap().unwrap() {
         Event::Stdout(line) => String::from_utf8_lossy(&line).trim().parse().unwrap(),
@@ -67,7 +67,7 @@ fn runs(sandbox: &SyncSandbox) {
     assert_eq!(ended, Some(CommandStatus::Exited(0)));
     assert!(events.next().is_none(), "the end stays the end");
 
-    // Files and commands are of one place.
+    // Files and commands share one directory.
     sandbox.write_file("a.txt", "hello\n").unwrap();
     let outcome = sandbox.execute(Command::new("cat a.txt")).unwrap();
     assert_eq!(outcome.stdout.text(), "hello\n");
@@ -144,7 +144,7 @@ fn cancelling_ends_commands_that_are_waited_for() {
         cancel.cancel();
         assert_eq!(waiting.join().unwrap(), (ErrorKind::Cancelled, true));
         gone(started);
-        // Other handles go on.
+        // Other handles still work.
         runs(&sandbox);
     });
 }

@@ -14,13 +14,13 @@ use tokio::runtime::Runtime;
 use crate::support::flat::Flat;
 use crate::support::inline::Inline;
 
-/// Blocking, and wrapped back: calls are made by plain threads.
+/// A blocking backend that is wrapped again: calls are made by plain threads.
 fn back<B: Backend>(backend: B) -> Arc<dyn Backend> {
     let blocking = SyncBackend::new(Arc::new(backend));
     Arc::new(BlockingAdapter::new(blocking))
 }
 
-/// The same on a runtime that somebody else owns.
+/// The same on a borrowed runtime.
 fn borrowed<B: Backend>(backend: B) -> Arc<dyn Backend> {
     static LENDER: OnceLock<Runtime> = OnceLock::new();
     let lender = LENDER.get_or_init(|| Runtime::new().unwrap());
@@ -34,7 +34,7 @@ fn inside<B: Backend>(backend: B) -> Arc<dyn Backend> {
     Arc::new(Inline(SyncBackend::new(Arc::new(backend))))
 }
 
-/// An implementation that blocks and derives what it can.
+/// An implementation that blocks and uses derived operations.
 struct Blocking(Arc<BlockingAdapter<Flat>>);
 
 impl Fixture for Blocking {
@@ -55,7 +55,7 @@ backend_testkit::conformance! {
     skipped = 0;
 }
 
-/// Runs every case but those that are named; how many are skipped is pinned.
+/// Runs every case except `but`. The number of skipped cases is fixed.
 fn all<F: Fixture>(but: &[&str], skipped: usize, fixture: impl Fn() -> F) {
     let (mut failed, mut left_out) = (Vec::new(), 0);
     for case in CASES.iter().filter(|case| !but.contains(&&*case.id())) {
@@ -76,7 +76,7 @@ fn state_on_a_borrowed_runtime() {
 
 #[test]
 fn state_inside_a_runtime() {
-    // A call that holds its thread cannot be dropped.
+    // A call that blocks its thread cannot be dropped.
     let but = ["write::dropped_write_has_not_happened"];
     all(&but, 159, || State::new(inside));
 }

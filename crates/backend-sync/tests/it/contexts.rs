@@ -23,7 +23,7 @@ fn single() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// A backend that waits for timers of whatever runtime it is polled on.
+/// A backend that waits for timers of the runtime it is polled on.
 fn slow() -> SyncBackend {
     SyncBackend::new(Arc::new(Slow::default()))
 }
@@ -104,7 +104,7 @@ fn where_blocking_is_allowed() {
         let runtime = multi(2);
         let borrowed = Engine::borrowed(runtime.handle()).unwrap();
         let mut engines = engines();
-        // Also on the very runtime that is borrowed.
+        // Also on the borrowed runtime itself.
         engines.push(borrowed);
         for engine in engines {
             let files = slow().on(&engine);
@@ -169,7 +169,7 @@ fn a_thread_that_ends() {
         std::thread::spawn(|| {
             let last = WritesLast(slow());
             LAST.with(|kept| *kept.borrow_mut() = Some(last));
-            // Tokio's own thread-local is made later, and destroyed before.
+            // Tokio's own thread-local is created later, so it is destroyed earlier.
             works(&slow());
         })
         .join()
@@ -221,8 +221,8 @@ fn every_worker_of_a_runtime_at_once() {
 fn calls_within_calls() {
     in_time(|| {
         for engine in engines() {
-            // A backend whose every call makes a blocking call of its own, on the
-            // engine's only thread.
+            // A backend whose every call makes another blocking call, on the engine's
+            // only thread.
             let under = slow().on(&engine);
             let nested = Intercepted::new(StateBackend::new(), move |_| {
                 works(&under);
@@ -267,7 +267,7 @@ fn dropped_anywhere() {
             works(&files);
             runtime.block_on(async move { drop(files) });
         }
-        // By its own last task: the engine ends itself.
+        // Dropped by its own last task: the engine ends itself.
         let engine = Engine::own(1).unwrap();
         let (told, done) = mpsc::channel();
         let (alone, is_alone) = tokio::sync::oneshot::channel();
@@ -284,7 +284,7 @@ fn dropped_anywhere() {
         drop(engine);
         alone.send(()).unwrap();
         done.recv().unwrap();
-        // A lender that goes first.
+        // A borrowed runtime that ends first.
         let runtime = multi(1);
         let files = slow().on(&Engine::borrowed(runtime.handle()).unwrap());
         drop(runtime);
@@ -332,7 +332,7 @@ fn panics_reach_the_caller() {
             let payload =
                 std::panic::catch_unwind(|| runtime.block_on(async { inside.read_to_string("a") }));
             assert_eq!(payload.unwrap_err().downcast_ref(), Some(&"on purpose"));
-            // The engine goes on.
+            // The engine still works.
             works(&slow().on(&engine));
             single().block_on(async { works(&slow().on(&engine)) });
         }

@@ -19,7 +19,7 @@ fn works(chat: &SyncChat) {
     assert!(reply.is_success(), "{}", reply.text);
     let reply = chat.call("read_file", r#"{"path": "a.md"}"#).unwrap();
     assert!(reply.text.contains("hello"), "{}", reply.text);
-    // What a model does wrong is a reply.
+    // A mistake of the model is a reply, not an error.
     let reply = chat.call("reed_file", "{").unwrap();
     assert_eq!(reply.failure, Some(Class::Fixable));
 }

@@ -1,4 +1,4 @@
-//! The least that a blocking implementation can be: files in a map.
+//! A minimal blocking implementation: files in a map.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use backend_core::{BackendInfo, Capabilities, Error, Operation, Result, VPath, d
 use backend_sync::{BlockingBackend, BlockingContent};
 use bytes::Bytes;
 
-/// Files by path; `None` is a directory. The root is not in it.
+/// Files by path; `None` is a directory. The root has no entry.
 type Nodes = BTreeMap<VPath, Option<Bytes>>;
 
 /// Files in a map.

@@ -1,4 +1,4 @@
-//! Blocking calls as a backend, made right where they are awaited.
+//! Blocking calls as a backend, made on the thread that awaits them.
 
 use async_trait::async_trait;
 use backend_core::ops::*;
@@ -6,7 +6,7 @@ use backend_core::text::TextWindow;
 use backend_core::{Backend, BackendInfo, Edit, Result, Sandbox, VPath};
 use backend_sync::SyncBackend;
 
-/// Every call blocks the thread that polls it, as a careless program would.
+/// Every call blocks the thread that polls it, as in a careless program.
 #[derive(Debug)]
 pub(crate) struct Inline(pub(crate) SyncBackend);
 

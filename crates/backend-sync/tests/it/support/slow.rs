@@ -1,4 +1,4 @@
-//! What several test files need.
+//! Shared helpers of these tests.
 
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use backend_core::text::TextWindow;
 use backend_core::{Backend, BackendInfo, Edit, Result, Sandbox, VPath};
 use backend_state::StateBackend;
 
-/// How long a test may take. Only a deadlock takes this long.
+/// Timeout of a test. Only a deadlock takes this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs a test that must not hang.
@@ -29,16 +29,17 @@ pub(crate) fn in_time(test: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Files in memory, each read after a timer of the runtime that polls; or never.
+/// Files in memory. Each read waits for a timer of the runtime that polls it, or
+/// forever.
 #[derive(Debug, Default)]
 pub(crate) struct Slow {
     state: StateBackend,
-    /// Says that a read has begun that will never end.
+    /// Notified when a read begins that never ends.
     stuck: Option<Mutex<mpsc::Sender<()>>>,
     dropped: Mutex<Option<mpsc::Sender<()>>>,
 }
 
-/// Tells that it was dropped.
+/// Sends a message on drop.
 struct Tells(Option<mpsc::Sender<()>>);
 
 impl Drop for Tells {
@@ -50,7 +51,8 @@ impl Drop for Tells {
 }
 
 impl Slow {
-    /// Reads never end; the receiver tells when one has begun.
+    /// Creates a backend whose reads never end. The receiver is notified when one
+    /// begins.
     pub(crate) fn stuck() -> (Self, mpsc::Receiver<()>) {
         let (began, has_begun) = mpsc::channel();
         let this = Self {
@@ -60,7 +62,7 @@ impl Slow {
         (this, has_begun)
     }
 
-    /// Tells when a read is dropped.
+    /// Returns a receiver that is notified when a read is dropped.
     pub(crate) fn dropped(&self) -> mpsc::Receiver<()> {
         let (told, dropped) = mpsc::channel();
         *self.dropped.lock().unwrap() = Some(told);
