@@ -1,4 +1,4 @@
-//! A case of the suite, how it ends, and what it needs to run.
+//! A case of the suite, its result, and its requirements.
 
 use std::fmt;
 use std::panic::Location;
@@ -8,27 +8,27 @@ use futures::future::BoxFuture;
 
 use crate::env::Env;
 
-/// Something that not every backend or fixture has.
+/// A requirement that not every backend or fixture meets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Need {
-    /// The backend can be written to.
+    /// The backend is writable.
     Write,
-    /// The backend knows when a file was last changed.
+    /// The backend reports modification times.
     Times,
-    /// The fixture can set when a file was last changed.
+    /// The fixture can set modification times.
     SetTime,
-    /// The fixture can make symbolic links.
+    /// The fixture can create symbolic links.
     Links,
-    /// The fixture can make FIFOs.
+    /// The fixture can create FIFOs.
     Fifo,
-    /// The fixture can make names that are not UTF-8.
+    /// The fixture can create names that are not UTF-8.
     RawName,
     /// The fixture can set permission bits.
     Modes,
-    /// There is a place outside the backend that a link can lead to.
+    /// There is a directory outside the backend that a link can point to.
     Outside,
-    /// The fixture has a second backend on the same place that changes nothing.
+    /// The fixture has a second, read-only backend on the same files.
     ReadOnly,
     /// The backend runs commands.
     Commands,
@@ -51,24 +51,24 @@ impl fmt::Display for Need {
     }
 }
 
-/// One promise of the contract, checked.
+/// A check of one rule of the contract.
 #[derive(Clone, Copy)]
 pub struct Case {
-    /// The operation it is about.
+    /// The operation under test.
     pub group: &'static str,
-    /// What it promises.
+    /// The rule, in a few words.
     pub name: &'static str,
-    /// What it needs to run.
+    /// The requirements for running it.
     pub needs: &'static [Need],
-    /// Where the promise is written down, or the defect of an earlier system
-    /// that it rules out.
+    /// The source of the rule in the contract, or the defect of an earlier system that
+    /// it rules out.
     pub proves: &'static str,
     /// The check.
     pub run: for<'e> fn(&'e Env) -> BoxFuture<'e, CaseResult>,
 }
 
 impl Case {
-    /// `group::name`.
+    /// Returns `group::name`.
     pub fn id(&self) -> String {
         format!("{}::{}", self.group, self.name)
     }
@@ -80,10 +80,10 @@ impl fmt::Debug for Case {
     }
 }
 
-/// Whether a promise was kept.
+/// The result of a case.
 pub type CaseResult = Result<(), Failure>;
 
-/// A promise that was not kept.
+/// A violated rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     message: String,
@@ -91,7 +91,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A broken promise. Remembers where it was noticed.
+    /// Creates a failure, with the caller's source location.
     #[track_caller]
     pub fn new(message: impl Into<String>) -> Self {
         Self {

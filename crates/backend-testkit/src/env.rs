@@ -1,4 +1,4 @@
-//! What a case works with: a fresh backend, and a hand behind it.
+//! The environment of a case: a fresh backend, and the fixture behind it.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -13,8 +13,8 @@ use backend_core::{Backend, BackendExt as _, ErrorKind, Result, Sandbox, VPath};
 
 use crate::case::{CaseResult, Failure, Need};
 
-/// Provides a fresh, empty backend for one case, and does behind its back what
-/// the contract speaks of but the trait cannot do.
+/// Provides a fresh, empty backend for one case, and performs the changes that the
+/// contract mentions but the trait cannot make.
 ///
 /// A fixture lives as long as its case. Clean up in `Drop`.
 ///
@@ -33,13 +33,13 @@ use crate::case::{CaseResult, Failure, Need};
 /// ```
 #[async_trait]
 pub trait Fixture: Send + Sync + 'static {
-    /// The backend to test. Its working directory is empty and its own.
+    /// Returns the backend under test. Its working directory is empty and not shared.
     fn backend(&self) -> Arc<dyn Backend>;
 
-    /// Whether cases that need this can run.
+    /// Whether cases with this requirement can run.
     ///
-    /// By default, whatever the backend's capabilities say; what a fixture must
-    /// do itself, it does not.
+    /// By default this follows the backend's capabilities. Requirements that the
+    /// fixture itself must meet are not provided.
     fn provides(&self, need: Need) -> bool {
         let capabilities = self.backend().info().capabilities;
         match need {
@@ -52,54 +52,53 @@ pub trait Fixture: Send + Sync + 'static {
         }
     }
 
-    /// A backend on the same place that may change nothing, if there can be one.
+    /// Returns a read-only backend on the same files, if there can be one.
     fn read_only(&self) -> Option<Arc<dyn Backend>> {
         None
     }
 
-    /// The text of an absolute link that leads to `path` of the backend: the
-    /// path by which whatever follows links knows it.
+    /// Returns the text of an absolute link to `path`: the path as seen by the code
+    /// that follows links.
     fn link_text(&self, path: &VPath) -> String {
         path.to_string()
     }
 
-    /// Makes a symbolic link at `path` with exactly this text.
+    /// Creates a symbolic link at `path` with exactly this text.
     async fn make_link(&self, path: &VPath, target: &str) -> CaseResult {
         Err(Failure::unprovided(Need::Links, path, target))
     }
 
-    /// Makes a FIFO at `path`.
+    /// Creates a FIFO at `path`.
     async fn make_fifo(&self, path: &VPath) -> CaseResult {
         Err(Failure::unprovided(Need::Fifo, path, ""))
     }
 
-    /// Makes an empty file in `directory` whose name is these bytes.
+    /// Creates an empty file in `directory` whose name is these bytes.
     async fn make_raw_name(&self, directory: &VPath, name: &[u8]) -> CaseResult {
         let name = String::from_utf8_lossy(name);
         Err(Failure::unprovided(Need::RawName, directory, &name))
     }
 
-    /// Sets the permission bits of what stands at `path`.
+    /// Sets the permission bits of the entry at `path`.
     async fn set_mode(&self, path: &VPath, mode: u32) -> CaseResult {
         Err(Failure::unprovided(Need::Modes, path, &format!("{mode:o}")))
     }
 
-    /// Makes a directory outside the backend that holds one file, `secret`,
-    /// with the text `secret`. Returns the text of an absolute link to the
-    /// directory.
+    /// Creates a directory outside the backend that contains one file, `secret`, with
+    /// the text `secret`. Returns the text of an absolute link to the directory.
     async fn make_outside(&self) -> Result<String, Failure> {
         let root = VPath::root();
         Err(Failure::unprovided(Need::Outside, &root, "has no outside"))
     }
 
-    /// Fails unless the directory outside is as it was made: its names, the
-    /// file's text, bits and time.
+    /// Fails unless the directory outside is unchanged: its names, and the file's text,
+    /// bits and time.
     async fn check_outside(&self) -> CaseResult {
         let root = VPath::root();
         Err(Failure::unprovided(Need::Outside, &root, "has no outside"))
     }
 
-    /// Sets when the file at `path` was last changed.
+    /// Sets the modification time of the file at `path`.
     async fn set_modified(&self, path: &VPath, time: SystemTime) -> CaseResult {
         Err(Failure::unprovided(
             Need::SetTime,
@@ -109,10 +108,10 @@ pub trait Fixture: Send + Sync + 'static {
     }
 }
 
-/// One case's surroundings: short verbs over a fixture's backend.
+/// The environment of one case: short methods over a fixture's backend.
 ///
-/// Paths are strings relative to the working directory, so that a case does not
-/// care where that is.
+/// Paths are strings relative to the working directory, so that a case does not depend
+/// on its location.
 pub struct Env {
     fixture: Box<dyn Fixture>,
     backend: Arc<dyn Backend>,
@@ -125,7 +124,7 @@ impl std::fmt::Debug for Env {
 }
 
 impl Env {
-    /// Surroundings on a fixture.
+    /// Creates an environment on a fixture.
     pub fn new(fixture: impl Fixture) -> Self {
         let backend = fixture.backend();
         Self {
@@ -134,49 +133,49 @@ impl Env {
         }
     }
 
-    /// The backend under test.
+    /// Returns the backend under test.
     pub fn backend(&self) -> &Arc<dyn Backend> {
         &self.backend
     }
 
-    /// The hand behind the backend.
+    /// Returns the fixture.
     pub fn fixture(&self) -> &dyn Fixture {
         &*self.fixture
     }
 
-    /// The backend as a sandbox.
+    /// Returns the backend as a sandbox.
     ///
     /// # Errors
     ///
-    /// A failure if it is none.
+    /// A failure if it is not one.
     pub fn sandbox(&self) -> Result<&dyn Sandbox, Failure> {
         let none = || Failure::new("the backend says it runs commands but is no sandbox");
         self.backend.as_sandbox().ok_or_else(none)
     }
 
-    /// Makes a symbolic link.
+    /// Creates a symbolic link.
     ///
     /// # Errors
     ///
-    /// A failure if the fixture cannot.
+    /// A failure if the fixture cannot do so.
     pub async fn link(&self, path: &str, text: &str) -> CaseResult {
         self.fixture.make_link(&self.path(path)?, text).await
     }
 
-    /// Runs a command line to its end.
+    /// Runs a command line to completion.
     ///
     /// # Errors
     ///
-    /// A failure if the sandbox does not run it.
+    /// A failure if the sandbox cannot run it.
     pub async fn run(&self, line: &str) -> Result<ExecuteOutcome, Failure> {
         Ok(self.sandbox()?.execute(Command::new(line)).await?)
     }
 
-    /// A path relative to the working directory.
+    /// Returns a path relative to the working directory.
     ///
     /// # Errors
     ///
-    /// A failure if it is not a path: a mistake in the case.
+    /// A failure if it is not a valid path, which is a mistake in the case.
     pub fn path(&self, path: &str) -> Result<VPath, Failure> {
         Ok(self.backend.path(path)?)
     }
@@ -185,7 +184,7 @@ impl Env {
     ///
     /// # Errors
     ///
-    /// A failure if the backend does not take it.
+    /// A failure if the backend does not accept it.
     pub async fn put(&self, path: &str, content: impl Into<Content>) -> CaseResult {
         let path = self.path(path)?;
         let content = content.into();
@@ -194,11 +193,11 @@ impl Env {
         Ok(())
     }
 
-    /// Writes several files with a line of text each.
+    /// Writes several files, each with the same line of text.
     ///
     /// # Errors
     ///
-    /// A failure if the backend does not take one.
+    /// A failure if the backend does not accept one.
     pub async fn put_all(&self, paths: &[&str]) -> CaseResult {
         for path in paths {
             self.put(path, "text\n").await?;
@@ -210,7 +209,7 @@ impl Env {
     ///
     /// # Errors
     ///
-    /// A failure if the backend does not give it.
+    /// A failure if the backend cannot read it.
     pub async fn get(&self, path: &str) -> Result<Vec<u8>, Failure> {
         let path = self.path(path)?;
         let read = self.backend.read(&path, ReadOptions::default()).await?;
@@ -223,21 +222,21 @@ impl Env {
         self.backend.read_text(&path, options).await
     }
 
-    /// The lines of a file, without numbers.
+    /// Returns the lines of a file, without numbers.
     ///
     /// # Errors
     ///
-    /// A failure if the backend does not give them.
+    /// A failure if the backend cannot read them.
     pub async fn lines(&self, path: &str) -> Result<Vec<String>, Failure> {
         let window = self.window(path, TextOptions::default()).await?;
         Ok(window.lines().map(|line| line.text.to_owned()).collect())
     }
 
-    /// The names in a directory, directories marked with a slash.
+    /// Returns the names in a directory, with a slash after directories.
     ///
     /// # Errors
     ///
-    /// A failure if the backend does not list it.
+    /// A failure if the backend cannot list it.
     pub async fn names(&self, path: &str) -> Result<Vec<String>, Failure> {
         let listing = self
             .backend
@@ -250,33 +249,34 @@ impl Env {
         Ok(listing.entries.iter().map(name).collect())
     }
 
-    /// A query for files beneath the working directory.
+    /// Creates a query for files below the working directory.
     pub fn glob_query(&self, pattern: &str) -> GlobQuery {
         GlobQuery::new(pattern, self.backend.working_dir())
     }
 
-    /// A query for lines beneath the working directory.
+    /// Creates a query for lines below the working directory.
     pub fn grep_query(&self, pattern: &str) -> GrepQuery {
         GrepQuery::new(pattern, self.backend.working_dir())
     }
 
-    /// The found files' paths relative to the working directory.
+    /// Returns the paths of the found files, relative to the working directory.
     pub fn found(&self, result: &GlobResult) -> Vec<String> {
         let files = result.files.iter();
         files.map(|file| self.relative(&file.path)).collect()
     }
 
-    /// Files that match a pattern, relative to the working directory.
+    /// Returns the files that match a pattern, relative to the working directory.
     ///
     /// # Errors
     ///
-    /// A failure if the backend does not search.
+    /// A failure if the search fails.
     pub async fn glob(&self, pattern: &str) -> Result<Vec<String>, Failure> {
         let result = self.backend.glob(self.glob_query(pattern)).await?;
         Ok(self.found(&result))
     }
 
-    /// The found lines as `path:number:text`, context as `path-number-text`.
+    /// Returns the found lines as `path:number:text`, and context as
+    /// `path-number-text`.
     pub fn hits(&self, result: &GrepResult) -> Vec<String> {
         let mut hits = Vec::new();
         for file in &result.files {
@@ -292,17 +292,17 @@ impl Env {
         hits
     }
 
-    /// Lines that match a pattern, as [`hits`](Self::hits) writes them.
+    /// Returns the lines that match a pattern, formatted as by [`hits`](Self::hits).
     ///
     /// # Errors
     ///
-    /// A failure if the backend does not search.
+    /// A failure if the search fails.
     pub async fn grep(&self, pattern: &str) -> Result<Vec<String>, Failure> {
         let result = self.backend.grep(self.grep_query(pattern)).await?;
         Ok(self.hits(&result))
     }
 
-    /// The paths of files with a match, relative to the working directory.
+    /// Returns the paths of files with a match, relative to the working directory.
     pub fn files_hit(&self, result: &GrepResult) -> Vec<String> {
         let files = result.files.iter();
         files.map(|file| self.relative(&file.path)).collect()
@@ -315,7 +315,7 @@ impl Env {
         }
     }
 
-    /// Checks that something failed, and with this kind of error.
+    /// Checks that a call failed with this kind of error.
     ///
     /// # Errors
     ///

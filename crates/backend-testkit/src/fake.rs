@@ -1,8 +1,8 @@
-//! Backends and clocks that tests hold in their hands.
+//! Backends and clocks under a test's control.
 //!
-//! - [`Intercepted`] lets a closure see, record or fail every call on its way
-//!   to a real backend.
-//! - [`PausedClock`] stands still until it is told to go on.
+//! - [`Intercepted`] lets a closure see, record or fail every call on its way to a real
+//!   backend.
+//! - [`PausedClock`] stands still until it is advanced.
 
 mod clock;
 mod intercepted;

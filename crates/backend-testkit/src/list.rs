@@ -1,13 +1,13 @@
-//! The table of all cases: group, name, needs, and what each one proves.
+//! The table of all cases: group, name, requirements, and the rule that each one
+//! checks.
 //!
-//! One table makes the registry [`CASES`] and the tests that
-//! [`conformance!`](crate::conformance) expands to. `D` is the contract in the
-//! documentation of [`Backend`](backend_core::Backend) and
-//! [`Sandbox`](backend_core::Sandbox); `U` is a way in which the
-//! backends of pydantic-ai-backend differ from one another or a defect of theirs:
-//! `U0` its divergence table, `U9` its own change log, `U12` defects found by
-//! running it, `UA` the workspace contract of its later versions; `S` is a
-//! published security hole of such a system.
+//! One table generates the registry [`CASES`] and the tests that
+//! [`conformance!`](crate::conformance) expands to. The references in it are: `D`, the
+//! contract in the documentation of [`Backend`](backend_core::Backend) and
+//! [`Sandbox`](backend_core::Sandbox); `U`, a difference between the backends of
+//! pydantic-ai-backend or a defect of theirs (`U0` its divergence table, `U9` its own
+//! change log, `U12` defects found by running it, `UA` the workspace contract of its
+//! later versions); `S`, a published security hole of such a system.
 
 use crate::case::{Case, Need};
 
@@ -386,8 +386,8 @@ macro_rules! registry {
 
 __for_each_case!(registry, {});
 
-/// Makes one test per case of the suite, and one that pins how many of them a
-/// backend skips.
+/// Generates one test per case of the suite, and one that fixes the number of skipped
+/// cases.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -411,8 +411,8 @@ __for_each_case!(registry, {});
 /// # fn main() {}
 /// ```
 ///
-/// A failure reads `memory::write::create_new_conflicts`. A case that needs what
-/// the fixture does not provide prints `skipped: needs …`.
+/// A failure reads `memory::write::create_new_conflicts`. A case whose requirements the
+/// fixture does not meet prints `skipped: needs …`.
 #[macro_export]
 macro_rules! conformance {
     (mod $module:ident; fixture = $fixture:expr; skipped = $skipped:expr;) => {
@@ -420,7 +420,7 @@ macro_rules! conformance {
             #[allow(unused_imports, reason = "the fixture may need nothing from outside")]
             use super::*;
 
-            // Once for all cases: hundreds of copies took minutes to compile.
+            // Once for all cases: compiling hundreds of copies took minutes.
             fn __test(group: &str, name: &str) {
                 $crate::test_case(group, name, $fixture);
             }
@@ -435,7 +435,7 @@ macro_rules! conformance {
     };
 }
 
-/// Expands the table to modules of tests.
+/// Expands the table to test modules.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __conformance_tests {

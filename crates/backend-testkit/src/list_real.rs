@@ -1,7 +1,7 @@
-//! The second part of the table of [`CASES`](crate::CASES): what only a real
-//! filesystem and real commands can be asked.
+//! The second part of the table of [`CASES`](crate::CASES): cases for real file systems
+//! and real commands.
 
-/// Calls `$callback!` with what it was given and the cases for real places.
+/// Calls `$callback!` with its arguments and the cases for real file systems.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __with_real_cases {

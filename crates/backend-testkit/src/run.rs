@@ -11,18 +11,18 @@ use crate::CASES;
 use crate::case::{Case, CaseResult, Failure, Need};
 use crate::env::{Env, Fixture};
 
-/// How long one case may take. Only a hang takes this long.
+/// Timeout of one case. Only a hang takes this long.
 const CASE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How a case ended.
+/// The result of running a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// The promise was kept.
+    /// The rule was followed.
     Passed,
-    /// The promise was broken.
+    /// The rule was violated.
     Failed(Failure),
-    /// The case could not run for lack of this.
+    /// The case could not run, because this requirement is not met.
     Skipped(Need),
 }
 
@@ -33,7 +33,7 @@ pub async fn run_case(case: &Case, fixture: impl Fixture) -> Outcome {
     }
     let env = Env::new(fixture);
     let run: BoxFuture<'_, CaseResult> = (case.run)(&env);
-    // A case that panics has failed; the others still get their turn.
+    // A panic fails the case. The others still run.
     let guarded = AssertUnwindSafe(run).catch_unwind();
     match tokio::time::timeout(CASE_TIMEOUT, guarded).await {
         Ok(Ok(Ok(()))) => Outcome::Passed,
@@ -49,20 +49,20 @@ fn what(panic: &(dyn std::any::Any + Send)) -> &str {
         .unwrap_or("no message")
 }
 
-/// How a backend did on all cases.
+/// The results of a backend in all cases.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
-    /// Ids of the cases whose promise was kept.
+    /// Ids of the cases that passed.
     pub passed: Vec<String>,
-    /// Ids of the cases whose promise was broken, and how.
+    /// Ids of the cases that failed, with the failure.
     pub failed: Vec<(String, Failure)>,
-    /// Ids of the cases that could not run, and for lack of what.
+    /// Ids of the cases that could not run, with the requirement that is not met.
     pub skipped: Vec<(String, Need)>,
 }
 
 impl Report {
-    /// Ids of the cases whose promise was broken.
+    /// Returns the ids of the cases that failed.
     pub fn failed_ids(&self) -> Vec<&str> {
         self.failed.iter().map(|(id, _)| id.as_str()).collect()
     }
@@ -86,7 +86,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Runs every case, each on a fixture of its own.
+/// Runs every case, each on its own fixture.
 pub async fn run_all<F: Fixture>(mut fixture: impl AsyncFnMut() -> F) -> Report {
     let mut report = Report::default();
     for case in CASES {
@@ -99,12 +99,12 @@ pub async fn run_all<F: Fixture>(mut fixture: impl AsyncFnMut() -> F) -> Report 
     report
 }
 
-/// Runs a future on a runtime of its own, as each test of
-/// [`conformance!`](crate::conformance) does.
+/// Runs a future on a new runtime, as each test of [`conformance!`](crate::conformance)
+/// does.
 ///
 /// # Panics
 ///
-/// If no runtime can be made.
+/// If no runtime can be created.
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     #[expect(clippy::expect_used, reason = "a test without a runtime has failed")]
     tokio::runtime::Builder::new_multi_thread()
@@ -115,7 +115,7 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
         .block_on(future)
 }
 
-/// The body of one test that [`conformance!`](crate::conformance) makes.
+/// The body of one test that [`conformance!`](crate::conformance) generates.
 ///
 /// # Panics
 ///
@@ -140,11 +140,11 @@ pub fn test_case<F: Fixture>(group: &str, name: &str, fixture: impl AsyncFnOnce(
     }
 }
 
-/// The body of the test that pins how many cases a backend skips.
+/// The body of the test that fixes the number of skipped cases.
 ///
 /// # Panics
 ///
-/// If it is another number than `expected`.
+/// If the number differs from `expected`.
 #[doc(hidden)]
 pub fn test_skipped<F: Fixture>(expected: usize, fixture: impl AsyncFnOnce() -> F) {
     let fixture = block_on(fixture());

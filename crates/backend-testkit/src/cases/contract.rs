@@ -1,4 +1,4 @@
-//! What holds for every operation.
+//! Rules for every operation.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn told<T>(t: &Env, result: Result<T, Error>, operation: Operation, path: &str) 
     Ok(())
 }
 
-/// The working directory is there and can be listed.
+/// The working directory exists and can be listed.
 pub async fn working_directory_is_there(t: &Env) -> CaseResult {
     let path = t.backend().working_dir();
     let entry = t.backend().stat(&path, StatOptions::default()).await?;
@@ -55,7 +55,7 @@ pub async fn errors_have_context(t: &Env) -> CaseResult {
     told(t, grep, Operation::Grep, "missing")
 }
 
-/// The same mistake is the same kind of error in every operation.
+/// The same mistake gives the same kind of error in every operation.
 pub async fn beneath_a_file_is_one_kind(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
     let kind = ErrorKind::NotADirectory;
@@ -72,7 +72,7 @@ pub async fn beneath_a_file_is_one_kind(t: &Env) -> CaseResult {
     t.fails(kind, backend.grep(GrepQuery::new("x", path)).await)
 }
 
-/// Shared handles share one place.
+/// Clones of a handle share the same files.
 pub async fn handles_share_one_place(t: &Env) -> CaseResult {
     let other = Arc::clone(t.backend());
     other.write_file("file", "x").await?;
@@ -80,7 +80,7 @@ pub async fn handles_share_one_place(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Many calls at once all get their own answer.
+/// Many concurrent calls all get their own results.
 pub async fn many_calls_at_once(t: &Env) -> CaseResult {
     let names: Vec<_> = (0..200).map(|n| format!("many/{n}")).collect();
     let writes = names
@@ -117,7 +117,7 @@ pub async fn dropped_calls_harm_nothing(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// What is written is found by every way of looking.
+/// Every operation sees a written file.
 pub async fn every_view_agrees(t: &Env) -> CaseResult {
     t.put("a/b.txt", "needle\n").await?;
     let backend = t.backend();
@@ -133,7 +133,7 @@ pub async fn every_view_agrees(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Commands are promised where there is a sandbox, and nowhere else.
+/// The backend is a sandbox exactly if its capabilities include commands.
 pub async fn sandbox_is_there_if_promised(t: &Env) -> CaseResult {
     let info = t.backend().info();
     let promised = info.capabilities.commands;

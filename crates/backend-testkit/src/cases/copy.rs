@@ -21,7 +21,7 @@ fn recursive() -> CopyOptions {
     CopyOptions::default().recursive(true)
 }
 
-/// Checks that a recursive copy fails alike whether or not it may overwrite.
+/// Checks that a recursive copy fails in the same way whether or not it may overwrite.
 async fn refused(t: &Env, kind: ErrorKind, from: &str, to: &str) -> CaseResult {
     for overwrite in [false, true] {
         let options = recursive().overwrite(overwrite);
@@ -30,7 +30,7 @@ async fn refused(t: &Env, kind: ErrorKind, from: &str, to: &str) -> CaseResult {
     Ok(())
 }
 
-/// A copy has the same bytes and a life of its own.
+/// A copy has the same bytes and is independent of the original.
 pub async fn file_is_copied(t: &Env) -> CaseResult {
     t.put("from", b"\0bytes\xff").await?;
     t.backend().copy_to("from", "to").await?;
@@ -55,7 +55,7 @@ pub async fn creates_parents(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A file at the destination is not replaced unless the caller says so.
+/// A file at the destination is not replaced unless the caller allows it.
 pub async fn never_overwrites(t: &Env) -> CaseResult {
     t.put("from", "new").await?;
     t.put("to", "old").await?;
@@ -66,7 +66,7 @@ pub async fn never_overwrites(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A file replaces a file when the caller says so.
+/// A file replaces a file if the caller allows it.
 pub async fn overwrites_when_told(t: &Env) -> CaseResult {
     t.put("from", "new").await?;
     t.put("to", "something old").await?;
@@ -76,7 +76,7 @@ pub async fn overwrites_when_told(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A directory, empty or not, is copied only when whole directories are asked for.
+/// A directory, empty or not, is copied only with `recursive`.
 pub async fn directory_needs_recursive(t: &Env) -> CaseResult {
     t.put_all(&["full/file", "in-the-way"]).await?;
     create_dir(t, "empty").await?;
@@ -90,7 +90,7 @@ pub async fn directory_needs_recursive(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A directory is copied with all it holds, and the copy has a life of its own.
+/// A directory is copied with its contents, and the copy is independent.
 pub async fn directory_is_copied_whole(t: &Env) -> CaseResult {
     t.put_all(&["from/a", "from/b/.hidden", "from/b/c/d", "from/.gitignore"])
         .await?;
@@ -109,7 +109,7 @@ pub async fn directory_is_copied_whole(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Copying something onto itself is a mistake and loses nothing.
+/// Copying something onto itself is rejected and loses nothing.
 pub async fn onto_itself(t: &Env) -> CaseResult {
     t.put("directory/file", "kept").await?;
     for path in ["directory/file", "directory"] {
@@ -119,7 +119,7 @@ pub async fn onto_itself(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Nothing is copied into itself, the working directory included.
+/// Nothing is copied into itself, not even the working directory.
 pub async fn into_itself(t: &Env) -> CaseResult {
     t.put("directory/inner/file", "kept").await?;
     for to in ["directory/new", "directory/inner/new"] {
@@ -135,7 +135,7 @@ pub async fn into_itself(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A missing source is the first thing wrong, and no directory is created for it.
+/// A missing source is reported first, and no directory is created for it.
 pub async fn missing_source(t: &Env) -> CaseResult {
     t.put("file", "kept").await?;
     for to in ["new/parent/file", "file", "."] {
@@ -174,7 +174,7 @@ pub async fn directory_over_a_file(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Nothing is copied to beneath a file.
+/// Nothing is copied to a path below a file.
 pub async fn beneath_a_file(t: &Env) -> CaseResult {
     t.put_all(&["directory/inner", "source"]).await?;
     t.put("file", "kept").await?;
@@ -188,7 +188,7 @@ pub async fn beneath_a_file(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// An empty file is copied, also over a full one.
+/// An empty file is copied, even over a non-empty one.
 pub async fn empty_file_is_copied(t: &Env) -> CaseResult {
     t.put("empty", "").await?;
     t.put("full", "old").await?;
@@ -199,7 +199,7 @@ pub async fn empty_file_is_copied(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A large file is copied whole.
+/// A large file is copied completely.
 pub async fn large_file(t: &Env) -> CaseResult {
     let content = large_content();
     t.put("from", content.as_slice()).await?;
@@ -208,7 +208,7 @@ pub async fn large_file(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Of several files copied to one place at once, one arrives.
+/// Of several files copied to one path concurrently, exactly one succeeds.
 pub async fn race_has_one_winner(t: &Env) -> CaseResult {
     for source in 0..8 {
         t.put(&format!("{source}"), format!("from {source}"))
@@ -224,7 +224,8 @@ pub async fn race_has_one_winner(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A tree is not copied to where what is inside it would have no path.
+/// A tree is not copied to a destination where an entry inside would have no valid
+/// path.
 pub async fn nothing_inside_loses_its_path(t: &Env) -> CaseResult {
     let deep = "d/".repeat(150);
     t.put(&format!("{deep}f"), "x").await?;

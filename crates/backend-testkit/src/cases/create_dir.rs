@@ -16,7 +16,7 @@ pub(crate) async fn create_dir(t: &Env, path: &str) -> Result<()> {
     t.backend().create_dir(&path, options).await
 }
 
-/// Missing directories above are created too.
+/// Missing parents are created too.
 pub async fn creates_parents(t: &Env) -> CaseResult {
     create_dir(t, "a/b/c").await?;
     check_eq!(t.names("").await?, ["a/"]);
@@ -25,7 +25,7 @@ pub async fn creates_parents(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A directory that exists is a success and keeps what it holds.
+/// Creating an existing directory succeeds and keeps its contents.
 pub async fn exists_already_is_fine(t: &Env) -> CaseResult {
     t.put("directory/file", "kept").await?;
     for path in ["directory", "."] {
@@ -43,7 +43,7 @@ pub async fn over_a_file(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Nothing is created beneath a file, and the file stays one.
+/// Nothing is created below a file, and the file is unchanged.
 pub async fn beneath_a_file(t: &Env) -> CaseResult {
     t.put("file", "kept").await?;
     for path in ["file/beneath", "file/far/beneath"] {
@@ -64,7 +64,7 @@ pub async fn empty_directory_is_listed(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A directory stays when its last entry goes.
+/// A directory remains when its last entry is removed.
 pub async fn stays_when_its_last_entry_goes(t: &Env) -> CaseResult {
     create_dir(t, "directory").await?;
     t.put("directory/file", "x").await?;
@@ -73,7 +73,7 @@ pub async fn stays_when_its_last_entry_goes(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Directories that a write created stay when the file goes.
+/// Directories that a write created remain when the file is deleted.
 pub async fn written_parents_stay(t: &Env) -> CaseResult {
     t.put("a/b/deleted", "x").await?;
     t.backend().delete_file("a/b/deleted").await?;
@@ -84,7 +84,7 @@ pub async fn written_parents_stay(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Everybody who creates the same directory at once succeeds.
+/// Concurrent calls that create the same directory all succeed.
 pub async fn race_is_fine(t: &Env) -> CaseResult {
     let path = t.path("a/b/c")?;
     let results = at_once((0..16).map(|_| {

@@ -14,7 +14,7 @@ async fn delete(t: &Env, path: &str, recursive: bool) -> Result<()> {
     t.backend().delete(&path, options).await
 }
 
-/// A file goes, with and without asking for whole directories.
+/// A file is deleted, with and without `recursive`.
 pub async fn file_goes(t: &Env) -> CaseResult {
     t.put_all(&["kept", "one", "two"]).await?;
     delete(t, "one", false).await?;
@@ -24,7 +24,7 @@ pub async fn file_goes(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// What is not there cannot be deleted, nor deleted twice.
+/// Deleting a missing entry, or deleting one twice, fails.
 pub async fn missing(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
     delete(t, "file", false).await?;
@@ -37,7 +37,7 @@ pub async fn missing(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A directory, empty or not, goes only when whole directories are asked for.
+/// A directory, empty or not, is deleted only with `recursive`.
 pub async fn directory_needs_recursive(t: &Env) -> CaseResult {
     create_dir(t, "empty").await?;
     t.put("full/file", "kept").await?;
@@ -49,8 +49,8 @@ pub async fn directory_needs_recursive(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A directory goes with all it holds, hidden entries and empty directories
-/// included.
+/// A directory is deleted with its contents, including hidden entries and empty
+/// directories.
 pub async fn recursive_takes_everything(t: &Env) -> CaseResult {
     t.put_all(&["tree/.hidden/a", "tree/.gitignore", "tree/b/c/d", "tree/e"])
         .await?;
@@ -63,7 +63,7 @@ pub async fn recursive_takes_everything(t: &Env) -> CaseResult {
     t.fails(ErrorKind::NotFound, t.backend().metadata("tree/e").await)
 }
 
-/// The working directory and those above it stay, with all they hold.
+/// The working directory and its parents cannot be deleted, and their contents stay.
 pub async fn working_directory_is_refused(t: &Env) -> CaseResult {
     t.put("directory/file", "kept").await?;
     let above = t.backend().working_dir().ancestors().collect::<Vec<_>>();
@@ -78,7 +78,7 @@ pub async fn working_directory_is_refused(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Nothing lies beneath a file that could be deleted.
+/// A path below a file cannot be deleted.
 pub async fn beneath_a_file(t: &Env) -> CaseResult {
     t.put("file", "kept").await?;
     for recursive in [false, true] {
@@ -89,7 +89,7 @@ pub async fn beneath_a_file(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// What only begins with the same name stays.
+/// Siblings whose names only begin with the same text stay.
 pub async fn siblings_with_the_same_beginning_stay(t: &Env) -> CaseResult {
     t.put_all(&["foo/file", "foo-bar/file", "foobar/file", "foo.txt"])
         .await?;
@@ -100,7 +100,7 @@ pub async fn siblings_with_the_same_beginning_stay(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Where something was deleted, something of another kind can stand.
+/// A deleted path can be reused for another kind of entry.
 pub async fn deleted_path_can_be_written_again(t: &Env) -> CaseResult {
     t.put("path/beneath", "old").await?;
     delete(t, "path", true).await?;

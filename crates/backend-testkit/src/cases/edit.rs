@@ -16,14 +16,14 @@ async fn edit(t: &Env, path: &str, edits: &[Edit]) -> Result<EditOutcome> {
     t.backend().edit(&path, edits, EditOptions::default()).await
 }
 
-/// What edits make of a file.
+/// Returns the content of a file after edits.
 async fn edited(t: &Env, content: impl Into<Content>, edits: &[Edit]) -> Result<Vec<u8>, Failure> {
     t.put("file", content).await?;
     edit(t, "file", edits).await?;
     t.get("file").await
 }
 
-/// Why edits are refused, after checking that the file is what it was.
+/// Returns the error of rejected edits, after checking that the file is unchanged.
 async fn refused(t: &Env, content: &[u8], edits: &[Edit]) -> Result<Error, Failure> {
     t.put("file", content).await?;
     let Err(error) = edit(t, "file", edits).await else {
@@ -33,7 +33,7 @@ async fn refused(t: &Env, content: &[u8], edits: &[Edit]) -> Result<Error, Failu
     Ok(error)
 }
 
-/// The one place where the text stands is replaced, and nothing else.
+/// The only occurrence of the text is replaced, and nothing else.
 pub async fn replaces_the_one_place(t: &Env) -> CaseResult {
     let after = edited(t, "one\ntwo\nthree\n", &[Edit::new("two", "zwei")]).await?;
     check_eq!(after, b"one\nzwei\nthree\n");
@@ -42,8 +42,8 @@ pub async fn replaces_the_one_place(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Text that is not there is a mistake with a kind of its own, and the error has the
-/// line nearest to it, as text and as data.
+/// Text that does not occur has its own error kind. The error contains the nearest
+/// line, as text and as data.
 pub async fn missing_text_names_the_nearest_line(t: &Env) -> CaseResult {
     let content = b"fn main() {\n\treturn total;\n}\n";
     let error = refused(t, content, &[Edit::new("    return total;", "")]).await?;
@@ -57,8 +57,8 @@ pub async fn missing_text_names_the_nearest_line(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Text that stands in several places is a mistake with a kind of its own, and the
-/// error says in how many and where, as text and as data.
+/// Text with several occurrences has its own error kind. The error says how many there
+/// are and where, as text and as data.
 pub async fn ambiguous_is_refused(t: &Env) -> CaseResult {
     let error = refused(t, b"x x\nx\n-\nx x x x\n", &[Edit::new("x", "y")]).await?;
     check_eq!(error.kind(), ErrorKind::MultipleMatches);
@@ -70,14 +70,14 @@ pub async fn ambiguous_is_refused(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Places that overlap are several.
+/// Overlapping occurrences are counted separately.
 pub async fn overlapping_is_ambiguous(t: &Env) -> CaseResult {
     let error = refused(t, b"aaa", &[Edit::new("aa", "b")]).await?;
     check_eq!(error.kind(), ErrorKind::MultipleMatches);
     Ok(())
 }
 
-/// All places are replaced when the edit says so, and new text is not searched
+/// All occurrences are replaced if the edit says so, and new text is not searched
 /// again.
 pub async fn replace_all_replaces_all(t: &Env) -> CaseResult {
     t.put("file", "a.a\na\n").await?;
@@ -89,7 +89,7 @@ pub async fn replace_all_replaces_all(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// No text to replace is a mistake, also in an empty file.
+/// Empty old text is rejected, even in an empty file.
 pub async fn empty_old_is_invalid(t: &Env) -> CaseResult {
     for content in ["text\n", ""] {
         for edit in [Edit::new("", "new"), Edit::new("", "new").all()] {
@@ -100,14 +100,14 @@ pub async fn empty_old_is_invalid(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// An edit that changes nothing is a mistake.
+/// An edit that changes nothing is rejected.
 pub async fn same_text_is_invalid(t: &Env) -> CaseResult {
     let error = refused(t, b"text\n", &[Edit::new("text", "text")]).await?;
     check_eq!(error.kind(), ErrorKind::InvalidInput);
     Ok(())
 }
 
-/// No edit at all is a mistake.
+/// An empty list of edits is rejected.
 pub async fn no_edits_is_invalid(t: &Env) -> CaseResult {
     let error = refused(t, b"text\n", &[]).await?;
     check_eq!(error.kind(), ErrorKind::InvalidInput);
@@ -124,7 +124,7 @@ pub async fn missing_file(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A directory has no text.
+/// A directory cannot be edited.
 pub async fn directory(t: &Env) -> CaseResult {
     t.put("directory/file", "old").await?;
     for path in ["directory", "."] {
@@ -135,7 +135,7 @@ pub async fn directory(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Nothing lies beneath a file that could be edited.
+/// A path below a file cannot be edited.
 pub async fn beneath_a_file(t: &Env) -> CaseResult {
     t.put("file", "old").await?;
     let edited = edit(t, "file/beneath", &[Edit::new("old", "new")]).await;
@@ -144,15 +144,14 @@ pub async fn beneath_a_file(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// The line ends of other lines stay as they are.
+/// The line endings of other lines are kept.
 pub async fn crlf_is_kept(t: &Env) -> CaseResult {
     let after = edited(t, "one\r\ntwo\r\nthree\r\n", &[Edit::new("two", "2")]).await?;
     check_eq!(after, b"one\r\n2\r\nthree\r\n");
     Ok(())
 }
 
-/// Where all line ends are `\r\n`, `\n` stands for them, in the old text and the
-/// new.
+/// If all line endings are `\r\n`, `\n` stands for them in the old and the new text.
 pub async fn newline_means_crlf_in_a_crlf_file(t: &Env) -> CaseResult {
     let edits = [Edit::new("one\ntwo\n", "1\n2\n2b\n")];
     let after = edited(t, "zero\r\none\r\ntwo\r\nthree", &edits).await?;
@@ -160,7 +159,7 @@ pub async fn newline_means_crlf_in_a_crlf_file(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Where line ends differ, each stays what it is and none stands for another.
+/// If line endings are mixed, each is kept and none stands for another.
 pub async fn mixed_line_ends_are_kept(t: &Env) -> CaseResult {
     let content = "one\r\ntwo\nthree\rfour\r\n";
     let after = edited(t, content, &[Edit::new("two\n", "2\n")]).await?;
@@ -170,7 +169,7 @@ pub async fn mixed_line_ends_are_kept(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A file that is not UTF-8 is not edited, even where it looks like text.
+/// A file that is not UTF-8 is not edited, even if it looks like text.
 pub async fn not_utf8_is_refused(t: &Env) -> CaseResult {
     let latin1 = b"plain\ncaf\xe9\n".as_slice();
     let utf16 = b"\xff\xfeplain\n\0".as_slice();
@@ -181,7 +180,7 @@ pub async fn not_utf8_is_refused(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A byte-order mark stays.
+/// A byte-order mark is kept.
 pub async fn byte_order_mark_is_kept(t: &Env) -> CaseResult {
     let after = edited(t, "\u{feff}one\ntwo\n", &[Edit::new("one", "1")]).await?;
     check_eq!(after, "\u{feff}1\ntwo\n".as_bytes());
@@ -197,7 +196,7 @@ pub async fn missing_final_newline_is_kept(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Each edit applies to what the one before has made.
+/// Each edit applies to the result of the previous one.
 pub async fn several_edits_apply_in_order(t: &Env) -> CaseResult {
     let edits = [
         Edit::new("a", "b c"),
@@ -208,7 +207,7 @@ pub async fn several_edits_apply_in_order(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// If one edit cannot be made, none is.
+/// If one edit cannot be applied, none is.
 pub async fn several_edits_all_or_none(t: &Env) -> CaseResult {
     let good = Edit::new("one", "1");
     for (bad, kind) in [
@@ -224,7 +223,8 @@ pub async fn several_edits_all_or_none(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A file that is not what the caller saw is not edited, even if the text is there.
+/// A file that has changed since the caller read it is not edited, even if the text
+/// occurs.
 pub async fn expected_hash_must_hold(t: &Env) -> CaseResult {
     t.put("file", "one\ntwo\n").await?;
     let path = t.path("file")?;
@@ -246,7 +246,7 @@ pub async fn empty_file_has_nothing_to_replace(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Of edits made at once, each is in the file or its caller knows that it is not.
+/// Of concurrent edits, each is in the file or its call has failed.
 pub async fn concurrent_edits_lose_nothing(t: &Env) -> CaseResult {
     let lines: Vec<_> = (0..16).map(|line| format!("<{line}>\n")).collect();
     t.put("file", lines.concat()).await?;
@@ -269,7 +269,7 @@ pub async fn concurrent_edits_lose_nothing(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Neither the old text nor the new is a pattern.
+/// Neither the old nor the new text is a pattern.
 pub async fn special_characters_are_literal(t: &Env) -> CaseResult {
     let special = ".*[$^]+?(a|b){2}\\/&\\1\\n$1${2}`id`'\"#%s";
     let content = format!("abc\n{special}\n\\n\n");
@@ -282,7 +282,7 @@ pub async fn special_characters_are_literal(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Text may go over several lines and begin and end anywhere in them.
+/// Text may span several lines and begin and end anywhere in them.
 pub async fn multi_line_text(t: &Env) -> CaseResult {
     let edits = [Edit::new("ne\n\n  two\nth", "N\nTH")];
     let after = edited(t, "one\n\n  two\nthree\n", &edits).await?;
@@ -290,7 +290,7 @@ pub async fn multi_line_text(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A NUL in UTF-8 text is a character like others.
+/// A NUL in UTF-8 text is an ordinary character.
 pub async fn text_with_nul_can_be_edited(t: &Env) -> CaseResult {
     let edits = [Edit::new("b\0c", "\0"), Edit::new("end", "fin")];
     let after = edited(t, b"a\0b\0c\nend", &edits).await?;
@@ -298,8 +298,8 @@ pub async fn text_with_nul_can_be_edited(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// An edit says how often each text was replaced, where it began, and what the
-/// file is now.
+/// The outcome says how often each text was replaced, where the first occurrence was,
+/// and the new state of the file.
 pub async fn outcome_tells_what_happened(t: &Env) -> CaseResult {
     t.put("file", "one\ntwo é\nx x\nx").await?;
     let edits = [Edit::new("two", "2"), Edit::new("x", "y").all()];
@@ -314,7 +314,7 @@ pub async fn outcome_tells_what_happened(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// No new text takes the old away, up to an empty file.
+/// Empty new text deletes the old text, down to an empty file.
 pub async fn empty_new_deletes(t: &Env) -> CaseResult {
     let after = edited(t, "one\ntwo\nthree\n", &[Edit::new("two\n", "")]).await?;
     check_eq!(after, b"one\nthree\n");
@@ -322,7 +322,7 @@ pub async fn empty_new_deletes(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Line ends can be changed like other text.
+/// Line endings can be changed like other text.
 pub async fn carriage_return_only_change(t: &Env) -> CaseResult {
     let after = edited(t, "a\r\nb", &[Edit::new("\r\n", "\n")]).await?;
     check_eq!(after, b"a\nb");

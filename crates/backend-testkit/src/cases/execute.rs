@@ -1,4 +1,4 @@
-//! Running a command to its end: what it is given and how it ends.
+//! Running a command to completion: its inputs and its exit status.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::case::CaseResult;
 use crate::env::Env;
 use crate::{check, check_eq};
 
-/// Commands that no sandbox runs.
+/// Commands that every sandbox rejects.
 pub(crate) fn nonsense() -> Vec<Command> {
     vec![
         Command::new("true").timeout(Duration::ZERO),
@@ -24,7 +24,7 @@ pub(crate) fn nonsense() -> Vec<Command> {
     ]
 }
 
-/// What a file operation writes, a command reads.
+/// A command can read a file written by a file operation.
 pub async fn commands_see_files(t: &Env) -> CaseResult {
     t.put("directory/file name", "written by the backend")
         .await?;
@@ -37,7 +37,7 @@ pub async fn commands_see_files(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// What a command writes, every file operation sees at once.
+/// Every file operation immediately sees files written by a command.
 pub async fn files_see_commands(t: &Env) -> CaseResult {
     t.run("mkdir -p a/b && printf 'needle\\n' > a/b/file")
         .await?;
@@ -50,7 +50,7 @@ pub async fn files_see_commands(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A link that a command makes is no way out of the files.
+/// A link that a command creates does not lead file operations outside.
 pub async fn link_by_a_command_is_no_way_out(t: &Env) -> CaseResult {
     let outside = t.fixture().make_outside().await?;
     let made = Command::new("ln -s \"$OUT\" out && ln -s \"$OUT/secret\" file").env("OUT", outside);
@@ -65,7 +65,7 @@ pub async fn link_by_a_command_is_no_way_out(t: &Env) -> CaseResult {
     t.fixture().check_outside().await
 }
 
-/// An exit code is a result, whatever it is.
+/// An exit code is an outcome, whatever its value.
 pub async fn exit_code_is_a_result(t: &Env) -> CaseResult {
     for code in [0, 1, 2, 42, 126, 255] {
         let outcome = t.run(&format!("exit {code}")).await?;
@@ -86,7 +86,7 @@ pub async fn missing_program_is_127(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Death by a signal is a result.
+/// Death by a signal is an outcome.
 pub async fn signal_is_a_result(t: &Env) -> CaseResult {
     for (name, number) in [("KILL", 9), ("TERM", 15), ("USR1", 10)] {
         let outcome = t.run(&format!("echo before; kill -{name} $$")).await?;
@@ -96,7 +96,7 @@ pub async fn signal_is_a_result(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Standard input is at its end: what reads it ends.
+/// Standard input is at its end, so a program that reads it does not wait.
 pub async fn input_is_at_its_end(t: &Env) -> CaseResult {
     let outcome = t.run("cat; read line || echo end").await?;
     check_eq!(outcome.status, CommandStatus::Exited(0));
@@ -121,7 +121,7 @@ pub async fn runs_in_its_directory(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A directory that is not there is an error, not a command that ran elsewhere.
+/// A missing directory is an error. The command does not run elsewhere.
 pub async fn directory_must_be_one(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
     for (directory, kind) in [
@@ -140,7 +140,8 @@ pub async fn directory_must_be_one(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A command's directory may be a link that stays inside, and none that does not.
+/// A command's directory may be a link that stays inside, but not one that leads
+/// outside.
 pub async fn directory_may_be_a_link_inside(t: &Env) -> CaseResult {
     let outside = t.fixture().make_outside().await?;
     t.put("real/inner/file", "x").await?;
@@ -155,8 +156,7 @@ pub async fn directory_may_be_a_link_inside(t: &Env) -> CaseResult {
     t.fixture().check_outside().await
 }
 
-/// Variables reach the command exactly as they are given; the last of a name
-/// counts.
+/// Variables reach the command exactly as given. The last value of a name counts.
 pub async fn variables_are_verbatim(t: &Env) -> CaseResult {
     let value = "two  blanks 'single' \"double\" $HOME `id` $(id) \\ \n\ttab é %s *";
     let command = Command::new("printf %s \"$VALUE\"")
@@ -170,8 +170,8 @@ pub async fn variables_are_verbatim(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Nothing of a command's environment, directory or shell carries over to the
-/// next.
+/// A command's environment, directory and shell state do not carry over to the next
+/// command.
 pub async fn nothing_carries_over(t: &Env) -> CaseResult {
     t.put("directory/file", "x").await?;
     let first = "export EXPORTED=1; cd directory; alias cat=false; umask 0777; f() { :; }";
@@ -185,7 +185,7 @@ pub async fn nothing_carries_over(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A command line is the shell's, word for word.
+/// A command line is interpreted by the shell only.
 pub async fn quoting_is_the_shells(t: &Env) -> CaseResult {
     t.put_all(&["a b", "c*d"]).await?;
     for (line, printed) in [
@@ -210,7 +210,7 @@ pub async fn quoting_is_the_shells(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A command line that begins like an option is a command line.
+/// A command line that begins like an option is still a command line.
 pub async fn line_like_an_option_is_a_line(t: &Env) -> CaseResult {
     for line in ["-n", "-c", "--", "-", "--help", "-x -c 'echo ran'", "+e"] {
         let outcome = t.run(&format!("{line} 2>/dev/null\necho \"$?\"")).await?;
@@ -220,8 +220,8 @@ pub async fn line_like_an_option_is_a_line(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A command finds every signal as a login shell does: a broken pipe ends its
-/// writer, a child's end is noticed, nothing is blocked.
+/// A command's signals have their default dispositions: a broken pipe ends its writer,
+/// a child's exit is noticed, nothing is blocked.
 pub async fn signals_are_not_held_back(t: &Env) -> CaseResult {
     let outcome = t.run("yes | head -n 1; echo second").await?;
     check_eq!(outcome.stdout.text(), "y\nsecond\n");
@@ -235,7 +235,7 @@ pub async fn signals_are_not_held_back(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A command that does nothing is one that succeeds.
+/// An empty command line succeeds.
 pub async fn empty_line_succeeds(t: &Env) -> CaseResult {
     for line in ["", "  ", "\n", "# only a comment"] {
         let outcome = t.run(line).await?;
@@ -245,7 +245,7 @@ pub async fn empty_line_succeeds(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// What cannot be run is refused before anything runs.
+/// An invalid command is rejected before anything runs.
 pub async fn nonsense_is_invalid(t: &Env) -> CaseResult {
     for command in nonsense() {
         let kind = ErrorKind::InvalidInput;
@@ -267,7 +267,8 @@ pub async fn longest_line_runs(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Without a time limit a command runs to its end; with one it does not need, too.
+/// A command runs to completion without a time limit, or with one that it does not
+/// reach.
 pub async fn time_limit_is_only_a_limit(t: &Env) -> CaseResult {
     for timeout in [None, Some(Duration::from_secs(50)), Some(Duration::MAX)] {
         let command = Command::new("sleep 0.1; echo done").timeout(timeout);
@@ -279,7 +280,7 @@ pub async fn time_limit_is_only_a_limit(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Many commands run at once, and each gets its own answer.
+/// Many commands run concurrently, and each gets its own outcome.
 pub async fn many_at_once(t: &Env) -> CaseResult {
     let sandbox = t.sandbox()?;
     let commands = (0..64).map(|number| {

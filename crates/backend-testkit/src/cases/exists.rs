@@ -1,4 +1,4 @@
-//! Whether something is there, and whether it is a file or a directory.
+//! Checks for existence, and for files and directories.
 
 use backend_core::{BackendExt as _, Result};
 
@@ -6,7 +6,7 @@ use crate::case::CaseResult;
 use crate::check_eq;
 use crate::env::Env;
 
-/// Whether it exists, is a file, is a directory.
+/// Returns whether the path exists, is a file, is a directory.
 async fn told(t: &Env, path: &str) -> Result<(bool, bool, bool)> {
     let backend = t.backend();
     Ok((
@@ -16,7 +16,7 @@ async fn told(t: &Env, path: &str) -> Result<(bool, bool, bool)> {
     ))
 }
 
-/// A regular file exists, an empty one too.
+/// A regular file exists, even an empty one.
 pub async fn file_exists(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
     t.put("empty", "").await?;
@@ -26,7 +26,7 @@ pub async fn file_exists(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A directory exists, an empty one too, and is no file.
+/// A directory exists, even an empty one, and is not a file.
 pub async fn directory_exists(t: &Env) -> CaseResult {
     t.put("directory/file", "x").await?;
     t.backend().create_dir_all("empty/inner").await?;
@@ -36,7 +36,7 @@ pub async fn directory_exists(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// What is missing or lies beneath a file does not exist.
+/// A missing path, or one below a file, does not exist.
 pub async fn missing_does_not(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
     for path in ["missing", "missing/deeper", "file/beneath"] {
@@ -45,7 +45,7 @@ pub async fn missing_does_not(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A string that is no path is false, not an error.
+/// A string that is not a valid path gives false, not an error.
 pub async fn invalid_does_not(t: &Env) -> CaseResult {
     let climb = "../".repeat(64);
     let long = "n".repeat(300);

@@ -10,11 +10,10 @@ use crate::case::{CaseResult, Failure};
 use crate::env::Env;
 use crate::{check, check_eq};
 
-/// No file.
+/// An empty result.
 pub(crate) const NONE: [&str; 0] = [];
 
-/// Names that a shell, an option parser or a parser of lines takes apart, in
-/// byte order.
+/// Names that a shell, an option parser or a line parser would split, in byte order.
 pub(crate) const ODD_NAMES: [&str; 10] = [
     "$HOME.txt",
     "-rf.txt",
@@ -28,7 +27,7 @@ pub(crate) const ODD_NAMES: [&str; 10] = [
     "🦀.txt",
 ];
 
-/// What runs when a search hands it to a shell: it makes a file `made`.
+/// Patterns that create a file `made` if a search passes them to a shell.
 pub(crate) const SHELL_WORDS: [&str; 4] = [
     "$(touch made)",
     "'; touch made; '",
@@ -36,7 +35,7 @@ pub(crate) const SHELL_WORDS: [&str; 4] = [
     "`touch made`",
 ];
 
-/// Leaves out what a pattern matches.
+/// Returns a rule that hides the files that match a pattern.
 pub(crate) fn hide(pattern: impl Into<String>) -> Result<Exclude, Failure> {
     Ok(Exclude::hide([pattern.into()]).map_err(Error::from)?)
 }
@@ -77,7 +76,7 @@ pub async fn star_stays_in_one_component(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A pattern that is one name is looked for in every directory.
+/// A pattern without a slash is matched in every directory.
 pub async fn pattern_without_slash_matches_at_any_depth(t: &Env) -> CaseResult {
     let python = ["a.py", "one/b.py", "one/two/three/c.py"];
     t.put_all(&python).await?;
@@ -87,7 +86,7 @@ pub async fn pattern_without_slash_matches_at_any_depth(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A pattern with a slash begins at the start of the search.
+/// A pattern with a slash is anchored at the start of the search.
 pub async fn pattern_with_slash_is_anchored(t: &Env) -> CaseResult {
     t.put_all(&["lib/src/a.rs", "src/a.rs"]).await?;
     check_eq!(t.glob("src/*.rs").await?, ["src/a.rs"]);
@@ -95,7 +94,7 @@ pub async fn pattern_with_slash_is_anchored(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// `**` is any number of directories, none included.
+/// `**` matches any number of directories, including none.
 pub async fn double_star_matches_any_depth(t: &Env) -> CaseResult {
     let all = ["a.rs", "src/b.rs", "src/x/c.rs", "src/x/y/d.rs"];
     t.put_all(&all).await?;
@@ -109,7 +108,7 @@ pub async fn double_star_matches_any_depth(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// `?` is one character, however many bytes it has, and no slash.
+/// `?` matches one character of any number of bytes, but not a slash.
 pub async fn question_mark_is_one_character(t: &Env) -> CaseResult {
     t.put_all(&["x/a-b", "x/ab", "x/aé", "x/a🦀", "x/b/b"])
         .await?;
@@ -119,7 +118,7 @@ pub async fn question_mark_is_one_character(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// `[…]` is one of the characters listed.
+/// `[…]` matches one of the listed characters.
 pub async fn class_and_range(t: &Env) -> CaseResult {
     t.put_all(&["f1", "f2", "f5", "fA", "fé"]).await?;
     check_eq!(t.glob("f[1-3]").await?, ["f1", "f2"]);
@@ -128,7 +127,7 @@ pub async fn class_and_range(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// `[!…]` is one character that is not listed, and no slash.
+/// `[!…]` matches one character that is not listed, but not a slash.
 pub async fn negated_class(t: &Env) -> CaseResult {
     t.put_all(&["x/a-c", "x/a/c", "x/abc", "x/aéc"]).await?;
     check_eq!(t.glob("x/a[!b]c").await?, ["x/a-c", "x/aéc"]);
@@ -136,7 +135,7 @@ pub async fn negated_class(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// `{a,b}` is either; groups nest, and an alternative may be empty.
+/// `{a,b}` matches either. Groups nest, and an alternative may be empty.
 pub async fn braces(t: &Env) -> CaseResult {
     t.put_all(&["a.md", "a.rs", "b1.rs", "b2.rs", "x/c"])
         .await?;
@@ -146,7 +145,7 @@ pub async fn braces(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// An alternative may hold a slash.
+/// An alternative may contain a slash.
 pub async fn braces_with_slashes(t: &Env) -> CaseResult {
     t.put_all(&["it/a.rs", "src/a.rs", "tests/it/a.rs"]).await?;
     let both = ["src/a.rs", "tests/it/a.rs"];
@@ -155,7 +154,7 @@ pub async fn braces_with_slashes(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A backslash takes the meaning from the character behind it.
+/// A backslash makes the next character literal.
 pub async fn escaped_metacharacters(t: &Env) -> CaseResult {
     t.put_all(&["[x].c", "a*b", "a?b", "axb", "x.c", "{p,q}"])
         .await?;
@@ -167,8 +166,8 @@ pub async fn escaped_metacharacters(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Files come in byte order of the whole path, a directory as its name and a
-/// slash.
+/// Files are sorted by the bytes of the whole path, with directories compared as their
+/// name and a slash.
 pub async fn sorted_by_bytes(t: &Env) -> CaseResult {
     let sorted = [
         "Z", "a b", "a-b", "a.b", "a/x", "a/x.y", "a0", "aZ", "b", "é",
@@ -179,7 +178,7 @@ pub async fn sorted_by_bytes(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// On request the file that was changed last comes first.
+/// On request, the most recently changed file comes first.
 pub async fn newest_first(t: &Env) -> CaseResult {
     for (path, seconds) in [("a", 20), ("b/x", 40), ("c", 10), ("d", 30)] {
         put_at(t, path, seconds).await?;
@@ -189,7 +188,7 @@ pub async fn newest_first(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Files of one age come in byte order.
+/// Files with the same time are in byte order.
 pub async fn newest_first_ties_by_path(t: &Env) -> CaseResult {
     for (path, seconds) in [("c", 10), ("a/x", 10), ("a-b", 10), ("d", 20)] {
         put_at(t, path, seconds).await?;
@@ -203,7 +202,7 @@ pub async fn newest_first_ties_by_path(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A limit keeps the newest of all files, not of those met first.
+/// A limit keeps the newest of all files, not of those visited first.
 pub async fn newest_first_limit(t: &Env) -> CaseResult {
     for (path, seconds) in [("a", 10), ("b", 50), ("c", 20), ("d", 40), ("e", 30)] {
         put_at(t, path, seconds).await?;
@@ -217,7 +216,7 @@ pub async fn newest_first_limit(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A limit gives the head of the complete result and says that there is more.
+/// A limit returns the beginning of the complete result and reports that there is more.
 pub async fn limit_gives_the_head(t: &Env) -> CaseResult {
     let all = ["a-b", "a/x", "a0", "b/c/d", "e"];
     t.put_all(&all).await?;
@@ -229,7 +228,7 @@ pub async fn limit_gives_the_head(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// As many files as the limit allows are all of them.
+/// A result of exactly the limit is complete.
 pub async fn exactly_the_limit_is_not_truncated(t: &Env) -> CaseResult {
     t.put_all(&["a", "b/c", "d"]).await?;
     for limit in [3, 4, usize::MAX] {
@@ -240,17 +239,17 @@ pub async fn exactly_the_limit_is_not_truncated(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A limit of zero is a mistake.
+/// A limit of zero is rejected.
 pub async fn zero_limit_is_invalid(t: &Env) -> CaseResult {
     is_invalid(t, t.glob_query("**").limit(0)).await
 }
 
-/// An empty pattern is a mistake.
+/// An empty pattern is rejected.
 pub async fn empty_pattern_is_invalid(t: &Env) -> CaseResult {
     is_invalid(t, t.glob_query("")).await
 }
 
-/// A pattern that cannot be read is a mistake, not a search without results.
+/// A malformed pattern is rejected. It is not a search without results.
 pub async fn bad_pattern_is_invalid(t: &Env) -> CaseResult {
     for pattern in ["a[", "a[b", "[!", "{a,b", "a/{b", "[z-a]", "a\\"] {
         is_invalid(t, t.glob_query(pattern)).await?;
@@ -258,7 +257,7 @@ pub async fn bad_pattern_is_invalid(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A pattern does not climb.
+/// A pattern must not contain `..`.
 pub async fn parent_component_is_invalid(t: &Env) -> CaseResult {
     for pattern in ["..", "../*", "a/../b", "**/..", "{..,a}/b"] {
         is_invalid(t, t.glob_query(pattern)).await?;
@@ -266,7 +265,7 @@ pub async fn parent_component_is_invalid(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A pattern that can only mean directories is a mistake.
+/// A pattern that can only match directories is rejected.
 pub async fn trailing_slash_is_invalid(t: &Env) -> CaseResult {
     for pattern in ["src/", "**/", "a/b/"] {
         is_invalid(t, t.glob_query(pattern)).await?;
@@ -274,7 +273,7 @@ pub async fn trailing_slash_is_invalid(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A NUL in a pattern is a mistake.
+/// A NUL in a pattern is rejected.
 pub async fn nul_in_pattern_is_invalid(t: &Env) -> CaseResult {
     is_invalid(t, t.glob_query("a\0b")).await
 }
@@ -292,8 +291,8 @@ pub async fn absolute_pattern(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// An absolute pattern for files elsewhere is a mistake, not a search without
-/// results.
+/// An absolute pattern for files outside the start is rejected. It is not a search
+/// without results.
 pub async fn absolute_pattern_outside_is_invalid(t: &Env) -> CaseResult {
     t.put_all(&["one/a.txt", "two/a.txt"]).await?;
     let pattern = format!("{}/*.txt", t.path("two")?);
@@ -315,7 +314,7 @@ pub async fn files_only(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A search that finds nothing has succeeded.
+/// A search that finds nothing succeeds.
 pub async fn no_match_is_empty_success(t: &Env) -> CaseResult {
     t.put_all(&["a.txt"]).await?;
     for pattern in ["*.rs", "missing/*", "a.txt/**"] {
@@ -325,13 +324,13 @@ pub async fn no_match_is_empty_success(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A search in a directory that does not exist is an error.
+/// A search in a missing directory is an error.
 pub async fn missing_path(t: &Env) -> CaseResult {
     let query = GlobQuery::new("**", t.path("missing")?);
     t.fails(ErrorKind::NotFound, t.backend().glob(query).await)
 }
 
-/// A file holds no files.
+/// Searching a file, or a path below one, is an error.
 pub async fn path_is_a_file(t: &Env) -> CaseResult {
     t.put_all(&["file"]).await?;
     for path in ["file", "file/beneath"] {
@@ -341,7 +340,7 @@ pub async fn path_is_a_file(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A pattern is relative to the directory that is searched.
+/// A pattern is relative to the searched directory.
 pub async fn path_narrows_the_search(t: &Env) -> CaseResult {
     t.put_all(&["a/x/1", "a/y/1", "ab/x/1", "x/1"]).await?;
     let within = |pattern: &str| Ok::<_, Failure>(GlobQuery::new(pattern, t.path("a")?));
@@ -371,7 +370,7 @@ pub async fn hidden_on_request(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A name that the pattern spells with its dot is found; others stay hidden.
+/// A name is found if the pattern spells out its dot. Others stay hidden.
 pub async fn hidden_when_named(t: &Env) -> CaseResult {
     t.put_all(&[".github/.a/b", ".github/b/c", ".x/b/c"])
         .await?;
@@ -384,7 +383,7 @@ pub async fn hidden_when_named(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A hidden directory that is named as the place to search is searched.
+/// A hidden directory that is the start of the search is searched.
 pub async fn hidden_start_directory_is_searched(t: &Env) -> CaseResult {
     t.put_all(&[".config/.x", ".config/a", ".config/b/c"])
         .await?;
@@ -395,7 +394,7 @@ pub async fn hidden_start_directory_is_searched(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// What is in `.git` is found only by a pattern that names it.
+/// Files in `.git` are found only by a pattern that names it.
 pub async fn git_only_when_named(t: &Env) -> CaseResult {
     t.put_all(&[".git/config", ".gitx/a", "b/.git/config"])
         .await?;
@@ -407,7 +406,7 @@ pub async fn git_only_when_named(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// What `.gitignore` names is left out, also where there is no repository.
+/// Files ignored by `.gitignore` are left out, even outside a repository.
 pub async fn gitignore_is_honoured(t: &Env) -> CaseResult {
     t.put(".gitignore", "# comment\n\n*.log\nmade\n").await?;
     t.put_all(&["a.log", "b/c.log", "b/d", "b/made/e", "made/f"])
@@ -418,7 +417,7 @@ pub async fn gitignore_is_honoured(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Ignored files are found when asked for; hidden ones are another matter.
+/// Ignored files are found when asked for. That does not include hidden ones.
 pub async fn ignored_on_request(t: &Env) -> CaseResult {
     t.put(".gitignore", "*.log\n").await?;
     t.put(".ignore", "target\n").await?;
@@ -428,7 +427,7 @@ pub async fn ignored_on_request(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// In one directory, `.ignore` has the last word.
+/// In one directory, `.ignore` takes precedence.
 pub async fn ignore_beats_gitignore(t: &Env) -> CaseResult {
     t.put(".gitignore", "*.log\n!secret.txt\n").await?;
     t.put(".ignore", "!kept.log\nsecret.txt\n").await?;
@@ -437,7 +436,7 @@ pub async fn ignore_beats_gitignore(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A deeper file of rules has its say before those above it.
+/// A deeper ignore file takes precedence over those above it.
 pub async fn deeper_beats_shallower(t: &Env) -> CaseResult {
     t.put(".gitignore", "*.log\n!*.txt\n").await?;
     t.put("sub/.gitignore", "!kept.log\n*.txt\n").await?;
@@ -449,7 +448,7 @@ pub async fn deeper_beats_shallower(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A later `!name` takes back an earlier rule.
+/// A later `!name` cancels an earlier rule.
 pub async fn negation_brings_back(t: &Env) -> CaseResult {
     t.put(".gitignore", "*.log\n!kept.log\n").await?;
     t.put_all(&["a.log", "b/kept.log", "kept.log"]).await?;
@@ -457,7 +456,7 @@ pub async fn negation_brings_back(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// What is in an ignored directory stays out, whatever any rule says.
+/// Files in an ignored directory stay ignored, whatever other rules say.
 pub async fn nothing_comes_back_inside_an_ignored_directory(t: &Env) -> CaseResult {
     t.put(".gitignore", "build/\n!build/a\n!b\n").await?;
     t.put("build/.gitignore", "!*\n").await?;
@@ -467,7 +466,7 @@ pub async fn nothing_comes_back_inside_an_ignored_directory(t: &Env) -> CaseResu
     Ok(())
 }
 
-/// `!name` says that a file is not ignored, not that it is not hidden.
+/// `!name` makes a file not ignored. It does not unhide it.
 pub async fn negation_does_not_unhide(t: &Env) -> CaseResult {
     t.put(".gitignore", "!.env\n").await?;
     t.put(".ignore", "!.env\n!.config\n").await?;
@@ -476,7 +475,7 @@ pub async fn negation_does_not_unhide(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Rules above the directory that is searched apply to it.
+/// Rules above the searched directory apply to it.
 pub async fn rules_above_the_start_apply(t: &Env) -> CaseResult {
     t.put(".gitignore", "*.log\n/src/made\n").await?;
     t.put_all(&["src/a", "src/b.log", "src/made/c"]).await?;
@@ -486,7 +485,7 @@ pub async fn rules_above_the_start_apply(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A rule with a slash in front or within holds at its own level only.
+/// A rule with a slash at its start or inside applies at its own level only.
 pub async fn anchored_rules(t: &Env) -> CaseResult {
     t.put(".gitignore", "/build\ndoc/made\n").await?;
     t.put("sub/.gitignore", "/out\n").await?;
@@ -499,7 +498,7 @@ pub async fn anchored_rules(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A rule with a slash at its end is about directories.
+/// A rule with a slash at its end applies to directories only.
 pub async fn directory_only_rules(t: &Env) -> CaseResult {
     t.put(".gitignore", "logs/\n").await?;
     t.put_all(&["a/logs", "b/logs/c", "logs/d"]).await?;
@@ -507,7 +506,7 @@ pub async fn directory_only_rules(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// The directory that is searched is not itself subject to rules.
+/// The rules do not apply to the start of the search itself.
 pub async fn start_inside_ignored_directory_is_searched(t: &Env) -> CaseResult {
     t.put(".gitignore", "build/\n*.log\n").await?;
     t.put_all(&["build/a", "build/b.log", "build/c/d"]).await?;
@@ -518,7 +517,7 @@ pub async fn start_inside_ignored_directory_is_searched(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// What is excluded takes no place in a limited result and leaves no trace.
+/// Excluded files do not count towards the limit and leave no trace.
 pub async fn exclude_comes_before_the_limit(t: &Env) -> CaseResult {
     t.put_all(&["a.secret", "b", "c", "d.secret"]).await?;
     let query = t.glob_query("**").limit(2).exclude(hide("*.secret")?);
@@ -529,7 +528,7 @@ pub async fn exclude_comes_before_the_limit(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// What is in an excluded directory is excluded, however it is asked for.
+/// Everything in an excluded directory is excluded, however it is asked for.
 pub async fn exclude_hides_what_is_inside(t: &Env) -> CaseResult {
     t.put_all(&["a", "vault/.b", "vault/c", "vault/x/d"])
         .await?;
@@ -548,7 +547,7 @@ pub async fn exclude_hides_what_is_inside(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A pattern, a directory or a file that looks like an option is none.
+/// A pattern, a directory or a file that looks like an option is not one.
 pub async fn pattern_with_leading_dash(t: &Env) -> CaseResult {
     let all = ["--help.txt", "-delete", "-exec/a", "kept.txt"];
     t.put_all(&all).await?;
@@ -561,7 +560,7 @@ pub async fn pattern_with_leading_dash(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// No part of a search is handed to a shell.
+/// No part of a search is passed to a shell.
 pub async fn shell_characters_are_only_text(t: &Env) -> CaseResult {
     t.put_all(&SHELL_WORDS).await?;
     for word in SHELL_WORDS {
@@ -571,7 +570,7 @@ pub async fn shell_characters_are_only_text(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Every name that can be written is found, and can be read as it was found.
+/// Every valid name is found, and can be read under the returned path.
 pub async fn names_with_special_characters(t: &Env) -> CaseResult {
     for name in ODD_NAMES {
         t.put(&format!("odd {name}/{name}"), name).await?;
@@ -584,7 +583,7 @@ pub async fn names_with_special_characters(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Files come with their sizes.
+/// Results include file sizes.
 pub async fn sizes_are_reported(t: &Env) -> CaseResult {
     t.put("empty", "").await?;
     t.put("five", "12345").await?;
@@ -594,7 +593,7 @@ pub async fn sizes_are_reported(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Files come with the time of their last change, as `stat` tells it.
+/// Results include modification times, as in `stat`.
 pub async fn times_are_reported(t: &Env) -> CaseResult {
     t.put_all(&["a", "b/c"]).await?;
     let result = search(t, t.glob_query("**")).await?;
@@ -618,9 +617,8 @@ pub async fn case_matters(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Where no ignore file holds a rule, generated directories are left out and
-/// counted, each as one. Files are not judged by their names, nor are directories
-/// whose names only look alike.
+/// If no ignore file has rules, generated directories are left out, and each is counted
+/// once. The names of files, and directory names that are only similar, do not matter.
 pub async fn generated_left_out_and_counted(t: &Env) -> CaseResult {
     t.put_all(&["__pycache__/a", "a/build/b", "a/build/dist/c", "b/venv"])
         .await?;
@@ -632,13 +630,14 @@ pub async fn generated_left_out_and_counted(t: &Env) -> CaseResult {
     let result = search(t, t.glob_query("**").hidden(true)).await?;
     check_eq!(t.found(&result), ["b/venv", "node_modules.d/a"]);
     check_eq!((result.skipped.generated, result.skipped.hidden), (4, 0));
-    // What the pattern cannot reach is not counted.
+    // Directories that the pattern cannot reach are not counted.
     let result = search(t, t.glob_query("a/*/b")).await?;
     check_eq!((result.files.len(), result.skipped.generated), (0, 1));
     Ok(())
 }
 
-/// Generated directories are searched when asked for, and with whatever is ignored.
+/// Generated directories are searched when asked for, together with everything that is
+/// ignored.
 pub async fn generated_on_request(t: &Env) -> CaseResult {
     t.put_all(&["a/build/b", "node_modules/m/dist/a"]).await?;
     for query in [
@@ -652,8 +651,8 @@ pub async fn generated_on_request(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A generated directory is searched if a component of the pattern is its name,
-/// and then all that is in it is found.
+/// A generated directory is searched with all its contents if a component of the
+/// pattern is its name.
 pub async fn generated_when_named(t: &Env) -> CaseResult {
     t.put_all(&["a/build/b", "build/target/c", "dist/d", "dist/venv/e"])
         .await?;
@@ -662,7 +661,7 @@ pub async fn generated_when_named(t: &Env) -> CaseResult {
         ("**/build/**", &["a/build/b", "build/target/c"]),
         ("{dist,src}/**", &["dist/d", "dist/venv/e"]),
         ("a/build/b", &["a/build/b"]),
-        // Neither a pattern that happens to match, nor the name of a file.
+        // Neither a wildcard that happens to match, nor the name of a file.
         ("d*/**", &[]),
         ("*/b*/*", &[]),
         ("**/build", &[]),
@@ -673,7 +672,7 @@ pub async fn generated_when_named(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// The start is searched, whatever it and the directories above it are called.
+/// The start is searched, whatever its name and the names of its parents are.
 pub async fn generated_start_directory_is_searched(t: &Env) -> CaseResult {
     t.put_all(&["build/a", "build/target/b", "build/src/c"])
         .await?;
@@ -690,7 +689,7 @@ pub async fn generated_start_directory_is_searched(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Where an ignore file holds a rule, ignore files alone say what is left out.
+/// If an ignore file has rules, only ignore files decide what is left out.
 pub async fn ignore_files_overrule_generated(t: &Env) -> CaseResult {
     t.put("git/.gitignore", "target/\n").await?;
     t.put("kept/.ignore", "!build/\n").await?;
@@ -707,13 +706,13 @@ pub async fn ignore_files_overrule_generated(t: &Env) -> CaseResult {
     let kept = ["git/build/a", "git/sub/dist/a", "kept/build/a"];
     check_eq!(t.found(&result), kept);
     check_eq!((result.skipped.ignored, result.skipped.generated), (1, 1));
-    // Also where the file lies above the start.
+    // The same if the ignore file is above the start.
     let query = GlobQuery::new("**", t.path("git/sub")?);
     check_eq!(found(t, query).await?, ["git/sub/dist/a"]);
     Ok(())
 }
 
-/// What was passed over is counted, a directory as one.
+/// Skipped entries are counted, each directory once.
 pub async fn skipped_is_counted(t: &Env) -> CaseResult {
     t.put(".gitignore", "*.log\nbuild/\n").await?;
     t.put_all(&[".a/b", ".a/c", ".env", "b.log"]).await?;

@@ -9,7 +9,7 @@ use crate::cases::glob::{NONE, ODD_NAMES, SHELL_WORDS, hide};
 use crate::env::Env;
 use crate::{check, check_eq};
 
-/// How much of a file decides whether it is binary.
+/// Length of the beginning of a file that decides whether it is binary.
 const SNIFFED_BYTES: usize = 8 * 1024;
 
 async fn search(t: &Env, query: GrepQuery) -> Result<GrepResult, Failure> {
@@ -32,7 +32,7 @@ async fn is_invalid(t: &Env, query: GrepQuery) -> CaseResult {
     }
 }
 
-/// Writes files that all hold the line `needle`.
+/// Writes files that all contain the line `needle`.
 async fn put_needles(t: &Env, paths: &[&str]) -> CaseResult {
     for path in paths {
         t.put(path, "needle\n").await?;
@@ -48,8 +48,8 @@ async fn check_named(t: &Env, path: &str) -> CaseResult {
     Ok(())
 }
 
-/// Writes three files with three matches each, and checks the head that each of
-/// these maxima leaves.
+/// Writes three files with three matches each, and checks the results for each of these
+/// maxima.
 async fn check_heads(t: &Env, maxima: &[usize]) -> CaseResult {
     for path in ["a", "b/c", "d"] {
         t.put(path, "hit 1\nmiss\nhit 3\nmiss\nhit 5\n").await?;
@@ -65,7 +65,7 @@ async fn check_heads(t: &Env, maxima: &[usize]) -> CaseResult {
     Ok(())
 }
 
-/// The text of the lines found, and how much of each was cut off.
+/// Returns the text of the found lines, and how many bytes of each were cut off.
 async fn cut_lines(t: &Env, query: GrepQuery) -> Result<Vec<(String, u64)>, Failure> {
     let result = search(t, query).await?;
     let lines = result.files.iter().flat_map(|file| file.lines());
@@ -73,7 +73,7 @@ async fn cut_lines(t: &Env, query: GrepQuery) -> Result<Vec<(String, u64)>, Fail
     Ok(lines.map(text_and_cut).collect())
 }
 
-/// Whether a message shows the pattern and a `^` below this byte of it.
+/// Whether a message shows the pattern with a `^` below this byte of it.
 fn points_at(message: &str, pattern: &str, spot: usize) -> bool {
     let lines: Vec<_> = message.lines().collect();
     let found = |line: &str| line.find(pattern).map(|start| start + spot);
@@ -87,7 +87,7 @@ fn utf16(text: &str, bytes_of: fn(u16) -> [u8; 2]) -> Vec<u8> {
     units.flat_map(bytes_of).collect()
 }
 
-/// A match says in which file and on which line it is, and what the line holds.
+/// A match has its file, its line number and the text of the line.
 pub async fn finds_lines(t: &Env) -> CaseResult {
     t.put("a.txt", "first\n  the needle, here\nlast\n").await?;
     t.put("sub/b.txt", "needle\n\nneedles: needle\n").await?;
@@ -101,7 +101,7 @@ pub async fn finds_lines(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Patterns are those of the `regex` crate.
+/// Patterns have the syntax of the `regex` crate.
 pub async fn rust_dialect(t: &Env) -> CaseResult {
     t.put("f", "cat 42\ndog\n<a><b>\nnaïve\ncatapult\n").await?;
     check_eq!(t.grep(r"\d+").await?, ["f:1:cat 42"]);
@@ -113,8 +113,8 @@ pub async fn rust_dialect(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A bad pattern is an error that shows the spot, never a search without
-/// results.
+/// A malformed pattern is an error that points at the position. It is never a search
+/// without results.
 pub async fn bad_pattern_points_at_the_spot(t: &Env) -> CaseResult {
     put_needles(t, &["a"]).await?;
     for (pattern, spot) in [
@@ -135,8 +135,8 @@ pub async fn bad_pattern_points_at_the_spot(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A pattern is judged by itself: nothing around it closes its groups, or falls
-/// into its comments.
+/// A pattern is parsed by itself: text added around it cannot close its groups or end
+/// up in its comments.
 pub async fn pattern_stands_alone(t: &Env) -> CaseResult {
     t.put("f", "a\nb\na b\n").await?;
     for pattern in ["a)|(b", "a)(b", "(?:a)|b)|(?:c"] {
@@ -147,7 +147,7 @@ pub async fn pattern_stands_alone(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// The beginning and end of the file mean something only in a multi-line search.
+/// Anchors of the whole file are allowed only in a multi-line search.
 pub async fn file_anchors_need_multi_line(t: &Env) -> CaseResult {
     t.put("f", "a\nb\na\n").await?;
     for pattern in [r"\Aa", r"a\z"] {
@@ -158,7 +158,7 @@ pub async fn file_anchors_need_multi_line(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A search that finds nothing has succeeded.
+/// A search that finds nothing succeeds.
 pub async fn no_match_is_empty_success(t: &Env) -> CaseResult {
     put_needles(t, &["a", "b/c"]).await?;
     let result = search(t, t.grep_query("nothing like it")).await?;
@@ -166,13 +166,13 @@ pub async fn no_match_is_empty_success(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A search in what does not exist is an error.
+/// A search in a missing path is an error.
 pub async fn missing_path(t: &Env) -> CaseResult {
     let query = GrepQuery::new("needle", t.path("missing")?);
     t.fails(ErrorKind::NotFound, t.backend().grep(query).await)
 }
 
-/// One file can be searched, and it need not match the file filter.
+/// A single file can be searched, even if it does not match the file filter.
 pub async fn single_file(t: &Env) -> CaseResult {
     put_needles(t, &["a.txt", "sub/a.txt"]).await?;
     let query = GrepQuery::new("needle", t.path("sub/a.txt")?);
@@ -205,7 +205,7 @@ pub async fn hidden_start_directory_is_searched(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A file filter that is one name applies in every directory.
+/// A file filter without a slash applies in every directory.
 pub async fn filter_matches_at_any_depth(t: &Env) -> CaseResult {
     put_needles(t, &["a.py", "a.rs", "one/b.py", "one/two/c.py"]).await?;
     let query = t.grep_query("needle").files("*.py");
@@ -213,7 +213,7 @@ pub async fn filter_matches_at_any_depth(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A file filter may give alternatives.
+/// A file filter may contain alternatives.
 pub async fn filter_with_braces(t: &Env) -> CaseResult {
     put_needles(t, &["a.py", "b.rs", "c/d.toml", "e.txt"]).await?;
     let query = t.grep_query("needle").files("*.{py,toml}");
@@ -221,7 +221,7 @@ pub async fn filter_with_braces(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A file filter with a slash begins at the directory that is searched.
+/// A file filter with a slash is anchored at the searched directory.
 pub async fn filter_with_slash_is_anchored(t: &Env) -> CaseResult {
     put_needles(t, &["lib/src/a.rs", "src/a.rs", "src/b/c.rs"]).await?;
     let query = t.grep_query("needle").files("src/*.rs");
@@ -231,7 +231,7 @@ pub async fn filter_with_slash_is_anchored(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A file filter that cannot be read is a mistake, not a search without results.
+/// A malformed file filter is rejected. It is not a search without results.
 pub async fn bad_filter_is_invalid(t: &Env) -> CaseResult {
     put_needles(t, &["a.txt"]).await?;
     for filter in ["", "[", "*.{py", "../*", "src/", "a\0b"] {
@@ -240,7 +240,7 @@ pub async fn bad_filter_is_invalid(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Hidden files are left out and counted, a directory as one.
+/// Hidden entries are left out and counted, each directory once.
 pub async fn hidden_left_out_and_counted(t: &Env) -> CaseResult {
     put_needles(t, &[".a/b", ".a/c", ".env", "d", "e/.f"]).await?;
     let result = search(t, t.grep_query("needle")).await?;
@@ -261,7 +261,7 @@ pub async fn hidden_on_request(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// What `.gitignore` names is left out and counted, unless asked for.
+/// Files ignored by `.gitignore` are left out and counted, unless asked for.
 pub async fn gitignore_is_honoured(t: &Env) -> CaseResult {
     t.put(".gitignore", "*.log\nbuild/\n").await?;
     put_needles(t, &["a", "b.log", "build/c", "build/d"]).await?;
@@ -273,7 +273,7 @@ pub async fn gitignore_is_honoured(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Files in generated directories of which no ignore file speaks.
+/// Files in generated directories that no ignore file mentions.
 const GENERATED: [&str; 5] = [
     "a/build/b",
     "dist/b",
@@ -282,7 +282,7 @@ const GENERATED: [&str; 5] = [
     "venv/b",
 ];
 
-/// Generated directories are left out and counted, each as one.
+/// Generated directories are left out, and each is counted once.
 pub async fn generated_left_out_and_counted(t: &Env) -> CaseResult {
     put_needles(t, &GENERATED).await?;
     put_needles(t, &["build", "dist.txt", "targets/b"]).await?;
@@ -292,7 +292,8 @@ pub async fn generated_left_out_and_counted(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// They are searched when asked for, and with whatever is ignored.
+/// Generated directories are searched when asked for, together with everything that is
+/// ignored.
 pub async fn generated_on_request(t: &Env) -> CaseResult {
     put_needles(t, &GENERATED).await?;
     for query in [
@@ -306,8 +307,8 @@ pub async fn generated_on_request(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A directory where the search starts is searched, whatever it is called, and so
-/// is one that the filter names, with all that is in it.
+/// The start of the search is searched whatever its name is, and so is a directory that
+/// the filter names, with all its contents.
 pub async fn generated_when_named(t: &Env) -> CaseResult {
     put_needles(t, &GENERATED).await?;
     for path in ["a/build/b", "dist/b", "target/b", "venv/b"] {
@@ -324,7 +325,7 @@ pub async fn generated_when_named(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A file with a NUL in its first 8 KiB is passed over and counted.
+/// A file with a NUL in its first 8 KiB is skipped and counted.
 pub async fn binary_is_passed_over_and_counted(t: &Env) -> CaseResult {
     let mut late = b"needle\n".repeat(SNIFFED_BYTES / 7 + 1);
     late.truncate(SNIFFED_BYTES - 1);
@@ -338,7 +339,7 @@ pub async fn binary_is_passed_over_and_counted(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A NUL after the first 8 KiB is a character like any other.
+/// A NUL after the first 8 KiB is an ordinary character.
 pub async fn late_nul_is_text(t: &Env) -> CaseResult {
     let mut content = b"x\n".repeat(SNIFFED_BYTES / 2);
     content.extend_from_slice(b"\0 needle\nneedle\n");
@@ -349,7 +350,7 @@ pub async fn late_nul_is_text(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// UTF-16 with its mark is searched as text and shown as UTF-8.
+/// UTF-16 with a byte-order mark is searched as text and shown as UTF-8.
 pub async fn utf16_is_searched(t: &Env) -> CaseResult {
     let text = "first\r\nschöne Grüße 🦀 needle\n";
     t.put("big", utf16(text, u16::to_be_bytes)).await?;
@@ -362,7 +363,7 @@ pub async fn utf16_is_searched(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A byte-order mark stands before the first line, not in it.
+/// A byte-order mark is not part of the first line.
 pub async fn byte_order_mark_is_no_content(t: &Env) -> CaseResult {
     t.put("f", "\u{feff}first\nsecond\n").await?;
     check_eq!(t.grep("^first").await?, ["f:1:first"]);
@@ -372,7 +373,7 @@ pub async fn byte_order_mark_is_no_content(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Bytes that are not UTF-8 stop no search and show as U+FFFD.
+/// Bytes that are not UTF-8 do not stop a search and are shown as U+FFFD.
 pub async fn invalid_utf8_is_searched(t: &Env) -> CaseResult {
     t.put("f", b"caf\xe9 needle\n\xff\xfe\nneedle\n").await?;
     let expected = ["f:1:caf\u{fffd} needle", "f:3:needle"];
@@ -380,7 +381,7 @@ pub async fn invalid_utf8_is_searched(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A literal search takes every character for itself.
+/// In a literal search, every character is literal.
 pub async fn literal_is_literal(t: &Env) -> CaseResult {
     t.put("f", "a.b(c)\naxb(c)\n\\d [x]\n7 x\n").await?;
     for (text, line) in [("a.b(", "f:1:a.b(c)"), (r"\d [x", r"f:3:\d [x]")] {
@@ -392,7 +393,7 @@ pub async fn literal_is_literal(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Upper and lower case differ unless the caller says otherwise.
+/// Upper and lower case differ by default.
 pub async fn case_insensitive(t: &Env) -> CaseResult {
     t.put("f", "needle\nNEEDLE\nécole\nÉCOLE\n").await?;
     check_eq!(t.grep("Needle").await?, NONE);
@@ -403,7 +404,8 @@ pub async fn case_insensitive(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// With smart case, an upper-case letter in the pattern makes case matter.
+/// With smart case, an upper-case letter in the pattern makes the search
+/// case-sensitive.
 pub async fn smart_case(t: &Env) -> CaseResult {
     t.put("f", "needle\nNeedle\nNEEDLE\n").await?;
     let smart = |pattern: &str| t.grep_query(pattern).case(Case::Smart);
@@ -412,7 +414,7 @@ pub async fn smart_case(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Context comes once, in order, and is told from matches.
+/// Context lines are returned once, in order, and marked as context.
 pub async fn context_lines(t: &Env) -> CaseResult {
     t.put("f", "x 1\n2\n3\n4\nx 5\n6\nx 7\n8\n9\n").await?;
     t.put("g", "1\nx 2").await?;
@@ -427,7 +429,7 @@ pub async fn context_lines(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// More context than the limit is a mistake; as much as the limit is not.
+/// Context above the limit is rejected. Exactly the limit is allowed.
 pub async fn too_much_context_is_invalid(t: &Env) -> CaseResult {
     put_needles(t, &["a"]).await?;
     let (most, over) = (GREP_CONTEXT_LINES, GREP_CONTEXT_LINES + 1);
@@ -453,7 +455,7 @@ pub async fn multi_line_spans(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A pattern that can match only across lines is a mistake in a search by line.
+/// A pattern that can match only across lines is rejected in a search by line.
 pub async fn line_end_in_pattern_needs_multi_line(t: &Env) -> CaseResult {
     t.put("f", "one\ntwo\n").await?;
     for pattern in [r"one\ntwo", "one\ntwo", r"one\x0atwo", r"one[\n]two"] {
@@ -462,22 +464,24 @@ pub async fn line_end_in_pattern_needs_multi_line(t: &Env) -> CaseResult {
     is_invalid(t, t.grep_query("one\ntwo").literal(true)).await
 }
 
-/// A maximum gives the head of the complete result and says that there is more.
+/// A maximum returns the beginning of the complete result and reports that there is
+/// more.
 pub async fn maximum_gives_the_head(t: &Env) -> CaseResult {
     check_heads(t, &[3, 6]).await
 }
 
-/// A maximum holds within a file too.
+/// A maximum can be reached inside a file.
 pub async fn maximum_cuts_inside_a_file(t: &Env) -> CaseResult {
     check_heads(t, &[1, 2, 4, 5, 7, 8]).await
 }
 
-/// As many matches as the maximum allows are all of them.
+/// A result of exactly the maximum is complete.
 pub async fn exactly_the_maximum_is_not_truncated(t: &Env) -> CaseResult {
     check_heads(t, &[9, 10, usize::MAX]).await
 }
 
-/// The last match that a maximum keeps has its context, the next one none.
+/// The last match within a maximum keeps its context. Later matches are dropped with
+/// theirs.
 pub async fn maximum_keeps_trailing_context(t: &Env) -> CaseResult {
     t.put("f", "1\nx 2\n3\n4\n5\nx 6\n7\n8\nx 9\n").await?;
     let query = t.grep_query("x").context(1, 1);
@@ -492,7 +496,7 @@ pub async fn maximum_keeps_trailing_context(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A maximum of zero is a mistake.
+/// A maximum of zero is rejected.
 pub async fn zero_maximum_is_invalid(t: &Env) -> CaseResult {
     put_needles(t, &["a"]).await?;
     is_invalid(t, t.grep_query("needle").max_matches(0)).await?;
@@ -500,7 +504,7 @@ pub async fn zero_maximum_is_invalid(t: &Env) -> CaseResult {
     is_invalid(t, t.grep_query("needle").max_line_bytes(0)).await
 }
 
-/// Files come in byte order of their paths, lines in order.
+/// Files are sorted by the bytes of their paths, lines by number.
 pub async fn ordered_by_path_then_line(t: &Env) -> CaseResult {
     let sorted = ["Z", "a-b", "a.b", "a/x", "a/x.y", "a0", "b", "é"];
     for path in sorted.iter().rev() {
@@ -515,7 +519,7 @@ pub async fn ordered_by_path_then_line(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// `\r\n` is a line end and no part of the line.
+/// `\r\n` is a line ending and not part of the line.
 pub async fn crlf_end_is_not_content(t: &Env) -> CaseResult {
     t.put("f", "an end\r\n\r\nend\r\nlast end").await?;
     let ends = ["f:1:an end", "f:3:end", "f:4:last end"];
@@ -528,7 +532,7 @@ pub async fn crlf_end_is_not_content(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// `.` matches no line end, unless it is told to.
+/// `.` matches no line ending, unless the pattern enables it.
 pub async fn dot_does_not_match_line_ends(t: &Env) -> CaseResult {
     t.put("dos", "one\r\ntwo\r\n").await?;
     t.put("unix", "one\ntwo\n").await?;
@@ -541,7 +545,7 @@ pub async fn dot_does_not_match_line_ends(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A long line is cut between two characters and says how much is missing.
+/// A long line is cut between two characters and reports how many bytes are missing.
 pub async fn long_line_is_cut(t: &Env) -> CaseResult {
     let long = format!("needleééé\n{} last\n", "x".repeat(LINE_BYTES));
     t.put("f", long).await?;
@@ -554,7 +558,7 @@ pub async fn long_line_is_cut(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A match in any file that can be written comes with the file's own name.
+/// A match has the exact name of its file, for every valid name.
 pub async fn names_with_special_characters(t: &Env) -> CaseResult {
     for name in ODD_NAMES {
         t.put(&format!("odd {name}/{name}"), format!("x\nin {name:?}\n"))
@@ -570,7 +574,7 @@ pub async fn names_with_special_characters(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A pattern, a filter or a path that looks like an option is none.
+/// A pattern, a filter or a path that looks like an option is not one.
 pub async fn pattern_with_leading_dash(t: &Env) -> CaseResult {
     let words = ["--pre=sh", "-f/etc/passwd", "-e", "--", "@file", "-r x"];
     t.put("-e", words.join("\n")).await?;
@@ -590,7 +594,7 @@ pub async fn pattern_with_leading_dash(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// No part of a search is handed to a shell.
+/// No part of a search is passed to a shell.
 pub async fn shell_characters_are_only_text(t: &Env) -> CaseResult {
     t.put("f", SHELL_WORDS.join("\n")).await?;
     for word in SHELL_WORDS {
@@ -602,7 +606,7 @@ pub async fn shell_characters_are_only_text(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// What is excluded gives no lines, is not counted, and cannot be named.
+/// Excluded files give no lines, are not counted, and cannot be named.
 pub async fn exclude_hides_content(t: &Env) -> CaseResult {
     put_needles(t, &["a.secret", "b", "vault/c", "vault/d/e"]).await?;
     t.put("f.secret", b"\0needle").await?;
@@ -617,7 +621,7 @@ pub async fn exclude_hides_content(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// What is excluded takes no place in a result with a maximum.
+/// Excluded files do not count towards the maximum.
 pub async fn exclude_comes_before_the_maximum(t: &Env) -> CaseResult {
     put_needles(t, &["a.secret", "b", "c", "d.secret"]).await?;
     let query = t.grep_query("needle").max_matches(2);
@@ -639,7 +643,7 @@ pub async fn empty_file_matches_nothing(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// An empty pattern matches every line, and no line more than once.
+/// An empty pattern matches every line, once.
 pub async fn empty_pattern_matches_every_line(t: &Env) -> CaseResult {
     t.put("f", "one\n\ntwo\n").await?;
     check_eq!(t.grep("").await?, ["f:1:one", "f:2:", "f:3:two"]);
@@ -648,7 +652,7 @@ pub async fn empty_pattern_matches_every_line(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// The last line is a line, with or without an end.
+/// The last line is a line, with or without a newline.
 pub async fn last_line_without_newline(t: &Env) -> CaseResult {
     t.put("f", "one\ntwo").await?;
     t.put("g", "one\ntwo\n").await?;
@@ -656,7 +660,7 @@ pub async fn last_line_without_newline(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A pattern that makes other engines run for ever does not.
+/// A pattern that makes backtracking engines run forever does not.
 pub async fn nested_quantifiers_end_soon(t: &Env) -> CaseResult {
     t.put("f", format!("{}b\n", "a".repeat(50_000))).await?;
     for pattern in ["(a+)+$", "^(a|a)*$", "^(a*)*c"] {
@@ -665,7 +669,7 @@ pub async fn nested_quantifiers_end_soon(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A pattern that is too long, or grows too large, is a mistake.
+/// A pattern that is too long, or compiles to something too large, is rejected.
 pub async fn too_large_pattern_is_invalid(t: &Env) -> CaseResult {
     put_needles(t, &["a"]).await?;
     let long = "a".repeat(PATTERN_BYTES + 1);
@@ -675,7 +679,7 @@ pub async fn too_large_pattern_is_invalid(t: &Env) -> CaseResult {
     is_invalid(t, t.grep_query(&long).literal(true)).await
 }
 
-/// A result holds no more bytes than asked for, and says that there is more.
+/// A result contains no more bytes than requested, and reports that there is more.
 pub async fn max_bytes_bounds_the_result(t: &Env) -> CaseResult {
     for path in ["a", "b"] {
         t.put(path, "1234\n".repeat(5)).await?;
@@ -692,7 +696,7 @@ pub async fn max_bytes_bounds_the_result(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Matching lines are counted, not matches within a line nor context.
+/// Matching lines are counted, neither matches within a line nor context.
 pub async fn matches_are_counted(t: &Env) -> CaseResult {
     t.put("a", "x x x\ny\nx\n").await?;
     t.put("b", "y\nx\ny\n").await?;

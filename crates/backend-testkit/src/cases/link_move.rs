@@ -25,7 +25,7 @@ fn link(name: &str) -> (String, FileKind, bool) {
     (name.to_owned(), FileKind::Link, true)
 }
 
-/// Deleting a link deletes the link, whatever it leads to.
+/// Deleting a link deletes the link, whatever its target is.
 pub async fn delete_takes_the_link(t: &Env) -> CaseResult {
     t.put("real/file", "kept").await?;
     for recursive in [false, true] {
@@ -43,7 +43,7 @@ pub async fn delete_takes_the_link(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A directory that is deleted takes its links along, not what they lead to.
+/// Deleting a directory deletes its links, not their targets.
 pub async fn recursive_delete_follows_no_link(t: &Env) -> CaseResult {
     t.put_all(&["kept/inner/file", "tree/deep/file"]).await?;
     t.link("tree/up", "..").await?;
@@ -57,7 +57,7 @@ pub async fn recursive_delete_follows_no_link(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// What is deleted beneath a link to a directory is gone from that directory.
+/// Deleting a path below a link to a directory deletes it from that directory.
 pub async fn delete_goes_into_a_linked_directory(t: &Env) -> CaseResult {
     t.put_all(&["real/file", "real/tree/inner", "real/kept"])
         .await?;
@@ -69,7 +69,7 @@ pub async fn delete_goes_into_a_linked_directory(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Moving a link moves the link with its text.
+/// Moving a link moves the link and keeps its text.
 pub async fn rename_moves_the_link(t: &Env) -> CaseResult {
     t.put_all(&["real/file", "other/real/file"]).await?;
     t.put("other/real/file", "elsewhere").await?;
@@ -88,7 +88,7 @@ pub async fn rename_moves_the_link(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Copying a link copies the link with its text.
+/// Copying a link copies the link and keeps its text.
 pub async fn copy_keeps_the_text(t: &Env) -> CaseResult {
     t.put("real/file", "here").await?;
     t.put("other/real/file", "elsewhere").await?;
@@ -134,8 +134,8 @@ pub async fn recursive_copy_copies_links(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A link at the destination is in the way, whatever it leads to, and is what
-/// gets replaced when the caller says so.
+/// A link at the destination is in the way, whatever its target is. The link itself is
+/// replaced if the caller allows it.
 pub async fn link_at_the_destination_is_replaced_itself(t: &Env) -> CaseResult {
     t.put("target", "kept").await?;
     for (number, text) in ["target", "gone", "to"].into_iter().enumerate() {
@@ -164,7 +164,7 @@ pub async fn link_at_the_destination_is_replaced_itself(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A link replaces a file when the caller says so, and never a directory.
+/// A link replaces a file if the caller allows it, and never a directory.
 pub async fn link_replaces_a_file(t: &Env) -> CaseResult {
     t.put_all(&["directory/file", "target", "one", "two"])
         .await?;
@@ -186,7 +186,7 @@ pub async fn link_replaces_a_file(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Things are moved and copied into and out of a linked directory.
+/// Entries are moved and copied into and out of a linked directory.
 pub async fn parents_may_be_links(t: &Env) -> CaseResult {
     t.put_all(&["real/out", "real/copied", "in", "copied-in"])
         .await?;
@@ -204,8 +204,8 @@ pub async fn parents_may_be_links(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Two names of one file are one file: nothing is moved or copied onto itself by
-/// way of a link, and nothing is lost.
+/// Two names of one file are one file: nothing is moved or copied onto itself through a
+/// link, and nothing is lost.
 pub async fn onto_itself_through_a_link(t: &Env) -> CaseResult {
     t.put("real/file", "kept").await?;
     t.link("link", "real").await?;
@@ -218,8 +218,8 @@ pub async fn onto_itself_through_a_link(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Nothing is moved or copied into itself by way of a link, and no copy grows
-/// without end.
+/// Nothing is moved or copied into itself through a link, and no copy grows without
+/// end.
 pub async fn into_itself_through_a_link(t: &Env) -> CaseResult {
     t.put("real/inner/file", "kept").await?;
     t.link("link", "real/inner").await?;
@@ -233,7 +233,7 @@ pub async fn into_itself_through_a_link(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Nothing outside is deleted, moved or copied, and nothing arrives there.
+/// Nothing outside is deleted, moved or copied, and nothing is created there.
 pub async fn link_out_is_denied(t: &Env) -> CaseResult {
     let outside = t.fixture().make_outside().await?;
     t.put("file", "kept").await?;
@@ -258,8 +258,8 @@ pub async fn link_out_is_denied(t: &Env) -> CaseResult {
     t.fixture().check_outside().await
 }
 
-/// A link that leads outside can itself be moved, copied and deleted, and a copy
-/// of it is no way out.
+/// A link that leads outside can itself be moved, copied and deleted, and a copy of it
+/// does not lead outside either.
 pub async fn link_out_itself_is_only_a_link(t: &Env) -> CaseResult {
     let outside = t.fixture().make_outside().await?;
     t.link("link", &outside).await?;
@@ -281,7 +281,7 @@ pub async fn link_out_itself_is_only_a_link(t: &Env) -> CaseResult {
     t.fixture().check_outside().await
 }
 
-/// A call that refuses links refuses those above either path.
+/// A call that refuses links refuses those in the parents of either path.
 pub async fn refused_above_either_path(t: &Env) -> CaseResult {
     t.put_all(&["real/file", "file"]).await?;
     t.link("link", "real").await?;
@@ -300,8 +300,8 @@ pub async fn refused_above_either_path(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A call that refuses links still moves, copies and deletes a link: it follows
-/// none.
+/// A call that refuses links still moves, copies and deletes a link, because it does
+/// not follow it.
 pub async fn refusing_acts_on_the_link_itself(t: &Env) -> CaseResult {
     t.put("real/file", "kept").await?;
     t.link("link", "real").await?;

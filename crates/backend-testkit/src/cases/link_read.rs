@@ -1,4 +1,4 @@
-//! Reading through symbolic links: what they lead to, and what they must not.
+//! Reading through symbolic links, inside the backend and out of it.
 
 use backend_core::ops::{FileKind, Links, LsOptions, ReadOptions, ResolveOptions, StatOptions};
 use backend_core::{BackendExt as _, ErrorKind, VPath};
@@ -15,7 +15,7 @@ async fn resolve(t: &Env, path: &str) -> Result<VPath, Failure> {
         .await?)
 }
 
-/// Rows of a listing as name, kind and whether it is a link.
+/// Returns the rows of a listing as name, kind and whether it is a link.
 pub(crate) async fn rows(t: &Env, path: &str) -> Result<Vec<(String, FileKind, bool)>, Failure> {
     let listing = t.backend().ls(&t.path(path)?, LsOptions::default()).await?;
     let entries = listing.entries.iter();
@@ -24,12 +24,13 @@ pub(crate) async fn rows(t: &Env, path: &str) -> Result<Vec<(String, FileKind, b
         .collect())
 }
 
-/// A relative link that goes up and leads to the same place as an absolute one.
+/// Returns a relative link that climbs with `..` and leads to the same path as an
+/// absolute one.
 pub(crate) fn climbing(absolute: &str) -> String {
     format!("{}{}", "../".repeat(64), absolute.trim_start_matches('/'))
 }
 
-/// Every way of reading a file goes through a link to it.
+/// Every read operation follows a link to a file.
 pub async fn file_link_is_read_through(t: &Env) -> CaseResult {
     t.put("real/file", "one\ntwo\n").await?;
     t.link("link", "real/file").await?;
@@ -42,8 +43,8 @@ pub async fn file_link_is_read_through(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// What lies in a directory is reached through a link to it, by any number of
-/// links, and keeps the path that was asked for.
+/// Entries of a directory can be reached through any number of links, and keep the
+/// requested path.
 pub async fn directory_link_is_entered(t: &Env) -> CaseResult {
     t.put("real/inner/file", "x").await?;
     t.link("link", "real").await?;
@@ -56,7 +57,7 @@ pub async fn directory_link_is_entered(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A chain of links leads to its end.
+/// A chain of links is followed to its end.
 pub async fn chain_is_followed(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
     let mut target = "file".to_owned();
@@ -70,8 +71,8 @@ pub async fn chain_is_followed(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// `..` in a link climbs from where the link stands, not from where a path to it
-/// was written.
+/// `..` in a link is relative to the link's directory, not to the path by which it was
+/// reached.
 pub async fn parent_in_a_link_climbs_from_the_link(t: &Env) -> CaseResult {
     t.put("a/b/c/here", "here").await?;
     t.put("a/there", "there").await?;
@@ -84,7 +85,7 @@ pub async fn parent_in_a_link_climbs_from_the_link(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// `..` after a link in another link's text climbs from what that link leads to.
+/// `..` after a link in another link's text is relative to that link's target.
 pub async fn parent_after_a_link_climbs_from_its_target(t: &Env) -> CaseResult {
     t.put("a/b/file", "beside the target").await?;
     t.put("file", "beside the link").await?;
@@ -116,7 +117,7 @@ pub async fn absolute_link_inside_is_followed(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A link is described by what it leads to, under its own name.
+/// The entry of a link describes its target, under the link's name.
 pub async fn stat_describes_the_target(t: &Env) -> CaseResult {
     t.put("real/file", "12345").await?;
     t.link("to-file", "real/file").await?;
@@ -132,13 +133,14 @@ pub async fn stat_describes_the_target(t: &Env) -> CaseResult {
         (FileKind::Directory, true)
     );
     check_eq!((directory.size, directory.modified), (None, None));
-    // Only the path itself counts: what is reached through a link is none.
+    // Only the path itself counts: an entry reached through a link is not marked as
+    // one.
     let inner = backend.metadata("to-directory/file").await?;
     check_eq!((inner.kind, inner.link), (FileKind::File, false));
     Ok(())
 }
 
-/// A link to a file lists itself.
+/// Listing a link to a file returns the link.
 pub async fn file_link_lists_itself(t: &Env) -> CaseResult {
     t.put("real/file", "12345").await?;
     t.link("link", "real/file").await?;
@@ -151,7 +153,7 @@ pub async fn file_link_lists_itself(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A link to nothing is missing, except in the listing of where it stands.
+/// A dangling link is missing, except in the listing of its directory.
 pub async fn dangling_link_is_missing(t: &Env) -> CaseResult {
     t.put("real/file", "x").await?;
     t.link("dangling", "real/gone").await?;
@@ -173,7 +175,7 @@ pub async fn dangling_link_is_missing(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A link that leads through a file leads nowhere.
+/// Following a link through a file is `NotADirectory`.
 pub async fn link_beneath_a_file(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
     t.link("link", "file/beneath").await?;
@@ -184,7 +186,7 @@ pub async fn link_beneath_a_file(t: &Env) -> CaseResult {
     t.fails(ErrorKind::NotADirectory, read)
 }
 
-/// Links in a circle are one kind of error for everything that follows them, and
+/// Circular links give the same kind of error in every operation that follows them, and
 /// break no listing and no search.
 pub async fn circle_is_invalid(t: &Env) -> CaseResult {
     t.put("file", "text").await?;
@@ -219,7 +221,7 @@ pub async fn circle_is_invalid(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Nothing is read through a link that leads outside, however it is written.
+/// Nothing is read through a link that leads outside, however the link is written.
 pub async fn link_out_is_denied(t: &Env) -> CaseResult {
     let outside = t.fixture().make_outside().await?;
     let backend = t.backend();
@@ -248,8 +250,7 @@ pub async fn link_out_is_denied(t: &Env) -> CaseResult {
     t.fixture().check_outside().await
 }
 
-/// A link that leads outside is listed as a link, and says nothing about where
-/// it leads.
+/// A link that leads outside is listed as a link, without details about its target.
 pub async fn link_out_is_listed_as_a_link(t: &Env) -> CaseResult {
     let outside = t.fixture().make_outside().await?;
     t.link("directory", &outside).await?;
@@ -265,7 +266,7 @@ pub async fn link_out_is_listed_as_a_link(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A link that leaves and comes back has left.
+/// A link that leads outside and back inside is denied.
 pub async fn link_out_and_back_is_denied(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
     let outside = t.fixture().make_outside().await?;
@@ -276,8 +277,7 @@ pub async fn link_out_and_back_is_denied(t: &Env) -> CaseResult {
     t.fails(ErrorKind::PermissionDenied, read)
 }
 
-/// Resolving goes through every link, keeps the missing end, and has nothing to
-/// do the second time.
+/// Resolving follows every link, keeps the missing end, and is idempotent.
 pub async fn resolve_goes_to_the_end(t: &Env) -> CaseResult {
     t.put("real/inner/file", "x").await?;
     t.link("one", "two").await?;
@@ -302,7 +302,7 @@ pub async fn resolve_goes_to_the_end(t: &Env) -> CaseResult {
     t.fails(ErrorKind::NotADirectory, resolved)
 }
 
-/// What a link resolves to is never outside, present or not.
+/// A link never resolves to a path outside, whether that exists or not.
 pub async fn resolve_of_a_link_out_is_denied(t: &Env) -> CaseResult {
     let outside = t.fixture().make_outside().await?;
     t.link("absolute", &outside).await?;
@@ -324,7 +324,7 @@ pub async fn resolve_of_a_link_out_is_denied(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A call that refuses links is told of one, wherever it stands and wherever it
+/// A call that refuses links reports one, wherever in the path it is and wherever it
 /// leads.
 pub async fn refused_by_every_read(t: &Env) -> CaseResult {
     t.put("real/inner/file", "x").await?;
@@ -350,7 +350,7 @@ pub async fn refused_by_every_read(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A link that leads outside is a link to a call that refuses them.
+/// A call that refuses links reports a link that leads outside as a link.
 pub async fn refused_link_out_is_a_link(t: &Env) -> CaseResult {
     let outside = t.fixture().make_outside().await?;
     t.link("link", &outside).await?;
@@ -361,7 +361,7 @@ pub async fn refused_link_out_is_a_link(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Refusing links changes nothing where there is none.
+/// Refusing links changes nothing if there are none in the path.
 pub async fn refusing_is_free_without_links(t: &Env) -> CaseResult {
     t.put("real/file", "x").await?;
     t.link("real/beside", "file").await?;

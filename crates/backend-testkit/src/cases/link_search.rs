@@ -1,4 +1,4 @@
-//! Searching where there are symbolic links: none beneath the start is followed.
+//! Searching directories with symbolic links. Links below the start are not followed.
 
 use backend_core::ErrorKind;
 use backend_core::ops::{GlobQuery, GrepQuery, Links};
@@ -7,7 +7,7 @@ use crate::case::CaseResult;
 use crate::check_eq;
 use crate::env::Env;
 
-/// A link to a file is no file to a glob.
+/// A glob does not return links to files.
 pub async fn glob_passes_over_file_links(t: &Env) -> CaseResult {
     t.put_all(&["a/file", "z"]).await?;
     t.link("link", "a/file").await?;
@@ -18,7 +18,7 @@ pub async fn glob_passes_over_file_links(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A glob goes into no linked directory, named or not.
+/// A glob does not enter linked directories, named or not.
 pub async fn glob_enters_no_linked_directory(t: &Env) -> CaseResult {
     t.put_all(&["real/file", "real/inner/file"]).await?;
     t.link("link", "real").await?;
@@ -29,7 +29,7 @@ pub async fn glob_enters_no_linked_directory(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A grep follows no link to a file or a directory: nothing is found twice.
+/// A grep does not follow links to files or directories, so nothing is found twice.
 pub async fn grep_follows_no_link(t: &Env) -> CaseResult {
     t.put("real/file", "needle\n").await?;
     t.link("file-link", "real/file").await?;
@@ -40,7 +40,7 @@ pub async fn grep_follows_no_link(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A search may begin at a link to a directory, and gives paths beneath it.
+/// A search may start at a link to a directory, and returns paths below the link.
 pub async fn start_may_be_a_directory_link(t: &Env) -> CaseResult {
     t.put("real/inner/file", "needle\n").await?;
     t.link("link", "real").await?;
@@ -55,7 +55,8 @@ pub async fn start_may_be_a_directory_link(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A link to a file is searched when it is named, and is no directory to a glob.
+/// A link to a file is searched by grep when it is named, and is not a directory for a
+/// glob.
 pub async fn start_may_be_a_file_link(t: &Env) -> CaseResult {
     t.put("real/.hidden", "needle\n").await?;
     t.link("link", "real/.hidden").await?;
@@ -92,7 +93,7 @@ pub async fn ignore_file_that_leads_out_is_not_read(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Refusing links is about the way to the start, not about what lies beneath.
+/// Refusing links applies to the path of the start, not to entries below it.
 pub async fn refusing_is_about_the_start(t: &Env) -> CaseResult {
     t.put("real/file", "needle\n").await?;
     t.link("real/link", "file").await?;

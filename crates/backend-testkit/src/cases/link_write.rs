@@ -1,4 +1,4 @@
-//! Writing, editing and making directories through symbolic links.
+//! Writing, editing and creating directories through symbolic links.
 
 use backend_core::ops::{
     ContentHash, CreateDirOptions, FileKind, Links, ReadOptions, WriteMode, WriteOptions,
@@ -16,7 +16,7 @@ async fn is_link(t: &Env, path: &str) -> Result<bool, crate::Failure> {
     Ok(t.backend().metadata(path).await?.link)
 }
 
-/// A write replaces what a link leads to, and the link stays.
+/// A write replaces the target of a link, and the link stays.
 pub async fn write_replaces_the_target(t: &Env) -> CaseResult {
     t.put("real/file", "old").await?;
     t.link("link", "real/file").await?;
@@ -32,7 +32,7 @@ pub async fn write_replaces_the_target(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A write beneath a link to a directory goes into that directory.
+/// A write below a link to a directory creates the file in that directory.
 pub async fn write_goes_into_a_linked_directory(t: &Env) -> CaseResult {
     t.put("real/file", "old").await?;
     t.link("link", "real").await?;
@@ -44,7 +44,7 @@ pub async fn write_goes_into_a_linked_directory(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A write through a link to nothing creates what it leads to, parents included.
+/// A write through a dangling link creates its target, including parents.
 pub async fn write_through_a_dangling_link_creates_its_target(t: &Env) -> CaseResult {
     create_dir(t, "real").await?;
     t.link("link", "real/new").await?;
@@ -58,7 +58,7 @@ pub async fn write_through_a_dangling_link_creates_its_target(t: &Env) -> CaseRe
     Ok(())
 }
 
-/// What a write asks of the old file, it asks of what the link leads to.
+/// The write mode applies to the target of the link.
 pub async fn write_mode_is_about_the_target(t: &Env) -> CaseResult {
     t.put("file", "old").await?;
     t.link("link", "file").await?;
@@ -82,7 +82,7 @@ pub async fn write_mode_is_about_the_target(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A link to a directory is a directory to a write.
+/// A write to a link to a directory fails like a write to a directory.
 pub async fn write_to_a_directory_link(t: &Env) -> CaseResult {
     t.put("real/file", "kept").await?;
     t.link("link", "real").await?;
@@ -92,7 +92,7 @@ pub async fn write_to_a_directory_link(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A write whose parent is a link to a file is a write beneath a file.
+/// A write whose parent is a link to a file fails like a write below a file.
 pub async fn write_beneath_a_file_link(t: &Env) -> CaseResult {
     t.put("file", "kept").await?;
     t.link("link", "file").await?;
@@ -102,7 +102,7 @@ pub async fn write_beneath_a_file_link(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// An edit changes what a link leads to, and the link stays.
+/// An edit changes the target of a link, and the link stays.
 pub async fn edit_changes_the_target(t: &Env) -> CaseResult {
     t.put("real/file", "old text").await?;
     t.link("link", "real/file").await?;
@@ -142,8 +142,8 @@ pub async fn edits_through_two_names_lose_nothing(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A directory is made beneath a link to one; a link to a directory is one that
-/// exists.
+/// A directory can be created below a link to a directory. A link to a directory counts
+/// as an existing directory.
 pub async fn directories_are_made_through_links(t: &Env) -> CaseResult {
     t.put_all(&["real/inner/file", "file"]).await?;
     t.link("link", "real").await?;
@@ -159,7 +159,8 @@ pub async fn directories_are_made_through_links(t: &Env) -> CaseResult {
     t.fails(ErrorKind::NotADirectory, beneath)
 }
 
-/// Nothing is written through a link that leads outside, present or not.
+/// Nothing is written through a link that leads outside, whether its target exists or
+/// not.
 pub async fn link_out_is_denied(t: &Env) -> CaseResult {
     let outside = t.fixture().make_outside().await?;
     let denied = ErrorKind::PermissionDenied;
@@ -221,7 +222,7 @@ pub async fn refused_by_every_write(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A failed write through a link leaves the link and its target as they were.
+/// A failed write through a link leaves the link and its target unchanged.
 pub async fn failed_write_changes_nothing(t: &Env) -> CaseResult {
     t.put("real/file", "kept").await?;
     t.link("link", "real/file").await?;

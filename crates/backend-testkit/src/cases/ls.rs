@@ -15,7 +15,7 @@ async fn list(t: &Env, path: &str) -> Result<Listing, Failure> {
     Ok(t.backend().ls(&path, LsOptions::default()).await?)
 }
 
-/// Directories first, then names in byte order.
+/// Directories come first. Within each group, names are in byte order.
 pub async fn directories_first_then_bytes(t: &Env) -> CaseResult {
     t.put_all(&["b", "a", "B", "ä", "z/1", "a-b/1", "a.b", "10", "9", "M/1"])
         .await?;
@@ -24,7 +24,7 @@ pub async fn directories_first_then_bytes(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Only what is directly in the directory is listed.
+/// Only direct entries of the directory are listed.
 pub async fn one_level_only(t: &Env) -> CaseResult {
     t.put_all(&["a/b/c/d", "a/e", "f"]).await?;
     check_eq!(t.names(".").await?, ["a/", "f"]);
@@ -32,7 +32,7 @@ pub async fn one_level_only(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A file lists itself.
+/// Listing a file returns the file.
 pub async fn file_lists_itself(t: &Env) -> CaseResult {
     t.put("a/file", "123").await?;
     let listing = list(t, "a/file").await?;
@@ -49,7 +49,7 @@ pub async fn missing_is_not_found(t: &Env) -> CaseResult {
     t.fails(ErrorKind::NotFound, listing)
 }
 
-/// Nothing lies beneath a file.
+/// Listing a path below a file is an error.
 pub async fn beneath_a_file(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
     let path = t.path("file/beneath")?;
@@ -57,7 +57,7 @@ pub async fn beneath_a_file(t: &Env) -> CaseResult {
     t.fails(ErrorKind::NotADirectory, listing)
 }
 
-/// An empty directory is an empty success.
+/// Listing an empty directory succeeds with no entries.
 pub async fn empty_directory(t: &Env) -> CaseResult {
     let path = t.path("empty")?;
     t.backend().create_dir(&path, Default::default()).await?;
@@ -94,7 +94,7 @@ pub async fn times_are_of_files(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A listing tells the time a file really has.
+/// A listing shows the actual time of a file.
 pub async fn times_are_real(t: &Env) -> CaseResult {
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
     t.put("file", "x").await?;
@@ -103,7 +103,7 @@ pub async fn times_are_real(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Paths in a listing are absolute and can be handed back.
+/// Paths in a listing are absolute and can be used in calls.
 pub async fn paths_are_absolute(t: &Env) -> CaseResult {
     t.put("a/b/file", "x").await?;
     for (directory, path) in [(".", "a"), ("a", "a/b"), ("./a//b/", "a/b/file")] {
@@ -122,7 +122,7 @@ pub async fn everything_is_shown(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Entries that come and go while a directory is listed cost no others.
+/// Entries that appear and vanish during a listing do not affect others.
 pub async fn vanishing_entries_break_nothing(t: &Env) -> CaseResult {
     t.put_all(&["d/a", "d/z"]).await?;
     let come_and_go = async {
@@ -145,7 +145,7 @@ pub async fn vanishing_entries_break_nothing(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A limit gives the head of the listing and says how much there is.
+/// A limit returns the beginning of the listing and the total number of entries.
 pub async fn limit_gives_the_head(t: &Env) -> CaseResult {
     t.put_all(&["a", "b", "c/1", "d"]).await?;
     let path = t.path(".")?;
@@ -158,14 +158,14 @@ pub async fn limit_gives_the_head(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A limit of nothing is a mistake.
+/// A limit of zero is rejected.
 pub async fn zero_limit_is_invalid(t: &Env) -> CaseResult {
     let path = t.path(".")?;
     let listing = t.backend().ls(&path, LsOptions::default().limit(0)).await;
     t.fails(ErrorKind::InvalidInput, listing)
 }
 
-/// What is excluded takes no place in the limit and no number in the total.
+/// Excluded entries count neither towards the limit nor in the total.
 pub async fn exclude_comes_before_the_limit(t: &Env) -> CaseResult {
     t.put_all(&["a.secret", "b", "c.secret", "d"]).await?;
     let exclude = Exclude::hide(["*.secret"]).map_err(backend_core::Error::from)?;
@@ -177,7 +177,7 @@ pub async fn exclude_comes_before_the_limit(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// What lies inside an excluded directory is excluded too.
+/// Entries in an excluded directory are excluded too.
 pub async fn exclude_hides_what_is_inside(t: &Env) -> CaseResult {
     t.put_all(&["secrets/key", "other/key"]).await?;
     let exclude = Exclude::hide(["secrets"]).map_err(backend_core::Error::from)?;
@@ -189,7 +189,7 @@ pub async fn exclude_hides_what_is_inside(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A link is marked, and described by what it leads to.
+/// A link is marked, and described by its target.
 pub async fn links_are_marked(t: &Env) -> CaseResult {
     t.put("real/file", "123").await?;
     t.fixture().make_link(&t.path("to-dir")?, "real").await?;
@@ -213,7 +213,7 @@ pub async fn links_are_marked(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A FIFO is listed and opened by nobody.
+/// A FIFO is listed without being opened.
 pub async fn fifo_is_listed(t: &Env) -> CaseResult {
     t.fixture().make_fifo(&t.path("pipe")?).await?;
     let listing = list(t, ".").await?;

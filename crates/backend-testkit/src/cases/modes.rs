@@ -1,4 +1,4 @@
-//! Permission bits and times of last change.
+//! Permission bits and modification times.
 
 use std::time::{Duration, SystemTime};
 
@@ -19,7 +19,7 @@ async fn mode(t: &Env, path: &str) -> Result<u32, Failure> {
     mode.ok_or_else(|| Failure::new(format!("{path} has no permission bits")))
 }
 
-/// Permission bits are told, and nothing but them.
+/// The permission bits are reported, without other mode bits.
 pub async fn bits_are_told(t: &Env) -> CaseResult {
     t.put("directory/file", "x").await?;
     set(t, "directory/file", 0o640).await?;
@@ -31,7 +31,7 @@ pub async fn bits_are_told(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A new file cannot be run, and its owner can read and write it.
+/// A new file is not executable, and its owner can read and write it.
 pub async fn new_file_is_plain(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
     let mode = mode(t, "file").await?;
@@ -40,7 +40,7 @@ pub async fn new_file_is_plain(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A file that is written again keeps its bits.
+/// Overwriting a file keeps its bits.
 pub async fn write_keeps_bits(t: &Env) -> CaseResult {
     t.put("file", "old").await?;
     for bits in [0o755, 0o600, 0o444, 0o777] {
@@ -56,7 +56,7 @@ pub async fn write_keeps_bits(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A file that is edited keeps its bits.
+/// Editing a file keeps its bits.
 pub async fn edit_keeps_bits(t: &Env) -> CaseResult {
     t.put("script", "echo old\n").await?;
     set(t, "script", 0o750).await?;
@@ -66,7 +66,7 @@ pub async fn edit_keeps_bits(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A file that is written through a link keeps its bits.
+/// Writing a file through a link keeps its bits.
 pub async fn write_through_a_link_keeps_bits(t: &Env) -> CaseResult {
     t.put("real/file", "old").await?;
     t.link("link", "real/file").await?;
@@ -77,7 +77,7 @@ pub async fn write_through_a_link_keeps_bits(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A copy has the bits of what was copied, also where it replaces something.
+/// A copy has the bits of the original, even if it replaces a file.
 pub async fn copy_copies_bits(t: &Env) -> CaseResult {
     t.put_all(&["from", "over", "tree/inner/script"]).await?;
     set(t, "from", 0o750).await?;
@@ -97,7 +97,7 @@ pub async fn copy_copies_bits(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// What is moved keeps its bits, also where it replaces something.
+/// Moving keeps the bits, even if it replaces a file.
 pub async fn rename_keeps_bits(t: &Env) -> CaseResult {
     t.put_all(&["from", "over"]).await?;
     create_dir(t, "directory").await?;
@@ -113,8 +113,7 @@ pub async fn rename_keeps_bits(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A directory without the right to write in it is copied with what it holds,
-/// bits included.
+/// A directory without write permission is copied with its contents and bits.
 pub async fn copy_of_a_closed_directory(t: &Env) -> CaseResult {
     t.put("tree/inner/file", "x").await?;
     set(t, "tree/inner", 0o555).await?;
@@ -122,7 +121,7 @@ pub async fn copy_of_a_closed_directory(t: &Env) -> CaseResult {
     let (from, to) = (t.path("tree")?, t.path("copy")?);
     let copied = t.backend().copy(&from, &to, options).await;
     let bits = mode(t, "copy/inner").await;
-    // Whoever cleans up must be able to.
+    // The cleanup needs write permission.
     set(t, "tree/inner", 0o755).await?;
     set(t, "copy/inner", 0o755).await?;
     copied?;
@@ -131,7 +130,7 @@ pub async fn copy_of_a_closed_directory(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A write and an edit make a file newer.
+/// Writing and editing update the modification time.
 pub async fn changes_advance_the_time(t: &Env) -> CaseResult {
     let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
     let path = t.path("file")?;
@@ -146,7 +145,7 @@ pub async fn changes_advance_the_time(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Moving a file does not change it.
+/// Moving a file keeps its modification time.
 pub async fn rename_keeps_the_time(t: &Env) -> CaseResult {
     let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
     t.put("from", "x").await?;
@@ -157,7 +156,7 @@ pub async fn rename_keeps_the_time(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A file that can be run still can after an edit.
+/// A script is still executable after an edit.
 pub async fn edited_script_still_runs(t: &Env) -> CaseResult {
     t.put("script", "#!/bin/sh\necho old\n").await?;
     set(t, "script", 0o755).await?;

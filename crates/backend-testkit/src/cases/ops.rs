@@ -1,4 +1,4 @@
-//! Every operation at one path, for cases that ask all of them the same question.
+//! Every operation on one path, for cases that check the same rule for all of them.
 
 use backend_core::ops::{
     CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, GlobQuery, GrepQuery, Links,
@@ -9,10 +9,10 @@ use backend_core::{Backend, ErrorKind, Result, VPath};
 
 use crate::case::{CaseResult, Failure};
 
-/// Which operation, and what it answered.
+/// The names of operations and their results.
 pub(crate) type Answers = Vec<(&'static str, Result<()>)>;
 
-/// The operations that read what stands at `path`.
+/// Runs the operations that read the entry at `path`.
 pub(crate) async fn reads(backend: &dyn Backend, path: &VPath, links: Links) -> Answers {
     let stat = StatOptions::default().links(links);
     let list = LsOptions::default().links(links);
@@ -26,7 +26,7 @@ pub(crate) async fn reads(backend: &dyn Backend, path: &VPath, links: Links) -> 
     ]
 }
 
-/// The searches that begin at `path`.
+/// Runs the searches that start at `path`.
 pub(crate) async fn searches(backend: &dyn Backend, path: &VPath, links: Links) -> Answers {
     let glob = GlobQuery::new("**", path.clone()).links(links);
     let grep = GrepQuery::new(".", path.clone()).links(links);
@@ -36,7 +36,7 @@ pub(crate) async fn searches(backend: &dyn Backend, path: &VPath, links: Links) 
     ]
 }
 
-/// The operations that change the file at `path`.
+/// Runs the operations that change the file at `path`.
 pub(crate) async fn writes(backend: &dyn Backend, path: &VPath, links: Links) -> Answers {
     let write = WriteOptions::default().links(links);
     let create = write.mode(WriteMode::CreateNew);
@@ -55,13 +55,13 @@ pub(crate) async fn writes(backend: &dyn Backend, path: &VPath, links: Links) ->
     ]
 }
 
-/// Making a directory at `path`.
+/// Creates a directory at `path`.
 pub(crate) async fn makes(backend: &dyn Backend, path: &VPath, links: Links) -> Answers {
     let options = CreateDirOptions::default().links(links);
     vec![("create_dir", backend.create_dir(path, options).await)]
 }
 
-/// Moving and copying `from` to `path`.
+/// Moves and copies `from` to `path`.
 pub(crate) async fn arrivals(
     backend: &dyn Backend,
     from: &VPath,
@@ -76,7 +76,7 @@ pub(crate) async fn arrivals(
     ]
 }
 
-/// Copying `path` to `to`, moving it there, and deleting it.
+/// Copies `path` to `to`, moves it there, and deletes it.
 pub(crate) async fn departures(
     backend: &dyn Backend,
     path: &VPath,

@@ -1,4 +1,4 @@
-//! What a command prints: every byte of it, or both ends and how much is missing.
+//! A command's output: every byte of it, or both ends and the number of missing bytes.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::case::CaseResult;
 use crate::env::Env;
 use crate::{check, check_eq};
 
-/// The two streams come back apart.
+/// The two streams are returned separately.
 pub async fn streams_are_apart(t: &Env) -> CaseResult {
     let outcome = t.run("echo out; echo err >&2; echo out again").await?;
     check_eq!(outcome.stdout.text(), "out\nout again\n");
@@ -33,7 +33,7 @@ pub async fn merged_streams_keep_their_order(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Bytes that are not text come back as they are.
+/// Bytes that are not text are returned unchanged.
 pub async fn bytes_are_kept(t: &Env) -> CaseResult {
     let outcome = t
         .run(r"printf '\377\000\376\r\n'; printf '\303' >&2")
@@ -43,7 +43,7 @@ pub async fn bytes_are_kept(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Nothing printed is nothing, and a missing final newline stays missing.
+/// Empty output is empty, and no final newline is added.
 pub async fn nothing_is_added(t: &Env) -> CaseResult {
     let outcome = t.run("true").await?;
     check!(outcome.stdout.head.is_empty() && outcome.stderr.head.is_empty());
@@ -53,8 +53,8 @@ pub async fn nothing_is_added(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Output over the limit keeps its beginning and its end, and counts the rest.
-/// The command runs on.
+/// Output over the limit keeps its beginning and its end, and counts the rest. The
+/// command keeps running.
 pub async fn long_output_keeps_both_ends(t: &Env) -> CaseResult {
     let all: String = (1..=50_000).map(|n| format!("{n}\n")).collect();
     let line = "seq 1 50000; seq 1 50000 >&2; echo ran on > made";
@@ -71,7 +71,7 @@ pub async fn long_output_keeps_both_ends(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Output of exactly the limit is whole; one byte more is not.
+/// Output of exactly the limit is complete. One byte more is not.
 pub async fn exactly_the_limit_is_whole(t: &Env) -> CaseResult {
     for (limit, dropped) in [(10, 0), (9, 1), (1, 9), (0, 10)] {
         let command = Command::new("printf 0123456789").output_bytes(limit);
@@ -82,7 +82,7 @@ pub async fn exactly_the_limit_is_whole(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// The default limit holds for each stream.
+/// The default limit applies to each stream.
 pub async fn default_limit(t: &Env) -> CaseResult {
     let outcome = t
         .run("yes | head -c 300000; yes | head -c 99999 >&2")
@@ -96,7 +96,7 @@ pub async fn default_limit(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Megabytes come back whole when they are asked for.
+/// Megabytes of output are returned completely if the limit allows it.
 pub async fn large_output_is_whole(t: &Env) -> CaseResult {
     let size = 8 * 1024 * 1024;
     let line = format!("head -c {size} /dev/zero; head -c {size} /dev/zero | tr '\\0' x >&2");
@@ -115,7 +115,7 @@ pub async fn large_output_is_whole(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A command that prints without end is ended, and what it printed comes back.
+/// A command with endless output is ended, and its output so far is returned.
 pub async fn endless_output_is_ended(t: &Env) -> CaseResult {
     for line in ["yes", "yes >&2", "yes | cat & yes; wait"] {
         let command = Command::new(line)
@@ -134,7 +134,7 @@ pub async fn endless_output_is_ended(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Output of exactly the hard limit is no reason to end a command.
+/// Output of exactly the hard limit does not end a command.
 pub async fn exactly_the_hard_limit_is_fine(t: &Env) -> CaseResult {
     let line = "head -c 60000 /dev/zero; head -c 40000 /dev/zero >&2";
     let command = Command::new(line).hard_output_bytes(100_000);

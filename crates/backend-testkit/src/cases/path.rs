@@ -1,4 +1,4 @@
-//! Spellings of paths, and names that other systems trip over.
+//! Spellings of paths, and unusual names.
 
 use backend_core::limits::{NAME_BYTES, PATH_BYTES, PATH_DEPTH, TEMPORARY_PREFIX};
 use backend_core::ops::LsOptions;
@@ -8,7 +8,7 @@ use crate::case::CaseResult;
 use crate::env::Env;
 use crate::{check, check_eq};
 
-/// Writes, lists, reads back and deletes a file of this name by its spelling.
+/// Writes, lists, reads and deletes a file of this name.
 async fn name_works(t: &Env, name: &str) -> CaseResult {
     let spelling = format!("./odd/{name}");
     t.put(&spelling, name).await?;
@@ -52,7 +52,7 @@ pub async fn spellings_fold(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Nothing lies above the root.
+/// There is nothing above the root.
 pub async fn climbing_above_the_root_is_invalid(t: &Env) -> CaseResult {
     let climb = "../".repeat(64);
     for spelling in [climb.clone(), format!("{climb}etc/passwd"), "/..".into()] {
@@ -74,7 +74,7 @@ pub async fn hopeless_spellings_are_invalid(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Variables, percent signs and quotes in a path are characters like others.
+/// Variables, percent signs and quotes in a path are literal.
 pub async fn nothing_is_expanded(t: &Env) -> CaseResult {
     for name in ["$HOME", "%2e%2e", "`id`", "$(id)", "~backup", "a..b", "..."] {
         name_works(t, name).await?;
@@ -90,7 +90,7 @@ pub async fn leading_dashes(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Blanks and line ends in names are kept as they are.
+/// Blanks and newlines in names are preserved.
 pub async fn blanks_and_line_ends(t: &Env) -> CaseResult {
     for name in ["two  blanks", " led", "trailed ", "a\nb", "a\tb", "a\r"] {
         name_works(t, name).await?;
@@ -98,7 +98,7 @@ pub async fn blanks_and_line_ends(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A blank in a directory's name does not cut the path.
+/// A blank in a directory's name does not split the path.
 pub async fn blanks_in_directories(t: &Env) -> CaseResult {
     t.put("my work/sub dir/notes.md", "x").await?;
     check_eq!(t.names("my work").await?, ["sub dir/"]);
@@ -106,7 +106,7 @@ pub async fn blanks_in_directories(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Characters with a meaning in shells, globs and listings mean nothing in names.
+/// Characters that are special in shells, globs and listings are literal in names.
 pub async fn special_characters(t: &Env) -> CaseResult {
     for name in [
         "a:b", "a=b", "*", "?", "[x]", "{a,b}", "a\\b", "'", "\"", "a;b", "a|b", "a&b", "a -> b",
@@ -117,7 +117,7 @@ pub async fn special_characters(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Names are any UTF-8, compared byte by byte.
+/// Names can be any UTF-8 and are compared byte by byte.
 pub async fn unicode_names(t: &Env) -> CaseResult {
     for name in ["é", "e\u{301}", "日本語", "🦀", "\u{202e}gnp.exe"] {
         name_works(t, name).await?;
@@ -137,7 +137,7 @@ pub async fn case_matters(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A directory and a sibling whose name begins like it are not confused.
+/// A directory and a sibling with the same prefix are not confused.
 pub async fn siblings_that_begin_alike(t: &Env) -> CaseResult {
     t.put_all(&["ok/x", "ok-evil/y", "ok..", "okay"]).await?;
     check_eq!(t.names("ok").await?, ["x"]);
@@ -145,7 +145,7 @@ pub async fn siblings_that_begin_alike(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// The longest name works and one byte more is refused.
+/// The longest name works, and one byte more is rejected.
 pub async fn longest_name(t: &Env) -> CaseResult {
     name_works(t, &"n".repeat(NAME_BYTES)).await?;
     let long = "n".repeat(NAME_BYTES + 1);
@@ -153,14 +153,14 @@ pub async fn longest_name(t: &Env) -> CaseResult {
     t.fails(ErrorKind::InvalidPath, write)
 }
 
-/// A path longer than a path can be is refused.
+/// A path over the length limit is rejected.
 pub async fn too_long_a_path_is_invalid(t: &Env) -> CaseResult {
     let long = "directory/".repeat(PATH_BYTES / 10 + 1);
     let list = t.backend().list_dir(&long).await;
     t.fails(ErrorKind::InvalidPath, list)
 }
 
-/// A path deeper than a path can be is refused.
+/// A path over the depth limit is rejected.
 pub async fn too_deep_a_path_is_invalid(t: &Env) -> CaseResult {
     let deep = "d/".repeat(PATH_DEPTH + 1);
     let write = t.backend().write_file(&deep, "x").await;
@@ -178,7 +178,7 @@ pub async fn deep_path(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// The names of files being written can neither be made nor asked for.
+/// The names of temporary files can neither be created nor read.
 pub async fn temporary_names_are_reserved(t: &Env) -> CaseResult {
     let name = format!("{TEMPORARY_PREFIX}1");
     let write = t.backend().write_file(&name, "x").await;

@@ -1,7 +1,7 @@
-//! What becomes of the processes of a command: none outlives it unasked.
+//! The processes of a command: none outlives it unless requested.
 //!
-//! Whether a process is gone is told by a FIFO that it holds open for writing:
-//! whoever reads it sees its end when the last holder is gone, and not before.
+//! A FIFO that a process holds open for writing shows whether the process is gone: its
+//! reader sees the end of file when the last writer is gone, and not before.
 
 use std::time::Duration;
 
@@ -14,15 +14,14 @@ use crate::case::{CaseResult, Failure};
 use crate::env::Env;
 use crate::{check, check_eq};
 
-/// How long a process may take to be gone. Only a leak takes this long.
+/// Timeout for a process to be gone. Only a leak takes this long.
 const GONE: Duration = Duration::from_secs(20);
 
-/// Reads the FIFO `alive` and tells when nobody holds it any more.
+/// Reads the FIFO `alive` and reports when no process holds it any more.
 pub(crate) struct Watch(EventStream);
 
 impl Watch {
-    /// Begins to watch. Every process that is to be watched begins with
-    /// `exec 3>alive`.
+    /// Starts to watch. Every process to be watched must start with `exec 3>alive`.
     pub(crate) async fn begin(t: &Env) -> Result<Self, Failure> {
         let made = t.run("mkfifo alive").await?;
         check_eq!(made.status, CommandStatus::Exited(0));
@@ -38,7 +37,7 @@ impl Watch {
         }
     }
 
-    /// Runs until a process of `future` holds the FIFO, then drops the future.
+    /// Runs `future` until one of its processes holds the FIFO, then drops it.
     pub(crate) async fn up_then_drop<T>(&mut self, future: impl Future<Output = T>) -> CaseResult {
         let up = self.up();
         pin_mut!(up, future);
@@ -48,7 +47,7 @@ impl Watch {
         }
     }
 
-    /// Waits until nobody holds the FIFO.
+    /// Waits until no process holds the FIFO.
     pub(crate) async fn gone(mut self) -> CaseResult {
         let end = async {
             while let Some(event) = self.0.next().await {
@@ -65,14 +64,14 @@ impl Watch {
     }
 }
 
-/// Runs a command that holds the FIFO to its end.
+/// Runs a command that holds the FIFO to completion.
 async fn watched(t: &Env, watch: &mut Watch, command: Command) -> Result<ExecuteOutcome, Failure> {
     let (up, outcome) = futures::join!(watch.up(), t.sandbox()?.execute(command));
     up?;
     Ok(outcome?)
 }
 
-/// When its time runs out a command is ended, and what it printed comes back.
+/// A command that times out is ended, and its output so far is returned.
 pub async fn timeout_gives_what_was_printed(t: &Env) -> CaseResult {
     let mut watch = Watch::begin(t).await?;
     let line = "exec 3>alive; echo out; echo err >&2; sleep 1000; echo never";
@@ -85,8 +84,8 @@ pub async fn timeout_gives_what_was_printed(t: &Env) -> CaseResult {
     watch.gone().await
 }
 
-/// When its time runs out, everything a command started ends, also what ignores
-/// a polite request.
+/// On a timeout, everything that a command started is ended, even processes that ignore
+/// TERM.
 pub async fn timeout_ends_the_whole_tree(t: &Env) -> CaseResult {
     let mut watch = Watch::begin(t).await?;
     let line = "exec 3>alive; trap '' TERM; (trap '' TERM; sleep 1000 & sleep 1000) & \
@@ -97,9 +96,10 @@ pub async fn timeout_ends_the_whole_tree(t: &Env) -> CaseResult {
     watch.gone().await
 }
 
-/// A command that is asked to end may tidy up first.
+/// A command that times out gets TERM first, so that it can clean up.
 pub async fn timeout_asks_first(t: &Env) -> CaseResult {
-    // `wait` lets the trap run at once; a command in the foreground would end first.
+    // `wait` lets the trap run at once. A foreground command would delay it until its
+    // end.
     let line = "trap 'echo tidied > tidied; exit 0' TERM; sleep 1000 & wait";
     let command = Command::new(line).timeout(Duration::from_secs(2));
     let outcome = t.sandbox()?.execute(command).await?;
@@ -108,7 +108,7 @@ pub async fn timeout_asks_first(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A process that stays behind and keeps the output open delays nobody; it is
+/// A leftover process that keeps the output open does not delay the outcome. It is
 /// ended and counted.
 pub async fn leftovers_are_ended_and_counted(t: &Env) -> CaseResult {
     let mut watch = Watch::begin(t).await?;
@@ -121,8 +121,7 @@ pub async fn leftovers_are_ended_and_counted(t: &Env) -> CaseResult {
     watch.gone().await
 }
 
-/// What stays behind is ended also if it lets go of the output and ignores a
-/// polite request.
+/// A leftover process is ended even if it closes the output and ignores TERM.
 pub async fn quiet_leftovers_are_ended(t: &Env) -> CaseResult {
     let mut watch = Watch::begin(t).await?;
     let line = "exec 3>alive; (trap '' TERM; sleep 1000; sleep 1000) >/dev/null 2>&1 & exit 3";
@@ -132,7 +131,7 @@ pub async fn quiet_leftovers_are_ended(t: &Env) -> CaseResult {
     watch.gone().await
 }
 
-/// A command that leaves nothing has no leftovers.
+/// A command without leftover processes reports none.
 pub async fn nothing_left_is_nothing_counted(t: &Env) -> CaseResult {
     for line in ["true", "echo a | cat | cat", "(sleep 0.05) & wait"] {
         let outcome = t.run(line).await?;
@@ -141,7 +140,7 @@ pub async fn nothing_left_is_nothing_counted(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// What a command leaves running stays if the caller says so.
+/// Leftover processes are kept if the caller asks for it.
 pub async fn leftovers_stay_when_told(t: &Env) -> CaseResult {
     let line = "mkfifo go done; { cat go > result; echo > done; } >/dev/null 2>&1 & echo started";
     let command = Command::new(line).keep_leftovers(true);
@@ -156,7 +155,7 @@ pub async fn leftovers_stay_when_told(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A command whose future is dropped ends, with everything it started.
+/// Dropping a command's future ends it and everything it started.
 pub async fn dropped_command_ends(t: &Env) -> CaseResult {
     let mut watch = Watch::begin(t).await?;
     let line = "exec 3>alive; (sleep 1000; sleep 1000) & sleep 1000; sleep 1000";
@@ -165,7 +164,7 @@ pub async fn dropped_command_ends(t: &Env) -> CaseResult {
     watch.gone().await
 }
 
-/// A stream that is dropped ends its command, with everything it started.
+/// Dropping a stream ends its command and everything it started.
 pub async fn dropped_stream_ends(t: &Env) -> CaseResult {
     let mut watch = Watch::begin(t).await?;
     let line = "exec 3>alive; (trap '' TERM; sleep 1000; sleep 1000) & echo x; sleep 1000";
@@ -176,7 +175,7 @@ pub async fn dropped_stream_ends(t: &Env) -> CaseResult {
     watch.gone().await
 }
 
-/// A stream that is dropped before it was ever read ends its command too.
+/// Dropping a stream that was never read ends its command too.
 pub async fn unread_stream_ends_when_dropped(t: &Env) -> CaseResult {
     let mut watch = Watch::begin(t).await?;
     let stream = t.sandbox()?.stream(Command::new("exec 3>alive; yes"));
@@ -186,7 +185,7 @@ pub async fn unread_stream_ends_when_dropped(t: &Env) -> CaseResult {
     watch.gone().await
 }
 
-/// A command that prints without end leaves nothing when it is ended for that.
+/// A command that is ended for its output leaves no process.
 pub async fn output_limit_ends_the_whole_tree(t: &Env) -> CaseResult {
     let mut watch = Watch::begin(t).await?;
     let line = "exec 3>alive; (trap '' TERM; sleep 1000; sleep 1000) & yes";
@@ -196,7 +195,7 @@ pub async fn output_limit_ends_the_whole_tree(t: &Env) -> CaseResult {
     watch.gone().await
 }
 
-/// A killed shell takes along what it started.
+/// Killing a shell ends everything that it started.
 pub async fn killed_shell_takes_its_tree(t: &Env) -> CaseResult {
     let mut watch = Watch::begin(t).await?;
     let line = "exec 3>alive; (trap '' TERM; sleep 1000; sleep 1000) & sleep 1000";
@@ -218,7 +217,7 @@ pub async fn stop_ends_everything(t: &Env) -> CaseResult {
     check!(matches!(stream.next().await, Some(Ok(Event::Stdout(_)))));
     sandbox.stop(StopMode::Keep).await?;
     drop((watch, stream));
-    // A new holder of the FIFO is alone with it: its reader ends with it.
+    // If no other process holds the FIFO, the reader ends with this writer.
     let line = "(exec 3>alive; echo mine >&3) & cat alive";
     let command = Command::new(line).timeout(GONE);
     let outcome = sandbox.execute(command).await?;

@@ -8,7 +8,7 @@ use crate::case::{CaseResult, Failure};
 use crate::env::Env;
 use crate::{check, check_eq};
 
-/// Eight mebibytes in which no two blocks are alike.
+/// Returns eight mebibytes in which no two blocks are equal.
 pub(crate) fn large_content() -> Vec<u8> {
     let mut content = Vec::with_capacity(8 * 1024 * 1024);
     for at in 0..1024 * 1024_u64 {
@@ -22,7 +22,7 @@ async fn part(t: &Env, options: ReadOptions) -> Result<(Bytes, u64), Failure> {
     Ok((read.data, read.size))
 }
 
-/// Every byte value comes back as it was written.
+/// Every byte value is returned as it was written.
 pub async fn bytes_are_exact(t: &Env) -> CaseResult {
     let content: Vec<u8> = (0..=255).chain((0..=255).rev()).collect();
     t.put("all.bin", content.as_slice()).await?;
@@ -30,7 +30,7 @@ pub async fn bytes_are_exact(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A large file comes back whole.
+/// A large file is returned completely.
 pub async fn large_file_round_trips(t: &Env) -> CaseResult {
     let content = large_content();
     t.put("large.bin", content.as_slice()).await?;
@@ -38,7 +38,7 @@ pub async fn large_file_round_trips(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// An empty file is a success, not a missing one.
+/// Reading an empty file succeeds.
 pub async fn empty_file(t: &Env) -> CaseResult {
     t.put("empty", "").await?;
     check_eq!(t.get("empty").await?, b"");
@@ -52,7 +52,7 @@ pub async fn missing_is_not_found(t: &Env) -> CaseResult {
     t.fails(ErrorKind::NotFound, read)
 }
 
-/// A directory has no bytes.
+/// Reading a directory is an error.
 pub async fn directory_is_an_error(t: &Env) -> CaseResult {
     t.put("directory/first.txt", "first").await?;
     let path = t.path("directory")?;
@@ -60,7 +60,7 @@ pub async fn directory_is_an_error(t: &Env) -> CaseResult {
     t.fails(ErrorKind::IsADirectory, read)
 }
 
-/// Nothing lies beneath a file.
+/// Reading a path below a file is an error.
 pub async fn beneath_a_file_is_not_a_directory(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
     let path = t.path("file/beneath")?;
@@ -68,7 +68,7 @@ pub async fn beneath_a_file_is_not_a_directory(t: &Env) -> CaseResult {
     t.fails(ErrorKind::NotADirectory, read)
 }
 
-/// A range gives its bytes and the size of the whole.
+/// A range returns its bytes and the size of the file.
 pub async fn range_gives_its_bytes(t: &Env) -> CaseResult {
     t.put("digits", "0123456789").await?;
     let read = part(t, ReadOptions::default().range(2..5)).await?;
@@ -78,7 +78,7 @@ pub async fn range_gives_its_bytes(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A range may end past the end of the file, and begin at it.
+/// A range may end after the end of the file, and start at it.
 pub async fn range_is_cut_at_the_end(t: &Env) -> CaseResult {
     t.put("digits", "0123456789").await?;
     let read = part(t, ReadOptions::default().range(8..99)).await?;
@@ -88,7 +88,7 @@ pub async fn range_is_cut_at_the_end(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A range that begins past the end is a mistake, and the message has the size.
+/// A range that starts after the end is rejected, and the message contains the size.
 pub async fn range_past_the_end_is_invalid(t: &Env) -> CaseResult {
     t.put("digits", "0123456789").await?;
     for start in [11, u64::MAX] {
@@ -102,7 +102,7 @@ pub async fn range_past_the_end_is_invalid(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A range that ends before it begins is a mistake.
+/// A range that ends before its start is rejected.
 pub async fn turned_range_is_invalid(t: &Env) -> CaseResult {
     t.put("digits", "0123456789").await?;
     #[expect(clippy::reversed_empty_ranges, reason = "that is the case")]
@@ -111,7 +111,7 @@ pub async fn turned_range_is_invalid(t: &Env) -> CaseResult {
     t.fails(ErrorKind::InvalidInput, read)
 }
 
-/// More than the caller wants is an error, never a shortened answer.
+/// A file larger than the caller's limit is an error, never a truncated result.
 pub async fn too_much_is_an_error(t: &Env) -> CaseResult {
     t.put("digits", "0123456789").await?;
     let path = t.path("digits")?;
@@ -119,7 +119,7 @@ pub async fn too_much_is_an_error(t: &Env) -> CaseResult {
     t.fails(ErrorKind::TooLarge, read.await)
 }
 
-/// Exactly as much as the caller wants is fine.
+/// A file of exactly the caller's limit is read.
 pub async fn exactly_the_maximum_is_read(t: &Env) -> CaseResult {
     t.put("digits", "0123456789").await?;
     let read = part(t, ReadOptions::default().max_bytes(10)).await?;

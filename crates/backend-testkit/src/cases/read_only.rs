@@ -1,4 +1,4 @@
-//! A backend that cannot be written to.
+//! A read-only backend.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ async fn refuses_all(backend: &dyn Backend, path: &VPath, other: &VPath) -> Case
     )
 }
 
-/// Every change is denied, whatever stands at the path, and nothing changes.
+/// Every change is denied, whatever the path is, and nothing changes.
 pub async fn every_change_is_denied(t: &Env) -> CaseResult {
     t.put("directory/file", "kept").await?;
     t.put("file", "secret").await?;
@@ -42,7 +42,7 @@ pub async fn every_change_is_denied(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Reading and searching work, and see what others change.
+/// Reading and searching work, and see changes made through other backends.
 pub async fn reading_works(t: &Env) -> CaseResult {
     t.put("directory/file", "needle\n").await?;
     let backend = read_only(t)?;
@@ -60,7 +60,7 @@ pub async fn reading_works(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A backend that cannot be written to says so.
+/// A read-only backend reports that it is one.
 pub async fn says_so(t: &Env) -> CaseResult {
     let backend = read_only(t)?;
     check_eq!(backend.info().capabilities.writable, false);

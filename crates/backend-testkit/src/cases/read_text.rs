@@ -20,7 +20,7 @@ async fn numbered(t: &Env, options: TextOptions) -> Result<Vec<(u64, String)>, F
         .collect())
 }
 
-/// Checks that an offset is past the end and that the message has the length.
+/// Checks that an offset is past the end and that the message contains the length.
 async fn past_the_end(t: &Env, offset: u64, length: &str) -> CaseResult {
     match t.window("file", from(offset)).await {
         Err(error) => {
@@ -32,7 +32,7 @@ async fn past_the_end(t: &Env, offset: u64, length: &str) -> CaseResult {
     }
 }
 
-/// Lines are text without a number in front; the number stands beside.
+/// The text of a line does not include its number.
 pub async fn lines_have_numbers_beside_them(t: &Env) -> CaseResult {
     t.put("file", "one\n  two\nthree\n").await?;
     let expected = [(1, "one"), (2, "  two"), (3, "three")];
@@ -72,7 +72,7 @@ pub async fn blank_lines_count(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// An empty file is a success without lines.
+/// An empty file gives a window without lines.
 pub async fn empty_file(t: &Env) -> CaseResult {
     t.put("file", "").await?;
     let window = t.window("file", TextOptions::default()).await?;
@@ -91,14 +91,14 @@ pub async fn offset_past_the_end_names_the_length(t: &Env) -> CaseResult {
     past_the_end(t, 1, "empty").await
 }
 
-/// The greatest offset there is overflows nothing.
+/// The largest offset does not overflow.
 pub async fn greatest_offset(t: &Env) -> CaseResult {
     t.put("file", "a\nb\n").await?;
     past_the_end(t, u64::MAX, "2 lines").await?;
     past_the_end(t, u64::MAX - 1, "2 lines").await
 }
 
-/// The greatest limit there is overflows nothing.
+/// The largest limit does not overflow.
 pub async fn greatest_limit(t: &Env) -> CaseResult {
     t.put("file", "a\nb\n").await?;
     let options = from(1).limit(usize::MAX).max_bytes(usize::MAX);
@@ -120,7 +120,7 @@ pub async fn lone_cr_is_content(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Other separators that Unicode knows end no line.
+/// Other Unicode line separators are content.
 pub async fn other_separators_are_content(t: &Env) -> CaseResult {
     let line = "a\u{b}b\u{c}c\u{1c}d\u{85}e\u{2028}f\u{2029}g";
     t.put("file", line).await?;
@@ -128,7 +128,7 @@ pub async fn other_separators_are_content(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A limit ends the window, which says that more follows and where.
+/// A limit ends the window, which says that more lines follow and where.
 pub async fn limit_ends_the_window(t: &Env) -> CaseResult {
     t.put("file", "a\nb\nc\nd\n").await?;
     let window = t.window("file", from(1).limit(2)).await?;
@@ -149,7 +149,7 @@ pub async fn exactly_the_limit_has_no_more(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Without a limit, a window has two thousand lines.
+/// The default limit is two thousand lines.
 pub async fn default_limit(t: &Env) -> CaseResult {
     t.put("file", "x\n".repeat(WINDOW_LINES + 1)).await?;
     let window = t.window("file", TextOptions::default()).await?;
@@ -157,14 +157,14 @@ pub async fn default_limit(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A limit of nothing is a mistake.
+/// A limit of zero is rejected.
 pub async fn zero_limit_is_invalid(t: &Env) -> CaseResult {
     t.put("file", "x\n").await?;
     let window = t.window("file", from(0).limit(0)).await;
     t.fails(ErrorKind::InvalidInput, window)
 }
 
-/// The number of lines is known at the end, and elsewhere when asked for.
+/// The number of lines is known at the end of the file, and elsewhere on request.
 pub async fn total_is_counted_when_asked(t: &Env) -> CaseResult {
     t.put("file", "a\nb\nc\nd").await?;
     let window = t.window("file", from(0).limit(2).count_total(true)).await?;
@@ -174,7 +174,7 @@ pub async fn total_is_counted_when_asked(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A long line is cut, between characters, and says by how much.
+/// A long line is cut between characters, and the number of missing bytes is reported.
 pub async fn long_line_is_cut(t: &Env) -> CaseResult {
     t.put("file", format!("{}\nnext\n", "é".repeat(100)))
         .await?;
@@ -190,8 +190,8 @@ pub async fn long_line_is_cut(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A window ends before it grows too large, line ends counted, but always has a
-/// line.
+/// A window ends before it exceeds the byte limit, including line endings, but always
+/// has at least one line.
 pub async fn max_bytes_end_the_window(t: &Env) -> CaseResult {
     t.put("file", "12345\n12345\n12345\n").await?;
     let window = t.window("file", from(0).max_bytes(11)).await?;
@@ -201,14 +201,14 @@ pub async fn max_bytes_end_the_window(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Bytes that are no text are refused.
+/// Binary content is rejected.
 pub async fn binary_is_not_text(t: &Env) -> CaseResult {
     t.put("file", b"\x7fELF\0\xff\xfe\0\0").await?;
     let window = t.window("file", TextOptions::default()).await;
     t.fails(ErrorKind::NotText, window)
 }
 
-/// Text that holds a NUL is text.
+/// Text that contains a NUL is text.
 pub async fn nul_in_text_is_shown(t: &Env) -> CaseResult {
     t.put("file", "a\0b\nc\n").await?;
     check_eq!(t.lines("file").await?, ["a\0b", "c"]);
@@ -241,7 +241,7 @@ pub async fn utf16_is_text(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A missing file is an error, a directory is another.
+/// A missing file and a directory give different errors.
 pub async fn missing_and_directory(t: &Env) -> CaseResult {
     t.put("directory/file", "x").await?;
     let window = t.window("missing", TextOptions::default()).await;
@@ -252,7 +252,7 @@ pub async fn missing_and_directory(t: &Env) -> CaseResult {
     t.fails(ErrorKind::NotADirectory, window)
 }
 
-/// A window deep in a large file holds the right lines.
+/// A window far into a large file has the right lines.
 pub async fn deep_window(t: &Env) -> CaseResult {
     let lines: Vec<_> = (1..=200_000).map(|n| format!("line {n}\r\n")).collect();
     t.put("file", lines.concat()).await?;

@@ -17,7 +17,7 @@ async fn rename(t: &Env, from: &str, to: &str, overwrite: bool) -> Result<()> {
     t.backend().rename(&from, &to, options).await
 }
 
-/// Checks that a move fails alike whether or not it may overwrite.
+/// Checks that a move fails in the same way whether or not it may overwrite.
 async fn refused(t: &Env, kind: ErrorKind, from: &str, to: &str) -> CaseResult {
     for overwrite in [false, true] {
         t.fails(kind, rename(t, from, to, overwrite).await)?;
@@ -25,7 +25,7 @@ async fn refused(t: &Env, kind: ErrorKind, from: &str, to: &str) -> CaseResult {
     Ok(())
 }
 
-/// A file is afterwards where it was moved, and only there.
+/// A moved file is at its destination and nowhere else.
 pub async fn file_moves(t: &Env) -> CaseResult {
     t.put("directory/old", b"\0bytes\xff").await?;
     rename(t, "directory/old", "new", false).await?;
@@ -47,7 +47,7 @@ pub async fn creates_parents(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A file at the destination is not replaced unless the caller says so.
+/// A file at the destination is not replaced unless the caller allows it.
 pub async fn never_overwrites(t: &Env) -> CaseResult {
     t.put("from", "new").await?;
     t.put("to", "old").await?;
@@ -58,7 +58,7 @@ pub async fn never_overwrites(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A file replaces a file when the caller says so.
+/// A file replaces a file if the caller allows it.
 pub async fn overwrites_when_told(t: &Env) -> CaseResult {
     t.put("from", "new").await?;
     t.put("to", "something old").await?;
@@ -68,7 +68,7 @@ pub async fn overwrites_when_told(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A directory moves with all it holds.
+/// A directory moves with its contents.
 pub async fn directory_moves_with_content(t: &Env) -> CaseResult {
     t.put_all(&["from/a", "from/b/.hidden", "from/b/c/d"])
         .await?;
@@ -81,7 +81,7 @@ pub async fn directory_moves_with_content(t: &Env) -> CaseResult {
     t.fails(ErrorKind::NotFound, t.backend().metadata("from/a").await)
 }
 
-/// Moving something onto itself is a mistake and loses nothing.
+/// Moving something onto itself is rejected and loses nothing.
 pub async fn onto_itself(t: &Env) -> CaseResult {
     t.put("directory/file", "kept").await?;
     for path in ["directory/file", "directory"] {
@@ -91,7 +91,7 @@ pub async fn onto_itself(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Nothing moves into itself.
+/// Nothing can be moved into itself.
 pub async fn into_itself(t: &Env) -> CaseResult {
     t.put("directory/inner/file", "kept").await?;
     for to in ["directory/new", "directory/inner/new", "directory/a/b"] {
@@ -105,7 +105,7 @@ pub async fn into_itself(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A missing source is the first thing wrong, and no directory is created for it.
+/// A missing source is reported first, and no directory is created for it.
 pub async fn missing_source(t: &Env) -> CaseResult {
     t.put("file", "kept").await?;
     for to in ["new/parent/file", "file", "."] {
@@ -127,7 +127,7 @@ pub async fn over_a_directory(t: &Env) -> CaseResult {
         }
     }
     refused(t, ErrorKind::AlreadyExists, "file", "directory").await?;
-    // The parent it is in already.
+    // Its current parent.
     refused(t, ErrorKind::AlreadyExists, "directory/inner", "directory").await?;
     check_eq!(t.names("").await?, ["directory/", "empty/", "file"]);
     check_eq!(t.names("empty").await?, [""; 0]);
@@ -145,7 +145,7 @@ pub async fn directory_over_a_file(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Nothing moves to beneath a file.
+/// Nothing can be moved to a path below a file.
 pub async fn beneath_a_file(t: &Env) -> CaseResult {
     t.put("directory/inner", "kept").await?;
     t.put("source", "kept").await?;
@@ -160,7 +160,7 @@ pub async fn beneath_a_file(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// The working directory and those above it do not move.
+/// The working directory and its parents cannot be moved.
 pub async fn working_directory_is_refused(t: &Env) -> CaseResult {
     t.put("file", "kept").await?;
     for from in [".", "/"] {
@@ -170,7 +170,7 @@ pub async fn working_directory_is_refused(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// An empty directory moves like a full one.
+/// An empty directory moves like any other.
 pub async fn empty_directory_moves(t: &Env) -> CaseResult {
     create_dir(t, "from").await?;
     rename(t, "from", "to", false).await?;
@@ -179,7 +179,7 @@ pub async fn empty_directory_moves(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A name that begins with the source's is another place, not inside it.
+/// A name that begins with the source's name is a sibling, not inside it.
 pub async fn to_a_name_that_begins_alike(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
     rename(t, "file", "file2", false).await?;
@@ -193,7 +193,8 @@ pub async fn to_a_name_that_begins_alike(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Of several files moved to one place at once, one arrives and the others stay.
+/// Of several files moved to one path concurrently, exactly one succeeds and the others
+/// stay.
 pub async fn race_has_one_winner(t: &Env) -> CaseResult {
     for source in 0..8 {
         t.put(&format!("{source}"), format!("from {source}"))
@@ -212,7 +213,7 @@ pub async fn race_has_one_winner(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A tree is not moved to where what is inside it would have no path.
+/// A tree is not moved to a destination where an entry inside would have no valid path.
 pub async fn nothing_inside_loses_its_path(t: &Env) -> CaseResult {
     let deep = "d/".repeat(150);
     t.put(&format!("{deep}f"), "x").await?;

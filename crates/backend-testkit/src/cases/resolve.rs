@@ -1,4 +1,4 @@
-//! Following links to where a path leads.
+//! Resolving the links in a path.
 
 use backend_core::ErrorKind;
 use backend_core::ops::{Links, ReadOptions, ResolveOptions, StatOptions};
@@ -7,7 +7,7 @@ use crate::case::CaseResult;
 use crate::check_eq;
 use crate::env::Env;
 
-/// Without links on the way, a path leads to itself.
+/// A path without links resolves to itself.
 pub async fn plain_path_is_itself(t: &Env) -> CaseResult {
     t.put("a/file", "x").await?;
     for path in ["a/file", "a", "."] {
@@ -18,7 +18,7 @@ pub async fn plain_path_is_itself(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// What is missing at the end stays as it is.
+/// A missing end of the path is kept.
 pub async fn missing_end_is_kept(t: &Env) -> CaseResult {
     t.put("a/file", "x").await?;
     let path = t.path("a/missing/deeper")?;
@@ -27,7 +27,7 @@ pub async fn missing_end_is_kept(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Nothing lies beneath a file, not even something missing.
+/// Resolving a path below a file is an error, even if it is missing.
 pub async fn beneath_a_file(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
     let path = t.path("file/beneath")?;
@@ -35,7 +35,7 @@ pub async fn beneath_a_file(t: &Env) -> CaseResult {
     t.fails(ErrorKind::NotADirectory, resolved.await)
 }
 
-/// A link that stays inside leads to its target, the missing end included.
+/// A link that stays inside resolves to its target, including a missing end.
 pub async fn link_leads_to_its_target(t: &Env) -> CaseResult {
     t.put("real/file", "x").await?;
     t.fixture().make_link(&t.path("link")?, "real").await?;
@@ -47,7 +47,7 @@ pub async fn link_leads_to_its_target(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Links in a circle are an error and hang nothing.
+/// Circular links are an error and do not hang.
 pub async fn links_in_a_circle(t: &Env) -> CaseResult {
     t.fixture().make_link(&t.path("a")?, "b").await?;
     t.fixture().make_link(&t.path("b")?, "a").await?;
@@ -56,7 +56,7 @@ pub async fn links_in_a_circle(t: &Env) -> CaseResult {
     t.fails(ErrorKind::InvalidPath, resolved.await)
 }
 
-/// A call that refuses links says that one is in the way.
+/// A call that refuses links reports the link.
 pub async fn refused_link_is_told(t: &Env) -> CaseResult {
     t.put("real/file", "x").await?;
     t.fixture().make_link(&t.path("link")?, "real").await?;

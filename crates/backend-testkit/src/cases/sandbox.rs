@@ -1,4 +1,4 @@
-//! The life of a sandbox.
+//! The lifecycle of a sandbox.
 
 use std::time::SystemTime;
 
@@ -10,7 +10,7 @@ use crate::case::CaseResult;
 use crate::env::Env;
 use crate::{check, check_eq};
 
-/// A sandbox has one name all its life.
+/// The id of a sandbox does not change.
 pub async fn id_is_stable(t: &Env) -> CaseResult {
     let id = t.sandbox()?.id();
     check!(
@@ -25,7 +25,7 @@ pub async fn id_is_stable(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A sandbox that is started runs; starting it again is fine.
+/// A started sandbox is alive. Starting it again succeeds.
 pub async fn starts(t: &Env) -> CaseResult {
     t.sandbox()?.start().await?;
     check!(t.sandbox()?.is_alive().await?);
@@ -35,15 +35,15 @@ pub async fn starts(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A command starts the sandbox if it must.
+/// A command starts the sandbox if necessary.
 pub async fn command_starts_it(t: &Env) -> CaseResult {
     check_eq!(t.run("echo here").await?.stdout.text(), "here\n");
     check!(t.sandbox()?.is_alive().await?);
     Ok(())
 }
 
-/// A stopped sandbox does not run, and looking does not start it; stopping it
-/// again is fine.
+/// A stopped sandbox is not alive, and checking that does not start it. Stopping it
+/// again succeeds.
 pub async fn stops(t: &Env) -> CaseResult {
     t.run("true").await?;
     for _ in 0..2 {
@@ -55,8 +55,8 @@ pub async fn stops(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A stopped sandbox can be started again, by itself or by a command, and has
-/// its files.
+/// A stopped sandbox can be started again, explicitly or by a command, and keeps its
+/// files.
 pub async fn starts_again_with_its_files(t: &Env) -> CaseResult {
     t.run("echo kept > file").await?;
     t.sandbox()?.stop(StopMode::Keep).await?;
@@ -69,7 +69,7 @@ pub async fn starts_again_with_its_files(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A command in a sandbox that is stopped has no outcome: its sandbox is gone.
+/// A command that runs when its sandbox is stopped has no outcome.
 pub async fn stop_is_told_to_running_commands(t: &Env) -> CaseResult {
     let sandbox = t.sandbox()?;
     let mut stream = sandbox.stream(Command::new("echo up; sleep 1000")).await?;
@@ -94,8 +94,8 @@ pub async fn stop_forgets_shells(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// The time of the last use moves with every use, and is now while a command
-/// runs.
+/// The time of the last activity advances with every use, and is the current time while
+/// a command runs.
 pub async fn activity_is_noted(t: &Env) -> CaseResult {
     let sandbox = t.sandbox()?;
     let before = SystemTime::now();
@@ -113,7 +113,7 @@ pub async fn activity_is_noted(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Looking at a sandbox is no use of it.
+/// Queries about a sandbox do not count as activity.
 pub async fn looking_is_no_activity(t: &Env) -> CaseResult {
     let sandbox = t.sandbox()?;
     t.run("true").await?;

@@ -12,7 +12,7 @@ use crate::case::{CaseResult, Failure};
 use crate::env::Env;
 use crate::{check, check_eq};
 
-/// Longer than anything here takes; a wait that lasts this long has failed.
+/// Longer than any operation here takes: a wait that lasts this long has failed.
 const LONG: Duration = Duration::from_secs(50);
 
 async fn start(t: &Env, line: &str) -> Result<ShellInfo, Failure> {
@@ -28,7 +28,7 @@ async fn write(t: &Env, id: &ShellId, text: &'static str) -> CaseResult {
     Ok(t.sandbox()?.shell_write(id, Some(input)).await?)
 }
 
-/// Everything a shell prints until it ends, and how it ended.
+/// Returns everything that a shell prints until it ends, and its status.
 async fn to_the_end(t: &Env, id: &ShellId) -> Result<(Vec<u8>, CommandStatus), Failure> {
     let mut all = Vec::new();
     loop {
@@ -40,7 +40,7 @@ async fn to_the_end(t: &Env, id: &ShellId) -> Result<(Vec<u8>, CommandStatus), F
     }
 }
 
-/// Reads until a shell has printed this.
+/// Reads until a shell's output ends with this text.
 async fn until(t: &Env, id: &ShellId, expected: &str) -> CaseResult {
     let mut all = String::new();
     while !all.ends_with(expected) {
@@ -55,7 +55,7 @@ async fn until(t: &Env, id: &ShellId, expected: &str) -> CaseResult {
     Ok(())
 }
 
-/// A shell is named, described and runs.
+/// A started shell has an id and a description, and is running.
 pub async fn starts(t: &Env) -> CaseResult {
     let shell = start(t, "echo up; sleep 1000").await?;
     check_eq!(shell.line, "echo up; sleep 1000");
@@ -65,7 +65,7 @@ pub async fn starts(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A look takes only what is new, and both streams apart.
+/// A read returns only new output, with the streams separated.
 pub async fn read_takes_what_is_new(t: &Env) -> CaseResult {
     let shell = start(
         t,
@@ -89,7 +89,7 @@ pub async fn read_takes_what_is_new(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Waiting ends as soon as something is printed, long before the time is up.
+/// A waiting read returns as soon as there is output, long before its timeout.
 pub async fn wait_ends_with_output(t: &Env) -> CaseResult {
     let shell = start(t, "read go; echo printed; sleep 1000").await?;
     let (output, written) = futures::join!(read(t, &shell.id), write(t, &shell.id, "go\n"));
@@ -98,8 +98,8 @@ pub async fn wait_ends_with_output(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Waiting ends at once when the shell does, and a look at an ended shell waits
-/// for nothing.
+/// A waiting read returns at once when the shell ends, and a read of an ended shell
+/// does not wait.
 pub async fn wait_ends_with_the_shell(t: &Env) -> CaseResult {
     let shell = start(t, "read go; exit 7").await?;
     let (output, written) = futures::join!(read(t, &shell.id), write(t, &shell.id, "go\n"));
@@ -112,7 +112,7 @@ pub async fn wait_ends_with_the_shell(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A wait that nothing ends is over when its time is up.
+/// A waiting read returns after its timeout if nothing happens.
 pub async fn wait_ends_in_time(t: &Env) -> CaseResult {
     let shell = start(t, "sleep 1000").await?;
     for wait in [Duration::ZERO, Duration::from_millis(50)] {
@@ -122,7 +122,7 @@ pub async fn wait_ends_in_time(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// What is written to a shell reaches it byte for byte.
+/// Input reaches the shell byte for byte.
 pub async fn input_reaches_it(t: &Env) -> CaseResult {
     let shell = start(t, "cat").await?;
     write(t, &shell.id, "hello\n").await?;
@@ -137,7 +137,7 @@ pub async fn input_reaches_it(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Much input is taken as the shell reads it.
+/// Large input is written as fast as the shell reads it.
 pub async fn much_input_reaches_it(t: &Env) -> CaseResult {
     let shell = start(t, "wc -c").await?;
     let size = 3 * 1024 * 1024;
@@ -150,7 +150,7 @@ pub async fn much_input_reaches_it(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Closed input is the end of file, and nothing can be written after it.
+/// Closing the input is the end of file. Later writes fail.
 pub async fn closed_input_ends_it(t: &Env) -> CaseResult {
     let shell = start(t, "cat; echo end; sleep 1000").await?;
     t.sandbox()?.shell_write(&shell.id, None).await?;
@@ -171,7 +171,7 @@ async fn write_kind(
     Ok(written.err().map(|error| error.kind()))
 }
 
-/// Nothing can be written to a shell that has ended.
+/// Writing to an ended shell fails.
 pub async fn ended_shell_takes_no_input(t: &Env) -> CaseResult {
     let shell = start(t, "exit 0").await?;
     to_the_end(t, &shell.id).await?;
@@ -180,7 +180,7 @@ pub async fn ended_shell_takes_no_input(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Input for a shell that ends without reading it is a conflict and no hang.
+/// Input to a shell that ends without reading it is a conflict and does not hang.
 pub async fn unread_input_hangs_nobody(t: &Env) -> CaseResult {
     let shell = start(t, "sleep 0.2").await?;
     let input = Bytes::from(vec![b'x'; 8 * 1024 * 1024]);
@@ -189,7 +189,7 @@ pub async fn unread_input_hangs_nobody(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Killing says whether the shell still ran, and what it printed stays to be
+/// Killing reports whether the shell was still running, and its output can still be
 /// read.
 pub async fn kill_says_whether_it_ran(t: &Env) -> CaseResult {
     let shell = start(t, "echo up; sleep 1000").await?;
@@ -209,7 +209,8 @@ pub async fn kill_says_whether_it_ran(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Shells are listed in the order in which they were started, ended or not.
+/// Shells are listed in the order in which they were started, whether they have ended
+/// or not.
 pub async fn listed_in_order(t: &Env) -> CaseResult {
     check!(t.sandbox()?.shell_list().await?.is_empty());
     let first = start(t, "sleep 1000").await?;
@@ -230,7 +231,7 @@ pub async fn listed_in_order(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A shell that does not exist is not found.
+/// An unknown shell is not found.
 pub async fn unknown_is_not_found(t: &Env) -> CaseResult {
     let sandbox = t.sandbox()?;
     let missing = ErrorKind::NotFound;
@@ -243,7 +244,7 @@ pub async fn unknown_is_not_found(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// There is room for so many shells; one that has ended makes room for another.
+/// The number of shells is limited. An ended shell makes room for another.
 pub async fn number_is_capped(t: &Env) -> CaseResult {
     let mut shells = Vec::new();
     for _ in 0..SHELLS {
@@ -271,8 +272,8 @@ pub async fn ids_are_unique(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A log that nobody reads is bounded, keeps the newest, and says how much is
-/// gone.
+/// The log of a shell that is not read is bounded, keeps the newest output, and reports
+/// how much is lost.
 pub async fn unread_log_is_bounded(t: &Env) -> CaseResult {
     let size = 3 * SHELL_LOG_BYTES;
     t.run("mkfifo printed").await?;
@@ -298,8 +299,7 @@ pub async fn unread_log_is_bounded(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A shell runs where it is told to, with the variables it is given, and shares
-/// the files.
+/// A shell runs in the given directory with the given variables, and shares the files.
 pub async fn is_a_command_like_others(t: &Env) -> CaseResult {
     t.put("directory/file", "x").await?;
     let command = Command::new("printf %s \"$VALUE\" > made")
@@ -311,7 +311,7 @@ pub async fn is_a_command_like_others(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A shell whose time runs out is ended.
+/// A shell that times out is ended.
 pub async fn time_limit_ends_it(t: &Env) -> CaseResult {
     let command = Command::new("sleep 1000").timeout(Duration::from_millis(200));
     let shell = t.sandbox()?.shell_start(command).await?;
@@ -320,7 +320,7 @@ pub async fn time_limit_ends_it(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Several readers of one shell share its output: nothing comes twice.
+/// Several readers of one shell share its output. No byte is returned twice.
 pub async fn readers_share_the_output(t: &Env) -> CaseResult {
     let shell = start(t, "seq 1 5000").await?;
     let reader = async || to_the_end(t, &shell.id).await;

@@ -1,4 +1,4 @@
-//! What is neither file nor directory, and names that are not UTF-8.
+//! Special files, and names that are not UTF-8.
 
 use backend_core::ops::{CopyOptions, FileKind, GlobQuery, GrepQuery};
 use backend_core::{BackendExt as _, ErrorKind};
@@ -9,7 +9,7 @@ use crate::{check, check_eq};
 
 const RAW: &[u8] = b"raw\xff\xfename";
 
-/// A FIFO exists and is described, and is no file.
+/// A FIFO exists and is described, and is not a regular file.
 pub async fn fifo_is_described(t: &Env) -> CaseResult {
     t.fixture().make_fifo(&t.path("pipe")?).await?;
     let entry = t.backend().metadata("pipe").await?;
@@ -19,7 +19,7 @@ pub async fn fifo_is_described(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Nothing waits for a FIFO to be opened by somebody else.
+/// No operation waits for another process to open a FIFO.
 pub async fn fifo_is_never_waited_for(t: &Env) -> CaseResult {
     t.fixture().make_fifo(&t.path("pipe")?).await?;
     let invalid = ErrorKind::InvalidInput;
@@ -51,7 +51,7 @@ pub async fn fifo_is_not_written(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A FIFO goes when it is deleted, alone or with its directory.
+/// A FIFO can be deleted, alone or with its directory.
 pub async fn fifo_can_be_deleted(t: &Env) -> CaseResult {
     t.put("directory/file", "x").await?;
     t.fixture().make_fifo(&t.path("pipe")?).await?;
@@ -62,7 +62,7 @@ pub async fn fifo_can_be_deleted(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Searches pass over a FIFO, also one that is named like an ignore file.
+/// Searches skip FIFOs, even one with the name of an ignore file.
 pub async fn fifo_is_not_searched(t: &Env) -> CaseResult {
     t.put("file", "needle\n").await?;
     for name in ["pipe", ".gitignore", ".ignore"] {
@@ -76,7 +76,7 @@ pub async fn fifo_is_not_searched(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A link to a FIFO is a FIFO to whoever follows it.
+/// A link to a FIFO is treated like the FIFO.
 pub async fn link_to_a_fifo(t: &Env) -> CaseResult {
     t.fixture().make_fifo(&t.path("pipe")?).await?;
     t.link("link", "pipe").await?;
@@ -91,7 +91,7 @@ pub async fn link_to_a_fifo(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Searches count a name that is not UTF-8 and find everything else.
+/// Searches count names that are not UTF-8 and find everything else.
 pub async fn raw_names_are_counted_by_searches(t: &Env) -> CaseResult {
     t.put_all(&["directory/a", "directory/z"]).await?;
     t.fixture()
@@ -106,7 +106,7 @@ pub async fn raw_names_are_counted_by_searches(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A directory goes with all it holds, names that are not UTF-8 included.
+/// A directory is deleted with its contents, including names that are not UTF-8.
 pub async fn raw_names_are_deleted_with_their_directory(t: &Env) -> CaseResult {
     t.put("tree/inner/file", "x").await?;
     t.fixture()
@@ -117,8 +117,8 @@ pub async fn raw_names_are_deleted_with_their_directory(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A directory moves and is copied with all it holds, names that are not UTF-8
-/// included.
+/// A directory is moved and copied with its contents, including names that are not
+/// UTF-8.
 pub async fn raw_names_go_along_with_their_directory(t: &Env) -> CaseResult {
     t.put("tree/inner/file", "x").await?;
     t.fixture()

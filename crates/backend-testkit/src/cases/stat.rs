@@ -1,4 +1,4 @@
-//! Describing what stands at a path.
+//! Metadata of the entry at a path.
 
 use backend_core::ErrorKind;
 use backend_core::ops::{FileKind, StatOptions};
@@ -19,7 +19,7 @@ pub async fn file(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Sizes are bytes, whatever they mean.
+/// Sizes are in bytes, not characters.
 pub async fn size_counts_bytes(t: &Env) -> CaseResult {
     for (content, size) in [("", 0), ("é\n", 3), ("a\r\nb\n", 5)] {
         t.put("file", content).await?;
@@ -30,7 +30,7 @@ pub async fn size_counts_bytes(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A directory has neither size nor time.
+/// A directory has neither a size nor a time.
 pub async fn directory(t: &Env) -> CaseResult {
     t.put("directory/file", "x").await?;
     for path in ["directory", "."] {
@@ -42,7 +42,7 @@ pub async fn directory(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A missing path is NotFound, beneath a file NotADirectory.
+/// A missing path is `NotFound`, and a path below a file `NotADirectory`.
 pub async fn missing(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
     let missing = t.path("missing")?;
@@ -53,7 +53,7 @@ pub async fn missing(t: &Env) -> CaseResult {
     t.fails(ErrorKind::NotADirectory, stat)
 }
 
-/// A write gives a file a time, and never an earlier one.
+/// A write sets the modification time, and it never goes back.
 pub async fn time_advances(t: &Env) -> CaseResult {
     t.put("file", "one").await?;
     let path = t.path("file")?;

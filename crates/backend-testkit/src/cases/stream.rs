@@ -1,4 +1,4 @@
-//! What a command prints, as it prints it.
+//! A command's output while it runs.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::case::{CaseResult, Failure};
 use crate::env::Env;
 use crate::{check, check_eq};
 
-/// Both outputs and the outcome of a stream that must end well.
+/// Returns both outputs and the outcome of a stream that must succeed.
 async fn drain(mut stream: EventStream) -> Result<(Vec<u8>, Vec<u8>, ExecuteOutcome), Failure> {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     while let Some(event) = stream.next().await {
@@ -27,7 +27,7 @@ async fn drain(mut stream: EventStream) -> Result<(Vec<u8>, Vec<u8>, ExecuteOutc
     Err(Failure::new("the stream ended without an outcome"))
 }
 
-/// A stream gives what `execute` gives, and its end last.
+/// A stream gives the same output as `execute`, and the outcome last.
 pub async fn gives_what_execute_gives(t: &Env) -> CaseResult {
     for line in [
         "true",
@@ -47,7 +47,7 @@ pub async fn gives_what_execute_gives(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// What is printed is told before the command ends.
+/// Output is delivered before the command ends.
 pub async fn tells_while_it_runs(t: &Env) -> CaseResult {
     t.run("mkfifo go").await?;
     let command = Command::new("echo first; cat go; echo last");
@@ -57,7 +57,7 @@ pub async fn tells_while_it_runs(t: &Env) -> CaseResult {
         matches!(&first, Some(Ok(Event::Stdout(bytes))) if &bytes[..] == b"first\n"),
         "{first:?}"
     );
-    // It waits for this, so the line above came while it ran.
+    // The command waits for this, so the line above arrived while it ran.
     t.run("echo between > go").await?;
     let (stdout, _, outcome) = drain(stream).await?;
     check_eq!(stdout, b"between\nlast\n");
@@ -65,8 +65,8 @@ pub async fn tells_while_it_runs(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Each stream's pieces come in the order in which they were printed; merged,
-/// those of both do.
+/// The pieces of each stream arrive in the order in which they were printed. If the
+/// streams are merged, the pieces of both do.
 pub async fn pieces_keep_their_order(t: &Env) -> CaseResult {
     let line = "i=0; while [ $i -lt 300 ]; do echo o$i; echo e$i >&2; i=$((i+1)); done";
     let stream = t.sandbox()?.stream(Command::new(line)).await?;
@@ -81,7 +81,7 @@ pub async fn pieces_keep_their_order(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A reader that is slow gets everything, and others need not wait for it.
+/// A slow reader gets everything, and other commands do not wait for it.
 pub async fn slow_reader_gets_everything(t: &Env) -> CaseResult {
     let size = 4 * 1024 * 1024;
     let line = format!("head -c {size} /dev/zero; echo end >&2");
@@ -100,7 +100,7 @@ pub async fn slow_reader_gets_everything(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Output is not kept back for a limit that is about results.
+/// The limit on the output of an outcome does not apply to streamed output.
 pub async fn whole_output_goes_by(t: &Env) -> CaseResult {
     let command = Command::new("seq 1 50000").output_bytes(10);
     let (stdout, _, outcome) = drain(t.sandbox()?.stream(command).await?).await?;
@@ -110,7 +110,7 @@ pub async fn whole_output_goes_by(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A stream's command is ended for taking too long or printing too much.
+/// A streamed command is ended if it exceeds its time or output limit.
 pub async fn limits_end_it(t: &Env) -> CaseResult {
     let command = Command::new("echo before; sleep 1000").timeout(Duration::from_secs(2));
     let (stdout, _, outcome) = drain(t.sandbox()?.stream(command).await?).await?;
@@ -123,7 +123,7 @@ pub async fn limits_end_it(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Commands that wait for one another all run at once.
+/// Commands that wait for each other all run concurrently.
 pub async fn many_wait_for_one_another(t: &Env) -> CaseResult {
     const MANY: usize = 48;
     let gates: Vec<_> = (0..MANY).map(|n| format!("gate{n}")).collect();
@@ -136,7 +136,7 @@ pub async fn many_wait_for_one_another(t: &Env) -> CaseResult {
     for stream in &mut streams {
         check!(matches!(stream.next().await, Some(Ok(Event::Stdout(_)))));
     }
-    // All of them run, and each waits for its gate.
+    // All of them are running, and each waits for its gate.
     let line = format!(
         "for gate in {}; do echo $gate > $gate; done",
         gates.join(" ")

@@ -17,8 +17,8 @@ use crate::case::{CaseResult, Failure};
 use crate::env::Env;
 use crate::{check, check_eq};
 
-/// Runs all tasks at once, in turns and on two threads; the results are in the
-/// order of the tasks.
+/// Runs all tasks concurrently, on two threads. The results are in the order of the
+/// tasks.
 pub(crate) async fn at_once<T, F>(tasks: impl IntoIterator<Item = F>) -> Result<Vec<T>, Failure>
 where
     F: Future<Output = T> + Send + 'static,
@@ -33,8 +33,7 @@ where
     }
 }
 
-/// Checks that one task succeeded and all others failed with `kind`; says which
-/// one it was.
+/// Checks that one task succeeded and all others failed with `kind`. Returns its index.
 pub(crate) fn one_winner<T: fmt::Debug>(
     t: &Env,
     kind: ErrorKind,
@@ -74,7 +73,7 @@ pub async fn creates_parents(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A shorter file leaves nothing of the longer one it replaces.
+/// Overwriting a file with a shorter one leaves nothing of the old content.
 pub async fn overwrites(t: &Env) -> CaseResult {
     t.put("file", "something long").await?;
     t.put("file", "short").await?;
@@ -82,14 +81,14 @@ pub async fn overwrites(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A new file can be asked for where nothing is, parents included.
+/// `CreateNew` creates a file, including its parents.
 pub async fn create_new_creates(t: &Env) -> CaseResult {
     write(t, "new/file", "first", WriteMode::CreateNew).await?;
     check_eq!(t.get("new/file").await?, b"first");
     Ok(())
 }
 
-/// A new file never replaces one that is there, not even an empty one.
+/// `CreateNew` never replaces a file, not even an empty one.
 pub async fn create_new_conflicts(t: &Env) -> CaseResult {
     for old in ["", "old"] {
         t.put("file", old).await?;
@@ -100,7 +99,7 @@ pub async fn create_new_conflicts(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A directory stands in the way of a new file like anything else.
+/// `CreateNew` fails on a directory too.
 pub async fn create_new_on_a_directory(t: &Env) -> CaseResult {
     t.put("directory/file", "kept").await?;
     let written = write(t, "directory", "new", WriteMode::CreateNew).await;
@@ -109,7 +108,7 @@ pub async fn create_new_on_a_directory(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Of many who create the same file at once, one does.
+/// Of many concurrent calls that create the same file, exactly one succeeds.
 pub async fn create_new_has_one_winner(t: &Env) -> CaseResult {
     let results = at_once((0..16).map(|writer| {
         let backend = Arc::clone(t.backend());
@@ -120,7 +119,7 @@ pub async fn create_new_has_one_winner(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A file that is still what the caller saw is replaced.
+/// `IfUnchanged` replaces a file that has not changed since it was read.
 pub async fn if_unchanged_applies(t: &Env) -> CaseResult {
     let seen = t.backend().write_file("file", "old").await?.hash;
     write(t, "file", "new", WriteMode::IfUnchanged(seen)).await?;
@@ -128,8 +127,8 @@ pub async fn if_unchanged_applies(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A file that has changed since the caller saw it is left alone, also if only
-/// its bytes changed and not its size.
+/// `IfUnchanged` does not replace a file that has changed, even if its size is the
+/// same.
 pub async fn if_unchanged_conflicts(t: &Env) -> CaseResult {
     let seen = t.backend().write_file("file", "old").await?.hash;
     for changed in ["odd", "old and more", ""] {
@@ -141,7 +140,7 @@ pub async fn if_unchanged_conflicts(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A file that is gone is not what the caller saw, not even an empty one.
+/// `IfUnchanged` fails on a missing file, even if the old content was empty.
 pub async fn if_unchanged_on_a_missing_file(t: &Env) -> CaseResult {
     for seen in [ContentHash::of(b""), ContentHash::of(b"old")] {
         for path in ["file", "no/such/file"] {
@@ -153,7 +152,7 @@ pub async fn if_unchanged_on_a_missing_file(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Of many who replace what they all saw at once, one does.
+/// Of many concurrent calls with the same `IfUnchanged` hash, exactly one succeeds.
 pub async fn if_unchanged_has_one_winner(t: &Env) -> CaseResult {
     let seen = t.backend().write_file("file", "old").await?.hash;
     let path = t.path("file")?;
@@ -168,7 +167,7 @@ pub async fn if_unchanged_has_one_winner(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A directory is not replaced by a file, empty or not.
+/// A directory, empty or not, is not replaced by a file.
 pub async fn to_a_directory(t: &Env) -> CaseResult {
     create_dir(t, "directory/empty").await?;
     for path in ["directory", "directory/empty"] {
@@ -190,7 +189,7 @@ pub async fn to_the_working_directory(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Nothing is written beneath a file, and the file stays one.
+/// Nothing is written below a file, and the file is unchanged.
 pub async fn beneath_a_file(t: &Env) -> CaseResult {
     t.put("file", "kept").await?;
     for path in ["file/beneath", "file/far/beneath"] {
@@ -204,7 +203,7 @@ pub async fn beneath_a_file(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Carriage returns are bytes like others.
+/// Carriage returns are ordinary bytes.
 pub async fn carriage_returns_are_kept(t: &Env) -> CaseResult {
     let content = b"dos\r\nunix\nmac\rdoubled\r\r\nreversed\n\r\r";
     t.put("file", content).await?;
@@ -212,7 +211,7 @@ pub async fn carriage_returns_are_kept(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Nothing in the content is expanded, escaped or taken for an end mark.
+/// Nothing in the content is expanded, escaped or taken for an end marker.
 pub async fn special_characters_are_verbatim(t: &Env) -> CaseResult {
     let content = "$HOME ${HOME} $(id) `id` $$ !! ~ * ? [a-z] {a,b} # ; | & < >\n\
         \\ \\n \\\\ \\x41 %s %d %% %41 \"double\" 'single' '\\''\n\
@@ -222,7 +221,7 @@ pub async fn special_characters_are_verbatim(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Names are taken literally, and listed as they were given.
+/// Names are taken literally, and listed as given.
 pub async fn names_are_verbatim(t: &Env) -> CaseResult {
     let names = "with space| outer |it's|\"double\"|$HOME|`id`|a;b|-rf|back\\slash|new\nline|*|[x]|\
         {a,b}|#|%41|...|über-🦀";
@@ -238,7 +237,7 @@ pub async fn names_are_verbatim(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A file without a final newline stays without one.
+/// No final newline is added.
 pub async fn nothing_is_appended(t: &Env) -> CaseResult {
     let written = t.backend().write_file("file", "one\ntwo").await?;
     check_eq!(written.size, 7);
@@ -246,7 +245,7 @@ pub async fn nothing_is_appended(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// No content makes a file, not nothing.
+/// Empty content creates an empty file.
 pub async fn empty_content_makes_an_empty_file(t: &Env) -> CaseResult {
     t.put("file", "").await?;
     let entry = t.backend().metadata("file").await?;
@@ -266,7 +265,7 @@ pub async fn invalid_utf8_is_kept(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A stream's pieces are written one after the other, wherever they are cut.
+/// The pieces of a stream are written in order, wherever they are split.
 pub async fn stream_is_written(t: &Env) -> CaseResult {
     let content = "one\r\ntwo 🦀\n";
     let cut = content.as_bytes().chunks(3).map(Bytes::copy_from_slice);
@@ -280,8 +279,8 @@ pub async fn stream_is_written(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A stream that fails half-way fails the write with its own error, and the old
-/// file stays.
+/// A stream that fails halfway fails the write with its own error, and the old file
+/// stays.
 pub async fn failing_stream_keeps_the_old_file(t: &Env) -> CaseResult {
     t.put("file", "old").await?;
     let written = t.backend().write_file("file", failing_stream()).await;
@@ -291,7 +290,7 @@ pub async fn failing_stream_keeps_the_old_file(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A stream that fails half-way leaves nothing behind.
+/// A stream that fails halfway leaves nothing behind.
 pub async fn failing_stream_creates_nothing(t: &Env) -> CaseResult {
     let written = t.backend().write_file("file", failing_stream()).await;
     t.fails(ErrorKind::Cancelled, written)?;
@@ -300,13 +299,13 @@ pub async fn failing_stream_creates_nothing(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A write that is dropped half-way has not happened.
+/// A write that is dropped halfway has no effect.
 pub async fn dropped_write_has_not_happened(t: &Env) -> CaseResult {
     t.put("file", "old").await?;
     let (reached, half_way) = oneshot::channel();
     let half = stream::once(future::ready(Ok(Bytes::from("half"))));
     let rest = stream::once(async move {
-        // Nobody listens any more only if the case is over.
+        // The receiver is gone only if the case is over.
         let _ = reached.send(());
         future::pending().await
     });
@@ -321,7 +320,7 @@ pub async fn dropped_write_has_not_happened(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A write says whether the file is new, its size and its hash.
+/// The outcome says whether the file is new, its size and its hash.
 pub async fn outcome_tells_what_happened(t: &Env) -> CaseResult {
     let outcome = |created, content: &str| {
         let hash = ContentHash::of(content.as_bytes());
@@ -338,7 +337,7 @@ pub async fn outcome_tells_what_happened(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Who reads while others write sees one of their files, whole.
+/// A read during concurrent writes returns one complete version of the file.
 pub async fn concurrent_writes_never_mix(t: &Env) -> CaseResult {
     const SIZE: usize = 64 * 1024;
     t.put("file", vec![b'-'; SIZE]).await?;
@@ -360,7 +359,7 @@ pub async fn concurrent_writes_never_mix(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A large stream replaces a large file, and the hash is that of all of it.
+/// A large stream replaces a large file, and the hash covers all of it.
 pub async fn large_file(t: &Env) -> CaseResult {
     let mut content = large_content();
     t.put("large", content.as_slice()).await?;
@@ -374,7 +373,7 @@ pub async fn large_file(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Other files, however alike their names, are not touched.
+/// Other files are not touched, however similar their names are.
 pub async fn siblings_are_untouched(t: &Env) -> CaseResult {
     let siblings = ["a", "a.bak", "a.tmp", "aa", "a~"];
     t.put_all(&siblings).await?;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// A clock that shows the same time until it is moved. Clones are one clock.
+/// A clock that shows the same time until it is changed. Clones share the time.
 ///
 /// ```
 /// use std::time::Duration;
@@ -18,13 +18,13 @@ use std::time::{Duration, SystemTime};
 pub struct PausedClock(Arc<Mutex<SystemTime>>);
 
 impl PausedClock {
-    /// A clock that shows the first second of 2024.
+    /// Creates a clock that shows the first second of 2024.
     pub fn new() -> Self {
         let first = SystemTime::UNIX_EPOCH + Duration::from_secs(1_704_067_200);
         Self(Arc::new(Mutex::new(first)))
     }
 
-    /// The time it shows.
+    /// Returns the time it shows.
     pub fn now(&self) -> SystemTime {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

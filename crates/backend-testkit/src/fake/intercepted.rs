@@ -1,4 +1,4 @@
-//! A wrapper that shows every call to a closure first.
+//! A wrapper that passes every call to a closure first.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,15 +16,15 @@ use backend_core::{Backend, BackendInfo, Edit, Error, Operation, Result, Sandbox
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Call {
-    /// What is about to be done.
+    /// The operation.
     pub operation: Operation,
-    /// Where; for a move or copy, the source.
+    /// The path; for a move or copy, the source.
     pub path: VPath,
 }
 
 type Hook = Arc<dyn Fn(&Call) -> Result<()> + Send + Sync>;
 
-/// A backend whose every file operation a closure sees first, and may fail.
+/// A backend that passes every file operation to a closure first, which may fail it.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> backend_core::Result<()> {
@@ -53,7 +53,7 @@ pub struct Intercepted<B> {
 pub struct Calls(Arc<Mutex<Vec<Call>>>);
 
 impl Calls {
-    /// Takes the calls so far.
+    /// Takes the calls recorded so far.
     pub fn taken(&self) -> Vec<Call> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -65,7 +65,7 @@ impl Calls {
 }
 
 impl<B: Backend> Intercepted<B> {
-    /// Shows every call to `hook`; an error from it is the call's answer.
+    /// Passes every call to `hook`. An error from it becomes the call's result.
     pub fn new(inner: B, hook: impl Fn(&Call) -> Result<()> + Send + Sync + 'static) -> Self {
         Self {
             inner,
@@ -73,7 +73,7 @@ impl<B: Backend> Intercepted<B> {
         }
     }
 
-    /// Remembers every call.
+    /// Records every call.
     pub fn recording(inner: B) -> (Self, Calls) {
         let calls = Calls::default();
         let record = calls.clone();
@@ -84,7 +84,7 @@ impl<B: Backend> Intercepted<B> {
         (this, calls)
     }
 
-    /// Fails the call that comes after `calls` others, and only that.
+    /// Fails the one call that comes after `calls` others.
     pub fn failing_once(
         inner: B,
         calls: usize,
@@ -99,7 +99,7 @@ impl<B: Backend> Intercepted<B> {
         })
     }
 
-    /// The backend behind.
+    /// Returns the wrapped backend.
     pub fn inner(&self) -> &B {
         &self.inner
     }

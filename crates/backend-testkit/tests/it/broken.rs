@@ -1,5 +1,4 @@
-//! The suite itself, tested: each defect fails the cases it should, and no
-//! others.
+//! Tests of the suite itself: each defect fails exactly the cases that it should.
 
 mod backend;
 mod expected;
@@ -18,8 +17,8 @@ struct BrokenFixture(Defect);
 
 impl Fixture for BrokenFixture {
     fn backend(&self) -> Arc<dyn Backend> {
-        // Every look at the clock is a second later, so that the order of times
-        // is the order of writes.
+        // The clock advances by a second on every reading, so that times are in the
+        // order of writes.
         let clock = PausedClock::new();
         let tick = move || {
             clock.advance(Duration::from_secs(1));
@@ -32,7 +31,7 @@ impl Fixture for BrokenFixture {
     }
 }
 
-/// The defects that fail other cases than they should, with those cases.
+/// Returns the defects that fail other cases than expected, with those cases.
 fn unexpected(defects: &[(Defect, &[&str])]) -> String {
     let mut wrong = String::new();
     for (defect, expected) in defects {

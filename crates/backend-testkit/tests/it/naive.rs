@@ -1,5 +1,5 @@
-//! The cases about links, tested: a backend that joins paths and hands them to
-//! the kernel, as most do, fails exactly those that it should.
+//! Tests of the cases about links: a backend that joins paths and passes them to the
+//! kernel, as most do, fails exactly the cases that it should.
 
 use std::fs;
 use std::io;
@@ -17,7 +17,8 @@ use backend_core::{
 };
 use backend_testkit::{CaseResult, Failure, Fixture, Need, Outcome, block_on, run_case};
 
-/// Which cases it fails, of those that need links, an outside or bits.
+/// The cases that it fails, of those that need links, an outside directory or
+/// permission bits.
 const FAILED: &[&str] = &[
     "resolve::link_leads_to_its_target",
     "resolve::refused_link_is_told",
@@ -54,7 +55,7 @@ const FAILED: &[&str] = &[
     "modes::copy_of_a_closed_directory",
 ];
 
-/// A directory by its path. Changes are made one after another.
+/// A directory by its path. Changes are made one at a time.
 #[derive(Debug)]
 struct Naive {
     root: PathBuf,
@@ -74,7 +75,7 @@ fn kind(error: &io::Error) -> ErrorKind {
         io::ErrorKind::IsADirectory => ErrorKind::IsADirectory,
         io::ErrorKind::AlreadyExists => ErrorKind::AlreadyExists,
         io::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied,
-        // Too many links.
+        // ELOOP: too many links.
         _ if error.raw_os_error() == Some(40) => ErrorKind::InvalidPath,
         _ => ErrorKind::Internal,
     }

@@ -1,4 +1,4 @@
-//! The table of cases is complete and says what it proves.
+//! The table of cases is complete, and every case says what it proves.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -50,7 +50,7 @@ fn there_are_enough_cases_and_each_proves_something() {
 
 #[test]
 fn every_row_of_the_table_of_differences_is_proven() {
-    // The rows, by the words with which the table names them.
+    // The rows, by the words that name them in the table.
     for row in [
         "read line prefix",
         "final newline counts as extra line",
@@ -145,7 +145,7 @@ fn a_case_that_panics_or_fails_is_told() {
     assert!(error.to_string().contains("unexpected error"));
 }
 
-/// A wrapper that only looks keeps the contract.
+/// A wrapper that only observes calls passes the suite.
 mod wrapper {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! A backend that keeps the contract but for one chosen defect.
+//! A backend that follows the contract except for one chosen defect.
 
 use async_trait::async_trait;
 use backend_core::ops::*;
@@ -10,8 +10,8 @@ use backend_core::{
 use backend_state::StateBackend;
 use bytes::Bytes;
 
-/// What is wrong. The first 29 are the ways in which the backends of
-/// pydantic-ai-backend differ, one each.
+/// A defect. The first 29 are differences between the backends of pydantic-ai-backend,
+/// one each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Defect {
     NumbersInText,
@@ -43,7 +43,7 @@ pub(crate) enum Defect {
     FilterIsAnchored,
     SingleFileFindsNothing,
     WorkingDirectoryFindsNothing,
-    // Beyond the table.
+    // Further defects.
     ParentsAreNotCreated,
     CreateNewOverwrites,
     IfUnchangedIsIgnored,
@@ -70,7 +70,7 @@ pub(crate) enum Defect {
 
 use Defect::*;
 
-/// How many defects are rows of the table of differences.
+/// The number of defects that are rows of the table of differences.
 pub(crate) const ROWS: usize = 29;
 
 /// The in-memory backend with one defect.
@@ -99,7 +99,7 @@ impl Broken {
         Ok(self.inner.read(path, options).await?.data)
     }
 
-    /// The window that a reader with the defect makes of a file's bytes.
+    /// Returns the window that a reader with the defect makes of a file's bytes.
     fn window(&self, content: &[u8], request: WindowRequest) -> Result<TextWindow> {
         let text = String::from_utf8_lossy(content);
         let content: Vec<u8> = match self.defect {
@@ -277,7 +277,7 @@ impl Backend for Broken {
             }
             _ => {}
         }
-        // Only one level, or nearly every case would fail.
+        // Only for one level, or nearly every case would fail.
         if self.has(ParentsAreNotCreated)
             && let Some(above) = path.parent().and_then(|parent| parent.parent())
         {

@@ -1,4 +1,4 @@
-//! Which cases each defect fails: all of them, and only them.
+//! The cases that each defect fails: all of them, and no others.
 
 use super::backend::Defect;
 
