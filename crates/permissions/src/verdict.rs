@@ -20,7 +20,7 @@ pub enum Layer {
     Command,
     /// The settings of the tool that was called.
     Tool,
-    /// The files that the policy came from.
+    /// The files that define the policy.
     Protected,
 }
 

@@ -104,7 +104,7 @@ impl Fixture for Mounted {
     }
 }
 
-/// Only commands are missing.
+/// Number of skipped cases: only those that need commands.
 const SKIPPED: usize = 79;
 
 #[test]

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::Guarded;
 use crate::approval::Effect;
 
-/// Largest file, in bytes, whose change is shown in a question.
+/// Maximum size of a file whose change is shown in a question, in bytes.
 pub const PREVIEW_BYTES: u64 = 1024 * 1024;
 
 /// The state of a file when the approver was asked.

@@ -161,7 +161,8 @@ impl Pattern {
         for (number, name) in self.names.iter().enumerate() {
             let at = from + number;
             if name == BENEATH {
-                // A bare `*` names the directory, as `.` names the one above it.
+                // Naming the directory itself counts only if the glob spells part of its
+                // name. A bare `*` names it no more than `.` names the one above.
                 let directory = at == glob.len();
                 let last = at.checked_sub(1).and_then(|at| glob.get(at));
                 return (!directory || last.is_some_and(|last| spells(last))).then_some(path);

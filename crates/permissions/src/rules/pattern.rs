@@ -22,7 +22,7 @@ pub enum PatternError {
     /// No command in a command pattern.
     #[error("the command pattern {0} names no command; write '*' for every command")]
     Empty(Quoted),
-    /// A quote or an escape of a command pattern has no end.
+    /// A quote or an escape in a command pattern is not closed.
     #[error(
         "the command pattern {0} ends within a quote or an escape; close it or write '\\\\' before it"
     )]
