@@ -1,5 +1,5 @@
-//! Carries agents along where `cargo xtask dist` built some, and remembers where
-//! their source is where it did not.
+//! Embeds agents built by `cargo xtask dist`. Without them, records the path of their
+//! source.
 #![allow(
     clippy::disallowed_methods,
     reason = "cargo tells a build script by variables"
@@ -9,13 +9,13 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// Names a directory with `ARCH.gz` for each agent.
+/// The variable that names a directory with `ARCH.gz` for each agent.
 const AGENTS: &str = "AGENTBOX_EMBED_AGENTS";
 
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed={AGENTS}");
-    // `backend-local` is for Linux, and can be left out there.
+    // `backend-local` needs Linux, and is optional there.
     println!("cargo::rustc-check-cfg=cfg(local)");
     let is_linux = env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux");
     if is_linux && env::var_os("CARGO_FEATURE_LOCAL").is_some() {
@@ -52,8 +52,8 @@ fn embed(directory: &Path, out: &Path) -> io::Result<String> {
     Ok(table)
 }
 
-/// A program that was built from a checkout can build its agent from there; one that was built
-/// from its package has no such directory beside it.
+/// Records the source of the agent. A program built from a checkout can build its agent
+/// from there; one built from its package has no such directory beside it.
 fn remember_source() {
     let own = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let agent = own.with_file_name("sandbox-agent");

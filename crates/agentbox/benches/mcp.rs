@@ -1,9 +1,9 @@
-//! `agentbox mcp` beside the official file system server, both over stdio.
+//! Compares `agentbox mcp` with the official file system server, both over stdio.
 //!
-//! `cargo xtask bench mcp` installs the peer, runs this, and reads the lines of
-//! JSON that it prints: one for each row. Calls are made by turns. Both servers
-//! get the same requests on files of their own, and answer in plain text; ours
-//! judges every call by a policy.
+//! `cargo xtask bench mcp` installs the peer, runs this, and reads the lines of JSON
+//! that it prints: one for each row. Calls alternate between the servers. Both get the
+//! same requests on separate files, and answer in plain text. Ours checks every call
+//! against a policy.
 //!
 //! | row | ours | the peer's |
 //! |---|---|---|
@@ -34,12 +34,13 @@ use serde_json::{Value, json};
 use crate::measure::{Effort, Sample};
 use crate::server::Server;
 
-/// Directories of the tree that is searched, and files of each kind in one.
+/// Number of directories in the tree that is searched, and of files of each kind per
+/// directory.
 const DIRECTORIES: usize = 50;
 const FILES: usize = 20;
 
-/// How often a call is made in one turn; the last time counts. A side that has
-/// just waited for the other would else be timed while its caches are cold.
+/// Number of times a call is made in one turn; only the last one counts. Otherwise a
+/// server that has just waited for the other would be measured with cold caches.
 const CALLS: usize = 5;
 
 fn main() {
@@ -73,7 +74,7 @@ fn main() {
     }
 }
 
-/// One of the two servers, on a directory of its own.
+/// One of the two servers, with its own directory.
 struct Side {
     program: PathBuf,
     arguments: Vec<String>,
@@ -117,7 +118,7 @@ impl Side {
         }
     }
 
-    /// The tool and the arguments of one call of a row.
+    /// Returns the tool and the arguments of one call of a row.
     fn call(&self, id: &str, number: usize) -> (&'static str, Value) {
         let (old, new) = edited(number);
         match (id, self.is_ours) {
@@ -144,7 +145,7 @@ impl Side {
         }
     }
 
-    /// From the start of the process to the list of its tools.
+    /// Measures the time from the start of the process to the list of its tools.
     fn turn_start(&self) -> Sample {
         let start = Instant::now();
         let mut server = self.start();
@@ -153,7 +154,7 @@ impl Side {
     }
 }
 
-/// One row's line of the output.
+/// Returns one row's line of the output.
 fn measure_row(id: &str, effort: Effort, ours: &Side, theirs: Option<&Side>) -> Value {
     match id {
         "mcp_start" => match theirs {
@@ -184,7 +185,7 @@ fn measure_row(id: &str, effort: Effort, ours: &Side, theirs: Option<&Side>) -> 
 fn turn(side: &Side, server: &mut Server, id: &str, round: usize) -> Sample {
     let mut last = None;
     for call in 0..CALLS {
-        // An odd number of calls per turn, so that edits undo each other in order.
+        // The number of calls per turn is odd, so that edits undo each other in order.
         let (tool, arguments) = side.call(id, round * CALLS + call);
         let request = server.request(
             "tools/call",
@@ -198,7 +199,7 @@ fn turn(side: &Side, server: &mut Server, id: &str, round: usize) -> Sample {
     last.unwrap()
 }
 
-/// How much an answer says was done; a failure ends the benchmark.
+/// Returns the amount of work that an answer reports. A failure ends the benchmark.
 fn checked(id: &str, answer: &Value) -> usize {
     let result = &answer["result"];
     assert_ne!(result["isError"], json!(true), "{id}: {answer}");
@@ -212,9 +213,9 @@ fn checked(id: &str, answer: &Value) -> usize {
     }
 }
 
-/// The most memory that a server held while it did a hundred calls of each kind.
+/// Returns the peak memory of a server during a hundred calls of each kind.
 fn memory(side: &Side) -> Value {
-    // Whichever way the last edit of another row went.
+    // An edit of another row may have left the file changed.
     std::fs::write(side.directory.join("edit.txt"), text()).unwrap();
     let mut server = side.start();
     for round in 0..20 {
@@ -226,7 +227,7 @@ fn memory(side: &Side) -> Value {
     json!({ "best": bytes, "median": bytes, "p90": bytes, "size": 1 })
 }
 
-/// Fills a directory with what the rows work on.
+/// Creates the files that the rows work on.
 fn fill(directory: &Path) {
     for number in 0..DIRECTORIES {
         let inner = directory.join(format!("tree/part-{number:02}"));
@@ -240,7 +241,7 @@ fn fill(directory: &Path) {
     std::fs::write(directory.join("edit.txt"), text()).unwrap();
 }
 
-/// What is read and edited.
+/// Returns the text that is read and edited.
 fn text() -> String {
     let lines: String = (0..49)
         .map(|number| {
@@ -250,7 +251,8 @@ fn text() -> String {
     format!("{}\n{lines}", edited(0).0)
 }
 
-/// What an edit replaces, and by what. Each undoes the one before.
+/// Returns the text that an edit replaces, and its replacement. Each edit undoes the
+/// one before.
 fn edited(number: usize) -> (&'static str, &'static str) {
     let lines = (
         "    let edited = first(input, &mut state)?;",

@@ -1,5 +1,5 @@
-//! The agents that go into containers: where they are looked for, and where
-//! `agentbox agent install` puts them.
+//! The agents that go into containers: where they are found, and where `agentbox agent
+//! install` puts them.
 
 mod embedded;
 
@@ -15,7 +15,7 @@ use crate::system::{self, holder};
 /// The command that builds an agent and installs it where this program looks.
 pub(crate) const INSTALL: &str = "agentbox agent install";
 
-/// The next step where there is no place for agents.
+/// The advice if there is no directory for agents.
 pub(crate) const NO_DIRECTORY: &str = match system::TELLS_HOLDERS {
     true => "this user has no home; set HOME or XDG_DATA_HOME, or give --dir",
     false => {
@@ -24,13 +24,14 @@ pub(crate) const NO_DIRECTORY: &str = match system::TELLS_HOLDERS {
     }
 };
 
-/// Agents of other versions are refused by the handshake.
+/// The version of this program and its agents. The handshake refuses agents of other
+/// versions.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The agents that there are, at most one for each processor. Nothing outranks the
-/// one that `SANDBOX_AGENT` names; those that were installed for this version or that
-/// this program carries along come before what lies beside it or in `PATH`, which may
-/// be of another version.
+/// Returns the available agents, at most one for each processor. If `SANDBOX_AGENT`
+/// names one, it is the only one. Otherwise agents installed for this version come
+/// first, then those embedded in this program. Agents beside this program or in `PATH`
+/// come last, because they may be of another version.
 pub(crate) fn all() -> Result<Vec<AgentBinary>, Failure> {
     let located = AgentBinary::locate_from_env()?;
     if system::variable(VARIABLE).is_some() {
@@ -45,7 +46,8 @@ pub(crate) fn all() -> Result<Vec<AgentBinary>, Failure> {
     Ok(found)
 }
 
-/// Where agents of this version are installed; nowhere for a user without a home.
+/// Returns the directory where agents of this version are installed, or `None` for a
+/// user without a home.
 pub(crate) fn directory() -> Option<PathBuf> {
     Some(
         own_directory("XDG_DATA_HOME", ".local/share")?
@@ -54,13 +56,14 @@ pub(crate) fn directory() -> Option<PathBuf> {
     )
 }
 
-/// The name of an installed agent: a directory can hold one for each processor.
+/// Returns the file name of an installed agent. A directory can hold one for each
+/// processor.
 pub(crate) fn file_name(arch: &str) -> String {
     format!("{PROGRAM}-{arch}")
 }
 
 fn installed() -> Vec<AgentBinary> {
-    // Neither a program of another user's nor one that they could replace.
+    // A program must neither belong to another user nor be replaceable by one.
     let is_safe = |path: &Path| {
         let found = std::fs::symlink_metadata(path);
         found.is_ok_and(|found| is_own(&found) && (found.is_dir() || found.is_file()))
@@ -83,15 +86,15 @@ fn installed() -> Vec<AgentBinary> {
     agents
 }
 
-/// Whether it is ours, and other users cannot write to it.
+/// Returns `true` if the file belongs to this user and others cannot write to it.
 fn is_own(found: &Metadata) -> bool {
     let holder = holder(found);
     holder.is_own && holder.mode & 0o022 == 0
 }
 
-/// Fails if another user could put something else in the place of a directory: all
-/// those above it are ours or the administrator's, and what others can write to keeps
-/// them from what is not theirs.
+/// Fails if another user could replace the directory. All directories above it must
+/// belong to this user or root, and those that others can write to must have the sticky
+/// bit.
 fn shared_above(directory: &Path) -> io::Result<()> {
     const STICKY: u32 = 0o1000;
     for above in directory.canonicalize()?.ancestors().skip(1) {
@@ -106,7 +109,7 @@ fn shared_above(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The processor of this machine, as images name it.
+/// Returns the processor of this machine, as images name it.
 pub(crate) fn host_arch() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -115,8 +118,9 @@ pub(crate) fn host_arch() -> &'static str {
     }
 }
 
-/// This program's directory below one that a variable names, or below the home. Programs
-/// that others could have put there must not run: where that is not told, there is none.
+/// Returns this program's directory below the one that a variable names, or below the
+/// home. Programs that others could have put there must not run, so there is no such
+/// directory on systems where owners are not known.
 fn own_directory(name: &str, usual: &str) -> Option<PathBuf> {
     if !system::TELLS_HOLDERS {
         return None;
@@ -127,8 +131,8 @@ fn own_directory(name: &str, usual: &str) -> Option<PathBuf> {
     Some(base.join("agentbox"))
 }
 
-/// Writes a program whole or not at all, for everybody to run: in a container,
-/// another user does.
+/// Writes a program atomically. All users may execute it: in a container, another user
+/// does.
 pub(crate) fn write_program(
     directory: &Path,
     name: &str,

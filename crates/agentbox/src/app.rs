@@ -1,4 +1,4 @@
-//! What every command starts from: the configuration, the rules, a backend.
+//! The common start of every command: the configuration, the rules, a backend.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::exit::Failure;
 use crate::log;
 use crate::rules::{Rules, Source};
 
-/// The program, configured.
+/// The configured program.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) config: Config,
     pub(crate) rules: Option<Rules>,
     pub(crate) wanted: Wanted,
-    /// A file that the tools must not show.
+    /// A file whose content the tools must not show.
     pub(crate) secret: Option<PathBuf>,
 }
 
 impl App {
-    /// Reads what is configured, and starts the log.
+    /// Reads the configuration and starts the log.
     pub(crate) fn new(global: &Global) -> Result<Self, Failure> {
         let config = Config::load(global.layer(), global.config.clone(), std::env::vars_os())?;
         log::start(config.log.as_deref())?;
@@ -65,13 +65,13 @@ impl App {
         }
     }
 
-    /// The files that say what the tools may do.
+    /// Returns the files that define what the tools may do.
     fn own_files(&self) -> Vec<PathBuf> {
         let rules = match self.rules.as_ref().map(|rules| &rules.source) {
             Some(Source::File(file, _)) => Some(file.clone()),
             Some(Source::Preset(_) | Source::Config) | None => None,
         };
-        // Where the config file usually is, one that is made counts at the next start.
+        // A config file created at the usual place would take effect at the next start.
         let variables: Vec<_> = std::env::vars_os().collect();
         let config = self.config.file.clone().into_iter();
         let all = config.chain(usual_place(&variables)).chain(rules);
@@ -79,7 +79,7 @@ impl App {
             .collect()
     }
 
-    /// The paths of those files, as the tools know them.
+    /// Returns the paths of those files, as the tools know them.
     fn protected(&self, opened: &Opened) -> Vec<VPath> {
         let files = self.own_files();
         files
@@ -88,8 +88,8 @@ impl App {
             .collect()
     }
 
-    /// The tools on a backend. Without rules everything inside it is allowed but to change
-    /// what says so.
+    /// Builds the tools for a backend. Without rules everything inside it is allowed,
+    /// except changing the files that define the rules.
     pub(crate) fn toolset(&self, opened: &Opened) -> ToolsetBuilder {
         let mut builder = Toolset::builder(Arc::clone(&opened.backend))
             .options(self.config.options.clone())
@@ -104,7 +104,7 @@ impl App {
         }
     }
 
-    /// How to allow what is asked about.
+    /// Returns advice on how to allow an operation that needs approval.
     pub(crate) fn allowing(&self, opened: &Opened) -> &'static str {
         match (&opened.mounts, &self.rules) {
             (Some(_), None) => "set read_approval or write_approval = false for the mount",
@@ -112,7 +112,7 @@ impl App {
         }
     }
 
-    /// Whether a call may need approval, as far as the configuration says.
+    /// Returns `true` if a call may need approval, according to the configuration.
     pub(crate) fn can_ask(&self) -> bool {
         let options = &self.config.options;
         self.rules.as_ref().is_some_and(Rules::can_ask)
@@ -121,7 +121,7 @@ impl App {
             || self.wanted.has_mounts()
     }
 
-    /// The policy for the tools on a backend.
+    /// Returns the policy for the tools of a backend.
     pub(crate) fn policy(&self, opened: &Opened) -> Policy {
         let working_dir = opened.backend.working_dir();
         let policy = match &self.rules {

@@ -8,11 +8,11 @@ use permissions::approval::{Answer, ApproverError, Interactive};
 use crate::console::wrap;
 use crate::output;
 
-/// Where the answer is read: standard input may hold something else.
+/// The device to read the answer from: standard input may hold something else.
 const TERMINAL: &str = "/dev/tty";
 
-/// Asks on the terminal. Without one nothing that must be asked is allowed; `instead`
-/// says how it could be.
+/// Returns an approver that asks on the terminal. Without a terminal everything that
+/// needs approval is refused; `instead` says how to allow it.
 pub(crate) fn terminal(instead: &'static str) -> Interactive {
     Interactive::blocking(move |question| {
         let terminal = match std::io::stderr().is_terminal() {
@@ -22,7 +22,7 @@ pub(crate) fn terminal(instead: &'static str) -> Interactive {
         let terminal = terminal.ok_or_else(|| {
             ApproverError::new(format!("there is no terminal to ask on; {instead}"))
         })?;
-        // The question's text is safe to print, as long as nothing breaks its lines.
+        // The question's text is safe to print if its lines are not broken.
         let width = wrap::columns_of(std::io::stderr());
         let shown = wrap::hard(&question.to_string(), Some(width));
         output::note(&format!("{shown}\nallow it? [y/N]"));
@@ -38,7 +38,7 @@ pub(crate) fn terminal(instead: &'static str) -> Interactive {
     })
 }
 
-/// Nothing but a clear yes is one.
+/// Only an explicit yes counts.
 fn yes(line: &str) -> bool {
     matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }

@@ -1,6 +1,6 @@
-//! The backends that can be asked for, as `NAME` or `NAME:ARGUMENT`.
+//! The available backends, given as `NAME` or `NAME:ARGUMENT`.
 //!
-//! One more is one more file and one more line in [`KINDS`].
+//! A new backend needs one more file and one more line in [`KINDS`].
 
 #[cfg(not(all(local, feature = "docker")))]
 mod absent;
@@ -37,82 +37,83 @@ pub(crate) const KINDS: &[Kind] = &[
     mounts::KIND,
 ];
 
-/// Backends made of backends made of backends: at some depth it is a mistake.
+/// Maximum nesting of backends. Anything deeper is taken for a mistake.
 const DEPTH: usize = 8;
 
-/// Where files are if nobody says: a directory under the current one.
+/// The default directory for files, under the current directory.
 pub(crate) const WORKSPACE: &str = "agentbox-workspace";
 
-/// The key of the directories that a local backend reaches besides its own.
+/// The config key of the directories that a local backend reaches besides its own.
 pub(crate) const ALLOWED: &str = "allowed_directories";
 
 /// A kind of backend.
 #[derive(Debug)]
 pub(crate) struct Kind {
-    /// What stands before the colon, and the name of its table in the config file.
+    /// The name before the colon, and of its table in the config file.
     pub(crate) name: &'static str,
-    /// How it is asked for.
+    /// The syntax of its specification.
     pub(crate) usage: &'static str,
-    /// What stands behind the colon.
+    /// The meaning of the text after the colon.
     pub(crate) argument: Argument,
     /// The keys of its table.
     pub(crate) keys: &'static [&'static str],
-    /// Those whose values are paths, or begin with one and a colon.
+    /// The keys whose values are paths, or begin with a path and a colon.
     pub(crate) paths: &'static [&'static str],
-    /// Finds what is wrong with a wish without opening anything; gives the kinds of the
-    /// backends it is made of.
+    /// Checks a specification without opening anything. Returns the kinds of the
+    /// backends it consists of.
     pub(crate) check: fn(&Wanted) -> Result<Vec<&'static str>, Failure>,
-    /// Opens it.
+    /// Opens the backend.
     pub(crate) open: Open,
 }
 
-/// What stands behind the colon of a wish.
+/// The meaning of the text after the colon of a specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Argument {
     /// The directory of this machine that holds the files.
     Directory,
     /// A file of this machine.
     File,
-    /// Nothing of this machine.
+    /// Not a path of this machine.
     Name,
 }
 
-/// When what takes long is done: an image is built.
+/// The time at which slow preparations are made, such as building an image.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Prepare {
     /// Before the backend is opened.
     #[default]
     Wait,
-    /// Meanwhile; the first call waits for it.
+    /// In the background; the first call waits for it.
     Background,
-    /// When it is needed.
+    /// When the backend needs it.
     No,
 }
 
-/// The tables of all kinds, by their names.
+/// The config tables of all kinds, by name.
 pub(crate) type Tables = BTreeMap<&'static str, Table>;
 
 type Open = for<'a> fn(&'a Wanted) -> BoxFuture<'a, Result<Opened, Failure>>;
 
-/// A backend that somebody asked for.
+/// A specification of a backend.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
     kind: &'static Kind,
-    /// What stands behind the colon; a path is absolute.
+    /// The text after the colon. A path is absolute.
     pub(crate) argument: Option<String>,
-    /// Whether nobody asked for it: it may be created.
+    /// Whether this is the default, because the user named no backend. Its directory
+    /// may be created then.
     pub(crate) implied: bool,
-    /// Whether nobody is told of that.
+    /// Whether the directory is created without a message.
     pub(crate) quiet: bool,
-    /// Whether what takes long is done before it is opened.
+    /// The time of slow preparations.
     pub(crate) prepare: Prepare,
-    /// How many backends it is a part of.
+    /// Number of backends that it is nested in.
     depth: usize,
     tables: Tables,
 }
 
 impl Wanted {
-    /// Reads `NAME[:ARGUMENT]`; `None` is the default.
+    /// Parses `NAME[:ARGUMENT]`; `None` is the default.
     pub(crate) fn new(spec: Option<&str>, tables: &Tables) -> Result<Self, Failure> {
         let implied = spec.is_none();
         let workspace = format!("local:{WORKSPACE}");
@@ -139,8 +140,8 @@ impl Wanted {
         })
     }
 
-    /// A part of this one, named in a file of `directory`, with settings of its
-    /// own over those of its kind.
+    /// Creates the specification of a part of this backend, named in a file in
+    /// `directory`. `over` overrides the settings of its kind.
     fn part(&self, spec: &str, directory: &Path, over: &Table) -> Result<Self, Failure> {
         let mut part = Self::from_spec(&absolute(spec, directory)?, self.tables.clone())?;
         part.depth = self.depth + 1;
@@ -158,7 +159,7 @@ impl Wanted {
         Ok(part)
     }
 
-    /// The file that stands behind the colon.
+    /// Returns the file named after the colon.
     fn file(&self) -> Result<&Path, Failure> {
         let file = self.argument.as_deref().filter(|file| !file.is_empty());
         file.map(Path::new).ok_or_else(|| {
@@ -167,7 +168,7 @@ impl Wanted {
         })
     }
 
-    /// How it can be asked for from anywhere.
+    /// Returns the specification with absolute paths, valid in any directory.
     pub(crate) fn spec(&self) -> String {
         match &self.argument {
             Some(argument) => format!("{}:{argument}", self.kind.name),
@@ -175,7 +176,7 @@ impl Wanted {
         }
     }
 
-    /// The directories besides its own that it reaches, if it can have any.
+    /// Returns the directories that it reaches besides its own, if its kind has any.
     pub(crate) fn allowed_directories(&self) -> Vec<String> {
         let table = self.tables.get(local::KIND.name);
         let allowed = table.filter(|_| self.kind.name == local::KIND.name);
@@ -184,23 +185,23 @@ impl Wanted {
         paths.map(str::to_owned).collect()
     }
 
-    /// Whether there may be containers in it.
+    /// Returns `true` if it may include containers.
     pub(crate) fn has_containers(&self) -> bool {
         [docker::KIND.name, composite::KIND.name].contains(&self.kind.name)
     }
 
-    /// Whether it is made of mounts, which ask before they are written.
+    /// Returns `true` if it consists of mounts, which may need approval for writes.
     pub(crate) fn has_mounts(&self) -> bool {
         self.kind.name == mounts::KIND.name
     }
 
-    /// The file that says which directories there are and what may be done in them.
+    /// Returns the file that defines its directories and the permissions in them.
     pub(crate) fn described_in(&self) -> Option<&Path> {
         let is_described = [composite::KIND.name, mounts::KIND.name].contains(&self.kind.name);
         self.file().ok().filter(|_| is_described)
     }
 
-    /// The directory of this machine that holds the files, if there is one.
+    /// Returns the directory of this machine that holds the files, if there is one.
     pub(crate) fn host_root(&self) -> Option<PathBuf> {
         let directory = self.argument.as_deref().map(Path::new)?;
         match self.kind.argument {
@@ -209,14 +210,14 @@ impl Wanted {
         }
     }
 
-    /// Finds what is wrong with it without opening anything; gives the kinds of the
-    /// backends it is made of.
+    /// Checks the specification without opening anything. Returns the kinds of the
+    /// backends it consists of.
     pub(crate) fn check(&self) -> Result<Vec<&'static str>, Failure> {
         (self.kind.check)(self)
     }
 
-    /// The directory of this machine that holds the files, if there is one. Only that
-    /// which is used by default may be missing.
+    /// Returns the directory of this machine that holds the files, if there is one.
+    /// Only the default directory may be missing.
     pub(crate) fn given_directory(&self) -> Result<Option<&Path>, Failure> {
         if self.kind.argument != Argument::Directory {
             return Ok(None);
@@ -240,8 +241,8 @@ impl Wanted {
         }
     }
 
-    /// The directory of this machine that holds the files, if there is one. That
-    /// which is used by default is made, and that is told.
+    /// Returns the directory of this machine that holds the files, if there is one.
+    /// Creates the default directory, and reports that.
     pub(crate) fn directory(&self) -> Result<Option<&Path>, Failure> {
         let Some(directory) = self.given_directory()? else {
             return Ok(None);
@@ -263,18 +264,18 @@ impl Wanted {
         Ok(Some(directory))
     }
 
-    /// Opens it.
+    /// Opens the backend.
     pub(crate) async fn open(&self) -> Result<Opened, Failure> {
         (self.kind.open)(self).await
     }
 
-    /// What its table in the config file says.
+    /// Reads its table in the config file.
     fn settings<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         read_settings(self.kind.name, &self.tables)
     }
 }
 
-/// What the table of a kind says.
+/// Reads the table of a kind.
 fn read_settings<T: DeserializeOwned>(name: &str, tables: &Tables) -> Result<T, Failure> {
     let settings = tables.get(name).cloned().unwrap_or_default().try_into();
     settings.map_err(|error: toml::de::Error| {
@@ -286,7 +287,7 @@ fn read_settings<T: DeserializeOwned>(name: &str, tables: &Tables) -> Result<T, 
     })
 }
 
-/// The same wish with an absolute path. What is no wish stays as it is.
+/// Makes the path in a specification absolute. Other texts are returned unchanged.
 pub(crate) fn absolute(spec: &str, directory: &Path) -> Result<String, Failure> {
     let (kind, path) = match split(spec) {
         (Some(kind), Some(path)) if !path.is_empty() => (kind, path),
@@ -295,7 +296,7 @@ pub(crate) fn absolute(spec: &str, directory: &Path) -> Result<String, Failure> 
     match kind.argument {
         Argument::Directory | Argument::File => {
             let path = place(path, directory);
-            // Another name would be another place.
+            // A lossy conversion would name a different path.
             let path = path.to_str().ok_or_else(|| {
                 let shown = directory.display();
                 Failure::usage(format!(
@@ -308,7 +309,7 @@ pub(crate) fn absolute(spec: &str, directory: &Path) -> Result<String, Failure> 
     }
 }
 
-/// Relative paths in the table of a kind start at `directory`.
+/// Makes relative paths in a kind's table absolute, starting at `directory`.
 pub(crate) fn rebase(table: &mut Table, kind: &Kind, directory: &Path) {
     for key in kind.paths {
         match table.get_mut(*key) {
@@ -325,7 +326,7 @@ pub(crate) fn rebase(table: &mut Table, kind: &Kind, directory: &Path) {
     }
 }
 
-/// What is no path is the name of a volume, which has no slash.
+/// Makes a path absolute. Names of volumes are left alone: they have no slash.
 fn rebase_path(path: &mut String, directory: &Path) {
     let (source, rest) = match path.split_once(':') {
         Some((source, rest)) => (source, Some(rest)),
@@ -342,7 +343,7 @@ fn rebase_path(path: &mut String, directory: &Path) {
     }
 }
 
-/// What is said about `--backend`.
+/// Returns the help text of `--backend`.
 pub(crate) fn help() -> String {
     let usages = usages("or");
     match cfg!(local) {
@@ -353,7 +354,7 @@ pub(crate) fn help() -> String {
     }
 }
 
-/// How backends are asked for.
+/// Lists the syntax of all backends.
 fn usages(before_last: &str) -> String {
     let mut all: Vec<&str> = KINDS.iter().map(|kind| kind.usage).collect();
     let last = all.pop().unwrap_or_default();

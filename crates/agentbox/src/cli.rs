@@ -32,7 +32,7 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
 }
 
-/// What every command takes.
+/// Options common to all commands.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Common options")]
 pub(crate) struct Global {
@@ -61,19 +61,19 @@ pub(crate) struct Global {
     pub(crate) config: Option<PathBuf>,
 }
 
-/// The profiles; `agent` is what pydantic-ai-backend calls `lean`.
+/// The profiles. pydantic-ai-backend calls `lean` `agent`.
 fn profiles() -> [PossibleValue; 3] {
     let lean = PossibleValue::new("lean").alias("agent");
     ["coding".into(), lean, "filesystem".into()]
 }
 
 impl Global {
-    /// Whether directories were named that only one kind of backend can have.
+    /// Returns `true` if directories were given that only one kind of backend supports.
     pub(crate) fn allows_directories(&self) -> bool {
         !self.allow_dirs.is_empty()
     }
 
-    /// The flags as a layer of the configuration.
+    /// Returns the flags as a layer of the configuration.
     pub(crate) fn layer(&self) -> Table {
         let flags = [
             ("backend", &self.backend),

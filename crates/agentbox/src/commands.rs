@@ -24,7 +24,7 @@ use crate::cli::{Cli, Command};
 use crate::console;
 use crate::exit::{self, Failure};
 
-/// Does what the command line says.
+/// Runs the given command.
 pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let Cli { global, command } = cli;
     match command {
@@ -48,14 +48,13 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The console, which watches for Ctrl-C itself, and says itself where the files
-/// are.
+/// Runs the console, which handles Ctrl-C and shows the location of the files itself.
 async fn console(mut app: App) -> Result<ExitCode, Failure> {
     app.wanted.quiet = true;
     let opened = app.open().await?;
     let session = console::Session::new(app.toolset(&opened), app.allowing(&opened));
     let code = console::run(session.backend(app.wanted.spec())).await;
     opened.stop().await;
-    // What was typed may be to blame.
+    // The user's input may be to blame.
     code.map_err(|error| Failure::from(error).code(exit::FIXABLE))
 }

@@ -1,7 +1,7 @@
-//! What is configured: flags over variables over a file over defaults.
+//! The configuration: flags over variables over a file over defaults.
 //!
-//! All four are tables with the same keys. Nothing that is not known is passed
-//! over: a misspelt `permissions` would allow everything.
+//! All four are tables with the same keys. Unknown keys are errors, never ignored: a
+//! misspelt `permissions` would allow everything.
 
 mod keys;
 mod layers;
@@ -20,32 +20,32 @@ pub(crate) use self::layers::{Carried, place, read_text};
 use crate::backend::{KINDS, Tables};
 use crate::exit::Failure;
 
-/// Everything that can be configured.
+/// The complete configuration.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
     pub(crate) backend: Option<String>,
-    /// A preset's name, a file's path, or rules written out.
+    /// The name of a preset, the path of a file, or inline rules.
     pub(crate) permissions: Option<Value>,
     pub(crate) log: Option<String>,
     pub(crate) options: Options,
-    /// What is set for single tools.
+    /// Settings of individual tools.
     #[serde(default)]
     pub(crate) tools: ToolSettings,
     #[serde(default)]
     pub(crate) run: Run,
     #[serde(default)]
     pub(crate) mcp: Mcp,
-    /// What is set for each kind of backend, by its name.
+    /// Settings of each kind of backend, by its name.
     #[serde(skip)]
     pub(crate) backends: Tables,
     /// The file that was read.
     #[serde(skip)]
     pub(crate) file: Option<PathBuf>,
-    /// How files are edited and which tools there are if only the file counts.
+    /// The edit format and profile that the config file alone would give.
     #[serde(skip)]
     pub(crate) of_file: (EditFormat, Profile),
-    /// The variables that set what has no flag.
+    /// The variables whose settings have no flag.
     #[serde(skip)]
     pub(crate) carried: Vec<Carried>,
 }
@@ -62,7 +62,7 @@ pub(crate) struct Run {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Mcp {
-    /// Where to listen, instead of standard input.
+    /// The address to listen on, instead of using standard input.
     pub(crate) http: Option<SocketAddr>,
     /// The file with the bearer token.
     pub(crate) token_file: Option<PathBuf>,
@@ -77,7 +77,7 @@ pub(crate) struct Mcp {
 }
 
 impl Config {
-    /// Puts the layers together.
+    /// Merges the layers.
     pub(crate) fn load(
         flags: Table,
         file: Option<PathBuf>,
@@ -117,9 +117,9 @@ impl Config {
     }
 }
 
-/// The program's defaults. They are the library's, but a person who starts a
-/// program has decided to let the model work: commands do not ask, and files can
-/// be moved and looked at.
+/// Returns the program's defaults. They are the library's, with one difference: a user
+/// who starts this program has decided to let the model work. Commands need no
+/// approval, files can be moved, and images and documents can be viewed.
 fn defaults() -> Result<Table, Failure> {
     let mut options = Options::default();
     options.require_execute_approval = false;
@@ -151,7 +151,7 @@ fn read(mut table: Table, whose: &str) -> Result<Config, Failure> {
         let what = what.join(" ");
         let mut words: Vec<&str> = what.split_whitespace().collect();
         for word in &mut words {
-            // As a person calls it.
+            // Plain words for the user.
             if matches!(*word, "usize" | "u64" | "u32" | "u16") {
                 *word = "a whole number";
             }
@@ -163,7 +163,8 @@ fn read(mut table: Table, whose: &str) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// The failure of the first variable that is wrong by itself, over the layers below.
+/// Returns the error of the first variable that is wrong by itself, over the layers
+/// below.
 fn blamed(below: &Table, variables: &[(OsString, OsString)], known: &Known) -> Option<Failure> {
     variables.iter().find_map(|variable| {
         let one = layers::environment(std::slice::from_ref(variable), known).ok()?;
@@ -175,12 +176,12 @@ fn blamed(below: &Table, variables: &[(OsString, OsString)], known: &Known) -> O
     })
 }
 
-/// Where the config file usually is.
+/// Returns the default path of the config file.
 pub(crate) fn usual_place(variables: &[(OsString, OsString)]) -> Option<PathBuf> {
     Some(usual_directory(variables)?.join("config.toml"))
 }
 
-/// The directory of what a user configures.
+/// Returns the user's configuration directory for this program.
 pub(crate) fn usual_directory(variables: &[(OsString, OsString)]) -> Option<PathBuf> {
     let variable = |wanted: &str| {
         let mut found = variables.iter().filter(|(name, _)| name == wanted);

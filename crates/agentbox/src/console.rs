@@ -1,4 +1,4 @@
-//! The interactive console: a person uses the tools that a model would.
+//! The interactive console: the user calls the tools that a model would.
 
 mod ask;
 mod complete;
@@ -28,11 +28,11 @@ use reader::{Input, Reader};
 use show::{Live, Screen, Style};
 use signals::{INTERRUPTED, Signal, Signals};
 
-/// What the console works with. The console sets the approver itself.
+/// The parameters of the console. The console sets the approver itself.
 #[derive(Debug)]
 pub(crate) struct Session {
     builder: ToolsetBuilder,
-    /// How to allow what would have to be asked.
+    /// Advice on how to allow an operation that needs approval.
     allowing: &'static str,
     backend: Option<String>,
     history: Option<PathBuf>,
@@ -48,7 +48,7 @@ impl Session {
         }
     }
 
-    /// Says where the files are, such as `local:DIR`; the prompt shows what stands
+    /// Sets the backend's specification, such as `local:DIR`. The prompt shows the part
     /// before the colon.
     #[must_use]
     pub(crate) fn backend(mut self, name: impl Into<String>) -> Self {
@@ -56,8 +56,8 @@ impl Session {
         self
     }
 
-    /// Keeps what was typed in this file, or nowhere. Without it, in the user's
-    /// directory for the state of programs.
+    /// Sets the history file, or disables the history. The default is a file in the
+    /// user's state directory.
     #[must_use]
     #[allow(dead_code, reason = "the configuration may not name a file")]
     pub(crate) fn history(mut self, file: Option<PathBuf>) -> Self {
@@ -72,7 +72,7 @@ impl Session {
     }
 }
 
-/// A variable of the environment that is not empty.
+/// Returns an environment variable that is not empty.
 #[allow(clippy::disallowed_methods, reason = "this is the program")]
 fn variable(name: &str) -> Option<std::ffi::OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
@@ -85,8 +85,8 @@ fn default_history() -> Option<PathBuf> {
     Some(state.join("agentbox/history"))
 }
 
-/// Talks until the person leaves. Without a terminal, does what the standard input
-/// says; the exit code then tells whether all of it worked.
+/// Runs until the user leaves. Without a terminal, runs the requests on standard input;
+/// the exit code then tells whether all of them succeeded.
 ///
 /// # Errors
 ///
@@ -96,7 +96,7 @@ pub(crate) async fn run(session: Session) -> anyhow::Result<ExitCode> {
     let result = talk(session, terminal.clone()).await;
     terminal.restore();
     match result {
-        // Whoever read what we print has read enough.
+        // The reader of the output has closed it.
         Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
         result => result,
     }
@@ -152,21 +152,21 @@ fn greeting(backend: Option<&str>, screen: Screen) -> String {
     wrap::lines(&text, screen.width())
 }
 
-/// A conversation of a person with the tools.
+/// The user's conversation with the tools.
 struct Console {
     screen: Screen,
     chat: Chat,
-    /// Another conversation, in which what would have to be asked is refused.
+    /// A second conversation, in which anything that needs approval is refused.
     unasked: Chat,
     signals: Signals,
-    /// The highest code of anything that did not work.
+    /// The highest exit code of all failures.
     code: u8,
 }
 
-/// What comes next.
+/// The next step after a request.
 enum Next {
     Go,
-    /// The rest of what was typed at once is not wanted any more.
+    /// Drops the rest of the input that was typed at once.
     Stop,
     Leave(ExitCode),
 }
@@ -208,7 +208,8 @@ impl Console {
         self.code = self.code.max(code);
     }
 
-    /// What is told to a script. A person has seen it all.
+    /// Returns the exit code. With a terminal it is success, because the user has seen
+    /// all failures.
     fn code(&self) -> ExitCode {
         match self.screen.terminal {
             true => ExitCode::SUCCESS,
@@ -216,7 +217,7 @@ impl Console {
         }
     }
 
-    /// Does all that a text says, up to the first thing that means nothing.
+    /// Executes all requests in a text, up to the first one that is not understood.
     async fn obey(&mut self, text: &str, tools: &Definitions) -> anyhow::Result<Next> {
         let mut rest = text;
         while !rest.is_empty() {
@@ -287,7 +288,7 @@ impl Console {
         match called {
             Ok((reply, preview)) => {
                 if show::failed(&reply) {
-                    // A command that failed is no failure of the tool.
+                    // A failed command is not a failure of the tool.
                     self.failed(exit::of_reply(reply.failure).max(exit::FIXABLE));
                 }
                 let diff = preview.as_ref().and_then(|preview| preview.of(&reply));
@@ -324,21 +325,21 @@ fn complaint(stop: Stop) -> String {
     }
 }
 
-/// What an edit would change.
+/// The changes that an edit would make.
 struct Preview {
     diff: String,
     place: Value,
 }
 
 impl Preview {
-    /// The diff, if this is what was changed.
+    /// Returns the diff, if it matches the actual change.
     fn of(&self, reply: &console_tools::Reply) -> Option<&str> {
         let same = reply.is_success() && place(reply) == self.place;
         same.then_some(&*self.diff)
     }
 }
 
-/// How much was changed, and where.
+/// Returns the number and position of the changes.
 fn place(reply: &console_tools::Reply) -> Value {
     let field = |name: &str| {
         reply
@@ -349,7 +350,8 @@ fn place(reply: &console_tools::Reply) -> Value {
     Value::from_iter([field("replacements"), field("first_line")].map(Option::unwrap_or_default))
 }
 
-/// Tries an edit, since a tool knows the diff only of files that were read before.
+/// Does a dry run of an edit, because a tool knows the diff only of files that were
+/// read before.
 async fn preview(
     unasked: &Chat,
     tool: &str,

@@ -1,4 +1,4 @@
-//! How the program ends: exit codes, and errors that name the fix.
+//! Exit codes, and errors that name the fix.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -7,27 +7,27 @@ use backend_core::ErrorKind;
 use console_tools::{BuildError, Class};
 use permissions::Refusal;
 
-/// Everything went well.
+/// Success.
 pub(crate) const SUCCESS: u8 = 0;
 /// Other arguments can succeed.
 pub(crate) const FIXABLE: u8 = 1;
-/// A policy or a person said no.
+/// A policy or the user said no.
 pub(crate) const REFUSED: u8 = 2;
-/// The place behind the tools cannot do it, or not now.
+/// The backend cannot do it, or not now.
 pub(crate) const ENVIRONMENT: u8 = 3;
 /// The command line, a file or a variable is wrong; as in `sysexits.h`.
 pub(crate) const USAGE: u8 = 64;
-/// `run`: the command's time ran out; as with `timeout`.
+/// `run`: the command timed out; as with `timeout`.
 pub(crate) const TIMED_OUT: u8 = 124;
-/// `run`: there was no command to end; as with `timeout`.
+/// `run`: the command was not started; as with `timeout`.
 pub(crate) const NOT_RUN: u8 = 125;
 
-/// The code of a program that a signal ended, as shells have it.
+/// Returns the code of a program that a signal ended, like shells do.
 pub(crate) fn signalled(signal: i32) -> u8 {
     u8::try_from(signal).map_or(u8::MAX, |signal| 128_u8.saturating_add(signal))
 }
 
-/// The code of a tool's reply.
+/// Returns the code for a tool's reply.
 pub(crate) fn of_reply(failure: Option<Class>) -> u8 {
     match failure {
         None => SUCCESS,
@@ -37,7 +37,7 @@ pub(crate) fn of_reply(failure: Option<Class>) -> u8 {
     }
 }
 
-/// Why the program did not do what it was asked. The message ends with the fix.
+/// The reason for a failure of the program. The message ends with the fix.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
@@ -62,7 +62,7 @@ impl Failure {
         Self::new(ENVIRONMENT, message)
     }
 
-    /// The same failure with another code.
+    /// Returns the same failure with another code.
     pub(crate) fn code(mut self, code: u8) -> Self {
         self.code = code;
         self
@@ -72,7 +72,7 @@ impl Failure {
         ExitCode::from(self.code)
     }
 
-    /// Whether the command line, a file or a variable is to blame.
+    /// Returns `true` if the command line, a file or a variable is to blame.
     pub(crate) fn is_usage(&self) -> bool {
         self.code == USAGE
     }

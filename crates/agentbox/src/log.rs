@@ -1,4 +1,4 @@
-//! `--log`: what happens inside, on standard error.
+//! `--log`: the log on standard error.
 
 use std::io::IsTerminal as _;
 
@@ -8,11 +8,11 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::exit::Failure;
 
-/// The default filter. Refusals are in the replies, and
-/// what a client did wrong is in its answers.
+/// The default filter. Refusals are in the replies, and errors of clients are in their
+/// responses.
 const DEFAULT: &str = "warn,permissions=error,rmcp::service=error";
 
-/// Starts to tell. `filter` is a level, or levels by module:
+/// Starts the log. `filter` is a level, or levels by module:
 /// `warn,backend_local=debug`.
 pub(crate) fn start(filter: Option<&str>) -> Result<(), Failure> {
     let text = filter.unwrap_or(DEFAULT);
@@ -22,19 +22,20 @@ pub(crate) fn start(filter: Option<&str>) -> Result<(), Failure> {
              or something like warn,backend_local=debug"
         ))
     })?;
-    // Whoever reads the log in a file wants no colours in it.
+    // A log in a file should not have colours.
     let colours = std::io::stderr().is_terminal()
         && anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(colours);
     let log = tracing_subscriber::registry().with(lines).with(filter);
-    // Whoever has a log already keeps it.
+    // An existing logger stays.
     let _ = log.try_init();
     Ok(())
 }
 
-/// A word alone must be a level: as the name of a module it would be a mistake.
+/// Parses a filter. A word alone must be a level: as the name of a module it would be a
+/// mistake.
 fn read(text: &str) -> Option<Targets> {
     let alone = |part: &&str| !part.contains('=');
     let mut words = text.split(',').filter(alone);

@@ -35,12 +35,11 @@ use clap::error::ErrorKind;
 use crate::cli::{Cli, Command};
 use crate::exit::Failure;
 
-/// How long work that cannot be cancelled may take to end, such as a file that is
-/// being replaced.
+/// Time allowed for work that cannot be cancelled, such as replacing a file.
 const LAST_WORK: Duration = Duration::from_millis(300);
 
 fn main() -> ExitCode {
-    // This program supervises the commands it runs: they end with it, whatever
+    // This program also supervises the commands it runs: they end with it, whatever
     // happens to it.
     #[cfg(local)]
     backend_local::supervisor::run_if_asked();
@@ -66,14 +65,14 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Failure::environment(format!("no threads can be started: {error}; end others"))
     })?;
     let result = runtime.block_on(commands::run(cli));
-    // Somebody may still be reading standard input, for ever.
+    // A thread may be blocked on standard input forever.
     runtime.shutdown_timeout(LAST_WORK);
     result
 }
 
-/// One client over pipes is served on one thread: to hand each message from one to
-/// another costs more than to answer it. Files and commands have threads of their
-/// own.
+/// Creates the runtime. A single client over pipes is served on one thread: passing
+/// each message between threads costs more than handling it. Files and commands have
+/// their own threads.
 fn threads(cli: &Cli) -> tokio::runtime::Builder {
     match &cli.command {
         Some(Command::Mcp(args)) if args.is_on_pipes() => {

@@ -1,5 +1,4 @@
-//! What the program prints: results on standard output, everything else on
-//! standard error.
+//! Printing: results to standard output, everything else to standard error.
 
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
@@ -9,8 +8,8 @@ use serde::Serialize;
 use crate::console::safe;
 use crate::exit::Failure;
 
-/// Prints to standard output, with colours only where they belong. A reader that
-/// has gone is no failure.
+/// Prints to standard output, with colours only on a terminal. A closed pipe is not a
+/// failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     written(write(text))
 }
@@ -24,8 +23,8 @@ fn write(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Prints what a file or a command may have put in: a terminal gets no control
-/// codes, a pipe gets the text as it is.
+/// Prints text that a file or a command may have produced. A terminal gets no control
+/// codes; a pipe gets the text unchanged.
 pub(crate) fn print_foreign(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let text = match out.is_terminal() {
@@ -51,7 +50,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     written(writeln!(out, "{text}").and_then(|()| out.flush()))
 }
 
-/// Tells something on standard error. Nobody may be there to read it.
+/// Prints a message to standard error. Errors are ignored.
 pub(crate) fn note(text: &str) {
     let mut out = anstream::stderr().lock();
     let _ = writeln!(out, "{text}");
@@ -74,7 +73,7 @@ fn written(result: io::Result<()>) -> Result<(), Failure> {
     }
 }
 
-/// Text that cannot move a cursor, hide anything or turn its direction.
+/// Replaces characters that could move the cursor, hide text or change its direction.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     let bad = |c: char| (c.is_control() && c != '\n' && c != '\t') || safe::is_unseen(c);
     match text.contains(bad) {

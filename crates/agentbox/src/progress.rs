@@ -1,4 +1,4 @@
-//! What a build tells while it runs: a bar on a terminal, lines anywhere else.
+//! Shows the progress of a build: a bar on a terminal, lines elsewhere.
 
 use std::io::IsTerminal as _;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::exit::Failure;
 use crate::output;
 
-/// How often the bar shows that something still runs.
+/// Interval at which the bar moves.
 const TICK: Duration = Duration::from_millis(120);
 
-/// Makes sure that a runtime's image is there, tells how far it is, and returns
-/// the image's name.
+/// Builds a runtime's image unless it exists, shows the progress, and returns the
+/// image's name.
 pub(crate) async fn build(
     daemon: Daemon,
     runtime: Runtime,
@@ -41,10 +41,10 @@ pub(crate) async fn build(
     Ok(image?)
 }
 
-/// Where it is told.
+/// The progress display.
 struct Shown {
     name: String,
-    /// Made when there is something to tell.
+    /// Created when there is something to show.
     bar: Option<ProgressBar>,
     on_terminal: bool,
 }
@@ -84,7 +84,7 @@ impl Shown {
         bar.set_message(what);
     }
 
-    /// What a step prints is seen for a moment, and kept nowhere.
+    /// Shows a line of a step's output briefly. It is not kept.
     fn line(&mut self, line: &str) {
         let line = one_line(line);
         match &self.bar {
@@ -117,7 +117,7 @@ fn bar(name: &str) -> ProgressBar {
     bar
 }
 
-/// Text of a build that cannot move a cursor and stays on its line.
+/// Returns the text without control characters, on one line.
 fn one_line(text: &str) -> String {
     let text: Vec<&str> = text.split_whitespace().collect();
     output::harmless(&text.join(" ")).into_owned()

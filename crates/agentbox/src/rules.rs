@@ -1,4 +1,4 @@
-//! Rules that somebody named: a preset, a file, or a table of the config file.
+//! The configured rules: a preset, a file, or a table in the config file.
 
 use std::path::{Path, PathBuf};
 
@@ -8,18 +8,18 @@ use toml::Value;
 use crate::config::read_text;
 use crate::exit::Failure;
 
-/// Rules, and where they stand.
+/// Rules and their source.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
     pub(crate) ruleset: Ruleset,
     pub(crate) source: Source,
 }
 
-/// Where rules stand.
+/// The source of rules.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     Preset(Preset),
-    /// The file, and its text.
+    /// A file and its text.
     File(PathBuf, String),
     /// The config file.
     Config,
@@ -57,7 +57,7 @@ impl Rules {
         })
     }
 
-    /// Reads what the configuration says.
+    /// Reads the rules of the configuration.
     pub(crate) fn configured(value: &Value) -> Result<Self, Failure> {
         match value {
             Value::String(name) => Self::named(name),
@@ -81,8 +81,8 @@ impl Rules {
         }
     }
 
-    /// Whether they can ask about anything. Where any command may run they can: what
-    /// cannot be seen into is asked about.
+    /// Returns `true` if they can ask about anything. They can if any command may run:
+    /// commands that cannot be analyzed are asked about.
     pub(crate) fn can_ask(&self) -> bool {
         let Ruleset {
             default, execute, ..
@@ -105,7 +105,7 @@ impl Rules {
         runs || paths.into_iter().any(asks)
     }
 
-    /// How they can be named from anywhere; `None` if they stand in the config
+    /// Returns a name that works in any directory, or `None` if they are in the config
     /// file.
     pub(crate) fn name(&self) -> Option<String> {
         match &self.source {

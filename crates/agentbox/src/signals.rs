@@ -1,7 +1,7 @@
-//! Ctrl-C: once cancels what runs, twice always ends the program.
+//! Ctrl-C: the first cancels the work, the second always ends the program.
 //!
-//! The signals are watched by a thread of their own, which no call can keep from
-//! ending the program. Commands end with it: their supervisor sees it go.
+//! Signals are handled by a separate thread, so no call can keep the program from
+//! ending. Commands end with it, because their supervisor notices.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -11,15 +11,15 @@ use tokio::sync::watch;
 use crate::exit::Failure;
 use crate::system::{self, Stops};
 
-/// Directories that are removed if the program has to end at once.
+/// Directories to remove if the program has to end at once.
 static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Tells when somebody wants the program to end.
+/// Reports signals that ask the program to end.
 #[derive(Debug, Clone)]
 pub(crate) struct Interrupts(watch::Receiver<Option<u8>>);
 
 impl Interrupts {
-    /// Watches from now on.
+    /// Starts to watch for signals.
     pub(crate) fn watch() -> Result<Self, Failure> {
         let cannot = |error: std::io::Error| {
             Failure::environment(format!("signals cannot be watched: {error}; try again"))
@@ -29,7 +29,7 @@ impl Interrupts {
             .build()
             .map_err(cannot)?;
         let entered = runtime.enter();
-        // Whoever was started with `nohup` stays when the terminal goes.
+        // A program started with `nohup` stays when the terminal is closed.
         let mut stops = Stops::listen(!system::ignores_hangup()).map_err(cannot)?;
         drop(entered);
         let (tell, told) = watch::channel(None);
@@ -50,7 +50,7 @@ impl Interrupts {
         Ok(Self(told))
     }
 
-    /// Waits for the first signal. Returns the code to end with.
+    /// Waits for the first signal. Returns the exit code.
     pub(crate) async fn wait(&self) -> u8 {
         let mut told = self.0.clone();
         let code = told.wait_for(Option::is_some).await.map(|code| *code);
@@ -61,7 +61,7 @@ impl Interrupts {
         }
     }
 
-    /// Waits for `work`, or drops it at the first signal.
+    /// Waits for `work`, but drops it at the first signal.
     pub(crate) async fn unless<T>(&self, work: impl Future<Output = T>) -> Result<T, u8> {
         tokio::select! {
             biased;
@@ -71,7 +71,7 @@ impl Interrupts {
     }
 }
 
-/// Removes a directory also if the program has to end at once.
+/// Registers a directory to remove even if the program has to end at once.
 pub(crate) fn temporary(directory: &Path) {
     let mut all = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
     all.push(directory.to_path_buf());

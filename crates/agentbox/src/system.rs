@@ -1,5 +1,5 @@
-//! Operating systems: signals, terminals, and who has a file. Everything else is the same
-//! on all of them.
+//! Everything that depends on the operating system: signals, terminals and owners of
+//! files.
 
 use std::ffi::OsString;
 
@@ -15,21 +15,21 @@ pub(crate) use self::this::{
     make_directories, make_executable, make_private,
 };
 
-/// Whether this system tells who has a file.
+/// Whether this system tells the owner of a file.
 pub(crate) const TELLS_HOLDERS: bool = cfg!(unix);
 
-/// Who has a file, and what the others may do with it.
+/// The owner of a file, and the permissions of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Holder {
-    /// Whether it is the user that runs this program.
+    /// Whether the owner is the user that runs this program.
     pub(crate) is_own: bool,
-    /// Whether it is the administrator.
+    /// Whether the owner is root.
     pub(crate) is_root: bool,
-    /// The bits of `chmod`.
+    /// The mode bits.
     pub(crate) mode: u32,
 }
 
-/// A variable that is not empty.
+/// Returns an environment variable that is not empty.
 #[expect(
     clippy::disallowed_methods,
     reason = "the program looks where others keep such things"

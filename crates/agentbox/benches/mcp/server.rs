@@ -1,4 +1,4 @@
-//! An MCP server at the other end of two pipes.
+//! An MCP server connected by pipes.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// A server that was started and greeted. It is ended when this is dropped.
+/// An initialized server. It is killed on drop.
 pub(crate) struct Server {
     child: Child,
     input: ChildStdin,
@@ -45,20 +45,20 @@ impl Server {
         server
     }
 
-    /// How many tools it has.
+    /// Returns the number of tools.
     pub(crate) fn tools(&mut self) -> usize {
         let request = self.request("tools/list", json!({}));
         let answer = self.ask(&request);
         answer["result"]["tools"].as_array().map_or(0, Vec::len)
     }
 
-    /// The text of the next request.
+    /// Returns the text of the next request.
     pub(crate) fn request(&mut self, method: &str, params: Value) -> String {
         self.last += 1;
         json!({ "jsonrpc": "2.0", "id": self.last, "method": method, "params": params }).to_string()
     }
 
-    /// Sends a request and awaits its answer; notifications in between do not count.
+    /// Sends a request and waits for its response. Notifications are skipped.
     pub(crate) fn ask(&mut self, request: &str) -> Value {
         self.send(request);
         loop {
@@ -78,7 +78,7 @@ impl Server {
         self.input.flush().unwrap();
     }
 
-    /// The most memory that the process has held.
+    /// Returns the peak memory of the process.
     pub(crate) fn peak_bytes(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status
@@ -92,7 +92,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may be gone already.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

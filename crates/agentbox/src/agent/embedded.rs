@@ -1,5 +1,5 @@
-//! Agents that this program carries along, compressed, and unpacks when it needs
-//! them: `cargo xtask dist` puts them in.
+//! Compressed agents embedded in this program, which are unpacked when they are needed.
+//! `cargo xtask dist` embeds them.
 
 use std::fs::{self, Metadata};
 use std::io::{self, Read as _};
@@ -10,13 +10,13 @@ use sandbox_wire::agent::AgentBinary;
 
 use crate::system;
 
-/// Processors, and their agents.
+/// The embedded agents by processor.
 const AGENTS: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/agents.rs"));
 
-/// Bytes at the end of what is compressed: a checksum and the length of the content.
+/// Size of the gzip trailer: a checksum and the length of the content.
 const TRAILER: usize = 8;
 
-/// Those that could be unpacked.
+/// Returns the agents that could be unpacked.
 pub(super) fn agents() -> Vec<AgentBinary> {
     let unpacked = |(arch, packed): &(&str, &[u8])| {
         let Some(cache) = super::own_directory("XDG_CACHE_HOME", ".cache") else {
@@ -37,10 +37,10 @@ pub(super) fn agents() -> Vec<AgentBinary> {
     AGENTS.iter().filter_map(unpacked).collect()
 }
 
-/// Unpacks an agent unless it is there.
+/// Unpacks an agent, unless it is unpacked already.
 fn unpack(arch: &str, packed: &[u8], directory: &Path) -> io::Result<PathBuf> {
     let (checksum, length) = trailer(packed)?;
-    // Two builds of one version are two agents.
+    // Two builds of the same version are different agents.
     let name = format!("{}-{checksum:08x}", super::file_name(arch));
     make_private(directory)?;
     let path = directory.join(&name);
@@ -50,12 +50,12 @@ fn unpack(arch: &str, packed: &[u8], directory: &Path) -> io::Result<PathBuf> {
     if fs::symlink_metadata(&path).is_ok_and(is_whole) {
         return Ok(path);
     }
-    // The checksum is compared at the end.
+    // The decoder compares the checksum at the end.
     let mut content = GzDecoder::new(packed).take(u64::from(length) + 1);
     super::write_program(directory, &name, &mut content)
 }
 
-/// Makes a directory that other users can neither write to nor replace.
+/// Creates a directory that other users can neither write to nor replace.
 fn make_private(directory: &Path) -> io::Result<()> {
     system::make_directories(directory, 0o700)?;
     let found = fs::symlink_metadata(directory)?;
@@ -68,7 +68,7 @@ fn make_private(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// The checksum and the length of the content.
+/// Returns the checksum and the length of the content.
 fn trailer(packed: &[u8]) -> io::Result<(u32, u32)> {
     let (_, last) = packed
         .split_last_chunk::<TRAILER>()
@@ -112,7 +112,7 @@ mod tests {
         fs::write(&path, "a prog").unwrap();
         assert_eq!(unpack("amd64", &packed, &directory).unwrap(), path);
         assert_eq!(fs::read(&path).unwrap(), b"a program");
-        // A link to elsewhere is not followed.
+        // A symbolic link is not followed.
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("/bin/sh", &path).unwrap();
         unpack("amd64", &packed, &directory).unwrap();

@@ -1,5 +1,5 @@
-//! Backends that this build does not have. They are known by name, so that a config file
-//! counts everywhere, and say what to use instead.
+//! Backends that this build does not include. Their names are known, so that a config
+//! file works with every build, and their errors name alternatives.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -22,7 +22,7 @@ fn failure(wanted: &Wanted) -> Failure {
     }
 }
 
-/// Says what to use instead of the directories of this machine.
+/// Returns an error that names alternatives to local directories.
 pub(crate) fn without_local(what: &str) -> Failure {
     Failure::environment(format!(
         "{what} needs Linux and a build with the feature local; use --backend state:FILE for \
@@ -30,7 +30,7 @@ pub(crate) fn without_local(what: &str) -> Failure {
     ))
 }
 
-/// Says what to use instead of containers.
+/// Returns an error that names alternatives to containers.
 fn without_docker() -> Failure {
     Failure::environment(
         "docker needs a build with the feature docker; build one, or use --backend local:DIR for \

@@ -26,16 +26,16 @@ pub(super) const KIND: Kind = Kind {
     open,
 };
 
-/// The file.
+/// The parsed file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
-    /// What answers where no route does.
+    /// The backend for paths outside all routes.
     #[serde(default)]
     default: Option<Part>,
     #[serde(default)]
     working_dir: Option<String>,
-    /// Backends by where they show.
+    /// Backends by mount point.
     #[serde(default)]
     routes: BTreeMap<String, Part>,
 }
@@ -52,14 +52,13 @@ enum Part {
 #[serde(deny_unknown_fields)]
 struct PartTable {
     backend: String,
-    /// The directory of the backend that shows; its working directory if nobody
-    /// says.
+    /// The backend's directory that is shown; its working directory by default.
     #[serde(default)]
     directory: Option<String>,
-    /// The backend sees whole paths, from the root of the tree.
+    /// Whether the backend sees full paths, from the root of the tree.
     #[serde(default)]
     full_paths: bool,
-    /// What is set for this backend over the table of its kind.
+    /// Settings for this backend, which override the table of its kind.
     #[serde(default)]
     settings: Table,
 }
@@ -117,7 +116,7 @@ fn check(wanted: &Wanted) -> Result<Vec<&'static str>, Failure> {
     Ok(kinds)
 }
 
-/// Where the paths of the file start.
+/// Returns the directory that relative paths in the file start from.
 fn directory(file: &Path) -> &Path {
     file.parent().unwrap_or(Path::new("/"))
 }
@@ -188,7 +187,7 @@ fn moved(one: &Shown, from: Option<&VPath>, prefix: &VPath) -> Option<Shown> {
         one.at = at;
         return Some(one);
     }
-    // Only something beneath it shows.
+    // Only a directory beneath it is shown.
     let beneath = from.strip_prefix(&one.at)?;
     one.host = one.host.join(beneath);
     one.at = prefix.clone();

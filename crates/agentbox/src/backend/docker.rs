@@ -1,5 +1,4 @@
-//! `docker[:IMAGE]`: a container, made when it is needed and removed when the
-//! program ends.
+//! `docker[:IMAGE]`: a container, created on demand and removed when the program ends.
 
 #[cfg(feature = "docker")]
 mod container;

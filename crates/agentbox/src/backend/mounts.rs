@@ -1,4 +1,4 @@
-//! `mounts:FILE`: named directories of this machine, and what may be done in each.
+//! `mounts:FILE`: named directories of this machine, each with its own permissions.
 
 #[cfg(not(local))]
 use super::absent::{check, open};

@@ -1,4 +1,4 @@
-//! A backend that was opened, and what becomes of it when the program ends.
+//! An open backend, and the actions that end it with the program.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,29 +7,29 @@ use backend_core::ops::StopMode;
 use backend_core::{Backend, VPath};
 use permissions::mounts::MountConfig;
 
-/// A backend that was opened.
+/// An open backend.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) backend: Arc<dyn Backend>,
-    /// What may be done in it, if it is made of mounts.
+    /// The mounts with their permissions, if it consists of mounts.
     pub(crate) mounts: Option<MountConfig>,
-    /// The same with somebody before it who judges that.
+    /// The same backend behind a guard that enforces the mounts' permissions.
     guarded: Option<Arc<dyn Backend>>,
-    /// The directories of this machine that it shows.
+    /// The host directories that it shows.
     shown: Vec<Shown>,
-    /// The directories that confined commands can change, as a whole.
+    /// The directories in which confined commands can change everything.
     confined: Vec<PathBuf>,
     ends: Ends,
 }
 
-/// A directory of this machine that a backend shows.
+/// A host directory that a backend shows.
 #[derive(Debug, Clone)]
 pub(super) struct Shown {
-    /// The directory, without links.
+    /// The directory, with links resolved.
     pub(super) host: PathBuf,
-    /// Where it shows.
+    /// Its path in the backend.
     pub(super) at: VPath,
-    /// Whether commands know it by its name on this machine.
+    /// Whether commands can also use its host path.
     pub(super) commands: bool,
 }
 
@@ -39,7 +39,7 @@ impl Opened {
         Self::ending(backend, End::Stop(StopMode::Keep))
     }
 
-    /// A backend with an end of its own.
+    /// A backend with the given end action.
     pub(super) fn ending(backend: Arc<dyn Backend>, end: End) -> Self {
         let ends = Ends(vec![(Arc::clone(&backend), end)]);
         Self {
@@ -52,7 +52,7 @@ impl Opened {
         }
     }
 
-    /// Files of mounts, and the same with a guard.
+    /// A backend of mounts, and the same backend behind a guard.
     pub(super) fn of_mounts(
         backend: Arc<dyn Backend>,
         mounts: MountConfig,
@@ -73,7 +73,7 @@ impl Opened {
         }
     }
 
-    /// A backend that is made of others: each of them has its own end.
+    /// A backend that consists of others, each with its own end action.
     pub(super) fn made_of(backend: Arc<dyn Backend>, parts: Vec<Ends>) -> Self {
         let ends = parts.into_iter().flat_map(|ends| ends.0);
         Self {
@@ -86,26 +86,26 @@ impl Opened {
         }
     }
 
-    /// The backend as a part of another: what may be done in it is judged here, and
-    /// nobody is asked.
+    /// Returns the backend for use as a part of another. Its mounts' permissions are
+    /// enforced here, without asking the user.
     pub(super) fn guarded(&self) -> Arc<dyn Backend> {
         Arc::clone(self.guarded.as_ref().unwrap_or(&self.backend))
     }
 
-    /// It shows these directories of this machine.
+    /// Adds host directories that the backend shows.
     pub(super) fn showing(mut self, shown: impl IntoIterator<Item = Shown>) -> Self {
         self.shown.extend(shown);
         self
     }
 
-    /// Its commands are confined, and can change everything in these directories.
+    /// Adds directories in which its confined commands can change everything.
     pub(super) fn confined(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Self {
         self.confined.extend(directories);
         self
     }
 
-    /// The directories that a part shows, translated by `place` into the paths of the
-    /// whole tree, and those that its confined commands can change.
+    /// Returns the host directories that a part shows, translated by `place` into paths
+    /// of the whole tree, and those that its confined commands can change.
     pub(super) fn parts(
         &self,
         place: impl Fn(&Shown) -> Option<Shown>,
@@ -116,7 +116,7 @@ impl Opened {
         )
     }
 
-    /// The paths by which its tools and commands know a file of this machine.
+    /// Returns the paths by which its tools and commands know a host file.
     pub(crate) fn paths_of(&self, file: &Path) -> Vec<VPath> {
         let mut paths = Vec::new();
         for file in spellings(file) {
@@ -136,14 +136,14 @@ impl Opened {
         paths
     }
 
-    /// The directory with this file that confined commands can change.
+    /// Returns the directory above this file that confined commands can change.
     pub(crate) fn confined_above(&self, file: &Path) -> Option<&Path> {
         let spellings = spellings(file);
         let mut directories = self.confined.iter().map(PathBuf::as_path);
         directories.find(|directory| spellings.iter().any(|file| file.starts_with(directory)))
     }
 
-    /// The ends, for somebody who lets the backend go earlier than this.
+    /// Takes the end actions, for a caller that drops the backend earlier than this.
     pub(crate) fn take_ends(&mut self) -> Ends {
         std::mem::take(&mut self.ends)
     }
@@ -154,7 +154,7 @@ impl Opened {
     }
 }
 
-/// A file's paths on this machine: where its last link is, and where that leads.
+/// Returns a file's host paths: that of the last link, and that of its target.
 fn spellings(file: &Path) -> Vec<PathBuf> {
     let Ok(file) = std::path::absolute(file) else {
         return Vec::new();
@@ -165,35 +165,35 @@ fn spellings(file: &Path) -> Vec<PathBuf> {
         .map(|(parent, name)| parent.join(name));
     let mut all: Vec<PathBuf> = link.into_iter().chain(file.canonicalize()).collect();
     if all.is_empty() {
-        // Neither is there yet, and it may be made.
+        // Neither exists yet, but the file may be created.
         all.push(file);
     }
     all.dedup();
     all
 }
 
-/// What becomes of a sandbox when the program ends.
+/// The action on a sandbox when the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// It is stopped.
+    /// Stops it.
     Stop(StopMode),
-    /// It belongs to somebody else and goes on.
+    /// Leaves it running: this program did not create it.
     Leave,
 }
 
-/// The ends of all parts of a backend. A part that is let go before is still
-/// ended as it should be, which takes longer than a program has when it ends.
+/// The end actions of all parts of a backend. A part that is only dropped is ended too,
+/// but in the background, and the program may exit before that is done.
 #[derive(Debug, Default)]
 pub(crate) struct Ends(Vec<(Arc<dyn Backend>, End)>);
 
 impl Ends {
-    /// Whether somebody else still has any of them.
+    /// Returns `true` if any of them is still in use elsewhere.
     pub(crate) fn is_used(&self) -> bool {
         let mut parts = self.0.iter();
         parts.any(|(backend, _)| Arc::strong_count(backend) > 1)
     }
 
-    /// Ends all of them, at once.
+    /// Ends all of them concurrently.
     pub(crate) async fn stop(&self) {
         let left = self.0.iter().filter_map(|(backend, end)| match end {
             End::Stop(mode) => Some((backend, *mode)),

@@ -1,4 +1,4 @@
-//! `state[:FILE]`: files in memory, kept in one JSON document if it is named.
+//! `state[:FILE]`: files in memory, saved to a JSON document if one is named.
 
 mod document;
 mod saved;
@@ -44,7 +44,7 @@ impl Default for Settings {
     }
 }
 
-/// Reads the table, for a wish that names a file or none.
+/// Reads the table, and refuses an empty file name.
 fn settings(wanted: &Wanted) -> Result<Settings, Failure> {
     match wanted.argument.as_deref() {
         Some("") => Err(Failure::usage(

@@ -1,4 +1,4 @@
-//! `agentbox agent`: the program that goes into containers and makes calls fast.
+//! `agentbox agent`: the program that runs in containers and makes calls fast.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -18,13 +18,13 @@ use crate::output;
 use crate::signals::{self, Interrupts};
 use crate::system::{self, Group};
 
-/// Where its source is, if this program was built beside it.
+/// The directory of its source, if this program was built beside it.
 const SOURCE: Option<&str> = option_env!("AGENTBOX_AGENT_SOURCE");
 
-/// What it is called on crates.io.
+/// Its name on crates.io.
 const PACKAGE: &str = "agentbox-sandbox-agent";
 
-/// No shared libraries, which an image may not have, and nothing to be relocated.
+/// No shared libraries, which an image may lack, and no relocations.
 const FLAGS: &str = "-C target-feature=+crt-static -C relocation-model=static";
 
 /// The workspace's profile `agent`, for a source that does not define it.
@@ -119,7 +119,8 @@ impl Install {
             "agentbox: building {PROGRAM} {VERSION} for {target} from {source}"
         ));
         let mut command = Command::new(&cargo);
-        // The current directory may be an agent's, and could name another toolchain.
+        // An agent may control the current directory, and could select another
+        // toolchain there.
         command.current_dir("/");
         command.arg("install").args(source.arguments());
         for setting in PROFILE {
@@ -178,7 +179,7 @@ impl Install {
         ))
     }
 
-    /// Copies the agent to where it is to be.
+    /// Copies the agent to its destination.
     fn place(&self, agent: &AgentBinary) -> Result<PathBuf, Failure> {
         check_version(agent)?;
         let (directory, name) = match &self.dir {
@@ -202,7 +203,8 @@ impl Install {
     }
 }
 
-/// The target of containers on a machine: its own, or Linux with the same processor.
+/// Returns the target for containers on a machine: its own, or Linux with the same
+/// processor.
 fn usual_target(host: &str) -> String {
     let cpu = host.split('-').next().unwrap_or(host);
     match host.contains("-linux-") {
@@ -211,21 +213,21 @@ fn usual_target(host: &str) -> String {
     }
 }
 
-/// Where the agent's package comes from.
+/// The source of the agent's package.
 #[derive(Debug, PartialEq, Eq)]
 enum Source {
     Directory(PathBuf),
-    /// Its release of this program's version on crates.io.
+    /// The release of this program's version on crates.io.
     Release,
 }
 
 impl Source {
-    /// That of a program that was built in `checkout`, or from crates.io.
+    /// Returns the source for a program built in `checkout`, or from crates.io.
     fn of_build(checkout: Option<&str>) -> Result<Self, Failure> {
         match checkout.map(PathBuf::from) {
             None => Ok(Self::Release),
             Some(directory) if is_package(&directory) => Ok(Self::Directory(directory)),
-            // A release need not be what that checkout was.
+            // The release may differ from that checkout.
             Some(directory) => Err(Failure::usage(format!(
                 "the checkout that this program was built from has no {} any more; give one \
                  with --source DIRECTORY, or an agent with --file FILE",
@@ -255,8 +257,8 @@ fn is_package(directory: &Path) -> bool {
     directory.join("Cargo.toml").is_file()
 }
 
-/// The variable that names the linker of a target for which Rust's own is enough: musl
-/// comes with the target, and there is no C in the agent.
+/// Returns the variable that sets the linker for a target where Rust's own linker is
+/// enough: musl comes with the target, and the agent has no C code.
 fn own_linker(target: &str, host: &str) -> Option<String> {
     let name = target.to_uppercase().replace('-', "_");
     let variable = format!("CARGO_TARGET_{name}_LINKER");
@@ -264,7 +266,8 @@ fn own_linker(target: &str, host: &str) -> Option<String> {
     (is_enough && system::variable(&variable).is_none()).then_some(variable)
 }
 
-/// Runs a command to its end. If this is dropped before, all that it started is killed.
+/// Runs a command to its end. If the future is dropped before, everything the command
+/// started is killed.
 async fn run_group(mut command: Command) -> io::Result<ExitStatus> {
     Group::lead(&mut command);
     let mut child = tokio::process::Command::from(command)
@@ -306,7 +309,7 @@ fn check_version(agent: &AgentBinary) -> Result<(), Failure> {
     }
 }
 
-/// The cargo that started this program, if one did.
+/// Returns the cargo that started this program, or `cargo` from `PATH`.
 #[expect(
     clippy::disallowed_methods,
     reason = "cargo tells programs where it is"
@@ -323,7 +326,7 @@ fn no_cargo(cargo: &OsStr, error: &std::io::Error) -> Failure {
     ))
 }
 
-/// The target that cargo builds for by itself.
+/// Returns cargo's default target.
 fn host(cargo: &OsStr) -> Result<String, Failure> {
     let asked = Command::new(cargo).arg("-vV").current_dir("/").output();
     let asked = asked.map_err(|error| no_cargo(cargo, &error))?;
@@ -378,7 +381,8 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
         let root: toml::Table = std::fs::read_to_string(root).unwrap().parse().unwrap();
         let mut theirs = root["profile"]["agent"].as_table().unwrap().clone();
-        // Searches are a little slower without; a package from elsewhere has no such list.
+        // These make searches a little faster; a package from elsewhere has no such
+        // list.
         theirs.remove("package");
         let ours: toml::Table = PROFILE.join("\n").parse().unwrap();
         assert_eq!(ours["profile"]["agent"].as_table().unwrap(), &theirs);

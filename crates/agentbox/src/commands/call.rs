@@ -62,7 +62,7 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The JSON that somebody gave.
+/// Reads the JSON from the command line, a file or standard input.
 fn arguments(source: &str, limit: usize) -> Result<String, Failure> {
     let most = (limit as u64).saturating_add(1);
     let read = |from: &mut dyn Read, name: &str| {
@@ -90,7 +90,7 @@ fn arguments(source: &str, limit: usize) -> Result<String, Failure> {
     }
 }
 
-/// A shell that was started here ends here.
+/// Warns that shells started by the call end with it.
 async fn warn_of_shells(backend: &dyn Backend) {
     let Some(sandbox) = backend.as_sandbox() else {
         return;

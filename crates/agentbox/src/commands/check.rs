@@ -34,7 +34,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// One thing that the operation does, and what is said about it.
+/// One access of the operation, and the verdict on it.
 #[derive(Debug)]
 struct Part {
     access: Access,
@@ -61,7 +61,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     }))
 }
 
-/// What the operation does, judged, and the commands that a line would run.
+/// Returns the accesses of the operation with their verdicts, and the commands that a
+/// command line would run.
 fn parts(policy: &Policy, args: &Args) -> Result<(Vec<Part>, Vec<String>), Failure> {
     let path = |text: &str| {
         let path = VPath::root().join(text);
@@ -113,7 +114,7 @@ fn parts(policy: &Policy, args: &Args) -> Result<(Vec<Part>, Vec<String>), Failu
     Ok((intent.accesses().map(judge).collect(), Vec::new()))
 }
 
-/// What somebody would be asked.
+/// Returns the question that the user would be asked.
 fn question(parts: &[Part], decision: Action) -> Option<String> {
     if decision != Action::Ask {
         return None;
@@ -157,7 +158,7 @@ fn as_text(
     }
     if let Some(question) = question(parts, decision) {
         let _ = writeln!(text, "somebody would be asked:");
-        // The votes above say the rest of it.
+        // The votes above show the rest.
         let said = |line: &&str| !line.starts_with("asks: ") && !line.starts_with("because: ");
         for line in question.lines().filter(said) {
             let _ = writeln!(text, "  {line}");

@@ -1,4 +1,4 @@
-//! `agentbox doctor`: what this machine can host, and what is missing.
+//! `agentbox doctor`: reports the abilities of this machine, and anything missing.
 
 #[cfg(feature = "docker")]
 mod containers;
@@ -28,21 +28,21 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// What was found about one thing.
+/// The result of one check.
 #[derive(Debug, Serialize)]
 struct Finding {
-    /// What was looked at.
+    /// The thing that was checked.
     name: &'static str,
-    /// What it is good for.
+    /// Its purpose.
     purpose: &'static str,
     /// Whether the backend needs it.
     needed: bool,
     ok: bool,
-    /// Whether it is there, and not as it should be.
+    /// Whether it is present but not as it should be.
     doubtful: bool,
-    /// What is there.
+    /// A description of the current state.
     found: String,
-    /// What to do about what is not.
+    /// The advice on how to fix it.
     fix: Option<String>,
 }
 
@@ -59,7 +59,7 @@ impl Finding {
         }
     }
 
-    /// Whether the backend does not work without it.
+    /// Sets whether the backend needs it.
     fn needed(mut self, needed: bool) -> Self {
         self.needed = needed;
         self
@@ -82,7 +82,7 @@ impl Finding {
         self
     }
 
-    /// An error, whose message ends with what to do.
+    /// Takes an error whose message ends with the fix.
     fn wrong(mut self, message: &str) -> Self {
         let (found, fix) = match message.rsplit_once("; ") {
             Some((found, fix)) => (found, Some(fix.to_owned())),
@@ -93,12 +93,12 @@ impl Finding {
     }
 }
 
-/// The backend that the other commands would use now.
+/// The backend that the other commands would use.
 #[derive(Debug)]
 struct Backend {
-    /// How it was asked for; `None` is the default.
+    /// Its specification; `None` is the default.
     spec: Option<String>,
-    /// The kinds of backends it is made of, as far as it is known.
+    /// The kinds of backends it consists of, if they are known.
     kinds: Vec<&'static str>,
     tables: Tables,
 }
@@ -108,8 +108,8 @@ impl Backend {
         self.kinds.contains(&kind)
     }
 
-    /// The backend of a configuration, and a finding about it unless it is the default
-    /// and nothing is wrong with it.
+    /// Returns the backend of a configuration. Returns a finding about it too, unless
+    /// it is the default and fine.
     fn of(app: Option<App>) -> (Self, Option<Finding>) {
         let Some(app) = app else {
             let usual = Self {

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 fn write(directory: &Path) -> io::Result<()> {
     std::fs::create_dir_all(directory)?;
-    // One page for each command of ours, none for the help about them.
+    // One page for each command, but none for `help`.
     let command = Cli::command().disable_help_subcommand(true);
     clap_mangen::generate_to(command, directory)
 }

@@ -1,4 +1,4 @@
-//! `agentbox mcp`: the tools for an MCP client.
+//! `agentbox mcp`: serves the tools to an MCP client.
 
 mod token;
 
@@ -21,7 +21,7 @@ use crate::exit::Failure;
 use crate::output;
 use crate::signals::Interrupts;
 
-/// How often what clients have left is looked for.
+/// Interval at which backends of disconnected clients are looked for.
 const SWEEP: Duration = Duration::from_secs(1);
 
 /// Options of `mcp`.
@@ -54,13 +54,14 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Whether nothing says that it listens, as far as the command line tells.
+    /// Returns `true` if the command line does not ask for HTTP. The configuration
+    /// still may.
     pub(crate) fn is_on_pipes(&self) -> bool {
         self.http.is_none()
     }
 }
 
-/// Reads where to listen.
+/// Parses the address to listen on.
 fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
         let port = text.rsplit(':').next().unwrap_or(text);
@@ -69,11 +70,12 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// Makes a backend of its own for every client.
+/// Opens a separate backend for every client.
 #[derive(Debug)]
 struct Clients {
     app: App,
-    /// The first is opened before anybody asks: what is wrong is said at once.
+    /// The first one is opened before a client connects, so that errors are reported at
+    /// once.
     first: Mutex<Option<Toolset>>,
     opened: Mutex<Vec<Arc<Ends>>>,
 }
@@ -89,7 +91,7 @@ impl Clients {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends what clients had who have gone, for ever.
+    /// Loops forever, closing the backends of disconnected clients.
     async fn sweep(&self) {
         let mut ticks = tokio::time::interval(SWEEP);
         loop {
@@ -105,7 +107,7 @@ impl Clients {
         }
     }
 
-    /// Ends the commands of whoever is still there.
+    /// Closes the backends of the clients that are still connected.
     async fn stop(&self) {
         let opened = std::mem::take(&mut *self.opened());
         futures::future::join_all(opened.iter().map(|ends| ends.stop())).await;
@@ -140,7 +142,7 @@ pub(crate) async fn run(mut app: App, args: Args) -> Result<ExitCode, Failure> {
     settings.structured = args.structured || app.config.mcp.structured;
     settings.mark_failures = args.mark_failures || app.config.mcp.mark_failures;
     let http = http(&mut app, args)?;
-    // A client does not wait minutes for its first answer.
+    // A client does not wait minutes for its first response.
     app.wanted.prepare = Prepare::Background;
     let clients = Arc::new(Clients {
         app,
@@ -195,7 +197,7 @@ async fn serve(
     serve_http(connect, settings, http, ready, shutdown).await
 }
 
-/// The HTTP settings, if HTTP was asked for, and the message about the token.
+/// Returns the HTTP settings and a message about the token, if HTTP was asked for.
 fn http(app: &mut App, args: Args) -> Result<Option<(HttpSettings, String)>, Failure> {
     let config = app.config.mcp.clone();
     let Some(address) = args.http.or(config.http) else {
@@ -222,7 +224,7 @@ fn http(app: &mut App, args: Args) -> Result<Option<(HttpSettings, String)>, Fai
             let root = app.wanted.host_root();
             let whole = std::path::absolute(&file).unwrap_or_else(|_| file.clone());
             let parent = whole.parent().and_then(|parent| parent.canonicalize().ok());
-            // Not even made there.
+            // The file is not even created there.
             if root
                 .zip(parent)
                 .is_some_and(|(root, parent)| parent.starts_with(root))
@@ -255,7 +257,7 @@ fn http(app: &mut App, args: Args) -> Result<Option<(HttpSettings, String)>, Fai
     Ok(Some((http, about)))
 }
 
-/// The token lies among the files that the tools show.
+/// The error for a token that lies among the files that the tools show.
 pub(crate) fn readable(token: &Path) -> Failure {
     Failure::usage(format!(
         "the tools could read the token in {}; put it outside of the files that they show",
@@ -263,19 +265,19 @@ pub(crate) fn readable(token: &Path) -> Failure {
     ))
 }
 
-/// Where the token of a server comes from.
+/// The source of a server's token.
 #[derive(Debug)]
 pub(crate) enum Token {
-    /// There is none.
+    /// No token.
     None,
-    /// A file, which is made if it is missing.
+    /// A file, which is created if it is missing.
     Kept(PathBuf),
-    /// A new one for each start.
+    /// A new token at each start.
     Fresh,
 }
 
 impl Token {
-    /// Chooses the token: from the flags, else from the configuration.
+    /// Chooses the token from the flags, else from the configuration.
     pub(crate) fn new(config: &Mcp, file: Option<PathBuf>, none: bool) -> Result<Self, Failure> {
         match (file, none) {
             (Some(file), _) => Ok(Self::Kept(file)),

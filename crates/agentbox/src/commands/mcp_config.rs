@@ -1,4 +1,4 @@
-//! `agentbox mcp-config CLIENT`: what a client's configuration needs.
+//! `agentbox mcp-config CLIENT`: prints the configuration for a client.
 
 mod client;
 
@@ -21,12 +21,12 @@ use crate::exit::Failure;
 use crate::output;
 use crate::system;
 
-/// The variable in which a client finds the token of a server that listens. It is
-/// for clients only: this program takes no variable that is none of its settings.
+/// The variable in which a client finds the token of an HTTP server. It is for clients
+/// only: this program rejects variables that are not settings of its own.
 const TOKEN: &str = "MCP_AGENTBOX_TOKEN";
 
-/// Variables besides our own that say where containers are and what goes into
-/// them, and whether they name a place of this machine.
+/// Variables of other programs that affect containers, and whether their value is a
+/// path on this machine.
 const CONTAINERS: &[(&str, bool)] = &[
     ("DOCKER_HOST", false),
     ("DOCKER_CONFIG", true),
@@ -55,7 +55,7 @@ pub(crate) struct Args {
 pub(crate) fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
     let listening = match (&args.http, app.config.mcp.http) {
         (Some(place), _) => Some(place.clone()),
-        // The server would listen, also if a client starts it.
+        // The server would listen even if a client starts it.
         (None, Some(address)) => Some(address.to_string()),
         (None, None) => None,
     };
@@ -101,8 +101,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The note where questions may come up; `None` for a client that is known to put them
-/// to its user.
+/// Returns the note about approvals, or `None` for a client that is known to ask its
+/// user.
 fn about_questions(client: Client, name: &str) -> Option<String> {
     match client {
         Client::ClaudeCode
@@ -124,13 +124,13 @@ fn about_questions(client: Client, name: &str) -> Option<String> {
     }
 }
 
-/// Whether a character could be lost, or change what a person sees.
+/// Returns `true` for a character that could get lost, or change what the user sees.
 fn is_unprintable(c: char) -> bool {
     c.is_control() || safe::is_unseen(c)
 }
 
-/// This program's path as it was called, which stays when what it leads to is replaced;
-/// else the file itself.
+/// Returns this program's path as it was called, which stays valid when a link's target
+/// is replaced. Otherwise returns the file itself.
 fn program() -> Result<PathBuf, Failure> {
     let file = std::env::current_exe().map_err(|error| {
         Failure::environment(format!(
@@ -155,7 +155,7 @@ fn same_file(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-/// A server that the client starts.
+/// Describes a server that the client starts.
 fn start(app: &App, notes: &mut Vec<String>) -> Result<Way, Failure> {
     let program = program()?;
     let program = program
@@ -170,8 +170,8 @@ fn start(app: &App, notes: &mut Vec<String>) -> Result<Way, Failure> {
     })
 }
 
-/// The arguments that start the same server from anywhere; a failure where it could not
-/// start.
+/// Returns the arguments that start the same server from any directory. Fails if it
+/// could not start.
 fn arguments(app: &App) -> Result<Vec<String>, Failure> {
     app.wanted.check()?;
     let mut arguments = vec!["mcp".to_owned(), "--backend".to_owned(), app.wanted.spec()];
@@ -181,7 +181,7 @@ fn arguments(app: &App) -> Result<Vec<String>, Failure> {
     for directory in app.wanted.allowed_directories() {
         arguments.extend(["--allow-dir".to_owned(), directory]);
     }
-    // Defaults are left out, unless the config file says otherwise.
+    // Defaults are left out, unless the config file sets something else.
     let (ours, usual) = (&app.config.options, Options::default());
     let (format, profile) = &app.config.of_file;
     if ours.edit_format != usual.edit_format || ours.edit_format != *format {
@@ -203,8 +203,8 @@ fn arguments(app: &App) -> Result<Vec<String>, Failure> {
     Ok(arguments)
 }
 
-/// The variables that the same server needs. Clients pass on few of their own, and
-/// may have others.
+/// Returns the variables that the same server needs. Clients pass on few of their own
+/// variables, and may have different ones.
 fn environment(
     app: &App,
     variables: impl Iterator<Item = (OsString, OsString)>,
@@ -213,7 +213,7 @@ fn environment(
     let mut all = BTreeMap::new();
     let named = app.rules.as_ref().and_then(|rules| rules.name()).is_some();
     for Carried { name, key, value } in &app.config.carried {
-        // They are on the command line.
+        // Those rules are on the command line.
         if named && key == "permissions" {
             continue;
         }
@@ -247,19 +247,20 @@ fn environment(
     Ok(all)
 }
 
-/// Whether a setting may hold what should not be written into a client's file.
+/// Returns `true` if a setting may hold secrets, which should not be written into a
+/// client's file.
 fn is_secret(key: &str) -> bool {
     let last = key.rsplit('.').next().unwrap_or(key);
     let secret = ["token", "secret", "password"];
     key == "docker.env" || key == "docker.labels" || secret.iter().any(|word| last.ends_with(word))
 }
 
-/// Whether an address holds a password, as in `tcp://name:word@host`.
+/// Returns `true` if an address holds a password, as in `tcp://name:word@host`.
 fn has_password(address: &str) -> bool {
     let after = address.split_once("://").map(|(_, after)| after);
     let authority = after.and_then(|after| after.split('/').next());
     let user = authority.and_then(|authority| authority.rsplit_once('@'));
-    // Where a name alone is given, it may be a token; not for ssh, where it is a user.
+    // A name alone may be a token, but not for ssh, where it is a user.
     let is_ssh = address.starts_with("ssh://");
     user.is_some_and(|(user, _)| user.contains(':') || !is_ssh)
 }
@@ -268,19 +269,20 @@ fn left_out(name: &str) -> String {
     format!("# {name} may hold secrets and is left out; set it in the config file or the client")
 }
 
-/// What a choice is called on the command line.
+/// Returns a choice's name on the command line.
 fn word(choice: &impl Serialize) -> String {
     let word = serde_json::to_value(choice).unwrap_or_default();
     word.as_str().unwrap_or_default().to_owned()
 }
 
-/// A server that listens.
+/// Describes a server that listens.
 fn reach(app: &App, args: &Args, listening: &str, notes: &mut Vec<String>) -> Result<Way, Failure> {
     let token = Token::new(&app.config.mcp, args.token_file.clone(), args.no_token)?;
     let file = match &token {
         Token::None => None,
         Token::Kept(file) => Some(without_climbing(&place(&file.to_string_lossy(), &here()))),
-        // One that is new at every start would have to be told to the client each time.
+        // A token that changes at every start would have to be given to the client each
+        // time.
         Token::Fresh => {
             let variables: Vec<_> = std::env::vars_os().collect();
             usual_directory(&variables).map(|directory| directory.join("token"))
@@ -306,14 +308,14 @@ fn reach(app: &App, args: &Args, listening: &str, notes: &mut Vec<String>) -> Re
     };
     let token = !matches!(token, Token::None);
     if token {
-        // The file of a server elsewhere is not here.
+        // The token file of a server elsewhere is not on this machine.
         let file = file.filter(|_| args.token_file.is_some() || !listening.contains("://"));
         notes.push(args.client.about_token(file.as_deref()));
     }
     Ok(Way::Reach { url, token })
 }
 
-/// A URL without a path gets the one at which this program serves.
+/// Adds the path of this program's endpoint to a URL without a path.
 fn with_path(url: &str, notes: &mut Vec<String>) -> String {
     let host = url.split_once("://").map_or(url, |(_, host)| host);
     let host = host.trim_end_matches('/');
@@ -324,7 +326,7 @@ fn with_path(url: &str, notes: &mut Vec<String>) -> String {
     format!("{}/mcp", url.trim_end_matches('/'))
 }
 
-/// The same path without `..`, if its directory is there.
+/// Resolves `..` in a path, if its directory exists.
 fn without_climbing(path: &Path) -> PathBuf {
     let climbs = path
         .components()
@@ -343,7 +345,7 @@ fn no_address(given: &str) -> Failure {
     ))
 }
 
-/// Where a client of the same machine connects to.
+/// Returns the address that a client on the same machine connects to.
 fn connectable(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(address) if address.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -356,7 +358,7 @@ fn here() -> PathBuf {
     std::env::current_dir().unwrap_or_default()
 }
 
-/// The line that starts the server.
+/// Returns the command line that starts the server.
 fn serve(
     app: &App,
     address: SocketAddr,

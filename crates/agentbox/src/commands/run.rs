@@ -1,4 +1,4 @@
-//! `agentbox run -- CMD`: a command in the sandbox, with live output.
+//! `agentbox run -- CMD`: runs a command in the sandbox, with live output.
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -17,7 +17,8 @@ use crate::exit::{self, Failure};
 use crate::output;
 use crate::signals::Interrupts;
 
-/// A reader that has gone ends the command, as it would anywhere.
+/// The signal reported by the exit code when the reader of the output is gone, as
+/// shells do.
 const SIGPIPE: i32 = 13;
 
 /// Options of `run`.
@@ -43,7 +44,7 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
         Ok(opened) => opened.map_err(own)?,
         Err(code) => return Ok(ExitCode::from(code)),
     };
-    // Output goes by as it comes: how much it is does not matter.
+    // Output is streamed, so its size does not matter.
     let command = Command::new(line(&args.command))
         .timeout(timeout)
         .hard_output_bytes(u64::MAX);
@@ -74,7 +75,7 @@ fn timeout(seconds: Option<f64>) -> Result<Option<Duration>, Failure> {
     })
 }
 
-/// The arguments as a command line that means exactly them.
+/// Quotes the arguments as a command line with exactly that meaning.
 fn line(arguments: &[String]) -> String {
     let quoted: Vec<String> = arguments.iter().map(|word| quoted(word)).collect();
     quoted.join(" ")
@@ -88,7 +89,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// Runs it and passes on what it prints.
+/// Runs the command and forwards its output.
 async fn follow(backend: &dyn Backend, command: Command) -> Result<u8, Failure> {
     let sandbox = backend.as_sandbox().ok_or_else(|| {
         Failure::environment("this backend runs no commands; use --backend local:DIR")

@@ -1,4 +1,4 @@
-//! `agentbox runtimes`: what containers can be made of.
+//! `agentbox runtimes`: the environments that containers can be created from.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -104,7 +104,7 @@ fn built_from(runtime: &Runtime) -> Result<String, Failure> {
     })
 }
 
-/// A runtime as the file of runtimes has it.
+/// Formats a runtime as in a file of runtimes.
 fn shown(runtime: &Runtime) -> Result<String, Failure> {
     let cannot = |error: toml::ser::Error| Failure::environment(format!("no TOML: {error}"));
     let mut table = toml::Table::try_from(runtime).map_err(cannot)?;

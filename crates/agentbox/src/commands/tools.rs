@@ -1,4 +1,4 @@
-//! `agentbox tools`: what a model would be offered.
+//! `agentbox tools`: the tools that a model would be offered.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -35,7 +35,7 @@ enum Shape {
 }
 
 pub(crate) async fn run(mut app: App, args: &Args) -> Result<ExitCode, Failure> {
-    // Nothing is called.
+    // No tool is called, so no preparation is needed.
     app.wanted.prepare = Prepare::No;
     let opened = app.open().await?;
     let definitions = app.toolset(&opened).build()?.definitions();

@@ -1,4 +1,4 @@
-//! `agentbox tour`: real calls and real replies, in a directory that goes again.
+//! `agentbox tour`: real calls and real replies, in a temporary directory.
 
 #[cfg(local)]
 mod stage;

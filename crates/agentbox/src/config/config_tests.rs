@@ -35,7 +35,7 @@ fn a_flag_beats_a_variable_beats_the_file_beats_the_default() {
     assert_eq!(options.edit_format, EditFormat::Hashline);
     assert_eq!(options.profile, Profile::Lean);
     assert_eq!(options.limits.read_lines, 7);
-    // What the file does not say stays.
+    // Keys that the file does not set keep their defaults.
     assert_eq!(options.limits.ls_entries, 1_000);
     let pairs = &[
         ("AGENTBOX_PROFILE", "filesystem"),
@@ -82,7 +82,7 @@ fn what_is_not_known_is_an_error_with_the_nearest() {
     }
     let error = load("", "", &[("AGENTBOX_FOO", "x")]).unwrap_err();
     assert!(!error.to_string().contains("did you mean"), "{error}");
-    // Those of the supervisor are none of ours.
+    // The supervisor's variables are not settings.
     assert!(load("", "", &[("AGENTBOX_COMMAND", "x"), ("OTHER", "")]).is_ok());
     assert!(load("", "config = 'other.toml'", &[]).is_err());
 }
@@ -164,7 +164,7 @@ fn the_usual_place_is_read_if_it_is_there() {
     let pairs = vec![("HOME".into(), home.path().into())];
     let config = Config::load(Table::new(), None, pairs.into_iter()).unwrap();
     assert_eq!(config.log.as_deref(), Some("info"));
-    // One that is named must be there.
+    // A file that is named must exist.
     let missing = Some(home.path().join("missing.toml"));
     assert!(Config::load(Table::new(), missing, std::iter::empty()).is_err());
 }

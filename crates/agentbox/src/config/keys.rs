@@ -1,11 +1,11 @@
-//! The names of everything that can be configured.
+//! The names of all settings.
 
 use console_tools::Options;
 use toml::{Table, Value};
 
 use crate::backend::KINDS;
 
-/// What is not an option of the toolset.
+/// The keys that are not options of the toolset.
 const OWN: &[&str] = &[
     "backend",
     "config",
@@ -21,8 +21,8 @@ const OWN: &[&str] = &[
     "tools",
 ];
 
-/// Other names of keys: of those that have a flag, and of those that
-/// pydantic-ai-backend calls otherwise.
+/// Aliases of keys: those that have a flag, and the names that pydantic-ai-backend
+/// uses.
 pub(super) const ALIASES: &[(&str, &str)] = &[
     ("docker.container_name", "docker.name"),
     ("docker.mem_limit", "docker.memory"),
@@ -39,23 +39,23 @@ pub(super) const ALIASES: &[(&str, &str)] = &[
     ("profile", "options.profile"),
 ];
 
-/// Tables whose keys are anybody's.
+/// Tables whose keys are not fixed.
 const FREE: &[&str] = &["options.descriptions", "permissions", "tools"];
 
-/// Variables that begin like ours and are somebody else's: the mark of a command
-/// and the place of a supervisor.
+/// Variables with our prefix that are not settings: the marker of a command, and the
+/// path of a supervisor.
 const FOREIGN: &[&str] = &["AGENTBOX_COMMAND", "AGENTBOX_SUPERVISOR"];
 
 const PREFIX: &str = "AGENTBOX_";
 
-/// Keys of another file, and where the same is set in this one.
+/// Keys of another file, and the equivalent key in this one.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("docker.images", "docker.base_images"),
-    // Of a file of runtimes.
+    // In a file of runtimes.
     ("images", "docker.base_images"),
 ];
 
-/// Every key, with dots.
+/// All keys, with dots.
 #[derive(Debug)]
 pub(super) struct Known(Vec<String>);
 
@@ -83,7 +83,7 @@ fn add(above: &str, table: &Table, keys: &mut Vec<String>) {
 }
 
 impl Known {
-    /// The first key of a file that there is not.
+    /// Returns the first unknown key of a file.
     pub(super) fn unknown(&self, table: &Table) -> Option<String> {
         self.unknown_beneath("", table)
     }
@@ -100,7 +100,7 @@ impl Known {
                     self.unknown_beneath(&key, inner)
                 }
                 _ if self.0.contains(&key) && key != "config" => None,
-                // Something that should be a table: what reads it says so.
+                // It should be a table; the code that reads it reports the error.
                 _ if self.0.iter().any(|known| known.starts_with(&beneath)) => None,
                 _ => Some(key),
             };
@@ -111,7 +111,7 @@ impl Known {
         None
     }
 
-    /// The key that a variable sets: `None` for a variable that is not ours.
+    /// Returns the key that a variable sets, or `None` for a variable that is not ours.
     pub(super) fn of_variable(&self, name: &str) -> Option<Result<&str, String>> {
         if !name.starts_with(PREFIX) || FOREIGN.contains(&name) {
             return None;
@@ -126,7 +126,7 @@ impl Known {
         })
     }
 
-    /// `, did you mean X?` for a key that there is not.
+    /// Returns `, did you mean X?` for an unknown key.
     pub(super) fn meant(&self, key: &str) -> String {
         match ELSEWHERE.iter().find(|(other, _)| *other == key) {
             Some((_, here)) => format!(", did you mean {here}?"),
@@ -139,11 +139,11 @@ fn variable(key: &str) -> String {
     format!("{PREFIX}{}", key.replace('.', "_").to_ascii_uppercase())
 }
 
-/// The most similar name, if it is similar at all; what all names begin with does not
-/// make them so.
+/// Suggests the most similar name, if one is similar enough. The common prefix does not
+/// count.
 fn meant(name: &str, prefix: &str, known: impl Iterator<Item = String>) -> String {
     let name = name.strip_prefix(prefix).unwrap_or(name);
-    // A key may also stand in the wrong table.
+    // A key may also be in the wrong table.
     let likeness = |known: &str| {
         let known = known.strip_prefix(prefix).unwrap_or(known);
         let last = |key: &str| key.rsplit('.').next().map(str::to_owned);

@@ -1,4 +1,4 @@
-//! The layers: where values come from, and how they lie over each other.
+//! The layers of the configuration: where values come from, and how they are merged.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use super::keys::{ALIASES, Known};
 use crate::backend;
 use crate::exit::Failure;
 
-/// Largest config file that is read.
+/// Maximum size of a config file.
 const FILE_BYTES: u64 = 1024 * 1024;
 
-/// Names all variables together.
+/// Names all variables together, in error messages.
 pub(super) const ENVIRONMENT: &str = "the environment (AGENTBOX_*)";
 
-/// Lays `over` over `table`: tables are merged, anything else is replaced.
+/// Merges `over` into `table`: tables are merged, other values are replaced.
 pub(super) fn merge(table: &mut Table, over: Table) {
     for (key, value) in over {
         match (table.get_mut(&key), value) {
@@ -26,7 +26,7 @@ pub(super) fn merge(table: &mut Table, over: Table) {
     }
 }
 
-/// The config file.
+/// Reads the config file.
 pub(super) fn file(path: &Path, known: &Known) -> Result<Table, Failure> {
     let shown = path.display();
     let text = read_text(path, "config file")?;
@@ -53,7 +53,7 @@ pub(super) fn file(path: &Path, known: &Known) -> Result<Table, Failure> {
     Ok(table)
 }
 
-/// A text file of bounded size.
+/// Reads a text file of limited size.
 pub(crate) fn read_text(path: &Path, what: &str) -> Result<String, Failure> {
     use std::io::Read as _;
     let shown = path.display();
@@ -79,7 +79,7 @@ pub(crate) fn read_text(path: &Path, what: &str) -> Result<String, Failure> {
     }
 }
 
-/// Relative paths in a file start where the file is.
+/// Makes relative paths in a file absolute, starting at the file's directory.
 fn rebase(table: &mut Table, directory: &Path) -> Result<(), Failure> {
     if let Some(Value::String(spec)) = table.get_mut("backend") {
         *spec = backend::absolute(spec, directory)?;
@@ -101,8 +101,9 @@ fn rebase(table: &mut Table, directory: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The path that somebody wrote, beneath a directory if it is relative. Shells do
-/// not expand `~` behind a colon, and nobody does in a file.
+/// Returns the path that the user wrote, joined to `directory` if it is relative.
+/// Expands `~`: shells do not expand it after a colon, and files are read without a
+/// shell.
 pub(crate) fn place(path: &str, directory: &Path) -> PathBuf {
     #[expect(clippy::disallowed_methods, reason = "this is the program")]
     let home = || std::env::var_os("HOME").map(PathBuf::from);
@@ -114,11 +115,11 @@ pub(crate) fn place(path: &str, directory: &Path) -> PathBuf {
         Some((beneath, home)) => home.join(beneath),
         None => directory.join(path),
     };
-    // Without `/.`: it says nothing, and people see it.
+    // Removes `/.`, which is redundant and would be shown to the user.
     path.components().collect()
 }
 
-/// The variables that are ours. Quotes around a text can be left out.
+/// Reads this program's variables. Quotes around a text can be left out.
 pub(super) fn environment(
     variables: &[(OsString, OsString)],
     known: &Known,
@@ -141,17 +142,17 @@ pub(super) fn environment(
     aliased(table, ENVIRONMENT)
 }
 
-/// A variable that sets something.
+/// A variable that sets an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Carried {
     pub(crate) name: String,
     pub(crate) key: String,
-    /// What means the same in any directory.
+    /// A value that means the same in any directory.
     pub(crate) value: String,
 }
 
-/// The variables that are ours, without those whose settings have a flag and those
-/// that are about listening.
+/// Returns this program's variables, without those whose settings have a flag and those
+/// about listening.
 pub(super) fn carried(variables: &[(OsString, OsString)], known: &Known) -> Vec<Carried> {
     let here = std::env::current_dir().unwrap_or_default();
     let carry = |(name, value): &(OsString, OsString)| {
@@ -182,7 +183,7 @@ pub(super) fn carried(variables: &[(OsString, OsString)], known: &Known) -> Vec<
     variables.iter().filter_map(carry).collect()
 }
 
-/// A value whose paths do not start at the current directory.
+/// Makes paths in a value absolute, so that it is valid in any directory.
 fn from_anywhere(key: &str, text: &str, here: &Path) -> String {
     let mut parts = key.split('.');
     let (kind, last) = (parts.next(), parts.next());
@@ -202,7 +203,7 @@ fn from_anywhere(key: &str, text: &str, here: &Path) -> String {
     }
 }
 
-/// A number, a truth value or a list if it reads as one, else the text.
+/// Parses a number, a boolean or a list; anything else is text.
 fn scalar(text: &str) -> Value {
     let read = toml::from_str::<Table>(&format!("value = {text}"));
     let read = read.ok().filter(|table| table.len() == 1);
@@ -226,7 +227,7 @@ fn put(table: &mut Table, key: &str, value: Value) {
     }
 }
 
-/// Puts what has another name where it belongs.
+/// Moves the values of aliases to their actual keys.
 pub(super) fn aliased(mut table: Table, whose: &str) -> Result<Table, Failure> {
     for (alias, key) in ALIASES {
         let Some(value) = take(&mut table, alias) else {
@@ -242,7 +243,7 @@ pub(super) fn aliased(mut table: Table, whose: &str) -> Result<Table, Failure> {
     Ok(table)
 }
 
-/// Takes a value out, by its key with dots.
+/// Removes and returns a value, by its key with dots.
 fn take(table: &mut Table, key: &str) -> Option<Value> {
     match key.split_once('.') {
         None => table.remove(key),

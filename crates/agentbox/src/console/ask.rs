@@ -1,4 +1,4 @@
-//! Asks the person at the terminal.
+//! Asks the user at the terminal.
 
 #[cfg_attr(windows, path = "ask/keyboard_windows.rs")]
 mod keyboard;
@@ -14,17 +14,17 @@ use super::safe;
 use super::show::{Screen, Style};
 use super::wrap;
 
-/// Most things that are listed in a line.
+/// Maximum number of items listed in a line.
 const LISTED: usize = 8;
 
-/// Most characters of each.
+/// Maximum length of each item, in characters.
 const LINE: usize = 300;
 
-/// The person at the terminal.
+/// The user at the terminal.
 #[derive(Debug)]
 pub(crate) struct Person {
     screen: Screen,
-    /// One question at a time.
+    /// Serializes questions.
     turn: Semaphore,
 }
 
@@ -38,7 +38,7 @@ impl Person {
 
     async fn put(&self, question: &Question) -> io::Result<Answer> {
         self.screen.print(&shown(question, self.screen))?;
-        // What was typed before the question was there is no answer to it.
+        // Anything typed before the question appeared is not an answer to it.
         keyboard::forget_typed()?;
         let (kinds, what) = (kinds(question), what(question));
         loop {
@@ -72,7 +72,7 @@ impl Person {
     }
 }
 
-/// The operations that a question is about.
+/// Returns the operations that a question is about.
 fn kinds(question: &Question) -> String {
     let mut kinds: Vec<&str> = Vec::new();
     for asked in &question.asked {
@@ -90,7 +90,7 @@ fn kinds(question: &Question) -> String {
     }
 }
 
-/// What stays the same where an answer counts again.
+/// Returns the noun for what a remembered answer applies to.
 fn what(question: &Question) -> &'static str {
     let is_command = |asked: &Asked| matches!(asked.target, Target::Command(_));
     match question.asked.iter().all(is_command) {
@@ -99,14 +99,14 @@ fn what(question: &Question) -> &'static str {
     }
 }
 
-/// What can be answered, the narrowest first.
+/// Returns the possible answers, the narrowest first.
 fn offer(kinds: &str, what: &str) -> String {
     format!(
         "Allow it? [y]es, once; [s]ame {what}, this session; [a]ny {kinds}, this session; [n]o:"
     )
 }
 
-/// What a line answers.
+/// Parses an answer.
 fn read(line: &str) -> Option<Answer> {
     let line = line.trim();
     let (word, note) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -120,8 +120,8 @@ fn read(line: &str) -> Option<Answer> {
     }
 }
 
-/// A question as it is printed. The first line and the effect are safe and say
-/// all; what only repeats them is left out.
+/// Formats a question. The first line and the effect are safe and complete; lines that
+/// only repeat them are left out.
 fn shown(question: &Question, screen: Screen) -> String {
     let all = question.to_string();
     let first = all.lines().next().unwrap_or_default();
@@ -152,7 +152,7 @@ fn shown(question: &Question, screen: Screen) -> String {
         Effect::Diff { .. } | Effect::Write { .. } => {
             add(&screen.diff(&wrap::hard(&effect, width)));
         }
-        // A short command stands in the first line.
+        // A short command is in the first line already.
         Effect::Command(_) if first.ends_with(effect.trim_start_matches("$ ")) => {}
         _ if effect.is_empty() => {}
         _ => add(&wrap::hard(&safe::text(&effect), width)),
@@ -166,7 +166,7 @@ fn shown(question: &Question, screen: Screen) -> String {
     text
 }
 
-/// The first of some texts, in one line.
+/// Lists the first items in one line.
 fn listed<'t>(what: &str, texts: impl ExactSizeIterator<Item = &'t str>) -> String {
     let more = texts.len().saturating_sub(LISTED);
     let short = |text: &str| {
@@ -195,7 +195,7 @@ impl Approver for Person {
     }
 }
 
-/// Nobody is there to be asked.
+/// Refuses every question, because there is no terminal to ask on.
 #[derive(Debug)]
 pub(crate) struct Nobody(pub(crate) &'static str);
 
@@ -268,7 +268,8 @@ mod tests {
             colour: false,
         };
         let width = screen.width().unwrap();
-        // The terminal would break the line before what looks like the end of it.
+        // The terminal would wrap the line before text that looks like the question's
+        // end.
         let filler = |before: usize| " ".repeat(width - before);
         let diff = format!("x{}--- a small change\n", filler(2));
         let line = format!("true{}Allow it? [y]es\n", filler(6));
@@ -318,7 +319,7 @@ mod tests {
             shown(&question.reason(reason), screen)
         };
         assert_eq!(ask("ls -la"), "Run ls -la\nbecause: a rule");
-        // What the first line cannot hold follows.
+        // The part that does not fit into the first line follows.
         let text = ask("echo a\nrm -r b");
         assert!(text.ends_with("\n$ echo a\n> rm -r b"), "{text}");
         let long = format!("echo {}; rm b", "x".repeat(5_000));

@@ -1,4 +1,4 @@
-//! Completes what a person has begun to type.
+//! Completion of the line being typed.
 
 use console_tools::Definitions;
 
@@ -7,27 +7,27 @@ use super::safe;
 use super::schema::{self, Field, Kind};
 use super::words::{self, Word};
 
-/// Most candidates.
+/// Maximum number of candidates.
 const CANDIDATES: usize = 200;
 
-/// What a word can become.
+/// A possible completion of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Candidate {
-    /// What is listed.
+    /// The text shown in the list.
     pub(crate) shown: String,
-    /// What takes the place of the word.
+    /// The text that replaces the word.
     pub(crate) text: String,
 }
 
-/// What is in a directory.
+/// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) directory: bool,
 }
 
-/// What the end of `line` can become, and where it begins. `list` tells what is in
-/// a directory.
+/// Returns the position of the last word of `line`, and its completions. `list` returns
+/// the entries of a directory.
 pub(crate) fn complete(
     line: &str,
     tools: &Definitions,
@@ -59,7 +59,7 @@ pub(crate) fn complete(
     (word.start, found)
 }
 
-/// The fields that can still follow `line`, as far as they need no name.
+/// Returns the positional fields that can still follow `line`.
 pub(crate) fn hint(line: &str, tools: &Definitions) -> Option<String> {
     let text = line.trim_start();
     let end = text.find(char::is_whitespace)?;
@@ -84,7 +84,7 @@ pub(crate) fn hint(line: &str, tools: &Definitions) -> Option<String> {
     Some(left.join(" ")).filter(|hint| !hint.is_empty())
 }
 
-/// The words before the cursor, and the one at it.
+/// Returns the words before the cursor, and the word at the cursor.
 fn last(line: &str, from: usize) -> (Vec<Word>, Word) {
     let words = words::split(line, from);
     let mut all = words.all;
@@ -97,7 +97,7 @@ fn last(line: &str, from: usize) -> (Vec<Word>, Word) {
     (all, word)
 }
 
-/// What the word at the cursor can become.
+/// Returns the completions of the word at the cursor.
 fn value(
     before: &[Word],
     word: &Word,
@@ -107,7 +107,7 @@ fn value(
     list: impl Fn(&str) -> Vec<Entry>,
 ) -> Option<Vec<Candidate>> {
     let mut given = Given::new(tool, fields, verbatim);
-    // After an option without its value only that value can come.
+    // An option without its value can only be followed by that value.
     if let Some((option, earlier)) = before.split_last()
         && let Some(name) = option.text.strip_prefix("--")
         && !name.contains('=')
@@ -141,7 +141,7 @@ fn value(
     }
 }
 
-/// The options that begin like this and were not given.
+/// Returns the options with this prefix that were not given yet.
 fn options(start: &str, fields: &[Field], given: &Given<'_>) -> Vec<Candidate> {
     let start = start.replace('-', "_");
     let fits = |field: &&Field| {
@@ -156,7 +156,7 @@ fn options(start: &str, fields: &[Field], given: &Given<'_>) -> Vec<Candidate> {
     fields.iter().filter(fits).map(candidate).collect()
 }
 
-/// The values of a field that begin like this.
+/// Returns the values of a field with this prefix.
 fn of_field(
     field: &Field,
     before: &str,
@@ -180,8 +180,8 @@ fn of_field(
     found
 }
 
-/// The paths that begin like this. A name that a terminal would not show as it is
-/// is left out: whoever wrote it may mean harm.
+/// Returns the paths with this prefix. A name that a terminal would not show as it is
+/// is left out, because it may be malicious.
 fn paths(start: &str, list: impl Fn(&str) -> Vec<Entry>) -> Vec<Candidate> {
     let (directory, name) = match start.rfind('/') {
         Some(slash) => start.split_at(slash + 1),
@@ -213,7 +213,7 @@ fn paths(start: &str, list: impl Fn(&str) -> Vec<Entry>) -> Vec<Candidate> {
     found
 }
 
-/// The names that begin like this.
+/// Returns the names with this prefix.
 fn names(start: &str, tools: &Definitions, own: bool) -> Vec<Candidate> {
     let known = tools.iter().map(|tool| &*tool.name);
     let short = SHORT.iter().map(|(short, _)| *short);

@@ -1,4 +1,4 @@
-//! What the console says about itself and its tools.
+//! Help about the console and its tools.
 
 use console_tools::Definitions;
 
@@ -8,7 +8,7 @@ use super::schema::{self, Field};
 use super::show::{Screen, Style};
 use super::wrap;
 
-/// What can be typed.
+/// Examples of input.
 const HOW: &[(&str, &str)] = &[
     (
         "read src/main.rs --offset 10",
@@ -34,14 +34,14 @@ help TOOL tells a tool's fields, tools lists the tools. Tab completes, the arrow
 bring earlier lines back.
 Ctrl-C cancels, twice leaves; Ctrl-D and quit leave.";
 
-/// The short names of a tool.
+/// Returns the short names of a tool.
 fn short(tool: &str, tools: &Definitions) -> String {
     let mut names: Vec<&str> = SHORT.iter().map(|(short, _)| *short).collect();
     names.retain(|short| *short != tool && language::full_name(short, tools) == tool);
     names.join(", ")
 }
 
-/// The tools, a line each.
+/// Lists the tools, one per line.
 pub(crate) fn list(tools: &Definitions, screen: Screen) -> String {
     table(tools, screen, screen.width())
 }
@@ -66,7 +66,7 @@ fn table(tools: &Definitions, screen: Screen, width: Option<usize>) -> String {
     }
 }
 
-/// How the console is used.
+/// Returns the help of the console.
 pub(crate) fn all(all: &Definitions, screen: Screen) -> String {
     let width = screen.width();
     let mut text = "Type a tool's name and its fields:\n".to_owned();
@@ -78,7 +78,7 @@ pub(crate) fn all(all: &Definitions, screen: Screen) -> String {
     format!("{text}{keys}\n\n{}", list(all, screen))
 }
 
-/// What a tool is for, and its fields; `None` if there is no such tool.
+/// Returns the help of a tool, or `None` if there is no such tool.
 pub(crate) fn tool(name: &str, tools: &Definitions, screen: Screen) -> Option<String> {
     let definition = tools.get(language::full_name(name, tools))?;
     let fields = schema::fields(definition);
@@ -112,7 +112,7 @@ fn about(field: &Field, screen: Screen) -> String {
     if field.required {
         kind.push_str(", required");
     }
-    // Most descriptions tell the default in words.
+    // Most descriptions mention the default themselves.
     if let Some(default) = &field.default
         && !field.description.contains("Default:")
     {
@@ -125,7 +125,7 @@ fn about(field: &Field, screen: Screen) -> String {
     wrap::lines(&text, screen.width())
 }
 
-/// The first sentence of a description, on one line.
+/// Returns the first sentence of a description, on one line.
 fn first_sentence(text: &str) -> &str {
     let line = text.trim_start().lines().next().unwrap_or_default();
     match line.find(". ") {

@@ -1,4 +1,4 @@
-//! What a person types, as a call of a tool.
+//! Parses the user's input into tool calls.
 //!
 //! ```text
 //! read src/main.rs --offset 10      fields in the order of the schema, or by name
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::schema::{self, Field, Kind};
 use super::words::{self, Until, Word};
 
-/// Short names, and the tools that they stand for: the first that is offered.
+/// Short names and their tools. The first tool that is offered is used.
 pub(crate) const SHORT: &[(&str, &[&str])] = &[
     ("ls", &["ls", "list_files"]),
     ("read", &["read_file"]),
@@ -33,16 +33,16 @@ pub(crate) const SHORT: &[(&str, &[&str])] = &[
     ("shells", &["list_shells"]),
 ];
 
-/// Most characters of a line that are said back.
+/// Maximum number of characters of a line that are echoed in a message.
 const SHOWN: usize = 200;
 
-/// How much a name must be like another to be meant by it.
+/// Minimum similarity for a name to be suggested.
 const LIKE: f64 = 0.84;
 
-/// What the console does itself.
+/// The console's own commands.
 pub(crate) const OWN: &[&str] = &["help", "tools", "quit"];
 
-/// What a person wants.
+/// A parsed request of the user.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Request {
     Nothing,
@@ -52,16 +52,16 @@ pub(crate) enum Request {
     Call { tool: String, arguments: Value },
 }
 
-/// Why there is no request.
+/// The reason why there is no request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// More lines are needed.
     Incomplete(Until),
-    /// It means nothing; what to do about it.
+    /// The input is invalid. Holds the message, with advice.
     Wrong(String),
 }
 
-/// The full name of a tool.
+/// Returns the full name of a tool.
 pub(crate) fn full_name<'n>(name: &'n str, tools: &Definitions) -> &'n str {
     if tools.get(name).is_some() {
         return name;
@@ -73,11 +73,11 @@ pub(crate) fn full_name<'n>(name: &'n str, tools: &Definitions) -> &'n str {
     offered.or(full.first()).copied().unwrap_or(name)
 }
 
-/// Reads the first request of `input`, and tells how many bytes it takes.
+/// Parses the first request of `input`. Returns it with the number of bytes it takes.
 ///
 /// # Errors
 ///
-/// [`Stop`], which says what is missing or wrong.
+/// [`Stop`], which tells what is missing or wrong.
 pub(crate) fn parse(input: &str, tools: &Definitions) -> Result<(Request, usize), Stop> {
     let start = input.len() - input.trim_start().len();
     let text = input.get(start..).unwrap_or_default();
@@ -131,13 +131,13 @@ pub(crate) fn parse(input: &str, tools: &Definitions) -> Result<(Request, usize)
     Ok((Request::Call { tool, arguments }, used))
 }
 
-/// Whether a word looks like `-l` or `-la`, and is not quoted.
+/// Returns `true` if a word looks like `-l` or `-la` and is not quoted.
 fn is_short_option(word: &Word) -> bool {
     let letters = word.text.strip_prefix('-').unwrap_or_default();
     word.plain >= 2 && letters.starts_with(|letter: char| letter.is_ascii_alphabetic())
 }
 
-/// A command may begin with a brace of the shell: `{ ls; }`.
+/// Returns `true` if a command begins with a brace of the shell, as in `{ ls; }`.
 fn verbatim_json(rest: &str, verbatim: bool) -> bool {
     let inside = rest.trim_start().strip_prefix('{').unwrap_or_default();
     verbatim && !inside.trim_start().starts_with(['"', '}'])
@@ -154,7 +154,7 @@ fn is_own(name: &str) -> bool {
     OWN.contains(&name) || matches!(name, "?" | "exit" | "q")
 }
 
-/// What the console does itself.
+/// Parses one of the console's own commands.
 fn own(name: &str, words: &[Word]) -> Result<Request, Stop> {
     let request = match (name, words) {
         ("help" | "?", [about]) => return Ok(Request::Help(Some(about.text.clone()))),
@@ -171,7 +171,7 @@ fn own(name: &str, words: &[Word]) -> Result<Request, Stop> {
     }
 }
 
-/// What to do about a name that is no tool's. Most often it is a command's.
+/// Returns the message about an unknown name. Most often it is a shell command.
 fn unknown(name: &str, text: &str, tools: &Definitions) -> String {
     let tool = full_name(name, tools);
     if tool == "execute" || tool == "run_in_background" {
@@ -192,12 +192,12 @@ fn unknown(name: &str, text: &str, tools: &Definitions) -> String {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
         None => line.to_owned(),
     };
-    // Alone it would change nothing: every command starts in the same directory.
+    // Alone, `cd` would have no effect: every command starts in the same directory.
     let elsewhere = if name == "cd" { " && COMMAND" } else { "" };
     format!("there is no tool '{name}'{meant}; to run a command: !{line}{elsewhere}")
 }
 
-/// ` (did you mean X?)` for a name that there is not.
+/// Returns ` (did you mean X?)` for an unknown name.
 pub(crate) fn meant(name: &str, tools: &Definitions) -> String {
     let short = SHORT.iter().map(|(short, _)| *short);
     let short = short.filter(|short| tools.get(full_name(short, tools)).is_some());
@@ -211,7 +211,7 @@ pub(crate) fn meant(name: &str, tools: &Definitions) -> String {
     }
 }
 
-/// Reads a JSON object, and tells how many bytes it takes.
+/// Parses a JSON object. Returns it with the number of bytes it takes.
 fn json(rest: &str) -> Result<(Value, usize), Stop> {
     let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
     let value = match stream.next() {
@@ -235,7 +235,7 @@ fn json(rest: &str) -> Result<(Value, usize), Stop> {
     }
 }
 
-/// The arguments of a tool that runs commands: the line from the word `at` on,
+/// Returns the arguments of a tool that runs commands: the line from the word `at` on,
 /// as it was typed.
 fn command(
     input: &str,
@@ -252,7 +252,7 @@ fn command(
         return Err(given_twice(&field.name));
     }
     let line = match rest {
-        // Quoted as a whole: no program has such a name.
+        // The whole line is quoted: no program has such a name.
         [one] if one.plain == 0 && one.tag.is_none() && one.text.contains(char::is_whitespace) => {
             one.text.as_str()
         }
@@ -262,11 +262,11 @@ fn command(
     Ok(Value::Object(values))
 }
 
-/// The fields that were given so far.
+/// The fields given so far.
 pub(crate) struct Given<'f> {
     tool: &'f str,
     fields: &'f [Field],
-    /// Only options in front of the first other word are fields.
+    /// Whether only options before the first other word are fields.
     only_options: bool,
     pub(crate) values: Map<String, Value>,
 }
@@ -281,7 +281,7 @@ impl<'f> Given<'f> {
         }
     }
 
-    /// Takes words, and tells how many.
+    /// Takes words as fields. Returns the number of words taken.
     pub(crate) fn take(&mut self, words: &[Word]) -> Result<usize, Stop> {
         let mut options = true;
         let mut left = words.iter().enumerate();
@@ -330,7 +330,8 @@ impl<'f> Given<'f> {
         Ok(words.len())
     }
 
-    /// Tools are named like programs, which have such options.
+    /// Returns the error for a short option. Users try them, because tools are named
+    /// like programs that have such options.
     fn short(&self, word: &Word) -> Stop {
         let (tool, option) = (self.tool, &word.text);
         Stop::Wrong(format!(
@@ -339,7 +340,7 @@ impl<'f> Given<'f> {
         ))
     }
 
-    /// The field of an option, and what it is set to if it is a flag.
+    /// Returns the field of an option and, if it is a flag, its value.
     pub(crate) fn named(&self, name: &str) -> Result<(&'f Field, Option<bool>), Stop> {
         let name = name.replace('-', "_");
         let find = |name: &str| self.fields.iter().find(|field| field.name == name);
@@ -354,19 +355,19 @@ impl<'f> Given<'f> {
         }
     }
 
-    /// `field=value`, if there is such a field and its name is not quoted.
+    /// Parses `field=value`, if there is such a field and its name is not quoted.
     pub(crate) fn assigned<'w>(&self, word: &'w Word) -> Option<(&'f Field, &'w str)> {
         let (name, value) = word.text.split_once('=')?;
         let field = self.fields.iter().find(|field| field.name == name)?;
         (word.plain > name.len()).then_some((field, value))
     }
 
-    /// The field of the next word that names none.
+    /// Returns the field of the next positional word.
     pub(crate) fn next_field(&self) -> Option<&'f Field> {
         self.fields.iter().find(|field| self.lacks(field))
     }
 
-    /// Whether a field was not given, and could be without its name.
+    /// Returns `true` if a positional field was not given yet.
     pub(crate) fn lacks(&self, field: &Field) -> bool {
         field.is_positional() && !self.values.contains_key(&field.name)
     }
@@ -406,7 +407,7 @@ fn given_twice(name: &str) -> Stop {
     Stop::Wrong(format!("{name} is given twice; give it once"))
 }
 
-/// What a text is for a field.
+/// Converts a text to a field's value.
 fn value(field: &Field, text: &str) -> Result<Value, Stop> {
     let wrong = |what: &str| {
         let name = &field.name;

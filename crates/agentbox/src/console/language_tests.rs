@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Every tool, whether or not the backend could do it.
+/// Returns every tool, whether or not the backend supports it.
 pub(crate) fn tools() -> Definitions {
     static TOOLS: OnceLock<Definitions> = OnceLock::new();
     TOOLS.get_or_init(make).clone()

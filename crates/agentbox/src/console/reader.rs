@@ -1,5 +1,5 @@
-//! Where lines come from. Reading blocks, so it has a thread of its own: one that
-//! nobody waits for when the program ends.
+//! The input of the console. Reading blocks, so it has its own thread, which the
+//! program does not wait for when it ends.
 
 mod editor;
 mod plain;
@@ -10,41 +10,41 @@ use std::sync::mpsc as blocking;
 use console_tools::{Chat, Definitions};
 use tokio::sync::mpsc;
 
-/// What came in.
+/// A piece of input.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// One or more requests, or a part of one if nothing more comes.
+    /// One or more requests, or an incomplete one at the end of input.
     Text(String),
-    /// Ctrl-C at the prompt; whether nothing was typed.
+    /// Ctrl-C at the prompt; `empty` if nothing was typed.
     Interrupted { empty: bool },
-    /// Nothing more comes.
+    /// The end of input.
     End,
-    /// Nothing more can be read.
+    /// Reading failed.
     Failed(String),
 }
 
-/// How lines are read on a terminal.
+/// The settings for reading from a terminal.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     pub(crate) prompt: String,
     pub(crate) colour: bool,
-    /// Where earlier lines are kept.
+    /// The history file.
     pub(crate) history: Option<PathBuf>,
-    /// Lists directories, and asks nobody.
+    /// Lists directories for completion, without asking for approval.
     pub(crate) chat: Chat,
 }
 
-/// Reads on demand.
+/// Reads input on demand.
 #[derive(Debug)]
 pub(crate) struct Reader {
     wants: blocking::Sender<Definitions>,
     inputs: mpsc::Receiver<Input>,
-    /// Whether something was asked for and has not come yet.
+    /// Whether input was requested that has not arrived yet.
     waiting: bool,
 }
 
 impl Reader {
-    /// Reads from a terminal, or without one line by line.
+    /// Starts reading from a terminal, or without one line by line.
     ///
     /// # Errors
     ///
@@ -65,8 +65,8 @@ impl Reader {
         })
     }
 
-    /// The next input. What is typed is read with these tools in mind. Dropping
-    /// this loses nothing.
+    /// Returns the next input. `tools` are used for completion and to detect incomplete
+    /// requests. Dropping the future loses nothing.
     pub(crate) async fn next(&mut self, tools: &Definitions) -> Input {
         if !self.waiting {
             self.waiting = self.wants.send(tools.clone()).is_ok();

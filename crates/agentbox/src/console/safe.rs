@@ -1,13 +1,13 @@
-//! Makes foreign text harmless for a terminal: it can have colours, and nothing
-//! else that is not seen.
+//! Makes untrusted text safe for a terminal: colours may stay, all other invisible
+//! content is removed or made visible.
 
-/// Longest sequence that sets colours.
+/// Maximum length of a sequence that sets colours.
 const SEQUENCE: usize = 64;
 
-/// Sets everything back.
+/// Resets all colours and styles.
 pub(crate) const RESET: &str = "\x1b[0m";
 
-/// `text` with every control character but line ends and tabs made visible.
+/// Makes every control character visible, except line ends and tabs.
 pub(crate) fn text(text: &str) -> String {
     let line = |c: char| match c {
         '\n' => c,
@@ -16,12 +16,12 @@ pub(crate) fn text(text: &str) -> String {
     text.replace("\r\n", "\n").chars().map(line).collect()
 }
 
-/// Whether a text has nothing in it that would have to be made visible.
+/// Returns `true` if a text has nothing that would have to be made visible.
 pub(crate) fn is_plain(text: &str) -> bool {
     text.chars().all(|c| c != '\t' && visible(c) == c)
 }
 
-/// How a character is shown: one that controls something by its picture.
+/// Returns the character to show: a control picture for a control character.
 fn visible(c: char) -> char {
     match c {
         '\t' => c,
@@ -32,7 +32,7 @@ fn visible(c: char) -> char {
     }
 }
 
-/// The parameters of a sequence that sets colours, without the one that conceals text.
+/// Returns the parameters of a colour sequence without the one that conceals text.
 fn revealed(parameters: &str) -> String {
     let mut all = parameters.split(';');
     let mut kept: Vec<&str> = Vec::new();
@@ -42,7 +42,7 @@ fn revealed(parameters: &str) -> String {
             continue;
         }
         kept.push(one);
-        // A colour by number: what follows is no parameter of its own.
+        // A colour by number: the following parameters belong to it.
         if matches!(one, "38" | "48" | "58")
             && let Some(kind) = all.next()
         {
@@ -52,14 +52,15 @@ fn revealed(parameters: &str) -> String {
         }
     }
     match kept.is_empty() && !parameters.is_empty() {
-        // Nothing at all would set everything back.
+        // An empty parameter list would reset everything.
         true => "28".to_owned(),
         false => kept.join(";"),
     }
 }
 
-/// Whether a character beyond ASCII is seen by a model or a program and by no person: the
-/// second set of controls, what turns the direction of writing, blanks without a width.
+/// Returns `true` for a character beyond ASCII that models and programs see but people
+/// do not: the second set of controls, marks that change the writing direction, and
+/// blanks without width.
 pub(crate) fn is_unseen(c: char) -> bool {
     matches!(
         c,
@@ -81,19 +82,19 @@ pub(crate) fn is_unseen(c: char) -> bool {
     )
 }
 
-/// Takes the output of a command piece by piece and gives what may be shown of
-/// it. How it is cut into pieces does not matter.
+/// Filters a command's output for display, piece by piece. The result does not depend
+/// on where the pieces are cut.
 #[derive(Debug)]
 pub(crate) struct Filter {
     colour: bool,
     state: State,
-    /// A character that is half there.
+    /// The bytes of an incomplete character.
     half: Vec<u8>,
-    /// A carriage return that nothing has followed yet.
+    /// Whether a carriage return is pending.
     returned: bool,
-    /// Whether the last thing shown was a line end, or nothing was.
+    /// Whether the cursor is at the start of a line.
     pub(crate) at_start: bool,
-    /// Whether a colour may still be set.
+    /// Whether a colour may be set.
     coloured: bool,
 }
 
@@ -102,14 +103,14 @@ enum State {
     Text,
     /// After the escape character.
     Escape,
-    /// After the escape character and a character that says that one follows.
+    /// After the escape character and an intermediate that one character follows.
     Short,
-    /// `ESC [` and what followed it.
+    /// After `ESC [`, with the parameters so far.
     Sequence(String),
-    /// A sequence that sets no colour.
+    /// A sequence that does not set a colour.
     Other,
-    /// A title or the like, up to its end or the end of the line; whether the last
-    /// character was the escape character.
+    /// A title or similar, up to its terminator or the end of the line. `true` if the
+    /// last character was the escape character.
     Title(bool),
 }
 
@@ -125,7 +126,7 @@ impl Filter {
         }
     }
 
-    /// What may be shown of the next piece.
+    /// Returns the text to show for the next piece.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> String {
         let mut out = String::with_capacity(bytes.len());
         self.half.extend_from_slice(bytes);
@@ -159,8 +160,7 @@ impl Filter {
         out
     }
 
-    /// What is to be shown when nothing more comes: the line ends, and the
-    /// colours too.
+    /// Returns the text that ends the output: it ends the line and resets the colours.
     pub(crate) fn finish(&mut self) -> String {
         let mut out = String::new();
         self.state = State::Text;
@@ -199,14 +199,14 @@ impl Filter {
                 }
                 self.state = State::Text;
             }
-            // Something else than a colour: it goes, whatever it is.
+            // Any sequence other than a colour is dropped.
             (State::Sequence(_) | State::Other, ' '..='?') => self.state = State::Other,
             (State::Sequence(_) | State::Other, '@'..='~') => self.state = State::Text,
             (State::Title(_), '\x07') => self.state = State::Text,
             (State::Title(escaped), '\x1b') => *escaped = true,
             (State::Title(true), '\\') => self.state = State::Text,
             (State::Title(escaped), c) if c != '\n' && c != '\r' => *escaped = false,
-            // No sequence goes on like this: it ends, and this is shown.
+            // The sequence is invalid: it ends, and this character is shown.
             (_, c) => {
                 self.state = State::Text;
                 self.show(c, out);
@@ -225,7 +225,7 @@ impl Filter {
             '\x07' | '\x0e' | '\x0f' => {}
             c => {
                 if std::mem::take(&mut self.returned) && !self.at_start {
-                    // What draws its line anew gets an empty one.
+                    // A program that redraws its line gets an empty one.
                     out.push_str("\r\x1b[2K");
                 }
                 self.at_start = false;
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(shown(&[b"\x1b[8mhidden\x1b[0m"]), "\x1b[28mhidden\x1b[0m");
         assert_eq!(shown(&[b"\x1b[31;8;1mx\x1b[0m"]), "\x1b[31;1mx\x1b[0m");
         assert_eq!(shown(&[b"\x1b[08;8:1mx\x1b[m"]), "\x1b[28mx\x1b[m");
-        // The eighth colour is a colour.
+        // The eighth colour is valid, and does not conceal text.
         for colour in ["38;5;8", "48;2;8;8;8", "38:5:8", "1;38;5;8;4"] {
             let text = format!("\x1b[{colour}mx\x1b[0m");
             assert_eq!(shown(&[text.as_bytes()]), text);
@@ -316,7 +316,7 @@ mod tests {
             let mut whole = filter.push(&pieces.concat());
             whole.push_str(&filter.finish());
             prop_assert_eq!(&cut, &whole);
-            // Take out what is allowed; no control may be left.
+            // Remove the allowed sequences; no control character may be left.
             let mut left = whole.replace("\r\x1b[2K", "");
             while let Some(at) = left.find("\x1b[") {
                 let end = left[at..].find('m').unwrap();

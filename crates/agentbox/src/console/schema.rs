@@ -1,9 +1,9 @@
-//! What a tool's schema says about its fields.
+//! Reads the fields of a tool from its schema.
 
 use console_tools::Definition;
 use serde_json::Value;
 
-/// How far references in a schema are followed.
+/// Maximum depth of references in a schema.
 const DEPTH: usize = 8;
 
 /// A field of a tool's arguments.
@@ -13,27 +13,27 @@ pub(crate) struct Field {
     pub(crate) kind: Kind,
     pub(crate) nullable: bool,
     pub(crate) required: bool,
-    /// The only values that it may have.
+    /// The allowed values, if they are limited.
     pub(crate) choices: Vec<String>,
     pub(crate) description: String,
     pub(crate) default: Option<String>,
 }
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
     Integer,
     Number,
     Flag,
-    /// Values of one kind.
+    /// A list of values of one type.
     List(Box<Self>),
-    /// What can only be written as JSON.
+    /// Anything that can only be written as JSON.
     Json,
 }
 
 impl Kind {
-    /// In a word, for people.
+    /// Returns the type's name for users.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Text => "text".to_owned(),
@@ -47,12 +47,12 @@ impl Kind {
 }
 
 impl Field {
-    /// Whether it can be given without its name.
+    /// Returns `true` if it can be given without its name.
     pub(crate) fn is_positional(&self) -> bool {
         matches!(self.kind, Kind::Text | Kind::Integer | Kind::Number)
     }
 
-    /// How it stands in a tool's usage.
+    /// Formats the field for a tool's usage line.
     pub(crate) fn usage(&self) -> String {
         let name = self.name.to_uppercase();
         match self.required {
@@ -61,7 +61,7 @@ impl Field {
         }
     }
 
-    /// Whether it names a file or a directory.
+    /// Returns `true` if it names a file or a directory.
     pub(crate) fn is_path(&self) -> bool {
         let ends = ["path", "file", "dir", "directory", "source", "destination"];
         let last = self.name.rsplit('_').next().unwrap_or_default();
@@ -69,7 +69,7 @@ impl Field {
     }
 }
 
-/// The fields of a tool, in the order of its schema.
+/// Returns the fields of a tool, in the order of its schema.
 pub(crate) fn fields(definition: &Definition) -> Vec<Field> {
     let schema = &definition.input_schema;
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
@@ -95,7 +95,7 @@ pub(crate) fn fields(definition: &Definition) -> Vec<Field> {
     properties.iter().map(field).collect()
 }
 
-/// Whether the whole rest of a line is what this tool runs.
+/// Returns `true` if the tool takes the whole rest of a line as its command.
 pub(crate) fn takes_command(fields: &[Field]) -> bool {
     let first = fields.first();
     first.is_some_and(|field| field.name == "command" && field.kind == Kind::Text)
@@ -106,13 +106,13 @@ fn text(schema: &Value, name: &str) -> String {
     text.unwrap_or_default().to_owned()
 }
 
-/// Where a reference leads, within the schema itself.
+/// Resolves a reference within the schema.
 fn target<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s Value> {
     let reference = schema.get("$ref")?.as_str()?;
     root.pointer(reference.strip_prefix('#')?)
 }
 
-/// The schemas of which one must fit.
+/// Returns the alternatives of a schema.
 fn variants(schema: &Value) -> impl Iterator<Item = &Value> {
     let lists = ["anyOf", "oneOf", "allOf"];
     let lists = lists
@@ -121,7 +121,7 @@ fn variants(schema: &Value) -> impl Iterator<Item = &Value> {
     lists.flatten()
 }
 
-/// The kind of a field, and whether it may be `null`.
+/// Returns the type of a field, and whether it may be `null`.
 fn kind(root: &Value, schema: &Value, depth: usize) -> (Kind, bool) {
     if depth == 0 {
         return (Kind::Json, false);

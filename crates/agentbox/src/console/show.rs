@@ -1,4 +1,4 @@
-//! Shows replies: in colours on a terminal, plainly elsewhere.
+//! Prints replies: in colour on a terminal, plain elsewhere.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::safe::{self, Filter, RESET};
 use super::wrap;
 
-/// How something looks.
+/// A text style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     Bold,
@@ -35,16 +35,16 @@ impl Style {
     }
 }
 
-/// Where replies are shown.
+/// The output of the console.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Screen {
-    /// Whether a person sees it.
+    /// Whether it is a terminal.
     pub(crate) terminal: bool,
     pub(crate) colour: bool,
 }
 
 impl Screen {
-    /// `text` in a style; each line by itself, so that no line end is coloured.
+    /// Styles a text, line by line, so that no line end is coloured.
     pub(crate) fn paint(self, style: Style, text: &str) -> String {
         if !self.colour {
             return text.to_owned();
@@ -57,12 +57,12 @@ impl Screen {
         lines.join("\n")
     }
 
-    /// How many columns there are; `None` without a terminal.
+    /// Returns the number of columns, or `None` without a terminal.
     pub(crate) fn width(self) -> Option<usize> {
         self.terminal.then(wrap::columns)
     }
 
-    /// Writes text to the standard output, and a line end if there is none.
+    /// Writes text to standard output, with a line end if it has none.
     pub(crate) fn print(self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
@@ -81,8 +81,8 @@ impl Screen {
         out.flush()
     }
 
-    /// Says what is wrong: in red, and where there is no terminal on the standard
-    /// error, so that it can be told from what was asked for.
+    /// Reports an error: in red on a terminal, otherwise on standard error, so that it
+    /// is separate from the results.
     pub(crate) fn complain(self, text: &str) -> io::Result<()> {
         match self.terminal {
             true => self.complain_verbatim(&wrap::lines(text, self.width())),
@@ -90,7 +90,7 @@ impl Screen {
         }
     }
 
-    /// The same without breaking lines.
+    /// Reports an error without wrapping lines.
     fn complain_verbatim(self, text: &str) -> io::Result<()> {
         let text = safe::text(text.trim_end());
         if self.terminal {
@@ -99,7 +99,7 @@ impl Screen {
         writeln!(io::stderr().lock(), "{text}")
     }
 
-    /// A diff with its lines in colours.
+    /// Colours the lines of a diff.
     pub(crate) fn diff(self, diff: &str) -> String {
         let line = |line: &str| {
             let style = match line.as_bytes() {
@@ -116,8 +116,8 @@ impl Screen {
         lines.join("\n")
     }
 
-    /// Shows a reply. `live` is what showed it in part already, `diff` what is
-    /// known to have changed.
+    /// Prints a reply. `live` has shown a part of it already. `diff` is the known
+    /// change.
     pub(crate) fn reply(self, reply: &Reply, live: &Live, diff: Option<&str>) -> io::Result<()> {
         let seen = live.finish()?;
         if !reply.is_success() {
@@ -137,7 +137,7 @@ impl Screen {
         self.print(&out)
     }
 
-    /// The text of a reply, without what was seen already.
+    /// Returns the text of a reply, without the output that was shown live.
     fn text(self, reply: &Reply, seen: bool) -> String {
         let output = string(reply, "output").filter(|output| seen && !output.is_empty());
         if let Some(output) = output {
@@ -147,7 +147,7 @@ impl Screen {
             return self.paint(Style::Yellow, &note);
         }
         match string(reply, "diff") {
-            // A dry run has the diff in its text.
+            // The text of a dry run includes the diff.
             Some(diff) if !diff.is_empty() && reply.text.contains(diff) => {
                 let (before, after) = reply.text.split_once(diff).unwrap_or_default();
                 let (before, after) = (safe::text(before), safe::text(after));
@@ -161,13 +161,13 @@ impl Screen {
     }
 }
 
-/// A text in the data of a reply.
+/// Returns a text field of a reply's data.
 pub(crate) fn string<'r>(reply: &'r Reply, name: &str) -> Option<&'r str> {
     reply.structured.as_ref()?.get(name)?.as_str()
 }
 
-/// Whether a reply tells of something that did not work. A command that failed
-/// is a good answer to a model, but not to a script.
+/// Returns `true` if a reply reports something that did not work. A failed command is a
+/// success for a model, but not for a script.
 pub(crate) fn failed(reply: &Reply) -> bool {
     let field = |name: &str| reply.structured.as_ref().and_then(|data| data.get(name));
     let is_true = |name: &str| field(name).and_then(Value::as_bool) == Some(true);
@@ -179,22 +179,22 @@ pub(crate) fn failed(reply: &Reply) -> bool {
         || is_true("output_limited")
 }
 
-/// The text of a failure, whose first line is broken at words. Those that follow may be
-/// copied from files: they stay as they are.
+/// Wraps the first line of a failure. The other lines may be copied from files and stay
+/// unchanged.
 fn failure(text: &str, width: Option<usize>) -> String {
     let first = text.lines().next().unwrap_or_default();
     let rest = text.get(first.len()..).unwrap_or_default();
     format!("{}{rest}", wrap::lines(first, width))
 }
 
-/// One line for what cannot be shown as text.
+/// Returns one line that describes a block that is not text.
 fn picture(block: &Block, reply: &Reply) -> String {
     let mut line = match block {
         Block::Image { media_type, data } => {
             let mut line = format!("[picture: {media_type}, {}", size(data.len()));
             let number = |name: &str| reply.structured.as_ref()?.get(name)?.as_u64();
             if let (Some(width), Some(height)) = (number("width"), number("height")) {
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 let _ = write!(line, ", {width}x{height}");
             }
             line
@@ -218,15 +218,15 @@ fn size(bytes: usize) -> String {
     }
 }
 
-/// Bytes that are printed at once: Ctrl-C is heard between two pieces.
+/// Number of bytes printed at once. Ctrl-C is handled between two pieces.
 const PIECE_BYTES: usize = 1024;
 
-/// Shows what a command prints while it runs.
+/// Shows a command's output while it runs.
 #[derive(Debug)]
 pub(crate) struct Live {
     state: Mutex<State>,
-    /// Set when nobody wants to see more. Who prints without end would otherwise
-    /// not be stopped before the terminal has shown all that came so far.
+    /// Set when the user has cancelled. Otherwise a command that prints endlessly would
+    /// not stop before the terminal has shown everything received so far.
     enough: Arc<AtomicBool>,
 }
 
@@ -234,7 +234,7 @@ pub(crate) struct Live {
 struct State {
     filter: Filter,
     seen: bool,
-    /// Nobody reads any more.
+    /// The error of standard output, such as a closed pipe.
     broken: Option<io::ErrorKind>,
 }
 
@@ -251,7 +251,7 @@ impl Live {
         })
     }
 
-    /// Ends the last line, and tells whether anything was shown.
+    /// Ends the last line. Returns `true` if anything was shown.
     pub(crate) fn finish(&self) -> io::Result<bool> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let end = state.filter.finish();

@@ -1,5 +1,4 @@
-//! Ctrl-C and the other signals that want this to end, and the state in which the
-//! terminal is left.
+//! Ctrl-C and other signals that end the program, and the state of the terminal.
 
 use std::io;
 use std::sync::Arc;
@@ -10,20 +9,20 @@ use tokio::sync::mpsc;
 use crate::system::Stops;
 pub(crate) use crate::system::Terminal;
 
-/// What a signal asks for.
+/// The request of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
-    /// Ctrl-C: stop what is being done.
+    /// Ctrl-C: cancel the current call.
     Interrupt,
-    /// Leave, with this exit code.
+    /// Leave with this exit code.
     Leave(u8),
 }
 
 /// Exit code after Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Hears signals. The second Ctrl-C in a row ends the program at once, whatever
-/// it is doing.
+/// Receives signals. The second Ctrl-C in a row ends the program at once, whatever it
+/// is doing.
 #[derive(Debug)]
 pub(crate) struct Signals {
     heard: mpsc::Receiver<Signal>,
@@ -31,11 +30,11 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Listens from now on.
+    /// Starts to listen.
     ///
     /// # Errors
     ///
-    /// If the system lets nobody listen.
+    /// If the system does not allow it.
     pub(crate) fn listen(terminal: Terminal) -> io::Result<Self> {
         let mut stops = Stops::listen(true)?;
         let (tell, heard) = mpsc::channel(1);
@@ -58,26 +57,27 @@ impl Signals {
         Ok(Self { heard, armed })
     }
 
-    /// The next signal.
+    /// Returns the next signal.
     pub(crate) async fn next(&mut self) -> Signal {
         match self.heard.recv().await {
             Some(signal) => signal,
-            // The listener is never gone before us.
+            // The listener lives as long as the program.
             None => std::future::pending().await,
         }
     }
 
-    /// A Ctrl-C that was typed at the prompt; whether it is the second in a row.
+    /// Records a Ctrl-C typed at the prompt. Returns `true` if it is the second in a
+    /// row.
     pub(crate) fn typed(&self) -> bool {
         self.armed.swap(true, Ordering::AcqRel)
     }
 
-    /// Set from a Ctrl-C on, until something else is typed.
+    /// Returns the flag that is set from a Ctrl-C until other input.
     pub(crate) fn armed(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.armed)
     }
 
-    /// Something else was typed.
+    /// Records other input.
     pub(crate) fn calm(&self) {
         self.armed.store(false, Ordering::Release);
     }

@@ -1,42 +1,42 @@
-//! Splits what a person typed into words, with the quotes of a shell.
+//! Splits the user's input into words, with shell quoting.
 //!
-//! Quotes may span lines. A word `<<TAG` stands for the lines that follow, up to
-//! one that is `TAG`.
+//! Quotes may span lines. A word `<<TAG` stands for the following lines, up to a line
+//! `TAG`.
 
 /// A word.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Word {
-    /// What it stands for.
+    /// Its value, without quotes.
     pub(crate) text: String,
-    /// How many of the first bytes of `text` stood there without a quote.
+    /// Number of bytes at the start of `text` that were not quoted.
     pub(crate) plain: usize,
-    /// Where it begins in the input.
+    /// Its offset in the input.
     pub(crate) start: usize,
-    /// The line that ends the text which it stands for.
+    /// The terminator of the heredoc that it stands for.
     pub(crate) tag: Option<Tag>,
 }
 
-/// What ends a text that stands on lines of its own.
+/// The terminator of a heredoc.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tag {
     name: String,
-    /// `<<-`: tabs in front of a line do not count.
+    /// `<<-`: leading tabs of a line are ignored.
     tabs: bool,
 }
 
-/// What is missing.
+/// The missing part of incomplete input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Until {
-    /// A line with this character.
+    /// A line that contains this character.
     Char(char),
-    /// A line that is this, perhaps after tabs.
+    /// A line that equals this, perhaps after tabs.
     Line(String),
     /// Another line.
     Any,
 }
 
 impl Until {
-    /// Whether a line can be what is missing.
+    /// Returns `true` if a line may complete the input.
     pub(crate) fn is_met_by(&self, line: &str) -> bool {
         match self {
             Self::Char(c) => line.contains(*c),
@@ -49,15 +49,15 @@ impl Until {
 /// The words of the first command of an input.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Words {
-    /// The words, the last one perhaps not at its end.
+    /// The words; the last one may be incomplete.
     pub(crate) all: Vec<Word>,
-    /// How many bytes of the input they take.
+    /// Number of bytes of the input that they take.
     pub(crate) used: usize,
-    /// What is missing.
+    /// The missing part, if the input is incomplete.
     pub(crate) open: Option<Until>,
 }
 
-/// Splits the first command of `input`, from the byte `from` on.
+/// Splits the first command of `input`, starting at the byte `from`.
 pub(crate) fn split(input: &str, from: usize) -> Words {
     let mut words = line(input, from);
     if words.open.is_none() {
@@ -66,7 +66,7 @@ pub(crate) fn split(input: &str, from: usize) -> Words {
     words
 }
 
-/// Where the cursor is in a word.
+/// The quoting at the current position.
 #[derive(Clone, Copy, PartialEq)]
 enum Quote {
     None,
@@ -93,7 +93,7 @@ fn line(input: &str, from: usize) -> Words {
             }
             continue;
         }
-        // A line that goes on.
+        // A continued line.
         if quote != Quote::Single && c == '\\' && chars.next_if(|next| next.1 == '\n').is_some() {
             continue;
         }
@@ -131,12 +131,12 @@ fn line(input: &str, from: usize) -> Words {
     words
 }
 
-/// Finds the words that stand for the lines that follow.
+/// Finds the words that begin a heredoc.
 fn tags(words: &mut Vec<Word>) {
     let mut found: Vec<Word> = Vec::with_capacity(words.len());
     for mut word in std::mem::take(words) {
         word.plain = word.plain.min(word.text.len());
-        // `<< TAG` is `<<TAG`.
+        // `<< TAG` equals `<<TAG`.
         let before = found.last_mut().filter(|last| {
             last.tag.is_none()
                 && last.plain == last.text.len()
@@ -176,7 +176,7 @@ fn is_tag(name: &str) -> bool {
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Reads the lines that words stand for.
+/// Reads the bodies of heredocs.
 fn bodies(input: &str, words: &mut Words) {
     let Words { all, used, open } = words;
     for word in all {
@@ -210,7 +210,7 @@ fn bodies(input: &str, words: &mut Words) {
     }
 }
 
-/// `text` as one word.
+/// Quotes a text as one word.
 pub(crate) fn quote(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./,:@%+*?".contains(c);
     if !text.is_empty() && !text.starts_with('-') && text.chars().all(plain) {

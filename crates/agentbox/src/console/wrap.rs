@@ -1,35 +1,34 @@
-//! Breaks lines at words, for a terminal that would break them anywhere.
+//! Wraps lines at words; a terminal would break them anywhere.
 
 use textwrap::Options;
 
 use crate::system::{self, Stream};
 
-/// Columns that a terminal has if it does not say.
+/// Default number of columns, for a terminal that does not report them.
 const USUAL: usize = 80;
 
-/// Columns that explanations need beside what they explain; with fewer they stand
-/// beneath it.
+/// Minimum number of columns for an explanation beside its subject. With fewer it is
+/// placed beneath.
 const BESIDE: usize = 24;
 
-/// How far they are indented there.
+/// Its indentation there.
 const BENEATH: usize = 6;
 
-/// Begins what goes on of a line that was broken anywhere. No line of a question begins
-/// so by itself.
+/// Marks the continuation of a line that was broken at a fixed column. No line of a
+/// question begins like this.
 const GOES_ON: &str = "↪ ";
 
-/// How many columns the terminal has.
+/// Returns the number of columns of standard output.
 pub(crate) fn columns() -> usize {
     columns_of(std::io::stdout())
 }
 
-/// How many columns a terminal has.
+/// Returns the number of columns of a terminal.
 pub(crate) fn columns_of(terminal: impl Stream) -> usize {
     system::columns_of(terminal).unwrap_or(USUAL)
 }
 
-/// Breaks every line that is longer than `width`; what follows is indented as the
-/// line is.
+/// Wraps every line longer than `width`, and indents the continuation like the line.
 pub(crate) fn lines(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else {
         return text.to_owned();
@@ -43,13 +42,14 @@ pub(crate) fn lines(text: &str, width: Option<usize>) -> String {
     broken.collect::<Vec<String>>().join("\n")
 }
 
-/// Breaks every line that is longer than `width` exactly there, and marks what goes on.
-/// A terminal would break it unmarked, and what goes on could pass for a line of its own.
+/// Breaks every line longer than `width` at exactly that column, and marks the
+/// continuation. A terminal would break it without a mark, and the continuation could
+/// pass for a separate line.
 pub(crate) fn hard(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else {
         return text.to_owned();
     };
-    // Something has to fit behind the mark.
+    // At least one character has to fit after the mark.
     let width = width.max(8);
     let mut out = String::with_capacity(text.len());
     let mut column = 0;
@@ -58,13 +58,13 @@ pub(crate) fn hard(text: &str, width: Option<usize>) -> String {
             '\n' => 0,
             '\t' => column / 8 * 8 + 8,
             ' '..='~' => column + 1,
-            // Terminals do not agree on how wide it is: at most this.
+            // Terminals disagree about its width; it is at most two.
             _ => column + 2,
         };
         if next > width {
             out.push('\n');
             out.push_str(GOES_ON);
-            // A tab would take the rest of the line again.
+            // A tab would fill the line again.
             column = 3 + if c.is_ascii() { 1 } else { 2 };
             out.push(if c == '\t' { ' ' } else { c });
             continue;
@@ -75,8 +75,8 @@ pub(crate) fn hard(text: &str, width: Option<usize>) -> String {
     out
 }
 
-/// How far explanations are indented that stand in this column, or beneath what they
-/// explain where that leaves too little room.
+/// Returns the indentation of explanations in this column, or beneath their subject if
+/// that leaves too little room.
 pub(crate) fn indent(column: usize, width: Option<usize>) -> usize {
     match width {
         Some(width) if width < column + BESIDE => BENEATH,
@@ -84,8 +84,8 @@ pub(crate) fn indent(column: usize, width: Option<usize>) -> usize {
     }
 }
 
-/// `about` beside `left`, which takes `column` columns; beneath it where that
-/// leaves too little room. What is coloured counts as if it were not.
+/// Places `about` beside `left`, which takes `column` columns, or beneath it if that
+/// leaves too little room. Colour sequences count as zero columns.
 pub(crate) fn beside(left: &str, column: usize, about: &str, width: Option<usize>) -> String {
     let left = left.trim_end();
     let padding = " ".repeat(column.saturating_sub(textwrap::core::display_width(left)));
@@ -110,7 +110,7 @@ fn filled(text: &str, first: &str, others: &str, width: usize) -> String {
     let options = Options::new(width.max(1))
         .initial_indent(first)
         .subsequent_indent(others)
-        // A path or a name that is broken cannot be copied.
+        // A broken path or name could not be copied.
         .break_words(false)
         .word_splitter(textwrap::WordSplitter::NoHyphenation)
         .word_separator(textwrap::WordSeparator::AsciiSpace);

@@ -16,7 +16,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::Holder;
 use crate::exit;
 
-/// Hears the signals that want the program to end.
+/// Receives signals that ask the program to end.
 #[derive(Debug)]
 pub(crate) struct Stops {
     interrupt: Signal,
@@ -25,7 +25,7 @@ pub(crate) struct Stops {
 }
 
 impl Stops {
-    /// Listens from now on; to the end of the terminal only if that is wanted.
+    /// Starts to listen. SIGHUP is included only if `to_hangup` is set.
     pub(crate) fn listen(to_hangup: bool) -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -37,7 +37,7 @@ impl Stops {
         })
     }
 
-    /// The exit code that the next signal asks for.
+    /// Returns the exit code for the next signal.
     pub(crate) async fn next(&mut self) -> u8 {
         let signal = tokio::select! {
             _ = self.interrupt.recv() => SignalKind::interrupt(),
@@ -48,7 +48,7 @@ impl Stops {
     }
 }
 
-/// The next of a signal, if it is listened to.
+/// Waits for a signal, if there is a listener for it.
 async fn next(listener: &mut Option<Signal>) -> Option<()> {
     match listener {
         Some(listener) => listener.recv().await,
@@ -56,7 +56,7 @@ async fn next(listener: &mut Option<Signal>) -> Option<()> {
     }
 }
 
-/// Whether this program was started so that it stays when the terminal goes, as by `nohup`.
+/// Returns `true` if this program was started to survive the terminal, as with `nohup`.
 pub(crate) fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -69,7 +69,7 @@ pub(crate) fn ignores_hangup() -> bool {
         == 1
 }
 
-/// How the terminal was before anybody changed it.
+/// The original state of the terminal.
 #[derive(Debug, Clone)]
 pub(crate) struct Terminal(Option<Termios>);
 
@@ -78,22 +78,22 @@ impl Terminal {
         Self(tcgetattr(io::stdin()).ok())
     }
 
-    /// Leaves it as it was. The editor's thread may be in the middle of a line.
+    /// Restores the original state. The editor's thread may be in the middle of a line.
     pub(crate) fn restore(&self) {
         if let Some(state) = &self.0 {
-            // What is no terminal any more needs nothing.
+            // Fails if it is not a terminal any more, which needs no restoring.
             let _ = tcsetattr(io::stdin(), OptionalActions::Drain, state);
         }
     }
 }
 
-/// How many columns a terminal has, if it says.
+/// Returns the number of columns of a terminal, if it reports them.
 pub(crate) fn columns_of(terminal: impl Stream) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(terminal).ok()?;
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
-/// Who has a file.
+/// Returns the owner of a file.
 pub(crate) fn holder(found: &Metadata) -> Holder {
     Holder {
         is_own: found.uid() == rustix::process::geteuid().as_raw(),
@@ -106,45 +106,45 @@ pub(crate) fn is_executable(found: &Metadata) -> bool {
     found.mode() & 0o111 != 0
 }
 
-/// Lets everybody run a file, and nobody but its owner change it.
+/// Lets all users execute a file, but only its owner change it.
 pub(crate) fn make_executable(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o755))
 }
 
-/// A file that is created is its owner's alone.
+/// Makes created files accessible to their owner only.
 pub(crate) fn make_private(options: &mut OpenOptions) -> &mut OpenOptions {
     options.mode(0o600)
 }
 
-/// Makes a directory and those above it.
+/// Creates a directory and its parents.
 pub(crate) fn make_directories(directory: &Path, mode: u32) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(mode).create(directory)
 }
 
-/// Whether an open file is the one at `path`.
+/// Returns `true` if an open file is the one at `path`.
 pub(crate) fn is_same(file: &File, path: &Path) -> io::Result<bool> {
     let (ours, there) = (file.metadata()?, std::fs::metadata(path));
     Ok(there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())))
 }
 
-/// A command and all that it starts, which are killed when this is dropped.
+/// The process group of a command. It is killed on drop.
 #[derive(Debug)]
 pub(crate) struct Group(Option<Pid>);
 
 impl Group {
-    /// Lets a command that is to be started have a group of its own.
+    /// Puts a command that is not started yet into a new process group.
     pub(crate) fn lead(command: &mut Command) {
         use std::os::unix::process::CommandExt as _;
         command.process_group(0);
     }
 
-    /// The group of a command that was started.
+    /// Returns the group of a started command.
     pub(crate) fn of(child: &tokio::process::Child) -> Self {
         Self(child.id().and_then(|id| Pid::from_raw(id.cast_signed())))
     }
 
-    /// It has ended by itself.
+    /// Marks the command as ended, so that nothing is killed.
     pub(crate) fn ended(mut self) {
         self.0 = None;
     }
@@ -153,7 +153,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
-            // It may have ended by itself.
+            // It may have ended already.
             let _ = kill_process_group(group, rustix::process::Signal::KILL);
         }
     }

@@ -1,4 +1,4 @@
-//! Windows. It is compiled, and not yet run by a test.
+//! Windows. Compiled, but not tested yet.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -11,22 +11,22 @@ use tokio::signal::windows::{CtrlBreak, CtrlC, CtrlClose, ctrl_break, ctrl_c, ct
 use super::Holder;
 use crate::exit;
 
-/// The numbers that the like of these events have elsewhere.
+/// The numbers of the corresponding signals on Unix.
 const HANGUP: i32 = 1;
 const INTERRUPT: i32 = 2;
 const TERMINATE: i32 = 15;
 
-/// Hears the events that want the program to end.
+/// Receives events that ask the program to end.
 #[derive(Debug)]
 pub(crate) struct Stops {
     interrupt: CtrlC,
     terminate: CtrlBreak,
-    /// The window is closed, and the program with it, whatever it wants.
+    /// The window is closed; the system then ends the program anyway.
     close: CtrlClose,
 }
 
 impl Stops {
-    /// Listens from now on.
+    /// Starts to listen.
     pub(crate) fn listen(_: bool) -> io::Result<Self> {
         Ok(Self {
             interrupt: ctrl_c()?,
@@ -35,7 +35,7 @@ impl Stops {
         })
     }
 
-    /// The exit code that the next event asks for.
+    /// Returns the exit code for the next event.
     pub(crate) async fn next(&mut self) -> u8 {
         exit::signalled(tokio::select! {
             _ = self.interrupt.recv() => INTERRUPT,
@@ -45,12 +45,13 @@ impl Stops {
     }
 }
 
-/// No program outlives its window.
+/// Returns `false`: no program outlives its window.
 pub(crate) fn ignores_hangup() -> bool {
     false
 }
 
-/// The editor of lines restores the console itself.
+/// The state of the terminal. Empty, because the line editor restores the console
+/// itself.
 #[derive(Debug, Clone)]
 pub(crate) struct Terminal;
 
@@ -62,13 +63,14 @@ impl Terminal {
     pub(crate) fn restore(&self) {}
 }
 
-/// How many columns a terminal has, if it says.
+/// Returns the number of columns of a terminal, if it reports them.
 pub(crate) fn columns_of(terminal: impl Stream) -> Option<usize> {
     let (columns, _) = terminal_size::terminal_size_of(terminal)?;
     Some(usize::from(columns.0)).filter(|columns| *columns > 0)
 }
 
-/// Files have lists of rights here, which are not read: nothing passes for our own.
+/// Returns an unknown owner: files have access control lists here, which are not read,
+/// so no file counts as this user's own.
 pub(crate) fn holder(_: &Metadata) -> Holder {
     Holder {
         is_own: false,
@@ -77,7 +79,7 @@ pub(crate) fn holder(_: &Metadata) -> Holder {
     }
 }
 
-/// Programs are known by their names here.
+/// Returns `true`: programs are recognized by their names here.
 pub(crate) fn is_executable(_: &Metadata) -> bool {
     true
 }
@@ -86,23 +88,23 @@ pub(crate) fn make_executable(_: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// A file has the rights of its directory here.
+/// Changes nothing: a file inherits the permissions of its directory here.
 pub(crate) fn make_private(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// Makes a directory and those above it.
+/// Creates a directory and its parents.
 pub(crate) fn make_directories(directory: &Path, _: u32) -> io::Result<()> {
     std::fs::create_dir_all(directory)
 }
 
-/// Whether an open file is the one at `path`.
+/// Returns `true` if an open file is the one at `path`.
 pub(crate) fn is_same(file: &File, path: &Path) -> io::Result<bool> {
     let ours = same_file::Handle::from_file(file.try_clone()?)?;
     Ok(same_file::Handle::from_path(path).is_ok_and(|there| there == ours))
 }
 
-/// A command. What it started itself is not known here.
+/// A command. The processes that it starts are not tracked here.
 #[derive(Debug)]
 pub(crate) struct Group;
 

@@ -1,10 +1,10 @@
-"""Runs the agent of docs/from-pydantic-ai.md, and what `mcp-config` prints for Python.
+"""Runs the agent of docs/from-pydantic-ai.md, and the programs that `mcp-config` prints for Python.
 
     from_python.py DOC AGENTBOX
 
-The agent is the first block of Python in the page; the second answers questions. Its command is the program's
-name; here it is the program that was just built. Its model is played: it calls two
-tools and repeats what the second one returned.
+The agent is the first block of Python in the page; the second answers questions. Its
+command is the program's name; here it is the program that was just built. Its model is
+scripted: it calls two tools and repeats the result of the second one.
 """
 
 import os
@@ -29,7 +29,7 @@ def blocks(page):
 
 
 def play(messages, info):
-    """Writes a file, reads it, and tells what it read."""
+    """Writes a file, reads it, and repeats its content."""
     returned = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
     match returned:
         case []:
@@ -44,7 +44,7 @@ def play(messages, info):
 
 
 class Played(pydantic_ai.Agent):
-    """An agent whose model is played, whichever it asks for."""
+    """An agent whose model is scripted, whichever model it names."""
 
     def __init__(self, model, **options):
         assert isinstance(model, str), model
@@ -52,7 +52,7 @@ class Played(pydantic_ai.Agent):
 
 
 def run(program):
-    """Runs a program with the agent played, and returns what it prints."""
+    """Runs a program with a scripted agent, and returns its output."""
     printed = []
     pydantic_ai.Agent = Played
     exec(compile(program, "program", "exec"), {"print": printed.append})
@@ -77,7 +77,7 @@ def main():
         for source, questions in [(program, 0), (printed, 0), (handler + asking, 1)]:
             *asked, text = run(source)
             assert len(asked) == questions and all("notes.txt" in one for one in asked), asked
-            # The model is shown what is in the file, not only how long it is.
+            # The model is shown the file's content, not only its length.
             assert NOTES.strip() in text, text
             with open(notes, encoding="utf-8") as file:
                 assert file.read() == NOTES

@@ -1,4 +1,4 @@
-"""What a model sees through LangChain's adapters for MCP.
+"""Checks the results that a model gets through LangChain's adapters for MCP.
 
     model_langchain.py AGENTBOX
 """
@@ -19,7 +19,7 @@ from scripted import Seen, conversation, servers
 
 
 def seen(message):
-    """What a provider is given of a result: its text, and its pictures."""
+    """Returns the parts of a result that a provider gets: its text and its images."""
     assert isinstance(message, ToolMessage), message
     content = message.content
     if isinstance(content, str):
@@ -54,7 +54,7 @@ class Scripted(BaseChatModel):
 
 async def run(line, calls):
     server = {"transport": "stdio", "command": line[0], "args": line[1:]}
-    # A session for all calls: each has a server of its own otherwise.
+    # One session for all calls: otherwise each call starts a server.
     async with MultiServerMCPClient({"agentbox": server}).session("agentbox") as session:
         agent = create_agent(Scripted(calls=calls), await load_mcp_tools(session))
         asked = {"messages": [{"role": "user", "content": "go on"}]}

@@ -1,4 +1,4 @@
-"""What a model sees through pydantic-ai, with the settings that it has by itself.
+"""Checks the results that a model gets through pydantic-ai with its default settings.
 
     model_pydantic_ai.py AGENTBOX
 """
@@ -16,7 +16,7 @@ from scripted import Seen, conversation, servers
 
 
 def seen(part):
-    """What a provider is given of a result: its text, and its files."""
+    """Returns the parts of a result that a provider gets: its text and its files."""
     assert isinstance(part, ToolReturnPart), part
     files = [file for file in part.files if isinstance(file, BinaryContent)]
     return Seen(part.model_response_str(), [(file.media_type, file.data) for file in files])
@@ -52,7 +52,7 @@ async def main():
     agentbox = sys.argv[1]
     for line, commands in servers(agentbox):
         assert await run(line, conversation(commands)) == "done", line
-    # Why failures are not marked, and what to set where they are.
+    # The reason why failures are not marked, and the setting to use if they are.
     marked = [agentbox, "mcp", "--backend", "state", "--mark-failures"]
     assert await run(marked, missing(), tool_error_behavior="failed") == "done"
     try:

@@ -2,8 +2,8 @@
 
     mounts.py AGENTBOX
 
-One to read, one to write reports to, one whose files are shown only after a
-question. The server runs with the tools of the profile `filesystem`.
+One to read, one to write reports to, one whose files are shown only after
+approval. The server runs with the tools of the profile `filesystem`.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ read_approval = true
 
 
 class Person:
-    """Answers what it is told to answer, and counts how often it was asked."""
+    """Gives a fixed answer, and counts the questions."""
 
     def __init__(self):
         self.answer = "deny"

@@ -1,8 +1,8 @@
-// Carries the calls of the scripted conversation through the official TypeScript SDK.
+// Replays the calls of the scripted conversation with the official TypeScript SDK.
 //
 //     replay.mjs AGENTBOX BACKEND CONFIGS
 //
-// What comes in and goes out is said in crates/console-testkit/examples/replay.rs.
+// The input and output are described in crates/console-testkit/examples/replay.rs.
 
 import { readdirSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -10,7 +10,7 @@ import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 
-// The SDK lies where the script is started, not where it is kept.
+// The SDK is installed in the current directory, not beside the script.
 const require = createRequire(join(process.cwd(), "package.json"));
 const load = (name) => import(pathToFileURL(require.resolve(`@modelcontextprotocol/sdk/${name}`)).href);
 const { Client } = await load("client/index.js");
@@ -19,7 +19,7 @@ const { ElicitRequestSchema } = await load("types.js");
 
 const [agentbox, backend, configs] = process.argv.slice(2);
 
-// Says what the step says, and counts how often it was asked.
+// Gives the step's answer, and counts the questions.
 const person = { answer: null, questions: 0 };
 
 const clients = new Map();
@@ -31,7 +31,7 @@ for (const file of readdirSync(configs)) {
     return { action: "accept", content: { decision } };
   });
   const args = ["mcp", "--config", join(configs, file), "--backend", backend];
-  // A daemon is found by a variable that the SDK does not pass on by itself.
+  // The daemon's address is in a variable that the SDK does not pass on by default.
   const env = { ...process.env };
   await client.connect(new StdioClientTransport({ command: agentbox, args, env, stderr: "inherit" }));
   clients.set(basename(file, ".toml"), client);

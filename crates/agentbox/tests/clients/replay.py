@@ -1,8 +1,8 @@
-"""Carries the calls of the scripted conversation through the official Python SDK.
+"""Replays the calls of the scripted conversation with the official Python SDK.
 
     replay.py AGENTBOX BACKEND CONFIGS
 
-What comes in and goes out is said in crates/console-testkit/examples/replay.rs.
+The input and output are described in crates/console-testkit/examples/replay.rs.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from mcp import Client, StdioServerParameters, types
 
 
 class Person:
-    """Says what the step says, and counts how often it was asked."""
+    """Gives the step's answer, and counts the questions."""
 
     def __init__(self):
         self.answer = None
@@ -44,7 +44,7 @@ async def main():
         clients = {}
         for config in pathlib.Path(configs).glob("*.toml"):
             flags = ["mcp", "--config", str(config), "--backend", backend]
-            # A daemon is found by a variable that the SDK does not pass on by itself.
+            # The daemon's address is in a variable that the SDK does not pass on by default.
             server = StdioServerParameters(command=agentbox, args=flags, env=dict(os.environ))
             client = Client(server, elicitation_callback=person.elicited)
             clients[config.stem] = await stack.enter_async_context(client)

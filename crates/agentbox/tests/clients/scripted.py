@@ -1,8 +1,7 @@
-"""What a scripted model calls, and what it must see of the answers.
+"""The calls of a scripted model, and checks of the results it is shown.
 
-`conversation` yields calls and is sent what the model was shown of each result, by
-whichever framework stands between it and the server. `servers` are the servers it is
-held with.
+`conversation` yields calls and is sent each result as the model was shown it by the
+framework between it and the server. `servers` are the servers it runs against.
 """
 
 import base64
@@ -20,14 +19,14 @@ SOURCE = "def add(a, b):\n    return a - b\n"
 
 @dataclasses.dataclass
 class Seen:
-    """What a model was shown of a result."""
+    """A result as a model was shown it."""
 
     text: str
     pictures: list
 
 
 def servers(agentbox):
-    """Commands of servers that hold a picture, and whether commands run there."""
+    """Command lines of servers that hold an image, and whether they run commands."""
     for structured in ([], ["--structured"]):
         with tempfile.TemporaryDirectory() as directory:
             pathlib.Path(directory, "pixel.png").write_bytes(PIXEL)
@@ -46,7 +45,7 @@ def command(agentbox, backend, flags):
 
 
 def conversation(commands):
-    """Yields (tool, arguments), and is sent what was seen of the result."""
+    """Yields (tool, arguments), and is sent the result as it was shown."""
     seen = yield "write_file", {"path": "add.py", "content": SOURCE}
     assert "add.py" in seen.text, seen
 

@@ -12,7 +12,7 @@ fn command(home: &TempDir) -> Command {
         .env_clear()
         .env("HOME", home.path())
         .env("PATH", "/usr/bin:/bin")
-        // Without it nothing is asked.
+        // Without this, commands need no approval.
         .env("AGENTBOX_OPTIONS_REQUIRE_EXECUTE_APPROVAL", "true")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -92,7 +92,7 @@ fn the_text_of_a_tool_that_does_not_exist_is_no_command() {
 
 #[test]
 fn nobody_can_be_asked() {
-    // Refused, also if something else fails.
+    // The refusal determines the exit code, even if something else fails.
     let (out, errors, code) = run(&home(), "!echo hi\nread nope\n");
     assert_eq!((out.as_str(), code), ("", Some(2)));
     assert!(errors.contains("no terminal"), "{errors}");
@@ -122,7 +122,7 @@ fn quit_and_a_reader_that_leaves() {
     let mut child = command(&home).spawn().unwrap();
     drop(child.stdout.take());
     let mut script = child.stdin.take().unwrap();
-    // It may be gone before all of it is written.
+    // The program may have ended before all of it is written.
     let _ = script.write_all("tools\n".repeat(1_000).as_bytes());
     drop(script);
     let done = child.wait_with_output().unwrap();

@@ -1,4 +1,4 @@
-//! The console on a pseudo-terminal, as a person uses it.
+//! The console on a pseudo-terminal.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tempfile::TempDir;
 
-/// Milliseconds after which something will not come any more.
+/// Timeout in milliseconds.
 const PATIENCE: u64 = 60_000;
 
 const UP: &str = "\x1b[A";
@@ -35,7 +35,7 @@ impl Console {
             .env("HOME", home.path())
             .env("PATH", "/usr/bin:/bin")
             .env("TERM", "xterm-256color")
-            // Without it nothing is asked.
+            // Without this, commands need no approval.
             .env("AGENTBOX_OPTIONS_REQUIRE_EXECUTE_APPROVAL", "true");
         change(&mut command);
         let mut terminal = spawn_command(command, Some(PATIENCE)).unwrap();
@@ -46,7 +46,7 @@ impl Console {
         console
     }
 
-    /// Waits for a text, and returns what came before it.
+    /// Waits for a text. Returns the output before it.
     #[track_caller]
     fn sees(&mut self, text: &str) -> String {
         match self.terminal.exp_string(text) {
@@ -61,7 +61,7 @@ impl Console {
         self.terminal.flush().unwrap();
     }
 
-    /// Types a line, and returns what came up to the next prompt.
+    /// Types a line. Returns the output up to the next prompt.
     #[track_caller]
     fn says(&mut self, line: &str) -> String {
         self.types(&format!("{line}\r"));
@@ -73,7 +73,7 @@ impl Console {
         self.terminal.send_control(key).unwrap();
     }
 
-    /// Waits for the end, and returns the exit code.
+    /// Waits for the end. Returns the exit code.
     #[track_caller]
     fn ends(mut self) -> i32 {
         self.terminal.exp_eof().unwrap();
@@ -87,7 +87,7 @@ impl Console {
 /// Waits until a process is gone.
 fn is_gone(pid: &str) {
     let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
-    // If there is none, it is gone already.
+    // If it cannot be opened, it is gone already.
     let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else {
         return;
     };
@@ -111,8 +111,7 @@ fn home() -> TempDir {
     tempfile::tempdir().unwrap()
 }
 
-/// Starts a command that prints its process id and then runs for long, and
-/// returns the id.
+/// Starts a command that prints its process id and then keeps running. Returns the id.
 fn long_command(console: &mut Console) -> String {
     console.types("!echo p'i'd $$ end; exec sleep 1000\r");
     console.sees(QUESTION);
@@ -163,7 +162,7 @@ fn tab_completes_tools_fields_and_paths() {
     let mut console = Console::start(&home);
     let text = console.says("read_f\t s\tlo\t");
     assert!(text.contains("1\tfound"), "{text:?}");
-    // What is not clear is listed.
+    // Ambiguous names are listed.
     console.types("read_\t");
     console.sees("read_file");
     console.sees("read_output");
@@ -198,7 +197,7 @@ fn edits_show_coloured_diffs() {
     let home = home();
     let mut console = Console::start(&home);
     console.says("write a.txt 'the old text'");
-    // Also of a file that was not read.
+    // This also works for a file that was not read.
     std::fs::write(workspace(&home).join("b.txt"), "an old text\n").unwrap();
     for file in ["a.txt", "b.txt"] {
         let text = console.says(&format!("edit {file} old new"));
@@ -250,7 +249,7 @@ fn commands_are_asked_about() {
     console.sees(PROMPT);
     assert_eq!(read(&workspace(&home).join("out")), "two\n");
 
-    // The same again, and nothing else.
+    // The same command is not asked about again, but any other is.
     console.types("!echo three >> out\r");
     console.sees(QUESTION);
     console.types("s\n");
@@ -259,7 +258,7 @@ fn commands_are_asked_about() {
     assert_eq!(read(&workspace(&home).join("out")), "two\nthree\nthree\n");
     console.types("!echo other > out\r");
     let question = console.sees(QUESTION);
-    // Coloured lines are broken at words.
+    // Coloured lines are wrapped at words.
     assert!(question.contains("[a]ny command"), "{question:?}");
     console.types("a\n");
     let text = console.sees(PROMPT);
@@ -296,7 +295,7 @@ fn read(path: &Path) -> String {
 fn what_commands_print_comes_live_and_harmless() {
     let home = home();
     let mut console = Console::start(&home);
-    // It waits for a file, which is made when its first line was seen.
+    // It waits for a file, which is created once its first line was seen.
     console.types(
         "!printf '\\033[31mfirst\\033[0m \\033[2J\\n'; until [ -e go ]; do sleep 0.05; done; echo second; exit 3\r",
     );
@@ -320,7 +319,7 @@ fn ctrl_c_cancels_a_command() {
     console.sees("cancelled");
     console.sees(PROMPT);
     is_gone(&pid);
-    // The next one works.
+    // The next command works.
     console.types("!echo still here\r");
     console.sees(QUESTION);
     console.types("y\n");
@@ -339,7 +338,7 @@ fn ctrl_c_withdraws_a_question() {
     console.control('c');
     console.sees("cancelled");
     console.sees(PROMPT);
-    // What is typed now is no answer.
+    // Input typed now is not an answer.
     let text = console.says("y");
     assert!(text.contains("there is no tool 'y'"), "{text:?}");
     assert!(!workspace(&home).join("out").exists());
@@ -428,7 +427,7 @@ fn a_hint_tells_the_fields_to_come() {
     let mut console = Console::start(&home);
     console.types("read ");
     console.sees("PATH [OFFSET] [LIMIT]");
-    // It is not typed.
+    // The hint is not inserted.
     let text = console.says("nope.txt");
     assert!(text.contains("File 'nope.txt' not found"), "{text:?}");
 }

@@ -1,6 +1,6 @@
-//! The program with a container behind it: one for each client, and none is left
-//! when the client has gone, when the program ends, or after what a killed program
-//! left was reaped.
+//! The program with containers: each client has its own. None is left when the client
+//! disconnects, when the program ends, or after the leftovers of a killed program were
+//! reaped.
 
 use std::io::{BufRead as _, BufReader, Lines, Read as _, Write as _};
 use std::net::TcpStream;
@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 
 use crate::support::{Ended, Place};
 
-/// A start looks for what others left: while a test leaves something on purpose,
-/// nothing else starts.
+/// Every start removes leftovers of other programs. While a test leaves something on
+/// purpose, no other test may start one.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// The label by which a test knows its containers.
+/// The label that marks a test's containers.
 const LABEL: &str = "agentbox-test";
 
 fn variable(name: &str) -> String {
@@ -31,7 +31,7 @@ fn docker(arguments: &[&str]) -> Command {
     docker
 }
 
-/// A place whose containers are told from everybody else's.
+/// A place whose containers can be told from all others.
 struct Containers {
     place: Place,
     mark: String,
@@ -66,7 +66,7 @@ impl Containers {
         format!("label={LABEL}={}", self.mark)
     }
 
-    /// The names of what there is.
+    /// Returns the names of its containers.
     fn names(&self) -> Vec<String> {
         let format = ["--format", "{{.Names}}", "--filter", &self.filter()];
         let mut list = docker(&[&["ps", "--all"], &format[..]].concat());
@@ -74,7 +74,7 @@ impl Containers {
         listed.lines().map(str::to_owned).collect()
     }
 
-    /// Tells the removals from now on.
+    /// Reports removals from now on.
     fn removals(&self) -> Removals {
         let minute = Duration::from_secs(60);
         let until = (SystemTime::now() + minute).duration_since(UNIX_EPOCH);
@@ -108,7 +108,7 @@ impl Drop for Removals {
     }
 }
 
-/// A server for many, and where it listens.
+/// A server for many clients, and its address.
 struct Server {
     child: Child,
     address: String,
@@ -134,7 +134,7 @@ impl Server {
         }
     }
 
-    /// One request. Returns the head and the body of the answer.
+    /// Sends one request. Returns the head and the body of the response.
     fn ask(&self, method: &str, session: Option<&str>, body: &str) -> (String, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let session = session.map_or(String::new(), |id| format!("Mcp-Session-Id: {id}\r\n"));
@@ -152,7 +152,7 @@ impl Server {
         (head.to_owned(), body.to_owned())
     }
 
-    /// A client. Returns its name with the server.
+    /// Connects a client. Returns its session id.
     fn connect(&self) -> String {
         let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-06-18", "capabilities": {},
@@ -209,7 +209,7 @@ fn every_client_has_its_container_until_it_goes() {
     let (head, _) = server.ask("DELETE", Some(&one), "");
     assert!(head.contains(" 20"), "{head}");
     assert_eq!(first, [removals.next()]);
-    // The other one is served on.
+    // The other client is still served.
     let still = server.call(&two, "execute", json!({"command": "echo still"}));
     assert!(still.contains("still"), "{still}");
     let server_pid = rustix::process::Pid::from_child(&server.child);

@@ -1,4 +1,4 @@
-//! A directory of its own for each test, and the program in it.
+//! A temporary directory for each test, and the program in it.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A directory in which the program runs, with a home in which nothing is.
+/// A directory in which the program runs, with an empty home.
 pub(crate) struct Place {
     directory: TempDir,
 }
 
-/// How the program ended.
+/// The outcome of the program.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: i32,
@@ -40,7 +40,7 @@ impl Ended {
         serde_json::from_str(&self.out).expect("standard output holds nothing but JSON")
     }
 
-    /// One line that says what is wrong and what to do.
+    /// Checks that the error is one line that includes `about`.
     #[track_caller]
     pub(crate) fn complains(&self, about: &str) {
         assert!(self.err.starts_with("error: "), "{}", self.err);
@@ -72,7 +72,7 @@ impl Place {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// The program, with nothing of this test's environment but `PATH`.
+    /// Returns the program's command, with only `PATH` from this test's environment.
     #[expect(
         clippy::disallowed_methods,
         reason = "the program and its commands need to find others"
@@ -115,7 +115,7 @@ impl Place {
     }
 }
 
-/// What stands in a directory, in order.
+/// Returns the sorted names in a directory.
 pub(crate) fn names(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).unwrap();
     let name = |entry: std::io::Result<std::fs::DirEntry>| {

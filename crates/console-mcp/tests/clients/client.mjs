@@ -1,11 +1,11 @@
-// The official TypeScript SDK against a server of ours.
+// Tests a server with the official TypeScript SDK.
 //
 //     client.mjs --server "COMMAND {dir}" --asking "COMMAND {dir}" --structured "COMMAND {dir}"
 //         [--http "COMMAND {dir}"]
 //
 // {dir} is a new directory. The server of --asking asks before it runs commands or
-// writes, that of --structured has data in its results. That of --http listens and
-// prints its URL on standard error.
+// writes. The server of --structured has data in its results. The server of --http
+// listens and prints its URL on standard error.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -18,7 +18,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 
-// The SDK lies where the script is started, not where it is kept.
+// The SDK is installed in the current directory, not beside the script.
 const require = createRequire(join(process.cwd(), "package.json"));
 const load = (name) => import(pathToFileURL(require.resolve(`@modelcontextprotocol/sdk/${name}`)).href);
 const { Client } = await load("client/index.js");
@@ -75,7 +75,7 @@ async function files(client) {
   assert(failure(failed) === "fixable" && text(failed).includes("new_string"));
 }
 
-// Data beside the text, which the SDK holds against the schemas.
+// Data beside the text, which the SDK checks against the schemas.
 async function structured(line) {
   await inDirectory(async (directory) => {
     writeFileSync(join(directory, "pixel.png"), Buffer.from(PIXEL, "base64"));

@@ -1,11 +1,11 @@
-"""The official Python SDK against a server of ours.
+"""Tests a server with the official Python SDK.
 
     client.py --server "COMMAND {dir}" --asking "COMMAND {dir}" --structured "COMMAND {dir}"
         [--http "COMMAND {dir}"]
 
 {dir} is a new directory. The server of --asking asks before it runs commands or
-writes, that of --structured has data in its results. That of --http listens and
-prints its URL on standard error.
+writes. The server of --structured has data in its results. The server of --http
+listens and prints its URL on standard error.
 """
 
 import argparse
@@ -61,7 +61,7 @@ async def files(client):
 
 
 async def structured(line):
-    """Data beside the text, which the SDK holds against the schemas."""
+    """Data beside the text, which the SDK checks against the schemas."""
     with tempfile.TemporaryDirectory() as directory:
         pathlib.Path(directory, "pixel.png").write_bytes(PIXEL)
         async with Client(command(line, directory)) as client:
@@ -96,7 +96,7 @@ async def picture(client, directory):
 
 
 async def cancel(client):
-    """Gives a running command up, and waits until it is gone."""
+    """Cancels a running command, and waits until it is gone."""
     told = asyncio.get_running_loop().create_future()
 
     async def progress(done, total, message):
@@ -141,7 +141,7 @@ async def approvals(line):
             assert failure(no) == "refused" and "not approved" in text(no), no
         assert len(asked) == 2 and "echo approved" in asked[0], asked
         assert not os.path.exists(os.path.join(directory, "denied"))
-        # Without the capability, a refusal that says what to do.
+        # Without the capability, a refusal with advice.
         async with Client(server) as client:
             refused = await client.call_tool("execute", {"command": "echo x"})
             assert failure(refused) and "elicitation" in text(refused), refused
@@ -165,7 +165,7 @@ async def roots(line):
 
 
 async def leaves_nothing(line):
-    """A client that goes takes its commands with it."""
+    """A client's commands end when it disconnects."""
     with tempfile.TemporaryDirectory() as directory:
         async with Client(command(line, directory)) as client:
             shell = "echo $$ > pid.new; mv pid.new pid; exec sleep 1000"

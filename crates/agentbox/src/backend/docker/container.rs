@@ -1,4 +1,4 @@
-//! The settings as the library takes them.
+//! Passes the settings to the library.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::settings::{self, Relaxed, Settings, Volume};
 use crate::config::read_text;
 use crate::exit::Failure;
 
-/// Everything but what the container is made of.
+/// Creates a builder with all settings except the image or runtime.
 pub(super) fn builder(docker: &Docker) -> Result<DockerBuilder, Failure> {
     let settings = &docker.settings;
     let mut builder = DockerSandbox::builder()
@@ -42,16 +42,18 @@ pub(super) fn builder(docker: &Docker) -> Result<DockerBuilder, Failure> {
         let (target, options) = text.split_once(':').unwrap_or((text, ""));
         builder = builder.tmpfs(target, options);
     }
-    // Last: what is written wrong is told also where no daemon is.
+    // The daemon comes last, so that mistakes in the settings are reported even if
+    // there is no daemon.
     Ok(plain(builder, settings).daemon(docker.daemon()?))
 }
 
-/// A container that is there. What it was made of cannot be changed.
+/// Attaches to an existing container. The settings it was created with cannot be
+/// changed.
 pub(super) fn attach(docker: &Docker, id: &str) -> Result<Attach, Failure> {
     let settings = &docker.settings;
     let mut attach = DockerSandbox::attach(id)
         .daemon(docker.daemon()?)
-        // Whoever names a container on the command line means that one.
+        // The user named this container, so it may be one that others created.
         .allow_foreign(true)
         .mode(mode(settings.mode))
         .delivery(delivery(settings.delivery));
@@ -64,7 +66,7 @@ pub(super) fn attach(docker: &Docker, id: &str) -> Result<Attach, Failure> {
     Ok(attach)
 }
 
-/// Agents that are not wanted are not looked for.
+/// Returns the agents; does not look for them in portable mode.
 fn agents(docker: &Docker) -> Result<Vec<AgentBinary>, Failure> {
     match docker.settings.mode {
         settings::Mode::Portable => Ok(Vec::new()),
@@ -72,7 +74,7 @@ fn agents(docker: &Docker) -> Result<Vec<AgentBinary>, Failure> {
     }
 }
 
-/// What is passed on as it is.
+/// Applies the settings that are passed on unchanged.
 fn plain(mut builder: DockerBuilder, settings: &Settings) -> DockerBuilder {
     for (name, value) in &settings.env {
         builder = builder.env(name, value);

@@ -34,7 +34,7 @@ pub(super) const KEYS: &[&str] = &[
     "work_dir",
 ];
 
-/// Those that hold paths of this machine.
+/// The keys whose values are paths of this machine.
 pub(super) const PATHS: &[&str] = &[
     "agent",
     "ca_bundle",

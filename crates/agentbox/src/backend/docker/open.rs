@@ -1,4 +1,4 @@
-//! How a container is asked for and opened.
+//! Parsing and opening of container specifications.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,25 +20,25 @@ use crate::config::read_text;
 use crate::exit::Failure;
 use crate::progress;
 
-/// What is configured about containers.
+/// The configuration of containers.
 #[derive(Debug)]
 pub(crate) struct Docker {
     pub(super) settings: Settings,
 }
 
-/// What a container is made of.
+/// The origin of a container.
 #[derive(Debug, PartialEq, Eq)]
 enum Target<'a> {
     Image(&'a str),
     Runtime(&'a str),
-    /// A container that there is.
+    /// An existing container.
     Attach(&'a str),
 }
 
 impl<'a> Target<'a> {
-    /// Reads what stands behind the colon.
+    /// Parses the text after the colon.
     fn parse(argument: &'a str) -> Result<Self, Failure> {
-        // No name of an image has this sign in it.
+        // The name of an image never has this character.
         match argument.split_once('=') {
             None if argument.is_empty() => {}
             None => return Ok(Self::Image(argument)),
@@ -54,13 +54,13 @@ impl<'a> Target<'a> {
 }
 
 impl Docker {
-    /// What the table `[docker]` says.
+    /// Reads the table `[docker]`.
     pub(crate) fn configured(tables: &Tables) -> Result<Self, Failure> {
         let settings = crate::backend::read_settings(KIND.name, tables)?;
         Ok(Self { settings })
     }
 
-    /// The daemon that is configured, else the one that everybody uses.
+    /// Returns the configured daemon, or docker's default.
     pub(crate) fn daemon(&self) -> Result<Daemon, Failure> {
         let daemon = match &self.settings.address {
             Some(address) => Daemon::at(address)?,
@@ -69,7 +69,7 @@ impl Docker {
         Ok(daemon)
     }
 
-    /// The built-in runtimes and those of the file that is configured.
+    /// Returns the built-in runtimes and those of the configured file.
     pub(crate) fn runtimes(&self) -> Result<Runtimes, Failure> {
         let mut runtimes = match &self.settings.runtimes {
             None => Runtimes::new(),
@@ -86,7 +86,7 @@ impl Docker {
         Ok(runtimes)
     }
 
-    /// The agent that is configured, else those that are found.
+    /// Returns the configured agent, or all that are found.
     pub(crate) fn agents(&self) -> Result<Vec<AgentBinary>, Failure> {
         match &self.settings.agent {
             Some(path) => Ok(vec![AgentBinary::new(path)?]),
@@ -94,7 +94,7 @@ impl Docker {
         }
     }
 
-    /// How images are fetched and built.
+    /// Returns the options for fetching and building images.
     pub(crate) fn build_options(&self) -> Result<BuildOptions, Failure> {
         let options = BuildOptions::new().with_logins(self.logins()?);
         Ok(match &self.settings.ca_bundle {
@@ -103,8 +103,8 @@ impl Docker {
         })
     }
 
-    /// What `docker login` wrote: to the file that is configured, else where docker
-    /// keeps it.
+    /// Reads the credentials that `docker login` wrote, from the configured file or
+    /// docker's default.
     fn logins(&self) -> Result<Logins, Failure> {
         if let Some(file) = &self.settings.logins {
             let text = read_text(file, "file of logins")?;
@@ -152,11 +152,11 @@ impl Docker {
                 let options = self.build_options()?;
                 let builder = container::builder(self)?;
                 let daemon = self.daemon()?;
-                // Building takes minutes: that is better seen than waited for.
+                // Building takes minutes, so its progress is shown.
                 let build = progress::build(daemon, runtime.clone(), options.clone());
                 match prepare {
                     Prepare::Wait => drop(build.await?),
-                    // What goes wrong is the answer to the first call.
+                    // An error is reported by the first call.
                     Prepare::Background => drop(tokio::spawn(build)),
                     Prepare::No => {}
                 }
@@ -167,7 +167,7 @@ impl Docker {
         Ok(Opened::ending(Arc::new(sandbox), end))
     }
 
-    /// What becomes of a container of ours when the program ends.
+    /// Returns the end action for a container that this program created.
     fn end(&self) -> End {
         End::Stop(match self.settings.keep || self.settings.name.is_some() {
             true => StopMode::Keep,
@@ -176,7 +176,7 @@ impl Docker {
     }
 }
 
-/// Where docker keeps its configuration.
+/// Returns the default path of docker's configuration.
 #[expect(
     clippy::disallowed_methods,
     reason = "the program looks where docker looks"

@@ -9,17 +9,17 @@ use serde::de::{self, Deserializer, Visitor};
 
 use crate::exit::Failure;
 
-/// The table `[docker]`. What is not set is up to the library.
+/// The table `[docker]`. Settings that are missing get the library's defaults.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Settings {
-    /// Where the daemon is, if `DOCKER_HOST` does not say it.
+    /// The address of the daemon; `DOCKER_HOST` by default.
     pub(crate) address: Option<String>,
-    /// The agent, if it is not found by itself.
+    /// The agent, if the automatic choice is not wanted.
     pub(super) agent: Option<PathBuf>,
-    /// What is used instead of the base images of runtimes.
+    /// Replacements for the base images of runtimes.
     pub(super) base_images: BTreeMap<String, String>,
-    /// More certificates, for builds and for what runs in containers.
+    /// Additional certificates, for builds and for programs in containers.
     pub(super) ca_bundle: Option<PathBuf>,
     /// Capabilities that are not dropped.
     pub(super) capabilities: Vec<String>,
@@ -30,10 +30,10 @@ pub(crate) struct Settings {
     /// Seconds without a call after which the container is stopped.
     pub(super) idle_timeout: Option<u64>,
     pub(super) image: Option<String>,
-    /// The container stays, stopped, when the program ends.
+    /// Whether the container is kept, stopped, when the program ends.
     pub(super) keep: bool,
     pub(super) labels: BTreeMap<String, String>,
-    /// What `docker login` wrote, if it is not where docker keeps it.
+    /// The credentials of `docker login`, if they are not in docker's default file.
     pub(super) logins: Option<PathBuf>,
     pub(super) memory: Option<Size>,
     pub(super) mode: Mode,
@@ -42,14 +42,14 @@ pub(crate) struct Settings {
     pub(super) oci_runtime: Option<String>,
     pub(super) pids: Option<u32>,
     pub(super) read_only: bool,
-    /// What of the hardening is given up.
+    /// The parts of the hardening that are switched off.
     pub(super) relax: Vec<Relaxed>,
     pub(super) runtime: Option<String>,
     /// A file with more runtimes.
     pub(super) runtimes: Option<PathBuf>,
     /// A file with a seccomp profile.
     pub(super) seccomp: Option<PathBuf>,
-    /// Bytes beyond the memory.
+    /// Swap in bytes, in addition to the memory.
     pub(super) swap: Option<Size>,
     /// `PATH` or `PATH:OPTIONS`.
     pub(super) tmpfs: Vec<String>,
@@ -59,18 +59,18 @@ pub(crate) struct Settings {
     pub(super) work_dir: Option<String>,
 }
 
-/// How calls get into the container.
+/// The way calls get into the container.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Mode {
-    /// By an agent if there is one.
+    /// Through an agent if there is one.
     #[default]
     Auto,
     Agent,
     Portable,
 }
 
-/// How the agent gets into the container.
+/// The way the agent gets into the container.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Delivery {
@@ -92,7 +92,7 @@ pub(super) enum Relaxed {
     UnlimitedMemory,
 }
 
-/// Bytes: a number, or one with `k`, `m` or `g` behind it, as Docker has them.
+/// A size in bytes: a number, with an optional suffix `k`, `m` or `g` as in Docker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Size(pub(super) u64);
 
@@ -143,7 +143,7 @@ impl<'de> Deserialize<'de> for Size {
     }
 }
 
-/// A directory or a volume that a container sees.
+/// A directory or a volume mounted in a container.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Volume<'a> {
     pub(super) source: &'a str,
@@ -152,7 +152,7 @@ pub(super) struct Volume<'a> {
 }
 
 impl<'a> Volume<'a> {
-    /// Reads `SOURCE:TARGET[:ro|rw]`.
+    /// Parses `SOURCE:TARGET[:ro|rw]`.
     pub(super) fn parse(text: &'a str) -> Result<Self, Failure> {
         let mut parts = text.split(':');
         let read = match (parts.next(), parts.next(), parts.next(), parts.next()) {
@@ -173,7 +173,7 @@ impl<'a> Volume<'a> {
         })
     }
 
-    /// Whether the source is a directory of this machine, and not the name of a
+    /// Returns `true` if the source is a directory of this machine, not the name of a
     /// volume.
     pub(super) fn is_dir(&self) -> bool {
         self.source.contains('/')

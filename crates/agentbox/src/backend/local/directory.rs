@@ -1,4 +1,4 @@
-//! The directory of `local:DIR`, and how it is set up.
+//! The directory of `local:DIR` and its settings.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,27 +20,27 @@ use crate::exit::Failure;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Settings {
-    /// Directories besides that of the backend. With them, paths are those of this
-    /// machine.
+    /// Directories besides that of the backend. If there are any, paths are those of
+    /// this machine.
     allowed_directories: Vec<PathBuf>,
-    /// Whether commands run.
+    /// Whether commands can run.
     commands: bool,
-    /// Whether nothing can be changed.
+    /// Whether all changes are refused.
     read_only: bool,
     /// The shell that runs commands.
     shell: Option<String>,
-    /// What commands may reach.
+    /// The confinement of commands.
     confinement: Reach,
-    /// Confined commands may use the network.
+    /// Whether confined commands may use the network.
     network: bool,
-    /// Confined commands may also read these.
+    /// Additional paths that confined commands may read.
     read: Vec<String>,
-    /// Confined commands may also change these.
+    /// Additional paths that confined commands may change.
     write: Vec<String>,
-    /// Which variables commands inherit.
+    /// The variables that commands inherit.
     environment: Inherited,
-    /// Variables that commands inherit although they look secret, or although the
-    /// environment is minimal.
+    /// Variables that commands inherit even if they look secret, or if the environment
+    /// is minimal.
     variables: Vec<String>,
     cpu_seconds: Option<u64>,
     file_bytes: Option<u64>,
@@ -115,7 +115,8 @@ impl Settings {
         Ok(commands)
     }
 
-    /// How paths are read. A part of a tree has paths of the tree.
+    /// Returns the name space of paths. As a part of a tree, the backend has paths of
+    /// the tree.
     fn names(&self, part: bool) -> Result<NameSpace, Failure> {
         let allowed = self.allowed_directories.clone();
         match (allowed.is_empty(), part) {
@@ -128,7 +129,7 @@ impl Settings {
         }
     }
 
-    /// The directories that show, and where.
+    /// Returns the directories shown, and where.
     fn shown(&self, directory: &Path) -> Vec<Shown> {
         let show = |host: PathBuf, at: Option<VPath>| {
             Some(Shown {
@@ -151,7 +152,7 @@ impl Settings {
         all.collect()
     }
 
-    /// The directories that confined commands can change, as a whole.
+    /// Returns the directories in which confined commands can change everything.
     fn confined(&self, directory: &Path) -> Vec<PathBuf> {
         if self.confinement == Reach::Off || !self.commands {
             return Vec::new();
@@ -167,7 +168,7 @@ impl Settings {
         if self.confinement == Reach::Off {
             let meant = self.network || !self.read.is_empty() || !self.write.is_empty();
             return match meant {
-                // Somebody believes that the rest is out of reach.
+                // The user probably believes that everything else is out of reach.
                 true => Err(Failure::usage(
                     "[local] has network, read or write, which count for confined commands only; \
                      set confinement = \"landlock\" or remove them",
@@ -217,12 +218,12 @@ pub(super) fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
     .boxed()
 }
 
-/// Refuses a directory whose path leads through a link: rules are about one path of a file,
-/// and would not see that the other is the same.
+/// Refuses a directory whose path leads through a symbolic link. Rules match one path
+/// of a file, and would miss the other.
 fn check_spelling(directory: &Path) -> Result<(), Failure> {
     let (Ok(given), Ok(canonical)) = (std::path::absolute(directory), directory.canonicalize())
     else {
-        // Opening it says what is wrong.
+        // Opening it reports the error.
         return Ok(());
     };
     let given: PathBuf = given.components().collect();

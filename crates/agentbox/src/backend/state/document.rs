@@ -1,4 +1,4 @@
-//! The file that a state is kept in: one program at a time, replaced as a whole.
+//! The file of a state: used by one process at a time, and replaced as a whole.
 
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
@@ -10,22 +10,23 @@ use backend_state::{Snapshot, StateBuilder};
 use crate::exit::Failure;
 use crate::system;
 
-/// How the name of a document ends that is not whole yet.
+/// The suffix of a document that is still being written.
 const NEW: &str = ".agentbox-new";
 
-/// A document that nobody else has open.
+/// A document that no other process has open.
 #[derive(Debug)]
 pub(super) struct Document {
     path: PathBuf,
-    /// Where the next one is written. Only who has the document writes there, so that
-    /// one name is enough, and what a killed program left is known by it.
+    /// The temporary file for the next version. Only the holder of the lock writes it,
+    /// so a fixed name suffices, and the leftover of a killed process can be
+    /// recognized.
     new: PathBuf,
-    /// Locked as long as this is the file at `path`.
+    /// Locked while it is the file at `path`.
     file: File,
 }
 
 impl Document {
-    /// Opens the document, which is created if it is not there, and loads it.
+    /// Opens and loads the document. Creates it if it does not exist.
     pub(super) fn open(
         path: &Path,
         builder: StateBuilder,
@@ -47,8 +48,8 @@ impl Document {
                 "the state file {shown} is no regular file; give another"
             )));
         }
-        // What is replaced is the file, not a link to it. By now there is one where a
-        // link leads.
+        // The file is replaced, not a link to it. The target of a link exists by now,
+        // since it was created above.
         let path = path.canonicalize().map_err(cannot)?;
         let document = Self {
             new: beside(&path),
@@ -65,13 +66,13 @@ impl Document {
         Ok((document, builder))
     }
 
-    /// Replaces the document. Whoever reads it sees the old one or the new one; after
+    /// Replaces the document atomically. Readers see the old or the new version; after
     /// an error it is the old one.
     pub(super) fn save(&mut self, snapshot: &Snapshot) -> io::Result<()> {
         self.discard()?;
         let saved = self.replace(snapshot);
         if saved.is_err() {
-            // The error is worth more than another one.
+            // The first error is the one to report.
             let _ = self.discard();
         }
         self.file = saved?;
@@ -87,14 +88,15 @@ impl Document {
         writer.flush()?;
         drop(writer);
         new.set_permissions(self.file.metadata()?.permissions())?;
-        // Before it has the name that others look for.
+        // Must happen before it gets its final name, under which other processes look
+        // for it.
         new.lock()?;
         new.sync_data()?;
         fs::rename(&self.new, &self.path)?;
         Ok(new)
     }
 
-    /// Removes what is not whole.
+    /// Removes the temporary file.
     fn discard(&self) -> io::Result<()> {
         match fs::remove_file(&self.new) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -107,15 +109,16 @@ impl Document {
     }
 }
 
-/// A process that is being started has a copy of the handle until its program begins,
-/// and with it the lock: it is let go of here, not when the last copy is closed.
+/// Releases the lock explicitly. A process that is being started has a copy of the
+/// handle until its program begins, and closing this handle alone would leave the lock
+/// with that copy.
 impl Drop for Document {
     fn drop(&mut self) {
         let _ = self.file.unlock();
     }
 }
 
-/// Where a document is written before it is whole: on the same file system.
+/// Returns the path of the temporary file, on the same file system.
 fn beside(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
@@ -123,7 +126,7 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// The file at `path`, locked; `None` if somebody else has it.
+/// Opens and locks the file at `path`. Returns `None` if another process has it.
 fn lock(path: &Path) -> io::Result<Option<File>> {
     loop {
         let mut options = File::options();
@@ -138,7 +141,7 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
             Err(TryLockError::Error(error)) => return Err(error),
             Ok(()) => {}
         }
-        // Meanwhile it may have been replaced by one who has gone since.
+        // It may have been replaced meanwhile, by a process that has ended since.
         if system::is_same(&file, path)? {
             return Ok(Some(file));
         }
@@ -171,7 +174,7 @@ mod tests {
         drop(document);
         let (_document, snapshot) = open(&path).unwrap();
         assert_eq!(snapshot, files);
-        // Nothing but the document stays.
+        // Only the document is left.
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 
@@ -215,13 +218,13 @@ mod tests {
         document.save(&files).unwrap();
         drop(document);
         std::fs::write(beside(&path), "half a docum").unwrap();
-        // The copy of another document stays.
+        // The temporary file of another document stays.
         let other = directory.path().join(".other.json.agentbox-new");
         std::fs::write(&other, "somebody saves").unwrap();
         let (mut document, snapshot) = open(&path).unwrap();
         assert_eq!(snapshot, files);
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
-        // A link in its place is not followed.
+        // A symbolic link in its place is not followed.
         std::os::unix::fs::symlink(&other, beside(&path)).unwrap();
         document.save(&Snapshot::default()).unwrap();
         assert_eq!(std::fs::read_to_string(&other).unwrap(), "somebody saves");

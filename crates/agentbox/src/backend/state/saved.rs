@@ -1,4 +1,4 @@
-//! A state whose every change is saved before it is answered.
+//! A state that saves every change before it reports success.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use tokio::sync::Mutex;
 
 use super::document::Document;
 
-/// A state and the document it is kept in. What is in the one is in the other: a
-/// change is made to a draft, which takes the state's place once it is saved.
+/// A state and its document, always with the same content. A change is made to a draft,
+/// which replaces the state once it is saved.
 #[derive(Debug)]
 pub(super) struct Saved {
     state: StateBackend,
@@ -34,7 +34,7 @@ impl Saved {
         }
     }
 
-    /// Makes a change that is saved, or none.
+    /// Makes and saves a change. On failure nothing changes.
     async fn change<T, F>(&self, change: impl FnOnce(StateBackend) -> F) -> Result<T>
     where
         F: Future<Output = Result<T>>,
@@ -43,7 +43,7 @@ impl Saved {
         let draft = self.state.fork();
         let done = change(draft.clone()).await?;
         let state = self.state.clone();
-        // It comes to its end also if the caller leaves.
+        // This completes even if the caller drops the future.
         let save = tokio::task::spawn_blocking(move || {
             let draft = draft.snapshot();
             document.save(&draft).map_err(|error| {
@@ -104,7 +104,7 @@ impl Backend for Saved {
         content: Content,
         options: WriteOptions,
     ) -> Result<WriteOutcome> {
-        // Content may take its time, and others need not wait for it.
+        // Content may arrive slowly, and other callers must not wait for it.
         let content = content.collect(self.max_file_bytes).await;
         let content = content.map_err(Error::context("state", Operation::Write, path))?;
         let write = |draft: StateBackend| async move {
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(files.read_to_string("/a").await.unwrap(), "one");
         let missing = files.read_to_string("/b").await.unwrap_err();
         assert_eq!(missing.kind(), ErrorKind::NotFound);
-        // Once there is room again, all is well.
+        // Once there is room again, changes succeed.
         std::fs::create_dir(&place).unwrap();
         files.write_file("/c", "three").await.unwrap();
         drop(files);

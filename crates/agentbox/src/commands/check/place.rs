@@ -1,4 +1,4 @@
-//! Where in a file a rule stands.
+//! The line of a rule in its file.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use toml::de::DeTable;
 
 use crate::rules::{Rules, Source};
 
-/// `FILE:LINE` of what decided a vote, if a file did.
+/// Returns `FILE:LINE` of the rule or default that decided a vote, if it is in a file.
 pub(super) fn of(vote: &Vote, rules: &Rules) -> Option<String> {
     let Source::File(path, _) = &rules.source else {
         return None;
@@ -18,7 +18,7 @@ pub(super) fn of(vote: &Vote, rules: &Rules) -> Option<String> {
     Some(format!("{}:{line}", path.display()))
 }
 
-/// The line of what decided a vote.
+/// Returns the line of the rule or default that decided a vote.
 pub(super) fn line(vote: &Vote, rules: &Rules) -> Option<usize> {
     let Source::File(path, text) = &rules.source else {
         return None;
@@ -37,7 +37,8 @@ pub(super) fn line(vote: &Vote, rules: &Rules) -> Option<usize> {
     Some(before.matches('\n').count() + 1)
 }
 
-/// The place of a rule, or of the default: that of the section, else of all.
+/// Returns the offset of a rule, or of the default: that of the section, else the
+/// global one.
 fn in_toml(text: &str, section: Op, rule: Option<usize>) -> Option<usize> {
     let table = DeTable::parse(text).ok()?;
     let table = table.get_ref();
@@ -74,7 +75,7 @@ fn in_json(text: &str, section: Op, rule: Option<usize>) -> Option<usize> {
             default.or_else(|| table.get("default").copied())?
         }
     };
-    // A raw value is a piece of the text.
+    // A raw value borrows from the text, so its address gives the offset.
     (raw.get().as_ptr() as usize).checked_sub(text.as_ptr() as usize)
 }
 

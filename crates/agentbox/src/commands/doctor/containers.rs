@@ -1,5 +1,5 @@
-//! What containers need: a daemon, the agent that is carried into them, and that
-//! nothing of earlier runs is in the way.
+//! Checks for containers: a daemon, the agent that runs in them, and leftovers of
+//! earlier runs.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::agent::INSTALL;
 use crate::backend::Docker;
 use crate::exit::Failure;
 
-/// How long a daemon may take to say what it is.
+/// Time allowed for a daemon to describe itself.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// From these versions on, runc keeps a container from writing to the host through
-/// masked paths (CVE-2025-31133 and two more of its kind).
+/// The first versions in which runc prevents a container from writing to the host
+/// through masked paths (CVE-2025-31133 and two similar ones).
 const MENDED: [[u32; 3]; 2] = [[1, 2, 8], [1, 3, 3]];
 
 pub(super) async fn findings(backend: &Backend) -> Vec<Finding> {
@@ -78,7 +78,7 @@ fn runc(info: &DaemonInfo) -> Finding {
     }
 }
 
-/// Whether what is known to let containers out is mended in a version.
+/// Returns `true` if the known container escapes are fixed in a version.
 fn is_mended(version: &str) -> Option<bool> {
     let mut numbers = version.split(|c: char| !c.is_ascii_digit());
     let mut next = || numbers.next()?.parse().ok();
@@ -113,7 +113,7 @@ fn agent(docker: &Docker, is_used: bool) -> Finding {
                 .map(|agent| format!("{} ({})", agent.path().display(), agent.arch()));
             finding.ok(Vec::from_iter(shown).join(", "))
         }
-        // One that was named and cannot be used fails every call.
+        // An agent that was named and cannot be used fails every call.
         Err(failure) => finding.needed(is_used).wrong(&failure.to_string()),
     }
 }

@@ -1,4 +1,4 @@
-//! What the kernel and the disk can do. Everything is tried rather than looked up.
+//! Checks of the kernel and the disk. Features are tried rather than looked up.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ pub(super) async fn findings(backend: &Backend) -> Vec<Finding> {
     workspace.into_iter().chain(tried).collect()
 }
 
-/// Whether the default directory can be used.
+/// Checks that the default directory can be used.
 fn workspace() -> Finding {
     let finding = Finding::new("workspace", "the directory that is used by default").needed(true);
     let (path, is_there) = match Path::new(WORKSPACE).is_dir() {
@@ -141,7 +141,7 @@ async fn limits(place: &Path) -> Finding {
     }
 }
 
-/// Runs `true`.
+/// Runs `true` in a sandbox.
 async fn attempt(place: &Path, commands: Commands) -> Result<Containment, String> {
     let builder = LocalBackend::builder(place).enable_execute(true);
     let backend = builder.commands(commands).open();

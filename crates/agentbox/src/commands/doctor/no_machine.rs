@@ -1,4 +1,4 @@
-//! What is said about directories of this machine by a build without them.
+//! The finding about local directories in a build without them.
 
 use super::{Backend, Finding};
 

@@ -1,4 +1,4 @@
-//! The token of a server that listens: a new one, or one that a file keeps.
+//! The token of an HTTP server: a new one, or one stored in a file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -8,16 +8,16 @@ use crate::config::usual_directory;
 use crate::exit::Failure;
 use crate::system;
 
-/// Random bytes of a new token.
+/// Number of random bytes in a new token.
 const RANDOM_BYTES: usize = 32;
 
-/// Shortest token that is taken from a file.
+/// Minimum length of a token from a file.
 const MIN_LEN: usize = 16;
 
-/// Largest file that is read.
+/// Maximum size of the file.
 const FILE_BYTES: u64 = 4096;
 
-/// A token that cannot be guessed.
+/// Generates a token that cannot be guessed.
 pub(super) fn fresh() -> Result<String, Failure> {
     let mut bytes = [0; RANDOM_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| {
@@ -28,7 +28,7 @@ pub(super) fn fresh() -> Result<String, Failure> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The token in a file, and whether the file was made for it.
+/// Reads the token from a file. Returns `true` with it if the file was created for it.
 pub(super) fn kept(file: &Path) -> Result<(String, bool), Failure> {
     if !system::TELLS_HOLDERS {
         return Err(Failure::usage(
@@ -40,7 +40,7 @@ pub(super) fn kept(file: &Path) -> Result<(String, bool), Failure> {
         Ok(open) => read(file, open).map(|token| (token, false)),
         Err(error) if error.kind() == ErrorKind::NotFound => match make(file)? {
             Some(token) => Ok((token, true)),
-            // Another program was faster.
+            // Another process was faster.
             None => {
                 let open = open(file).map_err(|error| unable(file, &error))?;
                 read(file, open).map(|token| (token, false))
@@ -50,7 +50,7 @@ pub(super) fn kept(file: &Path) -> Result<(String, bool), Failure> {
     }
 }
 
-/// Opens the file, and does not wait for a writer if it is a FIFO.
+/// Opens the file. Does not wait for a writer if it is a FIFO.
 fn open(file: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -108,13 +108,14 @@ fn read(file: &Path, open: File) -> Result<String, Failure> {
     }
 }
 
-/// Makes the file, which its owner alone can read; `None` if it is there by now.
+/// Creates the file, readable by its owner only. Returns `None` if it exists by now.
 fn make(file: &Path) -> Result<Option<String>, Failure> {
     if let Some(directory) = file
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty() && !parent.is_dir())
     {
-        // Only where `mcp-config` has it: another may be a slip.
+        // Only the directory that `mcp-config` uses is created: any other may be a
+        // typo.
         let variables: Vec<_> = std::env::vars_os().collect();
         if usual_directory(&variables).as_deref() != Some(directory) {
             return Err(Failure::usage(format!(

@@ -1,4 +1,4 @@
-//! The clients that are known, and how each writes down a server.
+//! The known clients, and their configuration formats.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,21 +8,21 @@ use serde_json::{Map, Value, json};
 
 use super::TOKEN;
 
-/// How a client gets to the server.
+/// The way a client reaches the server.
 #[derive(Debug)]
 pub(super) enum Way {
-    /// It starts the program.
+    /// The client starts the program.
     Start {
         program: String,
         arguments: Vec<String>,
         environment: BTreeMap<String, String>,
     },
-    /// The program listens already.
+    /// The server already listens.
     Reach { url: String, token: bool },
 }
 
 impl Way {
-    /// Everything in it that is written into a snippet.
+    /// Returns all texts that are written into a snippet.
     pub(super) fn texts(&self) -> Vec<&str> {
         match self {
             Self::Start {
@@ -61,7 +61,7 @@ pub(super) enum Client {
 }
 
 impl Client {
-    /// Where the snippet belongs.
+    /// Returns a comment that says where the snippet belongs.
     pub(super) fn where_to(self) -> &'static str {
         match self {
             Self::ClaudeCode => {
@@ -89,7 +89,7 @@ impl Client {
         }
     }
 
-    /// What is said about the token, which is never in the snippet.
+    /// Returns the note about the token, which is never in the snippet.
     pub(super) fn about_token(self, file: Option<&Path>) -> String {
         let shown = file.map(|file| file.display().to_string());
         let from = shown
@@ -113,14 +113,14 @@ impl Client {
         }
     }
 
-    /// The form in a text that the client would replace by something else, where there
-    /// is no way to write it as it is.
+    /// Returns the syntax in a text that the client would expand and that cannot be
+    /// escaped.
     pub(super) fn expands(self, text: &str, way: &Way) -> Option<&'static str> {
         let has_name = |after: &str| {
             after.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '{')
         };
         let forms: &[&'static str] = match self {
-            // Its name behind a dollar sign is a variable, too.
+            // A name after a dollar sign is a variable, too.
             Self::Gemini => {
                 let mut after = text.split('$').skip(1);
                 return after.any(has_name).then_some("$NAME and ${…}");
@@ -145,7 +145,7 @@ impl Client {
         forms.iter().find(|form| text.contains(**form)).copied()
     }
 
-    /// How the client writes that the token is to be put here.
+    /// Returns the client's placeholder for the token.
     fn token(self) -> String {
         match self {
             Self::Cline | Self::Jetbrains | Self::Zed => TOKEN.to_owned(),
@@ -157,14 +157,14 @@ impl Client {
         }
     }
 
-    /// `Authorization`, if the server wants it.
+    /// Returns the `Authorization` header, if the server needs a token.
     fn headers(self, token: bool) -> BTreeMap<String, String> {
         let header = token.then(|| format!("Bearer {}", self.token()));
         let header = header.map(|value| ("Authorization".to_owned(), value));
         header.into_iter().collect()
     }
 
-    /// The snippet; `None` if the client cannot get there this way.
+    /// Returns the snippet, or `None` if the client does not support this way.
     pub(super) fn snippet(self, way: &Way) -> Option<String> {
         Some(match self {
             Self::ClaudeMcpAdd => line(self, way)?,
@@ -180,7 +180,7 @@ impl Client {
         })
     }
 
-    /// The snippet of a client that reads JSON.
+    /// Returns the snippet of a client that reads JSON.
     fn json(self, way: &Way) -> Option<Value> {
         let server = match way {
             Way::Start { .. } if self == Self::Opencode => opencode(way),
@@ -210,7 +210,7 @@ impl Client {
         })
     }
 
-    /// A server that is started.
+    /// Describes a server that the client starts.
     fn started(self, way: &Way) -> Value {
         let mut server = Map::new();
         if let Way::Start {
@@ -231,10 +231,10 @@ impl Client {
         Value::Object(server)
     }
 
-    /// A server that listens.
+    /// Describes a server that listens.
     fn reached(self, url: &str, token: bool) -> Option<Value> {
         let (key, kind) = match self {
-            // Its file names programs only.
+            // Its file supports only programs.
             Self::ClaudeDesktop => return None,
             Self::ClaudeCode | Self::Vscode => ("url", Some("http")),
             Self::Cline => ("url", Some("streamableHttp")),
@@ -255,7 +255,8 @@ impl Client {
     }
 }
 
-/// Program and arguments are one list, and the environment has another name.
+/// Describes a server for opencode: program and arguments are one list, and the
+/// environment has another name.
 fn opencode(way: &Way) -> Value {
     let Way::Start {
         program,
@@ -273,8 +274,8 @@ fn opencode(way: &Way) -> Value {
     server
 }
 
-/// Options of `claude mcp add` take every word that follows them, so the name of
-/// the server stands behind one that takes a single word.
+/// Returns the `claude mcp add` command. Its options take every word that follows, so
+/// the server's name comes after an option that takes a single word.
 fn line(client: Client, way: &Way) -> Option<String> {
     let mut words: Vec<String> = ["claude", "mcp", "add"].map(str::to_owned).to_vec();
     match way {
@@ -292,7 +293,7 @@ fn line(client: Client, way: &Way) -> Option<String> {
             words.extend_from_slice(arguments);
         }
         Way::Reach { url, token } => {
-            // Only there are variables replaced.
+            // Variables are expanded only in that scope.
             let scope = token.then_some(["--scope", "project"]);
             let fixed = ["--transport", "http", "agentbox"];
             words.extend(
@@ -308,7 +309,7 @@ fn line(client: Client, way: &Way) -> Option<String> {
             }
         }
     }
-    // It fails for what cannot be a word of a command.
+    // Fails for text that cannot be a word of a command.
     shlex::try_join(words.iter().map(String::as_str)).ok()
 }
 
@@ -341,7 +342,7 @@ fn codex(way: &Way) -> String {
     toml::Table::from_iter([("mcp_servers".to_owned(), server.into())]).to_string()
 }
 
-/// A text as JSON has it, which YAML and Python read alike.
+/// Formats a text as a JSON string, which YAML and Python read the same way.
 fn literal(text: &str) -> String {
     Value::from(text).to_string()
 }
@@ -415,7 +416,7 @@ fn goose(client: Client, way: &Way) -> String {
     }
 }
 
-/// The headers as Python reads them from the environment.
+/// Returns a Python expression that reads the headers from the environment.
 fn python_headers() -> String {
     format!("{{\"Authorization\": \"Bearer \" + os.environ[\"{TOKEN}\"]}}")
 }

@@ -1,4 +1,4 @@
-//! Where the tour takes place: what is said, what is called, what is answered.
+//! Runs the steps of the tour: prints texts, calls and replies.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, IsTerminal as _};
@@ -14,14 +14,14 @@ use serde_json::Value;
 use crate::exit::Failure;
 use crate::output;
 
-/// Most lines of a reply that are shown.
+/// Maximum number of lines shown of a reply.
 const SHOWN_LINES: usize = 16;
 
-/// The stage.
+/// The setting of the tour.
 #[derive(Debug)]
 pub(super) struct Stage {
     backend: LocalBackend,
-    /// Whether somebody is there to press Enter.
+    /// Whether to wait for the user to press Enter between steps.
     waits: bool,
     steps: usize,
 }
@@ -36,7 +36,7 @@ impl Stage {
         }
     }
 
-    /// Tools that ask nobody.
+    /// Returns tools that never ask for approval.
     pub(super) fn free(&self, edit_format: EditFormat) -> Result<Chat, Failure> {
         let mut options = Options::default();
         options.require_execute_approval = false;
@@ -45,7 +45,7 @@ impl Stage {
         Ok(toolset.build()?.conversation("tour"))
     }
 
-    /// Tools that ask before they change something. The tour answers.
+    /// Returns tools that ask before they change something. The tour answers.
     pub(super) fn asking(&self) -> Result<Chat, Failure> {
         let person = Interactive::new(async |question| {
             let style = AnsiColor::Yellow.on_default();
@@ -73,7 +73,7 @@ impl Stage {
         output::print(&format!("\n{bold}{number}. {title}{bold:#}\n{text}\n"))
     }
 
-    /// Calls a tool and shows both sides.
+    /// Calls a tool, and prints the call and the reply.
     pub(super) async fn call(
         &self,
         chat: &Chat,
@@ -99,7 +99,7 @@ impl Stage {
         Ok(reply)
     }
 
-    /// Waits for Enter, if somebody is there.
+    /// Waits for Enter, if the tour is interactive.
     async fn pause(&self) -> Result<(), Failure> {
         if !self.waits {
             return Ok(());
@@ -110,7 +110,7 @@ impl Stage {
             let mut line = String::new();
             std::io::stdin().lock().read_line(&mut line)
         });
-        // Whoever cannot press Enter gets the rest at once.
+        // If input cannot be read, the tour continues without pauses.
         let _ = read.await;
         Ok(())
     }

@@ -16,10 +16,10 @@ def greet(name):
 print(greet(name))
 ";
 
-/// A server that needs nothing but the shell.
+/// A server that needs only the shell.
 const SERVER: &str = "echo ready; while read -r name; do echo \"hello $name\"; done";
 
-/// The whole tour.
+/// Runs the whole tour.
 pub(super) async fn all(stage: &mut Stage) -> Result<(), Failure> {
     output::print(
         "agentbox gives an AI agent files and commands. These are the calls that a model \
@@ -92,7 +92,7 @@ async fn hashline(stage: &mut Stage) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The hash of a line as `read_file` shows it: `N:HH|line`.
+/// Returns the hash of a line as `read_file` shows it: `N:HH|line`.
 fn hash_of(text: &str, line: usize) -> String {
     let start = format!("{line}:");
     let mut lines = text.lines().map(str::trim_start);

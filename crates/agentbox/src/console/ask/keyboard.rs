@@ -1,4 +1,4 @@
-//! What is typed: an answer begins after its question.
+//! Keyboard input: an answer begins after its question.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -7,30 +7,30 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::oneshot;
 
-/// Most bytes of an answer.
+/// Maximum size of an answer in bytes.
 const ANSWER: usize = 4096;
 
-/// Drops what was typed and not read.
+/// Discards input that was typed but not read.
 pub(super) fn forget_typed() -> io::Result<()> {
     Ok(tcflush(io::stdin(), QueueSelector::IFlush)?)
 }
 
-/// The next line, which the terminal gives as a whole. Dropping this takes
-/// nothing of what is typed later.
+/// Reads the next line, which the terminal delivers as a whole. Dropping the future
+/// does not consume any later input.
 pub(super) async fn line() -> io::Result<String> {
-    // Its other end tells the thread that nobody waits any more.
+    // Closing the other end tells the thread that the question was withdrawn.
     let (withdrawn, _waiting) = io::pipe()?;
     let (give, line) = oneshot::channel();
     let thread = std::thread::Builder::new().name("question".to_owned());
     thread.spawn(move || {
-        // Nobody listens to the answer to a question that was withdrawn.
+        // Sending fails if the question was withdrawn.
         let _ = give.send(read_line(&withdrawn, io::stdin()));
     })?;
     line.await
         .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
 }
 
-/// Reads a line, unless the other end of `withdrawn` is closed before.
+/// Reads a line, unless the other end of `withdrawn` is closed first.
 fn read_line(withdrawn: &io::PipeReader, terminal: impl AsFd) -> io::Result<String> {
     let mut both = [
         PollFd::new(withdrawn, PollFlags::empty()),

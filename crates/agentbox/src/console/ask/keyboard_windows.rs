@@ -1,5 +1,6 @@
-//! Consoles of Windows, which are not asked: what was typed before a question cannot be
-//! dropped without code that this project does not allow, and would count as its answer.
+//! Windows consoles, where no questions are asked. Input typed before a question could
+//! not be discarded without unsafe code, which this project forbids, and would count as
+//! its answer.
 
 use std::io;
 

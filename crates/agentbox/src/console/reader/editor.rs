@@ -1,4 +1,4 @@
-//! Reads lines on a terminal: with history, completion and several lines.
+//! Reads lines from a terminal, with history, completion and multi-line input.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -26,13 +26,13 @@ use super::{Input, Terminal};
 use crate::console::complete::{self, Entry};
 use crate::console::language::{self, Stop};
 
-/// Most lines that are kept.
+/// Maximum number of lines in the history.
 const HISTORY: usize = 1_000;
 
-/// How long a key waits for a directory to be listed.
+/// Time that completion waits for a directory listing.
 const LISTING: Duration = Duration::from_secs(2);
 
-/// Reads one line for each that is asked for.
+/// Reads one line for each request.
 pub(super) fn serve(
     terminal: Terminal,
     runtime: Handle,
@@ -44,7 +44,7 @@ pub(super) fn serve(
         Ok(editor) => editor,
         Err(error) => {
             let failed = Input::Failed(format!("the terminal cannot be used: {error}"));
-            // Nobody listens: the program ends.
+            // This fails only if the program is ending.
             let _ = give.blocking_send(failed);
             return;
         }
@@ -66,7 +66,7 @@ pub(super) fn serve(
                 empty: empty.load(Ordering::Relaxed),
             },
             Err(ReadlineError::Eof) => Input::End,
-            // The window has another size.
+            // The window was resized.
             Err(ReadlineError::Signal(_)) => Input::Text(String::new()),
             Err(error) => Input::Failed(format!("the terminal cannot be read: {error}")),
         };
@@ -98,14 +98,14 @@ fn editor(terminal: &Terminal, empty: &Arc<AtomicBool>) -> rustyline::Result<Lin
     let handler = Box::new(Interrupt(Arc::clone(empty)));
     editor.bind_sequence(KeyEvent::ctrl('C'), EventHandler::Conditional(handler));
     if let Some(path) = &terminal.history {
-        // Without a file there are no earlier lines.
+        // Without a file the history is empty.
         let _ = editor.load_history(path);
     }
     Ok(editor)
 }
 
-/// Keeps a line, also for later runs. A history that cannot be written is no
-/// reason to disturb anybody.
+/// Adds a line to the history, also for later runs. A history that cannot be written is
+/// not worth an error message.
 fn remember(editor: &mut Lines, line: &str, history: Option<&Path>) {
     if line.trim().is_empty() || !matches!(editor.add_history_entry(line), Ok(true)) {
         return;
@@ -118,7 +118,7 @@ fn remember(editor: &mut Lines, line: &str, history: Option<&Path>) {
     }
 }
 
-/// Tells whether anything was typed when Ctrl-C came.
+/// Records whether the line was empty when Ctrl-C was pressed.
 struct Interrupt(Arc<AtomicBool>);
 
 impl ConditionalEventHandler for Interrupt {
@@ -128,7 +128,7 @@ impl ConditionalEventHandler for Interrupt {
     }
 }
 
-/// What the editor asks us.
+/// The helper of the line editor.
 struct Help {
     tools: Definitions,
     chat: Chat,
@@ -137,7 +137,7 @@ struct Help {
 }
 
 impl Help {
-    /// What is in a directory, as far as anybody may know without asking.
+    /// Lists a directory, if that needs no approval.
     fn list(&self, directory: &str) -> Vec<Entry> {
         let path = if directory.is_empty() { "." } else { directory };
         let name = language::full_name("ls", &self.tools);
@@ -154,7 +154,7 @@ impl Help {
     }
 }
 
-/// What a listing names.
+/// Returns the entries of a listing.
 fn entries(listing: &Value) -> Vec<Entry> {
     let array = |name: &str| listing.get(name).and_then(Value::as_array);
     let entry = |entry: &Value| {
@@ -203,7 +203,7 @@ impl Validator for Help {
     }
 }
 
-/// The fields to come: shown, but never typed.
+/// The fields to come: shown, but never inserted.
 struct Usage(String);
 
 impl Hint for Usage {
@@ -220,7 +220,7 @@ impl Hinter for Help {
     type Hint = Usage;
 
     fn hint(&self, line: &str, at: usize, _: &Context<'_>) -> Option<Usage> {
-        // Without colours it could not be told from what was typed.
+        // Without colours it would look like typed text.
         if !self.colour || at < line.len() {
             return None;
         }

@@ -9,10 +9,10 @@ use tokio::sync::mpsc;
 use super::Input;
 use crate::console::language::{self, Stop};
 
-/// Most bytes of one command with its text.
+/// Maximum size of one command with its text, in bytes.
 const BYTES: u64 = 16 * 1024 * 1024;
 
-/// Reads one command for each that is asked for.
+/// Reads one command for each request.
 pub(super) fn serve(
     mut from: impl BufRead,
     asked: &blocking::Receiver<Definitions>,
@@ -27,7 +27,7 @@ pub(super) fn serve(
     }
 }
 
-/// Reads lines until they are a command.
+/// Reads lines until they form a command.
 fn read(from: &mut impl BufRead, tools: &Definitions, limit: u64) -> Result<Input, String> {
     let mut text = String::new();
     let mut until = None;
@@ -47,7 +47,7 @@ fn read(from: &mut impl BufRead, tools: &Definitions, limit: u64) -> Result<Inpu
                 (false, _) => Ok(Input::Text(text)),
             };
         }
-        // Reading all of it anew for each line would take for ever.
+        // Parsing the whole text again for each line would take quadratic time.
         let met = until
             .as_ref()
             .is_none_or(|until: &super::super::words::Until| {

@@ -1,22 +1,22 @@
-//! `agent`: what is installed is found, and nothing else is installed.
+//! `agent`: installed agents are found, and only valid agents are installed.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use crate::support::{Place, names};
 
-/// The processors of these tests by their numbers in a program's file: this
-/// machine's, and one whose programs it cannot run.
+/// The processors in these tests, by their ELF numbers: this machine's, and one whose
+/// programs it cannot run.
 const PROCESSORS: [(u8, &str); 2] = match cfg!(target_arch = "aarch64") {
     true => [(183, "arm64"), (62, "amd64")],
     false => [(62, "amd64"), (183, "arm64")],
 };
 
-/// The least that passes for a static program.
+/// Writes the smallest file that passes for a static program.
 fn program(place: &Place, name: &str, processor: u8) -> PathBuf {
     let mut bytes = vec![0; 64 + 56];
     bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
-    // A program, its processor, its table behind this header, and one entry in it.
+    // The type, the processor, the offset of the table, and one entry in it.
     for (at, value) in [
         (16, 2),
         (18, processor),
@@ -67,13 +67,13 @@ fn a_file_is_installed_and_found() {
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o755);
     let found = place.run(&["agent", "where"]).code(0).out;
     assert_eq!(found, format!("{arch}  {}\n", path.display()));
-    // Again, over what is there, and leaving nothing beside it.
+    // Installing again replaces the agent and leaves no other file.
     place.run(&["agent", "install", "--file", "built"]).code(0);
     assert_eq!(names(&place.path(&directory)).len(), 1);
     let named = ["agent", "install", "--file", "built", "--dir", "dist/bin"];
     place.run(&named).code(0);
     assert_eq!(names(&place.path("dist/bin")), ["sandbox-agent"]);
-    // The variable outranks what is installed.
+    // The variable outranks installed agents.
     let named = place.path("dist/bin/sandbox-agent");
     let variable = [("SANDBOX_AGENT", named.to_str().unwrap())];
     let found = place.run_with(&["agent", "where"], &variable).code(0).out;
@@ -103,7 +103,7 @@ fn what_is_no_agent_of_this_version_is_not_installed() {
         ("missing", 64, "is no agent"),
         ("text", 64, "is no agent"),
         ("/bin/sh", 64, "shared libraries"),
-        // It does not start, or ends at once, as the kernel likes.
+        // Depending on the kernel it does not start, or exits at once.
         ("broken", 64, "broken"),
     ] {
         let ended = place.run(&["agent", "install", "--file", file]).code(code);

@@ -97,7 +97,7 @@ fn json_has_all_of_a_reply() {
     let reply = reply.code(1).json();
     assert_eq!(reply["failure"], "fixable");
     assert_eq!(reply["blocks"], json!([]));
-    // The smallest picture there is.
+    // The smallest possible image.
     let picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=";
     let make = format!(r#"{{"command":"echo {picture} | base64 -d > p.png"}}"#);
     place.run(&["call", "execute", &make]).code(0);

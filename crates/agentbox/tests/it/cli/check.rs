@@ -34,7 +34,7 @@ fn exit_codes_are_the_decision() {
         ("strict", "ls", "/", 2),
         ("default", "execute", "git status", 2),
         ("permissive", "execute", "ls -l", 0),
-        // Nothing of this is run.
+        // Commands are only checked, never run.
         ("permissive", "execute", "cat ~/.ssh/id_ed25519 .env", 1),
         ("readonly", "delete", "a", 1),
         ("readonly", "grep", "src", 0),

@@ -2,7 +2,7 @@
 
 use crate::support::Place;
 
-/// How many tools there are: a profile of 7, one of 15.
+/// Returns the number of tools: one profile has 7, another 15.
 fn tools(place: &Place, arguments: &[&str], variables: &[(&str, &str)]) -> usize {
     let all = [&["tools", "--json", "--backend", "state"], arguments].concat();
     let ended = place.run_with(&all, variables).code(0);
@@ -20,7 +20,7 @@ fn a_flag_beats_a_variable_beats_the_file() {
     let variable = [("AGENTBOX_PROFILE", "coding")];
     assert_eq!(tools(&place, &[], &variable), usual);
     assert_eq!(tools(&place, &["--profile", "filesystem"], &variable), few);
-    // Another file instead of the usual one.
+    // A named file instead of the default one.
     place.file("other.toml", "[options]\ninclude_file_operations = false\n");
     let fewer = usual - 3;
     assert_eq!(tools(&place, &["--config", "other.toml"], &[]), fewer);
@@ -225,7 +225,7 @@ fn more_directories_can_be_allowed() {
         place.run(&call)
     };
     let allowed = ["--allow-dir", "more"];
-    // Paths are those of the machine, and start in the directory of the backend.
+    // Paths are those of the machine; relative ones start in the backend's directory.
     for (path, text) in [
         ("a.txt", "work"),
         (&*of("work"), "work"),
@@ -238,7 +238,7 @@ fn more_directories_can_be_allowed() {
         assert_ne!(ended.code, 0, "{path}: {ended:?}");
     }
     read(&[], &of("more")).code(1);
-    // The same in a file, whose paths start where it is.
+    // The same in a file, whose paths are relative to it.
     place.file(
         "conf/config.toml",
         "[local]\nallowed_directories = [\"../more\", \"../other\"]\n",
@@ -252,7 +252,7 @@ fn more_directories_can_be_allowed() {
         "a flag outranks the file"
     );
     assert_ne!(read(&["--allow-dir", "missing"], "a.txt").code, 0);
-    // Rules would not know a file by both of its paths.
+    // Rules would match only one of the file's two paths.
     std::os::unix::fs::symlink("more", place.path("alias")).unwrap();
     read(&["--allow-dir", "alias"], "a.txt")
         .code(64)
@@ -268,7 +268,7 @@ fn more_directories_can_be_allowed() {
         "conf/config.toml",
     ];
     place.run(&tree).code(64).complains("a part of its own");
-    // A client's snippet carries them.
+    // A client's snippet includes them.
     let snippet = [
         "mcp-config",
         "cursor",

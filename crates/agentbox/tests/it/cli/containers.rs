@@ -1,4 +1,4 @@
-//! What is said about containers where there is no daemon.
+//! Messages about containers if there is no daemon.
 
 use crate::support::Place;
 

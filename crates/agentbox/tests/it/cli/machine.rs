@@ -25,14 +25,14 @@ fn the_doctor_tells_what_is_there_and_what_to_do() {
     ] {
         let finding = findings.iter().find(|finding| finding["name"] == name);
         let finding = finding.unwrap_or_else(|| panic!("{name} is missing"));
-        // What is not there comes with what to do about it.
+        // Every problem comes with a fix.
         assert_ne!(
             finding["ok"] == true,
             finding["fix"].is_string(),
             "{finding}"
         );
     }
-    // Nobody is sent to set up what there is no backend for.
+    // The user is not told to set up something that no backend uses.
     assert!(!ended.out.contains("kube"), "{}", ended.out);
     assert_eq!(names(&place.path("")), ["home"], "looking changes nothing");
 }

@@ -65,7 +65,7 @@ fn what_cannot_be_served_is_said_before_anybody_connects() {
         .complains("none.toml");
 }
 
-/// A client that speaks no more than it must.
+/// A minimal client.
 pub(crate) struct Client {
     pub(crate) child: Child,
     pub(crate) input: Option<ChildStdin>,
@@ -78,7 +78,7 @@ impl Client {
         Self::greet(place.command(&[&["mcp"], flags].concat()))
     }
 
-    /// Starts a server, and says hello.
+    /// Starts a server and initializes.
     pub(crate) fn greet(mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -102,7 +102,7 @@ impl Client {
         writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
     }
 
-    /// The result of a request. Whatever else comes is passed over.
+    /// Returns the result of a request. Other messages are skipped.
     pub(crate) fn asks(&mut self, method: &str, params: Value) -> Value {
         self.last += 1;
         let id = self.last;
@@ -142,13 +142,13 @@ fn a_client_gets_the_tools_that_were_asked_for() {
     assert_eq!(done["isError"], false, "{done}");
     assert_eq!(done.get("structuredContent"), None, "{done}");
     assert_eq!(place.read("work/a"), "one");
-    // Commands ask nobody unless rules say so.
+    // Commands need no approval unless rules say so.
     let done = client.calls("execute", json!({"command": "cat a"}));
     assert!(
         done["content"][0]["text"].as_str().unwrap().contains("one"),
         "{done}"
     );
-    // A client that goes ends the server.
+    // The server ends when the client disconnects.
     drop(client.input.take());
     assert!(client.child.wait().unwrap().success());
 }
@@ -225,7 +225,7 @@ impl Listening {
         }
     }
 
-    /// The line with the status of the answer to a request.
+    /// Returns the status line of the response to a request.
     fn ask(&self, method: &str, headers: &str) -> String {
         let address = &self.address;
         let mut stream = TcpStream::connect(address).unwrap();
@@ -243,7 +243,7 @@ impl Listening {
         status
     }
 
-    /// Ends it. Returns the rest of what it said.
+    /// Ends the server. Returns the rest of its messages.
     fn end(mut self) -> Vec<String> {
         kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
         assert!(self.child.wait().unwrap().success());
@@ -262,7 +262,7 @@ fn http_is_served_until_a_signal() {
     assert!(server.ask("initialize", token).contains("200"));
     let newer = format!("{token}MCP-Protocol-Version: 2026-07-28\r\n");
     assert!(server.ask("server/discover", &newer).contains("400"));
-    // A client that tries a newer protocol first is nothing to warn of.
+    // A client that tries a newer protocol first causes no warning.
     let rest = server.end();
     assert!(rest.iter().all(|line| !line.contains("WARN")), "{rest:?}");
 }
@@ -282,16 +282,16 @@ fn a_server_that_listens_makes_a_token_and_prints_it() {
     let header = format!("Authorization: Bearer {token}\r\n");
     assert!(server.ask("initialize", &header).contains("200"));
     server.end();
-    // Another time, another token.
+    // Each start has a new token.
     let server = Listening::start(&place, &[]);
     assert_ne!(token_of(&server), token);
     assert!(server.ask("initialize", &header).contains("401"));
     server.end();
-    // Without one only if that is asked for.
+    // There is no token only if that is asked for.
     let server = Listening::start(&place, &["--no-token"]);
     assert!(server.about_token.contains("every user and program"));
     assert!(server.ask("initialize", "").contains("200"));
-    // A page of this machine is a page like any other.
+    // Pages of this machine get no special treatment.
     let page = "Origin: http://localhost:8080\r\n";
     assert!(server.ask("initialize", page).contains("403"));
     server.end();
@@ -327,7 +327,7 @@ fn a_token_file_that_is_missing_is_made_and_kept() {
     assert!(server.ask("initialize", "").contains("401"));
     server.end();
     assert_eq!(place.read("keys/token"), token);
-    // The directory that `mcp-config` names is made.
+    // The directory that `mcp-config` names is created.
     let usual = place.path("home/.config/agentbox/token");
     Listening::start(&place, &["--token-file", usual.to_str().unwrap()]).end();
     assert!(usual.is_file());

@@ -1,4 +1,4 @@
-//! `mcp-config`: what is printed is read as its client reads it, and used.
+//! `mcp-config`: the output is parsed as its client would, and used.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -9,8 +9,8 @@ use yaml_rust2::{Yaml, YamlLoader};
 use super::mcp::Client;
 use crate::support::{Place, names};
 
-/// Every client, without those that are programs in Python: the stage `clients` of
-/// the tests runs what is printed for them.
+/// All clients, except programs in Python: the stage `clients` of the tests runs the
+/// code printed for them.
 const CLIENTS: &[&str] = &[
     "claude-code",
     "claude-desktop",
@@ -53,7 +53,7 @@ fn yaml(text: &str) -> Value {
     read(document)
 }
 
-/// What a client finds in a snippet about the server.
+/// Returns the part of a snippet that describes the server.
 fn server(client: &str, text: &str) -> Value {
     let all: Value = match client {
         "codex" => {
@@ -77,8 +77,8 @@ fn server(client: &str, text: &str) -> Value {
     found.unwrap_or_else(|| panic!("{client} has nothing at {path}: {text}"))
 }
 
-/// What `claude mcp add` understands: options that take every word up to the next
-/// option, a name, and a command behind `--` or a URL.
+/// Parses a line like `claude mcp add` does: options that take every word up to the
+/// next option, a name, and a command after `--` or a URL.
 fn added(line: &str) -> Value {
     let words = shlex::split(line).unwrap();
     assert_eq!(words[..3], ["claude", "mcp", "add"]);
@@ -116,7 +116,7 @@ fn added(line: &str) -> Value {
     json!({"url": url, "headers": headers})
 }
 
-/// The command in a snippet, and the variables that come with it.
+/// Returns the command in a snippet, and its variables.
 fn command(client: &str, text: &str) -> (Vec<String>, BTreeMap<String, String>) {
     let server = server(client, text);
     let (program, args, env) = match client {
@@ -135,7 +135,7 @@ fn command(client: &str, text: &str) -> (Vec<String>, BTreeMap<String, String>) 
     (program.into_iter().chain(args).collect(), env.collect())
 }
 
-/// The address in a snippet, and how the token is referred to.
+/// Returns the address in a snippet, and the reference to the token.
 fn address(client: &str, text: &str) -> (String, String) {
     let server = server(client, text);
     let (url, header) = match client {
@@ -271,7 +271,7 @@ fn rules_given_by_a_variable_are_not_lost() {
     let (words, env) = command("zed", &place.run_with(&flags, &variables).code(0).out);
     assert_eq!(words[4..], ["--permissions", "readonly"]);
     assert!(env.is_empty(), "{env:?}");
-    // A flag that says the usual outranks a file that does not.
+    // A flag with the default value outranks a file with another.
     place.file("config.toml", "profile = \"lean\"\n");
     let flags = [
         &flags[..],
@@ -307,7 +307,7 @@ fn servers_that_listen_are_reached_by_every_client_but_one() {
             ("http://127.0.0.1:8000/mcp", ""),
             "{client}"
         );
-        // The server has a token unless it is told otherwise, so the client needs it.
+        // The server has a token by default, so the client needs it.
         let ended = place.run(&plain).code(0);
         let usual = place.path("home/.config/agentbox/token");
         let line = format!("--token-file {}", usual.display());
@@ -349,7 +349,7 @@ fn servers_that_listen_are_reached_by_every_client_but_one() {
         assert_eq!(url, "https://box.example/mcp");
         assert!(header.contains(TOKEN), "{client}: {header}");
     }
-    // Whoever starts a server that is configured to listen would wait for ever.
+    // A client that starts a server configured to listen would wait forever.
     place.file("config.toml", "[mcp]\nhttp = \"127.0.0.1:8123\"\n");
     let configured = ["mcp-config", "zed", "--config", "config.toml"];
     let (url, _) = address("zed", &place.run(&configured).code(0).out);
@@ -420,7 +420,7 @@ fn a_server_that_could_not_start_is_not_printed() {
 #[test]
 fn paths_are_those_that_last() {
     let place = Place::new();
-    // As it was found in PATH, and not what that leads to today.
+    // The path found in PATH is used, not the current target of the link.
     let bin = place.path("bin");
     std::fs::create_dir(&bin).unwrap();
     let link = bin.join("agentbox");
@@ -452,14 +452,14 @@ fn paths_are_those_that_last() {
     let token = place.path("").canonicalize().unwrap().join("token");
     assert!(said.contains(token.to_str().unwrap()), "{said}");
     assert!(!said.contains(".."), "{said}");
-    // A server elsewhere serves where this one does.
+    // A server elsewhere has the same path by default.
     for url in ["http://box.example:8000", "http://box.example:8000/"] {
         let ended = place.run(&["mcp-config", "zed", "--http", url]).code(0);
         let (url, _) = address("zed", &ended.out);
         assert_eq!(url, "http://box.example:8000/mcp");
         assert!(ended.err.contains("had no path"), "{}", ended.err);
     }
-    // Variables are replaced in the project's file only, and only the token is one.
+    // Variables are expanded only in the project's file, and only the token is one.
     let line = |flags: &[&str]| {
         let all = [
             &["mcp-config", "claude-mcp-add", "--http", "127.0.0.1:1"],
@@ -505,7 +505,7 @@ fn the_line_that_serves_keeps_what_variables_have_set() {
         "http://localhost:6274",
     ];
     assert_eq!(words, wanted);
-    // A shell takes them for variables, not for the name of a program.
+    // A shell reads them as assignments, not as the name of a program.
     assert!(line.unwrap().starts_with("AGENTBOX_OPTIONS_DESCRIPTIONS="));
 }
 
@@ -543,7 +543,7 @@ fn what_a_client_would_replace_is_refused() {
             assert!(ended.code(0).out.contains(name), "{client}");
         }
     }
-    // Where it can be meant as it is, it is.
+    // If the text can be escaped, it is used.
     let fine = ["mcp-config", "opencode", "--backend", "local:${HOME}"];
     let (words, _) = command("opencode", &place.run(&fine).code(0).out);
     assert!(words[3].ends_with("/${HOME}"), "{words:?}");
@@ -614,7 +614,7 @@ fn snippets_work_from_anywhere() {
         "hashline",
     ];
     assert_eq!(arguments(&flags), wanted);
-    // It is there when the client needs it.
+    // The directory exists when the client needs it.
     assert_eq!(names(&here), ["agentbox-workspace", "home", "rules.toml"]);
     let missing = &["mcp-config", "zed", "--backend", "local:missing"];
     place.run(missing).code(3).complains("mkdir");

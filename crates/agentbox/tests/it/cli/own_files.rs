@@ -1,10 +1,10 @@
-//! The files that say what the tools may do, where the tools could reach them.
+//! The files that define what the tools may do, in places that the tools can reach.
 
 use crate::support::Place;
 
 const RULES: &str = "default = \"allow\"\n";
 
-/// A place with a directory that holds its own rules.
+/// Creates a directory that holds its own rules.
 fn place() -> Place {
     let place = Place::new();
     place.file("work/conf/rules.toml", RULES);
@@ -51,13 +51,13 @@ fn tools_do_not_change_the_rules_that_hold_them() {
         let refused = call(tool, arguments);
         assert_eq!(refused.code, 2, "{tool} {arguments}: {refused:?}");
     }
-    // Also by the name that commands know.
+    // The same with the host path, which commands can use.
     let named = place.path("work/conf/rules.toml").canonicalize().unwrap();
     let line = format!(r#"{{"command": "echo x > {}"}}"#, named.display());
     call("execute", &line).code(2);
     assert_eq!(place.read("work/conf/rules.toml"), RULES);
     assert_eq!(place.read("work/config.toml"), "profile = \"lean\"\n");
-    // Looking is allowed, and so is everything beside them.
+    // Reading them is allowed, and so is everything beside them.
     call("read_file", r#"{"path": "conf/rules.toml"}"#).code(0);
     call(
         "execute",
@@ -88,7 +88,7 @@ fn without_rules_the_configuration_is_protected_all_the_same() {
     call("write_file", r#"{"path": "config.toml", "content": "x"}"#).code(2);
     call("execute", r#"{"command": "sed -i s/lean/x/ *.toml"}"#).code(2);
     call("execute", r#"{"command": "V=a.txt; cat $V"}"#).code(0);
-    // One that is not there yet would count at the next start.
+    // A config file created there would take effect at the next start.
     let home = place.path("home");
     std::fs::create_dir_all(&home).unwrap();
     let flags = ["--backend", "local:home", "call", "write_file"];
@@ -156,7 +156,7 @@ fn a_token_that_the_tools_could_read_is_refused() {
         .code(64)
         .complains("could read the token");
     assert!(!place.path("work/token").exists());
-    // Also where only a part of a tree shows it.
+    // The same if only a part of a tree shows it.
     place.file(
         "tree.toml",
         "default = \"state\"\n[routes]\n\"/w\" = \"local:work\"\n",

@@ -45,7 +45,7 @@ fn output_is_live() {
     let mut line = String::new();
     out.read_line(&mut line).unwrap();
     assert_eq!(line, "first\n");
-    // Only now can the command go on: what was read came before its end.
+    // The command can continue only now, so the line above was read before its end.
     let mut fifo = std::fs::File::options()
         .write(true)
         .open(place.path("fifo"))

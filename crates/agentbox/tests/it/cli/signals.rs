@@ -1,4 +1,4 @@
-//! Ctrl-C, and what stays behind: nothing.
+//! Ctrl-C ends everything and leaves nothing behind.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::fd::OwnedFd;
@@ -10,7 +10,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::support::{Place, names};
 
-/// After this it will not end any more.
+/// Longest time a process may take to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn interrupt(child: &Child, signal: Signal) {
@@ -18,7 +18,7 @@ fn interrupt(child: &Child, signal: Signal) {
     kill_process(pid, signal).unwrap();
 }
 
-/// Sends the signal until it has ended: two at once may be one.
+/// Sends the signal until the process has ended: two at once may be merged into one.
 fn insist(child: &mut Child, signal: Signal) -> ExitStatus {
     let start = Instant::now();
     loop {
@@ -34,7 +34,7 @@ fn insist(child: &mut Child, signal: Signal) -> ExitStatus {
     }
 }
 
-/// A process that prints its number first, and a handle of it.
+/// Reads the process id that a command prints first. Returns it with a handle.
 fn started(child: &mut Child) -> (i32, OwnedFd, BufReader<std::process::ChildStdout>) {
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
@@ -60,7 +60,7 @@ fn once_ends_the_command_and_then_the_program() {
         interrupt(&child, signal);
         let status = child.wait().unwrap();
         assert_eq!(status.code(), Some(code));
-        // Not soon: already.
+        // The process is gone already, not just soon.
         assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
     }
 }
@@ -73,7 +73,7 @@ fn a_terminal_that_goes_ends_it_unless_it_was_told_to_stay() {
     let script = "echo $$; read -r word < fifo; exit 7";
     let run = ["--backend", "local:.", "run", "--", "sh", "-c", script];
     let start = |hangup: &str| {
-        // A shell sets what the program is started with.
+        // A shell sets the signal's disposition for the program.
         let line = format!("trap '{hangup}' HUP; exec \"$0\" \"$@\"");
         let mut shell = Command::new("sh");
         shell.args(["-c", &line, env!("CARGO_BIN_EXE_agentbox")]);
@@ -88,7 +88,7 @@ fn a_terminal_that_goes_ends_it_unless_it_was_told_to_stay() {
     let (mut child, _out) = start("");
     std::fs::write(place.path("fifo"), "go on\n").unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(7));
-    // What ignores a signal from the beginning cannot be told otherwise.
+    // A signal that this test inherited as ignored cannot be reset by the shell.
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let ignored = status
         .lines()
@@ -108,7 +108,8 @@ fn twice_ends_the_program_whatever_the_command_does() {
     let status = insist(&mut child, Signal::INT);
     assert_eq!(status.code(), Some(130));
     gone(&handle);
-    // Nobody holds the output open any more, not even who hid in a session.
+    // No process holds the output open any more, not even one hidden in another
+    // session.
     let mut rest = Vec::new();
     out.read_to_end(&mut rest).unwrap();
 }
@@ -131,7 +132,7 @@ fn a_reader_that_stands_still_does_not_keep_it() {
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     out.read_line(&mut line).unwrap();
-    // The pipe is full by and by, and nobody reads it.
+    // The pipe fills up, because the test does not read it.
     let status = insist(&mut child, Signal::INT);
     assert_eq!(status.code(), Some(130));
     drop(out);
@@ -143,7 +144,8 @@ fn twice_ends_the_program_also_where_it_is_stuck() {
     place.file("big", &format!("{}\n", "x".repeat(100)).repeat(1_500));
     let read = r#"{"path":"big"}"#;
     let mut child = place.start(&["--backend", "local:.", "call", "read_file", read, "--json"]);
-    // More than a pipe holds, and nobody reads on: it waits for ever in a write.
+    // More than a pipe holds, and the test stops reading: the program blocks in a
+    // write.
     let mut byte = [0];
     let mut out = child.stdout.take().unwrap();
     out.read_exact(&mut byte).unwrap();
@@ -171,7 +173,7 @@ fn a_call_that_waits_for_its_arguments_is_cancelled() {
     let mut command = place.command(&["--backend", "state", "call", "ls", "-", "--log", "off"]);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let status = insist(&mut child, Signal::INT);
-    // Before it watches, the signal itself ends it.
+    // Until it watches for signals, the signal itself ends it.
     assert!(matches!(status.code(), Some(130) | None), "{status}");
     assert_eq!(names(&place.path("")), ["home"]);
 }

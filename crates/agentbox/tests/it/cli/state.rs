@@ -23,7 +23,7 @@ fn a_state_survives() {
         ["files.json", "home"],
         "nothing else stays"
     );
-    // In memory alone nothing does.
+    // Without a file nothing is kept.
     let state = &[
         "--backend",
         "state",
@@ -63,7 +63,7 @@ fn a_link_to_a_state_stays_a_link() {
 fn two_programs_do_not_share_a_state() {
     let place = Place::new();
     let arguments = &["--backend", "state:files.json", "call", "ls"];
-    // As another program has it.
+    // Simulates another process that uses the file.
     let file = place.file("files.json", "");
     let held = std::fs::File::open(file).unwrap();
     held.lock().unwrap();

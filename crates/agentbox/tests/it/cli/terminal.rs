@@ -7,19 +7,19 @@ use rexpect::session::{PtySession, spawn_command};
 
 use crate::support::{Place, names};
 
-/// Milliseconds after which something will not come any more.
+/// Timeout in milliseconds.
 const PATIENCE: u64 = 60_000;
 
 fn start(place: &Place, arguments: &[&str], variables: &[(&str, &str)]) -> PtySession {
     let mut command = place.command(arguments);
     command.env("TERM", "xterm").envs(variables.iter().copied());
-    // The terminal is all three.
+    // All three standard streams are the terminal.
     command.stdin(Stdio::inherit()).stdout(Stdio::inherit());
     command.stderr(Stdio::inherit());
     spawn_command(command, Some(PATIENCE)).unwrap()
 }
 
-/// What is printed to the end, and the exit code.
+/// Returns the rest of the output, and the exit code.
 fn ended(mut terminal: PtySession) -> (String, i32) {
     let rest = terminal.exp_eof().unwrap();
     match terminal.process().wait().unwrap() {
@@ -130,6 +130,6 @@ fn a_file_cannot_play_with_the_terminal() {
         shown.contains("text") && !shown.contains('\u{1b}'),
         "{shown:?}"
     );
-    // Who reads it through a pipe gets what is there.
+    // A pipe gets the text unchanged.
     assert!(place.run(&read).code(0).out.contains("\u{1b}[2J"));
 }

@@ -162,7 +162,7 @@ fn named_directories_say_what_may_be_done_in_them() {
         let code = call("write_file", refused).code;
         assert!(code == 1 || code == 2, "{refused}: {code}");
     }
-    // Without a terminal nobody can be asked.
+    // Without a terminal the user cannot be asked.
     let asked = call("read_file", r#"{"path": "/config/c.txt"}"#).code(2);
     assert!(asked.err.contains("read_approval"), "{}", asked.err);
     assert_eq!(names(&place.path("m/output")), ["a.md"]);
