@@ -38,21 +38,21 @@ pub(crate) struct Cli {
 pub(crate) struct Global {
     #[arg(long, global = true, value_name = "BACKEND", help = backend::help())]
     backend: Option<String>,
-    /// What is allowed: default, permissive, readonly, strict, or a file with
-    /// rules; without it everything inside the backend.
+    /// The permission rules: default, permissive, readonly, strict, or a file with
+    /// rules; without it everything inside the backend is allowed.
     #[arg(long, global = true, value_name = "PRESET|FILE")]
     permissions: Option<String>,
     /// Another directory that the file tools of local:DIR reach; paths are then
     /// those of this machine. Can be given more than once.
     #[arg(long = "allow-dir", global = true, value_name = "DIR")]
     allow_dirs: Vec<String>,
-    /// How files are edited.
+    /// The format of file edits.
     #[arg(long, global = true, value_name = "FORMAT", value_parser = PossibleValuesParser::new(["str_replace", "hashline"]))]
     edit_format: Option<String>,
     /// Which tools there are, and how much their descriptions say.
     #[arg(long, global = true, value_name = "PROFILE", value_parser = PossibleValuesParser::new(profiles()))]
     profile: Option<String>,
-    /// What is logged to standard error: off, error, warn, info, debug, trace, or a
+    /// The level logged to standard error: off, error, warn, info, debug, trace, or a
     /// filter such as warn,backend_local=debug.
     #[arg(long, global = true, value_name = "LEVEL|FILTER")]
     log: Option<String>,

@@ -26,7 +26,7 @@ pub(crate) struct Args {
     operation: Op,
     /// The path as an agent sees it, or the command line.
     target: String,
-    /// Where to, for move and copy.
+    /// The destination, for move and copy.
     #[arg(value_name = "TO")]
     to: Option<String>,
     /// Prints the decision and every vote as JSON.

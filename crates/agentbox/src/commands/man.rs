@@ -14,7 +14,7 @@ use crate::output;
 /// Options of `man`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Where every command's page is written, such as ~/.local/share/man/man1.
+    /// The directory for the pages of all commands, such as ~/.local/share/man/man1.
     directory: Option<PathBuf>,
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct Args {
     /// Prints descriptions and schemas as JSON.
     #[arg(long)]
     json: bool,
-    /// In whose shape the JSON is; implies --json.
+    /// The API whose tool format the JSON has; implies --json.
     #[arg(long, value_enum)]
     shape: Option<Shape>,
 }

@@ -12,7 +12,7 @@ use crate::exit::Failure;
 /// Options of `tour`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Waits for nobody, also on a terminal.
+    /// Does not wait for Enter, even on a terminal.
     #[arg(long)]
     no_pause: bool,
 }
