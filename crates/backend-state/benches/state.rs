@@ -1,4 +1,4 @@
-//! The in-memory backend against the figures in `docs/benchmarks.md`.
+//! Benchmarks of the in-memory backend, for the figures in `docs/benchmarks.md`.
 //!
 //! `cargo xtask bench` runs these beside the same work in pydantic-ai-backend.
 #![allow(
@@ -18,7 +18,7 @@ use bytes::Bytes;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use futures::executor::block_on;
 
-/// A store of `directories` times 200 files, half of them Python.
+/// Creates a store of `directories` times 200 files, half of them Python.
 fn store(directories: usize, content: impl Fn(usize, usize) -> String) -> StateBackend {
     let content = &content;
     let files = (0..directories).flat_map(|directory| {
@@ -33,7 +33,7 @@ fn store(directories: usize, content: impl Fn(usize, usize) -> String) -> StateB
         .build()
 }
 
-/// Twenty lines, each with the word `value`.
+/// Returns twenty lines, each with the word `value`.
 fn twenty_lines(directory: usize, file: usize) -> String {
     let lines = (0..20).map(|line| format!("value_{line:02} = compute({directory}, {file})"));
     lines.collect::<Vec<_>>().join("\n")
@@ -86,7 +86,7 @@ fn search(criterion: &mut Criterion) {
     });
 }
 
-/// A hundred megabytes in two million lines.
+/// Returns a hundred megabytes in two million lines.
 fn large_content() -> Bytes {
     Bytes::from(format!("{}\n", "x".repeat(49)).repeat(2_000_000))
 }
@@ -101,8 +101,8 @@ fn window(criterion: &mut Criterion) {
     });
 }
 
-/// What every backend over a file system does: read, and stop when the window is
-/// full.
+/// Does the work of every backend over a file system: reads, and stops when the
+/// window is full.
 fn window_of_a_file(criterion: &mut Criterion) {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(&large_content()).unwrap();

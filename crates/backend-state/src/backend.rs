@@ -1,4 +1,4 @@
-//! [`StateBackend`]: the contract, kept by a tree in memory.
+//! [`StateBackend`]: a backend over a tree in memory.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,13 +27,13 @@ use crate::search;
 use crate::snapshot::Snapshot;
 use crate::tree::{Directory, Extent, File, Node, Tree};
 
-/// Bytes worked on between two chances for other tasks to run.
+/// Bytes processed before other tasks get a chance to run.
 const CHUNK_BYTES: usize = 1024 * 1024;
 
 /// Files and directories in memory.
 ///
-/// Clones share one store. Reading never waits for a search: every operation
-/// works on the state that it met.
+/// Clones share one store. Reads never wait for a search: every operation works on
+/// the state of the store when it began.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> backend_core::Result<()> {
@@ -56,8 +56,8 @@ pub struct StateBackend {
 }
 
 pub(crate) struct Inner {
-    /// Held for a few pointer operations at a time and never across an await,
-    /// so that a blocking lock is right.
+    /// Held for a few pointer operations at a time and never across an await, so a
+    /// blocking lock is fine.
     pub(crate) tree: Mutex<Tree>,
     pub(crate) max_file_bytes: u64,
     pub(crate) max_total_bytes: u64,
@@ -81,30 +81,30 @@ impl fmt::Debug for StateBackend {
 }
 
 impl StateBackend {
-    /// An empty store with the default limits.
+    /// Creates an empty store with the default limits.
     pub fn new() -> Self {
         Self::builder().build()
     }
 
-    /// Sets up a store.
+    /// Returns a builder for a store.
     pub fn builder() -> StateBuilder {
         StateBuilder::new()
     }
 
-    /// The state of all files now. Copies a pointer, whatever the store holds.
+    /// Returns the current state of all files. Copies one pointer, whatever the
+    /// size of the store.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot { tree: self.tree() }
     }
 
-    /// Puts the store back into the state of a snapshot and returns the one it
-    /// replaces. Operations under way finish on the state that they met.
+    /// Resets the store to the state of a snapshot and returns the state it
+    /// replaces. Operations in progress finish on the state they began with.
     pub fn restore(&self, snapshot: Snapshot) -> Snapshot {
         let tree = std::mem::replace(&mut *self.lock(), snapshot.tree);
         Snapshot { tree }
     }
 
-    /// A store of its own that holds the same now, with the same limits and clock.
-    /// Copies a few pointers.
+    /// Creates a separate store with the same files, limits and clock. Copies a few pointers.
     pub fn fork(&self) -> Self {
         Self {
             inner: Arc::new(Inner {
@@ -117,15 +117,14 @@ impl StateBackend {
     }
 
     fn lock(&self) -> MutexGuard<'_, Tree> {
-        // The tree is never left half-changed: a panic elsewhere says nothing
-        // about it.
+        // The tree is never left half-changed, so a panic in another thread does not affect it.
         self.inner
             .tree
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The state that an operation works on.
+    /// Returns the state that an operation works on.
     fn tree(&self) -> Tree {
         self.lock().clone()
     }
@@ -141,8 +140,8 @@ impl StateBackend {
         }
     }
 
-    /// Changes the tree by `change`, or not at all if it fails or if the result
-    /// would take more than the store may.
+    /// Applies `change` to the tree. Nothing changes if it fails or if the result
+    /// would exceed the size limit of the store.
     fn change<T>(&self, change: impl FnOnce(&mut Tree) -> Result<T>) -> Result<T> {
         let mut current = self.lock();
         let mut tree = current.clone();
@@ -155,17 +154,17 @@ impl StateBackend {
             )));
         }
         let before = std::mem::replace(&mut *current, tree);
-        // What a large change leaves behind takes time to free; others need not
-        // wait for that.
+        // Freeing the old tree can take time after a large change; other callers
+        // need not wait for that.
         drop(current);
         drop(before);
         Ok(changed)
     }
 
-    /// Puts a file in place if what stands there is still `expected`.
+    /// Writes a file if the current one is still `expected`.
     ///
-    /// Answers whether the file is new, or `None` if something else stands there
-    /// by now.
+    /// Returns whether the file is new, or `None` if the current file is a
+    /// different one by now.
     fn replace(
         &self,
         path: &VPath,
@@ -235,7 +234,7 @@ impl StateBackend {
         edits: &[Edit],
         options: &EditOptions,
     ) -> Result<EditOutcome> {
-        // Each turn means that another writer got through, so somebody always
+        // Each retry means that another writer succeeded, so some writer always
         // makes progress.
         loop {
             let before = self.file(path)?;
@@ -275,7 +274,7 @@ impl StateBackend {
     }
 }
 
-/// What the store says about `node`.
+/// Describes `node` as an entry.
 pub(crate) fn entry(path: VPath, node: &Node) -> Entry {
     match node {
         Node::Directory(_) => Entry::directory(path),
@@ -302,14 +301,14 @@ fn list(tree: &Tree, path: &VPath, options: &LsOptions) -> Result<Listing> {
         Node::Directory(directory) => directory
             .entries
             .iter()
-            // Names come from paths, so that they make a path again.
+            // Names come from paths, so they always form a path again.
             .filter_map(|(name, node)| Some(entry(path.child(name).ok()?, node)))
             .collect(),
     };
     options.listing(entries, Skipped::default())
 }
 
-/// A copy is a file of its own with its own time.
+/// Returns a copy as a separate file with a new time.
 fn copied(node: &Node, now: SystemTime) -> Node {
     match node {
         Node::File(file) => {
@@ -326,8 +325,8 @@ fn copied(node: &Node, now: SystemTime) -> Node {
     }
 }
 
-/// Checks a move or copy against what stands at both ends, and that everything
-/// inside still has a path afterwards.
+/// Checks a move or copy against the entries at both paths, and that everything
+/// inside still has a valid path afterwards.
 fn check_relocation(tree: &Tree, from: &VPath, to: &VPath, overwrite: bool) -> Result<Node> {
     let node = tree.get(from)?;
     let source = entry(from.clone(), &node);

@@ -1,4 +1,4 @@
-//! [`StateBuilder`]: what a store holds at first, its limits and its clock.
+//! [`StateBuilder`]: the initial content of a store, its limits and its clock.
 
 use std::fmt;
 use std::io;
@@ -11,17 +11,17 @@ use crate::backend::{Inner, StateBackend};
 use crate::document::{self, Most};
 use crate::snapshot::{Snapshot, unreadable};
 
-/// Largest file unless the builder says otherwise, in bytes. Small enough that a
-/// PostgreSQL `jsonb` string takes it, base64 or not.
+/// Default size limit of one file, in bytes. Small enough that a PostgreSQL `jsonb`
+/// string can hold it, base64 or not.
 pub const FILE_BYTES: u64 = 128 * 1024 * 1024;
 
-/// Most that all files together may take unless the builder says otherwise, in
-/// bytes. Each file and directory counts 256 bytes beside its content.
+/// Default size limit of all files together, in bytes. Each file and directory counts
+/// 256 bytes in addition to its content.
 pub const TOTAL_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
 pub(crate) type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
-/// Sets up a [`StateBackend`].
+/// Builds a [`StateBackend`].
 pub struct StateBuilder {
     snapshot: Snapshot,
     max_file_bytes: u64,
@@ -39,20 +39,20 @@ impl StateBuilder {
         }
     }
 
-    /// Sets what the store holds at first.
+    /// Sets the initial content of the store.
     #[must_use]
     pub fn snapshot(mut self, snapshot: Snapshot) -> Self {
         self.snapshot = snapshot;
         self
     }
 
-    /// Sets what the store holds at first to what a document holds, as
-    /// [`Snapshot::from_json`] reads it. Set the limits before: a document with more is
+    /// Sets the initial content of the store from a document, in the format of
+    /// [`Snapshot::from_json`]. Set the limits first: a document that exceeds them is
     /// refused, and no more of it is held in memory.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` naming what is wrong and where, also if it cannot be read.
+    /// `InvalidInput` that names the problem and its position, also if reading fails.
     pub fn load(self, document: impl io::Read) -> Result<Self> {
         let most = Most {
             file: self.max_file_bytes,
@@ -62,29 +62,29 @@ impl StateBuilder {
         Ok(self.snapshot(Snapshot { tree }))
     }
 
-    /// Sets the largest file, in bytes.
+    /// Sets the size limit of one file, in bytes.
     #[must_use]
     pub fn max_file_bytes(mut self, max_file_bytes: u64) -> Self {
         self.max_file_bytes = max_file_bytes;
         self
     }
 
-    /// Sets the most that all files together may take, in bytes. Each file and
-    /// directory counts 256 bytes beside its content.
+    /// Sets the size limit of all files together, in bytes. Each file and directory
+    /// counts 256 bytes in addition to its content.
     #[must_use]
     pub fn max_total_bytes(mut self, max_total_bytes: u64) -> Self {
         self.max_total_bytes = max_total_bytes;
         self
     }
 
-    /// Sets where the times of files come from; the system's clock by default.
+    /// Sets the clock for the times of files; the system's clock by default.
     #[must_use]
     pub fn clock(mut self, clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.clock = Arc::new(clock);
         self
     }
 
-    /// Makes the backend.
+    /// Builds the backend.
     pub fn build(self) -> StateBackend {
         StateBackend {
             inner: Arc::new(Inner {

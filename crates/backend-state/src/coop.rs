@@ -1,14 +1,14 @@
-//! Long work on an async worker, in slices, so that other tasks get their turn
+//! Runs long work on an async worker in slices, so that other tasks get their turn
 //! and a dropped future stops soon.
 
 use std::future::poll_fn;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// How long a task works before it lets others in.
+/// Time that a task works before it yields.
 const SLICE: Duration = Duration::from_micros(500);
 
-/// Keeps the time of one operation.
+/// The timer of one operation.
 #[derive(Debug)]
 pub(crate) struct Slices {
     began: Instant,

@@ -1,4 +1,4 @@
-//! The one JSON document that a store is kept as, written and read.
+//! The JSON document format of a store, and its reader and writer.
 //!
 //! ```json
 //! {
@@ -12,10 +12,10 @@
 //! }
 //! ```
 //!
-//! Only directories without entries are listed. Reading also takes what
-//! pydantic-ai-backend wrote: a bare map of files or one under `files`, content
-//! as a list of lines, base64 in one piece or in lines, and from before base64 was
-//! marked, bytes hidden in lone surrogates.
+//! Only directories without entries are listed. The reader also accepts documents
+//! of pydantic-ai-backend: a bare map of files or one under `files`, content as a
+//! list of lines, base64 in one piece or in lines, and the format from before
+//! base64 was marked, with bytes hidden in lone surrogates.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -34,7 +34,7 @@ use serde::ser::{Error as _, Serialize, SerializeMap as _, SerializeSeq as _, Se
 use crate::snapshot::put_new;
 use crate::tree::{File, Leaves, Node, Tree};
 
-/// What is said of content that is too much before its path is known.
+/// The message for content that is too large, when its path is not known yet.
 const LARGE: &str = "a file in it is larger than files may be; allow more, or give a smaller one";
 
 const FORMAT: &str = "agentbox-state";
@@ -106,24 +106,24 @@ impl Serialize for OneFile<'_> {
     }
 }
 
-/// How much of a document is loaded.
+/// Limits of what is loaded from a document.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Most {
     /// Bytes of one file.
     pub(crate) file: u64,
-    /// Bytes of all, as a store counts them.
+    /// Bytes of all files, as a store counts them.
     pub(crate) total: u64,
 }
 
 impl Most {
-    /// All of it: whoever has the text in memory has room for it.
+    /// No limit: a document that is already in memory is not limited further.
     pub(crate) const ALL: Self = Self {
         file: u64::MAX,
         total: u64::MAX,
     };
 
-    /// Bytes that the content of one file may take up in a document: no character
-    /// has more than six, as in `\u001f`.
+    /// Returns the bytes that the content of one file may take up in a document. No
+    /// character takes more than six, as in `\u001f`.
     fn written(self) -> u64 {
         self.file.saturating_mul(6)
     }
@@ -160,14 +160,14 @@ pub(crate) fn read(document: impl io::Read, most: Most) -> serde_json::Result<Tr
     Ok(tree)
 }
 
-/// A document in which no string is longer than it may be: one that is would be
-/// read as a whole before anybody could judge it.
+/// A reader that limits the length of strings in a document. Without it, a string
+/// that is too long would be read as a whole before its length is checked.
 struct Strings<R> {
     document: R,
     longest: u64,
-    /// How much of a string there was, within one.
+    /// Length of the current string so far; `None` outside of strings.
     length: Option<u64>,
-    /// Whether the last byte was a backslash that says something of the next.
+    /// Whether the last byte was a backslash that escapes the next.
     escaped: bool,
 }
 
@@ -316,7 +316,7 @@ fn add_file<E: de::Error>(
     most.check(tree)
 }
 
-/// A file has more bytes than this.
+/// The error for a file with more bytes than this limit.
 struct TooLarge(u64);
 
 impl fmt::Display for TooLarge {
@@ -329,7 +329,7 @@ impl fmt::Display for TooLarge {
     }
 }
 
-/// A file as it stands in a document, ours or pydantic-ai-backend's.
+/// A file as stored in a document, ours or pydantic-ai-backend's.
 struct StoredFile {
     content: Vec<u8>,
     encoding: Option<String>,
@@ -400,7 +400,7 @@ impl StoredFile {
     }
 }
 
-/// What base64 stands for, in however many lines it was written.
+/// Decodes base64, in any number of lines.
 fn decode_base64(mut text: Vec<u8>) -> Result<Vec<u8>, String> {
     text.retain(|byte| !byte.is_ascii_whitespace());
     let decoded = STANDARD.decode(text);
@@ -414,8 +414,8 @@ fn parse_time(text: &str) -> Result<SystemTime, String> {
     Ok(time.into())
 }
 
-/// Python hides a byte that is not UTF-8 in a lone surrogate, U+DC80 to U+DCFF.
-/// They arrive here in the generalised UTF-8 that has a spelling for them.
+/// Decodes bytes that Python hides in lone surrogates, U+DC80 to U+DCFF, because
+/// they are not UTF-8. They arrive here as generalised UTF-8, which can encode surrogates.
 fn unescape_surrogates(content: Vec<u8>) -> Result<Vec<u8>, String> {
     let Err(first) = str::from_utf8(&content) else {
         return Ok(content);
@@ -444,14 +444,14 @@ fn unescape_surrogates(content: Vec<u8>) -> Result<Vec<u8>, String> {
     }
 }
 
-/// A string, or a list of lines to be joined, of at most so many bytes.
+/// Reads a string, or a list of lines to be joined, of at most so many bytes.
 struct ContentSeed(u64);
 
 impl<'de> de::DeserializeSeed<'de> for ContentSeed {
     type Value = Vec<u8>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<u8>, D::Error> {
-        // Only as bytes does JSON's reader let lone surrogates through.
+        // The JSON reader lets lone surrogates through only as bytes.
         deserializer.deserialize_bytes(self)
     }
 }

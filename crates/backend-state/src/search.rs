@@ -45,7 +45,7 @@ pub(crate) async fn grep(tree: &Tree, query: GrepQuery) -> Result<GrepResult> {
     Ok(found.finish(files.walk.skipped()))
 }
 
-/// The files that a search is about, in path order.
+/// The files of a search, in path order.
 struct Files<'t> {
     tree: &'t Tree,
     walk: Walk<Arc<Directory>, Option<Arc<File>>>,

@@ -11,8 +11,8 @@ use crate::tree::{File, Leaves, Node, Tree};
 
 /// The files and directories of a store at one moment.
 ///
-/// Never changes. Cloning copies a pointer; states that follow one another share
-/// what they have in common.
+/// A snapshot never changes. Cloning copies a pointer; successive states share the
+/// parts they have in common.
 ///
 /// ```
 /// use backend_state::Snapshot;
@@ -30,23 +30,23 @@ pub struct Snapshot {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SnapshotFile {
-    /// Where it is.
+    /// Its path.
     pub path: VPath,
-    /// What it holds.
+    /// Its content.
     pub content: Bytes,
-    /// When it was first written, if that is known.
+    /// Time of the first write, if known.
     pub created: Option<SystemTime>,
-    /// When it was last written, if that is known.
+    /// Time of the last write, if known.
     pub modified: Option<SystemTime>,
 }
 
 impl Snapshot {
-    /// A state with these files, without times, and the directories they need.
+    /// Creates a snapshot with these files, without times, and the directories they need.
     ///
     /// # Errors
     ///
-    /// `InvalidPath` for a path that is none, `NotADirectory` or `IsADirectory`
-    /// where one file's path needs another's to be a directory.
+    /// `InvalidPath` for an invalid path, `NotADirectory` or `IsADirectory` if the
+    /// path of one file requires another file to be a directory.
     pub fn from_files<P, C>(files: impl IntoIterator<Item = (P, C)>) -> Result<Self>
     where
         P: AsRef<str>,
@@ -60,40 +60,40 @@ impl Snapshot {
         Ok(Self { tree })
     }
 
-    /// Reads a document: one that [`to_json`](Self::to_json) wrote, or one of
+    /// Reads a document written by [`to_json`](Self::to_json) or by
     /// pydantic-ai-backend, old or new.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` naming what is wrong and where. Nothing is loaded in part.
+    /// `InvalidInput` that names the problem and its position. Nothing is loaded in part.
     pub fn from_json(json: impl AsRef<[u8]>) -> Result<Self> {
         serde_json::from_slice(json.as_ref()).map_err(unreadable)
     }
 
-    /// Writes everything as one JSON document, which PostgreSQL's `jsonb` takes.
+    /// Writes everything as one JSON document, which PostgreSQL's `jsonb` accepts.
     ///
-    /// Text is readable in it; other bytes, and text with a NUL, are base64 and
-    /// marked as such. Loading it gives back the same bytes and times.
+    /// Text stays readable; other bytes, and text with a NUL, are base64 and marked
+    /// as such. Loading the document restores the same bytes and times.
     ///
     /// # Errors
     ///
-    /// `Internal` if a file's time lies outside the years that a document can say.
+    /// `Internal` if a file's time lies outside the years that a document can express.
     pub fn to_json(&self) -> Result<String> {
         serde_json::to_string(self)
             .map_err(|error| Error::internal("the document cannot be written").with_source(error))
     }
 
-    /// How many files there are.
+    /// Returns the number of files.
     pub fn len(&self) -> usize {
         self.tree.files()
     }
 
-    /// Whether there is no file.
+    /// Whether there are no files.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What a file holds, or `None` if no file stands at `path`.
+    /// Returns the content of the file at `path`, or `None` if there is no file.
     pub fn get(&self, path: &VPath) -> Option<Bytes> {
         match self.tree.get(path) {
             Ok(Node::File(file)) => Some(file.content.clone()),
@@ -101,18 +101,18 @@ impl Snapshot {
         }
     }
 
-    /// The files in byte order of their paths.
+    /// Returns the files in byte order of their paths.
     pub fn iter(&self) -> SnapshotFiles {
         SnapshotFiles(Leaves::new(&self.tree))
     }
 }
 
-/// What a document is that cannot be loaded.
+/// Returns the error for a document that cannot be loaded.
 pub(crate) fn unreadable(error: serde_json::Error) -> Error {
     Error::invalid_input(format!("the document cannot be loaded: {error}"))
 }
 
-/// Two states are equal if they hold the same files with the same bytes and
+/// Two snapshots are equal if they hold the same files with the same bytes and
 /// times, and the same directories.
 impl PartialEq for Snapshot {
     fn eq(&self, other: &Self) -> bool {
@@ -152,8 +152,8 @@ impl Iterator for SnapshotFiles {
     }
 }
 
-/// Puts a file where nothing is; one that is there already is a mistake in the
-/// input, not something to lose.
+/// Adds a file at a path where nothing exists. A duplicate path is an error in the
+/// input and must not replace the first file.
 pub(crate) fn put_new(tree: &mut Tree, path: &VPath, file: File) -> Result<()> {
     let put = match tree.find(path) {
         Ok(None) => tree.put(path, Node::File(Arc::new(file))),

@@ -1,5 +1,5 @@
-//! The tree of files and directories: a persistent structure, so that taking a
-//! snapshot is copying a pointer and a change copies only what lies on its path.
+//! The tree of files and directories. It is a persistent structure: taking a
+//! snapshot copies a pointer, and a change copies only the nodes on its path.
 
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
@@ -11,8 +11,8 @@ use imbl::OrdMap;
 
 use crate::coop::Slices;
 
-/// What one file or directory costs on top of its content, in bytes. It bounds
-/// how many empty files fit.
+/// Cost of a file or directory on top of its content, in bytes. It bounds the
+/// number of empty files.
 pub(crate) const ENTRY_BYTES: u64 = 256;
 
 /// A file's bytes and times. Never changed in place.
@@ -21,7 +21,7 @@ pub(crate) struct File {
     pub(crate) content: Bytes,
     pub(crate) created: Option<SystemTime>,
     pub(crate) modified: Option<SystemTime>,
-    /// Where the lines are, once somebody has read far into the file.
+    /// Index of the lines, built when a window deep inside the file is first read.
     lines: OnceLock<LineIndex>,
 }
 
@@ -82,19 +82,19 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// How many files there are.
+    /// Returns the number of files.
     pub(crate) fn files(&self) -> usize {
         self.files
     }
 
-    /// What everything costs: content plus [`ENTRY_BYTES`] an entry.
+    /// Returns the total cost: content plus [`ENTRY_BYTES`] per entry.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// What stands at `path`.
+    /// Returns the node at `path`.
     ///
-    /// `NotFound` and `NotADirectory` as the contract says.
+    /// Fails with `NotFound` or `NotADirectory` according to the contract.
     pub(crate) fn get(&self, path: &VPath) -> Result<Node> {
         let mut directory = &self.root;
         let mut names = path.components().peekable();
@@ -114,10 +114,10 @@ impl Tree {
         Error::none_if_missing(self.get(path))
     }
 
-    /// Puts `node` at `path`, in place of whatever is there, creating the
-    /// directories above it.
+    /// Puts `node` at `path`, replacing any existing node and creating missing
+    /// parent directories.
     ///
-    /// `NotADirectory` if a file stands above; then nothing has changed.
+    /// Fails with `NotADirectory` if a parent is a file; then nothing has changed.
     pub(crate) fn put(&mut self, path: &VPath, node: Node) -> Result<()> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(Error::is_a_directory());
@@ -129,9 +129,9 @@ impl Tree {
         Ok(())
     }
 
-    /// Takes away what stands at `path`, which is not the root.
+    /// Removes and returns the node at `path`, which is not the root.
     pub(crate) fn remove(&mut self, path: &VPath) -> Result<Node> {
-        // Looked up first: `directory` would create what is missing.
+        // Looked up first, because `directory` would create missing directories.
         self.get(path)?;
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(Error::is_a_directory());
@@ -142,8 +142,8 @@ impl Tree {
         Ok(removed)
     }
 
-    /// The directory at `path`, to be changed; created with those above it if
-    /// it is missing.
+    /// Returns the directory at `path` for modification. Creates it and its parents
+    /// if they are missing.
     pub(crate) fn directory(&mut self, path: &VPath) -> Result<&mut Directory> {
         let mut directory = Arc::make_mut(&mut self.root);
         for name in path.components() {
@@ -167,7 +167,7 @@ impl Tree {
     }
 }
 
-/// How much a subtree holds.
+/// The size of a subtree.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Measure {
     pub(crate) files: usize,
@@ -195,7 +195,7 @@ impl Measure {
     }
 }
 
-/// How far the paths inside a subtree reach beyond its own.
+/// The depth and length of the longest paths inside a subtree, relative to its root.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Extent {
     pub(crate) levels: usize,
@@ -203,8 +203,8 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// Recurses, but no deeper than a path: every tree is made of paths, and what
-    /// is moved is checked by this.
+    /// Measures a subtree. The recursion is no deeper than a path: every tree is
+    /// made of paths, and moves are checked with this.
     pub(crate) fn of(node: &Node) -> Self {
         let Node::Directory(directory) = node else {
             return Self::default();
@@ -223,11 +223,11 @@ impl Extent {
     }
 }
 
-/// Files and empty directories in byte order of their paths, read off a tree
-/// that nobody changes.
+/// Iterates over files and empty directories in byte order of their paths, in a
+/// tree that does not change.
 #[derive(Debug)]
 pub(crate) struct Leaves {
-    /// What is still to come, the next one last.
+    /// The nodes still to visit, the next one last.
     pending: Vec<(VPath, Node)>,
 }
 
@@ -253,7 +253,7 @@ impl Iterator for Leaves {
                 return Some((path, None));
             }
             let children = directory.entries.iter().filter_map(|(name, node)| {
-                // Names come from paths, so that they make a path again.
+                // Names come from paths, so they always form a path again.
                 Some((path.child(name).ok()?, node.clone()))
             });
             let mut children: Vec<_> = children.collect();
@@ -264,7 +264,7 @@ impl Iterator for Leaves {
     }
 }
 
-/// Byte order of the paths beneath: a directory sorts as its name and `/`.
+/// Compares by the byte order of the paths beneath: a directory sorts as its name and `/`.
 fn path_order((a, a_node): &(VPath, Node), (b, b_node): &(VPath, Node)) -> std::cmp::Ordering {
     let slash = |node: &Node| matches!(node, Node::Directory(_)).then_some(b'/');
     let a = a.as_str().bytes().chain(slash(a_node));

@@ -1,4 +1,4 @@
-//! The whole suite on the in-memory backend.
+//! The whole conformance suite on the in-memory backend.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -10,7 +10,7 @@ use backend_state::StateBackend;
 use backend_testkit::fake::PausedClock;
 use backend_testkit::{CaseResult, Fixture, Need};
 
-/// A store whose clock the suite can set.
+/// A store with a clock that the suite can set.
 struct StateFixture {
     backend: StateBackend,
     clock: PausedClock,
@@ -44,7 +44,7 @@ impl Fixture for StateFixture {
     async fn set_modified(&self, path: &VPath, time: SystemTime) -> CaseResult {
         let content = self.backend.read(path, ReadOptions::default()).await?.data;
         let now = self.clock.now();
-        // The write looks at the clock once, a millisecond later.
+        // The write reads the clock once, a millisecond later.
         self.clock.set(time - Duration::from_millis(1));
         let options = WriteOptions::default();
         let written = self.backend.write(path, content.into(), options).await;

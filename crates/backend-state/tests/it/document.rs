@@ -1,4 +1,4 @@
-//! The JSON document: written, read back, and read from earlier systems.
+//! The JSON document: written, read back, and read from other systems.
 use std::io::Read;
 use std::time::{Duration, SystemTime};
 
@@ -20,7 +20,7 @@ fn content(snapshot: &Snapshot, path: &str) -> Bytes {
     snapshot.get(&VPath::parse(path).unwrap()).unwrap()
 }
 
-/// Checks that a document is refused and that the message names `hint`.
+/// Checks that a document is refused with a message that contains `hint`.
 fn refused(document: &str, hint: &str) {
     let error = Snapshot::from_json(document).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
@@ -231,7 +231,7 @@ proptest! {
         }
     }
 
-    /// As MIME and PEM break it, and as a list of lines.
+    /// Broken into lines as in MIME and PEM, and as a list of lines.
     #[test]
     fn base64_loads_in_any_number_of_lines(
         bytes in prop::collection::vec(any::<u8>(), 0..300),
@@ -263,7 +263,7 @@ proptest! {
     }
 }
 
-/// Limits hold for what is loaded, and more than that is not even read.
+/// The limits hold while loading, and anything beyond them is not even read.
 #[test]
 fn what_is_loaded_keeps_the_limits() {
     let small = || StateBackend::builder().max_file_bytes(1_000);
@@ -308,7 +308,7 @@ fn what_is_loaded_keeps_the_limits() {
     refused(&mut &b"{} more"[..], "trailing");
 }
 
-/// A document that goes on with lines for ever.
+/// An endless document of lines.
 struct Lines(Box<dyn Iterator<Item = u8>>);
 
 impl Read for Lines {
@@ -326,7 +326,7 @@ impl Read for Lines {
     }
 }
 
-/// What one store does, its fork does not see.
+/// Changes to a fork are not visible in the original store.
 #[tokio::test]
 async fn a_fork_goes_its_own_way() {
     let store = StateBackend::builder().max_file_bytes(5).build();

@@ -1,4 +1,4 @@
-//! PostgreSQL's `jsonb` takes every document and gives it back.
+//! PostgreSQL's `jsonb` accepts every document and returns it unchanged.
 //!
 //! `cargo xtask test-all --only postgres` starts a server and runs this.
 use std::process::Command;
@@ -9,10 +9,10 @@ use bytes::Bytes;
 mod needs_postgres {
     use super::*;
 
-    /// Sends a document through a `jsonb` value.
+    /// Passes a document through a `jsonb` value.
     fn through_jsonb(json: &str) -> Vec<u8> {
-        // A tag that no document of this test holds; digits, because psql does not
-        // print every character.
+        // The tag does not occur in any document of this test. The result is in hex
+        // digits, because psql does not print every character.
         let query = format!(
             "select encode(convert_to(($agentbox${json}$agentbox$::jsonb)::text, 'UTF8'), 'hex')"
         );
@@ -54,7 +54,7 @@ mod needs_postgres {
     #[test]
     #[ignore = "needs PostgreSQL: cargo xtask test-all --only postgres"]
     fn a_nul_would_be_refused() {
-        // What the base64 mark is for.
+        // The reason for the base64 mark.
         let refused = Command::new("psql")
             .args(["--no-psqlrc", "--command"])
             .arg(r#"select '{"a": "\u0000"}'::jsonb"#)

@@ -1,4 +1,4 @@
-//! What is special about a store in memory: snapshots, limits, sharing, size.
+//! Features of a store in memory: snapshots, limits, sharing, size.
 use std::time::Duration;
 
 use backend_core::limits::PATH_DEPTH;
@@ -153,7 +153,7 @@ fn the_deepest_path_there_is_works() {
     });
 }
 
-/// Or a model could nest trees in trees until a stack is exhausted.
+/// Otherwise a model could nest trees in trees until the stack overflows.
 #[test]
 fn moving_trees_into_trees_cannot_go_on() {
     block_on(async {
