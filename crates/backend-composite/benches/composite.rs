@@ -1,9 +1,8 @@
-//! What routing costs, against the figures in `docs/benchmarks.md`.
+//! The cost of routing, for the figures in `docs/benchmarks.md`.
 //!
-//! `composite_read_1k` is a small read through a thousand routes;
-//! `composite_read_direct` is the same read without a composite, and
-//! `composite_read_added` what the first takes longer. `composite_route_1k` finds the route alone:
-//! resolving a route's own prefix asks no child.
+//! `composite_read_1k` is a small read through a thousand routes, `composite_read_direct` the same
+//! read without a composite, and `composite_read_added` the difference. `composite_route_1k`
+//! measures the route lookup alone: resolving a route's own prefix calls no child.
 #![allow(
     clippy::unwrap_used,
     reason = "a benchmark that cannot run should stop"
@@ -24,7 +23,7 @@ fn path(text: &str) -> VPath {
     VPath::parse(text).unwrap()
 }
 
-/// A default and a thousand routes, each to a store with one file.
+/// Creates a composite with a default and a thousand routes, each to a store with one file.
 fn composite() -> Composite {
     let mut builder = Composite::builder().default_backend(Arc::new(StateBackend::new()));
     for number in 0..1_000 {

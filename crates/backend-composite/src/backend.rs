@@ -1,5 +1,5 @@
-//! The [`Backend`] contract: each call goes to the child that answers for its
-//! path, and the answer comes back in the composite's names.
+//! The [`Backend`] implementation: each call goes to the child that owns its path,
+//! and the result is translated into the composite's paths.
 
 use async_trait::async_trait;
 use backend_core::derived::refuse_working_dir;
@@ -18,13 +18,12 @@ use crate::composite::Composite;
 use crate::failure::NAME;
 use crate::table::Table;
 
-/// What `map_err` says of a call that fails here and not in a child.
+/// Returns a function for `map_err`, for a call that fails here and not in a child.
 pub(crate) fn failed(operation: Operation, path: &VPath) -> impl FnOnce(Error) -> Error {
     Error::context(NAME, operation, path)
 }
 
-/// As [`failed`], for a call that is made of others, which the error may be
-/// about.
+/// As [`failed`], for an operation built from other operations, whose errors name those.
 fn made_of_others(operation: Operation, path: &VPath) -> impl FnOnce(Error) -> Error {
     move |error| match error.operation() {
         Some(told) if told == operation => error.on(NAME),
@@ -32,7 +31,7 @@ fn made_of_others(operation: Operation, path: &VPath) -> impl FnOnce(Error) -> E
     }
 }
 
-/// Refuses to delete or move what routes hang on.
+/// Refuses to delete or move a route's prefix or a directory above one.
 pub(crate) fn refuse_fixed(table: &Table, path: &VPath) -> Result<()> {
     if table.find(path).is_fixed() {
         return Err(Error::invalid_input(
@@ -42,9 +41,9 @@ pub(crate) fn refuse_fixed(table: &Table, path: &VPath) -> Result<()> {
     Ok(())
 }
 
-/// What the children promise together. Something that can happen anywhere can
-/// happen here; something that every file has, every file has here only if all
-/// children say so.
+/// Combines the capabilities of the children. The composite can do what any child
+/// can do. Properties of every file (modes, times, durability) hold only if all
+/// children have them.
 fn capabilities(table: &Table) -> Capabilities {
     let of_children = || {
         let routes = table.routes().values();
@@ -62,7 +61,7 @@ fn capabilities(table: &Table) -> Capabilities {
     combined
 }
 
-/// The weakest containment of the children that run commands.
+/// Returns the weakest containment of the children that run commands.
 fn containment(table: &Table) -> Containment {
     let strength = |containment: &Containment| match containment {
         Containment::Isolated => 2,
@@ -196,7 +195,7 @@ impl Backend for Composite {
     }
 }
 
-/// The operations that others are made of, on given routes.
+/// The basic operations from which others are built, on a given table of routes.
 impl Composite {
     pub(crate) async fn resolve_in(
         &self,
@@ -212,7 +211,7 @@ impl Composite {
         let at = place.route.inside(path).map_err(relay())?;
         let resolved = place.route.backend().resolve(&at, options).await;
         let resolved = resolved.map_err(relay())?;
-        // What a link leads to must have a name here that means the same place.
+        // The target of a link must have a path in the composite that leads to the same route.
         let named = place.route.outside(&resolved).ok();
         let named = named.filter(|named| {
             let reached = table.find(named);

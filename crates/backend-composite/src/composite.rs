@@ -1,4 +1,4 @@
-//! [`Composite`] and how it is set up and changed.
+//! [`Composite`], its builder, and changes of its routes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,9 +13,9 @@ use crate::table::Table;
 
 /// Many backends as one tree.
 ///
-/// Clones share one set of routes. A call works on the routes that it met when it
+/// Clones share one set of routes. A call works on the routes that existed when it
 /// began, whatever is added or removed meanwhile. A composite can be routed in
-/// another one, but not in itself: nothing would end there.
+/// another one, but not in itself: calls would recurse without end.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> backend_core::Result<()> {
@@ -43,11 +43,11 @@ struct Shared {
     table: RwLock<Arc<Table>>,
     working_dir: VPath,
     id: String,
-    /// Where to put failures of children that a call goes on after, if it does.
+    /// Collects failures of children, for a call that continues after them.
     failures: Option<Failures>,
 }
 
-/// Sets up a [`Composite`].
+/// Builds a [`Composite`].
 #[derive(Debug, Default)]
 #[must_use]
 pub struct CompositeBuilder {
@@ -57,7 +57,7 @@ pub struct CompositeBuilder {
 }
 
 impl CompositeBuilder {
-    /// Sets what answers where no route does. Without it, such paths are
+    /// Sets the backend for paths outside every route. Without it, such paths are
     /// missing and cannot be written.
     pub fn default_backend(self, backend: Arc<dyn Backend>) -> Self {
         self.route(Route::new(VPath::root(), backend))
@@ -69,24 +69,24 @@ impl CompositeBuilder {
         self
     }
 
-    /// Sets where relative paths start; `/` unless set.
+    /// Sets the directory that relative paths start from; `/` by default.
     pub fn working_dir(mut self, working_dir: VPath) -> Self {
         self.working_dir = Some(working_dir);
         self
     }
 
-    /// Sets the name that [`Sandbox::id`](backend_core::Sandbox::id) gives;
-    /// `composite-` and a number unless set.
+    /// Sets the name that [`Sandbox::id`](backend_core::Sandbox::id) returns;
+    /// `composite-` and a number by default.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// Makes the composite.
+    /// Builds the composite.
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` if two routes have one prefix.
+    /// `AlreadyExists` if two routes have the same prefix.
     pub fn build(self) -> Result<Composite> {
         let mut routes = BTreeMap::new();
         for route in self.routes {
@@ -110,7 +110,7 @@ fn insert(routes: &mut BTreeMap<VPath, Arc<Route>>, route: Route) -> Result<()> 
 }
 
 impl Composite {
-    /// A composite without routes yet, where `default` answers for every path.
+    /// Creates a composite in which `default` handles every path, without further routes.
     pub fn new(default: Arc<dyn Backend>) -> Self {
         let route = Route::new(VPath::root(), default);
         let routes = BTreeMap::from([(VPath::root(), Arc::new(route))]);
@@ -132,20 +132,19 @@ impl Composite {
         })
     }
 
-    /// Sets up a composite.
+    /// Returns a builder for a composite.
     pub fn builder() -> CompositeBuilder {
         CompositeBuilder::default()
     }
 
-    /// The routes, in the order of their prefixes; the default, if there is one,
-    /// comes first.
+    /// Returns the routes, ordered by prefix; the default, if there is one, comes first.
     pub fn routes(&self) -> Vec<Route> {
         let table = self.table();
         let routes = table.routes().values();
         routes.map(|route| Route::clone(route)).collect()
     }
 
-    /// Adds a route. Calls under way do not notice.
+    /// Adds a route. Calls in progress are not affected.
     ///
     /// # Errors
     ///
@@ -154,7 +153,7 @@ impl Composite {
         self.change(|routes| insert(routes, route))
     }
 
-    /// Removes a route and returns it. Calls under way finish on it.
+    /// Removes a route and returns it. Calls in progress finish on it.
     ///
     /// # Errors
     ///
@@ -164,11 +163,11 @@ impl Composite {
         removed.map(|route| Route::clone(&route))
     }
 
-    /// The backend behind a route that runs commands: the way to run one
-    /// elsewhere than in the route of the working directory.
+    /// Returns the backend behind a route that runs commands. Use it to run a
+    /// command elsewhere than in the route of the working directory.
     ///
-    /// It speaks its own names, as [`Route::backend`] does. Its
-    /// [`as_sandbox`](Backend::as_sandbox) answers.
+    /// Paths are those of the backend, as for [`Route::backend`]. Its
+    /// [`as_sandbox`](Backend::as_sandbox) returns a sandbox.
     ///
     /// # Errors
     ///
@@ -183,19 +182,18 @@ impl Composite {
         }
     }
 
-    /// Changes the routes by `change`, or not at all if it fails.
+    /// Applies `change` to the routes, or changes nothing if it fails.
     fn change<T>(
         &self,
         change: impl FnOnce(&mut BTreeMap<VPath, Arc<Route>>) -> Result<T>,
     ) -> Result<T> {
-        // A pointer is never half-changed: a panic elsewhere says nothing about
-        // it.
+        // A pointer is never half-changed, so a panic in another thread does not affect it.
         let table = self.shared.table.write();
         let mut table = table.unwrap_or_else(PoisonError::into_inner);
         let mut routes = table.routes().clone();
         let changed = change(&mut routes)?;
         let before = std::mem::replace(&mut *table, Arc::new(Table::new(routes)));
-        // Dropping the last pointer to a backend may take its time.
+        // Dropping the last pointer to a backend may take a while.
         drop(table);
         drop(before);
         Ok(changed)
@@ -207,19 +205,19 @@ impl Composite {
         }
     }
 
-    /// The routes that a call works on.
+    /// Returns the routes that a call works on.
     pub(crate) fn table(&self) -> Arc<Table> {
         let table = self.shared.table.read();
         Arc::clone(&table.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// This composite with routes that stay as they are, for a call that is made
-    /// of many.
+    /// Returns this composite with a fixed set of routes, for an operation that
+    /// consists of many calls.
     pub(crate) fn frozen(&self, table: &Arc<Table>) -> Self {
         self.copy_with(table, None)
     }
 
-    /// As [`frozen`](Self::frozen), for a call that goes on after failures.
+    /// As [`frozen`](Self::frozen), for a call that continues after failures.
     pub(crate) fn tolerant(&self, table: &Arc<Table>) -> Self {
         self.copy_with(table, Some(Failures::default()))
     }

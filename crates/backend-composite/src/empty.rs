@@ -1,4 +1,4 @@
-//! [`Empty`]: what stands where no route leads and there is no default.
+//! [`Empty`]: the backend for paths outside every route if there is no default.
 
 use backend_core::ops::{
     Content, CreateDirOptions, DeleteOptions, Entry, FileBytes, Listing, LsOptions, ReadOptions,

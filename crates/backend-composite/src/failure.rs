@@ -1,4 +1,4 @@
-//! How children's failures are told.
+//! Failures of children, and which errors count as such.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,18 +9,17 @@ use crate::route::Route;
 /// The composite's name in messages.
 pub(crate) const NAME: &str = "composite";
 
-/// A route that could not answer, beside the answers of the others.
+/// The failure of one route, reported next to the results of the others.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct RouteFailure {
     /// The route's prefix.
     pub route: VPath,
-    /// Why it could not answer.
+    /// The error of its backend.
     pub error: Error,
 }
 
-/// Whether an error says something about a backend rather than about a path or
-/// an argument.
+/// Whether an error is about a backend rather than about a path or an argument.
 pub(crate) fn is_about_backend(kind: ErrorKind) -> bool {
     matches!(
         kind,
@@ -35,8 +34,8 @@ pub(crate) fn is_about_backend(kind: ErrorKind) -> bool {
     )
 }
 
-/// Whether an error says that no directory stands at a path, a link not counted
-/// as one.
+/// Whether an error says that there is no directory at a path. A link does not
+/// count as a directory.
 pub(crate) fn is_absent(error: &Error) -> bool {
     matches!(
         error.kind(),
@@ -44,12 +43,12 @@ pub(crate) fn is_absent(error: &Error) -> bool {
     )
 }
 
-/// The failures that a call goes on after.
+/// The failures after which a call continued.
 #[derive(Debug, Default)]
 pub(crate) struct Failures(Mutex<Vec<RouteFailure>>);
 
 impl Failures {
-    /// Keeps the first failure of each route.
+    /// Adds a failure. Only the first one of each route is kept.
     pub(crate) fn add(&self, route: &Route, error: Error) {
         let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if failures.iter().all(|known| known.route != *route.prefix()) {
@@ -60,7 +59,7 @@ impl Failures {
         }
     }
 
-    /// Takes the failures, in the order of their routes.
+    /// Takes the failures, ordered by route.
     pub(crate) fn take(&self) -> Vec<RouteFailure> {
         let mut failures =
             std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));

@@ -1,10 +1,10 @@
-//! `stat` and `ls`: what the children hold and what the routes themselves put
-//! into the tree.
+//! `stat` and `ls`: the entries of the children merged with the directories that
+//! the routes add to the tree.
 //!
-//! A route's prefix and every directory above it exist whatever the children
-//! hold. Where the child that answers there has a directory too, its entries show
-//! beside the routes; anything else that it has there is hidden, and so is what
-//! stands at a route's own name.
+//! A route's prefix and every directory above it always exist, whatever the
+//! children hold. If the child that owns such a path has a directory there too, its
+//! entries are shown next to the routes. Anything else that it has there is hidden,
+//! and so is its entry with the name of a route.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl Composite {
         }
     }
 
-    /// The child's entries with those of the routes.
+    /// Merges the child's entries with those of the routes.
     async fn merged_listing(
         &self,
         place: Place<'_>,
@@ -74,7 +74,7 @@ impl Composite {
             }
         };
         let mut entries = std::mem::take(&mut listing.entries);
-        // A file lists itself, and is hidden here.
+        // The child has a file here, which lists itself. The directory hides it.
         entries.retain(|entry| entry.path != *path && !place.has_name(entry.name()));
         for name in place.names() {
             let child = path.child(name).map_err(Error::from);
@@ -86,11 +86,11 @@ impl Composite {
         merged.map_err(failed(Operation::Ls, path))
     }
 
-    /// Notes a child's failure if this call goes on after those.
+    /// Records a child's failure if this call continues after failures.
     ///
     /// # Errors
     ///
-    /// The failure, if it does not.
+    /// The failure itself, if the call does not.
     pub(crate) fn endure(&self, route: &Arc<Route>, error: Error) -> Result<()> {
         match self.failures() {
             Some(failures) if is_about_backend(error.kind()) => {
@@ -101,7 +101,7 @@ impl Composite {
         }
     }
 
-    /// Makes a child's failure one that a walk passes over, if this call goes on
+    /// Turns a child's failure into one that a walk skips, if this call continues
     /// after failures.
     pub(crate) fn endured<T>(&self, route: &Arc<Route>, answer: Result<T>) -> Result<T> {
         let error = match answer {

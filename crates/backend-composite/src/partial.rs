@@ -1,4 +1,4 @@
-//! Searches and listings that go on when a child fails.
+//! Searches and listings that continue when a child fails.
 
 use backend_core::ops::{GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, LsOptions};
 use backend_core::{Backend as _, Result, VPath};
@@ -7,12 +7,12 @@ use crate::composite::Composite;
 use crate::failure::RouteFailure;
 
 impl Composite {
-    /// As [`ls`](backend_core::Backend::ls), but a child that cannot answer is
-    /// told beside the entries of the others.
+    /// As [`ls`](backend_core::Backend::ls), but failures of children are returned
+    /// next to the entries of the others.
     ///
     /// # Errors
     ///
-    /// What is wrong with the path or the options.
+    /// Errors of the path or the options.
     pub async fn ls_partial(
         &self,
         path: &VPath,
@@ -23,12 +23,12 @@ impl Composite {
         composite.with_failures(path, listed)
     }
 
-    /// As [`glob`](backend_core::Backend::glob), but a child that cannot answer
-    /// is told beside the files of the others.
+    /// As [`glob`](backend_core::Backend::glob), but failures of children are
+    /// returned next to the files of the others.
     ///
     /// # Errors
     ///
-    /// What is wrong with the query.
+    /// Errors of the query.
     pub async fn glob_partial(&self, query: GlobQuery) -> Result<(GlobResult, Vec<RouteFailure>)> {
         let composite = self.tolerant(&self.table());
         let path = query.path.clone();
@@ -36,12 +36,12 @@ impl Composite {
         composite.with_failures(&path, found)
     }
 
-    /// As [`grep`](backend_core::Backend::grep), but a child that cannot answer
-    /// is told beside the lines of the others.
+    /// As [`grep`](backend_core::Backend::grep), but failures of children are
+    /// returned next to the lines of the others.
     ///
     /// # Errors
     ///
-    /// What is wrong with the query.
+    /// Errors of the query.
     pub async fn grep_partial(&self, query: GrepQuery) -> Result<(GrepResult, Vec<RouteFailure>)> {
         let composite = self.tolerant(&self.table());
         let path = query.path.clone();
@@ -49,8 +49,8 @@ impl Composite {
         composite.with_failures(&path, found)
     }
 
-    /// The answer with the failures of this call. One that made the whole call
-    /// fail leaves an empty answer.
+    /// Adds the failures of this call to its result. If a failure made the whole
+    /// call fail, the result is empty.
     fn with_failures<T: Default>(
         &self,
         path: &VPath,

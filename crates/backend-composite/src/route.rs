@@ -1,4 +1,4 @@
-//! [`Route`]: a backend, where it shows in the composite, and under which names.
+//! [`Route`]: a backend, its prefix in the composite, and the translation of paths.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use backend_core::{Backend, Error, Operation, Quoted, Result, VPath};
 
 use crate::failure::{NAME, is_about_backend};
 
-/// A backend that answers for everything at and beneath a prefix.
+/// A backend that handles everything at and beneath a prefix.
 ///
 /// By default the backend sees the path below the prefix: `/notes/a.md` is `/a.md`
 /// to a backend routed at `/notes`.
@@ -42,7 +42,7 @@ impl Route {
         }
     }
 
-    /// Lets the backend see the whole path, prefix included.
+    /// Passes the whole path to the backend, including the prefix.
     #[must_use]
     pub fn full_paths(mut self) -> Self {
         self.base = self.prefix.clone();
@@ -52,7 +52,7 @@ impl Route {
     /// Routes the prefix to this directory of the backend, such as
     /// `/workspace` in a container.
     ///
-    /// This chooses names and fences nothing in: a link in the backend may lead
+    /// This only maps paths and confines nothing: a link in the backend may lead
     /// out of the directory.
     #[must_use]
     pub fn to_directory(mut self, base: VPath) -> Self {
@@ -67,27 +67,27 @@ impl Route {
         self.to_directory(base)
     }
 
-    /// Where the backend shows.
+    /// Returns the path of the route in the composite.
     pub fn prefix(&self) -> &VPath {
         &self.prefix
     }
 
-    /// What the prefix is to the backend.
+    /// Returns the path of the backend that the prefix maps to.
     pub fn base(&self) -> &VPath {
         &self.base
     }
 
-    /// The backend, in its own names.
+    /// Returns the backend, which uses its own paths.
     pub fn backend(&self) -> &Arc<dyn Backend> {
         &self.backend
     }
 
-    /// Whether both sides use the same names.
+    /// Whether both sides use the same paths.
     pub(crate) fn keeps_names(&self) -> bool {
         self.prefix == self.base
     }
 
-    /// What the backend calls `path`.
+    /// Translates `path` of the composite into a path of the backend.
     pub(crate) fn inside(&self, path: &VPath) -> Result<VPath> {
         if self.keeps_names() {
             return Ok(path.clone());
@@ -95,8 +95,7 @@ impl Route {
         Ok(path.rebase(&self.prefix, &self.base)?)
     }
 
-    /// What the composite calls `path` of the backend. An error if it has no
-    /// name here.
+    /// Translates `path` of the backend into a path of the composite. Fails if it has none.
     pub(crate) fn outside(&self, path: &VPath) -> Result<VPath> {
         if self.keeps_names() && path.starts_with(&self.base) {
             return Ok(path.clone());
@@ -104,9 +103,9 @@ impl Route {
         Ok(path.rebase(&self.base, &self.prefix)?)
     }
 
-    /// What a failed call to the backend hands to `map_err`: the error in the
-    /// composite's names. One that is about the backend rather than the path
-    /// names the route.
+    /// Returns a function for `map_err` that translates an error of the backend
+    /// into the composite's paths. An error about the backend itself, not about a
+    /// path, names the route.
     pub(crate) fn relay(&self, operation: Operation, path: &VPath) -> impl FnOnce(Error) -> Error {
         move |error| {
             let at = error.path().and_then(|at| self.outside(at).ok());
@@ -128,7 +127,7 @@ impl Route {
         ))
     }
 
-    /// The backend's answer, in the composite's names.
+    /// Calls the backend's `stat` and translates the result into the composite's paths.
     pub(crate) async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
         let at = self.inside(path)?;
         let mut entry = self.backend.stat(&at, options).await?;
@@ -136,7 +135,7 @@ impl Route {
         Ok(entry)
     }
 
-    /// The backend's listing, in the composite's names.
+    /// Calls the backend's `ls` and translates the result into the composite's paths.
     pub(crate) async fn ls(&self, path: &VPath, mut options: LsOptions) -> Result<Listing> {
         let at = self.inside(path)?;
         if self.keeps_names() {
@@ -147,8 +146,8 @@ impl Route {
             self.rename_entries(&mut listing.entries);
             return Ok(listing);
         }
-        // The filter speaks of the composite's paths: it is applied here, and
-        // the limit after it.
+        // The filter uses the composite's paths, so it is applied here, and the
+        // limit after it.
         let asked = options.clone();
         options.exclude = Default::default();
         options.limit = usize::MAX;
@@ -157,8 +156,8 @@ impl Route {
         asked.listing(listing.entries, listing.skipped)
     }
 
-    /// Gives entries the composite's names. One whose path would be too long
-    /// cannot be named here and is left out.
+    /// Translates entries into the composite's paths. An entry whose path would be
+    /// too long is left out.
     pub(crate) fn rename_entries(&self, entries: &mut Vec<Entry>) {
         if self.keeps_names() {
             return;

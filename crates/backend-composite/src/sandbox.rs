@@ -1,4 +1,4 @@
-//! The [`Sandbox`] contract: a command runs in the child that answers for its
+//! The [`Sandbox`] implementation: a command runs in the child that owns its
 //! directory; lifecycle calls go to every child that runs commands.
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::route::Route;
 use crate::table::Table;
 
 impl Route {
-    /// What asking for a command fails with where none runs.
+    /// Returns the error for a route that runs no commands.
     pub(crate) fn without_commands(&self, operation: Operation) -> Error {
         let error = Error::new(
             ErrorKind::Unsupported,
@@ -33,24 +33,24 @@ impl Route {
         sandbox.ok_or_else(|| self.without_commands(operation))
     }
 
-    /// The composite's name for a shell: the route, a colon, the child's name.
+    /// Returns the composite's id of a shell: the route, a colon, the child's id.
     fn shell_id(&self, id: &ShellId) -> ShellId {
         ShellId::new(format!("{}:{id}", escaped(self.prefix())))
     }
 }
 
-/// The prefix without a colon in it, so that the first one ends it.
+/// Escapes colons in the prefix, so that the first colon in an id ends the prefix.
 fn escaped(prefix: &VPath) -> String {
     prefix.as_str().replace('%', "%25").replace(':', "%3A")
 }
 
-/// The routes whose children run commands.
+/// Returns the routes whose children run commands.
 fn sandboxes(table: &Table) -> impl Iterator<Item = &Arc<Route>> {
     let routes = table.routes().values();
     routes.filter(|route| route.backend().as_sandbox().is_some())
 }
 
-/// The route that a shell's name begins with, and the child's name for it.
+/// Returns the route that a shell's id begins with, and the child's id of the shell.
 fn shell_route<'t>(table: &'t Table, id: &ShellId) -> Result<(&'t Arc<Route>, ShellId)> {
     let unknown = || {
         let message = "there is no such shell; list them to see which there are";
@@ -62,7 +62,8 @@ fn shell_route<'t>(table: &'t Table, id: &ShellId) -> Result<(&'t Arc<Route>, Sh
     Ok((route.ok_or_else(unknown)?, ShellId::new(inner)))
 }
 
-/// The names of a child's files for its commands, in the composite's names.
+/// Returns the mapping of a child's paths to those of its commands, in the
+/// composite's paths.
 fn names_of(route: &Route, directory: &VPath) -> Option<CommandNames> {
     let inside = route.inside(directory).ok()?;
     let own = route.backend().as_sandbox()?.command_names(&inside);
@@ -83,7 +84,7 @@ fn names_of(route: &Route, directory: &VPath) -> Option<CommandNames> {
     Some(names)
 }
 
-/// The composite's path of one of the host that another child shows.
+/// Translates a host path that another child shows into the composite's path.
 fn shown_elsewhere(names: &CommandNames, path: &str) -> Option<VPath> {
     let path = VPath::parse(path).ok()?;
     let mut known = names.aliases().iter();
@@ -91,7 +92,7 @@ fn shown_elsewhere(names: &CommandNames, path: &str) -> Option<VPath> {
 }
 
 impl Composite {
-    /// The route that runs `command`, and the command in its names.
+    /// Returns the route that runs `command`, and the command with the paths of its child.
     fn run_by<'t>(
         &self,
         table: &'t Table,
@@ -158,7 +159,7 @@ impl Sandbox for Composite {
         let table = self.table();
         let route = table.find(directory).route;
         let own = names_of(route, directory);
-        // Children that show a directory of a host show the same host.
+        // Children that show host directories are assumed to be on the same host.
         let shares = |names: &CommandNames| names.roots().iter().any(|(_, at)| !at.is_root());
         let mut names = own.clone().unwrap_or_default();
         if own.as_ref().is_some_and(shares) {

@@ -1,12 +1,11 @@
 //! `glob` and `grep` across routes.
 //!
-//! The answer is that of one backend which holds all files. A search that lies in
-//! one child is that child's own; one that spans several asks them at once and
-//! merges what they say. Where that could differ from the one backend's answer
-//! (an ignore file above a route speaks about the files in it, a pattern cannot be
-//! told in a child's names) the shared walk goes through the
-//! composite's own listings instead: slower, and right in every case.
-//! [`plan`] decides which.
+//! The result is that of a single backend with all the files. A search within one
+//! child is passed to that child. One that spans several children runs in all of
+//! them concurrently, and their results are merged. Where the merged result could
+//! differ (an ignore file above a route applies to the files in it, or a pattern
+//! cannot be translated into a child's paths), the shared walk over the composite's
+//! own listings is used instead. It is slower, but always correct. [`plan`] decides which.
 
 use std::sync::Arc;
 
@@ -29,7 +28,7 @@ mod plan;
 
 use plan::{Part, Plan, Scope};
 
-/// Children asked at a time.
+/// Number of children searched concurrently.
 const AT_ONCE: usize = 16;
 
 impl Composite {
@@ -90,8 +89,8 @@ impl Composite {
                 Err(error) => this.pass_over(part, parts.len(), error)?,
             }
         }
-        // A child that stopped at the maximum of bytes does not tell where its
-        // next line would have stood among the others' lines.
+        // A child that stopped at the maximum of bytes does not tell where its next
+        // line would be among the lines of the others.
         let stopped = |found: &GrepResult| found.truncated && found.matches < query.max_matches;
         if answers.len() > 1 && answers.iter().any(stopped) {
             return this.grep_files(table, query).await;
@@ -116,8 +115,8 @@ impl Composite {
         Ok(renamed(&part.route, found))
     }
 
-    /// The shared walk; each file is searched by its own child, so that no content
-    /// comes here.
+    /// Runs the shared walk. Each file is searched by its own child, so no content
+    /// is transferred to the composite.
     async fn grep_files(&self, table: &Table, query: GrepQuery) -> Result<GrepResult> {
         let search = |query| self.grep_file(table, query).boxed();
         grep_by_file(self, query, search).await
@@ -134,20 +133,20 @@ impl Composite {
         Ok(renamed(route, found))
     }
 
-    /// This composite with routes that stay as they are.
+    /// Returns this composite with a fixed set of routes.
     fn steady(&self, table: &Arc<Table>) -> Self {
         match self.failures() {
-            // It was made for this call already.
+            // Already created for this call.
             Some(_) => self.clone(),
             None => self.frozen(table),
         }
     }
 
-    /// Goes on without a part that failed, if this call does that.
+    /// Continues without a part that failed, if this call does that.
     fn pass_over(&self, part: &Part, parts: usize, error: Error) -> Result<()> {
         let error = match parts {
             1 => error,
-            // Such an error names its route already.
+            // Such an error already names its route.
             _ if is_about_backend(error.kind()) => error,
             _ => part.route.named(error),
         };
@@ -155,14 +154,13 @@ impl Composite {
     }
 }
 
-/// Asks a few at a time; the answers come in the order of the questions.
+/// Runs a few futures at a time; the results are in the order of the futures.
 async fn at_once<T>(asked: Vec<BoxFuture<'_, T>>) -> Vec<T> {
     stream::iter(asked).buffered(AT_ONCE).collect().await
 }
 
 impl Part {
-    /// Takes a missing directory for an empty one where the routes say that
-    /// there is a directory.
+    /// Treats a missing directory as empty if the routes require a directory there.
     fn or_empty<T: Default>(&self, answer: Result<T>) -> Result<T> {
         match answer {
             Err(error) if self.fixed && is_absent(&error) => Ok(T::default()),
@@ -171,7 +169,7 @@ impl Part {
     }
 }
 
-/// A child's answer with the composite's names.
+/// Translates a child's result into the composite's paths.
 fn renamed(route: &Route, mut found: GrepResult) -> GrepResult {
     if route.keeps_names() {
         return found;
@@ -236,7 +234,7 @@ fn merge_greps(mut answers: Vec<GrepResult>, query: &GrepQuery) -> GrepResult {
     found
 }
 
-/// A path as a pattern that matches only it.
+/// Returns a pattern that matches only this path.
 fn escaped(path: &VPath) -> String {
     let mut pattern = String::with_capacity(path.as_str().len());
     for c in path.as_str().chars() {

@@ -1,9 +1,9 @@
-//! [`Table`]: which route answers for a path.
+//! [`Table`]: finds the route for a path.
 //!
-//! A tree of names. Finding a route walks down the names of the path and keeps
-//! the last route it met, so that its cost is the path's depth, however many
-//! routes there are. A table never changes: adding a route makes a new one, and
-//! a call keeps the table it started with.
+//! The table is a tree of names. A lookup walks down the names of the path and
+//! keeps the last route it met, so its cost is the depth of the path, however many
+//! routes there are. A table never changes: adding a route makes a new one, and a
+//! call keeps the table it started with.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,27 +13,27 @@ use backend_core::VPath;
 use crate::empty::Empty;
 use crate::route::Route;
 
-/// All routes of one moment.
+/// All routes at one point in time.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// By prefix. The route at `/` is the default, and may be missing.
+    /// Routes by prefix. The route at `/` is the default, and may be missing.
     routes: BTreeMap<VPath, Arc<Route>>,
     root: Node,
-    /// Answers where no route does.
+    /// The fallback for paths outside every route.
     default: Arc<Route>,
 }
 
-/// A name on the way to a route.
+/// A name on the path to a route.
 #[derive(Debug, Default)]
 pub(crate) struct Node {
     route: Option<Arc<Route>>,
     children: BTreeMap<Box<str>, Self>,
 }
 
-/// What a table says about a path.
+/// The result of looking up a path.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'t> {
-    /// The route that answers for it.
+    /// The route that handles it.
     pub(crate) route: &'t Arc<Route>,
     /// The path's own node, if it is a route's prefix or lies above one.
     node: Option<&'t Node>,
@@ -58,7 +58,7 @@ impl Table {
         }
     }
 
-    /// The routes by prefix, without what stands in for a missing default.
+    /// Returns the routes by prefix, without the placeholder for a missing default.
     pub(crate) fn routes(&self) -> &BTreeMap<VPath, Arc<Route>> {
         &self.routes
     }
@@ -85,13 +85,13 @@ impl<'t> Place<'t> {
         self.node.is_some()
     }
 
-    /// Whether the path lies above a route and is not a prefix itself, so that no
-    /// backend need have it.
+    /// Whether the path lies above a route and is not a prefix itself, so that it
+    /// need not exist in any backend.
     pub(crate) fn is_synthetic(&self, path: &VPath) -> bool {
         self.node.is_some() && self.route.prefix() != path
     }
 
-    /// The names that routes put into this directory.
+    /// Returns the names that routes add to this directory.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'t str> + use<'t> {
         self.node
             .into_iter()
@@ -99,7 +99,7 @@ impl<'t> Place<'t> {
             .map(|name| &**name)
     }
 
-    /// Whether routes put that name into this directory.
+    /// Whether routes add this name to the directory.
     pub(crate) fn has_name(&self, name: &str) -> bool {
         self.node
             .is_some_and(|node| node.children.contains_key(name))
@@ -110,7 +110,7 @@ impl<'t> Place<'t> {
         self.node.is_some_and(|node| !node.children.is_empty())
     }
 
-    /// The directories beneath `path`, which this place is, that are there
+    /// Returns the directories beneath `path`, the path of this place, that exist
     /// because of routes.
     pub(crate) fn fixed_beneath(&self, path: &VPath) -> Vec<VPath> {
         let mut found = Vec::new();
@@ -121,7 +121,7 @@ impl<'t> Place<'t> {
             .collect();
         while let Some((directory, node)) = pending.pop() {
             for (name, node) in &node.children {
-                // Each lies on the way to a prefix, which is a path.
+                // Each lies above a prefix, which is a valid path.
                 if let Ok(child) = directory.child(name) {
                     found.push(child.clone());
                     pending.push((child, node));
@@ -131,7 +131,7 @@ impl<'t> Place<'t> {
         found
     }
 
-    /// The routes beneath the path, those above others first.
+    /// Returns the routes beneath the path, outer ones before those nested in them.
     pub(crate) fn routes_beneath(&self) -> Vec<&'t Arc<Route>> {
         let mut found = Vec::new();
         let mut pending: Vec<_> = self

@@ -1,9 +1,9 @@
 //! Moving and copying, within a child and from one to another.
 //!
-//! Within a child it is the child's own operation. From one child to another,
-//! files are read and written a piece at a time, directories one after the other,
-//! and a move deletes its source only when the copy is complete and durable and
-//! the source is still what was copied.
+//! Within a child, its own operation is used. From one child to another, files are
+//! read and written a piece at a time, directories one after another. A move
+//! deletes its source only when the copy is complete and durable and the source has
+//! not changed since.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use crate::table::Table;
 
 mod file;
 
-/// What to copy, where to, and how.
+/// A move or copy from one route to another.
 struct Transfer {
     from: VPath,
     to: VPath,
-    /// What stands at the source.
+    /// The entry at the source.
     source: Entry,
     overwrite: bool,
     durable: bool,
@@ -86,7 +86,7 @@ impl Composite {
         self.carry(table, &transfer).await.map(drop)
     }
 
-    /// Checks both ends as far as that needs no look into a directory.
+    /// Checks both ends, without looking into directories.
     async fn prepare(
         &self,
         table: &Table,
@@ -129,7 +129,7 @@ impl Composite {
         })
     }
 
-    /// The path with the links above its last name followed or refused.
+    /// Returns the path after following, or refusing, links above its last name.
     async fn without_links_above(
         &self,
         table: &Table,
@@ -154,7 +154,7 @@ impl Composite {
         }
     }
 
-    /// What stands at a path without links above it; `None` if that is a link.
+    /// Returns the entry at a path without links above it; `None` if it is a link.
     async fn look(&self, table: &Table, path: &VPath) -> Result<Option<Entry>> {
         let refuse = StatOptions::default().links(Links::Refuse);
         match self.stat_in(table, path, refuse).await {
@@ -164,8 +164,8 @@ impl Composite {
         }
     }
 
-    /// Checks that everything in the source can be copied. The number is
-    /// another one if something there has changed.
+    /// Checks that everything in the source can be copied. Returns a fingerprint
+    /// that changes if anything in the source changes.
     async fn survey(&self, table: &Table, transfer: &Transfer) -> Result<u64> {
         let mut seen = DefaultHasher::new();
         let mut pending = vec![transfer.source.path.clone()];
@@ -188,7 +188,7 @@ impl Composite {
         Ok(seen.finish())
     }
 
-    /// Everything in a directory that is to be copied.
+    /// Lists everything in a directory, for copying.
     async fn entries(&self, table: &Table, directory: &VPath) -> Result<Vec<Entry>> {
         let all = LsOptions::default().links(Links::Refuse).limit(usize::MAX);
         let listing = self.ls_in(table, directory, all).await?;
@@ -201,7 +201,7 @@ impl Composite {
         Ok(listing.entries)
     }
 
-    /// Copies. Whether a file came to stand where nothing was.
+    /// Copies. Returns `true` if it created a file where nothing existed.
     async fn carry(&self, table: &Table, transfer: &Transfer) -> Result<bool> {
         if !transfer.source.is_dir() {
             let (from, to) = (&transfer.from, &transfer.to);
@@ -226,7 +226,7 @@ impl Composite {
         Ok(false)
     }
 
-    /// Copies, and deletes the source if it is still what was copied.
+    /// Copies, and deletes the source if it has not changed since.
     async fn move_across(&self, table: &Table, transfer: &Transfer) -> Result<()> {
         let before = self.survey(table, transfer).await?;
         let created = self.carry(table, transfer).await?;
@@ -244,8 +244,8 @@ impl Composite {
             Err(error) => Err(error),
         };
         if removed.is_err() && created {
-            // The move has not happened, so neither has the copy. If that fails
-            // too there is one copy more, and the error tells of the first.
+            // The move failed, so the copy is undone. If that fails too, an extra
+            // copy remains, and the caller gets the first error.
             let delete = DeleteOptions::default().links(Links::Refuse);
             let undone = self.delete_in(table, &transfer.to, delete).await;
             if let Err(error) = undone {
@@ -256,7 +256,7 @@ impl Composite {
     }
 }
 
-/// Whether a piece of the source can be copied.
+/// Checks that one entry of the source can be copied.
 fn check_entry(entry: &Entry, transfer: &Transfer) -> Result<()> {
     entry.path.rebase(&transfer.from, &transfer.to)?;
     let name = Quoted::new(entry.path.as_str());

@@ -1,12 +1,12 @@
-//! Decides who answers a search: children with their own searches, or the shared
-//! walk over the composite.
+//! Plans a search: which parts the children search themselves, and which the shared
+//! walk over the composite covers.
 //!
-//! A child's own search is used only where its answer is the walk's:
+//! A child's own search is used only if its result equals that of the walk:
 //!
-//! - No ignore file stands above the route, neither in the composite nor, where
-//!   the route leads to a directory of the child, in the child.
-//! - The pattern and the filter can be told in the child's names.
-//! - Above the start's own route nothing hides or ignores the routes beneath.
+//! - There is no ignore file above the route, neither in the composite nor, if the
+//!   route leads to a directory of the child, in the child.
+//! - The pattern and the filter can be translated into the child's paths.
+//! - No directory between the start and the routes beneath it is hidden or ignored.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::table::{Place, Table};
 /// The names of ignore files.
 const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
 
-/// Where a search looks, a glob or a grep alike.
+/// The scope of a search, a glob or a grep alike.
 pub(super) struct Scope<'q> {
     path: &'q VPath,
     links: Links,
@@ -58,7 +58,7 @@ impl<'q> Scope<'q> {
         pattern.is_none_or(|pattern| pattern.may_match_beneath(self.path, prefix))
     }
 
-    /// Whether the caller's pattern says the same in a walk that starts elsewhere.
+    /// Whether the caller's pattern means the same in a walk that starts at `start`.
     fn means_the_same_from(&self, start: &VPath) -> bool {
         let pattern = self.options.pattern.as_ref();
         pattern.is_none_or(|pattern| {
@@ -66,8 +66,9 @@ impl<'q> Scope<'q> {
         })
     }
 
-    /// Whether a search from `start` finds what is in generated directories. It
-    /// does if one of them is on the way there: this search has entered it.
+    /// Whether a search from `start` finds files in generated directories. This is
+    /// also the case if one lies between the search path and `start`, because this
+    /// search has already entered it.
     fn generated(&self, start: &VPath) -> bool {
         let within = start.strip_prefix(self.path);
         self.options.generated
@@ -75,8 +76,8 @@ impl<'q> Scope<'q> {
             || within.is_some_and(|within| within.split('/').any(is_generated))
     }
 
-    /// What the child of `route` is to search from `start`, unless it cannot be
-    /// told in the child's names.
+    /// Returns the search of the child of `route` from `start`; `None` if it cannot
+    /// be translated into the child's paths.
     fn native(&self, route: &Route, start: &VPath, hidden: Exclude) -> Result<Option<Native>> {
         let moved = match self.pattern_for(route, start) {
             Some(pattern) => pattern,
@@ -92,8 +93,8 @@ impl<'q> Scope<'q> {
         }))
     }
 
-    /// The pattern for a search of the child from `start`: `Some(None)` if it is
-    /// the caller's as it stands, `None` if there is none that says the same.
+    /// Returns the pattern for a search of the child from `start`: `Some(None)` if
+    /// the caller's pattern can be used unchanged, `None` if no pattern has the same meaning.
     fn pattern_for(&self, route: &Route, start: &VPath) -> Option<Option<String>> {
         let Some(pattern) = &self.options.pattern else {
             return Some(None);
@@ -105,8 +106,8 @@ impl<'q> Scope<'q> {
         if stands || is_about_names(pattern.as_str()) {
             return Some(None);
         }
-        // A name with a dot asks for hidden names anywhere, and must not be lost.
-        // Neither must that of a generated directory.
+        // A name with a dot includes hidden names at any depth, and must not be
+        // lost. The same goes for the name of a generated directory.
         let asks = |name: &&str| pattern.names_directory(name);
         let asks_for_generated = || GENERATED_DIRECTORIES.iter().any(asks);
         if names_dots(pattern.as_str()) || (!self.generated(start) && asks_for_generated()) {
@@ -119,7 +120,7 @@ impl<'q> Scope<'q> {
     }
 }
 
-/// Whether a pattern says the same wherever the search starts.
+/// Whether a pattern means the same wherever the search starts.
 fn is_about_names(pattern: &str) -> bool {
     let name = pattern.strip_prefix("**/").unwrap_or(pattern);
     !name.contains('/')
@@ -135,7 +136,7 @@ fn names_dots(pattern: &str) -> bool {
     })
 }
 
-/// An absolute pattern from the route's root, in the names of its child.
+/// Translates an absolute pattern from the route's root into the paths of its child.
 fn beneath_base(route: &Route, pattern: &str) -> String {
     match route.base().is_root() {
         true => pattern.to_owned(),
@@ -143,7 +144,7 @@ fn beneath_base(route: &Route, pattern: &str) -> String {
     }
 }
 
-/// The filter in the names of a route's child, if it can be told in them.
+/// Translates the filter into the paths of a route's child, if possible.
 fn moved_exclude(exclude: &Exclude, route: &Route) -> Option<Exclude> {
     if exclude.is_none() || route.keeps_names() {
         return Some(exclude.clone());
@@ -159,7 +160,7 @@ fn moved_exclude(exclude: &Exclude, route: &Route) -> Option<Exclude> {
                 moved.push(ExcludeRule::new(text, rule.action));
             }
         }
-        // What no rule speaks about shares the lot of its directory.
+        // A path that no rule matches inherits its directory's decision.
         let alone = Exclude::from_layers(vec![layer.clone()]).ok()?;
         if alone.hides(prefix) {
             moved.push(ExcludeRule::hide(beneath_base(route, "/*")));
@@ -169,43 +170,43 @@ fn moved_exclude(exclude: &Exclude, route: &Route) -> Option<Exclude> {
     Exclude::from_layers(layers).ok()
 }
 
-/// Who answers a search.
+/// The plan for a search.
 pub(super) enum Plan {
-    /// The shared walk over the composite.
+    /// Run the shared walk over the composite.
     Walk,
-    /// These, whose answers are merged.
+    /// Search these parts and merge their results.
     Parts(Vec<Part>),
 }
 
-/// The share of one route in a search.
+/// The part of a search that one route covers.
 pub(super) struct Part {
     pub(super) route: Arc<Route>,
-    /// Where it starts, in the composite's names.
+    /// The start of the search, as a path of the composite.
     pub(super) start: VPath,
     /// Whether the start is a directory whatever the child holds.
     pub(super) fixed: bool,
-    /// Whether to find what is in generated directories.
+    /// Whether to find files in generated directories.
     pub(super) generated: bool,
-    /// How the child searches; `None` if the shared walk does.
+    /// The child's own search; `None` if the shared walk is used.
     pub(super) native: Option<Native>,
 }
 
-/// A child's own search, in its names.
+/// A child's own search, with its paths.
 pub(super) struct Native {
     pub(super) start: VPath,
-    /// The pattern, where it is not the caller's.
+    /// The pattern, if it differs from the caller's.
     pub(super) pattern: Option<String>,
-    /// What to leave out: what the caller wants and what other routes hide.
+    /// Entries to leave out: those the caller excludes and those other routes hide.
     pub(super) exclude: Exclude,
 }
 
-/// What stands between the start of a search and the routes beneath it.
+/// The result of walking from the start of a search to the routes beneath it.
 #[derive(Default)]
 struct Probe {
-    /// The directories that a walk from the start enters, of those that are there
+    /// The directories that a walk from the start enters, among those that exist
     /// because of routes.
     entered: BTreeSet<VPath>,
-    /// Directories with an ignore file, as far as routes lie beneath them.
+    /// Directories with an ignore file that have routes beneath them.
     ruled: Vec<VPath>,
 }
 
@@ -250,8 +251,8 @@ impl Composite {
         Ok(parts.await?.map_or(Plan::Walk, Plan::Parts))
     }
 
-    /// The parts with the share of each route beneath the start, unless one needs a
-    /// walk from the start itself.
+    /// Adds a part for each route beneath the start. Returns `None` if a route
+    /// needs a walk from the start itself.
     async fn with_routes(
         &self,
         table: &Table,
@@ -262,7 +263,7 @@ impl Composite {
         let mut walked: Option<VPath> = None;
         for route in beneath {
             let prefix = route.prefix();
-            // A walk covers the routes beneath its start. Those come after it.
+            // A walk covers the routes beneath its start, which come after it.
             if walked
                 .as_ref()
                 .is_some_and(|walked| prefix.starts_with(walked))
@@ -294,7 +295,7 @@ impl Composite {
         Ok(Some(parts))
     }
 
-    /// Whether the child that answers for the start has a directory there.
+    /// Whether the child that owns the start has a directory there.
     async fn owner_takes_part(&self, place: Place<'_>, scope: &Scope<'_>) -> Result<bool> {
         let options = StatOptions::default().links(scope.links);
         match place.route.stat(scope.path, options).await {
@@ -308,7 +309,7 @@ impl Composite {
         }
     }
 
-    /// Whether an ignore file above the route speaks about the files in it.
+    /// Whether an ignore file above the route applies to the files in it.
     async fn is_ruled_from_above(&self, table: &Table, route: &Route) -> Result<bool> {
         for directory in route.prefix().ancestors() {
             for name in IGNORE_FILES {
@@ -323,7 +324,7 @@ impl Composite {
         self.is_ruled_inside(route).await
     }
 
-    /// Whether the child has an ignore file above what the route shows.
+    /// Whether the child has an ignore file above the directory that the route shows.
     async fn is_ruled_inside(&self, route: &Route) -> Result<bool> {
         for directory in route.base().ancestors() {
             for name in IGNORE_FILES {
@@ -337,8 +338,8 @@ impl Composite {
         Ok(false)
     }
 
-    /// Goes down to the routes beneath the start as a walk would, without
-    /// looking at anything else.
+    /// Walks down to the routes beneath the start, with the rules of a search,
+    /// without looking at anything else.
     async fn probe(&self, table: &Table, scope: &Scope<'_>) -> Result<Probe> {
         let mut probe = Probe::default();
         let mut walk = Walk::new(scope.path.clone(), scope.options.clone());
@@ -372,14 +373,14 @@ impl Composite {
         }
     }
 
-    /// The rules of an ignore file of the composite.
+    /// Reads an ignore file of the composite.
     async fn rules(&self, path: &VPath) -> Result<Option<Bytes>> {
         read_rules(self, path).await
     }
 }
 
-/// The content of an ignore file, if there is one. One that cannot be read says
-/// nothing, but a walk counts it: it is there.
+/// Reads an ignore file, if there is one. One that cannot be read has no rules, but
+/// it counts as present, because a walk counts it as unreadable.
 async fn read_rules<B: Backend + ?Sized>(backend: &B, path: &VPath) -> Result<Option<Bytes>> {
     let options = ReadOptions::default()
         .links(Links::Refuse)
@@ -397,7 +398,7 @@ async fn read_rules<B: Backend + ?Sized>(backend: &B, path: &VPath) -> Result<Op
     }
 }
 
-/// What a child must leave out because other routes stand there.
+/// Returns the paths that a child must leave out because other routes replace them.
 fn hidden_by(beneath: &[&Arc<Route>], owner: &Route) -> Result<Exclude> {
     let mut patterns = Vec::with_capacity(beneath.len());
     for route in beneath {

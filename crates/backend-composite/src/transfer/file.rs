@@ -12,7 +12,7 @@ use crate::composite::Composite;
 use crate::route::Route;
 use crate::table::Table;
 
-/// Bytes in memory at a time.
+/// Bytes held in memory at a time.
 const PIECE_BYTES: u64 = 1024 * 1024;
 
 /// A file that is being read.
@@ -22,7 +22,7 @@ struct Reader {
     at: VPath,
     next: u64,
     size: u64,
-    /// Why reading failed: the writer may not hand the error back as it was.
+    /// The reason why reading failed; the writer may not return the error unchanged.
     failure: Arc<Mutex<Option<Error>>>,
 }
 
@@ -35,7 +35,7 @@ impl Reader {
         read.map_err(self.route.relay(Operation::Read, &self.path))
     }
 
-    /// The next piece, unless the file has ended.
+    /// Returns the next piece, or `None` at the end of the file.
     async fn next(&mut self) -> Result<Option<Bytes>> {
         if self.next >= self.size {
             return Ok(None);
@@ -48,7 +48,7 @@ impl Reader {
         Ok(Some(piece.data))
     }
 
-    /// What is left of the file behind `first`.
+    /// Returns a stream of `first` and the rest of the file.
     fn stream(self, first: Bytes) -> BoxStream<'static, Result<Bytes>> {
         let rest = stream::unfold(Some(self), async |reader| {
             let mut reader = reader?;
@@ -70,7 +70,7 @@ impl Reader {
 }
 
 impl Composite {
-    /// Copies a file. Whether it came to stand where nothing was.
+    /// Copies a file. Returns `true` if nothing existed at the destination.
     pub(super) async fn copy_file(
         &self,
         table: &Table,

@@ -203,7 +203,7 @@ async fn a_composite_in_a_composite_runs_commands() {
     outer.stop(StopMode::Keep).await.unwrap();
 }
 
-/// Whoever judges a command needs the host's names of every directory that is shown.
+/// Code that checks commands needs the host paths of every directory that is shown.
 #[tokio::test]
 async fn names_for_commands_are_those_of_all_children_on_the_host() {
     let places = places("/one");

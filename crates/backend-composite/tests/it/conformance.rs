@@ -1,5 +1,5 @@
-//! The whole suite on composites: with the working directory in a route, above
-//! routes, and in a composite in a composite.
+//! The whole conformance suite on composites: with the working directory in a
+//! route, above routes, and in a nested composite.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ fn with_full_paths(store: Arc<StateBackend>) -> Arc<dyn Backend> {
     Arc::new(composite)
 }
 
-/// The working directory has routes in it, which the cases do not see.
+/// The working directory contains routes, which the cases do not see.
 fn above_routes(store: Arc<StateBackend>) -> Arc<dyn Backend> {
     let composite = Composite::builder()
         .default_backend(store)
@@ -134,7 +134,7 @@ backend_testkit::conformance! {
     skipped = 159;
 }
 
-/// What the fixtures rely on.
+/// Checks an assumption of the fixtures.
 #[test]
 fn an_unseen_route_is_there_all_the_same() {
     let backend = above_routes(Arc::new(StateBackend::new()));

@@ -1,5 +1,4 @@
-//! How failures of children are told, that children are asked at once, and how
-//! their answers are put together.
+//! Errors of children, concurrency of the calls to them, and merging of their results.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -39,7 +38,7 @@ async fn found(composite: &Composite, pattern: &str) -> Vec<String> {
     files.map(|file| file.path.to_string()).collect()
 }
 
-/// A backend that fails every call.
+/// Returns a backend that fails every call.
 fn gone() -> Arc<dyn Backend> {
     Arc::new(Intercepted::new(StateBackend::new(), |_| {
         Err(Error::unavailable("the sandbox is gone"))
@@ -92,7 +91,7 @@ async fn the_shared_walk_has_files_searched_where_they_are() {
     composite
         .add_route(Route::new(path("/a"), Arc::new(child)))
         .unwrap();
-    // An ignore file above the route makes it the shared walk's.
+    // An ignore file above the route requires the shared walk.
     for (file, content) in [
         ("/.gitignore", "ignored\n"),
         ("/a/f", "one needle\n"),
@@ -125,7 +124,7 @@ async fn partial_results_come_with_the_failures() {
         .unwrap();
     composite.write_file("/a/f", "needle").await.unwrap();
     composite.write_file("/z", "needle").await.unwrap();
-    // With an ignore file above the route the shared walk does the search.
+    // With an ignore file above the route, the shared walk does the search.
     for rules in [None, Some("nothing\n")] {
         if let Some(rules) = rules {
             composite.write_file("/.gitignore", rules).await.unwrap();
@@ -156,7 +155,7 @@ async fn partial_results_come_with_the_failures() {
         .await
         .unwrap();
     assert_eq!((listed.total, failures.len()), (2, 0));
-    // What is wrong with the call itself fails it all the same.
+    // An error of the call itself still fails it.
     let missing = composite.ls_partial(&path("/a/missing"), options).await;
     assert_eq!(kind(missing.map(|_| ())), ErrorKind::NotFound);
     let bad = composite
@@ -177,7 +176,7 @@ async fn the_shared_walk_goes_on_after_a_child_that_fails_in_it() {
     composite
         .add_route(Route::new(path("/a/b"), Arc::new(failing)))
         .unwrap();
-    // Rules from above the start make the whole search one walk.
+    // Rules from above the start turn the whole search into one walk.
     for (file, content) in [
         ("/.gitignore", "nothing\n"),
         ("/a/b/f", "needle\n"),
@@ -215,8 +214,8 @@ async fn a_failing_default_leaves_the_routes() {
     assert_eq!((grepped.matches, failures.len()), (1, 1));
 }
 
-/// One file, which it lists only when as many others are asked at the same time
-/// as the barrier wants.
+/// A backend with one file, which it lists only after as many concurrent calls as
+/// the barrier requires have arrived.
 #[derive(Debug)]
 struct Meeting(Arc<Barrier>);
 
@@ -264,7 +263,7 @@ async fn children_are_asked_at_once() {
             .add_route(Route::new(path(prefix), meeting))
             .unwrap();
     }
-    // The clock runs only when everybody waits: then nobody would ever come.
+    // The paused clock advances only when every task waits. Then no further call would arrive.
     let finding = tokio::time::timeout(Duration::from_secs(1), found(&composite, "**"));
     let files = finding.await.expect("the children were asked one by one");
     assert_eq!(files, ["/a/met", "/b/met", "/c/met"]);
@@ -281,8 +280,7 @@ async fn a_maximum_of_bytes_cuts_where_one_backend_would() {
     ] {
         composite.write_file(file, text).await.unwrap();
     }
-    // The second line does not fit. That the third would is no reason to leave a
-    // gap.
+    // The second line does not fit. The third would, but leaving a gap is not allowed.
     let query = GrepQuery::new("needle", VPath::root()).max_bytes(16);
     let grepped = composite.grep(query).await.unwrap();
     assert!(grepped.truncated);
@@ -299,7 +297,7 @@ async fn a_long_search_keeps_its_routes() {
     let shared = Arc::new(OnceLock::<Composite>::new());
     let later = Arc::clone(&shared);
     let default = StateBackend::new();
-    // An ignore file above the route: the shared walk goes through all listings.
+    // With an ignore file above the route, the shared walk uses all listings.
     default.write_file("/.gitignore", "*.log\n").await.unwrap();
     let default = Intercepted::new(default, move |call| {
         if call.operation == Operation::Ls

@@ -1,5 +1,5 @@
-//! A composite answers as one backend that holds the same files would: random
-//! routes and files, random calls, the same answers and errors.
+//! A composite behaves like a single backend with the same files: random routes and
+//! files, random calls, the same results and errors.
 
 use proptest::prelude::*;
 
@@ -10,8 +10,7 @@ use crate::support::call::{Call, Search};
 use crate::support::pair::{Layout, Names, Pair, RouteAt};
 use crate::support::strategy;
 
-/// How many sequences of calls are tried; as many as the environment asks for,
-/// if it does.
+/// Returns the configuration. Its default takes the number of cases from the environment.
 fn config() -> ProptestConfig {
     ProptestConfig {
         max_shrink_iters: 4_000,
@@ -53,8 +52,8 @@ proptest! {
     }
 }
 
-/// Routes at, beneath and above generated directories: where a child meets a
-/// pattern without the names in front of its own, it must still pass by the same.
+/// Routes at, beneath and above generated directories. A child that gets a pattern
+/// without the names above its own paths must still skip the same directories.
 #[test]
 fn generated_directories_are_passed_by_alike() {
     let files = [

@@ -1,5 +1,5 @@
-//! What routes do to the tree: where they lead, what they show and hide, and how
-//! they come and go.
+//! Effects of routes on the tree: their targets, what they show and hide, and
+//! adding and removing them.
 
 use std::sync::Arc;
 
@@ -138,7 +138,7 @@ async fn what_lies_above_a_route_is_a_directory() {
             .unwrap(),
         path("/x/y")
     );
-    // Beside the route, its parent takes files; the default makes the directory.
+    // The parent of a route also accepts files; the default creates the directory.
     composite.write_file("/x/file", "x").await.unwrap();
     assert_eq!(names(&composite, "/x").await, ["y", "file"]);
 }
@@ -206,7 +206,7 @@ async fn a_call_keeps_the_routes_it_began_with() {
         let composite = composite.clone();
         async move { composite.write_file("/a/f", content).await }
     });
-    // The second piece is taken only when the write is under way.
+    // The second piece is consumed only when the write is in progress.
     pieces.send(Bytes::from("one ")).await.unwrap();
     pieces.send(Bytes::from("two")).await.unwrap();
     composite.remove_route(&path("/a")).unwrap();
@@ -304,7 +304,7 @@ async fn links_lead_to_names_of_the_composite() {
         resolve("/l/link/new/deeper").await.unwrap(),
         path("/l/real/new/deeper")
     );
-    // The link leads to what the route hides: no name here means that place.
+    // The link leads to a path that the route hides, so the target has no path here.
     assert_eq!(
         kind(resolve("/l/shadowed").await),
         ErrorKind::PermissionDenied

@@ -1,5 +1,5 @@
-//! Moving and copying from one route to another: what arrives, what is refused,
-//! and what is left when something fails half-way.
+//! Moving and copying from one route to another: what is copied, what is refused,
+//! and what remains after a failure half-way.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn kind<T: std::fmt::Debug>(result: Result<T>) -> ErrorKind {
     result.unwrap_err().kind()
 }
 
-/// `one` at `/one` and `two` at `/two`.
+/// Creates a composite with `one` at `/one` and `two` at `/two`.
 fn compose(one: impl Backend, two: impl Backend) -> Composite {
     Composite::builder()
         .route(Route::new(path("/one"), Arc::new(one)))
@@ -135,7 +135,7 @@ async fn a_tree_goes_with_all_it_holds() {
             .unwrap()
             .is_dir()
     );
-    // A directory above a route is copied with what the route shows.
+    // A directory above a route is copied with the files of the route.
     copy_all(&composite, "/two", "/one/all").await.unwrap();
     assert_eq!(
         tree(&composite, "/one/all").await.len(),
@@ -255,7 +255,7 @@ async fn a_source_that_changes_meanwhile_stays() {
 
 #[tokio::test]
 async fn one_place_under_two_names_loses_nothing() {
-    // Clones share one store, which the composite cannot see.
+    // Clones share one store, but the composite cannot know that.
     let store = StateBackend::new();
     let composite = compose(store.clone(), store.clone());
     composite.write_file("/one/f", "kept").await.unwrap();
@@ -269,7 +269,7 @@ async fn one_place_under_two_names_loses_nothing() {
         ErrorKind::AlreadyExists
     );
 
-    // The same backend it can see, and leaves the move to it.
+    // It recognizes the same backend, and leaves the move to it.
     let shared = Arc::new(StateBackend::new());
     let composite = Composite::new(Arc::<StateBackend>::clone(&shared));
     composite
@@ -388,7 +388,7 @@ async fn links_above_are_followed_or_refused() {
     assert_eq!(kind(taken), ErrorKind::AlreadyExists);
 }
 
-/// A store that notes whether writes were to be durable.
+/// A store that records whether writes were durable.
 #[derive(Debug)]
 struct Noting {
     store: StateBackend,

@@ -1,4 +1,4 @@
-//! One call of the contract as data, and its answer as text.
+//! One call of the contract as data, and its result as text.
 
 use std::fmt::Debug;
 
@@ -10,7 +10,7 @@ use backend_core::ops::{
 use backend_core::search::{Exclude, ExcludeRule};
 use backend_core::{Backend, BackendExt as _, Edit, Result, VPath};
 
-/// A call with all that it takes.
+/// A call with all its arguments.
 #[derive(Debug, Clone)]
 pub(crate) enum Call {
     Resolve(VPath),
@@ -29,16 +29,16 @@ pub(crate) enum Call {
     Grep(Search, Lines),
 }
 
-/// When a write may go ahead.
+/// The condition for a write.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Mode {
     Overwrite,
     CreateNew,
-    /// If the file holds this text.
+    /// Only if the file holds this text.
     If(&'static str),
 }
 
-/// Where to search and what to leave out.
+/// The start of a search and the entries to leave out.
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
     pub(crate) start: VPath,
@@ -50,7 +50,7 @@ pub(crate) struct Search {
     pub(crate) hide: Hide,
 }
 
-/// What else a grep asks for.
+/// The further options of a grep.
 #[derive(Debug, Clone)]
 pub(crate) struct Lines {
     pub(crate) pattern: &'static str,
@@ -59,7 +59,7 @@ pub(crate) struct Lines {
     pub(crate) insensitive: bool,
 }
 
-/// Rules of an exclusion: a pattern, and whether to hide what matches it.
+/// Rules of an exclusion: a pattern, and whether to hide its matches.
 pub(crate) type Hide = &'static [&'static [(&'static str, bool)]];
 
 fn exclude(hide: Hide) -> Exclude {
@@ -72,7 +72,7 @@ fn exclude(hide: Hide) -> Exclude {
 }
 
 impl Call {
-    /// The answer as text. Of an error the kind, the operation and the path.
+    /// Returns the result as text. Of an error, only the kind, the operation and the path.
     pub(crate) async fn answer(&self, backend: &dyn Backend) -> String {
         match self {
             Self::Resolve(path) => told(backend.resolve(path, Default::default()).await),
@@ -170,8 +170,8 @@ fn told<T: Debug>(answer: Result<T>) -> String {
     }
 }
 
-/// A search that was cut short counts what it had met by then, and two that
-/// looked in another order need not agree on that.
+/// A search that was cut short counts what it had met by then. Two searches in a
+/// different order need not agree on that.
 fn found(answer: Result<GlobResult>) -> String {
     told(answer.map(|mut found| {
         if found.truncated {

@@ -1,4 +1,4 @@
-//! Composites for the suite, and a hand behind them.
+//! Composites for the conformance suite, with direct access to the storage behind them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -25,7 +25,7 @@ pub(crate) fn path(text: &str) -> VPath {
     VPath::parse(text).unwrap()
 }
 
-/// A route to a store of its own.
+/// Creates a route to a new store.
 pub(crate) fn state_at(prefix: &str) -> Route {
     Route::new(path(prefix), Arc::new(StateBackend::new()))
 }
@@ -38,7 +38,7 @@ pub(crate) struct StateFixture {
 }
 
 impl StateFixture {
-    /// Hands a store to `compose`.
+    /// Creates a fixture from a composite that `compose` builds around a store.
     pub(crate) fn new(compose: impl FnOnce(Arc<StateBackend>) -> Arc<dyn Backend>) -> Self {
         let clock = PausedClock::new();
         let ticking = clock.clone();
@@ -67,7 +67,7 @@ impl Fixture for StateFixture {
     async fn set_modified(&self, path: &VPath, time: SystemTime) -> CaseResult {
         let content = self.backend.read(path, ReadOptions::default()).await?.data;
         let now = self.clock.now();
-        // The write looks at the clock once, a millisecond later.
+        // The write reads the clock once, a millisecond later.
         self.clock.set(time - Duration::from_millis(1));
         let options = WriteOptions::default();
         let written = self.backend.write(path, content.into(), options).await;
@@ -81,19 +81,19 @@ impl Fixture for StateFixture {
 pub(crate) struct LocalFixture {
     backend: Arc<dyn Backend>,
     read_only: Arc<dyn Backend>,
-    /// The working directory, in the composite's names.
+    /// The working directory, as a path of the composite.
     prefix: VPath,
     /// The local backend's directory without links in its path.
     root: PathBuf,
-    /// A directory outside, and what it was like.
+    /// A directory outside, and its state before the test.
     outside: PathBuf,
     before: Mutex<BTreeMap<PathBuf, String>>,
     _directory: tempfile::TempDir,
 }
 
 impl LocalFixture {
-    /// A store everywhere, but a local backend at `/desk/here`, where the
-    /// working directory is.
+    /// Creates a composite with a store everywhere except for a local backend at
+    /// `/desk/here`, where the working directory is.
     pub(crate) fn in_a_route() -> Self {
         let prefix = path("/desk/here");
         Self::new(&prefix, |local| {
@@ -107,8 +107,8 @@ impl LocalFixture {
         })
     }
 
-    /// A local backend everywhere but in routes beneath the working directory,
-    /// which the cases do not see.
+    /// Creates a composite with a local backend everywhere except for routes
+    /// beneath the working directory, which the cases do not see.
     pub(crate) fn above_routes() -> Self {
         Self::new(&VPath::root(), |local| {
             let composite = Composite::builder()
@@ -145,7 +145,7 @@ impl LocalFixture {
         }
     }
 
-    /// The host's path for a path of the composite.
+    /// Returns the host path for a path of the composite.
     fn host(&self, path: &VPath) -> PathBuf {
         self.root.join(path.strip_prefix(&self.prefix).unwrap())
     }
@@ -155,7 +155,7 @@ fn done<T>(result: io::Result<T>) -> Result<T, Failure> {
     result.map_err(|error| Failure::new(format!("the fixture failed: {error}")))
 }
 
-/// Everything in a directory with all that a change would show in.
+/// Records everything in a directory that a change would affect.
 fn snapshot(directory: &Path) -> io::Result<BTreeMap<PathBuf, String>> {
     let mut all = BTreeMap::new();
     for entry in std::fs::read_dir(directory)? {

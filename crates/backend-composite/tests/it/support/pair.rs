@@ -1,4 +1,4 @@
-//! A composite and one backend with the same files, held against each other.
+//! Compares a composite with a single backend that has the same files.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use super::call::Call;
 /// A file's path and content.
 pub(crate) type File = (VPath, &'static str);
 
-/// Which names a route's child uses.
+/// The paths that a route's child sees.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Names {
     Below,
@@ -29,14 +29,14 @@ pub(crate) enum Names {
 pub(crate) struct RouteAt {
     pub(crate) prefix: VPath,
     pub(crate) names: Names,
-    /// An ignore file in the child, above what the route shows. It must not
-    /// matter.
+    /// An ignore file in the child, above the directory that the route shows. It
+    /// must not have any effect.
     pub(crate) rules_above: Option<&'static str>,
-    /// Whether the child is one that blocks its threads.
+    /// Whether the child is a blocking backend.
     pub(crate) blocking: bool,
 }
 
-/// The routes, and what the children behind them hold where it does not show.
+/// The routes, and hidden content of the children behind them.
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
     pub(crate) routes: Vec<RouteAt>,
@@ -57,7 +57,7 @@ fn store(clock: &PausedClock) -> StateBackend {
 }
 
 impl Pair {
-    /// Both with `files`, as far as they can be written.
+    /// Creates both with `files`, skipping those that cannot be written.
     pub(crate) fn new(layout: &Layout, files: &[File]) -> Self {
         let clock = PausedClock::new();
         let flat = store(&clock);
@@ -75,7 +75,7 @@ impl Pair {
                     block_on(child.write_file(above, rules)).unwrap();
                 }
             }
-            // What stands at the prefix in the default does not show.
+            // Entries of the default at the prefix of a route are hidden.
             for name in &layout.shadows {
                 let hidden = route.prefix.child(name).unwrap();
                 drop(block_on(
@@ -137,10 +137,10 @@ impl Pair {
     ///
     /// # Errors
     ///
-    /// How the answers differ.
+    /// A description of the difference between the results.
     pub(crate) fn try_call(&mut self, call: &Call) -> Result<(), String> {
         self.tick();
-        // The one thing a composite does not do: its routes stay.
+        // The one exception: a composite never deletes or moves its routes.
         if let Call::Delete(path, _) | Call::Rename(path, _, _) = call
             && self.is_fixed(path)
         {
@@ -165,8 +165,8 @@ impl Pair {
         Ok(())
     }
 
-    /// Gives files that went to another route the time that they have there: a
-    /// time cannot be written.
+    /// Rewrites moved files in the flat store, so that their times match those in
+    /// the other route: times cannot be written.
     fn touch(&self, path: &VPath) {
         for file in self.tree(&self.flat, path) {
             let options = ReadOptions::default();
@@ -176,7 +176,7 @@ impl Pair {
         }
     }
 
-    /// The files at and beneath a path.
+    /// Returns the files at and beneath a path.
     fn tree(&self, backend: &dyn Backend, path: &VPath) -> Vec<VPath> {
         let mut pending = vec![path.clone()];
         let mut files = Vec::new();
@@ -193,7 +193,7 @@ impl Pair {
         files
     }
 
-    /// Compares everything that both hold.
+    /// Compares the whole content of both.
     pub(crate) fn check_trees(&self) -> Result<(), String> {
         let root = VPath::root();
         let one = self.tree(&self.flat, &root);

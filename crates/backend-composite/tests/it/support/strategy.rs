@@ -1,4 +1,4 @@
-//! Random routes, files and calls, out of few names so that they meet.
+//! Random routes, files and calls, built from few names so that they often collide.
 
 use backend_core::VPath;
 use backend_core::ops::GlobOrder;

@@ -1,7 +1,7 @@
-//! A wrapper that leaves some paths out of what is listed and found.
+//! A wrapper that hides some paths from listings and searches.
 //!
-//! The suite wants an empty working directory. With this, one that has routes in
-//! it looks empty, while every listing and search still has to merge them.
+//! The suite requires an empty working directory. With this wrapper, one with
+//! routes in it looks empty, while every listing and search still has to merge them.
 
 use async_trait::async_trait;
 use backend_core::ops::{
