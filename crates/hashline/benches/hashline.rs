@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use criterion::{Criterion, criterion_group, criterion_main};
 use hashline::{Anchor, ApplyOptions, Edit, Tag, TagWidth, apply, render};
 
-/// The Rust sources of all crates, in order of their paths.
+/// Returns the Rust sources of all crates, ordered by path.
 fn sources() -> String {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut paths = Vec::new();

@@ -1,4 +1,4 @@
-//! [`Anchor`]: a line named by number and tag.
+//! [`Anchor`]: a reference to a line by number and tag.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,10 +7,10 @@ use thiserror::Error;
 
 use crate::tag::{Tag, TagError, shorten};
 
-/// A line, named as it is shown: `12:ab`.
+/// A reference to a line in the form it is shown: `12:ab`.
 ///
-/// It is parsed from what a model copies, with or without the text of the line: `12:ab`,
-/// `12:AB` and `12:ab|the text` all name line 12.
+/// It is parsed from the text that a model copies, with or without the content of the line:
+/// `12:ab`, `12:AB` and `12:ab|the text` all refer to line 12.
 ///
 /// ```
 /// use hashline::Anchor;
@@ -26,18 +26,18 @@ use crate::tag::{Tag, TagError, shorten};
 pub struct Anchor {
     /// The line's number, counted from 1.
     pub line: usize,
-    /// The tag the line was shown with.
+    /// The tag that the line was shown with.
     pub tag: Tag,
-    /// The text that was copied along.
+    /// The text that was copied with it.
     ///
-    /// If the tag is this text's tag, it is known to be the whole line: it must then be equal to
-    /// the line, and if it has moved, the error says where to. Otherwise it counts for
-    /// nothing: it may have been cut or retyped.
+    /// If the tag is the tag of this text, the text is known to be the whole line. It must then
+    /// be equal to the line, and if the line has moved, the error says where to. Otherwise the
+    /// text is ignored, because it may have been cut or retyped.
     pub text: Option<String>,
 }
 
 impl Anchor {
-    /// The line with this number, counted from 1, and this tag.
+    /// Creates an anchor for the line with this number, counted from 1, and this tag.
     #[must_use]
     pub const fn new(line: usize, tag: Tag) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl Anchor {
         }
     }
 
-    /// The text that was copied along, if it is the whole line.
+    /// Returns the copied text if it is the whole line.
     pub(crate) fn full_text(&self) -> Option<&str> {
         self.text.as_deref().filter(|text| self.tag.matches(text))
     }
@@ -94,7 +94,7 @@ fn parse_line(text: &str) -> Result<usize, AnchorError> {
     })
 }
 
-/// A text that is no [`Anchor`].
+/// The reason why a text is not an [`Anchor`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AnchorError {
@@ -102,17 +102,17 @@ pub enum AnchorError {
     #[error("{found:?} names no line; write the line's number and tag as shown, such as 12:ab")]
     #[non_exhaustive]
     Shape {
-        /// What was given, shortened.
+        /// The given text, shortened.
         found: String,
     },
-    /// What stands before the colon is no line number.
+    /// The part before the colon is not a line number.
     #[error("{found:?} is not a line number; lines are counted from 1, copy the number before `:`")]
     #[non_exhaustive]
     Line {
-        /// What was given, shortened.
+        /// The given text, shortened.
         found: String,
     },
-    /// What stands after the colon is no tag.
+    /// The part after the colon is not a tag.
     #[error(transparent)]
     Tag(#[from] TagError),
     /// There is more than one line.
@@ -121,7 +121,7 @@ pub enum AnchorError {
     )]
     #[non_exhaustive]
     SeveralLines {
-        /// What was given, shortened.
+        /// The given text, shortened.
         found: String,
     },
 }

@@ -1,7 +1,7 @@
-//! [`apply`]: edits in, new text out.
+//! [`apply`]: applies edits to a text.
 //!
-//! Edits are checked against the text as it is, all of them, and then written in one pass.
-//! So line numbers mean the same in each edit, and either all are made or none.
+//! All edits are checked against the current text and then written in one pass. So line numbers
+//! mean the same in each edit, and either all edits are applied or none.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::stale::{Wrong, check, check_line, stale};
 use crate::view::Format;
 use crate::writer::Writer;
 
-/// How current lines are shown when edits are refused.
+/// Options for showing the current lines when edits are refused.
 ///
 /// ```
 /// use hashline::ApplyOptions;
@@ -23,9 +23,9 @@ use crate::writer::Writer;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ApplyOptions {
-    /// How a line is shown.
+    /// The format of a line.
     pub format: Format,
-    /// How many lines to show around each. The default is 2.
+    /// Number of lines to show around each. The default is 2.
     pub context: usize,
 }
 
@@ -39,14 +39,14 @@ impl Default for ApplyOptions {
 }
 
 impl ApplyOptions {
-    /// Sets how a line is shown.
+    /// Sets the format of a line.
     #[must_use]
     pub const fn format(mut self, format: Format) -> Self {
         self.format = format;
         self
     }
 
-    /// Sets how many lines to show around each.
+    /// Sets the number of lines to show around each.
     #[must_use]
     pub const fn context(mut self, lines: usize) -> Self {
         self.context = lines;
@@ -54,31 +54,31 @@ impl ApplyOptions {
     }
 }
 
-/// A text after its edits.
+/// The result of applying edits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Applied {
     /// The new text.
     pub text: String,
-    /// What each edit changed, in the order of the edits.
+    /// The changes of each edit, in the order of the edits.
     pub changed: Vec<Changed>,
-    /// What was done, in words. Line numbers are those from before.
+    /// A summary in words. Line numbers are those before the edits.
     pub summary: String,
 }
 
-/// What an edit changed. Lines are counted from 1.
+/// The change made by an edit. Lines are counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Changed {
-    /// The lines that are gone, by their old numbers; empty for an insertion.
+    /// The removed lines, by their old numbers; empty for an insertion.
     pub old: Range<usize>,
-    /// The lines that are there instead, by their new numbers; empty for a deletion.
+    /// The new lines, by their new numbers; empty for a deletion.
     pub new: Range<usize>,
 }
 
 impl Applied {
-    /// The new lines and `context` lines around them as `N:HH|line`, at most a hundred, to go on
-    /// editing with.
+    /// Renders the new lines and `context` lines around them as `N:HH|line`, at most a hundred, for
+    /// further edits.
     ///
     /// ```
     /// use hashline::{ApplyOptions, Edit, Format, apply};
@@ -99,11 +99,11 @@ impl Applied {
     }
 }
 
-/// An edit that was checked.
+/// A checked edit.
 #[derive(Clone, Copy)]
 struct Span<'a> {
     edit: usize,
-    /// The lines to leave out, counted from 0.
+    /// The lines to remove, counted from 0.
     from: usize,
     to: usize,
     content: &'a str,
@@ -111,14 +111,14 @@ struct Span<'a> {
 
 /// Applies `edits` to `text`, all or none.
 ///
-/// Line numbers are those of `text` in every edit, whatever the others do. What is
-/// inserted at one place comes out in the order of the edits. Every byte of the lines that are not
-/// edited stays, with these rules for what is:
+/// Line numbers are those of `text` in every edit, whatever the other edits do. Several insertions
+/// at one place keep the order of the edits. Lines that are not edited keep every byte. For the
+/// others, these rules hold:
 ///
-/// - New lines get the line end of the line they replace or stand beside.
-/// - A text without a line end after its last line stays without, unless that line is
-///   now an empty one, which would be lost. A line that is no longer the last one gets its end.
-/// - An empty text becomes the content as it is written. A text can become empty.
+/// - New lines get the line end of the line they replace or are next to.
+/// - If the last line has no line end, the last line of the new text has none either, unless it is
+///   empty and would be lost. A line that is no longer the last one gets a line end.
+/// - An empty text becomes the content as given. A text can become empty.
 /// - A byte-order mark stays where it is, before the first line.
 ///
 /// ```
@@ -140,9 +140,9 @@ struct Span<'a> {
 ///
 /// # Errors
 ///
-/// [`EditError::EndBeforeStart`] and [`EditError::NothingToInsert`] for the first edit that makes
-/// no sense by itself; else [`EditError::Stale`] with every line that is not as the edits say; else
-/// [`EditError::Overlap`] for the first two edits of the same lines.
+/// [`EditError::EndBeforeStart`] and [`EditError::NothingToInsert`] for the first edit that is
+/// invalid by itself; otherwise [`EditError::Stale`] with every line that differs from what the
+/// edits expect; otherwise [`EditError::Overlap`] for the first two edits of the same lines.
 pub fn apply(text: &str, edits: &[Edit], options: ApplyOptions) -> Result<Applied, EditError> {
     let (mark, body) = split_mark(text);
     let lines = Lines::new(body);
@@ -154,7 +154,7 @@ pub fn apply(text: &str, edits: &[Edit], options: ApplyOptions) -> Result<Applie
     if !wrong.is_empty() {
         return Err(EditError::Stale(stale(&wrong, text, &lines, options)));
     }
-    // The sort keeps the order of insertions at one place.
+    // The sort is stable, so insertions at one place keep their order.
     spans.sort_by_key(|span| (span.from, span.to));
     check_overlap(&spans)?;
     let (text, changed) = write(mark, &lines, &spans);
@@ -165,7 +165,7 @@ pub fn apply(text: &str, edits: &[Edit], options: ApplyOptions) -> Result<Applie
     })
 }
 
-/// Which lines `edit` changes. What is not as it says goes to `wrong`.
+/// Returns the lines that `edit` changes. Mismatches are added to `wrong`.
 fn check_edit<'a>(
     index: usize,
     edit: &'a Edit,
@@ -199,7 +199,7 @@ fn check_edit<'a>(
     })
 }
 
-/// The last line of a range, counted from 1.
+/// Checks the end of a range and returns its last line, counted from 1.
 fn check_end<'a>(
     edit: usize,
     start: usize,
@@ -221,7 +221,7 @@ fn check_end<'a>(
     Ok(end)
 }
 
-/// Makes sure that no span begins inside the one before it.
+/// Checks that no span begins inside the previous one.
 fn check_overlap(spans: &[Span<'_>]) -> Result<(), EditError> {
     let place = |span: &Span<'_>| EditPlace {
         edit: span.edit,
@@ -240,7 +240,7 @@ fn check_overlap(spans: &[Span<'_>]) -> Result<(), EditError> {
     }
 }
 
-/// The text with `spans`, which are in order, replaced.
+/// Writes the text with `spans`, which are in order, replaced.
 fn write(mark: &str, lines: &Lines<'_>, spans: &[Span<'_>]) -> (String, Vec<Changed>) {
     let added: usize = spans.iter().map(|span| span.content.len()).sum();
     let mut writer = Writer::new(mark, lines, added);
@@ -267,7 +267,7 @@ fn write(mark: &str, lines: &Lines<'_>, spans: &[Span<'_>]) -> (String, Vec<Chan
     (writer.finish(), changed.collect())
 }
 
-/// What was done, in words.
+/// Describes the changes in words.
 fn summary(edits: &[Edit], changed: &[Changed]) -> String {
     let mut parts: Vec<_> = edits
         .iter()

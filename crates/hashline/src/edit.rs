@@ -1,4 +1,4 @@
-//! [`Edit`]: one change, by line.
+//! [`Edit`]: one change to a range of lines.
 
 use thiserror::Error;
 
@@ -7,42 +7,42 @@ use crate::tag::Tag;
 
 /// One change to a text.
 ///
-/// `content` is lines. The end of its last line may be left off: `"a"` and `"a\n"` are the same
-/// one line, `"\n"` is one blank line, and `""` is no line at all. Line ends become
-/// those of the text around.
+/// `content` is a list of lines. The line end of the last one may be omitted: `"a"` and `"a\n"`
+/// are the same single line, `"\n"` is one blank line, and `""` is no line at all. Line ends are
+/// converted to those of the surrounding text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Edit {
-    /// Puts `content` in the place of a line, or of a range with both its ends. Without content,
-    /// the lines are deleted.
+    /// Replaces a line, or an inclusive range of lines, with `content`. Without content, the
+    /// lines are deleted.
     Replace {
         /// The line, or the first of the range.
         start: Anchor,
         /// The last line of the range.
         end: Option<RangeEnd>,
-        /// What to put there.
+        /// The new lines.
         content: String,
     },
     /// Inserts `content` after a line.
     InsertAfter {
         /// The line.
         anchor: Anchor,
-        /// What to insert; at least one line.
+        /// The lines to insert; at least one.
         content: String,
     },
     /// Inserts `content` before a line.
     InsertBefore {
         /// The line.
         anchor: Anchor,
-        /// What to insert; at least one line.
+        /// The lines to insert; at least one.
         content: String,
     },
     /// Inserts `content` before the first line, whatever that is.
     InsertFirst {
-        /// What to insert; at least one line.
+        /// The lines to insert; at least one.
         content: String,
     },
-    /// Deletes a line, or a range with both its ends.
+    /// Deletes a line, or an inclusive range of lines.
     Delete {
         /// The line, or the first of the range.
         start: Anchor,
@@ -55,7 +55,7 @@ pub enum Edit {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RangeEnd {
-    /// A number, counted from 1. That the line is still the same is not checked.
+    /// A number, counted from 1. The line is not checked for changes.
     Line(usize),
     /// A number and a tag.
     Anchor(Anchor),
@@ -82,7 +82,7 @@ impl RangeEnd {
     }
 }
 
-/// An [`Edit`] as a tool with one field for each thing takes it.
+/// An [`Edit`] in the form of a tool with separate fields.
 ///
 /// ```
 /// use hashline::{Edit, EditFields};
@@ -100,26 +100,26 @@ impl RangeEnd {
 pub struct EditFields<'a> {
     /// The line, or the first of a range. 0 with `insert_after` inserts before the first line.
     pub start_line: usize,
-    /// Its tag. `12:ab` and `12:ab|text` are understood, if the number is that of `start_line`.
+    /// Its tag. `12:ab` and `12:ab|text` are accepted if the number equals `start_line`.
     pub start_hash: &'a str,
-    /// What to put there; nothing deletes the range.
+    /// The new lines; empty content deletes the range.
     pub new_content: &'a str,
     /// The last line of a range.
     pub end_line: Option<usize>,
-    /// Its tag. An empty one is none.
+    /// Its tag. An empty string means no tag.
     pub end_hash: Option<&'a str>,
-    /// Inserts after the line instead of replacing it.
+    /// `true` to insert after the line instead of replacing it.
     pub insert_after: bool,
 }
 
-/// Why [`EditFields`] make no [`Edit`].
+/// The reason why [`EditFields`] are not a valid [`Edit`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FieldError {
-    /// The tag of the first line is not one.
+    /// The tag of the first line is invalid.
     #[error("start_hash: {0}")]
     StartHash(AnchorError),
-    /// The tag of the last line is not one.
+    /// The tag of the last line is invalid.
     #[error("end_hash: {0}")]
     EndHash(AnchorError),
     /// A line number and the number in its tag differ.
@@ -131,13 +131,13 @@ pub enum FieldError {
         /// The number given with the tag.
         copied: usize,
     },
-    /// A tag without the line it is of.
+    /// The end has a tag but no line number.
     #[error("end_hash is given without end_line; add end_line, or leave out end_hash")]
     EndHashAlone,
-    /// A range to insert after.
+    /// An insertion has the end of a range.
     #[error("end_line and end_hash cannot be combined with insert_after; leave them out")]
     EndWithInsert,
-    /// Line 0 to replace.
+    /// Line 0 is to be replaced.
     #[error("start_line is 0, but lines are counted from 1; use 0 only with insert_after")]
     LineZero,
 }
@@ -180,7 +180,7 @@ impl TryFrom<EditFields<'_>> for Edit {
     }
 }
 
-/// The line `line` with the tag, or the whole anchor, in `hash`.
+/// Creates an anchor for `line` from `hash`, which holds a tag or a whole anchor.
 fn field(
     line: usize,
     hash: &str,

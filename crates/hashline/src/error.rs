@@ -1,4 +1,4 @@
-//! Why edits are refused, with what is needed to do better.
+//! Reasons for refusing edits, with the information needed to correct them.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,14 +7,14 @@ use thiserror::Error;
 
 use crate::tag::Tag;
 
-/// The most entries of a list in a message.
+/// Most entries of a list in a message.
 pub(crate) const MAX_LISTED: usize = 20;
 
-/// Why edits were refused. The text is as it was.
+/// The reason why edits were refused. The text is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EditError {
-    /// Lines are not, or no longer, what the edits say.
+    /// Lines are not, or no longer, what the edits expect.
     #[error(transparent)]
     Stale(Stale),
     /// A range ends before it starts.
@@ -25,7 +25,7 @@ pub enum EditError {
     )]
     #[non_exhaustive]
     EndBeforeStart {
-        /// Which edit, counted from 0.
+        /// Index of the edit, counted from 0.
         edit: usize,
         /// The first line of the range, counted from 1.
         start: usize,
@@ -39,7 +39,7 @@ pub enum EditError {
     )]
     #[non_exhaustive]
     NothingToInsert {
-        /// Which edit, counted from 0.
+        /// Index of the edit, counted from 0.
         edit: usize,
     },
     /// Two edits change the same lines.
@@ -53,13 +53,13 @@ pub enum EditError {
     },
 }
 
-/// Which lines an edit changes.
+/// The lines that an edit changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EditPlace {
-    /// Which edit, counted from 0.
+    /// Index of the edit, counted from 0.
     pub edit: usize,
-    /// The lines, counted from 1; empty before the line it inserts at.
+    /// The lines, counted from 1. For an insertion, the empty range before the line it inserts at.
     pub lines: Range<usize>,
 }
 
@@ -75,33 +75,33 @@ impl fmt::Display for EditPlace {
     }
 }
 
-/// Every line that is not what an edit says, and what is there now.
+/// Every line that differs from what an edit expects, and the current lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stale {
     /// The lines, in the order of the edits.
     pub mismatches: Vec<Mismatch>,
-    /// How many lines the text has. An empty text counts as one empty line.
+    /// Number of lines in the text. An empty text counts as one empty line.
     pub lines: usize,
     /// The current lines around them as `N:HH|line`, at most a hundred.
     pub current: String,
 }
 
-/// A line that is not what an edit says.
+/// A line that differs from what an edit expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Mismatch {
-    /// Which edit, counted from 0.
+    /// Index of the edit, counted from 0.
     pub edit: usize,
     /// The line it names, counted from 1.
     pub line: usize,
-    /// The tag it gives; `None` for the end of a range that was given without.
+    /// The tag it gives; `None` for the end of a range that was given without one.
     pub expected: Option<Tag>,
-    /// The tag of the line; `None` if the text has no such line. It is the expected one if only
-    /// the copied text showed that the line is another.
+    /// The tag of the line; `None` if the text has no such line. It equals the expected one if
+    /// only the copied text shows that the line is different.
     pub found: Option<Tag>,
-    /// The one other line that is what the edit says, if there is just one. It is known only if
-    /// the edit gives the whole line or a tag of four digits.
+    /// The line to which the expected line has moved, if exactly one matches. It is known only
+    /// if the edit gives the whole line or a tag of four digits.
     pub moved_to: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! The lines around some places of a text, as text.
+//! Renders the lines around some places of a text.
 
 use std::ops::Range;
 
@@ -6,13 +6,13 @@ use crate::lines::Lines;
 use crate::tag::Tag;
 use crate::view::{Format, Line};
 
-/// The most lines of an excerpt: enough for twenty places, little enough to read.
+/// Most lines of an excerpt: enough for twenty places, few enough to read.
 const MAX_LINES: usize = 100;
 
-/// The lines in `places`, counted from 0, and `context` lines around each.
+/// Renders the lines in `places`, counted from 0, and `context` lines around each.
 ///
-/// Places may overlap and reach beyond the end; where lines are left out between two of them,
-/// there is a line of dots.
+/// Places may overlap and reach beyond the end. A line of dots marks lines left out between
+/// two places.
 pub(crate) fn excerpt(
     lines: &Lines<'_>,
     places: impl Iterator<Item = Range<usize>>,
@@ -23,7 +23,7 @@ pub(crate) fn excerpt(
         .map(|place| {
             let start = place.start.saturating_sub(context);
             let end = place.end.saturating_add(context).min(lines.count());
-            // A place beyond the end shows the end.
+            // A place beyond the end shows the last lines.
             start.min(end.saturating_sub(1))..end
         })
         .collect();

@@ -1,9 +1,9 @@
-//! What a line is.
+//! The definition of a line.
 //!
-//! A line ends with `\n` or `\r\n`. A `\r` anywhere else, U+2028 and their like are
-//! content. A line end at the end of the text begins no further line. An empty text
-//! is shown as one empty line, so that there is something to name. A byte-order
-//! mark at the start belongs to no line.
+//! A line ends with `\n` or `\r\n`. A `\r` anywhere else, U+2028 and similar characters are
+//! content. A line end at the end of the text does not begin another line. An empty text is shown
+//! as one empty line, so that an edit can refer to it. A byte-order mark at the start is not part
+//! of any line.
 
 use std::ops::Range;
 
@@ -12,21 +12,21 @@ use memchr::{memchr, memchr_iter};
 /// U+FEFF at the very start of a text.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// The byte-order mark, which may be missing, and all the rest.
+/// Splits off the byte-order mark, which may be missing.
 pub(crate) fn split_mark(text: &str) -> (&str, &str) {
     let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     text.split_at_checked(text.len() - body.len())
         .unwrap_or(("", text))
 }
 
-/// How many lines `body`, a text without its mark, is shown as; at least one.
+/// Returns the number of lines shown for `body`, a text without its mark; at least one.
 pub(crate) fn count(body: &str) -> usize {
     let ends = memchr_iter(b'\n', body.as_bytes()).count();
     let is_open = !body.ends_with('\n');
     ends + usize::from(is_open)
 }
 
-/// Takes the first line off `rest`: the line and its end.
+/// Splits the first line off `rest` and returns the line and its end.
 pub(crate) fn take_line<'a>(rest: &mut &'a str) -> (&'a str, &'a str) {
     let length = memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |at| at + 1);
     let (line, after) = rest.split_at_checked(length).unwrap_or((rest, ""));
@@ -34,7 +34,7 @@ pub(crate) fn take_line<'a>(rest: &mut &'a str) -> (&'a str, &'a str) {
     split_end(line)
 }
 
-/// A line and its end, which may be missing.
+/// Splits a line from its end, which may be missing.
 fn split_end(line: &str) -> (&str, &str) {
     let text = line
         .strip_suffix('\n')
@@ -46,7 +46,7 @@ fn split_end(line: &str) -> (&str, &str) {
 #[derive(Debug)]
 pub(crate) struct Lines<'a> {
     body: &'a str,
-    /// Where each line starts, and the end of the last.
+    /// The start of each line, and the end of the last.
     starts: Vec<usize>,
 }
 
@@ -61,17 +61,17 @@ impl<'a> Lines<'a> {
         Self { body, starts }
     }
 
-    /// How many lines there are; at least one.
+    /// Returns the number of lines; at least one.
     pub(crate) fn count(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Whether there is no line but the one that stands for the empty text.
+    /// Whether the text is empty, so that its only line is a placeholder.
     pub(crate) fn is_empty(&self) -> bool {
         self.body.is_empty()
     }
 
-    /// The lines of `range` with their ends.
+    /// Returns the lines of `range` with their ends.
     pub(crate) fn slice(&self, range: Range<usize>) -> &'a str {
         let start = self.starts.get(range.start);
         let end = self.starts.get(range.end);
@@ -81,22 +81,23 @@ impl<'a> Lines<'a> {
             .unwrap_or_default()
     }
 
-    /// A line and its end, if there is such a line.
+    /// Returns a line and its end, if there is such a line.
     pub(crate) fn get(&self, index: usize) -> Option<(&'a str, &'a str)> {
         (index < self.count()).then(|| split_end(self.slice(index..index + 1)))
     }
 
-    /// The line end for what comes in the place of `range`, or before it if it is empty.
+    /// Returns the line end for text that replaces `range`, or is inserted before it if it is
+    /// empty.
     ///
-    /// It is that of the first line replaced, or of the line inserted after; where that has none,
-    /// of the line before it. `None` if there is no such line end.
+    /// It is that of the first line replaced, or of the line inserted after. If that line has
+    /// none, it is that of the line before. `None` if neither has one.
     pub(crate) fn end_near(&self, range: Range<usize>) -> Option<&'a str> {
         let line = if range.is_empty() {
             range.start.saturating_sub(1)
         } else {
             range.start
         };
-        // Only the last line may be without an end.
+        // Only the last line may lack an end.
         [Some(line), line.checked_sub(1)]
             .into_iter()
             .flatten()
@@ -110,7 +111,7 @@ impl<'a> Lines<'a> {
 mod tests {
     use super::{Lines, count, split_mark, take_line};
 
-    /// Every line of `text` with its end.
+    /// Splits `text` into lines and their ends.
     fn split(text: &str) -> Vec<(&str, &str)> {
         let lines = Lines::new(text);
         let all: Vec<_> = (0..lines.count())

@@ -1,21 +1,21 @@
 //! MD5 of many short texts at once.
 //!
-//! MD5 is a chain of steps of which each waits for the one before, so one text
-//! alone leaves a processor mostly idle. Here eight texts go side by side, one
-//! in each lane of small arrays, and the compiler makes vector instructions of
-//! the loops over the lanes. A lane whose text is done takes the next one.
+//! Each step of MD5 depends on the previous one, so hashing one text alone leaves a
+//! processor mostly idle. Here eight texts are hashed side by side, one in each lane of
+//! small arrays, and the compiler turns the loops over the lanes into vector instructions.
+//! A lane whose text is done takes the next one.
 //!
-//! The digest names lines; nothing here depends on MD5 being hard to forge.
+//! The digest only identifies lines; nothing here depends on MD5 being hard to forge.
 
 use std::array;
 
-/// How many texts are hashed side by side.
+/// Number of texts that are hashed side by side.
 const LANES: usize = 8;
 
-/// Bytes that MD5 takes in at a time.
+/// Block size of MD5 in bytes.
 const BLOCK: usize = 64;
 
-/// One word of each of the texts.
+/// One word of each text.
 type Lanes = [u32; LANES];
 
 const START: [u32; 4] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
@@ -80,11 +80,11 @@ pub(crate) fn first_bytes<'a>(
     }
 }
 
-/// A text on its way through a lane.
+/// A text in a lane.
 struct Job<'a> {
     rest: &'a [u8],
     bits: u64,
-    /// Whether the mark that ends the text has been written.
+    /// Whether the end mark of the text has been written.
     is_marked: bool,
     is_done: bool,
     out: &'a mut u16,
@@ -101,7 +101,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The next bytes of the text, padded as MD5 wants it where the text ends.
+    /// Returns the next block of the text, with MD5's padding at the end.
     fn next_block(&mut self) -> [u8; BLOCK] {
         if let Some((block, rest)) = self.rest.split_first_chunk() {
             self.rest = rest;
@@ -165,7 +165,8 @@ fn compress(state: &mut [Lanes; 4], words: &[Lanes; 16]) {
     }
 }
 
-/// Sixteen steps. `order` names the word each takes, `mix` joins three words of the state.
+/// Performs sixteen steps. `order` selects the word for each step, `mix` combines three
+/// words of the state.
 #[inline(always)]
 fn round<const ROUND: usize>(
     [mut a, mut b, mut c, mut d]: [Lanes; 4],
@@ -182,8 +183,8 @@ fn round<const ROUND: usize>(
             let sum = a[lane]
                 .wrapping_add(mix(b[lane], c[lane], d[lane]))
                 .wrapping_add(word[lane].wrapping_add(*sine));
-            // A rotation, with the sum of its halves and `b` spread out: where it
-            // is spelt as a rotation, the compiler takes the lanes one by one.
+            // A rotation, with the sum of its halves and `b` written out. If it is written
+            // as a rotation, the compiler handles the lanes one by one.
             next[lane] = (sum << shift)
                 .wrapping_add(b[lane])
                 .wrapping_add(sum >> (32 - shift));

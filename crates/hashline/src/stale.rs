@@ -1,4 +1,4 @@
-//! Checking anchors, and finding out what is there instead.
+//! Checks anchors, and searches for the lines that stale anchors refer to.
 
 use std::collections::HashMap;
 
@@ -10,13 +10,13 @@ use crate::lines::Lines;
 use crate::tag::{Tag, TagWidth};
 use crate::view::{View, ViewOptions};
 
-/// A mismatch, and the anchor to look for elsewhere.
+/// A mismatch, and the anchor to search for elsewhere.
 pub(crate) struct Wrong<'a> {
     mismatch: Mismatch,
     anchor: Option<&'a Anchor>,
 }
 
-/// What is wrong with an anchor of `edit`, if something is.
+/// Checks an anchor of `edit`. Returns the mismatch, if there is one.
 pub(crate) fn check<'a>(edit: usize, anchor: &'a Anchor, lines: &Lines<'_>) -> Option<Wrong<'a>> {
     let Some((text, _)) = anchor.line.checked_sub(1).and_then(|at| lines.get(at)) else {
         return missing(edit, anchor.line, Some(anchor), lines);
@@ -26,7 +26,7 @@ pub(crate) fn check<'a>(edit: usize, anchor: &'a Anchor, lines: &Lines<'_>) -> O
     (!is_same).then(|| Wrong::new(edit, anchor.line, Some(anchor), Some(found)))
 }
 
-/// What is wrong with a line of `edit` that was named by its number alone.
+/// Checks a line of `edit` that was given by its number alone.
 pub(crate) fn check_line(edit: usize, line: usize, lines: &Lines<'_>) -> Option<Wrong<'static>> {
     missing(edit, line, None, lines)
 }
@@ -55,7 +55,7 @@ impl<'a> Wrong<'a> {
     }
 }
 
-/// The error that tells all that is `wrong` with edits of `text`, which has these `lines`.
+/// Creates the error for all `wrong` lines in edits of `text`, which has these `lines`.
 pub(crate) fn stale(
     wrong: &[Wrong<'_>],
     text: &str,
@@ -82,7 +82,7 @@ pub(crate) fn stale(
     }
 }
 
-/// The lines that stale anchors may have meant.
+/// The current positions of lines that stale anchors may refer to.
 #[derive(Default)]
 struct Moved<'a> {
     by_text: HashMap<&'a str, Found>,
@@ -103,7 +103,7 @@ impl<'a> Moved<'a> {
             if let Some(full) = anchor.full_text() {
                 moved.by_text.insert(full, Found::Nowhere);
             } else if anchor.tag.width() == TagWidth::Four {
-                // Two digits alone fit some line of most texts.
+                // Two digits alone match some line of most texts.
                 moved.by_tag.insert(anchor.tag, Found::Nowhere);
             }
         }
@@ -123,7 +123,7 @@ impl<'a> Moved<'a> {
         moved
     }
 
-    /// Where the line of a stale anchor is now.
+    /// Returns the current position of the line of a stale anchor.
     fn to(&self, anchor: &Anchor) -> Option<usize> {
         let found = match anchor.full_text() {
             Some(full) => self.by_text.get(full),

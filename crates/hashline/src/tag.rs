@@ -1,4 +1,4 @@
-//! [`Tag`]: the few digits that tell a line from what it was before.
+//! [`Tag`]: a few digits that reveal that a line has changed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,13 +7,13 @@ use thiserror::Error;
 
 use crate::md5;
 
-/// How many lines of text keep two digits safe enough; see [`TagWidth::recommended`].
+/// Lines of text up to which two digits are safe enough; see [`TagWidth::recommended`].
 const TWO_DIGIT_LINES: usize = 1_024;
 
-/// How many digits a tag has.
+/// The number of digits of a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum TagWidth {
-    /// Two digits, the known format. A changed line keeps its tag once in 256 times.
+    /// Two digits, the common format. A changed line keeps its tag once in 256 times.
     #[default]
     Two,
     /// Four digits. A changed line keeps its tag once in 65,536 times.
@@ -21,7 +21,7 @@ pub enum TagWidth {
 }
 
 impl TagWidth {
-    /// The number of digits.
+    /// Returns the number of digits.
     #[must_use]
     pub const fn digits(self) -> usize {
         match self {
@@ -30,13 +30,13 @@ impl TagWidth {
         }
     }
 
-    /// The width to show a text of `lines` lines in, if the reader knows both.
+    /// Returns the width to use for a text of `lines` lines, if the reader knows both.
     ///
-    /// Lines of one text may share a tag, since an anchor also names the line.
-    /// What counts is whether a line that changed, or another that moved into its place, keeps
-    /// the tag. If a whole text moves by one line, `lines / 256` of its lines seem unmoved with
-    /// two digits: four lines of the 1,024 up to which two digits are recommended. Four digits
-    /// cost two characters a line, which is little beside what a wrong edit costs.
+    /// Lines of one text may share a tag, since an anchor also has the line number. The
+    /// question is whether a line that changed, or another that moved into its place, keeps the
+    /// tag. If a whole text moves by one line, `lines / 256` of its lines seem unmoved with two
+    /// digits: four lines of the 1,024 up to which two digits are recommended. Four digits cost
+    /// two characters per line, which is little compared to the cost of a wrong edit.
     ///
     /// ```
     /// use hashline::TagWidth;
@@ -56,8 +56,8 @@ impl TagWidth {
 
 /// The first hexadecimal digits of a line's MD5.
 ///
-/// The line is taken whole and without its line end. A tag is parsed from two or four digits
-/// in either case, and shown in lower case.
+/// The whole line is hashed, without its line end. A tag is parsed from two or four digits in
+/// upper or lower case, and shown in lower case.
 ///
 /// ```
 /// use hashline::{Tag, TagWidth};
@@ -70,13 +70,13 @@ impl TagWidth {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tag {
-    /// Only the upper half counts if the width is two.
+    /// Only the upper half is used if the width is two.
     bytes: u16,
     width: TagWidth,
 }
 
 impl Tag {
-    /// The tag of `line`, which is without its line end.
+    /// Computes the tag of `line`, which must not include its line end.
     #[must_use]
     pub fn of(line: &str, width: TagWidth) -> Self {
         let mut bytes = 0;
@@ -92,19 +92,19 @@ impl Tag {
         Self { bytes, width }
     }
 
-    /// How many digits this tag has.
+    /// Returns the number of digits of this tag.
     #[must_use]
     pub const fn width(self) -> TagWidth {
         self.width
     }
 
-    /// Whether this may be the tag of `line`, as far as its digits go.
+    /// Whether this tag equals that of `line` in all of its digits.
     #[must_use]
     pub fn matches(self, line: &str) -> bool {
         self == Self::of(line, self.width)
     }
 
-    /// The digits of all four places; the last two count only if the width is four.
+    /// Returns the digits of all four places; the last two are valid only if the width is four.
     pub(crate) fn digits(self) -> [u8; 4] {
         let digit = |shift: u32| match (self.bytes >> shift) & 0xf {
             value @ 0..=9 => b'0' + value as u8,
@@ -139,18 +139,18 @@ impl FromStr for Tag {
     }
 }
 
-/// A text that is no [`Tag`].
+/// The error for a text that is not a [`Tag`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "{found:?} is not a tag; copy the two or four hexadecimal digits between `:` and `|` of the line"
 )]
 #[non_exhaustive]
 pub struct TagError {
-    /// What was given, shortened.
+    /// The given text, shortened.
     pub found: String,
 }
 
-/// As much of a foreign text as a message has room for.
+/// Shortens foreign text for a message.
 pub(crate) fn shorten(text: &str) -> String {
     const CHARS: usize = 40;
     match text.char_indices().nth(CHARS) {

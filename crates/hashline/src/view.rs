@@ -12,33 +12,33 @@ use crate::md5;
 use crate::tag::{Tag, TagWidth};
 pub use options::{Format, ViewOptions};
 
-/// How many lines are hashed at a time: enough to keep every lane of the hash busy.
+/// Number of lines hashed at a time: enough to keep every lane of the hash busy.
 const CHUNK: usize = 64;
 
-/// Why there is nothing to show.
+/// The reason why a view cannot be created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ViewError {
-    /// No lines were asked for.
+    /// No lines were requested.
     #[error("the limit is 0 lines; ask for at least 1")]
     ZeroLimit,
-    /// The first line asked for is not in the text.
+    /// The text has no line at the requested offset.
     #[error(
         "offset {offset} is past the end: the text has {lines} line(s); use an offset below {lines}"
     )]
     #[non_exhaustive]
     PastEnd {
-        /// The offset asked for.
+        /// The requested offset.
         offset: usize,
-        /// How many lines the text has.
+        /// Number of lines in the text.
         lines: usize,
     },
 }
 
 /// Consecutive lines of a text with their tags.
 ///
-/// It borrows the text and hashes lines as they are asked for. As text, it is one
-/// `N:HH|line` per line, and after the last one how many more follow:
+/// It borrows the text and hashes lines on demand. It displays as one `N:HH|line` per line, and
+/// after the last one the number of lines that follow:
 ///
 /// ```
 /// use hashline::{View, ViewOptions};
@@ -51,7 +51,7 @@ pub enum ViewError {
 /// # Ok::<(), hashline::ViewError>(())
 /// ```
 ///
-/// An empty text shows as one empty line, which can be replaced or inserted at.
+/// An empty text is shown as one empty line, which can be replaced or inserted at.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     /// The lines shown, with their ends.
@@ -63,11 +63,11 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Chooses the lines to show.
+    /// Creates a view of the requested lines.
     ///
     /// # Errors
     ///
-    /// [`ViewError::ZeroLimit`] if no lines are asked for, [`ViewError::PastEnd`] if the text has
+    /// [`ViewError::ZeroLimit`] if no lines are requested, [`ViewError::PastEnd`] if the text has
     /// no line at the offset.
     pub fn new(text: &'a str, options: ViewOptions) -> Result<Self, ViewError> {
         let ViewOptions { offset, limit, .. } = options;
@@ -97,7 +97,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The lines in order.
+    /// Returns the lines in order.
     pub fn lines(&self) -> ViewLines<'a> {
         ViewLines {
             rest: self.text,
@@ -111,31 +111,31 @@ impl<'a> View<'a> {
         }
     }
 
-    /// How many lines are shown; at least one.
+    /// Returns the number of lines shown; at least one.
     #[must_use]
     pub const fn line_count(&self) -> usize {
         self.count
     }
 
-    /// The number of the first line, counted from 1.
+    /// Returns the number of the first line, counted from 1.
     #[must_use]
     pub const fn first_line(&self) -> usize {
         self.offset + 1
     }
 
-    /// How many lines the text has. An empty text counts as one empty line.
+    /// Returns the number of lines in the text. An empty text counts as one empty line.
     #[must_use]
     pub const fn total_lines(&self) -> usize {
         self.total
     }
 
-    /// How many lines follow the last one shown.
+    /// Returns the number of lines after the last one shown.
     #[must_use]
     pub const fn more(&self) -> usize {
         self.total - self.offset - self.count
     }
 
-    /// The [offset](ViewOptions::offset) at which the next view begins, if lines follow.
+    /// Returns the [offset](ViewOptions::offset) of the next view, if lines follow.
     #[must_use]
     pub const fn next_offset(&self) -> Option<usize> {
         match self.more() {
@@ -146,7 +146,7 @@ impl<'a> View<'a> {
 
     /// Appends the view as text, without a line end after the last line.
     pub fn render_into(&self, out: &mut String) {
-        // A wrong guess costs a copy, not more.
+        // A wrong estimate only costs a copy.
         let header = self.format.tag_width.digits() + 8;
         out.reserve(
             self.text
@@ -176,10 +176,10 @@ impl fmt::Display for View<'_> {
     }
 }
 
-/// The first lines of `text`, of which it has `lines`, that `options` has room for.
+/// Returns the first lines of `text`, which has `lines` lines, that fit the limits of `options`.
 fn window(text: &str, lines: usize, options: ViewOptions) -> (&str, usize) {
     let limit = options.limit.min(lines);
-    // Nothing can be too much: no need to look at each line.
+    // Everything fits, so there is no need to look at each line.
     if limit == lines && text.len() < options.max_bytes {
         return (text, limit);
     }
@@ -198,13 +198,13 @@ fn window(text: &str, lines: usize, options: ViewOptions) -> (&str, usize) {
     (text.get(..length).unwrap_or(text), limit)
 }
 
-/// The part of `line` that is shown.
+/// Returns the part of `line` that is shown.
 fn cut(line: &str, format: Format) -> &str {
     let end = line.floor_char_boundary(format.max_line_bytes);
     line.get(..end).unwrap_or(line)
 }
 
-/// A line of a [`View`]. It displays as `N:HH|line`, with a marker after it if it was cut.
+/// A line of a [`View`]. It displays as `N:HH|line`, followed by a marker if it was cut.
 ///
 /// ```
 /// use hashline::{Format, View, ViewOptions};
@@ -222,9 +222,9 @@ pub struct Line<'a> {
     pub number: usize,
     /// The tag of the whole line.
     pub tag: Tag,
-    /// The line without its end, as much of it as is shown.
+    /// The shown part of the line, without its end.
     pub text: &'a str,
-    /// How many bytes were cut off after `text`.
+    /// Number of bytes cut off after `text`.
     pub cut_bytes: usize,
 }
 
@@ -260,7 +260,7 @@ impl fmt::Display for Line<'_> {
     }
 }
 
-/// Appends `N:HH|`. It is written from its end, since the number's length comes out last.
+/// Appends `N:HH|`. It is written backwards, since the length of the number is known last.
 fn push_header(out: &mut String, number: usize, tag: Tag) {
     let mut buffer = [b'|'; 32];
     let mut start = buffer.len() - 1;
@@ -289,20 +289,20 @@ fn push_header(out: &mut String, number: usize, tag: Tag) {
     out.push_str(str::from_utf8(header).unwrap_or_default());
 }
 
-/// The lines of a [`View`], in order.
+/// Iterator over the lines of a [`View`].
 #[derive(Debug, Clone)]
 pub struct ViewLines<'a> {
-    /// What has not been split into lines yet.
+    /// The text that is not split into lines yet.
     rest: &'a str,
-    /// How many lines that is.
+    /// Number of lines in `rest`.
     left: usize,
-    /// The number of the line given last.
+    /// The number of the last line returned.
     number: usize,
     format: Format,
-    /// Lines that are hashed already, and the start of their hashes.
+    /// Lines that are already hashed, and the start of their hashes.
     texts: [&'a str; CHUNK],
     bytes: [u16; CHUNK],
-    /// The next of them, and how many there are.
+    /// Index of the next of them, and their number.
     at: usize,
     filled: usize,
 }
@@ -346,7 +346,7 @@ impl<'a> Iterator for ViewLines<'a> {
 
 impl ExactSizeIterator for ViewLines<'_> {}
 
-/// All of `text` in the known format, each line whole and with two digits.
+/// Renders all of `text` in the common format, each line whole and with two digits.
 ///
 /// ```
 /// assert_eq!(hashline::render("a\n\n b"), "1:0c|a\n2:d4|\n3:f6|\u{20}b");
@@ -354,7 +354,7 @@ impl ExactSizeIterator for ViewLines<'_> {}
 #[must_use]
 pub fn render(text: &str) -> String {
     let mut out = String::new();
-    // There is always a first line and no limit to be zero.
+    // There is always a first line, and the limit is not zero.
     if let Ok(view) = View::new(text, ViewOptions::everything()) {
         view.render_into(&mut out);
     }

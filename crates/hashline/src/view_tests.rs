@@ -1,4 +1,4 @@
-//! What a view shows.
+//! Tests of views.
 
 use super::{CHUNK, Format, View, ViewError, ViewOptions, push_header, render};
 use crate::tag::{Tag, TagWidth};
@@ -85,7 +85,7 @@ fn a_view_ends_before_it_is_too_big() {
     for (bytes, lines) in [(0, 1), (5, 1), (6, 2), (8, 2), (9, 3)] {
         assert_eq!(count(text, bytes), lines, "{bytes}");
     }
-    // What is cut off does not count.
+    // Bytes that are cut off do not count.
     let format = Format::default().max_line_bytes(1);
     let view = View::new(text, options(4).format(format)).unwrap();
     assert_eq!((view.line_count(), view.more()), (2, 1));

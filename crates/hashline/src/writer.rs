@@ -1,22 +1,22 @@
-//! [`Writer`]: lines one after another, each with an end where it needs one.
+//! [`Writer`]: writes lines one after another and adds line ends where needed.
 
 use std::ops::Range;
 
 use crate::lines::{Lines, take_line};
 
-/// Puts a new text together from lines of the old one and new lines.
+/// Builds a new text from lines of the old one and new lines.
 pub(crate) struct Writer<'a> {
     old: &'a Lines<'a>,
     out: String,
     count: usize,
-    /// The last line's end, counted in bytes.
+    /// Length in bytes of the last line's end.
     last_end: usize,
-    /// Whether the last line is nothing but its end.
+    /// Whether the last line is empty except for its end.
     is_last_empty: bool,
 }
 
 impl<'a> Writer<'a> {
-    /// A text that begins with `mark` and has room for the `old` lines and `added` bytes.
+    /// Starts a text with `mark` and reserves room for the `old` lines and `added` bytes.
     pub(crate) fn new(mark: &str, old: &'a Lines<'a>, added: usize) -> Self {
         let length = old.slice(0..old.count()).len();
         let mut out = String::with_capacity(mark.len() + length + added);
@@ -30,14 +30,14 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// How many lines there are so far.
+    /// Returns the number of lines so far.
     pub(crate) const fn line_count(&self) -> usize {
         self.count
     }
 
-    /// Appends lines of the old text as they are.
+    /// Appends lines of the old text unchanged.
     pub(crate) fn copy(&mut self, range: Range<usize>) {
-        // The line that stands for an empty text is not to be copied.
+        // The placeholder line of an empty text must not be copied.
         if range.is_empty() || self.old.is_empty() {
             return;
         }
@@ -50,7 +50,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Appends the lines of `content` with `end` after each; without `end`, as they are written.
+    /// Appends the lines of `content` with `end` after each; without `end`, with their own ends.
     pub(crate) fn insert(&mut self, content: &str, end: Option<&str>) {
         let mut rest = content;
         while !rest.is_empty() {
@@ -58,7 +58,7 @@ impl<'a> Writer<'a> {
             if own_end.is_empty()
                 && let Some(cut) = line.strip_suffix('\r')
             {
-                // The `\n` that ends the content may be left off, also of `\r\n`.
+                // The final `\n` of the content may be omitted, even that of a `\r\n`.
                 (line, own_end) = (cut, "\r\n");
             }
             let end = end.unwrap_or(own_end);
@@ -73,7 +73,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Gives the last line `end` if it has none.
+    /// Appends `end` to the last line if it has none.
     fn end_last_line(&mut self, end: &str) {
         if self.count == 0 || self.last_end > 0 {
             return;
@@ -87,11 +87,11 @@ impl<'a> Writer<'a> {
         self.last_end = end.len();
     }
 
-    /// The text. Its last line has an end if that of the old text had one.
+    /// Returns the text. Its last line has an end if that of the old text had one.
     pub(crate) fn finish(mut self) -> String {
         let old_last = self.old.get(self.old.count() - 1);
         let had_end = old_last.is_some_and(|(_, end)| !end.is_empty());
-        // An empty line without its end would not be there.
+        // An empty line without an end would disappear.
         if !had_end && !self.old.is_empty() && !self.is_last_empty {
             self.out.truncate(self.out.len() - self.last_end);
         }

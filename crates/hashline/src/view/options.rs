@@ -1,8 +1,8 @@
-//! Which lines a view shows, and how.
+//! The options of a view: its lines and their format.
 
 use crate::tag::TagWidth;
 
-/// How a line is shown.
+/// The format of a line.
 ///
 /// ```
 /// use hashline::{Format, TagWidth};
@@ -13,9 +13,9 @@ use crate::tag::TagWidth;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Format {
-    /// How many digits tags are shown with. The default is two.
+    /// Number of digits of the tags. The default is two.
     pub tag_width: TagWidth,
-    /// How many bytes of a line are shown, 2,000 by default. What is longer is cut between
+    /// Number of bytes shown of a line, 2,000 by default. A longer line is cut between
     /// characters and marked; the tag is that of the whole line.
     pub max_line_bytes: usize,
 }
@@ -30,14 +30,14 @@ impl Default for Format {
 }
 
 impl Format {
-    /// Sets how many digits tags are shown with.
+    /// Sets the number of digits of the tags.
     #[must_use]
     pub const fn tag_width(mut self, width: TagWidth) -> Self {
         self.tag_width = width;
         self
     }
 
-    /// Sets how many bytes of a line are shown.
+    /// Sets the number of bytes shown of a line.
     #[must_use]
     pub const fn max_line_bytes(mut self, bytes: usize) -> Self {
         self.max_line_bytes = bytes;
@@ -45,7 +45,7 @@ impl Format {
     }
 }
 
-/// Which lines to show, and how.
+/// The lines to show, and their format.
 ///
 /// ```
 /// use hashline::ViewOptions;
@@ -56,14 +56,14 @@ impl Format {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ViewOptions {
-    /// How many lines to pass over. The default is none.
+    /// Number of lines to skip. The default is none.
     pub offset: usize,
-    /// The most lines to show; at least 1. The default is 2,000.
+    /// Most lines to show; at least 1. The default is 2,000.
     pub limit: usize,
-    /// The most bytes of lines to show, each counted with one for its end. The view ends before
-    /// the line that would pass it, but always holds one line. The default is 1 MiB.
+    /// Most bytes of lines to show. The end of a line counts as one. The view ends before the
+    /// line that would exceed this, but always holds one line. The default is 1 MiB.
     pub max_bytes: usize,
-    /// How a line is shown.
+    /// The format of a line.
     pub format: Format,
 }
 
@@ -79,7 +79,7 @@ impl Default for ViewOptions {
 }
 
 impl ViewOptions {
-    /// All lines, each of them whole.
+    /// Returns options for all lines, each of them whole.
     #[must_use]
     pub fn everything() -> Self {
         Self {
@@ -90,7 +90,7 @@ impl ViewOptions {
         }
     }
 
-    /// Sets how many lines to pass over.
+    /// Sets the number of lines to skip.
     #[must_use]
     pub const fn offset(mut self, lines: usize) -> Self {
         self.offset = lines;
@@ -111,7 +111,7 @@ impl ViewOptions {
         self
     }
 
-    /// Sets how a line is shown.
+    /// Sets the format of a line.
     #[must_use]
     pub const fn format(mut self, format: Format) -> Self {
         self.format = format;

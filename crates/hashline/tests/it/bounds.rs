@@ -1,4 +1,4 @@
-//! Requests of a size that no model should send: they work, and messages stay short.
+//! Requests larger than any model should send: they work, and messages stay short.
 use hashline::{Anchor, ApplyOptions, Edit, EditError, Tag, TagWidth, apply};
 
 const LINES: usize = 3_000;
@@ -7,7 +7,7 @@ fn numbered() -> String {
     (1..=LINES).map(|line| format!("line {line}\n")).collect()
 }
 
-/// Replaces the line with this number, as far as `text` is what is there.
+/// Creates an edit that replaces the line with this number if it is `text`.
 fn replace(line: usize, text: &str) -> Edit {
     let mut start = Anchor::new(line, Tag::of(text, TagWidth::Four));
     start.text = Some(text.to_owned());

@@ -1,11 +1,11 @@
-//! What holds for any text and any edits.
+//! Properties of any text and any edits.
 use hashline::{
     Anchor, ApplyOptions, Edit, EditError, RangeEnd, Tag, TagWidth, View, ViewOptions, apply,
     render,
 };
 use proptest::prelude::*;
 
-/// Texts of few kinds of lines, so that lines are often equal, and all kinds of line ends.
+/// Texts with few kinds of lines, so that lines are often equal, and all kinds of line ends.
 fn text() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "a",
@@ -32,8 +32,8 @@ fn content() -> impl Strategy<Value = String> {
     text().prop_map(|text| text.replace('\u{feff}', ""))
 }
 
-/// A text as a list of lines without their ends. This is the simple truth that the crate is
-/// measured by, so it shares no code with it.
+/// Splits a text into lines without their ends. It is the reference for the crate's own code, so
+/// it shares none with it.
 fn lines_of(text: &str) -> Vec<String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines: Vec<_> = text.split('\n').map(str::to_owned).collect();
@@ -49,7 +49,7 @@ fn lines_of(text: &str) -> Vec<String> {
     lines
 }
 
-/// The lines of an edit's content, of which the last may lack its `\n`.
+/// Returns the lines of an edit's content, of which the last may lack its `\n`.
 fn content_lines(content: &str) -> Vec<String> {
     match content.ends_with('\r') {
         true => lines_of(&format!("{content}\n")),
@@ -57,7 +57,7 @@ fn content_lines(content: &str) -> Vec<String> {
     }
 }
 
-/// An edit by places: which line, how many, what kind, and the content.
+/// A planned edit: which line, how many lines, what kind, and the content.
 type Plan = (prop::sample::Index, usize, u8, String);
 
 fn plans() -> impl Strategy<Value = Vec<Plan>> {
@@ -65,7 +65,7 @@ fn plans() -> impl Strategy<Value = Vec<Plan>> {
     prop::collection::vec(plan, 0..4)
 }
 
-/// The edits of `plans` for a text with these lines as they are shown.
+/// Turns `plans` into edits of a text with these shown lines.
 fn edits(shown: &[String], plans: &[Plan]) -> Vec<Edit> {
     let anchor = |line: usize| {
         let width = if line.is_multiple_of(2) {
@@ -106,7 +106,7 @@ fn edits(shown: &[String], plans: &[Plan]) -> Vec<Edit> {
     plans.iter().map(edit).collect()
 }
 
-/// The lines that an edit leaves out, counted from 0, and those it puts there.
+/// Returns the lines that an edit removes, counted from 0, and those it adds.
 fn effect(edit: &Edit) -> (std::ops::Range<usize>, Vec<String>) {
     let last = |start: &Anchor, end: &Option<RangeEnd>| match end {
         Some(RangeEnd::Line(line)) => *line,
@@ -129,8 +129,8 @@ fn effect(edit: &Edit) -> (std::ops::Range<usize>, Vec<String>) {
     }
 }
 
-/// The lines after `edits`: from the last place to the first, and of one place from the last edit
-/// to the first, so that no edit moves what another one names.
+/// Returns the lines after `edits`. They are applied from the last place to the first, and at one
+/// place from the last edit to the first, so that no edit moves the lines of another.
 fn expected(mut lines: Vec<String>, edits: &[Edit]) -> Vec<String> {
     let mut effects: Vec<_> = edits.iter().map(effect).collect();
     effects.reverse();
@@ -164,7 +164,7 @@ fn shown_lines(text: &str) -> Vec<String> {
     shown
 }
 
-/// Lines with their ends, for looking at bytes.
+/// Returns lines with their ends, for comparing bytes.
 fn with_ends(text: &str) -> Vec<&str> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     text.split_inclusive('\n').collect()
@@ -194,7 +194,7 @@ proptest! {
             prop_assert_eq!(start.line, edits.len() + 1);
             prop_assert_eq!(start.tag, Tag::of(&shown, options.format.tag_width));
             prop_assert_eq!(start.text.as_deref(), Some(shown.as_str()));
-            // With `\n` alone, a line that ends with `\r` would be another.
+            // With only `\n`, a line that ends with `\r` would change.
             let content = format!("{shown}\r\n");
             edits.push(Edit::Replace { start, end: None, content });
         }
@@ -253,7 +253,7 @@ proptest! {
         for (old, new) in kept {
             let is_last = old + 1 == before.len() || new + 1 == after.len();
             if is_last {
-                // Only a line end may have come or gone.
+                // Only a line end may have been added or removed.
                 let (long, short) = match before[old].len() > after[new].len() {
                     true => (before[old], after[new]),
                     false => (after[new], before[old]),
@@ -263,7 +263,7 @@ proptest! {
                 prop_assert_eq!(before[old], after[new]);
             }
         }
-        // Whether the text ends with a line end stays, where both texts have lines to tell.
+        // If both texts have lines, both or neither end with a line end.
         let last_is_empty = lines_of(&applied.text).last().is_some_and(String::is_empty);
         if !before.is_empty() && !after.is_empty() && !last_is_empty {
             prop_assert_eq!(applied.text.ends_with('\n'), text.ends_with('\n'));
@@ -274,7 +274,7 @@ proptest! {
     fn a_stale_edit_can_be_made_with_what_the_error_shows(
         text in text(), other in text(), place in any::<prop::sample::Index>(),
     ) {
-        // By their tags, as an anchor without text is: two lines may share one.
+        // Lines are compared by tag, as for an anchor without text: two lines may share one.
         let tags = |text: &str| -> Vec<Tag> {
             let lines = shown_lines(text);
             lines.iter().map(|line| Tag::of(line, TagWidth::Four)).collect()

@@ -1,8 +1,8 @@
-//! Runs every folder of `tests/scenarios`: a text, edits of it, and what comes of them.
+//! Runs every directory of `tests/scenarios`: a text, edits of it, and the expected result.
 //!
-//! A folder has `input.txt`, `edit.toml`, and either `expected.txt`, to which `summary.txt` may
-//! be added, or `error.txt`. Texts are compared byte by byte, messages without the
-//! line end of their file.
+//! A directory has `input.txt`, `edit.toml`, and either `expected.txt`, optionally with
+//! `summary.txt`, or `error.txt`. Texts are compared byte by byte, messages without the line
+//! end of their file.
 use std::error::Error;
 use std::fs;
 use std::path::Path;
@@ -137,7 +137,7 @@ fn run(input: &str, request: Request) -> Result<Applied, Box<dyn Error>> {
     Ok(apply(input, &edits, options)?)
 }
 
-/// What is wrong with the scenario in `folder`.
+/// Checks the scenario in `folder` and returns what is wrong with it.
 fn check(folder: &Path) -> Result<(), String> {
     let mut names: Vec<_> = fs::read_dir(folder)
         .unwrap()
