@@ -78,7 +78,8 @@ async fn show() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A container without network, capabilities or root. The first call creates it.
+/// Describes a container without network, capabilities or root. The first call creates
+/// it.
 fn container(image: &str) -> Result<DockerSandbox, Box<dyn Error>> {
     let mut builder = DockerSandbox::builder()
         .daemon(Daemon::from_env()?)

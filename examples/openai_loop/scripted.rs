@@ -34,7 +34,7 @@ pub enum End {
 }
 
 impl Turn {
-    /// A response with this body, cut into pieces of `step` bytes at arbitrary
+    /// Creates a response with this body, cut into pieces of `step` bytes at arbitrary
     /// positions.
     pub fn body(status: &'static str, body: &str, step: usize) -> Self {
         let pieces = body.as_bytes().chunks(step).map(<[u8]>::to_vec);
@@ -47,7 +47,7 @@ impl Turn {
         }
     }
 
-    /// A response with these events, cut the same way.
+    /// Creates a response with these events, cut the same way.
     pub fn events(events: &[Value], step: usize) -> Self {
         let mut body = String::from(": a comment\n\n");
         for event in events {
@@ -58,12 +58,12 @@ impl Turn {
     }
 }
 
-/// An event with a part of the model's message.
+/// Returns an event with a part of the model's message.
 pub fn delta(delta: Value, finish_reason: Option<&str>) -> Value {
     json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]})
 }
 
-/// An event that begins a call, or adds to its arguments.
+/// Returns an event that begins a call, or adds to its arguments.
 pub fn call(index: u64, begin: Option<(&str, &str)>, arguments: &str) -> Value {
     let mut call = json!({"index": index, "function": {"arguments": arguments}});
     if let Some((id, name)) = begin {

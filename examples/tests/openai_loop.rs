@@ -52,7 +52,7 @@ async fn run(server: &Server, chat: &Chat) -> (Vec<Value>, String, Result<(), Er
     (messages, shown, result)
 }
 
-/// A response with these calls.
+/// Creates a response with these calls.
 fn calls(calls: &[(&str, &str, &str)]) -> Turn {
     let each = |(index, (id, name, arguments)): (usize, &(&str, &str, &str))| {
         call(index as u64, Some((id, name)), arguments)

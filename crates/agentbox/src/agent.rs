@@ -1,5 +1,5 @@
-//! The agents that go into containers: where they are found, and where `agentbox agent
-//! install` puts them.
+//! The agents that go into containers: where they are found, and where the command
+//! `agentbox agent install` puts them.
 
 mod embedded;
 

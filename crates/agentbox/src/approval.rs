@@ -38,7 +38,7 @@ pub(crate) fn terminal(instead: &'static str) -> Interactive {
     })
 }
 
-/// Only an explicit yes counts.
+/// Returns `true` only for an explicit yes.
 fn yes(line: &str) -> bool {
     matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }

@@ -61,7 +61,8 @@ pub(crate) struct Global {
     pub(crate) config: Option<PathBuf>,
 }
 
-/// The profiles. pydantic-ai-backend calls `lean` `agent`.
+/// Returns the profiles. `agent`, an alias of `lean`, is its name in
+/// pydantic-ai-backend.
 fn profiles() -> [PossibleValue; 3] {
     let lean = PossibleValue::new("lean").alias("agent");
     ["coding".into(), lean, "filesystem".into()]

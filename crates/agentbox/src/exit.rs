@@ -52,12 +52,12 @@ impl Failure {
         }
     }
 
-    /// The command line, a file or a variable is wrong.
+    /// Creates a failure for a wrong command line, file or variable.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(USAGE, message)
     }
 
-    /// This machine cannot do it, or not now.
+    /// Creates a failure for something that this machine cannot do, or not now.
     pub(crate) fn environment(message: impl Into<String>) -> Self {
         Self::new(ENVIRONMENT, message)
     }

@@ -183,12 +183,13 @@ pub(crate) struct Watched<T> {
 }
 
 impl<T: Transport<RoleServer> + 'static> Watched<T> {
-    /// A pipe. Requests that run when its input ends may continue for `linger`.
+    /// Wraps a pipe. Requests that run when its input ends may continue for `linger`.
     pub(crate) fn pipe(inner: T, line: Arc<Line>, linger: Duration) -> Self {
         Self::new(inner, line, Kind::Pipe(linger))
     }
 
-    /// A session. Its client is gone when a message to it waits longer than `patience`.
+    /// Wraps a session. Its client is gone when a message to it waits longer than
+    /// `patience`.
     pub(crate) fn session(inner: T, line: Arc<Line>, patience: Duration) -> Self {
         Self::new(inner, line, Kind::Session(patience))
     }

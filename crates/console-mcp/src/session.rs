@@ -26,8 +26,8 @@ pub(crate) struct Session {
     chat: Chat,
     peer: Peer<RoleServer>,
     line: Arc<Line>,
-    /// The host directory to compare the client's roots with, if it has roots and they
-    /// apply.
+    /// The host directory that the client's roots are compared with. `None` if the client
+    /// has no roots, or the backend no host directory.
     host_root: Option<PathBuf>,
     settings: Arc<Settings>,
     /// Replaced when the roots change.

@@ -6,7 +6,7 @@
 use console_tools::{Definition, Reply};
 use serde_json::{Map, Value, json};
 
-/// Converts a reply to data. Moves everything but the text out of the reply.
+/// Converts a reply to data. Moves the structured data out of the reply.
 pub(crate) fn of(reply: &mut Reply) -> Value {
     let mut fields = Map::new();
     fields.insert("text".to_owned(), reply.text.as_str().into());

@@ -34,12 +34,12 @@ pub(super) struct Shown {
 }
 
 impl Opened {
-    /// A backend whose commands end with the program, and whose files stay.
+    /// Wraps a backend whose commands end with the program, and whose files stay.
     pub(crate) fn new(backend: Arc<dyn Backend>) -> Self {
         Self::ending(backend, End::Stop(StopMode::Keep))
     }
 
-    /// A backend with the given end action.
+    /// Wraps a backend with the given end action.
     pub(super) fn ending(backend: Arc<dyn Backend>, end: End) -> Self {
         let ends = Ends(vec![(Arc::clone(&backend), end)]);
         Self {
@@ -52,7 +52,7 @@ impl Opened {
         }
     }
 
-    /// A backend of mounts, and the same backend behind a guard.
+    /// Wraps a backend of mounts, and the same backend behind a guard.
     pub(super) fn of_mounts(
         backend: Arc<dyn Backend>,
         mounts: MountConfig,
@@ -73,7 +73,7 @@ impl Opened {
         }
     }
 
-    /// A backend that consists of others, each with its own end action.
+    /// Wraps a backend that consists of others, each with its own end action.
     pub(super) fn made_of(backend: Arc<dyn Backend>, parts: Vec<Ends>) -> Self {
         let ends = parts.into_iter().flat_map(|ends| ends.0);
         Self {

@@ -257,7 +257,7 @@ fn http(app: &mut App, args: Args) -> Result<Option<(HttpSettings, String)>, Fai
     Ok(Some((http, about)))
 }
 
-/// The error for a token that lies among the files that the tools show.
+/// Returns the error for a token that lies among the files that the tools show.
 pub(crate) fn readable(token: &Path) -> Failure {
     Failure::usage(format!(
         "the tools could read the token in {}; put it outside of the files that they show",

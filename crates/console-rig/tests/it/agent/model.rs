@@ -85,12 +85,13 @@ async fn request(stream: &mut TcpStream) -> Value {
     }
 }
 
-/// The final answer.
+/// Returns the final answer.
 pub(crate) fn says(text: &str) -> Value {
     completion(json!({"role": "assistant", "content": text}), "stop")
 }
 
-/// Tool calls: an id, the name of a tool, and its arguments as the model wrote them.
+/// Returns an answer with tool calls: an id, the name of a tool, and its arguments as
+/// the model wrote them.
 pub(crate) fn calls(calls: &[(&str, &str, &str)]) -> Value {
     let call = |(id, name, arguments): &(&str, &str, &str)| {
         let function = json!({"name": name, "arguments": arguments});
