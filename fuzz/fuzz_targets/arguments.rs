@@ -1,5 +1,6 @@
-//! Any arguments of any tool: a reply within its budget, and for what is no JSON
-//! one that can be mended. Some are any text, others fit their schema more or less.
+//! Arbitrary arguments for any tool give a reply within its size limit. If they are not
+//! JSON, the reply says how to correct them. Some inputs are arbitrary text, others
+//! match the schema more or less.
 #![no_main]
 
 use std::sync::{Arc, LazyLock};
@@ -11,13 +12,13 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value};
 
 const REPLY_BYTES: usize = 8 * 1024;
-/// What a cut says about itself.
+/// Room for the notice that a reply was cut.
 const NOTICE_BYTES: usize = 200;
 const MAX_CALLS: usize = 8;
 
-/// How one field is filled: how well, with which text, and with which number.
+/// Input for one field: how well it fits the schema, its text and its number.
 type Filling<'a> = (u8, &'a str, i64);
-/// Which tool is called, and how its fields are filled.
+/// The tool to call, and the input for its fields.
 type Call<'a> = (u8, Vec<Filling<'a>>);
 
 const PATHS: [&str; 6] = [
@@ -62,7 +63,7 @@ static TOOLSETS: LazyLock<Vec<(StateBackend, Toolset)>> = LazyLock::new(|| {
     kinds.into_iter().map(toolset).collect()
 });
 
-/// A value that fits the schema, unless the filling is bad.
+/// Returns a value that matches the schema, unless the input asks for a bad one.
 fn value(
     schema: &Value,
     filling: Filling<'_>,
@@ -80,7 +81,7 @@ fn value(
         one => one == name,
     };
     if is("integer") {
-        // Mostly numbers that mean something.
+        // Mostly small numbers, which are meaningful.
         Value::from(if kind % 4 == 0 { number } else { number % 16 })
     } else if is("boolean") {
         Value::from(number % 2 == 0)
@@ -110,7 +111,7 @@ fn object(schema: &Value, fillings: &mut dyn Iterator<Item = Filling<'_>>) -> Va
 fn check(reply: &Reply, profile: Profile) {
     assert!(reply.text.len() <= REPLY_BYTES + NOTICE_BYTES);
     assert!(!reply.text.contains("nobody foresaw"));
-    // The filesystem profile has the texts of another library, without a mark.
+    // The filesystem profile uses the messages of another library, without a prefix.
     let is_marked = reply.text.starts_with("Error: ") || profile == Profile::Filesystem;
     assert!(reply.is_success() || is_marked);
 }

@@ -1,4 +1,4 @@
-//! Any text as a command line: an answer, and no permission for what was not
+//! Arbitrary text as a command line gets a decision, and is not allowed if it was not
 //! understood. Nothing is run.
 #![no_main]
 
@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use permissions::command::{CommandContext, CommandPolicy};
 use permissions::{Action, Preset};
 
-/// Everything is allowed, and: a few programs are.
+/// Two policies: everything is allowed, and only a few programs are.
 static POLICIES: LazyLock<[CommandPolicy; 2]> = LazyLock::new(|| {
     let mut few = Preset::Permissive.ruleset();
     let text = r#"{

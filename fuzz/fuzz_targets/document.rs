@@ -1,4 +1,4 @@
-//! Any bytes as a document: loaded whole and written back the same, or refused.
+//! Arbitrary bytes as a document are loaded and written back unchanged, or rejected.
 #![no_main]
 
 use backend_state::Snapshot;

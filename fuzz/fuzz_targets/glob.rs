@@ -1,4 +1,4 @@
-//! Any pattern on any path: an answer or a typed error, and pruning never loses a
+//! Any pattern on any path gives a result or a typed error, and pruning never loses a
 //! match.
 #![no_main]
 

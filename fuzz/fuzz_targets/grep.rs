@@ -1,4 +1,4 @@
-//! Any pattern on any bytes: from memory and from a reader, the same lines.
+//! Any pattern on any bytes finds the same lines in memory and through a reader.
 #![no_main]
 
 use backend_core::VPath;

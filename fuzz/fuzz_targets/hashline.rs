@@ -1,4 +1,5 @@
-//! Any text and edits: no panic, what is shown can be applied, and no edits change nothing.
+//! Arbitrary text and edits: no panic, anchors that were shown can be applied, and an
+//! empty list of edits changes nothing.
 #![no_main]
 
 use hashline::{
@@ -6,10 +7,11 @@ use hashline::{
 };
 use libfuzzer_sys::fuzz_target;
 
-/// An edit by line, kind, length and content; the text is what a model might send as an anchor.
+/// An edit by line, kind, length and content. The last text is what a model might send
+/// as an anchor.
 type Plan<'a> = (u8, u8, u8, &'a str, &'a str);
 
-/// Edits that fit `shown`, the anchors of a text.
+/// Returns edits that fit `shown`, the anchors of a text.
 fn fitting(shown: &[Anchor], plans: &[Plan<'_>]) -> Vec<Edit> {
     let edit = |(line, kind, length, content, _): &Plan<'_>| {
         let line = usize::from(*line) % shown.len();
@@ -78,7 +80,7 @@ fuzz_target!(|input: (&str, Vec<Plan<'_>>, u8, u8, u8)| {
         assert_eq!(view.lines().count(), view.line_count());
     }
 
-    // Whatever a model sends.
+    // Arbitrary edits that a model may send.
     let mut edits = Vec::new();
     for (line, _, length, content, anchor) in &plans {
         let guess = Anchor::new(usize::from(*line), Tag::of(content, TagWidth::Four));

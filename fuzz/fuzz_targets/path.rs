@@ -1,5 +1,4 @@
-//! Any two strings: a path folds to something absolute and stable, or is refused
-//! with a reason.
+//! Any two strings give a stable absolute path, or an error with a reason.
 #![no_main]
 
 use backend_core::VPath;

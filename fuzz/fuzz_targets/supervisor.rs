@@ -1,5 +1,5 @@
-//! Any bytes: what a host, a supervisor, the kernel's lists of processes or a
-//! command line could say is understood or refused.
+//! Arbitrary bytes as messages of a host or a supervisor, process lists of the kernel,
+//! or a command line are parsed or rejected.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Any output: what is shown is text, shows as itself, and does not depend on how
-//! the output was cut into pieces.
+//! Arbitrary output is displayed as text, displays unchanged a second time, and does
+//! not depend on how the output was split.
 #![no_main]
 
 use console_tools::terminal::{Renderer, render};

@@ -1,5 +1,5 @@
-//! Any bytes: a window cut from pieces equals one cut from the whole, and edits
-//! keep what they do not name.
+//! For any bytes, a window of pieces equals a window of the whole, and edits keep all
+//! other text.
 #![no_main]
 
 use backend_core::text::{Edit, WindowRequest, WindowScanner, apply, window};

@@ -1,4 +1,4 @@
-//! Any bytes from an agent: a call answers with a result or an error, and never
+//! With arbitrary bytes from an agent, a call returns a result or an error, and never
 //! panics.
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes from a host: the server answers or ends, and never panics.
+//! With arbitrary bytes from a host, the server answers or ends, and never panics.
 #![no_main]
 
 use std::sync::Arc;

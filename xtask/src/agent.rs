@@ -1,7 +1,7 @@
-//! `cargo xtask agent`: builds the program that is carried into sandboxes.
+//! `cargo xtask agent`: builds the agent that is placed in sandboxes.
 //!
-//! It is linked statically, so that it runs in any image, and built in a target
-//! directory of its own, so that its flags do not make other builds start anew.
+//! It is linked statically, so that it runs in any image. It has its own target
+//! directory, so that its flags do not cause other builds to start over.
 
 use std::env;
 use std::fs;
@@ -18,14 +18,14 @@ pub(crate) const PACKAGE: &str = "agentbox-sandbox-agent";
 const PROGRAM: &str = "sandbox-agent";
 const PROFILE: &str = "agent";
 
-/// What the program may weigh. It goes into every sandbox.
+/// Maximum size of the program, because it is placed in every sandbox.
 const MAX_BYTES: u64 = 4_000_000;
 
-/// No shared libraries, and no position-independent code: the table that moves it is a tenth of
-/// the file.
+/// No shared libraries, and no position-independent code: the relocation table is a
+/// tenth of the file.
 const FLAGS: &[&str] = &["-Ctarget-feature=+crt-static", "-Crelocation-model=static"];
 
-/// Builds the agent, says where it is, and fails if it has become too large.
+/// Builds the agent, prints its path, and fails if it has become too large.
 pub(crate) fn run(flags: &flags::Agent) -> Result<bool> {
     let workspace = Workspace::discover()?;
     let built = build(&workspace, flags.target.as_deref())?;
@@ -38,7 +38,7 @@ pub(crate) fn run(flags: &flags::Agent) -> Result<bool> {
     Ok(true)
 }
 
-/// The program.
+/// The built program.
 #[derive(Debug)]
 pub(crate) struct Built {
     pub(crate) path: PathBuf,
@@ -46,12 +46,12 @@ pub(crate) struct Built {
 }
 
 impl Built {
-    /// Its size, for people.
+    /// Formats its size for people.
     pub(crate) fn size(&self) -> String {
         megabytes(self.bytes)
     }
 
-    /// Fails if it is too large.
+    /// Fails if the program is too large.
     pub(crate) fn check(&self) -> Result<()> {
         if self.bytes > MAX_BYTES {
             bail!(
@@ -64,12 +64,12 @@ impl Built {
         Ok(())
     }
 
-    /// A copy in `directory`, which is made if it is missing.
+    /// Copies it to `directory`, which is created if it is missing.
     fn copy_to(&self, directory: &Path) -> Result<PathBuf> {
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot make {}", directory.display()))?;
         let path = directory.join(PROGRAM);
-        // One that runs cannot be written, but it can be replaced.
+        // A running program cannot be written to, but it can be replaced.
         let fresh = directory.join(format!(".{PROGRAM}-{}", std::process::id()));
         fs::copy(&self.path, &fresh)
             .and_then(|_| fs::rename(&fresh, &path))
@@ -78,12 +78,13 @@ impl Built {
     }
 }
 
-/// Bytes, for people.
+/// Formats a number of bytes for people.
 pub(crate) fn megabytes(bytes: u64) -> String {
     format!("{}.{:02} MB", bytes / 1_000_000, bytes / 10_000 % 100)
 }
 
-/// Builds the agent for `target`, or for this machine. Cargo does nothing if nothing changed.
+/// Builds the agent for `target`, or for this machine. Cargo does nothing if nothing
+/// has changed.
 pub(crate) fn build(workspace: &Workspace, target: Option<&str>) -> Result<Built> {
     let own = host_target(workspace)?;
     let target = target.unwrap_or(&own).to_owned();
@@ -117,8 +118,8 @@ pub(crate) fn build(workspace: &Workspace, target: Option<&str>) -> Result<Built
     Ok(Built { path, bytes })
 }
 
-/// The variable that names a target's linker, and Rust's own, where that is enough:
-/// musl comes with the target, and there is no C in the agent.
+/// Returns the variable that sets a target's linker, and Rust's own linker, if that is
+/// enough: musl comes with the target, and the agent contains no C.
 fn own_linker(target: &str, host: &str) -> Option<(String, &'static str)> {
     if target == host || !target.ends_with("-musl") {
         return None;

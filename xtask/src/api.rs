@@ -1,7 +1,7 @@
-//! `cargo xtask api`: what each published library offers, as text in `docs/api`.
+//! `cargo xtask api`: the public API of each published library, as text in `docs/api`.
 //!
-//! A change of it shows in a review as a change of that text. The text is made from the JSON of
-//! rustdoc, whose form differs from one version of Rust to the next.
+//! A change of the API shows up in a review as a change of that text. The text is
+//! generated from rustdoc's JSON, whose format changes between versions of Rust.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,16 +13,18 @@ use anyhow::{Context as _, Result, bail};
 use crate::workspace::{Workspace, rust_release};
 use crate::{flags, process};
 
-/// The version of Rust whose JSON the crate `public-api` reads. They are raised together.
+/// The version of Rust whose JSON the crate `public-api` reads. Both are raised
+/// together.
 const RUST: &str = "1.95";
 
-/// Where the texts are.
+/// Directory of the texts.
 const DIRECTORY: &str = "docs/api";
 
-/// Lets rustdoc, and nothing that is compiled for it, write JSON on a stable toolchain.
+/// Enables JSON output on a stable toolchain for rustdoc, and for nothing that is
+/// compiled for it.
 const WRAPPER: &str = "#!/bin/sh\nRUSTC_BOOTSTRAP=1 exec rustdoc \"$@\"\n";
 
-/// Shows what changed, and writes it down if that was asked for.
+/// Shows the differences, and writes the new texts if requested.
 pub(crate) fn run(flags: &flags::Api) -> Result<bool> {
     match compare(&Workspace::discover()?, flags.fix)? {
         Compared::Unable(reason) => bail!(reason),
@@ -33,19 +35,20 @@ pub(crate) fn run(flags: &flags::Api) -> Result<bool> {
     }
 }
 
-/// How a comparison with [`DIRECTORY`] ended.
+/// The result of a comparison with [`DIRECTORY`].
 #[derive(Debug)]
 pub(crate) enum Compared {
-    /// This toolchain cannot; the reason.
+    /// This toolchain cannot do it, with the reason.
     Unable(String),
     Done {
         libraries: usize,
-        /// The packages that offer something else, which was shown.
+        /// The packages whose API has changed. The changes were printed.
         changed: Vec<String>,
     },
 }
 
-/// Shows how the libraries differ from what is written down; `fix` writes it down.
+/// Prints how the APIs differ from the recorded texts. With `fix`, records the new
+/// ones.
 pub(crate) fn compare(workspace: &Workspace, fix: bool) -> Result<Compared> {
     let release = rust_release(workspace)?;
     if !release.starts_with(&format!("{RUST}.")) {
@@ -66,12 +69,12 @@ pub(crate) fn compare(workspace: &Workspace, fix: bool) -> Result<Compared> {
     })
 }
 
-/// The text of every published library, by the name of its file.
+/// The text of every published library, by file name.
 #[derive(Debug)]
 struct Listings(BTreeMap<String, String>);
 
 impl Listings {
-    /// Has rustdoc read all libraries.
+    /// Runs rustdoc on all libraries.
     fn make(workspace: &Workspace) -> Result<Self> {
         let documented = document(workspace)?;
         let metadata = workspace.metadata()?;
@@ -86,7 +89,7 @@ impl Listings {
         Ok(Self(listings.collect::<Result<_>>()?))
     }
 
-    /// What is written in `directory` and is not so any more.
+    /// Returns the texts in `directory` that are out of date.
     fn changes(&self, directory: &Path) -> Result<Vec<Change>> {
         let mut old = BTreeMap::new();
         if directory.is_dir() {
@@ -109,12 +112,12 @@ impl Listings {
     }
 }
 
-/// A text that differs from the one that is written down.
+/// A text that differs from the recorded one.
 #[derive(Debug)]
 struct Change {
     path: PathBuf,
     old: String,
-    /// `None` if there is no such library any more.
+    /// `None` if the library no longer exists.
     new: Option<String>,
 }
 
@@ -124,8 +127,8 @@ impl Change {
         name.to_string_lossy().into_owned()
     }
 
-    /// The lines that went and those that came. Every line stands for itself, so that their order
-    /// tells nothing.
+    /// Returns the removed and the added lines. Each line is independent, so their
+    /// order does not matter.
     fn shown(&self) -> String {
         let new = self.new.as_deref().unwrap_or_default();
         let missing = |from: &str, to: &str, mark: char| -> String {
@@ -150,10 +153,10 @@ impl Change {
     }
 }
 
-/// Writes the JSON of all libraries; the directory it is in.
+/// Writes the JSON of all libraries and returns its directory.
 ///
-/// All features, and all members at once: what their dependencies are compiled to is there from
-/// other stages.
+/// It uses all features and all members at once, so that the compiled dependencies of
+/// other stages are reused.
 fn document(workspace: &Workspace) -> Result<PathBuf> {
     let wrapper = workspace.cache("api").join("rustdoc");
     fs::create_dir_all(workspace.cache("api"))?;
@@ -169,7 +172,7 @@ fn document(workspace: &Workspace) -> Result<PathBuf> {
     Ok(workspace.metadata()?.target_directory.join("doc"))
 }
 
-/// One item to a line. What every type has is left out.
+/// Returns the API with one item per line. Blanket implementations are left out.
 fn listing(json: &Path) -> Result<String> {
     let api = public_api::Builder::from_rustdoc_json(json)
         .omit_blanket_impls(true)
@@ -178,7 +181,8 @@ fn listing(json: &Path) -> Result<String> {
     Ok(reviewable(api.items().map(ToString::to_string)))
 }
 
-/// Leaves out the functions of an implemented trait: that it is implemented tells them.
+/// Leaves out the methods of implemented traits: the implementation itself implies
+/// them.
 fn reviewable(items: impl Iterator<Item = String>) -> String {
     let mut text = String::new();
     let mut implementing: Option<String> = None;
@@ -187,7 +191,7 @@ fn reviewable(items: impl Iterator<Item = String>) -> String {
             let of = item.split_once(" for ").map(|(_, of)| of);
             let of = of.and_then(|of| of.split(['<', ' ']).next());
             implementing = of.map(str::to_owned);
-            // A derive of PartialEq has it too, and no code can name it.
+            // `#[derive(PartialEq)]` adds it, and code cannot name it.
             if item.contains("::StructuralPartialEq for ") {
                 continue;
             }

@@ -1,8 +1,8 @@
-//! `cargo xtask bench`: our benchmarks next to the same work done by a peer.
+//! `cargo xtask bench`: our benchmarks compared with peers that do the same work.
 //!
-//! A suite is measured in one of two ways. Either criterion measures our side
-//! and a script in `xtask/bench/` the peer's, or the benchmark target calls both
-//! by turns. All sides use the ids of [`suite`] and report medians.
+//! A suite is measured in one of two ways. Either criterion measures our side and a
+//! script in `xtask/bench/` the peer's, or the benchmark target calls both in turns.
+//! All sides use the ids of [`suite`] and report medians.
 
 mod corpus;
 mod criterion;
@@ -21,13 +21,13 @@ use crate::bench::suite::{DOCKER, Method, Peer, Row, SUITES, Suite};
 use crate::flags;
 use crate::workspace::Workspace;
 
-/// The file that gets a section from a complete run of a suite.
+/// The file that a complete run of a suite updates.
 const REPORT_PATH: &str = "docs/benchmarks.md";
 
-/// Median times in nanoseconds by the id of their row.
+/// Median times in nanoseconds, by row id.
 type Times = BTreeMap<String, f64>;
 
-/// Measures, prints the tables, and tells whether every target was met.
+/// Runs the benchmarks, prints the tables, and returns whether every target was met.
 pub(crate) fn run(flags: &flags::Bench) -> Result<bool> {
     let workspace = Workspace::discover()?;
     let mut is_right = true;
@@ -53,7 +53,7 @@ pub(crate) fn run(flags: &flags::Bench) -> Result<bool> {
     Ok(is_right)
 }
 
-/// The suites and their rows that the switches ask for.
+/// Returns the suites and rows selected by the flags.
 fn select(flags: &flags::Bench) -> Result<Vec<(&'static Suite, Vec<&'static Row>)>> {
     let names: Vec<_> = SUITES.iter().map(|suite| suite.name).collect();
     let wanted = match &flags.suites {
@@ -77,7 +77,7 @@ fn select(flags: &flags::Bench) -> Result<Vec<(&'static Suite, Vec<&'static Row>
         .collect())
 }
 
-/// Our side by criterion, then the peer's by its script.
+/// Measures our side with criterion, then the peer's with its script.
 fn measure_apart(
     workspace: &Workspace,
     suite: &Suite,
@@ -132,14 +132,14 @@ fn compare(
     rows.iter().map(compare_one).collect()
 }
 
-/// Replaces the section of one suite; those of the others stay as they are.
+/// Replaces the section of one suite and keeps the others.
 fn write_report(workspace: &Workspace, suite: &Suite, run: &Run) -> Result<()> {
     let path = workspace.root().join(REPORT_PATH);
     let machine = Machine::detect(workspace)?;
     if let Some(dir) = path.parent() {
         fs::create_dir_all(dir)?;
     }
-    // There is none before the first run.
+    // The file does not exist before the first run.
     let old = fs::read_to_string(&path).unwrap_or_default();
     let section = report::section(suite, &machine, run);
     fs::write(&path, report::page(&old, suite, &section))
@@ -148,7 +148,7 @@ fn write_report(workspace: &Workspace, suite: &Suite, run: &Run) -> Result<()> {
     Ok(())
 }
 
-/// Names the rows under their target; `true` if there are none.
+/// Prints the rows that miss their target. Returns `true` if there are none.
 fn report_missed(comparisons: &[Comparison]) -> bool {
     let missed = comparisons
         .iter()

@@ -1,7 +1,8 @@
-//! `cargo xtask dist`: the archive of a release, the same bytes from the same commit.
+//! `cargo xtask dist`: builds a release archive, reproducible byte for byte from a
+//! commit.
 //!
-//! Everything is built in a target directory of its own, with this machine's paths
-//! kept out, and ends up below `target/dist`.
+//! Everything is built in a separate target directory, without this machine's paths,
+//! and ends up below `target/dist`.
 
 mod archive;
 mod licences;
@@ -26,16 +27,16 @@ use crate::{agent, flags, process, test_all};
 const PACKAGE: &str = "agentbox-cli";
 pub(crate) const PROGRAM: &str = "agentbox";
 
-/// Names the directory of agents to the build script of [`PACKAGE`].
+/// The variable that passes the directory of agents to the build script of [`PACKAGE`].
 pub(crate) const EMBED: &str = "AGENTBOX_EMBED_AGENTS";
 
-/// Says which time the files of an archive have, in seconds since 1970.
+/// The variable that sets the time of the archive's files, in seconds since 1970.
 const TIME: &str = "SOURCE_DATE_EPOCH";
 
-/// The processors that sandboxes may have, as images and as rustc name them.
+/// The architectures of sandboxes, as named by images and by rustc.
 const PROCESSORS: &[(&str, &str)] = &[("amd64", "x86_64"), ("arm64", "aarch64")];
 
-/// The shells that the program has completions for, and the file that each looks for.
+/// The shells that have completions, and the file name that each expects.
 const COMPLETIONS: &[(&str, &str)] = &[
     ("bash", "agentbox.bash"),
     ("elvish", "agentbox.elv"),
@@ -44,7 +45,8 @@ const COMPLETIONS: &[(&str, &str)] = &[
     ("zsh", "_agentbox"),
 ];
 
-/// Builds the agents and the program with them and packs it all, or tries what was packed.
+/// Builds the agents and the program and packs everything, or tests an existing
+/// archive.
 pub(crate) fn run(flags: &flags::Dist) -> Result<bool> {
     let workspace = Workspace::discover()?;
     if let Some(archive) = &flags.check {
@@ -83,7 +85,8 @@ pub(crate) fn run(flags: &flags::Dist) -> Result<bool> {
     Ok(true)
 }
 
-/// The target to build the agent of a processor for; the reason if there is none.
+/// Returns the target to build an architecture's agent for, or the reason if there is
+/// none.
 fn choose(workspace: &Workspace, cpu: &str, host: &str) -> Result<Result<String, String>> {
     if host.starts_with(&format!("{cpu}-")) {
         return Ok(Ok(host.to_owned()));
@@ -91,7 +94,7 @@ fn choose(workspace: &Workspace, cpu: &str, host: &str) -> Result<Result<String,
     let [musl, gnu] = ["musl", "gnu"].map(|libc| format!("{cpu}-unknown-linux-{libc}"));
     let linker = format!("{cpu}-linux-gnu-gcc");
     if is_installed(workspace, &musl)? {
-        // Rust's own linker is enough for it.
+        // Rust's own linker is sufficient for it.
         return Ok(Ok(musl));
     }
     if is_installed(workspace, &gnu)?
@@ -124,7 +127,7 @@ fn embed(workspace: &Workspace, arch: &str, target: &str, agents: &Path) -> Resu
     Ok(())
 }
 
-/// Compresses an agent for this machine's processor into a directory for [`EMBED`].
+/// Compresses an agent for this machine's architecture into a directory for [`EMBED`].
 pub(crate) fn pack_agent(built: &agent::Built, agents: &Path) -> Result<()> {
     let own = PROCESSORS.iter().find(|(_, cpu)| *cpu == env::consts::ARCH);
     let (arch, _) = own.context("no sandbox has this machine's processor")?;
@@ -167,17 +170,17 @@ fn build(
     Ok(program)
 }
 
-/// What an archive is made of.
+/// The inputs of an archive.
 #[derive(Debug)]
 pub(crate) struct Release<'a> {
     pub(crate) program: &'a Path,
-    /// The targets of the agents in it.
+    /// The targets of the embedded agents.
     pub(crate) agents: &'a [String],
     pub(crate) level: Compression,
 }
 
 impl Release<'_> {
-    /// Packs the program and all that is shipped with it into a directory.
+    /// Packs the program and everything that is shipped with it into a directory.
     pub(crate) fn pack(&self, workspace: &Workspace, output: &Path) -> Result<PathBuf> {
         let host = host_target(workspace)?;
         let own = Built {
@@ -209,7 +212,7 @@ impl Release<'_> {
     }
 }
 
-/// The program's own README, whose links lead to the repository.
+/// Returns the program's README, with links to the repository.
 fn readme(workspace: &Workspace) -> Result<String> {
     let text = fs::read_to_string(workspace.root().join("crates/agentbox/README.md"))?;
     let repository = env!("CARGO_PKG_REPOSITORY");
@@ -217,7 +220,7 @@ fn readme(workspace: &Workspace) -> Result<String> {
     Ok(text.replace("](../../", &tree))
 }
 
-/// The notices of Rust's standard library, as the toolchain brings them.
+/// Returns the notices of Rust's standard library, if the toolchain includes them.
 fn standard_library(workspace: &Workspace) -> Result<Option<Member>> {
     let mut rustc = workspace.command("rustc")?;
     let sysroot = process::output(rustc.args(["--print", "sysroot"]))?;
@@ -230,9 +233,9 @@ fn standard_library(workspace: &Workspace) -> Result<Option<Member>> {
     Ok(Some(Member::file(name, fs::read(notices)?)))
 }
 
-/// What the program writes about itself.
+/// Returns the files that the program generates itself.
 fn generated(program: &Path, output: &Path) -> Result<Vec<Member>> {
-    // Nothing of the environment goes into it.
+    // The environment must not affect the output.
     let command = || {
         let mut command = Command::new(program);
         command.env_clear();
@@ -261,7 +264,7 @@ fn generated(program: &Path, output: &Path) -> Result<Vec<Member>> {
     Ok(members)
 }
 
-/// The time of the files: what [`TIME`] says, else that of the commit.
+/// Returns the time of the files: the value of [`TIME`], else the time of the commit.
 fn time(workspace: &Workspace) -> Result<u64> {
     let said = match env::var(TIME) {
         Ok(time) => time,

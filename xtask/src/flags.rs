@@ -1,4 +1,4 @@
-//! The command line: subcommands, their switches and the list type they share.
+//! The command line: subcommands, flags and their shared list type.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -73,7 +73,7 @@ xflags::xflags! {
 }
 
 impl Xtask {
-    /// The text that `help` and `--help` print.
+    /// Returns the text that `help` and `--help` print.
     pub(crate) fn help() -> &'static str {
         Self::HELP_
     }
@@ -84,7 +84,7 @@ impl Xtask {
 pub(crate) struct List(Vec<String>);
 
 impl List {
-    /// The names, refused with the valid ones if one of them is not among `known`.
+    /// Returns the names. Fails, listing the valid ones, if a name is not in `known`.
     pub(crate) fn checked(&self, kind: &str, known: &[&str]) -> anyhow::Result<&[String]> {
         match self.0.iter().find(|name| !known.contains(&name.as_str())) {
             Some(name) => anyhow::bail!("unknown {kind} `{name}`; valid: {}", known.join(", ")),
@@ -107,7 +107,7 @@ impl FromStr for List {
     }
 }
 
-/// A [`List`] had nothing before, after or between its commas.
+/// A [`List`] with nothing before, after or between its commas.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct EmptyName;
 

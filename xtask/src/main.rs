@@ -1,7 +1,7 @@
 //! The workspace's own commands: `cargo xtask help` lists them.
 //!
-//! Everything the project checks about itself is started from here, so that a
-//! contributor and the CI machine run the same code.
+//! All checks of the project are started from here, so that contributors and CI run the
+//! same code.
 
 #![allow(
     clippy::print_stdout,
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs one command; `false` means that it ran and what it checked is not right.
+/// Runs one command. Returns `false` if it ran and its check failed.
 fn run(flags: Xtask) -> Result<bool> {
     match flags.subcommand {
         XtaskCmd::Help(_) => {

@@ -1,19 +1,19 @@
-//! Fenced blocks of code in Markdown.
+//! Fenced code blocks in Markdown.
 
 use std::ops::Range;
 
-/// A fenced block; one that is never closed goes to the end of the text.
+/// A fenced block. An unclosed one extends to the end of the text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fence<'a> {
-    /// The lines of the block, counted from 0, with both fences.
+    /// The lines of the block including both fences, counted from 0.
     pub(crate) lines: Range<usize>,
-    /// The words after the opening fence.
+    /// The text after the opening fence.
     pub(crate) info: &'a str,
     /// The lines between the fences.
     pub(crate) code: Vec<&'a str>,
 }
 
-/// All fenced blocks of a text, in order.
+/// Returns all fenced blocks of a text, in order.
 pub(crate) fn fences(text: &str) -> Vec<Fence<'_>> {
     let mut found = Vec::new();
     let mut lines = text.lines().enumerate();
@@ -39,7 +39,8 @@ pub(crate) fn fences(text: &str) -> Vec<Fence<'_>> {
     found
 }
 
-/// The backticks or tildes with which `line` opens a block, and what follows them.
+/// Returns the backticks or tildes that open a block in `line`, and the text after
+/// them.
 fn opening(line: &str) -> Option<(&str, &str)> {
     let line = line.trim_start();
     let sign = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;

@@ -1,4 +1,4 @@
-//! The part of `cargo metadata` that the commands look at.
+//! The parts of `cargo metadata` that the commands use.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ pub(crate) struct Metadata {
     pub(crate) target_directory: PathBuf,
 }
 
-/// One member.
+/// A member of the workspace.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Package {
     pub(crate) name: String,
@@ -25,34 +25,35 @@ pub(crate) struct Package {
     pub(crate) targets: Vec<Target>,
     #[serde(default)]
     pub(crate) features: BTreeMap<String, Vec<String>>,
-    /// The registries it may go to: `None` is any of them, an empty list is none.
+    /// The registries it may be published to: `None` is any of them, an empty list is
+    /// none.
     #[serde(default)]
     pub(crate) publish: Option<Vec<String>>,
 }
 
 impl Package {
-    /// The directory that holds the manifest.
+    /// Returns the directory of the manifest.
     pub(crate) fn dir(&self) -> &Path {
         self.manifest_path.parent().unwrap_or(Path::new("."))
     }
 
-    /// The name that code uses for its library, which need not be the package's.
+    /// Returns the library's name in code, which can differ from the package's name.
     pub(crate) fn library(&self) -> Option<&str> {
         self.targets_of("lib").next()
     }
 
-    /// Whether it is released.
+    /// Whether it is published.
     pub(crate) fn is_published(&self) -> bool {
         let registries = self.publish.as_ref();
         registries.is_none_or(|registries| !registries.is_empty())
     }
 
-    /// Whether others can depend on a released version of its library.
+    /// Whether it is published and has a library.
     pub(crate) fn is_published_library(&self) -> bool {
         self.is_published() && self.library().is_some()
     }
 
-    /// The names of the targets of one kind, such as `example`.
+    /// Returns the names of the targets of one kind, such as `example`.
     pub(crate) fn targets_of(&self, kind: &str) -> impl Iterator<Item = &str> {
         self.targets
             .iter()
@@ -61,16 +62,16 @@ impl Package {
     }
 }
 
-/// One dependency as its manifest declares it.
+/// A dependency as declared in the manifest.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
-    /// `None` for one that the library itself needs.
+    /// `None` for a normal dependency.
     #[serde(default)]
     pub(crate) kind: Option<DependencyKind>,
 }
 
-/// What a dependency is for, when it is not for the library itself.
+/// The kind of a dependency that is not a normal one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum DependencyKind {
@@ -78,7 +79,7 @@ pub(crate) enum DependencyKind {
     Build,
 }
 
-/// Something cargo builds from a package.
+/// A build target of a package.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Target {
     pub(crate) name: String,

@@ -1,4 +1,4 @@
-//! Child processes: shown before they start, and never ignored when they fail.
+//! Child processes: printed before they start, with failures never ignored.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, ExitStatus, Stdio};
@@ -9,10 +9,10 @@ use anyhow::{Context as _, Result, bail};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::{TimeVal, TimeValLike as _};
 
-/// How often a child with a time limit is looked at.
+/// Polling interval for a child with a time limit.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Runs a command with our own output streams and fails unless it succeeds.
+/// Runs a command with inherited output streams and fails unless it succeeds.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     announce(command);
     let status = command
@@ -21,9 +21,9 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     check(command, status)
 }
 
-/// Like [`run`], and also hands each line of the standard output to `on_line`.
+/// Like [`run`], and also passes each line of the standard output to `on_line`.
 ///
-/// Returns whether the command succeeded, because what it printed matters in both cases.
+/// Returns whether the command succeeded, because its output matters in both cases.
 pub(crate) fn run_observed(command: &mut Command, mut on_line: impl FnMut(&str)) -> Result<bool> {
     announce(command);
     let mut child = command
@@ -36,7 +36,7 @@ pub(crate) fn run_observed(command: &mut Command, mut on_line: impl FnMut(&str))
         .context("the child has no standard output")?;
     for line in BufReader::new(stdout).split(b'\n') {
         let line = line.context("cannot read the child's standard output")?;
-        // Tests may print anything: an unreadable byte must not end the run.
+        // Tests may print anything, so invalid UTF-8 must not end the run.
         let line = String::from_utf8_lossy(&line);
         println!("{line}");
         on_line(&line);
@@ -44,7 +44,7 @@ pub(crate) fn run_observed(command: &mut Command, mut on_line: impl FnMut(&str))
     Ok(child.wait()?.success())
 }
 
-/// Runs a command without input and kills it when it takes longer than `limit`.
+/// Runs a command without input and kills it after `limit`.
 pub(crate) fn run_limited(command: &mut Command, limit: Duration) -> Result<()> {
     announce(command);
     let mut child = command
@@ -65,7 +65,8 @@ pub(crate) fn run_limited(command: &mut Command, limit: Duration) -> Result<()> 
     }
 }
 
-/// The standard output of a command that must succeed; its errors stay visible.
+/// Returns the standard output of a command that must succeed. Its standard error stays
+/// visible.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command
         .stderr(Stdio::inherit())
@@ -76,7 +77,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
         .with_context(|| format!("{} printed something that is not UTF-8", name(command)))
 }
 
-/// Whether a command can be started and succeeds; it prints nothing.
+/// Whether a command can be started and succeeds. Its output is discarded.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     let status = command
         .stdin(Stdio::null())
@@ -86,9 +87,9 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-/// The processor time of all children that have ended, and of theirs.
+/// Returns the CPU time of all children that have ended, including their own children.
 pub(crate) fn cpu_of_children() -> Duration {
-    // It fails only for a number that the system does not know.
+    // It fails only for an argument that the system does not know.
     getrusage(UsageWho::RUSAGE_CHILDREN).map_or(Duration::ZERO, |usage| {
         let micros = |time: TimeVal| u64::try_from(time.num_microseconds()).unwrap_or(0);
         Duration::from_micros(micros(usage.user_time()) + micros(usage.system_time()))
@@ -104,17 +105,18 @@ fn check(command: &Command, status: ExitStatus) -> Result<()> {
 
 fn announce(command: &Command) {
     println!("$ {}", words(command, usize::MAX));
-    // The child writes to the same stream and must not overtake this line.
-    // A closed output is not worth ending a run for.
+    // The child writes to the same stream and must not overtake this line. A closed
+    // output should not end the run.
     let _ = std::io::stdout().flush();
 }
 
-/// Program and first argument: enough to recognise a command in a short note.
+/// Returns the program and its first argument: enough to recognize a command in a short
+/// note.
 fn name(command: &Command) -> String {
     format!("`{}`", words(command, 2))
 }
 
-/// The first `n` words of the command line, for people; not quoted for a shell.
+/// Returns the first `n` words of the command line for people, without shell quoting.
 fn words(command: &Command, n: usize) -> String {
     let words = std::iter::once(command.get_program())
         .chain(command.get_args())

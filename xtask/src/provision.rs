@@ -1,15 +1,15 @@
-//! Installs what the stages of `test-all` need and the machine lacks.
+//! Installs missing tools for the stages of `test-all`.
 //!
-//! Tools go to the cache, not to the user's own cargo directory. Only a missing
-//! C compiler, Python, Node, PostgreSQL and Docker are installed system-wide, and only by root on
-//! Debian.
+//! Tools go to the cache, not to the user's own cargo directory. Only a missing C
+//! compiler, Python, Node, PostgreSQL and Docker are installed system-wide, and only by
+//! root on Debian.
 
 use anyhow::{Context as _, Result, bail};
 
 use crate::process;
 use crate::workspace::{Workspace, llvm_major};
 
-/// Everything that can be installed, in the order in which it is needed.
+/// Everything that can be installed, in installation order.
 const PROVISIONS: &[Provision] = &[
     Provision {
         program: "cc",
@@ -20,7 +20,7 @@ const PROVISIONS: &[Provision] = &[
         source: Source::Apt(&["build-essential"]),
     },
     Provision {
-        // The system's own: confined commands may run no other.
+        // The system's Python: confined commands cannot run another one.
         program: "/usr/bin/python3",
         source: Source::Apt(&["python3"]),
     },
@@ -66,7 +66,7 @@ const PROVISIONS: &[Provision] = &[
     },
     Provision {
         program: "cargo-deny",
-        // It runs for a second: optimising it takes minutes.
+        // It runs for a second, and optimizing it takes minutes.
         source: Source::Cargo("cargo-deny", "0.20.2", &["--debug"]),
     },
     Provision {
@@ -95,13 +95,13 @@ const PROVISIONS: &[Provision] = &[
     },
 ];
 
-/// The version of ripgrep that benchmarks are compared with.
+/// The version of ripgrep for benchmark comparisons.
 pub(crate) const RIPGREP_VERSION: &str = "15.2.0";
 
-/// What every stage needs; the other programs are installed for the stages that name them.
+/// Programs that every stage needs. Others are installed for the stages that name them.
 const TOOLCHAIN: &[&str] = &["cc", "/usr/bin/python3", "cargo-clippy", "cargo-fmt"];
 
-/// A program and where it comes from.
+/// A program and its source.
 #[derive(Debug)]
 struct Provision {
     program: &'static str,
@@ -114,11 +114,11 @@ enum Source {
     Apt(&'static [&'static str]),
     /// A component of the active rustup toolchain.
     Component(&'static str),
-    /// The standard library of a target, which is named in the place of a program.
+    /// The standard library of a target. `program` is the target's name.
     Target,
-    /// The tools of rustc's LLVM: a component of the toolchain, else Debian's packages.
+    /// The tools of rustc's LLVM: a toolchain component, else Debian's packages.
     LlvmTools,
-    /// The crate that has the program, its version, and switches to install it with.
+    /// The crate of the program, its version, and flags for installing it.
     Cargo(&'static str, &'static str, &'static [&'static str]),
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn knows(program: &str) -> bool {
         .any(|provision| provision.program == program)
 }
 
-/// Installs what is missing of `tools` and of the toolchain itself; returns what it did.
+/// Installs missing programs of `tools` and of the toolchain itself. Returns a summary.
 pub(crate) fn run(workspace: &Workspace, tools: &[&str]) -> Result<String> {
     let mut installed = Vec::new();
     for provision in PROVISIONS
@@ -170,7 +170,8 @@ impl Provision {
             Source::Apt(_) => workspace.has_program(self.program),
             Source::Target => workspace.has_target(self.program),
             Source::LlvmTools => Ok(workspace.llvm_tools()?.is_some()),
-            // Asked of the program, because rustup has a proxy for components that are missing.
+            // The program is run, because rustup has proxies for missing components
+            // too.
             Source::Component(_) => Ok(process::succeeds(
                 workspace.command(self.program)?.arg("--version"),
             )),
@@ -239,11 +240,11 @@ fn cargo_install(
         .arg(workspace.tools())
         .arg(format!("{package}@{version}"))
         .args(switches);
-    // Without it cargo builds in a directory that it removes again.
+    // Without this variable, cargo builds in a temporary directory.
     process::run(command.env_remove("CARGO_TARGET_DIR"))
 }
 
-/// Whether the first line that `--version` printed ends with `version`.
+/// Whether the first line of a `--version` output ends with `version`.
 fn has_version(printed: &str, version: &str) -> bool {
     let line = printed.lines().next().unwrap_or_default();
     line.split_whitespace().last() == Some(version)

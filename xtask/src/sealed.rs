@@ -1,4 +1,4 @@
-//! Builds that hold nothing of the directory, the home and the settings they were made with.
+//! Builds that contain no trace of the local directory, home and settings.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use anyhow::{Context as _, Result, bail};
 use crate::process;
 use crate::workspace::{Workspace, rustc_commit};
 
-/// Between two flags in `CARGO_ENCODED_RUSTFLAGS`, so that a path may have spaces.
+/// The separator of flags in `CARGO_ENCODED_RUSTFLAGS`, which allows spaces in paths.
 const SEPARATOR: &str = "\u{1f}";
 
-/// The directories of this machine that rustc would write into a program, and what it writes
-/// instead.
+/// The directories of this machine that rustc would write into a program, and their
+/// replacements.
 #[derive(Debug)]
 pub(crate) struct Sealed {
     paths: Vec<(PathBuf, String)>,
@@ -28,11 +28,11 @@ impl Sealed {
         let sysroot = process::output(rustc.args(["--print", "sysroot"]))?;
         let commit = rustc_commit(workspace)?;
         let paths = vec![
-            // The last that matches counts: what is built may be below the root.
+            // The last match counts: the target directory may be below the root.
             (workspace.root().to_owned(), "/agentbox".to_owned()),
             (workspace.metadata()?.target_directory, "/target".to_owned()),
             (cargo, "/cargo".to_owned()),
-            // Where the sources of std are installed, its paths are those of this machine.
+            // If the sources of std are installed, its paths are those of this machine.
             (
                 Path::new(sysroot.trim()).join("lib/rustlib/src/rust"),
                 format!("/rustc/{commit}"),
@@ -41,8 +41,8 @@ impl Sealed {
         Ok(Self { paths })
     }
 
-    /// Has cargo build with these flags of rustc and no others, and with the profiles of the
-    /// manifest.
+    /// Makes cargo build with these rustc flags and no others, and with the profiles of
+    /// the manifest.
     pub(crate) fn seal<'c>(&self, command: &'c mut Command, flags: &[&str]) -> &'c mut Command {
         for (name, _) in env::vars_os() {
             if name.as_encoded_bytes().starts_with(b"CARGO_PROFILE_") {
@@ -65,12 +65,12 @@ impl Sealed {
         flags.chain(remapped).collect::<Vec<_>>().join(SEPARATOR)
     }
 
-    /// Fails if a program names one of the directories.
+    /// Fails if a program contains one of the directories.
     pub(crate) fn check(&self, program: &[u8]) -> Result<()> {
         let text = String::from_utf8_lossy(program);
         for (from, to) in &self.paths {
             let found = format!("{}/", from.display());
-            // Where it has the very name that is written instead, nothing can be told.
+            // If the directory equals its replacement, nothing can be detected.
             if from != Path::new(to) && text.contains(&found) {
                 bail!("the program names {found}; look for it with `strings -n 8`");
             }

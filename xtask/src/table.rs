@@ -1,8 +1,8 @@
-//! One table form for the terminal and for Markdown files.
+//! One table format for the terminal and for Markdown files.
 
 use std::fmt::Write as _;
 
-/// An aligned Markdown table; every row has as many cells as the header.
+/// Renders an aligned Markdown table. Every row has as many cells as the header.
 pub(crate) fn render<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
     let mut widths = header.map(width);
     for row in rows {
@@ -27,7 +27,7 @@ fn push_row<S: AsRef<str>>(text: &mut String, cells: &[S], widths: &[usize]) {
     text.push_str("|\n");
 }
 
-/// Characters, not bytes: cells hold `µs`.
+/// Counts characters, not bytes, because cells contain `µs`.
 fn width(cell: &str) -> usize {
     cell.chars().count()
 }

@@ -1,8 +1,7 @@
-//! `cargo xtask test-all`: every check of the project, one table at the end.
+//! `cargo xtask test-all`: every check of the project, with one table at the end.
 //!
-//! A stage is one entry of [`STAGES`]. Stages run in that order, a failing one
-//! does not stop the next, and none passes in silence: what was not run is in
-//! the table with the reason.
+//! A stage is one entry of [`STAGES`]. Stages run in that order. A failing stage does
+//! not stop the next one, and skipped stages are in the table with the reason.
 
 mod agent;
 mod cargo;
@@ -32,7 +31,7 @@ use crate::test_all::report::{Entry, Report};
 use crate::workspace::Workspace;
 use crate::{flags, process, provision, tidy};
 
-/// All stages, in the order in which they run.
+/// All stages, in execution order.
 const STAGES: &[Stage] = &[
     Stage {
         name: "fmt",
@@ -212,46 +211,47 @@ const STAGES: &[Stage] = &[
     },
 ];
 
-/// How much a run does. Each tier runs the stages of those before it.
+/// The extent of a run. Each tier includes the stages of the previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Tier {
     /// `--quick`: no extra tools, little time.
     Quick,
     /// Everything that tests the product. No tool is compiled for it.
     Default,
-    /// `--full`: also tools that look at the code, and frameworks that use the program.
+    /// `--full`: also tools that inspect the code, and frameworks that use the program.
     Full,
 }
 
-/// One thing that `test-all` runs.
+/// One check of `test-all`.
 #[derive(Debug)]
 struct Stage {
-    /// What `--only` and `--require` call it.
+    /// The name for `--only` and `--require`.
     name: &'static str,
-    /// What it shows when it passes.
+    /// A short description of the property it checks.
     what: &'static str,
-    /// The smallest run that it is part of.
+    /// The smallest tier that includes it.
     tier: Tier,
-    /// Programs without which it is skipped; those that `provision` knows can be installed.
+    /// Required programs. Without them the stage is skipped. Those that `provision`
+    /// knows can be installed.
     tools: &'static [&'static str],
-    /// Programs that `provision` installs for it too, though it may do without.
+    /// Optional programs that `provision` installs for it.
     extras: &'static [&'static str],
     run: fn(&Ctx) -> Result<Outcome>,
 }
 
-/// What every stage is given.
+/// The context passed to every stage.
 #[derive(Debug)]
 struct Ctx {
     workspace: Workspace,
-    /// Whether all of the run was asked for, with `--full`.
+    /// Whether `--full` was given.
     is_full: bool,
-    /// Whether property tests and fuzzing try new inputs instead of the same ones each time.
+    /// Whether property tests and fuzzing try new inputs instead of fixed ones.
     is_random: bool,
-    /// Whether what is missing is installed, with `--provision`.
+    /// Whether missing tools are installed, with `--provision`.
     is_provisioning: bool,
 }
 
-/// How a stage ended; the text is shown in the table. An error counts as failed.
+/// The result of a stage, with a note for the table. An error counts as a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Outcome {
     Passed(String),
@@ -260,7 +260,7 @@ enum Outcome {
 }
 
 impl Outcome {
-    /// For a stage that looks at several things: passed with `note` unless some have failed.
+    /// Passes with `note`, unless some of several checks have failed.
     fn unless_failed(failed: &[&str], note: String) -> Self {
         match failed {
             [] => Self::Passed(note),
@@ -269,7 +269,7 @@ impl Outcome {
     }
 }
 
-/// Runs the selected stages and tells whether none of them failed.
+/// Runs the selected stages and returns whether none of them failed.
 pub(crate) fn run(flags: &flags::TestAll) -> Result<bool> {
     let plan = Plan::new(STAGES, flags)?;
     let ctx = Ctx {
@@ -308,7 +308,8 @@ fn run_stage(stage: &Stage, ctx: &Ctx) -> Result<Outcome> {
     (stage.run)(ctx)
 }
 
-/// Runs `stage` and turns an error into a failure whose note is the error's first line.
+/// Runs `stage` and converts an error into a failure whose note is the error's first
+/// line.
 fn timed(name: &'static str, what: &str, stage: impl FnOnce() -> Result<Outcome>) -> Entry {
     println!("\n=== {name}: {what}");
     let start = Instant::now();

@@ -1,8 +1,8 @@
 //! `cargo xtask tidy`: the project's own rules about manifests, sources and Markdown.
 //!
-//! Each rule is a pure function over what was read from disk, so that it can
-//! be tested on made-up input. [`files`] and [`manifests`] do the reading, this
-//! file does the writing.
+//! Each rule is a pure function of data read from disk, so that it can be tested with
+//! made-up input. [`files`] and [`manifests`] do the reading, and this file does the
+//! writing.
 
 mod deps;
 mod files;
@@ -26,7 +26,7 @@ use crate::flags;
 use crate::tidy::findings::{Finding, Findings};
 use crate::workspace::Workspace;
 
-/// Runs all checks, after rewriting outdated tables if that was asked for.
+/// Runs all checks, after rewriting outdated tables if requested.
 pub(crate) fn run(flags: &flags::Tidy) -> Result<bool> {
     let workspace = Workspace::discover()?;
     if flags.fix {
@@ -37,7 +37,7 @@ pub(crate) fn run(flags: &flags::Tidy) -> Result<bool> {
     Ok(findings.is_success())
 }
 
-/// Everything that is wrong in the repository.
+/// Returns all findings in the repository.
 pub(crate) fn check(workspace: &Workspace) -> Result<Findings> {
     let root = workspace.root();
     let metadata = workspace.metadata()?;
@@ -88,7 +88,7 @@ fn read(workspace: &Workspace, path: &str) -> Option<String> {
     fs::read_to_string(workspace.root().join(path)).ok()
 }
 
-/// A made-up file for the tests of the rules.
+/// A made-up file for tests of the rules.
 #[cfg(test)]
 fn text_file(path: &str, text: &str) -> files::TextFile {
     files::TextFile {

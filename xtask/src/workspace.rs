@@ -1,4 +1,4 @@
-//! Where the repository and the cache are, and child processes that see both.
+//! The locations of the repository and the cache, and child processes that use them.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 use crate::metadata::Metadata;
 use crate::process;
 
-/// The repository that is worked on, and the directory that may be filled.
+/// The repository, and the cache directory.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     root: PathBuf,
@@ -19,7 +19,8 @@ pub(crate) struct Workspace {
 
 impl Workspace {
     pub(crate) fn discover() -> Result<Self> {
-        // Asked at run time first: two checkouts that share a target directory share this binary.
+        // The variable at run time takes precedence, because two checkouts that share a
+        // target directory share this binary.
         let manifest_dir = env::var_os("CARGO_MANIFEST_DIR")
             .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
         let root = manifest_dir
@@ -36,17 +37,19 @@ impl Workspace {
         &self.root
     }
 
-    /// A directory or file of the cache; nothing is created.
+    /// Returns a path in the cache. Nothing is created.
     pub(crate) fn cache(&self, relative: &str) -> PathBuf {
         self.cache.join(relative)
     }
 
-    /// Where `cargo install` puts the tools that are not part of the toolchain.
+    /// Returns the directory where `cargo install` puts tools that are not part of the
+    /// toolchain.
     pub(crate) fn tools(&self) -> PathBuf {
         self.cache("tools")
     }
 
-    /// A command that starts in the repository and finds the cached tools first.
+    /// Creates a command that starts in the repository and finds the cached tools
+    /// first.
     pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Result<Command> {
         let mut command = Command::new(program);
         command
@@ -55,7 +58,7 @@ impl Workspace {
         Ok(command)
     }
 
-    /// `cargo` with arguments; see [`Self::command`].
+    /// Creates a `cargo` command; see [`Self::command`].
     pub(crate) fn cargo<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,
@@ -65,20 +68,21 @@ impl Workspace {
         Ok(command)
     }
 
-    /// Whether `program` would be found by [`Self::command`].
+    /// Whether [`Self::command`] would find `program`.
     pub(crate) fn has_program(&self, program: &str) -> Result<bool> {
         let path = self.search_path()?;
         Ok(env::split_paths(&path).any(|dir| dir.join(program).is_file()))
     }
 
-    /// Whether there is a standard library for `target`.
+    /// Whether the standard library for `target` is installed.
     pub(crate) fn has_target(&self, target: &str) -> Result<bool> {
         let args = ["--print", "target-libdir", "--target", target];
         let directory = process::output(self.command("rustc")?.args(args))?;
         Ok(Path::new(directory.trim()).is_dir())
     }
 
-    /// The directory with rustc's LLVM tools: the toolchain's own, else Debian's of that version.
+    /// Returns the directory of rustc's LLVM tools: the toolchain's own, else Debian's
+    /// of the same version.
     pub(crate) fn llvm_tools(&self) -> Result<Option<PathBuf>> {
         let sysroot = process::output(self.command("rustc")?.args(["--print", "sysroot"]))?;
         let own = Path::new(sysroot.trim())
@@ -91,7 +95,7 @@ impl Workspace {
             .find(|dir| dir.join("llvm-cov").is_file()))
     }
 
-    /// The members of the workspace as cargo sees them.
+    /// Returns the members of the workspace as seen by cargo.
     pub(crate) fn metadata(&self) -> Result<Metadata> {
         let args = ["metadata", "--format-version", "1", "--no-deps"];
         let json = process::output(&mut self.cargo(args)?)?;
@@ -107,22 +111,23 @@ impl Workspace {
     }
 }
 
-/// The target that rustc builds for by itself.
+/// Returns the default target of rustc.
 pub(crate) fn host_target(workspace: &Workspace) -> Result<String> {
     rustc_fact(workspace, "host")
 }
 
-/// The commit that rustc was built from, which the paths of the standard library begin with.
+/// Returns the commit that rustc was built from. The paths of the standard library
+/// begin with it.
 pub(crate) fn rustc_commit(workspace: &Workspace) -> Result<String> {
     rustc_fact(workspace, "commit-hash")
 }
 
-/// The version of rustc, as in `1.95.0`.
+/// Returns the version of rustc, as in `1.95.0`.
 pub(crate) fn rust_release(workspace: &Workspace) -> Result<String> {
     rustc_fact(workspace, "release")
 }
 
-/// The major version of the LLVM in rustc.
+/// Returns the major version of rustc's LLVM.
 pub(crate) fn llvm_major(workspace: &Workspace) -> Result<String> {
     let version = rustc_fact(workspace, "LLVM version")?;
     Ok(version.split('.').next().unwrap_or_default().to_owned())
@@ -133,16 +138,17 @@ fn rustc_fact(workspace: &Workspace, name: &str) -> Result<String> {
     fact(&text, name)
 }
 
-/// What `rustc -vV` says after `name:`.
+/// Returns the value after `name:` in the output of `rustc -vV`.
 fn fact(text: &str, name: &str) -> Result<String> {
     let value = |line: &str| Some(line.strip_prefix(name)?.strip_prefix(": ")?.to_owned());
     let found = text.lines().find_map(value);
     found.with_context(|| format!("rustc does not tell its {name}"))
 }
 
-/// `$XTASK_CACHE`, else `$XDG_CACHE_HOME/agentbox`, else `~/.cache/agentbox`.
+/// Returns `$XTASK_CACHE`, else `$XDG_CACHE_HOME/agentbox`, else `~/.cache/agentbox`.
 ///
-/// A relative path is taken from the current directory, because children run elsewhere.
+/// A relative path is resolved against the current directory, because children run
+/// elsewhere.
 fn cache_dir(var: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf> {
     let var = |name| {
         var(name)

@@ -1,4 +1,4 @@
-//! The files that are searched: made once, kept in the cache.
+//! The files that are searched: created once and kept in the cache.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
-/// Copying stops after the crate that reaches this.
+/// Copying stops after the crate that reaches this number.
 const MAX_TREE_FILES: u64 = 20_000;
 
-/// Source files the tree has at least; what the registry lacks is generated.
+/// Minimum number of source files in the tree. What the registry lacks is generated.
 const MIN_TREE_SOURCES: u64 = 10_000;
 
-/// A word that is in the tree three times.
+/// A word that occurs three times in the tree.
 const RARE_LITERAL: &str = "agentbox_rare_literal";
 
-/// What is searched for where memory is measured.
+/// The search pattern for memory measurements.
 const NEEDLE: &str = "needle";
 
-/// How much there is of something.
+/// The size of a corpus.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Extent {
     pub(super) files: u64,
@@ -27,7 +27,7 @@ pub(super) struct Extent {
     pub(super) bytes: u64,
 }
 
-/// A directory that is complete if the note beside it exists.
+/// A directory that is complete if the JSON file next to it exists.
 #[derive(Debug)]
 pub(super) struct Corpus {
     pub(super) path: PathBuf,
@@ -35,17 +35,17 @@ pub(super) struct Corpus {
 }
 
 impl Corpus {
-    /// The sources of crates that cargo has unpacked in `registry`.
+    /// Creates a tree from the sources of crates that cargo has unpacked in `registry`.
     pub(super) fn tree(path: PathBuf, registry: &Path) -> Result<Self> {
         Self::kept(path, |path| fill_tree(path, registry, MIN_TREE_SOURCES))
     }
 
-    /// 200k small files, of which every hundredth holds a needle.
+    /// Creates 200k small files, of which every hundredth contains a needle.
     pub(super) fn many(path: PathBuf) -> Result<Self> {
         Self::kept(path, |path| fill_many(path, 1_000, 200))
     }
 
-    /// Fills the directory `path`, unless an earlier run did so to the end.
+    /// Fills the directory `path`, unless an earlier run completed it.
     fn kept(path: PathBuf, fill: impl FnOnce(&Path) -> Result<Extent>) -> Result<Self> {
         let note = path.with_extension("json");
         if let Ok(text) = fs::read_to_string(&note)
@@ -65,19 +65,19 @@ impl Corpus {
     }
 }
 
-/// A large file that is removed with this value.
+/// A large file that is removed on drop.
 #[derive(Debug)]
 pub(super) struct BigFile {
     pub(super) path: PathBuf,
 }
 
 impl BigFile {
-    /// 2 GB in lines of 100 bytes, with 200 needles.
+    /// Creates 2 GB of lines of 100 bytes, with 200 needles.
     pub(super) fn create(dir: &Path) -> Result<Self> {
         Self::with_blocks(dir, 200, 100_000)
     }
 
-    /// Every block has a needle in its first line.
+    /// Creates a file in which every block has a needle in its first line.
     fn with_blocks(dir: &Path, n_blocks: usize, lines_per_block: usize) -> Result<Self> {
         fs::create_dir_all(dir).with_context(|| cannot("create", dir))?;
         let path = dir.join("lines.txt");
@@ -132,10 +132,10 @@ fn fill_tree(path: &Path, registry: &Path, min_sources: u64) -> Result<Extent> {
     Ok(extent)
 }
 
-/// The directories of the crates under `registry/<index>/`, by name.
+/// Returns the directories of the crates under `registry/<index>/`, sorted by name.
 fn crates_in(registry: &Path) -> Result<Vec<PathBuf>> {
     let mut crates = Vec::new();
-    // Without a registry everything is generated.
+    // Without a registry, everything is generated.
     for index in fs::read_dir(registry).into_iter().flatten() {
         let index = index?.path();
         if index.is_dir() {
@@ -213,7 +213,7 @@ fn fill_many(path: &Path, n_dirs: u64, files_per_dir: u64) -> Result<Extent> {
 mod tests {
     use super::*;
 
-    /// A directory that is empty at first and goes with the value.
+    /// An empty directory that is removed on drop.
     struct Scratch(PathBuf);
 
     impl Scratch {

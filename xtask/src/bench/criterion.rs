@@ -1,4 +1,4 @@
-//! Our side: runs a criterion target and reads the medians it left behind.
+//! Our side: runs a criterion target and reads its medians.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(super) fn measure(workspace: &Workspace, suite: &Suite, rows: &[&Row]) -> Re
         .collect()
 }
 
-/// Removes the result of an earlier run, which must not be taken for this one's.
+/// Removes the result of an earlier run, so that it is not mistaken for a new one.
 fn forget(home: &Path, id: &str) -> Result<()> {
     let path = home.join(id);
     if path.exists() {
@@ -36,7 +36,7 @@ fn forget(home: &Path, id: &str) -> Result<()> {
     Ok(())
 }
 
-/// A regular expression for exactly these ids.
+/// Returns a regular expression for exactly these ids.
 fn filter(rows: &[&Row]) -> String {
     let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
     format!("^({})$", ids.join("|"))
@@ -53,7 +53,7 @@ fn parse_median(json: &str) -> serde_json::Result<f64> {
     Ok(estimates.median.point_estimate)
 }
 
-/// The part of criterion's `estimates.json` that is used; times are in nanoseconds.
+/// The used part of criterion's `estimates.json`. Times are in nanoseconds.
 #[derive(Debug, Deserialize)]
 struct Estimates {
     median: Estimate,

@@ -9,7 +9,8 @@ use crate::bench::suite::{PEER_NEEDS, PEER_PACKAGE, PEER_VERSION, Peer, Row, Sui
 use crate::process;
 use crate::workspace::Workspace;
 
-/// Runs the peer's script for `rows`; installs the peer into the cache first if it is missing.
+/// Runs the peer's script for `rows`, after installing the peer into the cache if it is
+/// missing.
 pub(super) fn measure(workspace: &Workspace, suite: &Suite, rows: &[&Row]) -> Result<Times> {
     install(workspace)?;
     let script = script(workspace, suite);
@@ -20,13 +21,13 @@ pub(super) fn measure(workspace: &Workspace, suite: &Suite, rows: &[&Row]) -> Re
     serde_json::from_str(&json).context("the peer's script printed something unexpected")
 }
 
-/// The interpreter the peer ran on, as in `Python 3.12.1`.
+/// Returns the version of the peer's interpreter, as in `Python 3.12.1`.
 pub(super) fn interpreter(workspace: &Workspace) -> Result<String> {
     let version = process::output(workspace.command(python(workspace))?.arg("--version"))?;
     Ok(version.trim().to_owned())
 }
 
-/// The script that is the Python side of `suite`.
+/// Returns the Python script of `suite`.
 pub(super) fn script(workspace: &Workspace, suite: &Suite) -> PathBuf {
     workspace.root().join(suite.peer_script)
 }
@@ -57,7 +58,7 @@ fn install_anew(workspace: &Workspace) -> Result<()> {
     )
 }
 
-/// Everything that is installed, and in which version.
+/// Returns all installed packages with their versions.
 fn packages() -> Vec<(&'static str, &'static str)> {
     let peer = (PEER_PACKAGE, PEER_VERSION);
     std::iter::once(peer)
@@ -65,7 +66,8 @@ fn packages() -> Vec<(&'static str, &'static str)> {
         .collect()
 }
 
-/// A Python program that succeeds if the packages are there in those versions.
+/// Returns a Python program that succeeds if the packages are installed in those
+/// versions.
 fn probe(packages: &[(&str, &str)]) -> String {
     let is_there =
         |(package, version): &(&str, &str)| format!("m.version({package:?}) == {version:?}");
@@ -76,7 +78,7 @@ fn probe(packages: &[(&str, &str)]) -> String {
     )
 }
 
-/// The interpreter of the peer's own environment.
+/// Returns the interpreter of the peer's environment.
 pub(super) fn python(workspace: &Workspace) -> PathBuf {
     workspace.cache("bench-venv/bin/python")
 }

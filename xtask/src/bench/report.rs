@@ -10,23 +10,23 @@ use crate::bench::suite::{Method, Peer, Row, SUITES, Suite, Target};
 use crate::workspace::Workspace;
 use crate::{process, table};
 
-/// What stands above the sections.
+/// The text above the sections.
 const HEAD: &str = "# Benchmarks\n\n\
     Written by `cargo xtask bench`; do not edit.\n\n\
     Times are medians.\n\
     The ratio is the peer's time, or memory, divided by ours, so more is better for us.\n\
     *asked* is our target, the smallest ratio we accept: 0.91x lets us take 1.1 times as long.\n";
 
-/// What begins a section of the page.
+/// The beginning of a section of the page.
 const SECTION: &str = "\n## ";
 
-/// What a suite gave.
+/// The results of a suite.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) comparisons: Vec<Comparison>,
-    /// What else the reader has to know.
+    /// Further facts for the reader.
     pub(super) facts: Vec<String>,
-    /// Whether a peer that was wanted is not to be had.
+    /// Whether a requested peer is not available.
     pub(super) is_peer_missing: bool,
 }
 
@@ -36,9 +36,9 @@ pub(super) struct Comparison {
     pub(super) row: &'static Row,
     pub(super) ours: Figure,
     pub(super) peer: PeerFigure,
-    /// How often each side was called, if by turns.
+    /// Number of calls of each side, if they alternate.
     pub(super) rounds: Option<usize>,
-    /// How much we found, and how much the peer did, where that is known.
+    /// Number of results on our side and on the peer's, if known.
     pub(super) found: Option<(u64, Option<u64>)>,
 }
 
@@ -46,12 +46,12 @@ pub(super) struct Comparison {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Figure {
     pub(super) median: f64,
-    /// What nine of ten calls stay under.
+    /// The 90th percentile.
     pub(super) p90: Option<f64>,
 }
 
 impl Figure {
-    /// A figure without a spread.
+    /// Creates a figure without a spread.
     pub(super) fn exact(median: f64) -> Self {
         Self { median, p90: None }
     }
@@ -65,7 +65,7 @@ impl Figure {
     }
 }
 
-/// What is known about the peer's time.
+/// The peer's time, if there is one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum PeerFigure {
     Is(Figure),
@@ -74,7 +74,7 @@ pub(super) enum PeerFigure {
 }
 
 impl Comparison {
-    /// How many times as long the peer takes.
+    /// Returns the peer's time divided by ours.
     fn ratio(&self) -> Option<f64> {
         match self.peer {
             PeerFigure::Is(peer) => Some(peer.median / self.ours.median),
@@ -133,7 +133,7 @@ impl Comparison {
         ]
     }
 
-    /// Both sides' results, if they are not the same.
+    /// Returns both sides' results, if they differ.
     fn difference(&self) -> Option<String> {
         let (ours, Some(theirs)) = self.found? else {
             return None;
@@ -143,14 +143,14 @@ impl Comparison {
     }
 }
 
-/// Where the times were measured.
+/// The machine the times were measured on.
 #[derive(Debug)]
 pub(super) struct Machine {
     date: String,
     cpu: String,
     n_cores: usize,
     rustc: String,
-    /// What the Python peer ran on.
+    /// The interpreter of the Python peer.
     interpreter: String,
 }
 
@@ -180,7 +180,7 @@ fn cpu_model(cpuinfo: &str) -> Option<&str> {
     line.split_once(':').map(|(_, model)| model.trim())
 }
 
-/// One line per workload, then what the two sides found differently.
+/// Renders one line per workload, followed by differences between the sides' results.
 pub(super) fn results(run: &Run) -> String {
     let header = [
         "row", "workload", "peer", "ours", "theirs", "ratio", "asked", "met",
@@ -200,7 +200,7 @@ pub(super) fn results(run: &Run) -> String {
     text
 }
 
-/// The part of the page that is about one suite, from its heading on.
+/// Renders the section of one suite, including its heading.
 pub(super) fn section(suite: &Suite, machine: &Machine, run: &Run) -> String {
     let Machine {
         date,
@@ -246,7 +246,7 @@ pub(super) fn section(suite: &Suite, machine: &Machine, run: &Run) -> String {
     text
 }
 
-/// Whom the suite is compared with, each once.
+/// Returns the peers of a suite, each once.
 fn peers(suite: &Suite, machine: &Machine) -> Vec<String> {
     let mut peers: Vec<String> = Vec::new();
     for row in suite.rows {
@@ -262,7 +262,8 @@ fn peers(suite: &Suite, machine: &Machine) -> Vec<String> {
     peers
 }
 
-/// The page `old` with the section of one suite replaced; sections in the order of [`SUITES`].
+/// Replaces the section of one suite in the page `old`. Sections are in the order of
+/// [`SUITES`].
 pub(super) fn page(old: &str, suite: &Suite, section: &str) -> String {
     let kept = |other: &Suite| {
         let heading = format!("{SECTION}{}\n", other.title);
@@ -279,7 +280,7 @@ pub(super) fn page(old: &str, suite: &Suite, section: &str) -> String {
     std::iter::once(HEAD).chain(sections).collect()
 }
 
-/// A ratio with three significant digits, as far as they help.
+/// Formats a ratio with up to three significant digits.
 fn times(ratio: f64) -> String {
     let n_decimals = if ratio < 10.0 { 2 } else { 1 };
     format!("{ratio:.n_decimals$}x")
@@ -289,7 +290,7 @@ fn megabytes(bytes: f64) -> String {
     format!("{:.1} MB", bytes / 1e6)
 }
 
-/// A time with three significant digits.
+/// Formats a time with three significant digits.
 fn duration(nanos: f64) -> String {
     let (value, unit) = match nanos {
         n if n < 1e3 => (n, "ns"),

@@ -1,24 +1,24 @@
-//! What is measured: one table per benchmark target.
+//! The measured workloads: one table per benchmark target.
 
 mod places;
 
 pub(super) use self::places::{COMPOSITE, DOCKER, SYNC};
 use crate::provision::RIPGREP_VERSION;
 
-/// The Python package that does the same work, and its version on PyPI.
+/// The Python package used as a peer, and its version on PyPI.
 pub(super) const PEER_PACKAGE: &str = "pydantic-ai-backend";
 pub(super) const PEER_VERSION: &str = "0.2.29";
 
-/// What the peer's console tools and its containers need besides, in the versions
-/// that are measured.
+/// Further packages for the peer's console tools and containers, in the measured
+/// versions.
 pub(super) const PEER_NEEDS: &[(&str, &str)] =
     &[("docker", "7.1.0"), ("pydantic-ai-slim", "2.66.0")];
 
-/// The file system server of the protocol's authors, and its version on npm.
+/// The filesystem server of the MCP authors, and its version on npm.
 pub(super) const NPM_PACKAGE: &str = "@modelcontextprotocol/server-filesystem";
 pub(super) const NPM_VERSION: &str = "2026.8.31";
 
-/// The image whose containers are measured: Debian with Python.
+/// The image of the measured containers: Debian with Python.
 pub(super) const DOCKER_IMAGE: &str = "agentbox-test/python:1";
 
 /// Every suite, in the order of the report.
@@ -34,10 +34,10 @@ pub(super) const SUITES: &[&Suite] = &[
     &MCP,
 ];
 
-/// A benchmark target, and the peers that do the same work.
+/// A benchmark target and its peers.
 #[derive(Debug)]
 pub(super) struct Suite {
-    /// What the command line calls it.
+    /// The name on the command line.
     pub(super) name: &'static str,
     /// The heading of its section in the report.
     pub(super) title: &'static str,
@@ -45,32 +45,32 @@ pub(super) struct Suite {
     pub(super) package: &'static str,
     /// The name of the `[[bench]]` target.
     pub(super) bench: &'static str,
-    /// The script that is the Python peer, or else says what is done.
+    /// The script of the Python peer, or one that describes the workloads.
     pub(super) peer_script: &'static str,
     pub(super) rows: &'static [Row],
 }
 
-/// How a suite is measured.
+/// The way a suite is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Method {
     /// Our side by criterion, then the peer by its script.
     Criterion,
-    /// Our calls and the peer's by turns, by the benchmark target itself.
+    /// Our calls and the peer's in turns, by the benchmark target itself.
     Interleaved,
 }
 
-/// One workload beside one peer.
+/// One workload compared with one peer.
 #[derive(Debug)]
 pub(super) struct Row {
-    /// What the benchmark target and the peer's script call it.
+    /// The id in the benchmark target and in the peer's script.
     pub(super) id: &'static str,
-    /// Shown in a Markdown table: a `|` needs a backslash.
+    /// The description. It is shown in a Markdown table, so a `|` needs a backslash.
     pub(super) what: &'static str,
     pub(super) peer: Peer,
     pub(super) target: Option<Target>,
 }
 
-/// Who does the same work.
+/// A peer that does the same work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Peer {
     Python,
@@ -79,18 +79,18 @@ pub(super) enum Peer {
     Tokio,
     /// A server on Node.
     Npm,
-    /// One exec through the Docker API for each call.
+    /// One exec through the Docker API per call.
     Exec,
-    /// The program `docker`.
+    /// The `docker` program.
     Cli,
     /// Our backend for a local directory.
     Local,
-    /// Nobody: the row is about our own time or memory.
+    /// No peer: the row is about our own time or memory.
     Nobody,
 }
 
 impl Peer {
-    /// The peer as it is named in the report.
+    /// Returns the peer's name for the report.
     pub(super) fn describe(self) -> String {
         match self {
             Self::Python => format!("{PEER_PACKAGE} {PEER_VERSION}"),
@@ -104,7 +104,7 @@ impl Peer {
         }
     }
 
-    /// The peer as it is named in a table.
+    /// Returns the peer's name for a table.
     pub(super) fn short(self) -> &'static str {
         match self {
             Self::Python => "python",
@@ -119,7 +119,7 @@ impl Peer {
     }
 }
 
-/// What is asked of us.
+/// A performance goal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Target {
     /// The peer takes at least this many times as long as we do.
@@ -134,7 +134,7 @@ pub(super) enum Target {
     Under(f64),
 }
 
-/// A row beside the Python package.
+/// A row compared with the Python package.
 const fn python(id: &'static str, what: &'static str, target: Option<Target>) -> Row {
     let peer = Peer::Python;
     Row {
@@ -145,7 +145,7 @@ const fn python(id: &'static str, what: &'static str, target: Option<Target>) ->
     }
 }
 
-/// A row beside ripgrep, with how much longer than it we may take.
+/// A row compared with ripgrep, with the largest allowed ratio of times.
 const fn ripgrep(id: &'static str, what: &'static str, within: f64) -> Row {
     let (peer, target) = (Peer::Ripgrep, Some(Target::Within(within)));
     Row {
@@ -156,7 +156,7 @@ const fn ripgrep(id: &'static str, what: &'static str, within: f64) -> Row {
     }
 }
 
-/// A row about the memory that a search takes.
+/// A row about the memory used by a search.
 const fn memory(id: &'static str, what: &'static str) -> Row {
     let (peer, target) = (Peer::Nobody, Some(Target::Below(64e6)));
     Row {
@@ -226,7 +226,7 @@ pub(super) const STATE: Suite = Suite {
     ],
 };
 
-/// A directory of this machine against ripgrep and the local backend of the Python package.
+/// A local directory against ripgrep and the local backend of the Python package.
 pub(super) const LOCAL: Suite = Suite {
     name: "local",
     title: "A local directory",
@@ -258,7 +258,7 @@ pub(super) const LOCAL: Suite = Suite {
         ripgrep("local_glob_rs_rg", "glob `**/*.rs`", 1.3),
         ripgrep("local_glob_toml_rg", "glob `*.toml`", 1.3),
         python("local_glob_rs_py", "glob `**/*.rs`", faster(8.0)),
-        // Missed so far: the peer looks at few files here, and rg itself is 3x.
+        // Missed so far: the peer visits few files here, and rg itself is 3x.
         python("local_glob_toml_py", "glob `*.toml`", faster(8.0)),
         python("local_read_py", "read a file of 50 lines", faster(3.0)),
         python(
@@ -284,7 +284,7 @@ pub(super) const LOCAL: Suite = Suite {
     ],
 };
 
-/// Decisions, and what a guard adds to a call.
+/// Permission decisions, and the overhead of a guard.
 pub(super) const PERMISSIONS: Suite = Suite {
     name: "permissions",
     title: "Permissions",
@@ -353,7 +353,7 @@ pub(super) const HASHLINE: Suite = Suite {
     ],
 };
 
-/// The tools that a model calls against those of the Python package.
+/// The model's tools against those of the Python package.
 pub(super) const TOOLS: Suite = Suite {
     name: "tools",
     title: "Tools for a model",
@@ -379,7 +379,7 @@ pub(super) const TOOLS: Suite = Suite {
             "`edit_file`: one replacement in 2,000 lines",
             faster(1.0),
         ),
-        // Missed so far: the schemas of all tools are made anew for each toolset.
+        // Missed so far: the schemas of all tools are generated for each toolset.
         python(
             "tools_definitions",
             "build a toolset and all its definitions",
@@ -398,7 +398,7 @@ pub(super) const TOOLS: Suite = Suite {
     ],
 };
 
-/// A row beside the server on Node.
+/// A row compared with the server on Node.
 const fn npm(id: &'static str, what: &'static str, target: Target) -> Row {
     let (peer, target) = (Peer::Npm, Some(target));
     Row {
@@ -409,7 +409,7 @@ const fn npm(id: &'static str, what: &'static str, target: Target) -> Row {
     }
 }
 
-/// The program as an MCP server against the file system server of the protocol's authors.
+/// The program as an MCP server against the filesystem server of the MCP authors.
 pub(super) const MCP: Suite = Suite {
     name: "mcp",
     title: "An MCP server over stdio",

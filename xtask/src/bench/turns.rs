@@ -1,7 +1,7 @@
-//! Suites whose benchmark target calls us and the peers by turns itself.
+//! Suites whose benchmark target itself calls us and the peers in turns.
 //!
-//! The files and the peers are made ready here; the target prints a line of
-//! JSON for each row.
+//! The files and the peers are prepared here. The target prints one line of JSON per
+//! row.
 
 use std::env;
 use std::ffi::OsString;
@@ -21,7 +21,7 @@ use crate::process;
 use crate::provision;
 use crate::workspace::Workspace;
 
-/// Measures `rows`. A peer that is not to be had leaves its rows without a comparison.
+/// Measures `rows`. Rows whose peer is not available have no comparison.
 pub(super) fn measure(
     workspace: &Workspace,
     suite: &Suite,
@@ -70,7 +70,7 @@ pub(super) fn measure(
     })
 }
 
-/// What the selected rows work on.
+/// The files that the selected rows work on.
 #[derive(Debug)]
 struct Files {
     scratch: PathBuf,
@@ -117,7 +117,7 @@ fn path_arg(name: &str, path: &Path) -> Vec<OsString> {
     vec![name.into(), path.into()]
 }
 
-/// Above this share of others, times say little.
+/// If other processes use more than this share, the times are unreliable.
 const MAX_BUSY: f64 = 0.1;
 
 fn describe_load(busy: f64) -> String {
@@ -130,7 +130,7 @@ fn describe_load(busy: f64) -> String {
     )
 }
 
-/// Where cargo unpacks the sources of crates.
+/// Returns the directory where cargo unpacks the sources of crates.
 fn registry() -> Result<PathBuf> {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")));
@@ -143,7 +143,7 @@ fn python(workspace: &Workspace, suite: &Suite, rows: &[&Row]) -> Result<Vec<OsS
         return Ok(Vec::new());
     }
     peer::install(workspace)?;
-    // It finds ripgrep on the PATH and is far slower without it.
+    // The peer finds ripgrep on the PATH and is far slower without it.
     provision::run(workspace, &["rg"])?;
     let mut args = path_arg("--python", &peer::python(workspace));
     args.extend(path_arg("--script", &peer::script(workspace, suite)));
@@ -164,7 +164,7 @@ pub(super) fn daemon_answers(workspace: &Workspace) -> Result<bool> {
     Ok(process::succeeds(docker.arg("version")))
 }
 
-/// The agent, and an image that has what the peers need in it.
+/// Prepares the agent, and an image that contains what the peers need.
 fn docker(workspace: &Workspace, suite: &Suite) -> Result<Vec<OsString>> {
     if suite.name != DOCKER.name {
         return Ok(Vec::new());
@@ -217,7 +217,7 @@ fn run(command: &mut std::process::Command) -> Result<Vec<Line>> {
     lines.into_iter().collect()
 }
 
-/// What the benchmark prints about one row: times in nanoseconds, or bytes.
+/// The benchmark's output for one row: times in nanoseconds, or bytes.
 #[derive(Debug, Deserialize)]
 struct Line {
     id: String,
@@ -227,7 +227,7 @@ struct Line {
     idle_bytes: Option<f64>,
     peak_bytes: Option<f64>,
     hits: Option<u64>,
-    /// What others used of the processors, from 0 to 1.
+    /// CPU share of other processes, from 0 to 1.
     busy: Option<f64>,
     error: Option<String>,
 }
@@ -236,7 +236,7 @@ struct Line {
 struct Side {
     median: f64,
     p90: f64,
-    /// How much was found.
+    /// Number of results.
     size: u64,
 }
 

@@ -1,5 +1,5 @@
-//! The archive of a release: the same files give the same bytes, whenever and by
-//! whichever user they are packed.
+//! The release archive: the same files give the same bytes, independent of the time and
+//! the user.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,10 +10,10 @@ use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
 use tar::{Builder, EntryType, Header};
 
-/// Names every other file and its checksum, as `sha256sum --check` reads it.
+/// Lists every other file with its checksum, in the format of `sha256sum --check`.
 const SUMS: &str = "SHA256SUMS";
 
-/// A file of the archive; its path is relative to the archive's one directory.
+/// A file of the archive. Its path is relative to the archive's top directory.
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
     pub(crate) path: String,
@@ -47,7 +47,7 @@ pub(crate) fn pack(
 ) -> io::Result<Vec<u8>> {
     members.sort_unstable_by(|one, other| one.path.cmp(&other.path));
     members.push(Member::file(SUMS, sums(&members)));
-    // Directories stand before what is in them.
+    // Directories come before their entries.
     let mut entries = BTreeMap::new();
     for member in &members {
         let path = format!("{top}/{}", member.path);
@@ -56,7 +56,7 @@ pub(crate) fn pack(
         }
         entries.insert(path, Some(member));
     }
-    // Its header holds neither a name nor a time.
+    // The gzip header contains neither a name nor a time.
     let mut tar = Builder::new(GzEncoder::new(Vec::new(), level));
     for (path, member) in entries {
         let (mut header, content) = match member {
@@ -72,7 +72,7 @@ pub(crate) fn pack(
     tar.into_inner()?.finish()
 }
 
-/// What all entries have in common. Owner and group are root, by number alone.
+/// Returns the common header of all entries. Owner and group are root, by number only.
 fn header(time: u64, can_enter: bool) -> Header {
     let mut header = Header::new_gnu();
     header.set_uid(0);
@@ -89,7 +89,7 @@ fn sums(members: &[Member]) -> String {
     lines.collect()
 }
 
-/// The line of `sha256sum` for a file.
+/// Returns the line of `sha256sum` for a file.
 pub(crate) fn sum(content: &[u8], name: &str) -> String {
     let mut line = String::new();
     for byte in Sha256::digest(content) {
@@ -122,7 +122,7 @@ mod tests {
         let reversed = members().into_iter().rev().collect();
         assert_eq!(packed, pack(reversed, 7));
         assert_ne!(packed, pack(members(), 8));
-        // Magic, method, no name; no time; the best compression, no system.
+        // Magic, method, no name; no time; best compression, no system.
         assert_eq!(packed[..10], [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255]);
     }
 

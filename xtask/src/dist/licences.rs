@@ -1,4 +1,4 @@
-//! The licences of everything that a release is made of.
+//! The licences of all packages in a release.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::process;
 use crate::workspace::Workspace;
 
-/// How the names of files with licences and notices begin, in lower case.
+/// Prefixes of the names of licence and notice files, in lower case.
 const NAMES: &[&str] = &[
     "copying",
     "copyright",
@@ -21,10 +21,10 @@ const NAMES: &[&str] = &[
     "unlicense",
 ];
 
-/// Extensions of files that are about licences, and are none.
+/// Extensions of files that are about licences but are not licences.
 const CODE: &[&str] = &["html", "json", "py", "rs", "sh", "toml"];
 
-/// The C libraries that agents are linked with, by the ends of their targets.
+/// The C libraries that agents are linked with, by the suffixes of their targets.
 const C_LIBRARIES: &[(&str, &str)] = &[
     (
         "-gnu",
@@ -39,14 +39,14 @@ const C_LIBRARIES: &[(&str, &str)] = &[
     ),
 ];
 
-/// A package that is built, and for which target.
+/// A package, and the target it is built for.
 #[derive(Debug)]
 pub(crate) struct Built<'a> {
     pub(crate) package: &'a str,
     pub(crate) target: &'a str,
 }
 
-/// The licences of all packages that `built` are made of, and the texts of these.
+/// Collects the licences of all packages in `built`, with their texts.
 pub(crate) fn collect(workspace: &Workspace, built: &[Built<'_>]) -> Result<String> {
     let mut wanted = BTreeSet::new();
     let mut args = vec!["metadata", "--format-version", "1", "--locked"];
@@ -62,7 +62,7 @@ pub(crate) fn collect(workspace: &Workspace, built: &[Built<'_>]) -> Result<Stri
         serde_json::from_str(&metadata).context("cargo metadata printed something unexpected")?;
     let mut packages = Vec::new();
     for package in metadata.packages {
-        // Those of the workspace have the licence of the release itself.
+        // Members of the workspace have the licence of the release itself.
         let is_ours = package.source.is_none();
         if wanted.remove(&(package.name.clone(), package.version.clone())) && !is_ours {
             packages.push(package.licensed()?);
@@ -75,7 +75,7 @@ pub(crate) fn collect(workspace: &Workspace, built: &[Built<'_>]) -> Result<Stri
     render(packages, &targets)
 }
 
-/// The names and versions of the packages that `cargo tree` lists.
+/// Returns the names and versions of the packages that `cargo tree` lists.
 fn listed(tree: &str) -> impl Iterator<Item = (String, String)> {
     tree.lines().filter_map(|line| {
         let mut words = line.split(' ');
@@ -112,7 +112,7 @@ impl Package {
     }
 }
 
-/// A package, the licence that it declares, and the texts in it by the names of their files.
+/// A package, its declared licence, and the licence texts by file name.
 #[derive(Debug)]
 struct Licensed {
     name: String,
@@ -120,7 +120,7 @@ struct Licensed {
     texts: Vec<(String, String)>,
 }
 
-/// Looks below a directory: code that was taken over from elsewhere has its licence beside it.
+/// Searches a directory tree, because vendored code has its own licence files.
 fn find_texts(top: &Path, directory: &Path, texts: &mut Vec<(String, String)>) -> Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
@@ -136,20 +136,20 @@ fn find_texts(top: &Path, directory: &Path, texts: &mut Vec<(String, String)>) -
     Ok(())
 }
 
-/// Whether a file's name is that of a licence or a notice, and not of code about them.
+/// Whether a file name is that of a licence or a notice, and not of code about them.
 fn is_licence(name: &str) -> bool {
     let name = name.to_lowercase();
     let extension = name.rsplit('.').next().unwrap_or_default();
     !CODE.contains(&extension) && NAMES.iter().any(|begin| name.starts_with(begin))
 }
 
-/// A text without what differs between two copies: the ends of its lines.
+/// Normalizes a text, because copies differ in their line endings.
 fn plain(text: &str) -> String {
     let lines: Vec<_> = text.lines().map(str::trim_end).collect();
     lines.join("\n").trim_matches('\n').to_owned()
 }
 
-/// The list of packages, and each text once.
+/// Renders the list of packages, and each text once.
 fn render(mut packages: Vec<Licensed>, agents: &[&str]) -> Result<String> {
     packages.sort_unstable_by(|one, other| one.name.cmp(&other.name));
     let mut numbers = BTreeMap::new();
@@ -199,10 +199,10 @@ fn render(mut packages: Vec<Licensed>, agents: &[&str]) -> Result<String> {
     Ok(out)
 }
 
-/// The number of the text for a package that brings none: that of the Apache License, which is
-/// the same for everybody.
+/// Returns the number of the text for a package without one: that of the Apache
+/// License, which does not differ between authors.
 fn standard(package: &Licensed, texts: &[(&str, Vec<String>)]) -> Result<usize> {
-    // Old packages have a slash for OR.
+    // Old packages use a slash for OR.
     let is_apache = |licence: &str| {
         let mut ids = licence.split([' ', '(', ')', '/']);
         ids.any(|id| id == "Apache-2.0")

@@ -1,5 +1,5 @@
-//! Stage `agent`: the program that is carried into sandboxes can be built, runs by itself, and is
-//! not too large.
+//! Stage `agent`: the agent for sandboxes can be built, has no dependencies at run
+//! time, and is not too large.
 
 use anyhow::{Result, ensure};
 

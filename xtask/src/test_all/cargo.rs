@@ -1,4 +1,4 @@
-//! The stages that are one or two calls of cargo.
+//! Stages that consist of one or two cargo commands.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -12,10 +12,10 @@ use crate::api::{self, Compared};
 use crate::process;
 use crate::test_all::{Ctx, Outcome};
 
-/// A subcommand on all packages with all features.
+/// Creates a command for a subcommand on all packages with all features.
 ///
-/// Cargo unifies features over the packages that are selected: whoever selects others has their
-/// dependencies built again.
+/// Cargo unifies features over the selected packages. Selecting different packages
+/// would rebuild their dependencies.
 pub(super) fn cargo(ctx: &Ctx, subcommand: &str, args: &[&str]) -> Result<Command> {
     let mut command = ctx.workspace.cargo([subcommand])?;
     command.args(["--workspace", "--all-features"]).args(args);
@@ -52,7 +52,8 @@ pub(super) fn api(ctx: &Ctx) -> Result<Outcome> {
     })
 }
 
-/// Advisories are left out: their database is fetched, and a run must not depend on that.
+/// Advisories are left out, because a run must not depend on downloading their
+/// database.
 pub(super) fn deny(ctx: &Ctx) -> Result<Outcome> {
     process::run(
         &mut ctx
@@ -64,7 +65,7 @@ pub(super) fn deny(ctx: &Ctx) -> Result<Outcome> {
     ))
 }
 
-/// All tests but those in documentation.
+/// Runs all tests except doc tests.
 pub(super) fn test(ctx: &Ctx) -> Result<Outcome> {
     let args = ["--no-fail-fast", "--lib", "--bins", "--tests"];
     let mut command = cargo(ctx, "test", &args)?;
@@ -72,8 +73,8 @@ pub(super) fn test(ctx: &Ctx) -> Result<Outcome> {
     Ok(run_tests(&mut command)?.outcome())
 }
 
-/// Lets property tests try the same cases each time, so that they fail for a change and not by
-/// chance; `--random` lets them try new ones.
+/// Makes property tests use the same cases each time, so that they fail because of a
+/// change and not by chance. `--random` lets them try new ones.
 pub(super) fn seed(ctx: &Ctx, command: &mut Command) {
     if !ctx.is_random {
         command.env("PROPTEST_RNG_SEED", "1");
@@ -95,14 +96,14 @@ pub(super) fn run_tests(command: &mut Command) -> Result<TestRun> {
     Ok(TestRun { is_success, counts })
 }
 
-/// What `cargo test` did.
+/// The result of `cargo test`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TestRun {
     is_success: bool,
     counts: Counts,
 }
 
-/// A test program that cargo built.
+/// A test program built by cargo.
 #[derive(Debug, Deserialize)]
 pub(super) struct TestProgram {
     pub(super) executable: PathBuf,
@@ -116,7 +117,7 @@ struct Profile {
 }
 
 impl TestProgram {
-    /// Reads what `cargo test --no-run --message-format json` prints.
+    /// Parses the output of `cargo test --no-run --message-format json`.
     pub(super) fn all(messages: &str) -> Vec<Self> {
         let read = |line| serde_json::from_str::<Self>(line).ok();
         let programs = messages.lines().filter_map(read);
@@ -124,7 +125,7 @@ impl TestProgram {
         programs.filter(|program| program.profile.test).collect()
     }
 
-    /// The program, started where cargo would start it.
+    /// Creates a command that starts the program in the same directory as cargo would.
     pub(super) fn command(&self, ctx: &Ctx) -> Result<Command> {
         let mut command = ctx.workspace.command(&self.executable)?;
         if let Some(package) = self.manifest_path.parent() {
@@ -144,14 +145,14 @@ impl Default for TestRun {
 }
 
 impl TestRun {
-    /// Both runs as one.
+    /// Combines two runs.
     pub(super) fn and(mut self, other: Self) -> Self {
         self.is_success &= other.is_success;
         self.counts += other.counts;
         self
     }
 
-    /// A run without a single executed test shows nothing, so it does not pass.
+    /// Returns the outcome. A run without a single executed test does not pass.
     pub(super) fn outcome(self) -> Outcome {
         let Self { is_success, counts } = self;
         match (is_success, counts) {
@@ -159,7 +160,7 @@ impl TestRun {
                 Outcome::Failed(format!("no test was executed; {counts}"))
             }
             (true, _) => Outcome::Passed(counts.to_string()),
-            // Something did not build, or a test binary died before it could count.
+            // A build failed, or a test binary died before printing its counts.
             (false, Counts { failed: 0, .. }) => Outcome::Failed(format!("cargo failed; {counts}")),
             (false, _) => Outcome::Failed(counts.to_string()),
         }
@@ -175,7 +176,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// Reads the line with which a test binary ends.
+    /// Parses the last line of a test binary's output.
     fn parse(line: &str) -> Option<Self> {
         let (_, fields) = line.strip_prefix("test result: ")?.split_once(". ")?;
         let count = |name: &str| {

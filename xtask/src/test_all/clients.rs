@@ -1,8 +1,8 @@
-//! Stage `clients`: the program, used by MCP clients of others.
+//! Stage `clients`: the program, used by third-party MCP clients.
 //!
-//! The official Python and TypeScript SDKs of MCP are installed into the cache, as
-//! is the conformance suite of the protocol; with `--full` also frameworks for agents,
-//! whose models are scripted.
+//! The official Python and TypeScript SDKs of MCP and the protocol's conformance suite
+//! are installed into the cache. With `--full`, agent frameworks with scripted models
+//! are too.
 
 use std::fs;
 use std::io::Write as _;
@@ -19,13 +19,13 @@ use crate::test_all::{Ctx, Outcome};
 /// The conformance suite on npm, and the version of Node that it needs.
 const CONFORMANCE: [&str; 2] = ["@modelcontextprotocol/conformance@0.1.16", "node@22.23.3"];
 
-/// A client that takes longer hangs.
+/// Timeout of a client. Only a hang takes this long.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 
-/// Something that is tried.
+/// A test with a client.
 type Trial = fn(&Clients<'_>) -> Result<()>;
 
-/// What is tried, by the name that is shown if it fails.
+/// The tests, with the name that is shown on failure.
 const TRIALS: &[(&str, Trial)] = &[
     ("the console, piped", |clients| clients.console()),
     ("README's snippet", |clients| clients.readme()),
@@ -41,7 +41,7 @@ const TRIALS: &[(&str, Trial)] = &[
     ("conformance suite", |clients| clients.conformance()),
 ];
 
-/// What only a full run tries: these bring many packages.
+/// Tests for `--full` only, because they need many packages.
 const FRAMEWORKS: &[(&str, Trial)] = &[
     ("a model behind pydantic-ai", |clients| {
         clients.model("pydantic-ai")
@@ -69,7 +69,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     Ok(Outcome::unless_failed(&failed, note))
 }
 
-/// A daemon, what is carried into its containers, and what they are made of.
+/// A daemon, the agent for its containers, and their image.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Containers<'a> {
     pub(super) host: &'a str,
@@ -77,7 +77,7 @@ pub(super) struct Containers<'a> {
     pub(super) image: &'a str,
 }
 
-/// The conversation in containers, through both SDKs. The stage of the daemon runs it.
+/// Runs the conversation in containers, through both SDKs. The `docker` stage calls it.
 pub(super) fn converse_in(ctx: &Ctx, containers: Containers<'_>) -> Result<()> {
     let clients = Clients::prepare(ctx)?;
     for (name, sdk) in [("Python", clients.python()), ("TypeScript", clients.node())] {
@@ -88,18 +88,18 @@ pub(super) fn converse_in(ctx: &Ctx, containers: Containers<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What the clients need.
+/// The programs and environments of the clients.
 struct Clients<'c> {
     ctx: &'c Ctx,
-    /// The program.
+    /// The `agentbox` program.
     agentbox: PathBuf,
-    /// Programs that only tests use.
+    /// Directory of programs for tests only.
     examples: PathBuf,
     venv: PathBuf,
     npm: PathBuf,
 }
 
-/// An interpreter, the script it plays the conversation with, and where it starts.
+/// An interpreter, the extension of its scripts, and its working directory.
 struct Sdk {
     program: PathBuf,
     extension: &'static str,
@@ -112,7 +112,8 @@ impl<'c> Clients<'c> {
         let scripts = workspace.root().join("crates/console-mcp/tests/clients");
         let venv = venv(ctx, "clients-venv", &scripts.join("requirements.txt"))?;
         let npm = npm(ctx, &scripts.join("package.json"))?;
-        // Alone, as a newcomer builds it: without the features that others switch on.
+        // Alone, as a new user builds it: without the features that other packages
+        // enable.
         let mut alone = workspace.cargo(["check", "--package", "agentbox-cli", "--target-dir"])?;
         process::run(alone.arg(workspace.cache("consumers-target")))?;
         process::run(&mut cargo(ctx, "build", &["--bins", "--examples"])?)?;
@@ -153,7 +154,7 @@ impl<'c> Clients<'c> {
         Ok(command)
     }
 
-    /// What a newcomer types first, with input from a pipe.
+    /// Runs the first commands of a new user, with input from a pipe.
     fn console(&self) -> Result<()> {
         let directory = Scratch::new(&self.ctx.workspace.cache("clients"))?;
         let mut run = self.ctx.workspace.command(&self.agentbox)?;
@@ -178,7 +179,7 @@ impl<'c> Clients<'c> {
         Ok(())
     }
 
-    /// The snippet that README gives to users of the Python SDK and others.
+    /// Runs the README's snippet for users of the Python SDK and others.
     fn readme(&self) -> Result<()> {
         let mut command = self.command(self.python().program)?;
         command.arg(self.script("agentbox", "readme.py"));
@@ -186,14 +187,14 @@ impl<'c> Clients<'c> {
         process::run_limited(command.arg(&self.agentbox), TIME_LIMIT)
     }
 
-    /// Directories to read, to write to and to ask for.
+    /// Tests directories that are readable, writable or need approval.
     fn mounts(&self) -> Result<()> {
         let mut command = self.command(self.python().program)?;
         command.arg(self.script("agentbox", "mounts.py"));
         process::run_limited(command.arg(&self.agentbox), TIME_LIMIT)
     }
 
-    /// Python with a framework. Each has an environment of its own: they want
+    /// Returns Python with a framework. Each has its own environment, because they need
     /// different versions of the same libraries.
     fn framework(&self, name: &str) -> Result<PathBuf> {
         let requirements = self.script("agentbox", &format!("{name}.txt"));
@@ -201,7 +202,7 @@ impl<'c> Clients<'c> {
         Ok(venv.join("bin/python"))
     }
 
-    /// What a model gets to see behind a framework.
+    /// Checks the tools as seen by a model behind a framework.
     fn model(&self, framework: &str) -> Result<()> {
         let script = format!("model_{}.py", framework.replace('-', "_"));
         let mut command = self.command(self.framework(framework)?)?;
@@ -209,8 +210,8 @@ impl<'c> Clients<'c> {
         process::run_limited(command.arg(&self.agentbox), TIME_LIMIT)
     }
 
-    /// The agent that a page gives to users of the Python libraries, and the one that
-    /// the program prints for them.
+    /// Runs the example agent in the documentation for users of the Python libraries,
+    /// and the one that the program prints.
     fn ten_lines(&self) -> Result<()> {
         let mut command = self.command(self.framework("pydantic-ai")?)?;
         command
@@ -220,7 +221,8 @@ impl<'c> Clients<'c> {
         process::run_limited(command.arg(&self.agentbox), TIME_LIMIT)
     }
 
-    /// Tools, pictures, cancellation, questions, roots, resources; over pipes and HTTP.
+    /// Tests tools, pictures, cancellation, questions, roots and resources, over pipes
+    /// and HTTP.
     fn session(&self, sdk: Sdk) -> Result<()> {
         let script = format!("client.{}", sdk.extension);
         let agentbox = self.agentbox.display();
@@ -240,7 +242,7 @@ impl<'c> Clients<'c> {
         process::run_limited(command.args(["--http", &http]), TIME_LIMIT)
     }
 
-    /// The scripted conversation, compared byte by byte.
+    /// Replays the scripted conversation and compares it byte by byte.
     fn replay(&self, sdk: Sdk, containers: Option<Containers<'_>>) -> Result<()> {
         let script = format!("replay.{}", sdk.extension);
         let mut command = self.command(self.examples.join("replay"))?;
@@ -253,7 +255,7 @@ impl<'c> Clients<'c> {
         process::run_limited(command.arg(&self.agentbox), TIME_LIMIT)
     }
 
-    /// The conformance suite, against a server with the tools that it wants to see.
+    /// Runs the conformance suite against a server with the tools that it expects.
     fn conformance(&self) -> Result<()> {
         let server = Listening::start(self.command(self.examples.join("conformance"))?)?;
         let programs = self.npm.join("node_modules/.bin");
@@ -266,7 +268,7 @@ impl<'c> Clients<'c> {
     }
 }
 
-/// A Python environment with what `requirements` names, made once.
+/// Creates a Python environment with the packages in `requirements`, once.
 fn venv(ctx: &Ctx, name: &str, requirements: &Path) -> Result<PathBuf> {
     let wanted = fs::read_to_string(requirements)?;
     let directory = ctx.workspace.cache(name);
@@ -280,7 +282,7 @@ fn venv(ctx: &Ctx, name: &str, requirements: &Path) -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// A directory with what `package` names and the conformance suite, made once.
+/// Creates a directory with the packages in `package` and the conformance suite, once.
 fn npm(ctx: &Ctx, package: &Path) -> Result<PathBuf> {
     let wanted = format!(
         "{}{}\n",
@@ -302,7 +304,7 @@ fn npm(ctx: &Ctx, package: &Path) -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// Runs `install` unless a note in `directory` says that `wanted` is there.
+/// Runs `install` unless a file in `directory` says that `wanted` is installed.
 fn install_once(
     directory: &Path,
     wanted: &str,
@@ -317,7 +319,7 @@ fn install_once(
     Ok(())
 }
 
-/// A server that says where it listens; ended when dropped.
+/// A server that prints its address. It is killed on drop.
 struct Listening {
     child: std::process::Child,
     url: String,
@@ -347,13 +349,13 @@ impl Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may already have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// An empty directory; removed when dropped.
+/// An empty directory that is removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {

@@ -1,10 +1,10 @@
 //! Stage `consumers`: projects outside the workspace use the published crates.
 //!
-//! Inside the workspace cargo unifies the features of all members, so a
-//! manifest that forgets one still builds. A project with a single dependency
-//! sees what a user of that crate alone would see, and one with a few what they
-//! are to each other without the rest. The code in Markdown is compiled as a
-//! reader would paste it, and some programs are run, too.
+//! Inside the workspace, cargo unifies the features of all members, so a manifest with
+//! a missing feature still builds. A project with a single dependency sees what a user
+//! of that crate alone would see. One with a few dependencies shows how they work
+//! together without the rest. Code in Markdown is compiled as a reader would paste it,
+//! and some programs are also run.
 
 mod programs;
 mod project;
@@ -17,7 +17,8 @@ use crate::metadata::Package;
 use crate::process;
 use crate::test_all::{Ctx, Outcome};
 
-/// Crates that are used together and with no other of ours, and what is done with them.
+/// Crates that are used together without our other crates, and a program that uses
+/// them.
 const TOGETHER: &[(&[&str], &str)] = &[(
     &["backend-state", "console-tools"],
     "fn main() -> Result<(), console_tools::BuildError> {\n    \
@@ -68,7 +69,7 @@ fn alone(package: &Package) -> Project {
     )
 }
 
-/// One program with these dependencies and no other.
+/// A project with one program and only these dependencies.
 fn using(names: &[&str], source: &str) -> Project {
     let dependencies = names.iter().map(|name| format!("{name} = \"*\"\n"));
     let dependencies: String = dependencies.collect();

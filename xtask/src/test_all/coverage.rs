@@ -1,7 +1,7 @@
-//! Stage `coverage`: line coverage of the crates that have a floor.
+//! Stage `coverage`: line coverage of crates that have a minimum.
 //!
-//! The tests are built with `-C instrument-coverage` and write down what they ran; the LLVM tools
-//! of the toolchain make lines of it.
+//! The tests are built with `-C instrument-coverage` and record the code they run. The
+//! LLVM tools of the toolchain convert that into lines.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,13 +17,15 @@ use crate::test_all::{Ctx, Outcome};
 use crate::tidy::is_test_source;
 use crate::{process, table};
 
-/// Directories of crates whose behaviour does not depend on the machine, so that tests can reach every line.
+/// Directories of crates whose behaviour does not depend on the machine, so that tests
+/// can reach every line.
 const PURE_CRATES: &[&str] = &["backend-core", "backend-state", "hashline"];
 
-/// The least share of lines that the tests of a pure crate reach.
+/// The minimum line coverage of a pure crate.
 const PURE_MIN_PERCENT: f64 = 95.0;
 
-/// Compiles a member of the workspace, but none of its dependencies, with counters in it.
+/// Compiles members of the workspace, but none of their dependencies, with
+/// instrumentation.
 const WRAPPER: &str = "#!/bin/sh\nexec \"$@\" -C instrument-coverage\n";
 
 pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
@@ -33,7 +35,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
         ));
     };
     let directory = ctx.workspace.cache("coverage");
-    // Counts of an earlier run must not be taken for this one's.
+    // Counts of an earlier run must not be mixed with those of this run.
     if directory.exists() {
         fs::remove_dir_all(&directory)?;
     }
@@ -60,7 +62,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     })
 }
 
-/// Runs the tests; their programs, or how they failed.
+/// Runs the tests. Returns their programs, or the failure.
 fn test(ctx: &Ctx, directory: &Path) -> Result<Result<Vec<PathBuf>, Outcome>> {
     let metadata = ctx.workspace.metadata()?;
     let is_pure = |package: &&Package| PURE_CRATES.iter().any(|name| package.dir().ends_with(name));
@@ -79,7 +81,7 @@ fn test(ctx: &Ctx, directory: &Path) -> Result<Result<Vec<PathBuf>, Outcome>> {
         command.args(args).arg("--target-dir");
         command.arg(ctx.workspace.cache("coverage-target"));
         command.env("RUSTC_WORKSPACE_WRAPPER", &wrapper);
-        // One file for each program, shared by its runs.
+        // One file per program, shared by its runs.
         command.env("LLVM_PROFILE_FILE", directory.join("%m.profraw"));
         seed(ctx, &mut command);
         Ok(command)
@@ -94,7 +96,7 @@ fn test(ctx: &Ctx, directory: &Path) -> Result<Result<Vec<PathBuf>, Outcome>> {
     Ok(Ok(programs.map(|program| program.executable).collect()))
 }
 
-/// How often each line ran, in the form of lcov.
+/// Exports the execution count of each line in lcov format.
 fn export(ctx: &Ctx, tools: &Path, directory: &Path, programs: &[PathBuf]) -> Result<String> {
     let merged = directory.join("merged.profdata");
     let mut merge = ctx.workspace.command(tools.join("llvm-profdata"))?;
@@ -123,7 +125,7 @@ fn export(ctx: &Ctx, tools: &Path, directory: &Path, programs: &[PathBuf]) -> Re
     process::output(&mut export)
 }
 
-/// Lines that tests reach, out of those they could reach.
+/// The number of covered lines and of all coverable lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Lines {
     covered: usize,
@@ -139,14 +141,14 @@ impl Lines {
 
     fn share(self) -> String {
         match self.percent() {
-            // Rounded down: 94.96 must not be shown as having reached 95.
+            // Rounded down: 94.96 must not be shown as 95.
             Some(percent) => format!("{:.1} %", (percent * 10.0).floor() / 10.0),
             None => "no lines".to_owned(),
         }
     }
 }
 
-/// Sums the files under `crates/NAME/src`; what exists for tests is not code to cover.
+/// Sums up the files under `crates/NAME/src`. Test code is left out.
 fn by_crate(lcov: &str, root: &Path) -> Result<BTreeMap<String, Lines>> {
     let mut crates: BTreeMap<String, Lines> = BTreeMap::new();
     let mut file: Option<(String, usize)> = None;
@@ -167,7 +169,7 @@ fn by_crate(lcov: &str, root: &Path) -> Result<BTreeMap<String, Lines>> {
     Ok(crates)
 }
 
-/// The crate that a source belongs to, and the line from which on there are only tests.
+/// Returns the crate of a source file, and the line where its tests begin.
 fn measured(path: &Path, root: &Path) -> Result<Option<(String, usize)>> {
     let relative = path.strip_prefix(root).unwrap_or(path).to_string_lossy();
     let parts: Vec<_> = relative.split('/').collect();
@@ -182,7 +184,7 @@ fn measured(path: &Path, root: &Path) -> Result<Option<(String, usize)>> {
     Ok(Some((name.to_owned(), tests_from(&text))))
 }
 
-/// The number of the line where the tests of a file begin, which stand at its end.
+/// Returns the line number where the tests of a file begin, which are at its end.
 fn tests_from(source: &str) -> usize {
     let lines: Vec<_> = source.lines().collect();
     let begins = lines
@@ -191,7 +193,8 @@ fn tests_from(source: &str) -> usize {
     begins.map_or(usize::MAX, |index| index + 1)
 }
 
-/// The pure crates under their floor; one that was not measured counts as under it.
+/// Returns the pure crates below the minimum. A crate without measurements counts as
+/// below.
 fn below_floor(crates: &BTreeMap<String, Lines>, pure: &[&str]) -> Vec<String> {
     let shortfall = |name: &&str| {
         let lines = crates.get(*name).copied().unwrap_or_default();

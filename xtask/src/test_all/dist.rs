@@ -1,7 +1,8 @@
-//! Stage `dist`: the archive of a release, tried in a container that has a C library,
-//! a shell and nothing else.
+//! Stage `dist`: tests the release archive in a container with a C library, a shell and
+//! nothing else.
 //!
-//! The program in it is built like the tests; `cargo xtask dist --check` tries a real one.
+//! The program in it is built like the tests. `cargo xtask dist --check` tests a real
+//! archive.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -23,13 +24,13 @@ use crate::{agent, dist, process};
 /// The image that the archive is unpacked into.
 const IMAGE: &str = "agentbox-test/dist:1";
 
-/// Where it is in there.
+/// The archive's directory in the image.
 const PLACE: &str = "opt";
 
-/// The seconds that the program may run; what takes longer hangs.
+/// Timeout of the program in seconds. Only a hang takes this long.
 const TIME_LIMIT: &str = "300";
 
-/// Where the program looks for the daemon.
+/// The path where the program looks for the daemon's socket.
 const SOCKET: &str = "/var/run/docker.sock";
 
 pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
@@ -49,7 +50,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     process::run(build.env(dist::EMBED, &agents))?;
     let built = workspace.metadata()?.target_directory.join("debug");
     let program = place.join(dist::PROGRAM);
-    // Most of it is for debuggers, and takes long to compress.
+    // Most of it is debug information, and takes long to compress.
     let mut strip = workspace.command("strip")?;
     strip.arg("-o").arg(&program).arg(built.join(dist::PROGRAM));
     process::run(&mut strip)?;
@@ -64,7 +65,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     Ok(Outcome::Passed(format!("{tried}; {}", daemon.describe())))
 }
 
-/// Tries an archive of `cargo xtask dist`.
+/// Tests an archive of `cargo xtask dist`.
 pub(crate) fn try_archive(workspace: &Workspace, archive: &Path) -> Result<bool> {
     match Daemon::find(workspace)? {
         Found::Daemon(daemon) => {
@@ -76,7 +77,7 @@ pub(crate) fn try_archive(workspace: &Workspace, archive: &Path) -> Result<bool>
     }
 }
 
-/// Tries an archive; tells what was tried.
+/// Tests an archive. Returns a summary of the tests.
 fn try_with(docker: &Docker<'_>, archive: &Path) -> Result<String> {
     let before = docker.things()?;
     let bare = Bare::new(docker, archive)?;
@@ -92,7 +93,7 @@ fn try_with(docker: &Docker<'_>, archive: &Path) -> Result<String> {
     Ok(names.join(", "))
 }
 
-/// Something that is tried.
+/// A test of the archive.
 type Trial = fn(&Bare<'_>) -> Result<()>;
 
 const TRIALS: &[(&str, Trial)] = &[
@@ -102,10 +103,10 @@ const TRIALS: &[(&str, Trial)] = &[
     ("a container", |bare| bare.container()),
 ];
 
-/// An image with the unpacked archive; removed when dropped.
+/// An image with the unpacked archive. It is removed on drop.
 struct Bare<'d> {
     docker: &'d Docker<'d>,
-    /// The directory that was in the archive.
+    /// The top directory of the archive.
     directory: String,
 }
 
@@ -142,8 +143,8 @@ impl<'d> Bare<'d> {
         Ok(bare)
     }
 
-    /// A command in a new container with nothing in its environment, with `options` of
-    /// `docker run`.
+    /// Creates a command that runs in a new container with an empty environment, with
+    /// `options` for `docker run`.
     fn command(&self, options: &[&str], args: &[&str]) -> Result<Command> {
         let mut command =
             self.docker
@@ -157,7 +158,7 @@ impl<'d> Bare<'d> {
         process::run(&mut self.command(&[], &["sha256sum", "-c", "SHA256SUMS"])?)
     }
 
-    /// What a newcomer types first.
+    /// Runs the first commands of a new user.
     fn console(&self) -> Result<()> {
         let input = "write a.txt \"hello\nworld\"\nread a.txt\nrun cat a.txt\n";
         let said = answer(self.command(&[], &["./agentbox"])?, input)?;
@@ -188,7 +189,7 @@ impl<'d> Bare<'d> {
         client.end()
     }
 
-    /// The agent that the program carries is unpacked and does the work.
+    /// Checks that the embedded agent is unpacked and serves the container.
     fn container(&self) -> Result<()> {
         let socket = self.docker.host.strip_prefix("unix://");
         let socket = socket.context("the daemon's socket cannot be bound; set DOCKER_HOST")?;
@@ -199,7 +200,7 @@ impl<'d> Bare<'d> {
         let args = [&args[..], &["sh", "-c", script]].concat();
         let said = answer(self.command(&["--volume", &bind], &args)?, "")?;
         for expected in ["/workspace", "sandbox-agent"] {
-            // The system cuts the names of processes.
+            // The kernel truncates process names.
             let is_there = said.lines().any(|line| line.starts_with(expected));
             ensure!(is_there, "it did not say {expected:?}");
         }
@@ -216,13 +217,13 @@ impl Drop for Bare<'_> {
     }
 }
 
-/// The files that `ldd` names.
+/// Returns the files that `ldd` lists.
 fn libraries(printed: &str) -> impl Iterator<Item = &str> {
     let words = printed.lines().map(str::split_whitespace);
     words.filter_map(|mut words| words.find(|word| word.starts_with('/')))
 }
 
-/// What a command that must succeed prints for an input.
+/// Returns the output of a command for an input. It must succeed.
 fn answer(mut command: Command, input: &str) -> Result<String> {
     let mut child = command
         .stdin(Stdio::piped())
@@ -239,7 +240,7 @@ fn answer(mut command: Command, input: &str) -> Result<String> {
     Ok(said)
 }
 
-/// A client of MCP that says one thing after the other.
+/// A simple MCP client that sends one request after the other.
 struct Client {
     child: Child,
     input: ChildStdin,
@@ -265,7 +266,7 @@ impl Client {
         writeln!(self.input, "{message}").context("the server is gone")
     }
 
-    /// The result of a request.
+    /// Sends a request and returns the result.
     fn request(&mut self, method: &str, params: Value) -> Result<Value> {
         self.last += 1;
         let id = self.last;
@@ -283,7 +284,7 @@ impl Client {
         }
     }
 
-    /// The text of a tool's reply.
+    /// Calls a tool and returns the text of its reply.
     fn call(&mut self, tool: &str, arguments: Value) -> Result<String> {
         let params = json!({"name": tool, "arguments": arguments});
         let reply = self.request("tools/call", params)?;
@@ -294,7 +295,7 @@ impl Client {
         Ok(text.to_owned())
     }
 
-    /// Closes the input, at which a server ends.
+    /// Closes the input, which makes the server end.
     fn end(self) -> Result<()> {
         let Self {
             mut child, input, ..

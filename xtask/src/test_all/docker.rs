@@ -1,9 +1,9 @@
-//! Stage `docker`: what needs a Docker daemon, on a real one.
+//! Stage `docker`: tests that need a real Docker daemon.
 //!
-//! Such tests are in files `tests/docker_*.rs`, are marked as ignored, and read
-//! the variables that are set here. A daemon that answers is used as it is; else a
-//! private one is started and stopped again. What the tests make they remove: the
-//! stage looks for what they left.
+//! Such tests are in files `tests/docker_*.rs`, are marked as ignored, and read the
+//! variables that are set here. A running daemon is used as it is; otherwise a private
+//! one is started and stopped again. Tests must remove what they create, and the stage
+//! checks that.
 
 pub(super) mod daemon;
 pub(super) mod images;
@@ -23,19 +23,20 @@ use crate::test_all::docker::daemon::{Daemon, Found};
 use crate::test_all::{Ctx, Outcome};
 use crate::workspace::Workspace;
 
-/// The labels of containers that are sandboxes, and of images that were built for them.
+/// The labels of sandbox containers, and of images that were built for them.
 const SANDBOX_LABEL: &str = "agentbox.sandbox";
 const RUNTIME_LABEL: &str = "agentbox.runtime";
 
-/// Images that take minutes to build. Their names tell their content, so the next run finds them.
+/// Images that take minutes to build. Their names depend on their content, so the next
+/// run reuses them.
 const KEPT: &[&str] = &[
     "image agentbox-runtime:python-datascience-",
     "image agentbox-runtime:test-cargo-",
     "image agentbox-runtime:test-npm-",
 ];
 
-/// The certificates that this machine trusts. Where a proxy signs anew what is fetched, installs
-/// in a container need them too: tests look for them where OpenSSL does.
+/// The certificates that this machine trusts. If a proxy re-signs TLS, installations in
+/// a container need them too. Tests look for them where OpenSSL does.
 const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
@@ -72,7 +73,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     })
 }
 
-/// The modules of tests that need a daemon, out of a list of tests.
+/// Returns the modules of tests that need a daemon, from a list of tests.
 fn modules(tests: &str) -> BTreeSet<&str> {
     let modules = tests.lines().filter_map(|test| test.split_once("::"));
     let modules = modules.map(|(module, _)| module);
@@ -81,12 +82,12 @@ fn modules(tests: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// Whether something is an image that tests keep on purpose.
+/// Whether an object is an image that is kept on purpose.
 fn is_kept(thing: &str) -> bool {
     KEPT.iter().any(|image| thing.starts_with(image))
 }
 
-/// The outcome with something more to read.
+/// Appends to the note of an outcome.
 fn noted(outcome: Outcome, more: &str) -> Outcome {
     let add = |note: String| format!("{note}; {more}");
     match outcome {
@@ -96,7 +97,7 @@ fn noted(outcome: Outcome, more: &str) -> Outcome {
     }
 }
 
-/// The program `docker`, which speaks with one daemon.
+/// The `docker` program, connected to one daemon.
 pub(super) struct Docker<'c> {
     pub(super) workspace: &'c Workspace,
     pub(super) host: String,
@@ -118,8 +119,8 @@ impl<'c> Docker<'c> {
         Ok(command)
     }
 
-    /// Runs the tests, one module `docker_*` after the other: some look at every container of
-    /// the daemon.
+    /// Runs the tests, one module `docker_*` after the other, because some inspect
+    /// every container of the daemon.
     fn tests(&self, ctx: &Ctx, agent: &Path) -> Result<TestRun> {
         let args = ["--test", "it", "--no-run", "--message-format", "json"];
         let built = process::output(&mut cargo(ctx, "test", &args)?)?;
@@ -136,7 +137,7 @@ impl<'c> Docker<'c> {
         Ok(run)
     }
 
-    /// Tells tests what they read.
+    /// Sets the variables that tests read.
     fn prepare<'a>(&self, command: &'a mut Command, agent: &Path) -> &'a mut Command {
         command.env("DOCKER_HOST", &self.host);
         command.env("SANDBOX_AGENT", agent);
@@ -148,8 +149,8 @@ impl<'c> Docker<'c> {
         command
     }
 
-    /// The containers and images that are ours, by what people call them. On a private daemon
-    /// everything is.
+    /// Returns our containers and images, by readable names. On a private daemon, all
+    /// of them are ours.
     pub(super) fn things(&self) -> Result<BTreeSet<String>> {
         let containers = "container {{.Names}} of {{.Image}}";
         let images = "image {{.Repository}}:{{.Tag}} {{.ID}}";

@@ -1,8 +1,8 @@
-//! Stage `everyday`: command lines of other projects, of which next to none is refused.
+//! Stage `everyday`: almost no command line from other projects is denied.
 //!
-//! The lines are read from the scripts, Makefiles and CI files of packages that cargo
-//! and npm download by name and version. They are kept in the cache and never come into
-//! the repository.
+//! The lines are extracted from scripts, Makefiles and CI files of packages that cargo
+//! and npm download by name and version. They are kept in the cache and are never added
+//! to the repository.
 
 mod lines;
 
@@ -17,7 +17,7 @@ use crate::test_all::cargo::{cargo, run_tests};
 use crate::test_all::{Ctx, Outcome};
 use crate::workspace::Workspace;
 
-/// Crates that bring the sources of C libraries, with what those are built by.
+/// Crates that include the sources of C libraries with their build files.
 const CRATES: &[(&str, &str)] = &[
     ("bzip2-sys", "0.1.11"),
     ("curl-sys", "0.4.78"),
@@ -31,7 +31,7 @@ const CRATES: &[(&str, &str)] = &[
     ("zstd-sys", "2.0.13"),
 ];
 
-/// Packages whose `scripts` are many.
+/// Packages with many `scripts`.
 const MODULES: &[(&str, &str)] = &[
     ("better-sqlite3", "11.5.0"),
     ("bootstrap", "5.3.3"),
@@ -49,10 +49,10 @@ const MODULES: &[(&str, &str)] = &[
     ("webpack", "5.96.1"),
 ];
 
-/// Fewer lines than this would show little.
+/// The minimum number of lines for a meaningful result.
 const MIN_LINES: usize = 1000;
 
-/// To be raised when other lines are read from the same packages.
+/// Must be raised when the extraction of lines changes.
 const REVISION: u32 = 1;
 
 pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
@@ -96,7 +96,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     })
 }
 
-/// The lines of all packages, which are gone again afterwards.
+/// Returns the lines of all packages, which are removed again afterwards.
 fn download(workspace: &Workspace, directory: &Path) -> Result<BTreeSet<String>> {
     let work = directory.join("work");
     if work.exists() {
@@ -114,7 +114,7 @@ fn download(workspace: &Workspace, directory: &Path) -> Result<BTreeSet<String>>
     Ok(found)
 }
 
-/// Downloads the crates; their directories.
+/// Downloads the crates and returns their directories.
 fn crates(workspace: &Workspace, work: &Path) -> Result<Vec<PathBuf>> {
     let project = work.join("crates");
     fs::create_dir_all(project.join("src"))?;
@@ -134,7 +134,7 @@ fn crates(workspace: &Workspace, work: &Path) -> Result<Vec<PathBuf>> {
     Ok(directories.collect())
 }
 
-/// Downloads the packages of npm; their directories.
+/// Downloads the npm packages and returns their directories.
 fn modules(workspace: &Workspace, work: &Path) -> Result<Vec<PathBuf>> {
     let mut command = workspace.command("npm")?;
     command.args(["pack", "--silent", "--ignore-scripts"]);

@@ -1,4 +1,5 @@
-//! Stage `examples`: each example is run, because one that only compiles may still be wrong.
+//! Stage `examples`: runs each example, because one that only compiles may still be
+//! wrong.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,10 +10,10 @@ use crate::process;
 use crate::test_all::cargo::cargo;
 use crate::test_all::{Ctx, Outcome};
 
-/// The package whose examples are meant.
+/// The package with the examples.
 const PACKAGE: &str = "examples";
 
-/// An example shows something small; one that takes longer hangs.
+/// Timeout of an example. Only a hang takes this long.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {

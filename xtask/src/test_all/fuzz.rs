@@ -1,11 +1,11 @@
 //! Stage `fuzz`: a short run of every fuzz target.
 //!
-//! A short run shows that the targets build and that nothing near the surface
-//! breaks. It tries the same inputs each time, so that it fails for a change and
-//! not by chance; `--random` tries new ones, for longer, and keeps what it learns.
+//! A short run shows that the targets build and that there are no shallow bugs. It
+//! tries the same inputs each time, so that it fails because of a change and not by
+//! chance. `--random` tries new ones, for longer, and keeps its corpus.
 //!
-//! The targets are ordinary programs with libFuzzer in them: cargo builds them with the flags
-//! that `cargo fuzz` would use, and that tool need not be installed.
+//! The targets are ordinary programs with libFuzzer. Cargo builds them with the flags
+//! of `cargo fuzz`, which does not have to be installed.
 
 use std::fs;
 use std::num::NonZero;
@@ -19,15 +19,15 @@ use crate::process;
 use crate::test_all::{Ctx, Outcome};
 use crate::workspace::host_target;
 
-/// Inputs that a short run tries.
+/// Number of inputs in a short run.
 const RUNS_PER_TARGET: u32 = 100_000;
-/// The most that a short run may take.
+/// Time limit of a short run.
 const MAX_SECONDS_PER_TARGET: u32 = 60;
 const RANDOM_SECONDS_PER_TARGET: u32 = 120;
 const MEMORY_LIMIT_MIB: u32 = 2048;
 
-/// Counters on every edge and comparison, which guide libFuzzer. No sanitizer: that needs a
-/// nightly toolchain, and safe code has little use for one.
+/// Counters on every edge and comparison, which guide libFuzzer. There is no sanitizer:
+/// it needs a nightly toolchain and has little use for safe code.
 const RUSTFLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
@@ -43,7 +43,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     let host = host_target(&ctx.workspace)?;
     let directory = ctx.workspace.cache("fuzz-target");
     let mut build = ctx.workspace.cargo(["build", "--release", "--bins"])?;
-    // With `--target` the flags are not used for build scripts and macros.
+    // With `--target`, the flags do not apply to build scripts and macros.
     build.args(["--target", &host, "--manifest-path"]);
     build.arg(&manifest).arg("--target-dir").arg(&directory);
     process::run(build.env("RUSTFLAGS", RUSTFLAGS))?;
@@ -58,7 +58,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     Ok(Outcome::unless_failed(&failed, note))
 }
 
-/// The names of the programs in a manifest.
+/// Returns the names of the programs in a manifest.
 fn targets(manifest: &str) -> Result<Vec<String>> {
     let manifest: toml::Table = manifest.parse().context("fuzz/Cargo.toml is no TOML")?;
     let bins = manifest.get("bin").and_then(toml::Value::as_array);
@@ -69,7 +69,7 @@ fn targets(manifest: &str) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Runs as many targets at once as there are processors; gives the names of those that failed.
+/// Runs one target per CPU at a time. Returns the names of those that failed.
 fn fuzz_all<'t>(ctx: &Ctx, targets: &'t [String], programs: &Path) -> Vec<&'t str> {
     let left = Mutex::new(targets.iter());
     let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -98,7 +98,8 @@ fn fuzz(ctx: &Ctx, program: &Path) -> Result<()> {
     let crashes = ctx.workspace.cache("fuzz-crashes").join(name);
     fs::create_dir_all(&crashes)?;
     let mut command = ctx.workspace.command(program)?;
-    // An input that crashes is kept there; the program takes its path to run it again.
+    // Inputs that crash are stored there. Pass the path of one to the program to run it
+    // again.
     command.arg(format!("-artifact_prefix={}/", crashes.display()));
     if ctx.is_random {
         let corpus = ctx.workspace.cache("fuzz-corpus").join(name);
@@ -112,7 +113,7 @@ fn fuzz(ctx: &Ctx, program: &Path) -> Result<()> {
         command.arg(format!("-max_total_time={MAX_SECONDS_PER_TARGET}"));
     }
     command.arg(format!("-rss_limit_mb={MEMORY_LIMIT_MIB}"));
-    // No line for every new input; a crash is still shown in full.
+    // Without a line for every new input. A crash is still shown in full.
     command.arg("-verbosity=0");
     process::run(&mut command)
 }

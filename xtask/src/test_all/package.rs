@@ -1,8 +1,9 @@
-//! Stage `package`: what would go to crates.io compiles, and a project that knows nothing else
-//! works with it.
+//! Stage `package`: the packages for crates.io compile, and a project outside the
+//! repository works with them.
 //!
-//! The packages are made by cargo and unpacked; `[patch.crates-io]` puts them in the place of what
-//! is not released yet. Nothing outside of them is there when they are compiled.
+//! Cargo creates the packages, and they are unpacked. `[patch.crates-io]` replaces the
+//! ones that are not published yet. They are compiled without any other file of the
+//! repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use crate::metadata::Package;
 use crate::process;
 use crate::test_all::{Ctx, Outcome};
 
-/// What the project depends on, besides tokio.
+/// The dependencies of the project, besides tokio.
 const DEPENDENCIES: &[&str] = &[
     "agentbox-permissions",
     "backend-core",
@@ -57,7 +58,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     Ok(Outcome::Passed(format!("{} packages", packages.len())))
 }
 
-/// Makes the packages, in `place/package`.
+/// Creates the packages in `place/package`.
 fn pack(ctx: &Ctx, private: &[&Package], place: &Path) -> Result<()> {
     let pack = |network: &[&str]| {
         let args = ["package", "--workspace", "--no-verify", "--allow-dirty"];
@@ -68,11 +69,12 @@ fn pack(ctx: &Ctx, private: &[&Package], place: &Path) -> Result<()> {
         command.args(network).arg("--target-dir").arg(place);
         process::run(&mut command)
     };
-    // Cargo would ask for the index once for every package; what is locked is here already.
+    // Cargo would query the index for every package. The locked dependencies are
+    // already downloaded.
     pack(&["--offline"]).or_else(|_| pack(&[]))
 }
 
-/// A package after its release.
+/// An unpacked package.
 #[derive(Debug)]
 struct Unpacked {
     name: String,
@@ -84,8 +86,8 @@ fn unpack(ctx: &Ctx, package: &Package, from: &Path, to: &Path) -> Result<Unpack
     let Package { name, version, .. } = package;
     let full = format!("{name}-{version}");
     let mut tar = ctx.workspace.command("tar")?;
-    // `-m`: every file of a package has the same old date, by which cargo would take its content
-    // for that of the last run.
+    // `-m`: every file of a package has the same old date, so cargo would consider the
+    // content unchanged since the last run.
     tar.arg("-xmzf").arg(from.join(format!("{full}.crate")));
     process::run(tar.arg("-C").arg(to))?;
     let directory = to.join(full);
@@ -100,8 +102,8 @@ fn unpack(ctx: &Ctx, package: &Package, from: &Path, to: &Path) -> Result<Unpack
     })
 }
 
-/// Runs cargo in a directory, with the target directory of stage `consumers`: nearly all
-/// dependencies are there already.
+/// Runs cargo in a directory, with the target directory of stage `consumers`, which
+/// already has nearly all dependencies.
 fn cargo(ctx: &Ctx, args: &[&str], directory: &Path) -> Result<()> {
     let mut command = ctx.workspace.cargo(args)?;
     command
@@ -111,7 +113,8 @@ fn cargo(ctx: &Ctx, args: &[&str], directory: &Path) -> Result<()> {
     process::run(&mut command)
 }
 
-/// All packages as members of a workspace, so that one call of cargo compiles them.
+/// The manifest of a workspace of all packages, so that one cargo command compiles
+/// them.
 fn workspace(packages: &[Unpacked]) -> String {
     let members = packages.iter().map(|package| {
         let name = package.directory.file_name().unwrap_or_default();
@@ -124,7 +127,7 @@ fn workspace(packages: &[Unpacked]) -> String {
     )
 }
 
-/// The project, which names what it needs as any other would.
+/// The manifest of the project, with ordinary dependencies.
 fn manifest(packages: &[Unpacked]) -> Result<String> {
     let mut dependencies = String::new();
     for name in DEPENDENCIES {

@@ -1,4 +1,4 @@
-//! Which stages a run is about, and which of them must not be skipped.
+//! The stages of a run, and those that must not be skipped.
 
 use anyhow::{Result, bail};
 
@@ -6,7 +6,7 @@ use crate::flags;
 use crate::test_all::report::Entry;
 use crate::test_all::{Outcome, Stage, Tier};
 
-/// The checked form of `--only`, `--quick`, `--full` and `--require`.
+/// The validated values of `--only`, `--quick`, `--full` and `--require`.
 #[derive(Debug)]
 pub(super) struct Plan {
     stages: Vec<&'static Stage>,
@@ -14,7 +14,8 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Fails on a name that no stage has, and on a required stage that would not run.
+    /// Creates a plan. Fails on an unknown stage, and on a required stage that would
+    /// not run.
     pub(super) fn new(all: &'static [Stage], flags: &flags::TestAll) -> Result<Self> {
         let known: Vec<_> = all.iter().map(|stage| stage.name).collect();
         let stages: Vec<_> = match &flags.only {
@@ -50,7 +51,7 @@ impl Plan {
         &self.stages
     }
 
-    /// The programs that the selected stages need.
+    /// Returns the programs that the selected stages need.
     pub(super) fn tools(&self) -> Vec<&'static str> {
         self.stages
             .iter()
@@ -59,7 +60,7 @@ impl Plan {
             .collect()
     }
 
-    /// Turns the skip of a required stage into a failure.
+    /// Converts the skip of a required stage into a failure.
     pub(super) fn enforce(&self, entry: Entry) -> Entry {
         match entry.outcome {
             Outcome::Skipped(reason) if self.required.iter().any(|name| name == entry.name) => {

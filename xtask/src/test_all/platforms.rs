@@ -1,22 +1,24 @@
-//! Stage `platforms`: other systems and processors are compiled, and not run.
+//! Stage `platforms`: compiles for other systems and architectures, without running
+//! anything.
 //!
-//! `cargo check` needs a target's standard library, and neither a linker nor a C compiler for it.
+//! `cargo check` needs a target's standard library, but neither a linker nor a C
+//! compiler for it.
 
 use anyhow::Result;
 
 use crate::process;
 use crate::test_all::{Ctx, Outcome};
 
-/// Targets of macOS and Windows: all crates but those of [`LINUX_ONLY`].
+/// Targets of macOS and Windows, for all crates except [`LINUX_ONLY`].
 const FOREIGN: &[&str] = &["x86_64-apple-darwin", "x86_64-pc-windows-gnu"];
 
-/// Targets of Linux on other processors: all crates.
+/// Linux targets on other architectures, for all crates.
 const LINUX: &[&str] = &["aarch64-unknown-linux-gnu"];
 
 /// All targets, for `provision`.
 pub(super) const TARGETS: &[&str] = &[FOREIGN[0], FOREIGN[1], LINUX[0]];
 
-/// Packages that are not for other systems, and those of the project's own tests.
+/// Packages that support Linux only, and those for the project's own tests.
 const LINUX_ONLY: &[&str] = &[
     "agentbox-sandbox-agent",
     "backend-local",
@@ -50,7 +52,7 @@ fn check(ctx: &Ctx, target: &str) -> Result<()> {
     if FOREIGN.contains(&target) {
         command.args(LINUX_ONLY.iter().flat_map(|name| ["--exclude", *name]));
     }
-    // A directory of its own: other flags would have everything built again.
+    // A separate target directory, because other flags would rebuild everything.
     command
         .env("CARGO_TARGET_DIR", ctx.workspace.cache("platforms-target"))
         .env("RUSTFLAGS", "-D warnings");

@@ -1,7 +1,7 @@
-//! Stage `postgres`: a real PostgreSQL keeps the documents of `backend-state`.
+//! Stage `postgres`: tests `backend-state` with a real PostgreSQL.
 //!
-//! The server is one of our own: a new cluster in a temporary directory that
-//! listens on a socket in it and nowhere else, and is gone when the stage ends.
+//! The stage starts its own server: a new cluster in a temporary directory that listens
+//! only on a socket there, and is removed when the stage ends.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use crate::test_all::cargo::{cargo, run_tests};
 use crate::test_all::{Ctx, Outcome};
 use crate::workspace::Workspace;
 
-/// Where Debian puts the servers' programs, a directory for each version.
+/// Debian's directory for the programs of servers, with one subdirectory per version.
 const SERVERS: &str = "/usr/lib/postgresql";
 
-/// The user that runs the server when we are root, whom it refuses.
+/// The user to run the server as if we are root, because it refuses to run as root.
 const SERVER_USER: &str = "postgres";
 
 pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
@@ -39,7 +39,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     Ok(run_tests(&mut command)?.outcome())
 }
 
-/// The programs of the newest server, if there is one.
+/// Returns the directory with the programs of the newest server, if there is one.
 fn newest_server(servers: &Path) -> Option<PathBuf> {
     let versions = fs::read_dir(servers).ok()?.filter_map(Result::ok);
     let programs = versions.map(|version| version.path().join("bin"));
@@ -48,7 +48,7 @@ fn newest_server(servers: &Path) -> Option<PathBuf> {
         .max()
 }
 
-/// A running server; stopped and removed when dropped.
+/// A running server. It is stopped and removed on drop.
 #[derive(Debug)]
 struct Server<'w> {
     workspace: &'w Workspace,
@@ -86,7 +86,8 @@ impl<'w> Server<'w> {
         Ok(server)
     }
 
-    /// A program of the server, run by a user that the server accepts.
+    /// Creates a command for a program of the server, run by a user that the server
+    /// accepts.
     fn command(&self, program: &str) -> Result<Command> {
         let program = self.programs.join(program);
         if !self.is_root {
@@ -94,7 +95,7 @@ impl<'w> Server<'w> {
         }
         let mut command = self.workspace.command("runuser")?;
         command.args(["-u", SERVER_USER, "--"]).arg(program);
-        // The user may not enter the directory that we are in.
+        // The user may have no access to the current directory.
         command.current_dir(&self.directory);
         Ok(command)
     }

@@ -1,4 +1,4 @@
-//! What the stages came to: the table and the counts under it.
+//! The results of the stages: the table and the counts below it.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 use crate::table;
 use crate::test_all::Outcome;
 
-/// A stage that has ended.
+/// The result of one stage.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) name: &'static str,
     pub(super) outcome: Outcome,
     pub(super) wall: Duration,
-    /// Processor time of all processes that were started and have ended. What a daemon does for a
-    /// stage, in containers for example, is not in it.
+    /// CPU time of all processes that were started and have ended. It does not include
+    /// work that a daemon does for a stage, such as in containers.
     pub(super) cpu: Duration,
 }
 
@@ -42,7 +42,7 @@ fn minutes(time: Duration) -> String {
     format!("{:.1} min", time.as_secs_f64() / 60.0)
 }
 
-/// Every stage so far; its `Display` is the end of a run's output.
+/// All results so far. Its `Display` is the end of a run's output.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     entries: Vec<Entry>,

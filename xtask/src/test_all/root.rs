@@ -1,4 +1,4 @@
-//! Stage `root`: tests that mount file systems of their own and give files away.
+//! Stage `root`: tests that mount file systems and change the owner of files.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -9,7 +9,7 @@ use crate::test_all::cargo::{cargo, run_tests};
 use crate::test_all::{Ctx, Outcome};
 
 pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
-    // Who runs this process owns its entry there.
+    // The entry is owned by the user of this process.
     if fs::metadata("/proc/self")?.uid() != 0 {
         return Ok(Outcome::Skipped("only root may mount".to_owned()));
     }

@@ -1,7 +1,7 @@
-//! Stage `semver`: nothing that a released library offered is gone or changed, unless the version
-//! says so.
+//! Stage `semver`: the API of released libraries has no breaking changes, unless the
+//! version says so.
 //!
-//! The release is the last tag `v*` before this commit.
+//! The baseline is the last tag `v*` before this commit.
 
 use anyhow::Result;
 
@@ -16,7 +16,8 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
         return Ok(Outcome::Skipped("no release to compare with".to_owned()));
     };
     if ctx.is_provisioning {
-        // Not before: it takes minutes to compile, and without a release it has no use.
+        // Not earlier: it takes minutes to compile, and without a release it is
+        // useless.
         provision::run(&ctx.workspace, &[TOOL])?;
     }
     if !ctx.workspace.has_program(TOOL)? {
@@ -37,17 +38,17 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     Ok(Outcome::Passed(format!("{compared} libraries since {tag}")))
 }
 
-/// The tag of the highest version among those that this commit stands on.
+/// Returns the highest version tag among the ancestors of this commit.
 fn last_release(ctx: &Ctx) -> Result<Option<String>> {
     let mut git = ctx.workspace.command("git")?;
     git.args(["tag", "--list", "v*", "--merged", "HEAD"]);
     git.arg("--sort=-version:refname");
-    // An archive of the sources has no history.
+    // A source archive has no history.
     let tags = process::output(&mut git).unwrap_or_default();
     Ok(tags.lines().next().map(str::to_owned))
 }
 
-/// Whether a release had the package: a new one cannot break anything.
+/// Whether a release included the package. A new package cannot break anything.
 fn was_there(ctx: &Ctx, package: &Package, tag: &str) -> Result<bool> {
     let manifest = &package.manifest_path;
     let manifest = manifest

@@ -1,20 +1,20 @@
-//! Which crate of the workspace may depend on which.
+//! The allowed dependencies between the crates of the workspace.
 //!
-//! The layers of the project live in this table and nowhere else: an edge that
-//! is not in it has to be argued for by changing it.
+//! The layers of the project are defined in this table and nowhere else. A new
+//! dependency needs a change of the table, and with it a justification.
 
 use crate::metadata::{Dependency, DependencyKind, Package};
 use crate::tidy::findings::Finding;
 
-/// What a crate may depend on.
+/// The allowed dependencies of a crate.
 #[derive(Debug, Clone, Copy)]
 enum Allowed {
-    /// These crates of the workspace, and any other from outside.
+    /// These crates of the workspace, and any external ones.
     Only(&'static [&'static str]),
     Anything,
 }
 
-/// The workspace crates that each crate may use for itself or its build script.
+/// The workspace crates that each crate may use, including in its build script.
 const RULES: &[(&str, Allowed)] = &[
     ("agentbox-cli", Allowed::Anything),
     ("agentbox-hashline", Allowed::Only(&[])),
@@ -78,10 +78,10 @@ const RULES: &[(&str, Allowed)] = &[
     ("xtask", Allowed::Anything),
 ];
 
-/// What the tests of any crate may use on top of that.
+/// Further crates that the tests of any crate may use.
 const FOR_TESTS: &[&str] = &["backend-core", "backend-state", "backend-testkit"];
 
-/// What the tests of a crate that stands on any backend may use as well.
+/// Further crates for the tests of crates that wrap any backend.
 const FOR_TESTS_OF_WRAPPERS: &[(&str, &str)] = &[
     ("agentbox-permissions", "backend-local"),
     ("backend-composite", "backend-local"),
@@ -96,7 +96,8 @@ const FOR_TESTS_OF_WRAPPERS: &[(&str, &str)] = &[
     ("sandbox-wire", "backend-local"),
 ];
 
-/// Crates from outside that a crate must not need: the core picks no runtime and no transport.
+/// External crates that a crate must not depend on: the core requires no runtime and no
+/// transport.
 const FORBIDDEN: &[(&str, &[&str])] = &[(
     "backend-core",
     &["axum", "bollard", "hyper", "kube", "reqwest", "tokio"],

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-/// Extensions of the files that some rule looks at.
+/// Extensions of the files that the rules check.
 const EXTENSIONS: &[&str] = &["md", "rs"];
 
-/// Directories with output of tools, by path or by name.
+/// Directories with generated files, by path or by name.
 const SKIPPED: &[&str] = &[
     "target",
     "node_modules",
@@ -20,7 +20,7 @@ const SKIPPED: &[&str] = &[
 /// A file of the repository.
 #[derive(Debug)]
 pub(crate) struct TextFile {
-    /// From the root of the repository, with `/` between the components.
+    /// The path from the root of the repository, with `/` as the separator.
     pub(crate) path: String,
     pub(crate) text: String,
 }
@@ -32,13 +32,13 @@ impl TextFile {
             .is_some_and(|found| found == extension)
     }
 
-    /// The directory the file is in; empty for the root.
+    /// Returns the directory of the file; empty for the root.
     pub(super) fn dir(&self) -> &str {
         self.path.rsplit_once('/').map_or("", |(dir, _)| dir)
     }
 }
 
-/// Reads the source and Markdown files under `root`, in the order of their paths.
+/// Reads the source and Markdown files under `root`, sorted by path.
 pub(crate) fn read(root: &Path) -> Result<Vec<TextFile>> {
     let mut paths = Vec::new();
     walk(root, root, &mut paths)?;
@@ -54,7 +54,8 @@ pub(crate) fn read(root: &Path) -> Result<Vec<TextFile>> {
     paths.into_iter().map(read_one).collect()
 }
 
-/// Symbolic links are not followed: what they point to is seen where it is.
+/// Collects the paths. Symbolic links are not followed: their targets are visited at
+/// their own location.
 fn walk(root: &Path, dir: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
     let entries = fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))?;
     for entry in entries {

@@ -1,8 +1,8 @@
-//! What the rules found, and how it is shown.
+//! The findings of the rules, and their display.
 
 use std::fmt;
 
-/// One place that breaks, or nearly breaks, a rule.
+/// A violation, or a near violation, of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
     path: String,
@@ -29,7 +29,7 @@ impl Finding {
         }
     }
 
-    /// The same finding at the line with the given index, counted from 0.
+    /// Sets the line of the finding by its index, counted from 0.
     pub(super) fn at(self, index: usize) -> Self {
         Self {
             line: Some(index + 1),
@@ -49,7 +49,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The result of all rules; warnings do not make it a failure.
+/// The findings of all rules. Warnings are not failures.
 #[derive(Debug)]
 pub(crate) struct Findings(Vec<Finding>);
 
@@ -63,7 +63,7 @@ impl Findings {
         self.n_errors() == 0
     }
 
-    /// The counts, as in `2 errors, 1 warning`.
+    /// Returns the counts, as in `2 errors, 1 warning`.
     pub(crate) fn summary(&self) -> String {
         let n_errors = self.n_errors();
         let n_warnings = self.0.len() - n_errors;
@@ -86,7 +86,7 @@ impl fmt::Display for Findings {
     }
 }
 
-/// The text of each finding, for the tests of the rules.
+/// Returns the text of each finding, for tests of the rules.
 #[cfg(test)]
 pub(super) fn shown(found: &[Finding]) -> Vec<String> {
     found.iter().map(ToString::to_string).collect()

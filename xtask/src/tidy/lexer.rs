@@ -1,6 +1,7 @@
-//! Tells string literals from code, so that rules about code do not read text.
+//! Separates string literals from code, so that rules about code do not check text.
 
-/// The source with every string literal turned into spaces; lines stay where they are.
+/// Returns the source with every string literal replaced by spaces. Line numbers are
+/// kept.
 pub(super) fn blank_strings(source: &str) -> String {
     let mut blanked = String::with_capacity(source.len());
     let mut rest = source;
@@ -20,7 +21,8 @@ pub(super) fn blank_strings(source: &str) -> String {
     blanked
 }
 
-/// The length of the string literal at the start of `source`; prefixes like `b` come before it.
+/// Returns the length of the string literal at the start of `source`. Prefixes like `b`
+/// are not part of it.
 fn string_len(source: &str) -> Option<usize> {
     if let Some(text) = source.strip_prefix('"') {
         return Some(1 + quoted_len(text, '"'));
@@ -35,7 +37,8 @@ fn string_len(source: &str) -> Option<usize> {
     Some(source.len() - text.len() + len)
 }
 
-/// The length of the comment or character at the start of `source`: a quote in it opens nothing.
+/// Returns the length of the comment or character literal at the start of `source`, in
+/// which a quote does not start a string.
 fn opaque_len(source: &str) -> Option<usize> {
     if source.starts_with("//") {
         return Some(source.find('\n').unwrap_or(source.len()));
@@ -50,7 +53,7 @@ fn opaque_len(source: &str) -> Option<usize> {
     (is_escaped || chars.next()? == '\'').then(|| 1 + quoted_len(text, '\''))
 }
 
-/// The length up to and with the closing quote.
+/// Returns the length up to and including the closing quote.
 fn quoted_len(text: &str, quote: char) -> usize {
     let mut is_escaped = false;
     for (index, c) in text.char_indices() {

@@ -6,7 +6,7 @@ use crate::tidy::findings::Finding;
 
 /// Reports the links of one file whose target is missing.
 ///
-/// `exists` is asked with paths from the root of the repository.
+/// `exists` is called with paths from the root of the repository.
 pub(super) fn check(file: &TextFile, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     let mut found = Vec::new();
     for (index, line) in prose_lines(&file.text) {
@@ -22,7 +22,7 @@ pub(super) fn check(file: &TextFile, exists: &dyn Fn(&str) -> bool) -> Vec<Findi
     found
 }
 
-/// The lines outside fenced code, with their index.
+/// Returns the lines outside fenced code, with their index.
 fn prose_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let fences = markdown::fences(text);
     let is_prose = move |index| !fences.iter().any(|fence| fence.lines.contains(&index));
@@ -30,7 +30,8 @@ fn prose_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     lines.filter(move |(index, _)| is_prose(*index))
 }
 
-/// The targets of `[text](target)`, `![text](target)` and `[label]: target` in one line.
+/// Returns the targets of `[text](target)`, `![text](target)` and `[label]: target` in
+/// one line.
 fn targets(line: &str) -> Vec<&str> {
     let mut targets = Vec::new();
     let mut is_code = false;
@@ -54,7 +55,7 @@ fn targets(line: &str) -> Vec<&str> {
     targets
 }
 
-/// A target without its title and without angle brackets.
+/// Returns a target without its title and without angle brackets.
 fn destination(target: &str) -> &str {
     let target = target.trim();
     match target
@@ -66,12 +67,14 @@ fn destination(target: &str) -> &str {
     }
 }
 
-/// Not a web address, not a place in the same file, and not an item that rustdoc resolves.
+/// Whether a target is not a web address, an anchor in the same file, or an item that
+/// rustdoc resolves.
 fn is_relative(target: &str) -> bool {
     !target.starts_with('#') && !target.contains(':')
 }
 
-/// The path of `target` from the root of the repository; `None` if it leads out of it.
+/// Returns the path of `target` from the root of the repository, or `None` if it is
+/// outside.
 fn resolve(dir: &str, target: &str) -> Option<String> {
     let (path, _) = target.split_once('#').unwrap_or((target, ""));
     let mut parts: Vec<&str> = if path.starts_with('/') {

@@ -1,4 +1,4 @@
-//! What the manifest of every member has in common with the others.
+//! Rules for the manifests of all members.
 
 use std::fs;
 use std::path::Path;
@@ -9,16 +9,17 @@ use toml::{Table, Value};
 use crate::metadata::Metadata;
 use crate::tidy::findings::Finding;
 
-/// Keys of `[package]` whose value the workspace decides.
+/// Keys of `[package]` whose value is inherited from the workspace.
 const INHERITED: &[&str] = &["edition", "license", "rust-version", "version"];
 
-/// The same for packages that are released.
+/// The same for published packages.
 const INHERITED_BY_PUBLISHED: &[&str] = &["include", "repository"];
 
-/// What crates.io takes.
+/// The maximum on crates.io.
 const MAX_KEYWORDS: usize = 5;
 
-/// The slugs of crates.io that are in use here. It refuses to show a crate under others.
+/// The category slugs of crates.io that are in use here. It does not show a crate under
+/// unknown ones.
 const CATEGORIES: &[&str] = &[
     "api-bindings",
     "asynchronous",
@@ -35,11 +36,11 @@ const CATEGORIES: &[&str] = &[
     "virtualization",
 ];
 
-/// Tables of dependencies, at the top and under `[target.*]`.
+/// Dependency tables, at the top level and under `[target.*]`.
 const DEPENDENCY_TABLES: &[&str] = &["build-dependencies", "dependencies", DEV];
 const DEV: &str = "dev-dependencies";
 
-/// The manifest of one member.
+/// The manifest of a member.
 #[derive(Debug)]
 pub(super) struct Manifest {
     /// The member's directory from the root of the repository.
@@ -61,7 +62,8 @@ impl Manifest {
     }
 }
 
-/// The dependencies of the root manifest that are members, each with whether it has a version.
+/// The members among the root manifest's dependencies, each with whether it has a
+/// version.
 #[derive(Debug)]
 pub(super) struct Members(Vec<(String, bool)>);
 
@@ -80,7 +82,7 @@ impl Members {
         self.0.iter().any(|(member, _)| member == name)
     }
 
-    /// A package names what it needs by version.
+    /// Checks that every member has a version, which published packages need.
     pub(super) fn check(&self) -> Vec<Finding> {
         let without = self.0.iter().filter(|(_, has_version)| !has_version);
         without
@@ -99,7 +101,7 @@ fn read_table(path: &Path) -> Result<Table> {
         .with_context(|| format!("cannot parse {}", path.display()))
 }
 
-/// Reads the root manifest for the members it names.
+/// Reads the root manifest for its members.
 pub(super) fn read_members(root: &Path) -> Result<Members> {
     Ok(Members::new(&read_table(&root.join("Cargo.toml"))?))
 }
@@ -123,8 +125,8 @@ pub(super) fn read(root: &Path, metadata: &Metadata) -> Result<Vec<Manifest>> {
         .collect()
 }
 
-/// All rules for one manifest; `is_same` is asked whether a path from the root of the repository
-/// has the content of another.
+/// Applies all rules to one manifest. `is_same` says whether two paths from the root of
+/// the repository have the same content.
 pub(super) fn check(
     manifest: &Manifest,
     members: &Members,
@@ -138,7 +140,8 @@ pub(super) fn check(
     found
 }
 
-/// Every member: lints, package keys and dependencies come from the workspace.
+/// Rules for every member: lints, package keys and dependencies come from the
+/// workspace.
 fn check_inherited(manifest: &Manifest, members: &Members) -> Vec<Finding> {
     let mut messages = Vec::new();
     if !manifest.table.get("lints").is_some_and(is_inherited) {
@@ -152,8 +155,9 @@ fn check_inherited(manifest: &Manifest, members: &Members) -> Vec<Finding> {
     for (table, name, value) in dependencies(&manifest.table) {
         if table == DEV && manifest.is_published() && members.contains(name) {
             if value.get("path").is_none() || value.get("version").is_some() {
-                // Cargo takes one without a version out of the package. With it, crates that
-                // test each other could not be released one after the other.
+                // Cargo removes a dependency without a version from the package. With a
+                // version, crates that test each other could not be published one after
+                // the other.
                 messages.push(format!(
                     "`{name}` in [{DEV}] is a member: give its `path` and nothing else"
                 ));
@@ -168,7 +172,7 @@ fn check_inherited(manifest: &Manifest, members: &Members) -> Vec<Finding> {
         .collect()
 }
 
-/// What others get to see of a member that is released.
+/// Rules for the public metadata of published members.
 fn check_published(
     manifest: &Manifest,
     exists: &dyn Fn(&str) -> bool,
@@ -234,7 +238,8 @@ fn is_inherited(value: &Value) -> bool {
     value.get("workspace").and_then(Value::as_bool) == Some(true)
 }
 
-/// The table, name and value of each dependency, those for one platform included.
+/// Returns the table, name and value of each dependency, including platform-specific
+/// ones.
 fn dependencies(table: &Table) -> impl Iterator<Item = (&'static str, &String, &Value)> {
     let targets = table.get("target").and_then(Value::as_table).into_iter();
     let targets = targets.flat_map(Table::values).filter_map(Value::as_table);
@@ -291,7 +296,7 @@ mod tests {
         Members::new(&root.parse().unwrap())
     }
 
-    /// What is wrong with a manifest whose files are all there.
+    /// Returns the findings for a manifest whose files all exist.
     fn found(text: &str) -> Vec<String> {
         shown(&check(&manifest(text), &members(), &|_| true, &|_, _| true))
     }

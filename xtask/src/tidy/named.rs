@@ -1,11 +1,11 @@
-//! Functions that Markdown names as `PATH.rs::NAME`, such as tests, exist.
+//! Functions that Markdown names as `PATH.rs::NAME`, such as tests, must exist.
 
 use crate::tidy::files::TextFile;
 use crate::tidy::findings::Finding;
 
-/// Reports the functions that one file names and that are not there.
+/// Reports the functions named in one file that do not exist.
 ///
-/// `read` is asked with paths from the root of the repository.
+/// `read` is called with paths from the root of the repository.
 pub(super) fn check(file: &TextFile, read: &dyn Fn(&str) -> Option<String>) -> Vec<Finding> {
     let mut found = Vec::new();
     for (index, line) in file.text.lines().enumerate() {
@@ -23,7 +23,7 @@ pub(super) fn check(file: &TextFile, read: &dyn Fn(&str) -> Option<String>) -> V
     found
 }
 
-/// The files and functions that stand in code spans of a line.
+/// Returns the files and functions in code spans of a line.
 fn named(line: &str) -> Vec<(&str, &str)> {
     let spans = line.split('`').skip(1).step_by(2);
     let name = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');

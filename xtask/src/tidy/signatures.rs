@@ -1,13 +1,13 @@
-//! The plain signatures of async traits: rustdoc shows what `#[async_trait]` makes
-//! of a method, a boxed future with lifetimes of its own. So the doc of each public
-//! trait repeats its async methods as they are written, in a `text` block, and this
-//! rule sees to it that they are the same.
+//! The plain signatures of async traits. For a method under `#[async_trait]`, rustdoc
+//! shows a boxed future with extra lifetimes. So the doc of each public trait repeats
+//! its async methods as written, in a `text` block, and this rule checks that both
+//! agree.
 
 use crate::tidy::files::TextFile;
 use crate::tidy::findings::Finding;
 use crate::tidy::sources::is_test_source;
 
-/// Every public async trait of a source file whose doc does not have its methods.
+/// Reports every public async trait whose doc does not list its methods.
 pub(super) fn check(file: &TextFile) -> Vec<Finding> {
     if is_test_source(&file.path) {
         return Vec::new();
@@ -30,8 +30,8 @@ pub(super) fn check(file: &TextFile) -> Vec<Finding> {
     found.collect()
 }
 
-/// The doc comment that ends `before`, with attributes; `None` without
-/// `#[async_trait]` among them.
+/// Returns the doc comment at the end of `before`, or `None` if there is no
+/// `#[async_trait]` with it.
 fn doc_of_async_trait<'a>(before: &[&'a str]) -> Option<Vec<&'a str>> {
     let above = before.iter().rev();
     let above = above.take_while(|line| line.starts_with("///") || line.starts_with("#["));
@@ -42,7 +42,7 @@ fn doc_of_async_trait<'a>(before: &[&'a str]) -> Option<Vec<&'a str>> {
     })
 }
 
-/// The signatures in the `text` blocks of a doc comment.
+/// Returns the signatures in the `text` blocks of a doc comment.
 fn shown(doc: &[&str]) -> Vec<String> {
     let mut inside = false;
     signatures(doc.iter().filter(|line| {
@@ -54,7 +54,7 @@ fn shown(doc: &[&str]) -> Vec<String> {
     }))
 }
 
-/// Every `async fn`, in one line each and without its body.
+/// Returns every `async fn` on one line, without its body.
 fn signatures<'a>(lines: impl Iterator<Item = &'a &'a str>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut is_open = false;

@@ -4,21 +4,21 @@ use crate::tidy::files::TextFile;
 use crate::tidy::findings::Finding;
 use crate::tidy::lexer::blank_strings;
 
-/// Lines before the tests of a file above which it should, or must, be split.
+/// Number of lines before a file's tests above which it should, or must, be split.
 const WARN_LINES: usize = 500;
 const MAX_LINES: usize = 800;
 
-/// What unfinished work leaves behind.
+/// Markers of unfinished work.
 const LEFTOVERS: &[&str] = &["todo!(", "unimplemented!(", concat!("FIX", "ME")];
 
-/// All rules for one source file.
+/// Applies all rules to one source file.
 pub(super) fn check(file: &TextFile) -> Vec<Finding> {
     let path = file.path.as_str();
     let mut found = check_white_space(file);
     if needs_module_doc(path) && !has_module_doc(&file.text) {
         found.push(Finding::error(path, "does not begin with a `//!` comment"));
     }
-    // Text is no code: an example may well show an unfinished program.
+    // String literals are not code: an example may show an unfinished program.
     let code = blank_strings(&file.text);
     found.extend(check_ignored(path, &code));
     if !is_test_source(path) {
@@ -49,7 +49,8 @@ fn check_white_space(file: &TextFile) -> Vec<Finding> {
     found
 }
 
-/// A test that is left out must say why: the reason is printed when it is.
+/// Checks that every ignored test has a reason, which is printed when the test is
+/// skipped.
 fn check_ignored(path: &str, code: &str) -> Vec<Finding> {
     let is_silent = |line: &str| {
         let line = line.trim();
@@ -83,9 +84,9 @@ fn check_leftovers(path: &str, lines: &[&str]) -> Vec<Finding> {
     lines.iter().enumerate().filter_map(leftover).collect()
 }
 
-/// The lines before the file's own test module.
+/// Returns the lines before the file's test module.
 ///
-/// Only a module with a body ends the code: `#[cfg(test)] mod tests;` may stand at the top.
+/// Only a module with a body counts: `#[cfg(test)] mod tests;` may be at the top.
 fn lines_before_tests(code: &str) -> Vec<&str> {
     let mut lines: Vec<_> = code.lines().collect();
     let is_test_module = |pair: &[&str]| matches!(pair, ["#[cfg(test)]", item] if item.contains("mod ") && item.ends_with('{'));
@@ -102,16 +103,16 @@ fn needs_module_doc(path: &str) -> bool {
     )
 }
 
-/// Whether a source exists for tests, benchmarks or fuzzing only.
+/// Whether a source is only for tests, benchmarks or fuzzing.
 pub(crate) fn is_test_source(path: &str) -> bool {
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     let is_test_dir = |part| matches!(part, "tests" | "benches" | "fuzz");
     dir.split('/').any(is_test_dir) || name == "tests.rs" || name.ends_with("_tests.rs")
 }
 
-/// Whether the first thing after inner attributes is a module doc.
+/// Whether the first item after inner attributes is a module doc.
 ///
-/// A README included as the doc counts, because then it is compiled and shown as one.
+/// An included README counts, because it is compiled and shown as the doc.
 fn has_module_doc(text: &str) -> bool {
     let mut rest = text.trim_start();
     while rest.starts_with("#![") && !rest.starts_with("#![doc = include_str!(") {
@@ -123,9 +124,11 @@ fn has_module_doc(text: &str) -> bool {
     rest.starts_with("//!") || rest.starts_with("#![doc = include_str!(")
 }
 
-/// The index after the bracket that closes the attribute at the start of `text`.
+/// Returns the index after the bracket that closes the attribute at the start of
+/// `text`.
 ///
-/// Brackets in string literals are taken as brackets: attributes hardly have unbalanced ones.
+/// Brackets in string literals are counted too, because attributes hardly ever contain
+/// unbalanced ones.
 fn attribute_end(text: &str) -> Option<usize> {
     let mut depth = 0;
     for (index, byte) in text.bytes().enumerate() {

@@ -1,7 +1,7 @@
-//! How many packages each released crate brings along, as a table in Markdown.
+//! A Markdown table of the number of packages that each published crate depends on.
 //!
-//! The table is made from `cargo tree`, for Linux and without what only tests and
-//! build scripts need. A crate counts itself.
+//! The table is generated from `cargo tree`, for Linux, without dependencies of tests
+//! and build scripts. A crate counts itself.
 
 use std::collections::HashSet;
 
@@ -13,14 +13,14 @@ use crate::tidy::files::TextFile;
 use crate::tidy::findings::Finding;
 use crate::workspace::Workspace;
 
-/// The file that shows the table, between [`START`] and [`END`].
+/// The file with the table, between [`START`] and [`END`].
 pub(super) const FILE: &str = "docs/weight.md";
 
 const START: &str = "<!-- packages: made by cargo xtask tidy --fix -->";
 const END: &str = "<!-- end of packages -->";
 
-/// Crates that must stay light: the most packages with default features, or
-/// without them.
+/// Crates that must stay light, with their maximum number of packages, with or without
+/// default features.
 const LIMITS: &[Limit] = &[
     Limit::new("backend-core", 39, false),
     Limit::new("backend-local", 64, false),
@@ -43,17 +43,17 @@ impl Limit {
     }
 }
 
-/// The packages of one crate.
+/// The number of packages of one crate.
 #[derive(Debug, PartialEq)]
 pub(super) struct Weight {
     package: String,
     direct: usize,
     all: usize,
-    /// Without default features, if there are any.
+    /// The number without default features, if it has any.
     bare: Option<usize>,
 }
 
-/// Weighs the crates of the workspace that are released.
+/// Counts the packages of all published crates of the workspace.
 pub(super) fn weigh(workspace: &Workspace, packages: &[Package]) -> Result<Vec<Weight>> {
     let mut weights = Vec::new();
     for package in packages.iter().filter(|package| package.is_published()) {
@@ -81,7 +81,7 @@ fn tree(workspace: &Workspace, package: &str, more: &[&str]) -> Result<String> {
     process::output(&mut command)
 }
 
-/// Direct and all packages in what `cargo tree` printed.
+/// Counts the direct and all packages in the output of `cargo tree`.
 fn count(tree: &str) -> (usize, usize) {
     let lines = tree.lines().filter(|line| !line.is_empty()).map(|line| {
         let package = line.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -93,7 +93,7 @@ fn count(tree: &str) -> (usize, usize) {
     (direct, all.len())
 }
 
-/// Reports a table that is not up to date, and crates that became too heavy.
+/// Reports an outdated table, and crates that exceed their limit.
 pub(super) fn check(file: &TextFile, weights: &[Weight]) -> Vec<Finding> {
     let mut found = Vec::new();
     if fix(file, weights).as_ref() != Some(&file.text) {
@@ -115,7 +115,7 @@ pub(super) fn check(file: &TextFile, weights: &[Weight]) -> Vec<Finding> {
     found
 }
 
-/// The text of the file with the table made anew, if it has a place for one.
+/// Returns the file's text with an updated table, if it has the markers for one.
 pub(super) fn fix(file: &TextFile, weights: &[Weight]) -> Option<String> {
     let (before, rest) = file.text.split_once(START)?;
     let (_, after) = rest.split_once(END)?;

@@ -1,4 +1,4 @@
-//! Containers, trees of several backends, and calls from programs without async.
+//! Suites for containers, composite trees, and blocking calls.
 
 use super::{Method, Peer, Row, Suite, Target, alone};
 
@@ -12,7 +12,7 @@ const fn docker(id: &'static str, what: &'static str, peer: Peer, target: Target
     }
 }
 
-/// Containers with our agent in them against everybody's ways into a container.
+/// Containers with our agent against other ways into a container.
 pub(in crate::bench) const DOCKER: Suite = Suite {
     name: "docker",
     title: "A Docker container",
@@ -67,7 +67,7 @@ pub(in crate::bench) const DOCKER: Suite = Suite {
     ],
 };
 
-/// A row that others are compared with by eye.
+/// A row without a target, for comparison by the reader.
 const fn plain(id: &'static str, what: &'static str) -> Row {
     Row {
         id,

@@ -1,7 +1,7 @@
-//! Programs outside the workspace that run a command, each with another `main`.
+//! Programs outside the workspace that run a command, each with a different `main`.
 //!
-//! A program that calls `supervisor::run_if_asked` is started a second time by
-//! its own backend, so this shows only in a program with a `main` of its own.
+//! A program that calls `supervisor::run_if_asked` is started a second time by its own
+//! backend, so this can only be tested in a program with its own `main`.
 
 use anyhow::{Context as _, Result};
 
@@ -18,7 +18,7 @@ tokio = { version = "1", features = ["macros", "rt-multi-thread"] }
 
 const CALL: &str = "backend_local::supervisor::run_if_asked();";
 
-/// The name of each, its `main`, and whether its commands have a supervisor.
+/// The name of each program, its `main`, and whether its commands have a supervisor.
 pub(super) const MAINS: &[(&str, &str, bool)] = &[
     ("plain", "fn main() {\n    CALL\n    WAIT\n}\n", true),
     (
@@ -39,7 +39,7 @@ pub(super) const MAINS: &[(&str, &str, bool)] = &[
     ),
 ];
 
-/// The rest of each program.
+/// The common part of the programs.
 const WORK: &str = r#"
 async fn work(supervised: bool) {
     let directory = std::env::temp_dir();
@@ -55,7 +55,7 @@ async fn work(supervised: bool) {
 }
 "#;
 
-/// Builds and runs them all.
+/// Builds and runs all programs.
 pub(super) fn run(ctx: &Ctx, own: &[&Package]) -> Result<()> {
     let program = |(name, main, supervised): &(&str, &str, bool)| Program {
         name: (*name).to_owned(),

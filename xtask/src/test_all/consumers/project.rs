@@ -1,4 +1,4 @@
-//! A cargo project outside the workspace, with its dependencies as a user writes them.
+//! A cargo project outside the workspace, with dependencies as written by a user.
 
 use std::fs;
 use std::path::Path;
@@ -9,21 +9,21 @@ use anyhow::{Context as _, Result};
 use crate::metadata::Package;
 use crate::test_all::Ctx;
 
-/// What is written to the cache and handed to cargo.
+/// A project to be written to the cache and built by cargo.
 #[derive(Debug)]
 pub(super) struct Project {
-    /// Of its directory and of the package.
+    /// The name of the directory and of the package.
     pub(super) name: String,
-    /// The table `[dependencies]`, with others below it if need be.
+    /// The table `[dependencies]`, followed by further tables if needed.
     pub(super) list: String,
     pub(super) programs: Vec<Program>,
 }
 
-/// One program of a project.
+/// A program of a project.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Program {
     pub(super) name: String,
-    /// Where its source goes in the project, which is what the compiler's messages show.
+    /// The path of its source in the project, which appears in compiler messages.
     pub(super) path: String,
     pub(super) source: String,
 }
@@ -36,7 +36,8 @@ impl Project {
             for program in &self.programs {
                 put(&project.join(&program.path), &program.source)?;
             }
-            // The same versions as in the workspace; cargo drops the entries that are not needed.
+            // The same versions as in the workspace. Cargo drops entries that are not
+            // needed.
             let lock = ctx.workspace.root().join("Cargo.lock");
             fs::copy(lock, project.join("Cargo.lock"))?;
             anyhow::Ok(())
@@ -44,7 +45,7 @@ impl Project {
         write().with_context(|| format!("cannot write {}", project.display()))
     }
 
-    /// A subcommand of cargo for the project.
+    /// Creates a cargo command for the project.
     pub(super) fn cargo(&self, ctx: &Ctx, args: &[&str]) -> Result<Command> {
         let manifest = ctx.workspace.cache("consumers").join(&self.name);
         let mut command = ctx.workspace.cargo(args)?;
@@ -52,12 +53,13 @@ impl Project {
             .arg("--quiet")
             .arg("--manifest-path")
             .arg(manifest.join("Cargo.toml"))
-            // One target directory for all: they share nearly every dependency.
+            // One target directory for all, because they share nearly every dependency.
             .env("CARGO_TARGET_DIR", ctx.workspace.cache("consumers-target"));
         Ok(command)
     }
 
-    /// The list as it is; what it takes of ours comes from the checkout.
+    /// Returns the manifest. The list is used as it is, and our own crates come from
+    /// the checkout.
     ///
     /// The empty `[workspace]` keeps the project out of any workspace above it.
     fn manifest(&self, own: &[&Package]) -> Result<String> {
@@ -84,12 +86,13 @@ impl Project {
     }
 }
 
-/// A JSON string is also a TOML basic string, whatever it contains.
+/// Quotes a string for TOML: a JSON string is also a TOML basic string.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Writes a file unless it has this text already: cargo builds again what is newer.
+/// Writes a file unless it already has this content, because cargo rebuilds what is
+/// newer.
 fn put(path: &Path, text: &str) -> Result<()> {
     if fs::read_to_string(path).is_ok_and(|found| found == text) {
         return Ok(());

@@ -1,8 +1,8 @@
-//! Programs that Markdown shows, compiled as a reader would paste them.
+//! Programs in Markdown files, compiled as a reader would paste them.
 //!
-//! The rule: every block ` ```rust ` of a Markdown file is a whole program, and
-//! the last block ` ```toml ` above it that begins with `[dependencies]` is the
-//! whole list of what it needs, in the words of a user.
+//! Every block ` ```rust ` of a Markdown file must be a complete program. The last
+//! block ` ```toml ` above it that begins with `[dependencies]` must be the complete
+//! list of its dependencies, as written by a user.
 
 use anyhow::{Context as _, Result};
 
@@ -13,18 +13,19 @@ use crate::process;
 use crate::test_all::Ctx;
 use crate::tidy::TextFile;
 
-/// A block and its list.
+/// A code block and its dependencies.
 #[derive(Debug, PartialEq, Eq)]
 struct Snippet {
     /// The file and the line where the block begins, as in `README.md:12`.
     place: String,
     list: String,
-    /// The code, at the lines that it has in its file. Its name is without a line, so that cargo
-    /// knows it again when lines above the block come and go.
+    /// The code, at the same line numbers as in its file. The program's name contains
+    /// no line number, so that cargo recognizes it when the block moves.
     program: Program,
 }
 
-/// Compiles all blocks of the repository; returns how many there are and where the bad ones are.
+/// Compiles all blocks of the repository. Returns how many there are, and the locations
+/// of those that failed.
 pub(super) fn check(ctx: &Ctx, own: &[&Package]) -> Result<(usize, Vec<String>)> {
     let mut snippets = Vec::new();
     let mut failed = Vec::new();
@@ -48,7 +49,8 @@ pub(super) fn check(ctx: &Ctx, own: &[&Package]) -> Result<(usize, Vec<String>)>
     Ok((n_snippets, failed))
 }
 
-/// The blocks of a file, in order; one without a list is only its place.
+/// Returns the blocks of a file, in order. For a block without a list, the error is its
+/// location.
 fn snippets_of(file: &TextFile) -> Vec<Result<Snippet, String>> {
     let mut list = None;
     let mut found = Vec::new();
@@ -79,7 +81,7 @@ fn snippets_of(file: &TextFile) -> Vec<Result<Snippet, String>> {
     found
 }
 
-/// Those with the same list, which share a project.
+/// Groups the blocks with the same list, which share a project.
 fn by_list(snippets: Vec<Snippet>) -> Vec<Vec<Snippet>> {
     let mut groups: Vec<Vec<Snippet>> = Vec::new();
     for snippet in snippets {
@@ -91,7 +93,8 @@ fn by_list(snippets: Vec<Snippet>) -> Vec<Vec<Snippet>> {
     groups
 }
 
-/// Compiles blocks that have one list, and returns the places of those that do not compile.
+/// Compiles blocks that share one list. Returns the locations of those that do not
+/// compile.
 fn check_group(ctx: &Ctx, own: &[&Package], group: Vec<Snippet>) -> Result<Vec<String>> {
     let list = group[0].list.clone();
     let (places, programs): (Vec<_>, Vec<_>) =
@@ -103,7 +106,7 @@ fn check_group(ctx: &Ctx, own: &[&Package], group: Vec<Snippet>) -> Result<Vec<S
     };
     let written = project.write(ctx, own);
     written.with_context(|| format!("the list of dependencies above {}", places[0]))?;
-    // The tests of a block are compiled, too, if it has any.
+    // If a block has tests, they are compiled too.
     let has_tests = |it: &Program| it.source.contains("#[cfg(test)]");
     let targets = match project.programs.iter().any(has_tests) {
         true => "--all-targets",
@@ -119,7 +122,7 @@ fn check_group(ctx: &Ctx, own: &[&Package], group: Vec<Snippet>) -> Result<Vec<S
             failed.push(place.clone());
         }
     }
-    // Then it was in the tests.
+    // Otherwise the error was in the tests.
     if failed.is_empty() {
         failed = places;
     }

@@ -1,8 +1,8 @@
-//! The daemon that tests use: one that answers, or a private one.
+//! The daemon for the tests: a running one, or a private one.
 //!
-//! The private daemon keeps its images in the cache, because they are what takes
-//! time, and everything else in a temporary directory. It ends with the stage,
-//! and also if this process is interrupted or killed.
+//! The private daemon keeps its images in the cache, because they take long to create,
+//! and everything else in a temporary directory. It ends with the stage, even if this
+//! process is interrupted or killed.
 
 use std::env;
 use std::fs::{self, File};
@@ -17,33 +17,35 @@ use anyhow::{Context as _, Result, bail};
 use crate::process;
 use crate::workspace::Workspace;
 
-/// Where a daemon listens unless it was told otherwise.
+/// The default address of a daemon.
 const DEFAULT_HOST: &str = "unix:///var/run/docker.sock";
 
-/// How the directories of private daemons begin; the number of the process that made it follows.
+/// Prefix of the directories of private daemons. The pid of the process that created it
+/// follows.
 const DIRECTORY: &str = "agentbox-docker-";
 
-/// How long a daemon may take to answer, and to end.
+/// Time limit for a daemon to answer, and to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often it is asked.
+/// Polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What a search for a daemon came to.
+/// The result of a search for a daemon.
 pub(in crate::test_all) enum Found<'w> {
     Daemon(Daemon<'w>),
-    /// Why there is none.
+    /// There is none, with the reason.
     Nothing(String),
 }
 
-/// A daemon that answers; a private one is stopped when dropped.
+/// A running daemon. A private one is stopped on drop.
 pub(in crate::test_all) enum Daemon<'w> {
     Foreign { host: String, version: String },
     Private(Private<'w>),
 }
 
 impl<'w> Daemon<'w> {
-    /// The daemon that `DOCKER_HOST` names or that listens where daemons do, else a private one.
+    /// Finds the daemon at `DOCKER_HOST` or at the default address, else starts a
+    /// private one.
     pub(in crate::test_all) fn find(workspace: &'w Workspace) -> Result<Found<'w>> {
         let named = env::var("DOCKER_HOST").ok().filter(|host| !host.is_empty());
         let host = named.clone().unwrap_or_else(|| DEFAULT_HOST.to_owned());
@@ -61,7 +63,7 @@ impl<'w> Daemon<'w> {
                 )));
             }
         }
-        // Who runs this process owns its entry there.
+        // The entry is owned by the user of this process.
         if fs::metadata("/proc/self")?.uid() != 0 {
             let reason = "no daemon answers and only root can start one; set DOCKER_HOST";
             return Ok(Found::Nothing(reason.to_owned()));
@@ -87,7 +89,7 @@ impl<'w> Daemon<'w> {
     }
 }
 
-/// The version of the daemon at `host`, if one answers.
+/// Returns the version of the daemon at `host`, if one answers.
 fn version(workspace: &Workspace, host: &str) -> Result<Option<String>> {
     let mut ask = workspace.command("docker")?;
     ask.args(["--host", host, "version", "--format", "{{.Server.Version}}"]);
@@ -96,26 +98,27 @@ fn version(workspace: &Workspace, host: &str) -> Result<Option<String>> {
     Ok((answer.status.success() && !version.is_empty()).then_some(version))
 }
 
-/// A daemon of our own.
+/// A daemon started by this process.
 pub(in crate::test_all) struct Private<'w> {
     workspace: &'w Workspace,
     child: Child,
     directory: PathBuf,
     host: String,
     version: String,
-    /// Held as long as the images are in use.
+    /// Held while the images are in use.
     _lock: File,
 }
 
 impl<'w> Private<'w> {
-    /// Starts a daemon; the reason if it does not work on this machine.
+    /// Starts a daemon. Returns the reason if that does not work on this machine.
     fn start(workspace: &'w Workspace) -> Result<std::result::Result<Self, String>> {
         let data = workspace.cache("docker");
         fs::create_dir_all(&data)?;
         let lock = exclusive(&data.join("lock"))?;
         let pidfile = data.join("dockerd.pid");
         end_left_over(workspace, &pidfile, &data)?;
-        // A daemon mounts its directory upon itself, and one that is killed leaves that.
+        // A daemon mounts its directory onto itself, and a killed one leaves that mount
+        // behind.
         process::succeeds(workspace.command("umount")?.arg(data.join("data")));
         remove_left_over(&env::temp_dir());
         let directory = env::temp_dir().join(format!("{DIRECTORY}{}", std::process::id()));
@@ -123,7 +126,7 @@ impl<'w> Private<'w> {
             .with_context(|| format!("cannot make {}", directory.display()))?;
         let log = data.join("dockerd.log");
         let host = format!("unix://{}", directory.join("docker.sock").display());
-        // It ends when this process does, however that ends.
+        // It ends with this process, however that ends.
         let mut command = workspace.command("setpriv")?;
         command.args(["--pdeathsig", "TERM", "--", "dockerd", "--host", &host]);
         command.arg("--data-root").arg(data.join("data"));
@@ -156,7 +159,7 @@ impl<'w> Private<'w> {
         Ok(Err(format!("dockerd does not work here: {reason}")))
     }
 
-    /// Asks the daemon to end, with its containers, and waits for that.
+    /// Asks the daemon to end, with its containers, and waits for it.
     fn stop(&mut self) -> Result<()> {
         if self.child.try_wait()?.is_some() {
             return Ok(());
@@ -187,7 +190,7 @@ impl Drop for Private<'_> {
     }
 }
 
-/// Takes away what a daemon leaves mounted after containers in the host's network.
+/// Removes the mount that a daemon leaves after containers used the host's network.
 fn unmount_network(directory: &Path) {
     let mounted = directory.join("exec/netns/default");
     if mounted.exists() {
@@ -195,7 +198,7 @@ fn unmount_network(directory: &Path) {
     }
 }
 
-/// The file, locked; waits as long as another run has it.
+/// Returns the locked file. Waits while another run holds the lock.
 fn exclusive(path: &Path) -> Result<File> {
     let lock = File::create(path)?;
     if lock.try_lock().is_err() {
@@ -205,7 +208,7 @@ fn exclusive(path: &Path) -> Result<File> {
     Ok(lock)
 }
 
-/// Ends a daemon that works on our images although the run that started it is gone.
+/// Ends a daemon that still uses our images although the run that started it is gone.
 fn end_left_over(workspace: &Workspace, pidfile: &Path, data: &Path) -> Result<()> {
     let Some(pid) = fs::read_to_string(pidfile)
         .ok()
@@ -215,7 +218,7 @@ fn end_left_over(workspace: &Workspace, pidfile: &Path, data: &Path) -> Result<(
     };
     let line = PathBuf::from(format!("/proc/{pid}/cmdline"));
     let data = data.as_os_str().as_encoded_bytes();
-    // The number may be somebody else's by now.
+    // Another process may have this pid by now.
     let ours = || {
         fs::read(&line).is_ok_and(|line| {
             line.starts_with(b"dockerd\0") && line.windows(data.len()).any(|part| part == data)
@@ -236,7 +239,7 @@ fn end_left_over(workspace: &Workspace, pidfile: &Path, data: &Path) -> Result<(
     Ok(())
 }
 
-/// Removes directories of runs that were killed.
+/// Removes the directories of killed runs.
 fn remove_left_over(temporary: &Path) {
     for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -257,7 +260,7 @@ fn terminate(workspace: &Workspace, pid: u32) -> Result<()> {
     process::run(workspace.command("kill")?.args(["-TERM", &pid.to_string()]))
 }
 
-/// The line of a daemon's log that says why it ended.
+/// Returns the line of a daemon's log that says why it ended.
 fn last_words(log: &str) -> String {
     let last = log.lines().rfind(|line| !line.trim().is_empty());
     let last = last.unwrap_or("it says nothing").trim();

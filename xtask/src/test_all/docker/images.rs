@@ -1,4 +1,4 @@
-//! The images that tests start from, made here: no registry is needed.
+//! The base images of the tests, built here so that no registry is needed.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -10,17 +10,17 @@ use anyhow::{Context as _, Result, ensure};
 use crate::process;
 use crate::test_all::docker::Docker;
 
-/// Nothing but a shell and small tools. The tag is the version of the recipe.
+/// A shell and small tools only. The tag is the version of the recipe.
 pub(super) const BUSYBOX: &str = "agentbox-test/busybox:1";
 
 /// Debian with Python and pip.
 pub(super) const PYTHON: &str = "agentbox-test/python:1";
 
-/// The release of Debian that is installed, and its packages beyond the least.
+/// The release of Debian to install, and its packages beyond the minimum.
 const RELEASE: &str = "bookworm";
 const PACKAGES: &str = "python3,python3-pip,python3-venv,ca-certificates";
 
-/// Makes what is missing; tells what it lacks if it cannot.
+/// Builds missing images. Returns what is missing if it cannot.
 pub(super) fn make(docker: &Docker<'_>) -> Result<Option<String>> {
     let recipes: [(&str, &str, Recipe); 2] = [
         (BUSYBOX, "busybox", busybox),
@@ -42,7 +42,7 @@ pub(super) fn make(docker: &Docker<'_>) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Fills a directory with what an image holds.
+/// Fills a directory with the content of an image.
 type Recipe = fn(&Docker<'_>, &Path) -> Result<()>;
 
 pub(in crate::test_all) fn busybox(docker: &Docker<'_>, root: &Path) -> Result<()> {
@@ -86,7 +86,7 @@ fn python(docker: &Docker<'_>, root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Turns a directory into an image.
+/// Imports a directory as an image.
 pub(in crate::test_all) fn import(docker: &Docker<'_>, root: &Path, image: &str) -> Result<()> {
     let mut tar = docker.workspace.command("tar")?;
     tar.arg("--directory").arg(root);
@@ -115,7 +115,7 @@ pub(in crate::test_all) fn import(docker: &Docker<'_>, root: &Path, image: &str)
         .with_context(|| format!("{image} does not work; is its program static?"))
 }
 
-/// A directory that becomes an image; removed when dropped.
+/// The root directory of a future image. It is removed on drop.
 pub(in crate::test_all) struct Root(pub(in crate::test_all) PathBuf);
 
 impl Root {

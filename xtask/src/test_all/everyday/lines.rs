@@ -1,4 +1,4 @@
-//! Command lines in the files of a package.
+//! Extracts command lines from the files of a package.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,16 +6,16 @@ use std::path::Path;
 
 use anyhow::Result;
 
-/// Longer lines are programs, not commands.
+/// Maximum length. Longer lines are programs, not commands.
 const MAX_BYTES: usize = 500;
 
-/// Words that begin or end something of several lines.
+/// Words that begin or end a construct of several lines.
 const KEYWORDS: &[&str] = &[
     "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac",
     "function", "select", "in", "{", "}", "(", ")", ";;",
 ];
 
-/// Adds the command lines in all files beneath `directory`.
+/// Adds the command lines in all files below `directory`.
 pub(super) fn of_directory(directory: &Path, found: &mut BTreeSet<String>) -> Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
@@ -32,7 +32,7 @@ pub(super) fn of_directory(directory: &Path, found: &mut BTreeSet<String>) -> Re
     Ok(())
 }
 
-/// How a file of this name is read, if it may hold commands.
+/// Returns the reader for a file of this name, if it may contain commands.
 fn reader(name: &str) -> Option<fn(&str) -> Vec<String>> {
     let extension = name.rsplit_once('.').map(|(_, extension)| extension);
     match (name, extension) {
@@ -46,7 +46,7 @@ fn reader(name: &str) -> Option<fn(&str) -> Vec<String>> {
     }
 }
 
-/// A line that can stand alone, without the blanks around it.
+/// Returns a trimmed line, if it can stand alone.
 fn plain(line: &str) -> Option<String> {
     let line = line.trim();
     let first = line.split_whitespace().next()?;
@@ -56,7 +56,7 @@ fn plain(line: &str) -> Option<String> {
     let opens = ["|", "&&", "||", "\\", "{", "(", ";;"]
         .iter()
         .any(|end| line.ends_with(end));
-    // A quote that is not closed belongs to a text of several lines.
+    // An unclosed quote belongs to text that spans several lines.
     let quotes = |quote: char| line.matches(quote).count().is_multiple_of(2);
     let is_line = !keyword
         && !opens
@@ -69,7 +69,7 @@ fn plain(line: &str) -> Option<String> {
     is_line.then(|| line.to_owned())
 }
 
-/// Lines, with those that end in a backslash joined to the next.
+/// Returns the lines, with those that end in a backslash joined to the next.
 fn joined(text: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut open = String::new();
@@ -96,7 +96,7 @@ fn package_json(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The lines of a shell script that are no here-documents.
+/// Returns the lines of a shell script outside here-documents.
 fn script(text: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut until: Option<String> = None;
@@ -120,7 +120,7 @@ fn script(text: &str) -> Vec<String> {
     lines
 }
 
-/// The recipes of a Makefile. A variable of make stands for its name.
+/// Returns the recipes of a Makefile. Variables of make are replaced by their names.
 fn makefile(text: &str) -> Vec<String> {
     let recipes = joined(text);
     let recipes = recipes.iter().filter_map(|line| line.strip_prefix('\t'));
@@ -129,7 +129,8 @@ fn makefile(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// A recipe as make would hand it to the shell; `None` if it calls a function.
+/// Returns a recipe as make would pass it to the shell, or `None` if it calls a
+/// function.
 fn expanded(line: &str) -> Option<String> {
     let mut text = String::new();
     let mut rest = line;
@@ -155,14 +156,14 @@ fn expanded(line: &str) -> Option<String> {
     Some(text)
 }
 
-/// The `RUN` instructions of a Dockerfile.
+/// Returns the `RUN` instructions of a Dockerfile.
 fn dockerfile(text: &str) -> Vec<String> {
     let lines = joined(text);
     let runs = lines.iter().filter_map(|line| line.strip_prefix("RUN "));
     runs.map(str::to_owned).collect()
 }
 
-/// What a CI file runs: after `run:`, and in lists of scripts.
+/// Returns the commands of a CI file: after `run:`, and in lists of scripts.
 fn workflow(text: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut block: Option<(usize, bool)> = None;

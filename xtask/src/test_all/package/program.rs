@@ -1,4 +1,4 @@
-//! A model's calls on a directory, from a project that has the packages and nothing else.
+//! Makes a model's tool calls on a directory, in a project with only the packages.
 
 use std::sync::Arc;
 
