@@ -14,16 +14,16 @@ mod elf;
 /// The agent's file name.
 pub const PROGRAM: &str = "sandbox-agent";
 
-/// The variable that says where the agent is.
+/// The environment variable with the agent's path.
 pub const VARIABLE: &str = "SANDBOX_AGENT";
 
-/// The largest agent that is carried anywhere.
+/// The size of the largest agent that is copied into a sandbox.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What to do without a usable agent.
+/// The advice in errors about a missing or unusable agent.
 const NEXT_STEP: &str = "`agentbox agent install` makes one";
 
-/// The agent on this machine, ready to be carried into a sandbox.
+/// The agent on this machine, ready to be copied into a sandbox.
 ///
 /// ```
 /// use sandbox_wire::agent::AgentBinary;
@@ -41,11 +41,12 @@ pub struct AgentBinary {
 }
 
 impl AgentBinary {
-    /// The agent at this path, which is looked at but not run.
+    /// Returns the agent at this path, which is examined but not run.
     ///
     /// # Errors
     ///
-    /// `Config` if it is not a program, or needs libraries that a sandbox may not have.
+    /// `Config` if it is not a program, or needs libraries that a sandbox may
+    /// not have.
     pub fn new(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
         let path = std::path::absolute(&path).unwrap_or(path);
@@ -57,13 +58,14 @@ impl AgentBinary {
         Ok(Self { path, arch })
     }
 
-    /// Looks beside this program; `None` if no usable one is there.
+    /// Looks next to this program. Returns `None` if there is no usable agent.
     pub fn locate() -> Option<Self> {
         find(None, beside_this_program(), None).ok().flatten()
     }
 
-    /// Looks where `SANDBOX_AGENT` says, beside this program, and in `PATH`. A file
-    /// of that name that is no agent counts only if the variable names it.
+    /// Looks at the path in `SANDBOX_AGENT`, next to this program, and in
+    /// `PATH`. A file of that name that is not an agent is skipped, unless the
+    /// variable names it.
     ///
     /// # Errors
     ///
@@ -77,21 +79,21 @@ impl AgentBinary {
         find(named, beside_this_program(), path.as_deref())
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The processor it is for, as images name it: `amd64`, `arm64`.
+    /// Returns its architecture, as images name it: `amd64`, `arm64`.
     pub fn arch(&self) -> &'static str {
         self.arch
     }
 
-    /// The program itself. Waits for the disk.
+    /// Reads the program. Waits for the disk.
     ///
     /// # Errors
     ///
-    /// `Config` if it is gone or has grown out of bounds since it was found.
+    /// `Config` if it is gone or has become too large since it was found.
     pub fn content(&self) -> Result<Bytes> {
         let read = || {
             let mut content = Vec::new();
@@ -110,8 +112,8 @@ impl AgentBinary {
         })
     }
 
-    /// Names its content, and so its version: the same in every copy. Reads it
-    /// all, so ask once.
+    /// Returns the hash of its content, which identifies its version and is the
+    /// same for every copy. Reads the whole file, so call it once.
     ///
     /// # Errors
     ///
@@ -121,7 +123,7 @@ impl AgentBinary {
     }
 }
 
-/// Looks where `named` says, at `beside`, and in the directories of `path`.
+/// Looks at `named`, at `beside`, and in the directories of `path`.
 fn find(
     named: Option<OsString>,
     beside: Option<PathBuf>,
@@ -131,7 +133,7 @@ fn find(
         let found = AgentBinary::new(named);
         return found.map(Some).map_err(|error| {
             let problem = error.message();
-            // Another agent elsewhere would not be looked for.
+            // If the variable is set, no other agent is searched for.
             let problem = problem.strip_suffix(NEXT_STEP).unwrap_or(problem);
             let problem = problem.trim_end_matches("; ");
             let message = format!(
@@ -148,7 +150,7 @@ fn find(
         .into_iter()
         .chain(installed)
         .filter(|candidate| candidate.is_file());
-    // A developer's own build lies beside the program too, and is not static.
+    // A developer's own build is next to the program too, and is not static.
     Ok(
         candidates.find_map(|candidate| match AgentBinary::new(candidate) {
             Ok(found) => Some(found),
@@ -164,7 +166,7 @@ fn beside_this_program() -> Option<PathBuf> {
     Some(std::env::current_exe().ok()?.with_file_name(PROGRAM))
 }
 
-/// Opens a file, and nothing else: a FIFO would be waited for.
+/// Opens a regular file and nothing else. A FIFO would block.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     #[cfg(unix)]
@@ -182,7 +184,8 @@ fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Finds out for which processor a program is, or why it cannot be the agent.
+/// Returns the architecture of a program, or the reason why it cannot be the
+/// agent.
 fn examine(path: &Path) -> std::result::Result<&'static str, String> {
     let mut file = open(path).map_err(|error| error.to_string())?;
     let found = file.metadata().map_err(|error| error.to_string())?;
@@ -201,7 +204,7 @@ fn is_executable(found: &Metadata) -> bool {
     found.permissions().mode() & 0o111 != 0
 }
 
-/// Files have no such mark here; the sandbox gets its copy with one.
+/// Files have no executable bit here. The copy in the sandbox gets one.
 #[cfg(not(unix))]
 fn is_executable(_: &Metadata) -> bool {
     true

@@ -24,18 +24,18 @@ use crate::message::Request;
 use activity::Activity;
 use connect::connect;
 
-/// How a channel to an agent is kept.
+/// Options of the channel to an agent.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AgentOptions {
-    /// How often a silent channel is asked whether it still lives.
+    /// The interval of heartbeats on a silent channel.
     pub heartbeat: Duration,
-    /// How long an answer to that, or the handshake, may take.
+    /// The timeout for a heartbeat's reply and for the handshake.
     pub patience: Duration,
-    /// Calls that may be under way at once; others wait. At most 250.
+    /// The number of concurrent calls; further ones wait. At most 250.
     pub calls: usize,
-    /// What the agent's backend can do. Without commands the sandbox is a backend
-    /// only.
+    /// The capabilities of the agent's backend. Without commands the sandbox is
+    /// only a backend.
     pub capabilities: Capabilities,
 }
 
@@ -56,7 +56,7 @@ impl Default for AgentOptions {
 }
 
 impl AgentOptions {
-    /// Sets how often a heartbeat is sent.
+    /// Sets the interval of heartbeats.
     #[must_use]
     pub fn heartbeat(mut self, heartbeat: Duration) -> Self {
         self.heartbeat = heartbeat;
@@ -70,14 +70,14 @@ impl AgentOptions {
         self
     }
 
-    /// Sets how many calls may be under way at once.
+    /// Sets the number of concurrent calls.
     #[must_use]
     pub fn calls(mut self, calls: usize) -> Self {
         self.calls = calls;
         self
     }
 
-    /// Sets what the agent's backend can do.
+    /// Sets the capabilities of the agent's backend.
     #[must_use]
     pub fn capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
@@ -87,12 +87,12 @@ impl AgentOptions {
 
 /// A [`Machine`] whose files and commands are served by an agent inside it.
 ///
-/// The machine is started and the agent placed and connected by the first call
-/// that needs it. A channel that is lost is opened again for the next call;
-/// calls that were under way answer `Unavailable` and are never sent again.
+/// The first call that needs the machine starts it, places the agent and
+/// connects to it. A lost channel is reopened for the next call. Calls in
+/// flight fail with `Unavailable` and are never sent again.
 ///
-/// Its futures can be polled by any runtime or none, and dropping one cancels the
-/// operation in the machine.
+/// Its futures can be polled by any runtime or none, and dropping one cancels
+/// the operation in the machine.
 #[derive(Debug)]
 pub struct AgentSandbox<M> {
     machine: Arc<M>,
@@ -101,13 +101,13 @@ pub struct AgentSandbox<M> {
     activity: Activity,
 }
 
-/// A channel that is being opened, by all who want it.
+/// An attempt to open a channel, shared by all callers that need it.
 type Attempt = BoxFuture<'static, Result<Arc<Channel>, Lost>>;
 
 #[derive(Debug, Default)]
 struct State {
-    /// How often the sandbox was stopped. A channel that was begun before the
-    /// last time is not used.
+    /// The number of stops. A channel whose opening began before the last stop
+    /// is not used.
     stops: u64,
     way: Way,
 }
@@ -116,13 +116,13 @@ struct State {
 enum Way {
     #[default]
     None,
-    /// Ends when nobody waits for it any more.
+    /// Ends when no caller waits for it any more.
     Opening(WeakShared<Attempt>),
     Open(Arc<Channel>),
 }
 
 impl<M: Machine> AgentSandbox<M> {
-    /// A backend of this machine. No I/O.
+    /// Creates a backend for this machine. No I/O.
     pub fn new(machine: Arc<M>, options: AgentOptions) -> Self {
         Self {
             machine,
@@ -132,12 +132,13 @@ impl<M: Machine> AgentSandbox<M> {
         }
     }
 
-    /// The machine.
+    /// Returns the machine.
     pub fn machine(&self) -> &Arc<M> {
         &self.machine
     }
 
-    /// What the agent said about itself, if a channel to it is open. No I/O.
+    /// Returns the agent's information about itself, if a channel to it is
+    /// open. No I/O.
     pub fn agent(&self) -> Option<Facts> {
         match &lock(&self.state).way {
             Way::Open(channel) if !channel.is_closed() => Some(channel.facts().clone()),
@@ -149,7 +150,7 @@ impl<M: Machine> AgentSandbox<M> {
         self.machine.name()
     }
 
-    /// The channel, opened if it is not.
+    /// Returns the channel, opening it if needed.
     async fn channel(&self) -> Result<Arc<Channel>> {
         let attempt = {
             let mut state = lock(&self.state);
@@ -203,7 +204,7 @@ impl<M: Machine> AgentSandbox<M> {
         if let Some(call) = channel.call(&request).await? {
             return Ok(call);
         }
-        // The channel was gone already, and the request is still here.
+        // The channel was already gone, and the request was not sent.
         let channel = self.channel().await?;
         match channel.call(&request).await? {
             Some(call) => Ok(call),
@@ -211,8 +212,8 @@ impl<M: Machine> AgentSandbox<M> {
         }
     }
 
-    /// Does an operation on a path, notes it, and says of an error where it
-    /// happened.
+    /// Runs an operation on a path, records the activity, and adds the context
+    /// to an error.
     async fn at<T>(
         &self,
         operation: Operation,
@@ -226,7 +227,7 @@ impl<M: Machine> AgentSandbox<M> {
 }
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    // Nothing that can panic is done under the lock.
+    // Nothing that can panic runs under the lock.
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

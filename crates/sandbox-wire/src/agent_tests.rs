@@ -1,4 +1,4 @@
-//! Which files are taken for the agent, and where it is looked for.
+//! Tests of recognising and locating the agent.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A program with this processor's number and these entries in its table.
+/// Returns a program with this machine number and these program headers.
 fn program(machine: u16, entries: &[u32]) -> Vec<u8> {
     let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
     bytes.resize(16, 0);
@@ -89,7 +89,7 @@ fn the_path_must_lead_to_an_executable_file() {
         );
     };
     refused(directory.path(), "not a file");
-    // Nobody writes to it, and nobody waits for that.
+    // Nothing ever writes to the FIFO, so opening it must not block.
     let fifo = directory.path().join("fifo");
     let mode = rustix::fs::Mode::from_raw_mode(0o755);
     rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
@@ -125,7 +125,7 @@ fn the_variable_beats_the_neighbour_which_beats_the_path() {
     };
     assert_eq!(found(Some(&named), &beside).unwrap(), named);
     assert_eq!(found(Some(Path::new("")), &beside).unwrap(), beside);
-    // A neighbour that cannot be used is passed over, one that is named is not.
+    // An unusable neighbour is skipped; an unusable named one is an error.
     assert_eq!(found(None, &dynamic).unwrap(), installed);
     assert_eq!(found(None, Path::new("/nothing")).unwrap(), installed);
     let error = found(Some(&dynamic), &beside).unwrap_err();

@@ -18,11 +18,11 @@ use crate::message::{Fault, REQUEST_BYTES, Reply, Request, encode, ended, receiv
 pub(crate) use driver::{Link, start};
 use driver::{Opened, Order};
 
-/// Most calls at once on one channel. The multiplexer lets 256 streams wait for
-/// their first reply.
+/// The number of concurrent calls on one channel. The multiplexer lets 256
+/// streams wait for their first reply.
 const CALLS: usize = 250;
 
-/// Why a channel is no more. Every call that was under way is told.
+/// The reason why a channel ended. Every call in flight gets it.
 #[derive(Debug, Clone)]
 pub(crate) struct Lost {
     pub(crate) kind: ErrorKind,
@@ -50,7 +50,7 @@ impl Lost {
 
 impl From<Error> for Lost {
     fn from(error: Error) -> Self {
-        // What was being done, and where, each call says for itself.
+        // Each call adds its own operation and path.
         let mut message = error.message().to_owned();
         let mut source = std::error::Error::source(&error);
         while let Some(below) = source {
@@ -88,17 +88,18 @@ impl Channel {
         }
     }
 
-    /// What the agent said about itself.
+    /// Returns the agent's information about itself.
     pub(crate) fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// Whether no call can be made any more.
+    /// Whether no more calls can be made.
     pub(crate) fn is_closed(&self) -> bool {
         self.orders.is_closed()
     }
 
-    /// Sends a request. `None` if the channel was gone before: nothing was sent.
+    /// Sends a request. Returns `None` if the channel was already gone, in
+    /// which case nothing was sent.
     pub(crate) async fn call(self: &Arc<Self>, request: &Request) -> Result<Option<Call>> {
         let first = encode(request)?;
         if first.len() > REQUEST_BYTES {
@@ -127,22 +128,24 @@ impl Channel {
         Ok(Some(call))
     }
 
-    /// Has an order carried out. `None` if the channel was gone before.
+    /// Sends an order to the driver and waits for its result. Returns `None` if
+    /// the channel was already gone.
     async fn order<T>(&self, order: impl FnOnce(oneshot::Sender<T>) -> Order) -> Option<T> {
         let (reply, mut done) = oneshot::channel();
         self.orders.send(order(reply)).ok()?;
-        // An order that is given while the channel ends can be left lying, neither
-        // taken nor dropped.
+        // An order sent while the channel ends may never be received or
+        // dropped.
         match self.unless_lost(&mut done).await {
             Ok(done) => done.ok(),
-            // What was done was handed over before the end was told.
+            // A result is handed over before the end is announced.
             Err(_) => done.try_recv().ok(),
         }
     }
 
-    /// Ends the channel because the agent broke its rules, and says so.
+    /// Ends the channel because the agent broke the protocol, and returns that
+    /// error.
     pub(crate) async fn break_off(&self, what: &str) -> Error {
-        // If the channel is gone already, that reason stands.
+        // If the channel is already gone, its reason stands.
         let _ = self.orders.send(Order::End(Lost::broken(what)));
         self.reason().await
     }
@@ -150,14 +153,15 @@ impl Channel {
     /// Ends the channel in an orderly way.
     pub(crate) async fn close(&self, why: &str) {
         let _ = self.orders.send(Order::End(Lost::new(why)));
-        // Those who wait are told first; the goodbye has been said when nobody can
-        // be told any more.
+        // Waiting callers are notified first. When the sender is dropped, the
+        // closing handshake is done.
         let mut lost = self.lost.clone();
         while lost.changed().await.is_ok() {}
     }
 
-    /// Does something on a stream. The multiplexer does not wake those who wait
-    /// for a stream when it is closed in good order.
+    /// Waits for `work` on a stream, or for the end of the channel. The
+    /// multiplexer does not wake tasks that wait for a stream when it is closed
+    /// in good order.
     async fn unless_lost<T>(&self, work: impl Future<Output = T>) -> Result<T> {
         tokio::select! {
             biased;
@@ -166,7 +170,7 @@ impl Channel {
         }
     }
 
-    /// Waits for the channel to end, and says why it did.
+    /// Waits for the channel to end, and returns the reason.
     pub(crate) async fn reason(&self) -> Error {
         let mut lost = self.lost.clone();
         match lost.wait_for(Option::is_some).await.as_deref() {
@@ -176,7 +180,7 @@ impl Channel {
     }
 }
 
-/// A call that is under way. Dropping it cancels it.
+/// A call in flight. Dropping it cancels it.
 #[derive(Debug)]
 pub(crate) struct Call {
     stream: yamux::Stream,
@@ -185,8 +189,8 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// The next reply of at most `limit` bytes, an error of the operation not
-    /// being one.
+    /// Receives the next reply of at most `limit` bytes. A failed operation is
+    /// returned as an error.
     pub(crate) async fn reply(&mut self, limit: usize) -> Result<Reply> {
         let Self {
             stream, channel, ..
@@ -199,7 +203,8 @@ impl Call {
         }
     }
 
-    /// Sends more of the request. `false` if the other side does not want it.
+    /// Sends more of the request. Returns `false` if the other side does not
+    /// want it.
     pub(crate) async fn send(&mut self, message: &impl Serialize) -> Result<bool> {
         let Self {
             stream, channel, ..
@@ -208,28 +213,29 @@ impl Call {
         Ok(sent.is_ok())
     }
 
-    /// Waits until the other side has ended the stream, as it does when it has
-    /// answered.
+    /// Waits until the other side has ended the stream, which it does after its
+    /// answer.
     pub(crate) async fn answered(&mut self) {
         let Self {
             stream, channel, ..
         } = self;
-        // Whoever looks for the answer hears of the loss.
+        // The caller learns of a loss when it reads the answer.
         let _ = channel.unless_lost(ended(stream)).await;
     }
 
-    /// What to answer when something else came than may come here.
+    /// Ends the channel because of a reply of the wrong kind, and returns the
+    /// error.
     pub(crate) async fn unexpected(&self, reply: &Reply, wanted: &str) -> Error {
         self.broken(&format!("{} instead of {wanted}", reply.name()))
             .await
     }
 
-    /// What to answer when the reply cannot be true.
+    /// Ends the channel because of an impossible reply, and returns the error.
     pub(crate) async fn broken(&self, what: &str) -> Error {
         self.channel.break_off(what).await
     }
 
-    /// Why the stream ended without a reply.
+    /// Returns the reason why the stream ended without a reply.
     async fn ended(&self) -> Error {
         if self.channel.order(Order::Probe).await.is_some() {
             return Error::unavailable("the agent gave up the call; look at its messages");

@@ -1,7 +1,7 @@
-//! What the host makes of an agent's replies.
+//! The host's handling of an agent's replies.
 //!
-//! Nothing is believed: a reply that is longer than was asked for, that speaks of
-//! another place, or that is of another kind ends the channel.
+//! Replies are not trusted: one that is longer than was asked for, that
+//! concerns another path, or that is of another kind ends the channel.
 
 mod commands;
 mod files;
@@ -13,6 +13,5 @@ pub(crate) use commands::{events, executed, killed, shell, shell_output, shells}
 pub(crate) use files::{done, edited, entry, path, read, text, write_pieces, written};
 pub(crate) use search::{glob, grep, listing};
 
-/// Longest reply that only says why it failed, or that has a path and some
-/// numbers in it.
+/// The longest reply that only contains an error, or a path and some numbers.
 const SMALL: usize = ERROR_BYTES * (ERROR_SOURCES + 1) + 2 * PATH_BYTES + 1024;

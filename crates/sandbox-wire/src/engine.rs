@@ -1,7 +1,7 @@
-//! The threads on which all of this process's sandboxes work.
+//! The threads on which all sandboxes of this process work.
 //!
-//! Channels into sandboxes, and whatever client library starts them, live on a
-//! runtime of their own: a call that is dropped is cancelled even if its caller's
+//! Channels into sandboxes, and the client libraries that start them, live on a
+//! separate runtime. So a dropped call is cancelled even if its caller's
 //! runtime is never polled again, and callers need no runtime at all.
 
 use std::future::Future;
@@ -11,10 +11,10 @@ use backend_core::{Error, Result};
 use tokio::runtime::{Builder, Handle};
 use tokio_util::task::AbortOnDropHandle;
 
-/// Threads that move bytes. The work itself is done in the sandboxes.
+/// Threads that move bytes. The real work is done in the sandboxes.
 const THREADS: usize = 2;
 
-/// The runtime, which is started by the first call.
+/// Returns the runtime, which the first call starts.
 ///
 /// # Errors
 ///
@@ -35,8 +35,8 @@ pub fn handle() -> Result<&'static Handle> {
         })?;
     let handle = runtime.handle().clone();
     if ENGINE.set(handle).is_ok() {
-        // Lives as long as the process: shutting it down would end channels that
-        // somebody may still hold.
+        // Lives as long as the process: shutting it down would end channels
+        // that are still in use.
         std::mem::forget(runtime);
     } else {
         runtime.shutdown_background();
@@ -50,7 +50,7 @@ pub fn handle() -> Result<&'static Handle> {
 ///
 /// # Errors
 ///
-/// Those of `work`; `Unavailable` if the engine cannot be started.
+/// Any error of `work`; `Unavailable` if the engine cannot be started.
 pub async fn run<T: Send + 'static>(
     work: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {

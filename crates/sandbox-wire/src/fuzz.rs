@@ -1,4 +1,4 @@
-//! Any bytes as what the other side says, on both ends: for fuzzing.
+//! Feeds arbitrary bytes to both ends of the protocol, for fuzzing.
 
 use std::sync::Arc;
 use std::task::Context;
@@ -27,10 +27,10 @@ fn socket(pipe: DuplexStream) -> Io {
     Socket::new(reader, writer)
 }
 
-/// Serves `backend` to a host that sends these bytes: as its first words, after
-/// its greeting, or as a call.
+/// Serves `backend` to a host that sends these bytes: instead of its greeting,
+/// after its greeting, or as a call.
 pub fn server(bytes: &[u8], backend: Arc<dyn backend_core::Backend>) {
-    // A stream on which nothing is said is not opened.
+    // A stream without any bytes is not opened.
     let Some((mode, bytes @ [_, ..])) = bytes.split_first() else {
         return;
     };
@@ -67,8 +67,8 @@ pub fn server(bytes: &[u8], backend: Arc<dyn backend_core::Backend>) {
     });
 }
 
-/// Makes calls to an agent that answers with these bytes: as its first words,
-/// after its greeting, or to every call.
+/// Makes calls to an agent that answers with these bytes: instead of its
+/// greeting, after its greeting, or to every call.
 pub fn client(bytes: &[u8]) {
     let Some(([mode, call], bytes)) = bytes.split_first_chunk() else {
         return;
@@ -136,7 +136,7 @@ async fn connect(host: DuplexStream) -> Option<Channel> {
     start(engine::handle().ok()?, link).ok()
 }
 
-/// Makes one call and looks at all that comes back.
+/// Makes one call and reads everything that comes back.
 async fn ask(channel: &Arc<Channel>, call: u8) {
     let root = VPath::root();
     let glob = GlobQuery::new("*", root.clone()).limit(10);

@@ -1,10 +1,9 @@
-//! The first words on a stream, before the multiplexer: who speaks, and in which
-//! version.
+//! The greeting on a stream, before the multiplexer: identity and version.
 //!
 //! A greeting is [`MAGIC`], the protocol's version in two bytes, the crate's
-//! version (its length in one byte), and the length in four bytes and postcard of
-//! [`ClientHello`] or [`Facts`]. All but the last part stays as it is for ever,
-//! so that two versions can tell that they differ.
+//! version (its length in one byte), and the length in four bytes and postcard
+//! of [`ClientHello`] or [`Facts`]. All but the last part never changes, so
+//! that two versions can detect that they differ.
 
 use std::time::Duration;
 
@@ -14,48 +13,49 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::{Fault, PROTOCOL, encode, receive};
 
-/// What an agent says first. Not what any shell, loader or banner prints.
+/// The first bytes of a greeting. No shell, loader or banner prints them.
 const MAGIC: [u8; 8] = *b"\0agtwire";
 
-/// Bytes of a greeting's last part.
+/// The maximum size of a greeting's last part.
 const BODY: usize = 16 * 1024;
 
-/// Bytes that are quoted of something that is no greeting.
+/// The number of bytes quoted from something that is not a greeting.
 const FOREIGN: usize = 256;
 
-/// How long to wait for the rest of something that is no greeting.
+/// The time to wait for the rest of something that is not a greeting.
 const FOREIGN_WAIT: Duration = Duration::from_millis(300);
 
 /// The crate's version.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What an agent says about itself.
+/// An agent's information about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Facts {
-    /// Its process id, inside the sandbox.
+    /// Its process ID inside the sandbox.
     pub pid: u32,
-    /// The user it runs as, if that is known there.
+    /// The user it runs as, if known.
     pub uid: Option<u32>,
-    /// What the backend that it serves can do.
+    /// The capabilities of the backend that it serves.
     pub capabilities: Capabilities,
-    /// Where that backend's relative paths start.
+    /// The directory that the backend's relative paths start from.
     pub working_dir: VPath,
 }
 
-/// What the host says about itself.
+/// The host's information about itself.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct ClientHello {
-    /// How often it sends a heartbeat.
+    /// The interval of its heartbeats.
     pub(crate) heartbeat: Duration,
 }
 
-/// Greets, and hears the agent's greeting.
+/// Sends the host's greeting, and reads the agent's.
 pub(crate) async fn greet_agent(
     socket: &mut (impl AsyncRead + AsyncWrite + Unpin),
     hello: ClientHello,
 ) -> Result<Facts> {
-    // An agent of another kind may be gone already; what it said matters more.
+    // A program that is not an agent may already be gone. Its output matters
+    // more.
     let said = say(socket, &hello).await;
     let heard = hear(socket).await;
     heard.map_err(|deaf| match (said, deaf) {
@@ -64,7 +64,7 @@ pub(crate) async fn greet_agent(
     })
 }
 
-/// Greets, and hears the host's greeting.
+/// Sends the agent's greeting, and reads the host's.
 pub(crate) async fn greet_host(
     socket: &mut (impl AsyncRead + AsyncWrite + Unpin),
     facts: &Facts,
@@ -89,7 +89,7 @@ async fn say(socket: &mut (impl AsyncWrite + Unpin), body: &impl Serialize) -> R
     })
 }
 
-/// Why there is no greeting.
+/// The reason why there is no greeting.
 #[derive(Debug)]
 enum Deaf {
     Ended,
@@ -152,7 +152,8 @@ fn other_version(protocol: u16, release: &str) -> Error {
     ))
 }
 
-/// Complains about what is no greeting, with its first bytes.
+/// Returns the error for something that is not a greeting, with its first
+/// bytes.
 async fn foreign(socket: &mut (impl AsyncRead + Unpin), mut seen: Vec<u8>) -> Error {
     let rest = async {
         let mut piece = [0; FOREIGN];
@@ -163,7 +164,7 @@ async fn foreign(socket: &mut (impl AsyncRead + Unpin), mut seen: Vec<u8>) -> Er
             }
         }
     };
-    // Without it there is less to quote.
+    // After a timeout there is just less to quote.
     let _ = tokio::time::timeout(FOREIGN_WAIT, rest).await;
     let text = String::from_utf8_lossy(&seen);
     Error::new(

@@ -1,5 +1,5 @@
-//! [`Machine`]: what a container, a pod or a remote computer must be able to do
-//! for this crate to make a whole backend of it.
+//! [`Machine`]: the operations that a container, a pod or a remote computer
+//! must provide to become a complete backend.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,14 +13,14 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use tokio::io::AsyncWrite;
 
-/// Bytes as they come.
+/// A stream of bytes.
 pub type ByteStream = BoxStream<'static, Result<Bytes>>;
 
-/// A place that can be started, in which one program with attached standard
-/// streams can be run, and into and out of which archives can be carried.
+/// An environment that can be started, that can run a program with attached
+/// standard streams, and into and out of which archives can be copied.
 ///
-/// Every method is called on [the engine's runtime](crate::engine), whatever
-/// runtime the caller of the backend has. A call that is dropped is dropped there.
+/// Every method is called on [the engine's runtime](crate::engine), not on the
+/// runtime of the backend's caller. A dropped call is dropped there.
 ///
 /// # Signatures
 ///
@@ -38,69 +38,71 @@ pub type ByteStream = BoxStream<'static, Result<Bytes>>;
 /// ```
 #[async_trait]
 pub trait Machine: fmt::Debug + Send + Sync + 'static {
-    /// The backend's name in messages: `docker`. No I/O.
+    /// Returns the backend's name in messages, such as `docker`. No I/O.
     fn name(&self) -> Cow<'static, str>;
 
-    /// Names this machine; stable for its life. No I/O.
+    /// Returns an identifier that is stable for the machine's lifetime. No I/O.
     fn id(&self) -> String;
 
-    /// Where relative paths and commands start. No I/O.
+    /// Returns the directory that relative paths and commands start from. No
+    /// I/O.
     fn working_dir(&self) -> VPath;
 
-    /// Makes the machine ready. One that runs is a success.
+    /// Starts the machine. Succeeds if it already runs.
     ///
     /// # Errors
     ///
     /// `Unavailable` with the next step if it cannot be started.
     async fn start(&self) -> Result<()>;
 
-    /// Ends the machine; with [`StopMode::Purge`] nothing of it stays. Stopping
-    /// twice is a success.
+    /// Stops the machine. With [`StopMode::Purge`] nothing of it stays.
+    /// Stopping twice succeeds.
     ///
     /// # Errors
     ///
-    /// `Unavailable` if whoever runs the machine cannot be reached.
+    /// `Unavailable` if the service that runs the machine cannot be reached.
     async fn stop(&self, mode: StopMode) -> Result<()>;
 
     /// Whether the machine runs. Never starts it.
     ///
     /// # Errors
     ///
-    /// `Unavailable` if that cannot be known.
+    /// `Unavailable` if that cannot be determined.
     async fn is_alive(&self) -> Result<bool>;
 
-    /// Places the agent in the machine, which is started, unless it is there
-    /// already, and returns the program and its arguments.
+    /// Places the agent in the started machine, unless it is already there, and
+    /// returns the program and its arguments.
     ///
     /// # Errors
     ///
     /// `Unavailable` if it cannot be placed.
     async fn agent(&self) -> Result<Vec<String>>;
 
-    /// Starts a program in the machine, which is started.
+    /// Starts a program in the started machine.
     ///
     /// # Errors
     ///
     /// `Unavailable` if the machine is gone, is paused, or cannot be reached.
     async fn spawn(&self, program: Spawn) -> Result<Process>;
 
-    /// Unpacks a tar archive into a directory that exists. Owners, bits and
-    /// times are those of the archive.
+    /// Unpacks a tar archive into an existing directory. Owners, permission
+    /// bits and times are those of the archive.
     ///
     /// # Errors
     ///
-    /// `NotFound`, `Unavailable`, and what the file system says.
+    /// `NotFound`, `Unavailable`, and errors of the file system.
     async fn put(&self, directory: &VPath, archive: ByteStream) -> Result<()>;
 
-    /// Packs what stands at a path as a tar archive; a link is packed as a link.
+    /// Packs the entry at a path as a tar archive. A link is packed as a link.
     ///
     /// # Errors
     ///
     /// `NotFound`, `Unavailable`.
     async fn get(&self, path: &VPath) -> Result<ByteStream>;
 
-    /// Why the machine no longer answers, if that can be told: it was removed,
-    /// it is paused, it ran out of memory. Asked when a channel was lost.
+    /// Returns the reason why the machine no longer answers, if known: it was
+    /// removed, it is paused, it ran out of memory. Called when a channel was
+    /// lost.
     async fn diagnose(&self) -> Option<Error>;
 }
 
@@ -108,18 +110,18 @@ pub trait Machine: fmt::Debug + Send + Sync + 'static {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Spawn {
-    /// The program and its arguments. Never read by a shell.
+    /// The program and its arguments. No shell interprets them.
     pub argv: Vec<String>,
-    /// Variables on top of those the machine has.
+    /// Variables in addition to the machine's own.
     pub environment: Vec<(String, String)>,
-    /// Where it starts, if not in the working directory.
+    /// Its directory. `None` is the working directory.
     pub directory: Option<VPath>,
-    /// Whether its standard input is open; else it is at its end.
+    /// Whether its standard input is open. Otherwise it is empty.
     pub stdin: bool,
 }
 
 impl Spawn {
-    /// A program without input in the working directory.
+    /// Creates a program without input in the working directory.
     pub fn new(argv: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
             argv: argv.into_iter().map(Into::into).collect(),
@@ -127,14 +129,14 @@ impl Spawn {
         }
     }
 
-    /// Opens its standard input.
+    /// Sets whether its standard input is open.
     #[must_use]
     pub fn stdin(mut self, stdin: bool) -> Self {
         self.stdin = stdin;
         self
     }
 
-    /// Starts it somewhere else.
+    /// Sets its directory.
     #[must_use]
     pub fn directory(mut self, directory: VPath) -> Self {
         self.directory = Some(directory);
@@ -151,21 +153,21 @@ impl Spawn {
 
 /// A program that runs in a [`Machine`].
 ///
-/// Dropping it closes its streams; what becomes of the program then is up to it.
+/// Dropping it closes its streams. The program may keep running.
 #[non_exhaustive]
 pub struct Process {
-    /// Its standard input, if it was asked for. Shutting it down is the end of
-    /// the input, and what the program prints still arrives.
+    /// Its standard input, if it was asked for. Shutting it down ends the
+    /// input; the program's output still arrives.
     pub stdin: Option<Pin<Box<dyn AsyncWrite + Send>>>,
-    /// What it prints, until it has closed both streams.
+    /// Its output, until it has closed both streams.
     pub output: BoxStream<'static, Result<Piece>>,
-    /// Its exit code, to be asked for when `output` has ended; 128 and the signal
-    /// if one ended it.
+    /// Its exit code, to be awaited after `output` has ended. 128 plus the
+    /// signal if a signal ended it.
     pub exit: BoxFuture<'static, Result<i32>>,
 }
 
 impl Process {
-    /// A running program.
+    /// Creates a running program.
     pub fn new(
         stdin: Option<Pin<Box<dyn AsyncWrite + Send>>>,
         output: BoxStream<'static, Result<Piece>>,
@@ -187,11 +189,11 @@ impl fmt::Debug for Process {
     }
 }
 
-/// Something that a program printed.
+/// A piece of a program's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// On standard output.
+    /// From standard output.
     Stdout(Bytes),
-    /// On standard error.
+    /// From standard error.
     Stderr(Bytes),
 }

@@ -1,8 +1,8 @@
-//! What is said inside the streams of a channel: one request and its replies,
-//! each a length and a postcard of these types.
+//! The messages in the streams of a channel: one request and its replies, each
+//! a length and a postcard of these types.
 //!
-//! The encoding has no names in it, so both sides must have been built from the
-//! same types. [`PROTOCOL`] stands for them: raise it with every change.
+//! The encoding contains no names, so both sides must have been built from the
+//! same types. [`PROTOCOL`] is their version: raise it with every change.
 
 mod frame;
 
@@ -21,19 +21,20 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use frame::{Fault, encode, ended, receive, send};
 
-/// The version of everything in this module.
+/// The version of all types in this module.
 pub(crate) const PROTOCOL: u16 = 3;
 
-/// What a timer can count.
+/// The shortest interval of a timer.
 pub(crate) const SHORTEST_TICK: Duration = Duration::from_millis(1);
-/// What a timer can count.
+/// The longest interval of a timer.
 pub(crate) const LONGEST_TICK: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Longest request: two whole files of the size that `edit` takes.
+/// The size of the longest request: two whole files of the size that `edit`
+/// accepts.
 pub(crate) const REQUEST_BYTES: usize = 160 * 1024 * 1024;
-/// Content up to this size goes with the request, or with its reply.
+/// Content up to this size is sent with the request, or with its reply.
 pub(crate) const INLINE_BYTES: usize = 64 * 1024;
-/// Largest read that is answered in one message.
+/// The size of the largest read that is answered in one message.
 pub(crate) const WHOLE_BYTES: u64 = 1024 * 1024;
 /// Bytes in one piece of longer content.
 pub(crate) const PIECE_BYTES: usize = 256 * 1024;
@@ -52,7 +53,7 @@ pub(crate) enum Request {
     Ls(VPath, LsOptions),
     Read(VPath, ReadOptions),
     ReadText(VPath, TextOptions),
-    /// The content is here.
+    /// The content is included.
     Write(VPath, WriteOptions, Bytes),
     /// The content follows in pieces.
     WriteStream(VPath, WriteOptions),
@@ -72,10 +73,10 @@ pub(crate) enum Request {
     ShellList,
 }
 
-/// What follows a request in the same direction.
+/// A message that follows a request in the same direction.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum More {
-    /// A heartbeat, which is sent back.
+    /// A heartbeat, which is echoed.
     Beat,
     /// The next piece of content.
     Piece(Bytes),
@@ -83,12 +84,12 @@ pub(crate) enum More {
     End,
 }
 
-/// What comes back.
+/// A reply to a request.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
     /// The operation failed. Nothing follows.
     Failed(Error),
-    /// A heartbeat, sent back; whether commands run.
+    /// An echoed heartbeat; `true` if commands run.
     Beat(bool),
     /// The operation is done, or events follow.
     Done,
@@ -120,7 +121,7 @@ pub(crate) enum Reply {
 }
 
 impl Reply {
-    /// What came, for a complaint about it.
+    /// Returns a name for this kind of reply, for error messages.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Failed(_) => "an error",

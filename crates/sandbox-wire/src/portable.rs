@@ -1,10 +1,10 @@
 //! [`PortableSandbox`]: a machine as a backend, with nothing but a shell in it.
 //!
 //! A few shells are kept open in the machine. Each reads requests from its
-//! standard input and answers them with the machine's own small tools; what they
-//! say is bounded, framed by words nobody can guess, and believed only as far as
-//! it concerns that machine. Commands are programs of their own. Everything runs
-//! on [the engine](crate::engine).
+//! standard input and answers them with the machine's own small tools. Their
+//! output is limited in size, framed by words that cannot be guessed, and
+//! trusted only for that machine. Commands are separate programs. Everything
+//! runs on [the engine](crate::engine).
 
 use std::future::Future;
 use std::sync::Arc;
@@ -48,14 +48,14 @@ use command::Runner;
 use pool::Pool;
 use write::Writer;
 
-/// A [`Machine`] used without an agent: slower, with the same answers.
+/// A [`Machine`] used without an agent: slower, with the same results.
 ///
-/// It needs `sh` in the machine and the usual small tools, those of busybox or of
-/// coreutils, findutils, grep and util-linux. `/proc` is needed to end everything
-/// that a command started.
+/// It needs `sh` in the machine and the usual small tools, those of busybox or
+/// of coreutils, findutils, grep and util-linux. `/proc` is needed to end
+/// everything that a command started.
 ///
-/// Where a path is judged first and used later, somebody in the machine can change
-/// what it leads to in between: there are no handles here, as an agent has them.
+/// Between the check of a path and its use, a process in the machine can change
+/// what the path leads to. Unlike an agent, this mode has no handles.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -90,7 +90,7 @@ impl<M> Clone for PortableSandbox<M> {
 }
 
 impl<M: Machine> PortableSandbox<M> {
-    /// A backend of this machine. No I/O.
+    /// Creates a backend for this machine. No I/O.
     pub fn new(machine: Arc<M>) -> Self {
         let pool = Arc::new(Pool::new(machine));
         let activity = Arc::new(Activity::default());
@@ -105,19 +105,20 @@ impl<M: Machine> PortableSandbox<M> {
         }
     }
 
-    /// Leaves out the warning that there is no agent, for whoever tells why.
+    /// Suppresses the warning that there is no agent, for callers that report
+    /// the reason themselves.
     #[must_use]
     pub fn without_warning(self) -> Self {
         self.inner.pool.warned.store(true, Ordering::Relaxed);
         self
     }
 
-    /// The machine.
+    /// Returns the machine.
     pub fn machine(&self) -> &Arc<M> {
         &self.inner.pool.machine
     }
 
-    /// Has something done on the engine that may be given up.
+    /// Runs work on the engine that may be cancelled.
     async fn look<T, F>(
         &self,
         operation: Operation,
@@ -133,8 +134,8 @@ impl<M: Machine> PortableSandbox<M> {
         done.map_err(Error::context(self.machine().name(), operation, path))
     }
 
-    /// Has something done on the engine that must come to an end. The token says
-    /// that nobody waits for it any more.
+    /// Runs work on the engine that must complete. The token is cancelled when
+    /// the call is dropped.
     async fn change<T, F>(
         &self,
         operation: Operation,
@@ -154,7 +155,7 @@ impl<M: Machine> PortableSandbox<M> {
             engine::handle()?.spawn(async move {
                 let done = work.await;
                 drop(used);
-                // The caller may have left.
+                // The caller may be gone.
                 let _ = reply.send(done);
             });
             let panicked =

@@ -1,4 +1,4 @@
-//! The server's half: any backend, served over a byte stream.
+//! The server side: serves any backend over a byte stream.
 
 mod call;
 mod files;
@@ -18,22 +18,23 @@ use crate::hello::{Facts, greet_host};
 use crate::message::{Fault, LONGEST_TICK, SHORTEST_TICK};
 use crate::socket::Socket;
 
-/// Streams that the multiplexer keeps. A client that cancels many calls may be
-/// ahead of the tasks that notice it.
+/// The number of streams that the multiplexer keeps. A client that cancels many
+/// calls may be ahead of the tasks that notice it.
 const STREAMS: usize = 8 * 1024;
 
-/// In how many steps silence is counted.
+/// The number of steps in which silence is counted.
 const STEPS: u32 = 10;
 
-/// How a backend is served.
+/// Options for serving a backend.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ServeOptions {
-    /// How long the client may be silent, heartbeats included, before it is taken
-    /// for gone. Only time in which this process runs counts: one that was paused
-    /// does not end when it goes on. At least four of the client's heartbeats.
+    /// How long the client may be silent, heartbeats included, before it counts
+    /// as gone. Only time in which this process runs counts, so a paused
+    /// process does not exit when it continues. At least four of the client's
+    /// heartbeats.
     pub patience: Duration,
-    /// Calls that may be under way at once; more are `Unavailable`.
+    /// The number of concurrent calls; further ones fail with `Unavailable`.
     pub calls: usize,
 }
 
@@ -54,7 +55,7 @@ impl ServeOptions {
         self
     }
 
-    /// Sets how many calls may be under way at once.
+    /// Sets the number of concurrent calls.
     #[must_use]
     pub fn calls(mut self, calls: usize) -> Self {
         self.calls = calls;
@@ -62,10 +63,10 @@ impl ServeOptions {
     }
 }
 
-/// Serves `backend` until the stream ends or the client says goodbye.
+/// Serves `backend` until the stream ends or the client closes the channel.
 ///
-/// Calls that are still running then are dropped, which cancels them. Ending
-/// what the backend itself keeps, shells for instance, is up to the caller.
+/// Calls that are still running then are dropped, which cancels them. The
+/// caller must end what the backend itself keeps, such as shells.
 ///
 /// # Errors
 ///
@@ -111,7 +112,8 @@ where
                     let text = format!("the host broke the protocol: it sent {what}");
                     break Err(Error::unavailable(text));
                 }
-                // A call that panicked has reset its stream, which tells the host.
+                // A call that panicked has reset its stream, which tells the
+                // host.
                 Ok(Ok(()) | Err(Fault::Ended)) | Err(_) => {}
             },
             _ = ticks.tick() => {

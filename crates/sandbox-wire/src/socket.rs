@@ -1,5 +1,5 @@
 //! The byte stream under the multiplexer: buffered in both directions, and
-//! counted, so that silence can be told from life.
+//! counted, so that silence can be detected.
 
 use std::io;
 use std::pin::Pin;
@@ -11,25 +11,25 @@ use bytes::{Buf as _, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::io::poll_read_buf;
 
-/// Bytes asked of the stream at once.
+/// Bytes requested from the stream at once.
 const READ: usize = 64 * 1024;
 /// Bytes that may wait to be written.
 const WRITE: usize = 64 * 1024;
-/// Bytes taken from the other side while this side cannot write.
+/// Bytes read from the other side while this side cannot write.
 const ABSORB: usize = 256 * 1024;
 
 /// A reader and a writer as one stream.
 ///
-/// Each side of the multiplexer stops reading while it owes the other an answer
-/// to a ping. If both did that with both pipes full, they would wait for each
-/// other for ever; so this one goes on reading, within bounds, while it waits to
-/// write.
+/// Each side of the multiplexer stops reading while it still has to answer a
+/// ping. If both did that with both pipes full, they would deadlock. So this
+/// one goes on reading, up to a limit, while it waits to write.
 pub(crate) struct Socket<R, W> {
     reader: R,
     writer: W,
     input: BytesMut,
     output: BytesMut,
-    /// How reading ended while the bytes before that were not asked for yet.
+    /// The result that ended reading, kept until the bytes before it are
+    /// consumed.
     ended: Option<io::Result<()>>,
     received: Arc<AtomicU64>,
 }
@@ -46,7 +46,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Socket<R, W> {
         }
     }
 
-    /// How many bytes have arrived; still counted when the socket has moved on.
+    /// Returns the counter of received bytes, which keeps counting after the
+    /// socket has been moved.
     pub(crate) fn received(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.received)
     }
@@ -64,7 +65,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Socket<R, W> {
         Poll::Ready(read)
     }
 
-    /// Takes what the other side has to say while this one cannot write.
+    /// Reads from the other side while this one cannot write.
     fn absorb(&mut self, cx: &mut Context<'_>) {
         while self.ended.is_none() && self.input.len() < ABSORB {
             match self.fill(cx) {

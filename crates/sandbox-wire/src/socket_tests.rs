@@ -1,4 +1,4 @@
-//! The stream under the multiplexer.
+//! Tests of the stream under the multiplexer.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
@@ -55,8 +55,8 @@ async fn bytes_are_counted_as_they_arrive() {
     );
 }
 
-/// Neither side reads until it has written, and neither pipe has room: both get
-/// through, because each takes what comes while it waits.
+/// Neither side reads until it has written, and neither pipe has room. Both
+/// finish, because each reads while it waits.
 #[tokio::test]
 async fn two_that_only_write_do_not_wait_for_each_other() {
     let (one, two) = tokio::io::duplex(16);
@@ -75,7 +75,7 @@ async fn two_that_only_write_do_not_wait_for_each_other() {
     futures::join!(talk(&mut one), talk(&mut two));
 }
 
-/// A side that cannot write takes no more than its share meanwhile.
+/// A side that cannot write reads only up to its limit meanwhile.
 #[tokio::test]
 async fn what_is_taken_while_waiting_is_bounded() {
     let (mut socket, there) = socket(1024);
@@ -87,7 +87,7 @@ async fn what_is_taken_while_waiting_is_bounded() {
     });
     let mut sent = 0;
     loop {
-        // The runtime lets a task do only so much at a time.
+        // The runtime limits how much a task does at a time.
         tokio::task::yield_now().await;
         assert!(flush.as_mut().now_or_never().is_none(), "nobody has read");
         match writer.write(&[2; 1024]).now_or_never() {

@@ -1,5 +1,5 @@
-//! The little that must be known of a program's file: for which processor it is,
-//! and whether it needs anything else to run.
+//! A minimal ELF parser: the architecture of a program, and whether it needs
+//! anything else to run.
 
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -8,13 +8,13 @@ use std::io::{self, Read, Seek, SeekFrom};
 const HEADER: usize = 64;
 const ENTRY: usize = 56;
 
-/// Entries that a table may have; programs have a dozen.
+/// The number of entries that a table may have. Programs have a dozen.
 const MAX_ENTRIES: u16 = 256;
 
 /// The entry that names a loader of shared libraries.
 const INTERPRETER: u32 = 3;
 
-/// Processors by their numbers, with the names that images use.
+/// Architectures by number, with the names that images use.
 const ARCHITECTURES: &[(u16, &str)] = &[
     (62, "amd64"),
     (183, "arm64"),
@@ -23,7 +23,7 @@ const ARCHITECTURES: &[(u16, &str)] = &[
     (258, "loong64"),
 ];
 
-/// Why a file cannot be the agent.
+/// The reason why a file cannot be the agent.
 #[derive(Debug)]
 pub(super) enum Problem {
     NoProgram,
@@ -45,14 +45,14 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The processor that a program is for.
+/// Returns the architecture of a program.
 pub(super) fn examine(file: &mut (impl Read + Seek)) -> Result<&'static str, Problem> {
     let mut header = [0; HEADER];
     fill(file, &mut header).map_err(|problem| match problem {
         Problem::Damaged => Problem::NoProgram,
         other => other,
     })?;
-    // 64 bit, least byte first; the others' numbers mean other things.
+    // 64 bit, little-endian. Numbers in other files have a different layout.
     if !header.starts_with(b"\x7fELF\x02\x01") || !matches!(number::<2>(&header, 16), 2 | 3) {
         return Err(Problem::NoProgram);
     }
@@ -86,7 +86,8 @@ fn fill(file: &mut impl Read, buffer: &mut [u8]) -> Result<(), Problem> {
     })
 }
 
-/// The number of `N` bytes at `at`; zero outside.
+/// Returns the little-endian number of `N` bytes at `at`, or zero if it is out
+/// of range.
 fn number<const N: usize>(bytes: &[u8], at: usize) -> u64 {
     let bytes = bytes.get(at..at + N).unwrap_or_default();
     bytes

@@ -1,10 +1,10 @@
-//! When a sandbox was last used.
+//! The time of a sandbox's last use.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// The last use, and how many commands run.
+/// The last use, and the number of running commands.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Activity(Arc<Used>);
 
@@ -31,12 +31,12 @@ impl Activity {
         self.0.last.fetch_max(now, Ordering::Relaxed);
     }
 
-    /// An operation begins; it ends when the guard is dropped.
+    /// Starts an operation, which ends when the guard is dropped.
     pub(super) fn operation(&self) -> Guard {
         self.guard(false)
     }
 
-    /// A command begins; it ends when the guard is dropped.
+    /// Starts a command, which ends when the guard is dropped.
     pub(super) fn command(&self) -> Guard {
         self.0.commands.fetch_add(1, Ordering::Relaxed);
         self.guard(true)
@@ -51,7 +51,7 @@ impl Activity {
     }
 }
 
-/// Something that goes on.
+/// A running operation or command.
 #[derive(Debug)]
 pub(super) struct Guard {
     activity: Activity,

@@ -1,4 +1,4 @@
-//! [`AgentSandbox`]'s files.
+//! File operations of [`AgentSandbox`].
 
 use async_trait::async_trait;
 use backend_core::ops::{

@@ -1,4 +1,4 @@
-//! Opening a channel: the machine is started, the agent placed, run and greeted.
+//! Opens a channel: starts the machine, then places, runs and greets the agent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,9 +16,9 @@ use crate::hello::{ClientHello, greet_agent};
 use crate::machine::{Machine, Spawn};
 use crate::socket::Socket;
 
-/// How long the machine may think about why a channel was lost.
+/// The timeout for the machine's diagnosis of a lost channel.
 const DIAGNOSIS: Duration = Duration::from_secs(10);
-/// How long to wait for a lost agent's exit code.
+/// The timeout for a lost agent's exit code.
 const EXIT: Duration = Duration::from_millis(500);
 
 /// Opens a channel. Runs on the engine.
@@ -87,8 +87,8 @@ pub(super) async fn connect<M: Machine>(
     start(&Handle::current(), link)
 }
 
-/// The reason that the machine knows, or else what was noticed and the agent's
-/// last words.
+/// Returns the reason that the machine knows, or else the noticed error with
+/// the agent's exit code and last message.
 async fn explain<M: Machine>(
     machine: &M,
     noticed: Error,

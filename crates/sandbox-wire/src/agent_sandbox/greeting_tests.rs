@@ -1,4 +1,4 @@
-//! Agents that say nothing, the wrong thing, or nothing more.
+//! Agents with no greeting, a wrong greeting, or nothing after it.
 
 #![allow(
     clippy::unwrap_used,
@@ -45,7 +45,7 @@ async fn an_agent_that_falls_silent_is_given_up() {
     assert!(error.to_string().contains("it has been silent"), "{error}");
 }
 
-/// A call may take longer than the patience with a silent channel.
+/// A call may take longer than a channel may be silent.
 #[tokio::test]
 async fn heartbeats_keep_a_channel_alive() {
     let sandbox = answering(Vec::new());
@@ -59,7 +59,7 @@ async fn heartbeats_keep_a_channel_alive() {
 async fn first_error(said: &'static [u8]) -> String {
     let sandbox = raw(AgentOptions::default(), move |mut pipe| async move {
         pipe.write_all(said).await.unwrap();
-        // The host's greeting is taken, so that the pipe does not break first.
+        // Reads the host's greeting, so that the pipe does not break first.
         let _ = pipe.read_u8().await;
     });
     let error = sandbox.exists("a").await.unwrap_err();

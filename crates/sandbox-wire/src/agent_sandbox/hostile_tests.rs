@@ -1,4 +1,5 @@
-//! Agents that lie, flood, stay silent or are none: the host tells so and lives.
+//! Agents that lie, flood, stay silent or are not agents: the host reports it
+//! and survives.
 
 #![allow(
     clippy::unwrap_used,
@@ -46,7 +47,7 @@ fn sandbox(options: AgentOptions, agent: Agent) -> Hostile {
     AgentSandbox::new(Arc::new(PipeMachine::with(backend, agent)), options)
 }
 
-/// A sandbox whose agent does what `agent` does with its end of the pipe.
+/// Returns a sandbox whose agent's end of the pipe is handled by `agent`.
 pub(super) fn raw<F>(
     options: AgentOptions,
     agent: impl Fn(DuplexStream) -> F + Send + Sync + 'static,
@@ -70,7 +71,7 @@ pub(super) async fn greeted(pipe: DuplexStream) -> Io {
     socket
 }
 
-/// A sandbox whose agent answers every request with these bytes.
+/// Returns a sandbox whose agent answers every request with these bytes.
 pub(super) fn answering(bytes: Vec<u8>) -> Hostile {
     let bytes = Bytes::from(bytes);
     raw(AgentOptions::default(), move |pipe| {
@@ -107,7 +108,8 @@ fn replies(replies: &[Reply]) -> Vec<u8> {
 
 type Check = for<'a> fn(&'a Hostile) -> BoxFuture<'a, Result<()>>;
 
-/// Calls a sandbox whose agent answers so, twice: each time the channel ends.
+/// Calls a sandbox whose agent answers with these bytes, twice. The channel
+/// ends each time.
 async fn breaks(what: &str, bytes: Vec<u8>, call: Check) {
     let sandbox = answering(bytes);
     for channels in 1..3 {
@@ -364,7 +366,7 @@ async fn other_lines_and_edits_than_were_asked_for_end_the_channel() {
     .await;
 }
 
-/// What is true is taken, so the tests above fail for the reason they give.
+/// Correct replies are accepted, so the tests above fail for the stated reason.
 #[tokio::test]
 async fn honest_answers_are_taken() {
     let entry = Entry::file(path("/w/a"), 1);

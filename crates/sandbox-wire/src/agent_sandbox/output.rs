@@ -1,5 +1,5 @@
-//! What an agent's process prints: its standard output is the channel, its
-//! standard error goes to the log.
+//! The output of an agent's process: standard output is the channel, standard
+//! error goes to the log.
 
 use std::io;
 use std::pin::Pin;
@@ -14,12 +14,12 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::machine::Piece;
 
-/// Bytes of an agent's messages that are logged; what comes after is dropped.
+/// Bytes of an agent's messages that are logged. Later ones are dropped.
 const LOGGED: usize = 64 * 1024;
 /// Bytes of an agent's last message that are kept for errors.
 const KEPT: usize = 150;
 
-/// The channel's bytes out of all that the process prints.
+/// The channel's bytes, extracted from the process's output.
 pub(super) struct AgentOutput {
     pieces: BoxStream<'static, Result<Piece>>,
     rest: Bytes,
@@ -57,7 +57,7 @@ impl AsyncRead for AgentOutput {
     }
 }
 
-/// What an agent said on standard error.
+/// An agent's messages on standard error.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Messages(Arc<Mutex<Said>>);
 
@@ -82,7 +82,7 @@ impl Messages {
         }
     }
 
-    /// The end of it, if there is any.
+    /// Returns the end of the messages, if there are any.
     pub(super) fn last(&self) -> Option<String> {
         let said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&said.last);

@@ -1,4 +1,4 @@
-//! [`AgentSandbox`]'s commands and life.
+//! Commands and lifecycle of [`AgentSandbox`].
 
 use std::future::Future;
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use crate::machine::Machine;
 use crate::message::Request;
 
 impl<M: Machine> AgentSandbox<M> {
-    /// Does something that is not about a path, and says of an error what it was.
+    /// Runs an operation that does not concern a path, and adds the context to
+    /// an error.
     async fn during<T>(
         &self,
         operation: Operation,
@@ -26,7 +27,7 @@ impl<M: Machine> AgentSandbox<M> {
         done.map_err(|error| error.during(operation).on(self.name()))
     }
 
-    /// As [`during`](Self::during), about a shell.
+    /// Like [`during`](Self::during), for shells.
     async fn shell<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let _guard = self.activity.operation();
         self.during(Operation::Shell, work).await

@@ -1,4 +1,4 @@
-//! The task that moves a channel's bytes, opens its streams and listens for its
+//! The task that moves a channel's bytes, opens its streams and sends its
 //! heartbeat.
 
 use std::collections::VecDeque;
@@ -21,45 +21,45 @@ use crate::channel::{Channel, Lost};
 use crate::hello::Facts;
 use crate::message::{Fault, LONGEST_TICK, More, Reply, Request, SHORTEST_TICK, encode, receive};
 
-/// Streams that the multiplexer keeps. Far above what [`Channel`] opens.
+/// The number of streams that the multiplexer keeps. Far more than [`Channel`]
+/// opens.
 const STREAMS: usize = 1024;
-/// Memory for bytes that have arrived and were not read, beyond 256 KiB for each
-/// stream.
+/// Memory for received but unread bytes, beyond 256 KiB for each stream.
 const WINDOWS: usize = 64 * 1024 * 1024;
-/// How long the end of a channel may take.
+/// The timeout for closing a channel.
 const CLOSE: Duration = Duration::from_secs(2);
 
-/// What a call asks of the task.
+/// A request from a call to the task.
 pub(super) enum Order {
-    /// A stream with this message on it.
+    /// Opens a stream with this first message.
     Open {
         first: Vec<u8>,
         reply: oneshot::Sender<Opened>,
     },
-    /// An answer, which shows that the channel is there.
+    /// Asks for an answer, which shows that the channel still exists.
     Probe(oneshot::Sender<()>),
-    /// The end, and what to tell those who still wait.
+    /// Ends the channel with this reason for the waiting calls.
     End(Lost),
 }
 
-/// A stream, and what of the first message did not fit yet.
+/// A stream, and the unsent rest of its first message.
 pub(super) struct Opened {
     pub(super) stream: Stream,
     pub(super) unsent: Vec<u8>,
 }
 
-/// A stream to an agent that has greeted.
+/// A stream to an agent after the greeting.
 pub(crate) struct Link<S> {
     pub(crate) socket: S,
-    /// Counts the bytes that arrive.
+    /// The number of received bytes.
     pub(crate) received: Arc<AtomicU64>,
-    /// Called now and then while the agent says that commands run.
+    /// Called now and then while the agent reports running commands.
     pub(crate) busy: Box<dyn Fn() + Send + Sync>,
     pub(crate) facts: Facts,
     pub(crate) heartbeat: Duration,
     pub(crate) patience: Duration,
     pub(crate) calls: usize,
-    /// Says why the stream ended, given what was noticed.
+    /// Returns the reason why the stream ended, given what was noticed.
     pub(crate) explain: Box<dyn FnOnce(String) -> BoxFuture<'static, Lost> + Send>,
 }
 
@@ -82,11 +82,11 @@ fn open(orders: &mpsc::UnboundedSender<Order>, first: Vec<u8>) -> oneshot::Recei
     opened
 }
 
-/// Why a channel ends.
+/// The way a channel ends.
 enum End {
-    /// Somebody said so; nobody else is to be asked.
+    /// This side ended it. The reason is known.
     Told(Lost),
-    /// This was noticed.
+    /// The end was noticed, with this description.
     Noticed(String),
 }
 
@@ -112,7 +112,7 @@ async fn drive<S>(
     let (every, patience) = (link.heartbeat, link.patience);
     let beat = beat(control, link.received, link.busy, every, patience);
     let end = tokio::select! {
-        // Who moves the bytes knows better why they stopped.
+        // The pump knows better why the bytes stopped.
         biased;
         end = std::future::poll_fn(|cx| pump.poll(cx)) => end,
         end = beat => end,
@@ -123,7 +123,7 @@ async fn drive<S>(
         End::Told(lost) => {
             tell.send_replace(Some(lost));
             let close = std::future::poll_fn(|cx| pump.connection.poll_close(cx));
-            // A stream that takes no more is closed by dropping it.
+            // A stream that accepts no more is closed by dropping it.
             let _ = timeout(CLOSE, close).await;
         }
         End::Noticed(what) => {
@@ -138,7 +138,7 @@ struct Pump<S> {
     orders: mpsc::UnboundedReceiver<Order>,
     /// Requests for streams that cannot be opened yet.
     waiting: VecDeque<(Vec<u8>, oneshot::Sender<Opened>)>,
-    /// Streams to hand out when their first bytes are on the way.
+    /// Streams to hand out once their first bytes are sent.
     opened: Vec<(Opened, oneshot::Sender<Opened>)>,
 }
 
@@ -146,7 +146,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pump<S> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
         let mut ended = self.take_orders(cx);
         loop {
-            // What waits at the end is not sent, and its callers are told so.
+            // At the end, waiting requests are not sent, and their callers are
+            // told so.
             if ended.is_none()
                 && let Err(what) = self.open_waiting(cx)
             {
@@ -157,7 +158,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pump<S> {
                 Some(_) => Poll::Pending,
             };
             for (opened, reply) in self.opened.drain(..) {
-                // Whoever no longer waits has dropped the call, and with it the stream.
+                // A caller that is gone has dropped the call, and with it the
+                // stream.
                 let _ = reply.send(opened);
             }
             match inbound {
@@ -176,7 +178,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pump<S> {
             if self.waiting.is_empty() {
                 return Poll::Pending;
             }
-            // Streams that were dropped may have made room.
+            // Dropped streams may have made room.
             match self.open_waiting(cx) {
                 Ok(()) if self.opened.is_empty() => return Poll::Pending,
                 Ok(()) => {}
@@ -220,21 +222,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pump<S> {
     }
 }
 
-/// Writes as much of a new stream's first message as there is room for.
+/// Writes as much of a new stream's first message as fits.
 fn write_some(stream: &mut Stream, mut bytes: Vec<u8>, cx: &mut Context<'_>) -> Vec<u8> {
     let mut sent = 0;
     while let Some(rest @ [_, ..]) = bytes.get(sent..) {
         match Pin::new(&mut *stream).poll_write(cx, rest) {
             Poll::Ready(Ok(written)) => sent += written,
-            // The caller meets the same error, or waits, when it writes the rest.
+            // The caller gets the same error, or waits, when it writes the
+            // rest.
             Poll::Ready(Err(_)) | Poll::Pending => break,
         }
     }
     bytes.split_off(sent.min(bytes.len()))
 }
 
-/// Sends heartbeats and hears them; ends when the other side has been silent for
-/// too long.
+/// Sends and receives heartbeats. Returns when the other side has been silent
+/// for too long.
 async fn beat(
     control: oneshot::Receiver<Opened>,
     received: Arc<AtomicU64>,
@@ -266,8 +269,8 @@ async fn beat(
 }
 
 /// Sends heartbeats until the other side has been silent for too long. Time is
-/// counted in heartbeats, so that a host that slept does not take its own absence
-/// for the agent's.
+/// counted in heartbeats, so that a suspended host does not mistake its own
+/// absence for the agent's.
 async fn call_out(
     mut writer: WriteHalf<Stream>,
     received: Arc<AtomicU64>,
@@ -292,7 +295,8 @@ async fn call_out(
             return format!("it has been silent for {} s", silent.as_secs());
         }
         let mut write = pin!(writer.write_all(&message));
-        // One that finds no room is left out: the next ticks tell how it ends.
+        // A heartbeat that does not fit is skipped. The next ticks show whether
+        // the agent is alive.
         let _ = futures::poll!(&mut write);
     }
 }

@@ -9,10 +9,10 @@ use crate::channel::Call;
 use crate::client::SMALL;
 use crate::message::{PIECE_BYTES, Reply};
 
-/// Output that may come beyond a command's hard limit: what was read at once.
+/// Output that may arrive beyond a command's hard limit: the size of one read.
 const OVER: u64 = 1024 * 1024;
 
-/// Longest description of a shell.
+/// The size of the longest description of a shell.
 const SHELL: usize = COMMAND_BYTES + 256;
 
 pub(crate) async fn executed(call: &mut Call, command: &Command) -> Result<ExecuteOutcome> {
@@ -26,7 +26,8 @@ pub(crate) async fn executed(call: &mut Call, command: &Command) -> Result<Execu
     }
 }
 
-/// What a running command tells. `guard` lives as long as the stream.
+/// Returns the events of a running command. `guard` lives as long as the
+/// stream.
 pub(crate) async fn events<G: Send + 'static>(
     mut call: Call,
     command: &Command,

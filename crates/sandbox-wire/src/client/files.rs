@@ -51,9 +51,9 @@ pub(crate) async fn edited(call: &mut Call, edits: usize) -> Result<EditOutcome>
 }
 
 pub(crate) async fn text(call: &mut Call, options: &TextOptions) -> Result<TextWindow> {
-    // One line is always shown, whatever the window may hold.
+    // One line is always shown, even if it exceeds the window.
     let bytes = options.max_bytes.max(options.max_line_bytes);
-    // A line that was cut is told with its number and what is missing.
+    // Each cut line is reported with its number and the missing bytes.
     let cuts = options
         .limit
         .min(bytes.saturating_add(1))
@@ -106,8 +106,8 @@ pub(crate) async fn read(call: &mut Call, options: &ReadOptions) -> Result<FileB
     }
 }
 
-/// Sends content as it comes, and stops if the answer comes first. If the source
-/// fails, the call is dropped, and nothing is written.
+/// Sends content as it comes, and stops if the answer comes first. If the
+/// source fails, the call is dropped, and nothing is written.
 pub(crate) async fn write_pieces(mut call: Call, content: Content) -> Result<WriteOutcome> {
     let mut content: BoxStream<'static, Result<Bytes>> = match content {
         Content::Bytes(bytes) => stream::once(std::future::ready(Ok(bytes))).boxed(),
@@ -124,7 +124,7 @@ pub(crate) async fn write_pieces(mut call: Call, content: Content) -> Result<Wri
         while !piece.is_empty() {
             let part = piece.split_to(piece.len().min(PIECE_BYTES));
             if !call.send(&More::Piece(part)).await? {
-                // The reset came with the reason for it.
+                // The reset came with a reply that gives the reason.
                 return written(&mut call).await;
             }
         }

@@ -1,5 +1,5 @@
-//! Replies that are long: listings, globs, greps. What the query limits is
-//! limited here again.
+//! Long replies: listings, globs, greps. The limits of the query are checked
+//! again here.
 
 use backend_core::limits::PATH_BYTES;
 use backend_core::ops::{
@@ -12,7 +12,7 @@ use crate::channel::Call;
 use crate::client::SMALL;
 use crate::message::{BATCH, BATCH_BYTES, Reply};
 
-/// Longest message with a batch of entries.
+/// The size of the longest message with a batch of entries.
 const ENTRIES: usize = SMALL + BATCH * (PATH_BYTES + 64);
 
 pub(crate) async fn listing(call: &mut Call, path: &VPath, options: &LsOptions) -> Result<Listing> {
@@ -62,7 +62,7 @@ pub(crate) async fn glob(call: &mut Call, query: &GlobQuery) -> Result<GlobResul
 
 const FOREIGN: &str = "it listed more than was asked for, or another place";
 
-/// Entries so far.
+/// The entries received so far.
 struct Entries<'a> {
     entries: Vec<Entry>,
     limit: usize,
@@ -78,7 +78,7 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// Adds a batch, if all of it can be true.
+    /// Adds a batch, if all of it is plausible.
     fn take(&mut self, batch: Vec<Entry>, is_in: impl Fn(&Entry) -> bool) -> bool {
         let fits = self.entries.len() + batch.len() <= self.limit;
         let is_true = |entry| is_in(entry) && !self.exclude.hides(&entry.path);
@@ -110,19 +110,20 @@ pub(crate) async fn grep(call: &mut Call, query: &GrepQuery) -> Result<GrepResul
     }
 }
 
-/// Files with matches so far.
+/// The files with matches received so far.
 struct Matches<'a> {
     query: &'a GrepQuery,
     files: Vec<FileMatches>,
     matches: usize,
     bytes: usize,
-    /// Longest message.
+    /// The size of the longest message.
     message: usize,
 }
 
 impl<'a> Matches<'a> {
     fn new(query: &'a GrepQuery) -> Self {
-        // Beside its text a line has its number, length, kind, and what was cut.
+        // Besides its text a line has its number, length, kind, and the number
+        // of cut bytes.
         let lines = query
             .max_matches
             .saturating_mul(Self::lines_for_a_match(query));
@@ -143,7 +144,7 @@ impl<'a> Matches<'a> {
         query.before.saturating_add(query.after).saturating_add(1)
     }
 
-    /// Adds a batch, if all of it can be true.
+    /// Adds a batch, if all of it is plausible.
     fn take(&mut self, batch: Vec<FileMatches>) -> bool {
         for file in batch {
             self.matches = self.matches.saturating_add(file.matches);

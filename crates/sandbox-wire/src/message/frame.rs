@@ -1,4 +1,4 @@
-//! A message on a stream: its length in four bytes, and its postcard.
+//! Framing: a message is its length in four bytes, and its postcard.
 
 use std::io;
 use std::pin::Pin;
@@ -11,19 +11,19 @@ use serde::de::DeserializeOwned;
 
 const PREFIX: usize = 4;
 
-/// Bytes for which room is made before they arrive.
+/// Bytes allocated ahead of their arrival.
 const STEP: usize = 64 * 1024;
 
-/// Why there is no message.
+/// The reason why there is no message.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// The stream ended, or was reset, or the channel is gone.
+    /// The stream ended or was reset, or the channel is gone.
     Ended,
-    /// What came is no message.
+    /// The received bytes are not a valid message.
     Broken(String),
 }
 
-/// The message with its length before it.
+/// Encodes a message with its length prefix.
 pub(crate) fn encode(message: &impl Serialize) -> Result<Vec<u8>> {
     let body = postcard::to_extend(message, vec![0; PREFIX])
         .map_err(|error| Error::internal("a message cannot be encoded").with_source(error))?;
@@ -45,8 +45,8 @@ pub(crate) async fn send(
     stream.write_all(&bytes).await.map_err(|_| Fault::Ended)
 }
 
-/// Reads a message of at most `limit` bytes. Memory grows with what arrives, not
-/// with what its length promises.
+/// Reads a message of at most `limit` bytes. Memory grows with the received
+/// bytes, not with the announced length.
 pub(crate) async fn receive<T: DeserializeOwned>(
     stream: &mut (impl AsyncRead + Unpin),
     limit: usize,
@@ -77,10 +77,11 @@ pub(crate) async fn receive<T: DeserializeOwned>(
     }
 }
 
-/// Waits until no more can arrive on a stream of the multiplexer, also if there
-/// are bytes that were not read.
+/// Waits until no more can arrive on a stream of the multiplexer, even if there
+/// are unread bytes.
 pub(crate) async fn ended(stream: &mut (impl AsyncRead + Unpin)) {
-    // A read into nothing takes nothing, and is ready when nothing can come.
+    // A read into an empty buffer takes nothing, and is ready when nothing more
+    // can come.
     let end = |cx: &mut Context<'_>| Pin::new(&mut *stream).poll_read(cx, &mut []);
     // An error is an end too.
     let _ = std::future::poll_fn(end).await;

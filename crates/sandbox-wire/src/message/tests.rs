@@ -1,4 +1,4 @@
-//! The encoding, pinned: both sides must have been built from the same types.
+//! Pins the encoding: both sides must have been built from the same types.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
@@ -180,7 +180,7 @@ fn hex(message: &impl Serialize) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// All samples: what the message says, and its bytes.
+/// Returns all samples: the name of the message, and its bytes.
 fn samples() -> String {
     let more = [
         More::Beat,
@@ -210,7 +210,7 @@ fn the_encoding_is_that_of_this_protocol_version() {
     );
 }
 
-/// The samples are all there are: a new message must be added to them.
+/// Every message has a sample: a new one must be added.
 #[test]
 fn every_message_has_a_sample() {
     let tag = |hex: String| u8::from_str_radix(&hex[..2], 16).unwrap();
@@ -219,7 +219,7 @@ fn every_message_has_a_sample() {
     for tags in [&requests, &replies] {
         assert!(tags.iter().copied().eq(0..tags.len() as u8), "{tags:?}");
     }
-    // What comes after the last is no message.
+    // The tag after the last is not a message.
     let next = |tags: &[u8]| vec![tags.len() as u8; 64];
     assert!(postcard::from_bytes::<Request>(&next(&requests)).is_err());
     assert!(postcard::from_bytes::<Reply>(&next(&replies)).is_err());

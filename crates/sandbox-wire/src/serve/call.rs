@@ -1,4 +1,4 @@
-//! One call: its request is read, its operation done, its replies sent.
+//! One call: reads its request, runs its operation, sends its replies.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -14,7 +14,8 @@ use crate::serve::{files, search};
 pub(super) type Reader = futures::io::ReadHalf<yamux::Stream>;
 pub(super) type Writer = futures::io::WriteHalf<yamux::Stream>;
 
-/// Answers the call on a stream. If the host drops it, so is the operation.
+/// Answers the call on a stream. If the host drops the call, the operation is
+/// dropped.
 pub(super) async fn answer(
     backend: Arc<dyn Backend>,
     stream: yamux::Stream,
@@ -39,7 +40,7 @@ pub(super) async fn answer(
     }
 }
 
-/// Waits for the host to give up the call.
+/// Waits for the host to cancel the call.
 pub(super) async fn gone(reader: &mut Reader) -> Result<(), Fault> {
     match reader.read(&mut [0]).await {
         Ok(1..) => Err(Fault::Broken("more than a request".into())),
@@ -47,7 +48,7 @@ pub(super) async fn gone(reader: &mut Reader) -> Result<(), Fault> {
     }
 }
 
-/// Sends heartbeats back, and with them whether commands run, shells included.
+/// Echoes heartbeats with a flag that is `true` while commands or shells run.
 async fn echo(
     backend: &dyn Backend,
     reader: &mut Reader,
@@ -67,7 +68,7 @@ async fn echo(
     }
 }
 
-/// Does the operation and sends what comes of it.
+/// Runs the operation and sends its result.
 async fn operate(
     backend: &dyn Backend,
     request: Request,

@@ -1,4 +1,4 @@
-//! Content of files: out of them in ranges, into them as it arrives.
+//! File content: read in ranges, written as it arrives.
 
 use backend_core::ops::{Content, Entry, FileBytes, ReadOptions, StatOptions, WriteOptions};
 use backend_core::{Backend, Error, ErrorKind, Operation, Result, VPath};
@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use crate::message::{Fault, More, PIECE_BYTES, Reply, WHOLE_BYTES, ended, receive, send};
 use crate::serve::call::{Reader, Writer, finish, gone};
 
-/// Longest message that carries a piece.
+/// The size of the longest message with a piece.
 const PIECE_MESSAGE: usize = PIECE_BYTES + 16;
 
 /// Reads a file. A large one is never in memory as a whole.
@@ -39,7 +39,7 @@ pub(super) async fn read(
     finish(sent.map(|()| Reply::Done), writer).await
 }
 
-/// Reads the beginning of what is wanted, which is all of it for most files.
+/// Reads the start of the requested range, which is all of it for most files.
 async fn read_head(backend: &dyn Backend, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
     let mut range = options.range;
     let end = range.start.saturating_add(WHOLE_BYTES);
@@ -50,7 +50,7 @@ async fn read_head(backend: &dyn Backend, path: &VPath, options: ReadOptions) ->
     backend.read(path, head).await
 }
 
-/// Sends the bytes in ranges. `Conflict` if the file changes meanwhile.
+/// Sends the bytes in ranges. Returns `Conflict` if the file changes meanwhile.
 async fn send_ranges(
     backend: &dyn Backend,
     path: &VPath,
@@ -72,7 +72,7 @@ async fn send_ranges(
         let piece = match piece {
             Ok(piece) if piece.size == size && piece.data.len() as u64 == end - at => piece.data,
             Ok(_) => return Ok(Err(changed(path))),
-            // The range has come to lie past the end.
+            // The range now lies past the end.
             Err(error) if error.kind() == ErrorKind::InvalidInput => return Ok(Err(changed(path))),
             Err(error) => return Ok(Err(error)),
         };
@@ -92,7 +92,7 @@ fn changed(path: &VPath) -> Error {
     Error::new(ErrorKind::Conflict, text).at(Operation::Read, path)
 }
 
-/// Writes content that arrives in pieces. If it ends before its end, nothing is
+/// Writes content that arrives in pieces. If it is incomplete, nothing is
 /// written.
 pub(super) async fn write_stream(
     backend: &dyn Backend,
@@ -114,8 +114,8 @@ pub(super) async fn write_stream(
 /// A piece; `None` is the end of the content.
 type Piece = Option<Bytes>;
 
-/// The content as a stream. That the pieces stop without an end is an error in
-/// it: the backend must not take it for the end.
+/// Returns the content as a stream. Pieces that stop without an end are an
+/// error in it, because the backend must not mistake that for the end.
 fn content_of(pieces: mpsc::Receiver<Piece>) -> BoxStream<'static, Result<Bytes>> {
     futures::stream::unfold(Some(pieces), |pieces| async move {
         let mut pieces = pieces?;
@@ -131,7 +131,7 @@ fn content_of(pieces: mpsc::Receiver<Piece>) -> BoxStream<'static, Result<Bytes>
     .boxed()
 }
 
-/// Hands on the pieces until the call is given up.
+/// Forwards the pieces until the call is cancelled.
 async fn take_pieces(reader: &mut Reader, pieces: mpsc::Sender<Piece>) -> Fault {
     loop {
         let piece = match receive(reader, PIECE_MESSAGE).await {
@@ -143,7 +143,8 @@ async fn take_pieces(reader: &mut Reader, pieces: mpsc::Sender<Piece>) -> Fault 
         let is_end = piece.is_none();
         tokio::select! {
             biased;
-            // A backend that takes no more answers soon, and what comes is let go.
+            // A backend that takes no more answers soon, and further pieces are
+            // dropped.
             _ = pieces.send(piece) => {}
             () = ended(reader) => return Fault::Ended,
         }
@@ -160,8 +161,8 @@ async fn take_pieces(reader: &mut Reader, pieces: mpsc::Sender<Piece>) -> Fault 
 mod tests {
     use super::*;
 
-    /// What is left of a call that was given up must not look like a whole file,
-    /// also if the backend's own task is dropped a moment later.
+    /// The content of a cancelled call must not look like a whole file, even if
+    /// the backend's own task is dropped a moment later.
     #[tokio::test]
     async fn content_without_its_end_is_an_error() {
         let (pieces, content) = mpsc::channel(2);

@@ -1,4 +1,4 @@
-//! Results that can be long, sent in batches.
+//! Sends long results in batches.
 
 use backend_core::ops::{Entry, GlobResult, GrepResult, Listing};
 
@@ -15,7 +15,8 @@ pub(super) async fn send_files(mut result: GlobResult, writer: &mut Writer) -> R
     send(writer, &Reply::Glob(result)).await
 }
 
-/// Sends all but the last entries, which go with the end of the result.
+/// Sends all but the last batch, and returns that one to be sent with the end
+/// of the result.
 async fn send_entries(entries: Vec<Entry>, writer: &mut Writer) -> Result<Vec<Entry>, Fault> {
     let mut entries = entries.into_iter();
     loop {
@@ -30,7 +31,7 @@ async fn send_entries(entries: Vec<Entry>, writer: &mut Writer) -> Result<Vec<En
 pub(super) async fn send_matches(mut result: GrepResult, writer: &mut Writer) -> Result<(), Fault> {
     let (mut batch, mut bytes) = (Vec::new(), 0);
     for file in std::mem::take(&mut result.files) {
-        // A line has a number and a length beside its text.
+        // A line has a number and a length besides its text.
         bytes += file.shown_bytes() + file.lines().len() * 8;
         batch.push(file);
         if batch.len() == BATCH || bytes > BATCH_BYTES {
