@@ -1,11 +1,12 @@
-//! The command line, read by hand: every kilobyte is carried into each sandbox.
+//! The command line, parsed by hand: every kilobyte is copied into each
+//! sandbox.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use backend_core::{Quoted, VPath};
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub(crate) const USAGE: &str = "\
 Serves the files and commands of a sandbox over standard input and output.
 Programs that drive a sandbox start it; it ends, with all it started, when they go.
@@ -20,20 +21,20 @@ Usage: sandbox-agent [OPTIONS]
   --version         print the version
   --help            print this";
 
-/// Where a sandbox's work lies unless somebody says otherwise.
+/// The default working directory in a sandbox.
 const DIRECTORY: &str = "/workspace";
 
-/// What the program was asked for.
+/// A request to the program.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Request {
     Serve(Arguments),
-    /// Does nothing until it is asked to end.
+    /// Does nothing until a signal asks it to end.
     Hold,
     Version,
     Help,
 }
 
-/// What is served.
+/// The directory to serve, and how.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Arguments {
     pub(crate) root: PathBuf,
@@ -41,7 +42,7 @@ pub(crate) struct Arguments {
     pub(crate) read_only: bool,
 }
 
-/// Reads the arguments, or says what is wrong with them.
+/// Parses the arguments. The error says what is wrong with them.
 pub(crate) fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Request, String> {
     let (mut root, mut directory) = (OsString::from("/"), OsString::from(DIRECTORY));
     let mut read_only = false;

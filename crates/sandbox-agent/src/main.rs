@@ -24,11 +24,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::arguments::{Arguments, Request, USAGE};
 
-/// How long commands may take to be gone. What is left then ends without us: the
-/// supervisor sees that its host is gone.
+/// The time that commands get to end. Any that are left are ended by the
+/// supervisor, which notices that its host is gone.
 const FAREWELL: Duration = Duration::from_secs(30);
 
-/// What a program answers that was called wrongly.
+/// The exit code for wrong usage.
 const USAGE_ERROR: u8 = 2;
 
 fn main() -> ExitCode {
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the program answers in the end.
+/// Reports an error and returns the exit code.
 fn told(result: Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -80,22 +80,23 @@ fn event_loop() -> Result<Runtime> {
     })
 }
 
-/// Waits for a signal that asks for the end.
+/// Waits for a signal that asks the program to end.
 fn hold() -> Result<()> {
     event_loop()?.block_on(async { Signals::listen().arrive().await });
     Ok(())
 }
 
-/// Serves until the stream ends or a signal asks for the end.
+/// Serves until the stream ends or a signal asks the program to end.
 fn run(arguments: Arguments) -> Result<()> {
     // Commands run as the same user. Without this they could open the agent's
-    // streams by way of /proc and mix their own bytes in.
+    // streams through /proc and inject their own bytes.
     if let Err(error) = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable) {
         complain(&format!("commands can reach the agent's streams: {error}"));
     }
     let runtime = event_loop()?;
     let served = runtime.block_on(serve(arguments));
-    // A read of standard input that cannot be taken back must not keep us.
+    // A pending read of standard input that cannot be cancelled must not delay
+    // the exit.
     runtime.shutdown_background();
     served
 }
@@ -113,7 +114,8 @@ async fn serve(arguments: Arguments) -> Result<()> {
     if !arguments.read_only
         && let Err(error) = backend.create_dir(&arguments.directory, options).await
     {
-        // Whoever needs it is told so again; the rest of the sandbox works.
+        // Calls that need it will fail with an error. The rest of the sandbox
+        // works.
         complain(&format!(
             "the working directory is missing: {}",
             error.chain()
@@ -141,7 +143,8 @@ async fn serve(arguments: Arguments) -> Result<()> {
 struct Signals([Option<Signal>; 3]);
 
 impl Signals {
-    /// Listens from now on. One that cannot be listened for does what it always did.
+    /// Listens from now on. A signal that cannot be listened for keeps its
+    /// default action.
     fn listen() -> Self {
         let kinds = [
             SignalKind::terminate(),
@@ -164,7 +167,7 @@ impl Signals {
     }
 }
 
-/// Says something on standard error, if that is open.
+/// Prints a message to standard error, if that is open.
 fn complain(text: &str) {
     let _ = writeln!(std::io::stderr(), "sandbox-agent: {text}");
 }

@@ -1,9 +1,8 @@
 //! Standard input and output without threads in between.
 //!
-//! Tokio's own do each read and write on another thread, which costs two hops a
-//! message. Pipes and sockets, which is what a sandbox gives a program, can be
-//! driven by the event loop itself. Whatever else they are, a file for example,
-//! still works.
+//! Tokio's own types do each read and write on another thread, which costs two
+//! hops per message. Pipes and sockets, which a sandbox gives a program, can be
+//! driven by the event loop itself. Other kinds, such as a file, still work.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
-/// Standard input. Must be called in a runtime.
+/// Returns standard input. Must be called in a runtime.
 pub(crate) fn input() -> Box<dyn AsyncRead + Send + Unpin> {
     let direct = || -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
         match Stream::of(io::stdin())? {
@@ -25,7 +24,7 @@ pub(crate) fn input() -> Box<dyn AsyncRead + Send + Unpin> {
     direct().unwrap_or_else(|_| Box::new(tokio::io::stdin()))
 }
 
-/// Standard output. Must be called in a runtime.
+/// Returns standard output. Must be called in a runtime.
 pub(crate) fn output() -> Box<dyn AsyncWrite + Send + Unpin> {
     let direct = || -> io::Result<Box<dyn AsyncWrite + Send + Unpin>> {
         match Stream::of(io::stdout())? {
@@ -36,7 +35,7 @@ pub(crate) fn output() -> Box<dyn AsyncWrite + Send + Unpin> {
     direct().unwrap_or_else(|_| Box::new(tokio::io::stdout()))
 }
 
-/// A stream that can say when it is ready. Closed when a program is started.
+/// A stream that supports readiness. It is close-on-exec.
 enum Stream {
     Pipe(OwnedFd),
     Socket(UnixStream),

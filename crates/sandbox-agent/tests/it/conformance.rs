@@ -1,4 +1,4 @@
-//! The whole suite through the program itself, started for each case.
+//! The conformance suite through the program itself, started for each case.
 
 #[path = "../../../backend-local/tests/it/support/fixture.rs"]
 mod fixture;
@@ -9,7 +9,8 @@ use fixture::DiskFixture;
 
 use crate::support::machine::HostMachine;
 
-/// A directory behind an agent whose working directory lies beneath its root.
+/// Returns a directory behind an agent whose working directory lies beneath its
+/// root.
 fn served() -> DiskFixture {
     DiskFixture::new(false, |root| {
         let machine = || HostMachine::new(root, "/workspace");

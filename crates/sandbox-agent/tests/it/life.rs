@@ -1,4 +1,4 @@
-//! The program's life: how it begins, whom it serves, and what is left of it.
+//! The program's lifecycle: its start, its service, and what it leaves behind.
 
 #[path = "../../../backend-local/tests/it/support/processes.rs"]
 #[allow(dead_code, reason = "a part of it is used here")]
@@ -17,8 +17,8 @@ use sandbox_wire::AgentSandbox;
 
 use crate::support::machine::{AGENT, HostMachine, Way, ended};
 
-/// Ways to outlive a shell: in its group, in another session, as a daemon without a parent, and
-/// without the environment that it was given.
+/// Ways to outlive a shell: in its group, in another session, as a daemon
+/// without a parent, and without its environment.
 fn escapees(token: &str) -> Command {
     let sleep = format!("sleep {token}");
     Command::new(format!(
@@ -111,7 +111,7 @@ async fn commands_are_asked_to_end_before_they_are_killed() {
     assert!(directory.path().join("asked").exists());
 }
 
-/// It does not die of the signal.
+/// The agent is not killed by the signal.
 #[test]
 fn a_signal_is_an_orderly_end() {
     let directory = tempfile::tempdir().unwrap();
@@ -120,7 +120,7 @@ fn a_signal_is_an_orderly_end() {
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     for kind in [Signal::TERM, Signal::HUP, Signal::INT] {
         let mut agent = command.spawn().unwrap();
-        // Waiting would close it, and that is another end.
+        // Waiting would close it, which would end the agent in another way.
         let _open = agent.stdin.take();
         let mut greeting = [0];
         agent
@@ -173,7 +173,8 @@ async fn commands_find_none_of_its_streams() {
     }
 }
 
-/// Root may open anything, so the agent is run as somebody else if we are root.
+/// Root may open anything, so the agent runs as another user if the test is
+/// root.
 #[tokio::test]
 async fn commands_cannot_open_its_streams() {
     const NOBODY: u32 = 65534;
@@ -199,7 +200,7 @@ async fn commands_cannot_open_its_streams() {
         .matches("permission denied")
         .count();
     assert_eq!(refused, 3, "{}{}", done.stdout.text(), done.stderr.text());
-    // And it still serves.
+    // It still serves.
     sandbox.write_file("a", "b").await.unwrap();
     assert_eq!(sandbox.read_to_string("a").await.unwrap(), "b");
 }
@@ -215,7 +216,8 @@ async fn no_zombies_gather() {
     let agent = sandbox.machine().started()[0].pid;
     let since = std::time::Instant::now();
     loop {
-        // Zombies may be on their way; commands in between give them time.
+        // Zombies may be about to be reaped. Commands in between give them
+        // time.
         sandbox.execute(Command::new("true")).await.unwrap();
         let left = zombies(agent);
         if left.is_empty() {
@@ -225,7 +227,7 @@ async fn no_zombies_gather() {
     }
 }
 
-/// The zombies among the children of a process and of its children.
+/// Returns the zombies among the children of a process and of its children.
 fn zombies(agent: i32) -> Vec<i32> {
     let processes: Vec<(i32, String, i32)> = std::fs::read_dir("/proc")
         .unwrap()
@@ -260,7 +262,7 @@ async fn commands_get_the_whole_environment_and_a_directory_that_is_made() {
         done.stdout.text(),
         format!("k most cat\n{}\n", place.display())
     );
-    // One that is replaced is found by the next command.
+    // A replaced directory is used by the next command.
     std::fs::rename(&place, directory.path().join("old")).unwrap();
     std::fs::create_dir(&place).unwrap();
     sandbox.execute(Command::new("touch new")).await.unwrap();

@@ -1,16 +1,17 @@
-//! When a sandbox was last used.
+//! The time of a sandbox's last use.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// Notes uses: when the last one began or ended, and how many go on.
+/// Records uses: when the last one began or ended, and the number of running
+/// commands.
 #[derive(Debug)]
 pub(crate) struct Activity(Mutex<Noted>);
 
 #[derive(Debug)]
 struct Noted {
     last: SystemTime,
-    /// Commands that run.
+    /// The number of running commands.
     running: usize,
 }
 
@@ -28,7 +29,7 @@ impl Activity {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a use that begins, and ends when the result is dropped.
+    /// Records the start of a use, which ends when the guard is dropped.
     pub(crate) fn used(self: &Arc<Self>) -> Used {
         self.noted().last = SystemTime::now();
         Used {
@@ -37,7 +38,7 @@ impl Activity {
         }
     }
 
-    /// Notes a command that runs until the result is dropped.
+    /// Records a command that runs until the guard is dropped.
     pub(crate) fn runs(self: &Arc<Self>) -> Used {
         let mut noted = self.noted();
         noted.last = SystemTime::now();
@@ -49,7 +50,7 @@ impl Activity {
         }
     }
 
-    /// When the last use was; now while a command runs.
+    /// Returns the time of the last use, which is now while a command runs.
     pub(crate) fn last(&self) -> SystemTime {
         let noted = self.noted();
         match noted.running {
@@ -59,7 +60,7 @@ impl Activity {
     }
 }
 
-/// A use that goes on.
+/// A use in progress.
 #[derive(Debug)]
 pub(crate) struct Used {
     activity: Arc<Activity>,

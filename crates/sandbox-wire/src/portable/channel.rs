@@ -1,4 +1,4 @@
-//! One shell in the machine that answers requests, and the way to it.
+//! One shell in the machine that answers requests, and the connection to it.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -24,33 +24,35 @@ const WORKER: &str = concat!(
     include_str!("worker/serve.sh"),
 );
 
-/// How long a shell may take to answer for the first time.
+/// The timeout for a shell's first answer.
 const HELLO: Duration = Duration::from_secs(30);
 
-/// How long a shell may be silent before somebody asks what is wrong.
+/// The time of silence after which the machine is asked for a diagnosis.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// How long a shell that is not known to be busy may take, and a millisecond more
-/// for each byte of its answer.
+/// The timeout for a shell that is not known to be busy. One millisecond is
+/// added for each byte of its answer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Bytes of a greeting that are looked at, and of complaints that are kept.
+/// Bytes of a greeting that are examined, and of error output that are kept.
 const TEXT_BYTES: usize = 4 * 1024;
 
-/// Bytes of complaints that are borne with one answer. Our scripts hardly complain.
+/// Bytes of error output that are tolerated with one answer. Our scripts print
+/// hardly any.
 const COMPLAINT_BYTES: usize = 1024 * 1024;
 
-/// Something to be done by a shell in the machine.
+/// A request to a shell in the machine.
 #[derive(Debug)]
 pub(crate) struct Request {
     operation: &'static str,
     line: Vec<u8>,
     body: Bytes,
-    /// An answer has at most one part for each, and one more.
+    /// The number of arguments. An answer has at most one part for each, and
+    /// one more.
     arguments: usize,
-    /// Most bytes of an answer.
+    /// The maximum size of an answer in bytes.
     limit: usize,
-    /// How long it may take.
+    /// The timeout.
     patience: Duration,
 }
 
@@ -66,7 +68,7 @@ impl Request {
         }
     }
 
-    /// Adds an argument, which arrives as it is.
+    /// Adds an argument, which arrives unchanged.
     pub(crate) fn arg(mut self, argument: impl AsRef<[u8]>) -> Self {
         self.push(argument.as_ref());
         self
@@ -80,7 +82,7 @@ impl Request {
                 b'\'' => self.line.extend_from_slice(b"'\\''"),
                 // A request is one line.
                 b'\n' => self.line.extend_from_slice(b"'\"$nl\"'"),
-                // No argument can hold one, and no path does.
+                // No argument can contain a NUL byte, and no path does.
                 0 => {}
                 byte => self.line.push(byte),
             }
@@ -88,28 +90,27 @@ impl Request {
         self.line.push(b'\'');
     }
 
-    /// Adds bytes that follow the request.
+    /// Sets the bytes that follow the request.
     pub(crate) fn body(mut self, body: Bytes) -> Self {
         self.body = body;
         self
     }
 
-    /// Says that it may take as long as it takes: a tree to go through, a disk to
-    /// wait for.
+    /// Removes the timeout, for requests that walk a tree or wait for a disk.
     pub(crate) fn slow(mut self) -> Self {
         self.patience = Duration::MAX;
         self
     }
 
-    /// Sets the most bytes of an answer.
+    /// Sets the maximum size of an answer in bytes.
     pub(crate) fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self
     }
 }
 
-/// What a shell answers: the parts of the answer, the last one without a mark of
-/// its own, or why there is none.
+/// A shell's answer: its parts, of which the last has no end mark of its own,
+/// or an error.
 pub(crate) type Answer = Result<Vec<Bytes>>;
 
 /// A shell in the machine.
@@ -117,11 +118,11 @@ pub(crate) struct Channel {
     stdin: Pin<Box<dyn AsyncWrite + Send>>,
     output: BoxStream<'static, Result<Piece>>,
     buffer: BytesMut,
-    /// What it complained of last.
+    /// Its latest error output.
     complaint: Vec<u8>,
-    /// Its process in the machine.
+    /// Its process ID in the machine.
     pub(crate) pid: u32,
-    /// Whose rights it has.
+    /// The ID of the user it runs as.
     pub(crate) uid: u32,
 }
 
@@ -132,7 +133,7 @@ impl std::fmt::Debug for Channel {
 }
 
 impl Channel {
-    /// Starts a shell. What ran under `mark` ends together with it.
+    /// Starts a shell. Processes with the marker `mark` end together with it.
     pub(crate) async fn open<M: Machine>(machine: &M, mark: &str) -> Result<Self> {
         let word = secret();
         let spawn = Spawn::new(["sh", "-c", START, "sh", "sh", WORKER, &word, mark])
@@ -172,7 +173,7 @@ impl Channel {
         Ok(channel)
     }
 
-    /// Why no shell could be started.
+    /// Returns the reason why no shell could be started.
     async fn no_shell(
         &mut self,
         lost: Lost,
@@ -207,21 +208,21 @@ impl Channel {
         ))
     }
 
-    /// Whether it is still there. Looks, and waits for nothing.
+    /// Whether it still exists. Never blocks.
     pub(crate) fn is_open(&mut self) -> bool {
         let mut complained = 0;
         while complained <= COMPLAINT_BYTES {
             match self.output.next().now_or_never() {
                 None => return self.buffer.is_empty(),
                 Some(Some(Ok(Piece::Stderr(piece)))) => complained += piece.len().max(1),
-                // Nobody asked.
+                // This output was not asked for.
                 Some(_) => return false,
             }
         }
         false
     }
 
-    /// Asks it to end, and nothing with it.
+    /// Asks the shell alone to end.
     pub(crate) async fn quit(mut self) {
         let asked = self.stdin.write_all(b"x quit\n");
         let _ = tokio::time::timeout(Duration::from_secs(1), asked).await;
@@ -229,7 +230,7 @@ impl Channel {
     }
 
     /// Sends a request and waits for its answer. After an error the channel is
-    /// of no use any more.
+    /// no longer usable.
     pub(crate) async fn exchange<M: Machine>(
         &mut self,
         machine: &M,
@@ -273,7 +274,8 @@ impl Channel {
         }
     }
 
-    /// The bytes up to the next thing that is said, and what that is.
+    /// Returns the bytes up to the next status line, and the words of that
+    /// line.
     async fn said<M: Machine>(
         &mut self,
         machine: &M,
@@ -316,14 +318,14 @@ impl Channel {
     }
 }
 
-/// How long an answer has been waited for, and what for.
+/// The progress of waiting for an answer.
 #[derive(Debug)]
 struct Wait {
     began: Instant,
     patience: Duration,
-    /// Bytes of the answer. They take their time; complaints get none.
+    /// Bytes of the answer, which extend the timeout. Error output does not.
     answered: u64,
-    /// Bytes of complaints, of which each piece has one at least.
+    /// Bytes of error output. Each piece counts as at least one.
     complained: usize,
 }
 
@@ -337,14 +339,14 @@ impl Wait {
         }
     }
 
-    /// When it ends; `None` for never.
+    /// Returns the deadline; `None` for no limit.
     fn until(&self) -> Option<Instant> {
         let more = Duration::from_millis(self.answered);
         self.began.checked_add(self.patience.saturating_add(more))
     }
 }
 
-/// Why a channel is of no use.
+/// The reason why a channel is no longer usable.
 #[derive(Debug)]
 pub(crate) enum Lost {
     Ended,
@@ -369,15 +371,15 @@ fn gone() -> Error {
     Error::unavailable("the shell in the machine is gone; try again, or start the machine anew")
 }
 
-/// What comes out of the machine is no answer.
+/// The error for a malformed reply.
 pub(crate) fn broken(how: &str) -> Error {
     Error::unavailable(format!(
         "the shell in the machine does not answer as it should: {how}; look whether its tools were changed"
     ))
 }
 
-/// Waits, and asks from time to time whether there is something to wait for. What
-/// comes too late is not waited for, and not taken.
+/// Waits for `work`, and asks the machine for a diagnosis from time to time.
+/// After the deadline the result is discarded.
 pub(crate) async fn patiently<M: Machine, T>(
     machine: &M,
     until: Option<Instant>,

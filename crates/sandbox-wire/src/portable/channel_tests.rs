@@ -1,4 +1,4 @@
-//! Shells that talk without answering, on a clock that runs by itself.
+//! Shells that talk without answering, on a clock that advances by itself.
 
 use std::borrow::Cow;
 
@@ -10,16 +10,16 @@ use futures::stream;
 use super::*;
 use crate::machine::ByteStream;
 
-/// What a shell goes on with after its greeting.
+/// The output of a shell after its greeting.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Talk {
-    /// A byte of complaint every second, instead of a greeting.
+    /// A byte of error output every second, instead of a greeting.
     ComplainsFirst,
-    /// A byte of complaint every second.
+    /// A byte of error output every second.
     Complains,
     /// A byte of an answer every minute.
     Drips,
-    /// Pieces of an answer without a byte in them.
+    /// Empty pieces of an answer.
     Says,
 }
 
@@ -92,7 +92,7 @@ impl Machine for Talker {
     }
 }
 
-/// How long it takes to give a shell up, in seconds.
+/// Returns the time until a shell is given up, in seconds.
 async fn given_up(talk: Talk) -> u64 {
     let machine = Talker(talk);
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! Commands: each is a program of its own in the machine, watched over from here.
+//! Commands: each is a separate program in the machine, supervised from here.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,18 +27,19 @@ pub(crate) use flow::Sink;
 
 const SCRIPT: &str = include_str!("command.sh");
 
-/// Events that wait for a slow reader.
+/// The number of events buffered for a slow reader.
 const WAITING_EVENTS: usize = 8;
 
-/// How often a process that was asked to end is looked at before it is killed.
-/// Each time takes the script 30 ms.
+/// The number of checks on a terminated process before it is killed. Each takes
+/// the script 30 ms.
 const KILL_LOOKS: u32 = 10;
 
-/// How long a command may take to begin, and how long also if it may run for less.
+/// The timeout for the start of a command, and its minimum for commands with a
+/// shorter timeout.
 const START: Duration = Duration::from_secs(120);
 const SHORT_START: Duration = Duration::from_secs(10);
 
-/// How long a shell may take to end what is left behind.
+/// The timeout for ending leftover processes.
 const LEFT_BEHIND: Duration = Duration::from_secs(5);
 
 /// Runs the commands of one sandbox.
@@ -46,25 +47,25 @@ const LEFT_BEHIND: Duration = Duration::from_secs(5);
 pub(crate) struct Runner<M> {
     pool: Arc<Pool<M>>,
     activity: Arc<Activity>,
-    /// How often the sandbox was stopped.
+    /// The number of stops of the sandbox.
     stops: watch::Sender<u64>,
     commands: AtomicU64,
     pub(crate) shells: Arc<Shells>,
 }
 
-/// A command that is to run, or runs.
+/// A command that is about to run, or runs.
 #[derive(Debug)]
 pub(crate) struct Task<M> {
     pub(crate) command: Command,
     pub(crate) pool: Arc<Pool<M>>,
     pub(crate) stops: watch::Receiver<u64>,
     pub(crate) shells: Arc<Shells>,
-    /// What marks its processes.
+    /// The marker of its processes.
     mark: String,
     _runs: Used,
 }
 
-/// A command that was started.
+/// A started command.
 pub(crate) struct Job {
     pub(crate) process: Process,
     pub(crate) flow: Flow,
@@ -87,7 +88,7 @@ impl<M: Machine> Runner<M> {
         drop(self.activity.used());
     }
 
-    /// A command that may run.
+    /// Checks a command and creates its task.
     pub(crate) fn task(&self, command: Command) -> Result<Task<M>> {
         command.check()?;
         let number = self.commands.fetch_add(1, Ordering::Relaxed);
@@ -124,7 +125,7 @@ impl<M: Machine> Runner<M> {
         let ran = self.commands.load(Ordering::Relaxed) > 0;
         if ran && matches!(self.pool.machine.is_alive().await, Ok(true)) {
             let all = self.pool.mark_of_all();
-            // The machine ends what does not end here.
+            // Processes that are not ended here are ended by the machine.
             let _ = timeout(LEFT_BEHIND, self.pool.ask(kill("", &all))).await;
         }
         self.pool.close();
@@ -132,7 +133,7 @@ impl<M: Machine> Runner<M> {
     }
 }
 
-/// What a request looks like that ends processes.
+/// Returns the request that ends processes.
 fn kill(group: &str, mark: &str) -> Request {
     Request::new("kill")
         .arg(group)
@@ -149,7 +150,7 @@ impl<M: Machine> Task<M> {
     ///
     /// # Errors
     ///
-    /// `Unavailable` if it does not begin in time.
+    /// `Unavailable` if it does not start in time.
     pub(crate) async fn launch(&self, stdin: bool) -> Result<Job> {
         let machine = &self.pool.machine;
         machine.start().await?;
@@ -197,18 +198,18 @@ impl<M: Machine> Task<M> {
         }
     }
 
-    /// Ends a command that may begin after all, while the caller has its answer.
+    /// Ends a command that may still start, after the caller got its error.
     fn end_later(&self) {
         let (pool, mark) = (Arc::clone(&self.pool), self.mark.clone());
         tokio::spawn(async move {
-            // A machine that has stopped is not started for it.
+            // A stopped machine is not started for this.
             if matches!(pool.machine.is_alive().await, Ok(true)) {
                 let _ = timeout(LEFT_BEHIND, pool.ask(kill("", &mark))).await;
             }
         });
     }
 
-    /// Why a command's directory is none.
+    /// Returns the reason why a command's directory cannot be used.
     async fn no_directory(&self, directory: &VPath) -> Error {
         let error = match self.pool.place(directory, Links::Follow).await {
             Ok(place) => match place.kind {
@@ -230,12 +231,12 @@ impl<M: Machine> Task<M> {
             0 => String::new(),
             pid => pid.to_string(),
         };
-        // Whatever cannot be ended ends with the machine.
+        // Processes that cannot be ended end with the machine.
         let _ = self.pool.ask(kill(&group, &self.mark)).await;
     }
 }
 
-/// Runs a command for somebody who waits for its end.
+/// Runs a command for a caller that waits for its end.
 async fn execute<M: Machine>(
     mut task: Task<M>,
     mut reply: oneshot::Sender<Result<ExecuteOutcome>>,
@@ -253,12 +254,12 @@ async fn execute<M: Machine>(
         (outcome.stdout, outcome.stderr) = sink.outputs();
         outcome
     });
-    // The last activity is over before the caller can ask for it.
+    // Record the last activity before the caller can ask for it.
     drop(task);
     let _ = reply.send(outcome);
 }
 
-/// Runs a command for somebody who reads what it prints as it does.
+/// Runs a command for a caller that reads its output as a stream.
 async fn stream_events<M: Machine>(
     mut task: Task<M>,
     started: oneshot::Sender<Result<()>>,

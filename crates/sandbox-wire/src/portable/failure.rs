@@ -1,14 +1,15 @@
-//! From what a script says to what a caller gets.
+//! Converts the scripts' status words to errors.
 
 use backend_core::{Error, ErrorKind, Quoted, Result};
 
 use super::channel::broken;
 
-/// The error that a word of the worker's script means. `text` is what a tool said.
+/// Returns the error for a status word of the worker script. `text` is the
+/// output of a tool.
 ///
 /// # Errors
 ///
-/// `Unavailable` if the word is none of ours.
+/// `Unavailable` if the word is unknown.
 pub(crate) fn of(word: &str, text: &[u8]) -> Result<Error> {
     Ok(match word {
         "notfound" => Error::not_found(),
@@ -66,10 +67,10 @@ fn no_room() -> Error {
     Error::too_large("there is no room left on the disk; delete something first")
 }
 
-/// A part of a complaint, and what it means.
+/// A part of an error message, and its meaning.
 type Meaning = (&'static str, fn() -> Error);
 
-/// What a tool's complaint means. The texts are those of the C libraries.
+/// Interprets a tool's error message. The texts are those of the C libraries.
 fn tool(text: &str) -> Error {
     const MEANINGS: [Meaning; 13] = [
         ("No such file or directory", Error::not_found),

@@ -12,10 +12,11 @@ use super::channel::{Answer, Channel, Request};
 use super::secret::secret;
 use crate::machine::Machine;
 
-/// Shells at once. The work of one is mostly waiting for the programs it runs.
+/// The number of concurrent shells. A shell mostly waits for the programs it
+/// runs.
 const SHELLS: usize = 4;
 
-/// How long a request may go on when nobody waits for it any more.
+/// The time that a request may continue after its call was dropped.
 const ABANDONED: Duration = Duration::from_secs(1);
 
 /// The variable that marks the processes of commands.
@@ -27,12 +28,12 @@ pub(crate) struct Pool<M> {
     pub(crate) machine: Arc<M>,
     idle: Mutex<Vec<Channel>>,
     seats: Arc<Semaphore>,
-    /// Begins the mark of every command of this sandbox, until it stops.
+    /// The prefix of all markers of this sandbox. Replaced when it stops.
     owner: Mutex<String>,
     pub(super) warned: AtomicBool,
-    /// Whether there has been a shell since the last stop.
+    /// Whether a shell was opened since the last stop.
     opened: AtomicBool,
-    /// Whose rights the shells have.
+    /// The ID of the user that the shells run as.
     uid: AtomicU32,
 }
 
@@ -53,30 +54,30 @@ impl<M: Machine> Pool<M> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What marks the processes of the command with this number: the setting of
-    /// a variable.
+    /// Returns the marker of the command with this number, in the form of a
+    /// variable assignment.
     pub(crate) fn mark(&self, number: u64) -> String {
         format!("{}{number}.", self.mark_of_all())
     }
 
-    /// What the marks of all commands begin with.
+    /// Returns the prefix of all commands' markers.
     pub(crate) fn mark_of_all(&self) -> String {
         let owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
         format!("{VARIABLE}={owner}.")
     }
 
-    /// Whether the shells are those of the administrator, who may read everything.
+    /// Whether the shells run as root, which may read everything.
     pub(crate) fn may_all(&self) -> bool {
         self.uid.load(Ordering::Relaxed) == 0
     }
 
-    /// Has a request done. It is done wholly also if nobody waits for the answer,
-    /// unless that takes long: then the shell that does it is ended.
+    /// Runs a request. It completes even if the call is dropped, unless it
+    /// takes long: then the shell that runs it is ended.
     ///
     /// # Errors
     ///
-    /// What the request fails with; `Unavailable` if the shell is lost, and then
-    /// it is not known what was done.
+    /// Any error of the request; `Unavailable` if the shell is lost, in which
+    /// case it is unknown what was done.
     pub(crate) async fn call(self: &Arc<Self>, request: Request) -> Answer {
         let closed = |_| Error::internal("the shells are closed");
         let seat = Arc::clone(&self.seats).acquire_owned().await;
@@ -88,7 +89,7 @@ impl<M: Machine> Pool<M> {
         answer.await.map_err(lost)?
     }
 
-    /// As [`call`](Self::call), for an answer in one part.
+    /// Like [`call`](Self::call), for an answer in one part.
     pub(crate) async fn ask(self: &Arc<Self>, request: Request) -> Result<Bytes> {
         Ok(self.call(request).await?.pop().unwrap_or_default())
     }
@@ -116,7 +117,7 @@ impl<M: Machine> Pool<M> {
             }
             Some(Err(error)) => {
                 let told = self.why(error).await;
-                // It may only have stopped to make sense.
+                // The shell may still run and only print garbage.
                 self.end(channel).await;
                 Err(told)
             }
@@ -126,11 +127,11 @@ impl<M: Machine> Pool<M> {
             }
         };
         drop(seat);
-        // Who asked may have left.
+        // The caller may be gone.
         let _ = reply.send(answer);
     }
 
-    /// A shell that answers.
+    /// Returns a shell that answers.
     async fn take(&self) -> Result<Channel> {
         loop {
             let idle = self.idle().pop();
@@ -144,7 +145,7 @@ impl<M: Machine> Pool<M> {
         }
     }
 
-    /// Sees to it that there is a shell: it ends what runs in the machine when
+    /// Ensures that there is a shell, which ends the commands in the machine if
     /// this process dies.
     pub(crate) async fn keep(&self) {
         if self.opened.swap(true, Ordering::Relaxed) {
@@ -176,7 +177,7 @@ impl<M: Machine> Pool<M> {
         }
     }
 
-    /// The reason why something was lost, if the machine knows a better one.
+    /// Returns the machine's reason for a loss, or `error` if it knows none.
     pub(crate) async fn why(&self, error: Error) -> Error {
         match self.machine.diagnose().await {
             Some(reason) => reason,
@@ -184,8 +185,9 @@ impl<M: Machine> Pool<M> {
         }
     }
 
-    /// Ends a shell that does not answer, with whatever it runs. Its input stays
-    /// open until it has ended: a shell whose input ends takes all commands along.
+    /// Ends a shell that does not answer, with everything it runs. Its input
+    /// stays open until it has ended: a shell whose input ends kills all
+    /// commands.
     async fn end(&self, channel: Channel) {
         if !matches!(self.machine.is_alive().await, Ok(true)) {
             return;
@@ -201,8 +203,8 @@ impl<M: Machine> Pool<M> {
         drop(channel);
     }
 
-    /// Lets go of all shells that do nothing. They end when they notice, and with
-    /// them what still runs under the marks given out so far.
+    /// Closes all idle shells. They end when they notice, together with
+    /// commands that still run under the markers given out so far.
     pub(crate) fn close(&self) {
         *self.owner.lock().unwrap_or_else(PoisonError::into_inner) = secret();
         self.opened.store(false, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Looking and reading: `resolve`, `stat`, `ls`, `read`, `read_text`.
+//! Reading: `resolve`, `stat`, `ls`, `read`, `read_text`.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -16,7 +16,7 @@ use super::pool::Pool;
 use super::record::{Record, records};
 use crate::machine::Machine;
 
-/// Most bytes of one directory's description: some hundred thousand entries.
+/// The maximum size of one directory's listing: some hundred thousand entries.
 pub(crate) const LISTING_BYTES: usize = 64 * 1024 * 1024;
 
 /// Files are read in whole blocks of this size.
@@ -26,19 +26,19 @@ const BLOCK: u64 = 64 * 1024;
 const FIRST_BYTES: u64 = 4 * BLOCK;
 const MORE_BYTES: u64 = 64 * BLOCK;
 
-/// Numbers above this are as good as endless, and no shell counts further.
+/// Numbers above this count as infinite. Shells cannot count further.
 const ENDLESS: u64 = 1 << 60;
 
-/// How often a file may change in the middle before we give up.
+/// Retries after a concurrent change of the file before giving up.
 const ATTEMPTS: usize = 8;
 
-/// When a file that was being written has surely been forgotten.
+/// The age at which a temporary file counts as left behind.
 const STALE: Duration = Duration::from_secs(60 * 60);
 
-/// Forgotten files removed at once.
+/// Leftover files removed at once.
 const STALE_REMOVED: usize = 100;
 
-/// How a script is told what to do about links.
+/// Returns the script's flag for the treatment of links.
 pub(crate) fn flag(links: Links) -> &'static str {
     match links {
         Links::Follow => "f",
@@ -46,9 +46,9 @@ pub(crate) fn flag(links: Links) -> &'static str {
     }
 }
 
-/// Where a path leads: what stands there, and its path without links.
+/// A resolved path: the kind of the entry, and its path without links.
 pub(crate) struct Place {
-    /// As the script says it: d, f, o, or n for nothing.
+    /// The script's letter for it: d, f, o, or n for nothing.
     pub(crate) kind: u8,
     pub(crate) path: Bytes,
 }
@@ -111,7 +111,7 @@ impl<M: Machine> Pool<M> {
         options.listing(found.entries, found.skipped)
     }
 
-    /// Describes links by what they lead to.
+    /// Replaces the descriptions of links by those of their targets.
     async fn follow(
         self: &Arc<Self>,
         path: &VPath,
@@ -137,7 +137,7 @@ impl<M: Machine> Pool<M> {
         Ok(())
     }
 
-    /// Removes what writers left behind, without waiting for it.
+    /// Removes temporary files left behind by writers, without waiting for it.
     fn forget(self: &Arc<Self>, directory: &Bytes, stale: &[String]) {
         if stale.is_empty() {
             return;
@@ -150,7 +150,7 @@ impl<M: Machine> Pool<M> {
         tokio::spawn(async move { pool.call(request).await });
     }
 
-    /// A part of a file, from `start` to `end`, and how the file is known.
+    /// Reads a part of a file, from `start` to `end`, with the file's identity.
     async fn part(
         self: &Arc<Self>,
         path: &VPath,
@@ -197,7 +197,7 @@ impl<M: Machine> Pool<M> {
             let part = self.part(path, options.links, wanted).await?;
             let offsets = options.offsets(part.size)?;
             let length = usize::try_from(offsets.end - offsets.start).unwrap_or(usize::MAX);
-            // Less than it should be: somebody made the file shorter meanwhile.
+            // If there is less data, the file was truncated meanwhile.
             if part.data.len() >= length {
                 return Ok(FileBytes::new(part.data.slice(..length), part.size));
             }
@@ -238,7 +238,7 @@ fn unsteady() -> Error {
 
 struct Part {
     size: u64,
-    /// Which file it is and when it was changed.
+    /// The file's identity and modification time.
     identity: String,
     data: Bytes,
 }
@@ -252,11 +252,11 @@ pub(crate) struct Pieces<'p> {
     known: Option<(u64, String)>,
 }
 
-/// What comes next of a file.
+/// The next piece of a file.
 pub(crate) enum Next {
     Piece(Bytes),
     End,
-    /// It is not the file that it was.
+    /// The file has changed or was replaced.
     Changed,
 }
 
@@ -297,7 +297,7 @@ impl<'p> Pieces<'p> {
     }
 }
 
-/// What a directory holds.
+/// The contents of a directory.
 #[derive(Default)]
 struct Found {
     entries: Vec<Entry>,
@@ -333,12 +333,12 @@ impl Found {
     }
 }
 
-/// The path of a name in a directory, if it has one.
+/// Returns the path of a name in a directory, if it is valid.
 fn child(directory: &VPath, name: &[u8]) -> Option<VPath> {
     directory.child(std::str::from_utf8(name).ok()?).ok()
 }
 
-/// A directory's path as a script wants it.
+/// Returns a directory's path in the form that a script needs.
 fn or_root(directory: &Bytes) -> &[u8] {
     match directory.is_empty() {
         true => b"/",
@@ -346,8 +346,8 @@ fn or_root(directory: &Bytes) -> &[u8] {
     }
 }
 
-/// The entry at `path` itself: a mark that says whether it is a link, and one
-/// record.
+/// Parses the entry at `path` itself: a mark that says whether it is a link,
+/// and one record.
 fn itself(path: &VPath, answer: &[u8]) -> Result<Entry> {
     let (link, rows) = match answer {
         [b'l', rows @ ..] => (true, rows),

@@ -1,4 +1,4 @@
-//! What the machine's `stat` says about files, read with suspicion.
+//! Parses the output of the machine's `stat`, which is not trusted.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,19 +7,19 @@ use backend_core::{Result, VPath};
 
 use super::channel::broken;
 
-/// A file as it is described.
+/// The description of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Record<'a> {
     pub(crate) kind: FileKind,
     pub(crate) size: u64,
     pub(crate) modified: Option<SystemTime>,
     pub(crate) mode: u32,
-    /// Relative to where it was looked for.
+    /// The name, relative to the listed directory.
     pub(crate) name: &'a [u8],
 }
 
 impl Record<'_> {
-    /// The entry at `path`, which is this.
+    /// Converts it to an entry at `path`.
     pub(crate) fn entry(&self, path: VPath) -> Entry {
         let entry = match self.kind {
             FileKind::File => Entry::file(path, self.size).with_modified(self.modified),
@@ -30,13 +30,14 @@ impl Record<'_> {
     }
 }
 
-/// The records in an answer, one after the other: `//`, the mode in hexadecimal
-/// digits, the size, the seconds, the time in full, the name and a line end. No
-/// name has two slashes in a row.
+/// Parses the records in an answer, one after the other: `//`, the mode in
+/// hexadecimal digits, the size, the seconds, the time in full, the name and a
+/// line end. No name has two slashes in a row.
 ///
 /// # Errors
 ///
-/// `Unavailable` if a record is none. With `cut`, the last one is left out.
+/// `Unavailable` if a record is malformed. With `cut`, the last one is left
+/// out.
 pub(crate) fn records(answer: &[u8], cut: bool) -> Result<Vec<Record<'_>>> {
     let mut all = Vec::new();
     let mut rest = match answer {
@@ -53,7 +54,7 @@ pub(crate) fn records(answer: &[u8], cut: bool) -> Result<Vec<Record<'_>>> {
         };
         let is_last = end.is_none();
         match record(one) {
-            // A name may go on behind a line end.
+            // A name may continue after a line end.
             _ if is_last && cut => {}
             Some(record) => all.push(record),
             None => return Err(broken("it describes no files")),
@@ -75,7 +76,7 @@ fn record(text: &[u8]) -> Option<Record<'_>> {
     let _date = word()?;
     let time = word()?;
     let rest = words.next()?;
-    // Some tools tell the time zone, some do not.
+    // Some tools print the time zone, some do not.
     let name = match rest {
         [b'.', b'/', name @ ..] => name,
         rest => {
@@ -97,7 +98,8 @@ fn record(text: &[u8]) -> Option<Record<'_>> {
     })
 }
 
-/// The moment so many seconds after 1970, with the fraction of `time`.
+/// Returns the time at this number of seconds since 1970, with the fraction of
+/// `time`.
 fn moment(seconds: i64, time: &str) -> Option<SystemTime> {
     let nanos = match time.split_once('.') {
         Some((_, digits)) if digits.len() == 9 => digits.parse().ok()?,

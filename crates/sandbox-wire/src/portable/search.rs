@@ -20,15 +20,15 @@ use crate::machine::Machine;
 /// Files up to this size are read together with others.
 const SMALL_BYTES: u64 = 15 * 64 * 1024;
 
-/// Blocks of 64 KiB read of such a file: more than it has, so that its end shows.
+/// Blocks of 64 KiB read of such a file: more than it has, to detect its end.
 const SMALL_BLOCKS: usize = 16;
 
-/// Most that is read at once: files, their bytes, and the bytes of their names.
+/// Limits of one batch: files, their bytes, and the bytes of their names.
 const BATCH_FILES: usize = 256;
 const BATCH_BYTES: u64 = 8 * 1024 * 1024;
 const BATCH_NAMES: usize = 16 * 1024;
 
-/// Files read together at first: a search may be over soon.
+/// The size of the first batch: a search may end soon.
 const FIRST_FILES: usize = 16;
 
 /// Bytes read at once of a large file.
@@ -93,7 +93,7 @@ impl<M: Machine> Pool<M> {
 /// A file that waits to be searched.
 struct Waiting {
     path: VPath,
-    /// Where it is without links.
+    /// Its path without links.
     place: Vec<u8>,
     size: u64,
 }
@@ -103,15 +103,15 @@ struct Search<'p, M> {
     grep: Grep,
     found: GrepCollector,
     batch: Vec<Waiting>,
-    /// How many files to read at once.
+    /// The number of files to read at once.
     files: usize,
 }
 
 impl<M: Machine> Search<'_, M> {
-    /// Takes in the next file. Says whether the result is full.
+    /// Adds the next file. Returns whether the result is full.
     async fn file(&mut self, path: VPath, row: &Row, place: Vec<u8>) -> Result<bool> {
-        // Nothing is in there. In `/proc`, where some files wait for something to
-        // be in them, all say so.
+        // An empty file. In `/proc` all files claim to be empty, and reading
+        // some of them would block.
         if row.size == 0 && (self.pool.may_all() || row.is_readable()) {
             return Ok(false);
         }
@@ -132,7 +132,7 @@ impl<M: Machine> Search<'_, M> {
         self.flush().await
     }
 
-    /// Searches what waits. Says whether the result is full.
+    /// Searches the waiting files. Returns whether the result is full.
     async fn flush(&mut self) -> Result<bool> {
         let batch = std::mem::take(&mut self.batch);
         if batch.is_empty() {
@@ -166,7 +166,7 @@ impl<M: Machine> Search<'_, M> {
         Ok(false)
     }
 
-    /// Searches a large file that a walk met.
+    /// Searches a large file found by a walk.
     async fn large_entry(&mut self, path: &VPath, place: &[u8]) -> Result<bool> {
         let real = std::str::from_utf8(place).ok();
         let real = real.and_then(|place| VPath::parse(place).ok());
@@ -206,7 +206,7 @@ impl<M: Machine> Search<'_, M> {
                 )),
             };
             let is_over = piece.is_err();
-            // The search may know all it wants already.
+            // The search may already be done.
             if send.send(piece).await.is_err() || is_over {
                 break;
             }
@@ -224,8 +224,8 @@ fn gone() -> Passed {
     Passed::Unreadable(io::Error::from(io::ErrorKind::NotFound))
 }
 
-/// Tells what is wrong with one file, which a search passes over, from what is
-/// wrong with the machine, which ends it.
+/// Whether an error concerns one file, which a search skips. Other errors
+/// concern the machine and end the search.
 pub(crate) fn is_about_entry(error: &Error) -> bool {
     matches!(
         error.kind(),
@@ -240,7 +240,7 @@ pub(crate) fn is_about_entry(error: &Error) -> bool {
     )
 }
 
-/// What is sent piece by piece, as one stream of bytes.
+/// Pieces from a channel as one stream of bytes.
 struct Reader {
     pipe: mpsc::Receiver<io::Result<Bytes>>,
     piece: Bytes,

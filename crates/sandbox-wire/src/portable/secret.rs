@@ -1,12 +1,14 @@
-//! Words that nobody can guess: what ends an answer must not be in it.
+//! Unguessable words that mark the end of an answer, which must not contain
+//! them.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
-/// The byte that begins whatever is not payload. Any would do; this one is rare,
-/// so that looking for it is quick.
+/// The byte that begins everything that is not payload. Any byte would do. This
+/// one is rare, so that searching for it is quick.
 pub(crate) const MARK: u8 = 0x1e;
 
-/// A new word of 32 hexadecimal digits, out of the operating system's chance.
+/// Returns a new word of 32 hexadecimal digits, from the operating system's
+/// randomness.
 pub(crate) fn secret() -> String {
     let half = |text: &[u8]| {
         let mut hasher = RandomState::new().build_hasher();
@@ -16,25 +18,25 @@ pub(crate) fn secret() -> String {
     format!("{:016x}{:016x}", half(b"one"), half(b"two"))
 }
 
-/// What a [`Scanner`] found in a stream.
+/// A status line that a [`Scanner`] found in a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Said {
-    /// How many of the bytes at hand come before it.
+    /// The number of bytes before it.
     pub(crate) payload: usize,
-    /// How many bytes it takes.
+    /// Its length in bytes.
     pub(crate) length: usize,
     /// The words after the secret.
     pub(crate) words: String,
 }
 
-/// Looks for what is said between the bytes of a stream: the mark, a secret, a
+/// Finds status lines between the bytes of a stream: the mark, a secret, a
 /// space, some words and a line end.
 #[derive(Debug)]
 pub(crate) struct Scanner {
     prefix: Vec<u8>,
 }
 
-/// Longest that is said at once. More is no answer of ours.
+/// The maximum length of the words. A longer line is not one of ours.
 const WORDS_BYTES: usize = 200;
 
 impl Scanner {
@@ -45,8 +47,9 @@ impl Scanner {
         Self { prefix }
     }
 
-    /// The first thing said in `bytes`, of which those before `from` are known to
-    /// hold none; or how many bytes are payload for sure.
+    /// Finds the first status line in `bytes`. The bytes before `from` are
+    /// known to contain none. If there is none, returns the number of bytes
+    /// that are certainly payload.
     pub(crate) fn find(&self, bytes: &[u8], from: usize) -> Result<Said, usize> {
         let mut at = from;
         while let Some(rest) = bytes.get(at..)
@@ -74,7 +77,7 @@ impl Scanner {
                     });
                 }
                 None if words.len() >= WORDS_BYTES => at += 1,
-                // The rest is still to come.
+                // The rest has not arrived yet.
                 None => return Err(at),
             }
         }

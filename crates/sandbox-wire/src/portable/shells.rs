@@ -1,4 +1,4 @@
-//! Background shells: commands that stay, with their logs.
+//! Background shells: long-running commands with logs.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ fn conflict(text: &str) -> Error {
     )
 }
 
-/// A shell's log, which can be waited for.
+/// A shell's log that can be awaited.
 #[derive(Debug)]
 pub(crate) struct Log {
     kept: ShellLog,
@@ -91,7 +91,7 @@ impl Log {
         }
     }
 
-    /// Takes in what was printed; the oldest makes room.
+    /// Appends output. The oldest output is dropped if the log is full.
     pub(crate) fn push(&self, is_error: bool, piece: &[u8]) {
         match is_error {
             true => self.kept.push_stderr(piece),
@@ -114,14 +114,14 @@ impl Log {
         while self.is_running() && changed.changed().await.is_ok() {}
     }
 
-    /// Takes what there is, waiting for something.
+    /// Takes the available output, waiting until there is some.
     async fn next(&self) -> ShellOutput {
         let mut changed = self.changed.subscribe();
         loop {
             if let Some(output) = self.kept.take() {
                 return output;
             }
-            // The sender lives as long as this.
+            // Cannot fail: the sender lives as long as `self`.
             let _ = changed.changed().await;
         }
     }
@@ -138,7 +138,7 @@ impl<M: Machine> Runner<M> {
         answer.await.unwrap_or_else(|_| Err(panicked()))
     }
 
-    /// Takes what a shell printed.
+    /// Takes a shell's unread output.
     pub(crate) async fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
         self.touch();
         let shell = self.shells.find(id)?;
@@ -148,8 +148,9 @@ impl<M: Machine> Runner<M> {
         if wait.is_zero() {
             return Ok(ShellOutput::new(shell.log.kept.state()));
         }
-        // The caller may have no timers; the engine does. It is told when the
-        // caller has gone, and takes nothing out of the log itself.
+        // The caller's runtime may have no timers, but the engine's does. The
+        // timer task ends when the caller goes away, and takes nothing out of
+        // the log.
         let (mut waiting, over) = oneshot::channel::<()>();
         engine::handle()?.spawn(async move {
             tokio::select! {
@@ -164,14 +165,14 @@ impl<M: Machine> Runner<M> {
         })
     }
 
-    /// Writes to a shell. A caller that goes away may have written a part.
+    /// Writes to a shell. A call that is dropped may have written a part.
     pub(crate) async fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()> {
         self.touch();
         let shell = self.shells.find(id)?;
         engine::run(async move { shell.write(input).await }).await
     }
 
-    /// Ends a shell. Returns whether it ran.
+    /// Ends a shell. Returns whether it was running.
     pub(crate) async fn shell_kill(&self, id: &ShellId) -> Result<bool> {
         self.touch();
         let shell = self.shells.find(id)?;
@@ -181,14 +182,14 @@ impl<M: Machine> Runner<M> {
         Ok(ran)
     }
 
-    /// The shells that have started.
+    /// Returns the shells that have started.
     pub(crate) fn shell_list(&self) -> Vec<ShellInfo> {
         let shells = self.shells.list();
         shells.iter().map(|shell| shell.info()).collect()
     }
 }
 
-/// A shell's life, on the engine.
+/// Runs a shell from start to end, on the engine.
 async fn run<M: Machine>(
     mut task: Task<M>,
     number: u64,
@@ -214,20 +215,21 @@ async fn run<M: Machine>(
     });
     let is_listed = task.shells.settle(number, Some(Arc::clone(&shell)));
     if !is_listed || reply.send(Ok(shell.info())).is_err() {
-        // Nobody learned of it.
+        // The caller never learned of the shell.
         shell.kill.send_replace(true);
     }
     let mut stops = task.stops.clone();
     let cancel = async {
         tokio::select! {
             _ = killed.wait_for(|killed| *killed) => {}
-            // Nobody holds the sandbox any more.
+            // The sandbox was dropped.
             () = async { while stops.changed().await.is_ok() {} } => {}
         }
     };
     let mut sink = Sink::Log(Arc::clone(&log));
     let ending = drive(&mut task, job, &mut sink, cancel).await;
-    // A machine that is lost kills; how it ended is not known any better.
+    // If the machine is lost, its commands are killed, and the real status is
+    // unknown.
     let status = ending.map_or(CommandStatus::Signalled(9), |ending| ending.status);
     drop(task);
     log.end(status);

@@ -1,9 +1,10 @@
-//! The files beneath a directory in path order, with few questions to the machine.
+//! Walks the files beneath a directory in path order, with few requests to the
+//! machine.
 //!
-//! The walk asks for one directory after the other. Here whole trees are listed
-//! ahead, in bounded pieces: of what was listed, only directories that are known
-//! to be complete are used, and whatever is missing is asked for again. So what is
-//! listed ahead decides how long a search takes, never what it finds.
+//! The walk needs one directory after the other. Here whole trees are listed
+//! ahead, in pieces of limited size. Of a listing, only directories that are
+//! known to be complete are used, and missing ones are requested again. So
+//! listing ahead affects how long a search takes, never its result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,7 +27,7 @@ mod listing;
 pub(crate) use listing::Row;
 use listing::{Avoid, Listed, Sorter, ignore_files, last_name};
 
-/// Bytes of descriptions that one question brings.
+/// The maximum size of the listings in one answer, in bytes.
 const AHEAD_BYTES: usize = 16 * 1024 * 1024;
 
 /// Directories listed at once.
@@ -39,16 +40,17 @@ const IGNORE_FILES: usize = 64;
 pub(crate) struct Tree<'p, M> {
     pool: &'p Arc<Pool<M>>,
     start: VPath,
-    /// The start without links.
+    /// The start's path without links.
     place: Bytes,
     walk: Walk<(), Row>,
     avoid: Avoid,
-    /// Whether ignore files matter.
+    /// Whether ignore files are respected.
     ignoring: bool,
-    /// Directories by their path from the start, which ends with a slash; `None`
-    /// for those that cannot be read. In the order in which they are entered.
+    /// Directories by their path from the start, which ends with a slash;
+    /// `None` for those that cannot be read. In the order in which they are
+    /// entered.
     listed: BTreeMap<String, Option<Listed>>,
-    /// Directories that were seen and not listed.
+    /// Directories that were found but not listed.
     seen: BTreeSet<String>,
     /// Ignore files by their path.
     ignore_files: BTreeMap<String, Option<Bytes>>,
@@ -63,7 +65,7 @@ impl<'p, M: Machine> Tree<'p, M> {
         place: Bytes,
         options: WalkOptions,
     ) -> Self {
-        // Hidden directories are listed when they are entered, not before.
+        // Hidden directories are only listed when they are entered.
         let avoid = match options.hidden {
             true => Avoid::Git,
             false => Avoid::Hidden,
@@ -88,7 +90,7 @@ impl<'p, M: Machine> Tree<'p, M> {
         self.walk.skipped()
     }
 
-    /// Where a path beneath the start is without links.
+    /// Returns the path without links of a path beneath the start.
     pub(crate) fn place(&self, path: &VPath) -> Vec<u8> {
         let inside = path.strip_prefix(&self.start).unwrap_or_default();
         self.place_of(inside)
@@ -110,7 +112,7 @@ impl<'p, M: Machine> Tree<'p, M> {
         place
     }
 
-    /// The next file and what is known of it.
+    /// Returns the next file and its metadata.
     pub(crate) async fn next_file(&mut self) -> Result<Option<(VPath, Row)>> {
         loop {
             match self.walk.step() {
@@ -137,7 +139,7 @@ impl<'p, M: Machine> Tree<'p, M> {
     }
 
     async fn enter(&mut self, key: String) -> Result<()> {
-        // What comes before was passed over.
+        // Earlier directories were skipped.
         self.listed = self.listed.split_off(&key);
         self.seen = self.seen.split_off(&key);
         if !self.listed.contains_key(&key) {
@@ -161,10 +163,10 @@ impl<'p, M: Machine> Tree<'p, M> {
         Ok(())
     }
 
-    /// Lists a directory, and others that come soon.
+    /// Lists a directory, and others that will be needed soon.
     async fn list(&mut self, wanted: &str) -> Result<()> {
         let mut keys = vec![wanted.to_owned()];
-        // The start tells which directories matter; some are ignored.
+        // The start shows which directories matter, because some are ignored.
         let is_first = self.batch == 0;
         if !is_first {
             let others = self.seen.iter();
@@ -192,7 +194,7 @@ impl<'p, M: Machine> Tree<'p, M> {
         Ok(())
     }
 
-    /// Asks for trees. Says whether they were too large.
+    /// Requests listings of trees. Returns whether they were too large.
     async fn fetch(&mut self, keys: &[String], depth: usize, most: usize) -> Result<bool> {
         let mut request = Request::new("tree")
             .arg(self.place_of(""))
@@ -206,7 +208,7 @@ impl<'p, M: Machine> Tree<'p, M> {
         }
         let parts = match self.pool.call(request).await {
             Ok(parts) => parts,
-            // The start is gone or closed, and so is what is in it.
+            // The start is gone or unreadable, and so are its contents.
             Err(error) if is_about_entry(&error) => {
                 let unreadable = keys.iter().map(|key| (key.clone(), None));
                 self.listed.extend(unreadable);
@@ -261,12 +263,12 @@ impl<'p, M: Machine> Tree<'p, M> {
         Ok(())
     }
 
-    /// Reads ignore files beneath the start ahead.
+    /// Reads ignore files beneath the start ahead of time.
     async fn read_ignore_files(&mut self, files: Vec<String>) -> Result<()> {
         if files.is_empty() {
             return Ok(());
         }
-        // Those of directories that were passed over are of no use.
+        // Those of skipped directories are no longer needed.
         if self.ignore_files.len() > IGNORE_FILES {
             self.ignore_files.clear();
         }
@@ -280,7 +282,7 @@ impl<'p, M: Machine> Tree<'p, M> {
         Ok(())
     }
 
-    /// What an ignore file holds; `None` if it cannot be read.
+    /// Returns the content of an ignore file, or `None` if it cannot be read.
     async fn ignore_file(&mut self, path: &VPath) -> Result<Option<Bytes>> {
         if let Some(known) = self.ignore_files.remove(path.as_str()) {
             return Ok(known);
@@ -294,7 +296,7 @@ impl<'p, M: Machine> Tree<'p, M> {
 
     async fn read_small(&self, places: Vec<Vec<u8>>) -> Result<Vec<Option<Bytes>>> {
         const BLOCK: usize = 64 * 1024;
-        // One block more than what is honoured, so that its end shows.
+        // One block more than the limit, to detect the end.
         let blocks = IGNORE_FILE_BYTES / BLOCK + 1;
         let mut request = Request::new("cat")
             .arg(blocks.to_string())
@@ -314,7 +316,7 @@ impl<'p, M: Machine> Tree<'p, M> {
     }
 }
 
-/// The key of a directory by its path from the start.
+/// Returns the key of a directory from its path beneath the start.
 fn key(inside: &str) -> String {
     match inside {
         "" => String::new(),

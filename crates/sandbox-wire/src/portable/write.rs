@@ -1,7 +1,7 @@
 //! Changing files: `write`, `edit`, `create_dir`, `delete`, `rename`, `copy`.
 //!
-//! Whatever is begun here is brought to an end on the engine, also if its caller
-//! leaves: a change has happened wholly or not at all, and nothing is left.
+//! A change that was started is completed on the engine, even if its call is
+//! dropped: it happens wholly or not at all, and nothing is left behind.
 
 use std::sync::Arc;
 
@@ -23,24 +23,25 @@ use super::read::flag;
 use super::secret::secret;
 use crate::machine::Machine;
 
-/// Bytes that go into the machine with one request.
+/// Bytes sent with one request.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// What changes files. Only one changes them at a time, so that what a write
-/// demands of the old file still holds when it is replaced.
+/// Changes files, one at a time, so that a write's condition on the old file
+/// still holds when the file is replaced.
 #[derive(Debug)]
 pub(crate) struct Writer<M> {
     pub(crate) pool: Arc<Pool<M>>,
     turn: tokio::sync::Mutex<()>,
 }
 
-/// A file without its final name yet.
+/// A file that does not have its final name yet.
 struct Begun {
     directory: Bytes,
     name: String,
 }
 
-/// How a script is told when to go ahead, and the hash that it must find.
+/// Returns the script's letter for the write mode, and the hash that it must
+/// find.
 fn mode(options: &WriteOptions) -> (&'static str, String) {
     match options.mode {
         WriteMode::Overwrite => ("o", String::new()),
@@ -68,8 +69,7 @@ impl<M: Machine> Writer<M> {
         }
     }
 
-    /// Writes a file. Until its content is complete, `gone` says that nobody
-    /// wants it any more.
+    /// Writes a file. Until its content is complete, `gone` cancels the write.
     pub(crate) async fn write(
         &self,
         path: &VPath,
@@ -95,7 +95,7 @@ impl<M: Machine> Writer<M> {
         }
     }
 
-    /// Writes what fits into a request.
+    /// Writes content that fits into one request.
     async fn write_small(
         &self,
         path: &VPath,
@@ -117,7 +117,8 @@ impl<M: Machine> Writer<M> {
         Ok(WriteOutcome::of(created, &bytes))
     }
 
-    /// Writes piece by piece to a file that gets its name in the end.
+    /// Writes piece by piece to a temporary file that gets its final name at
+    /// the end.
     async fn write_large(
         &self,
         path: &VPath,
@@ -138,7 +139,7 @@ impl<M: Machine> Writer<M> {
         self.settle(begun, placed).await
     }
 
-    /// Makes the file that a path's content is written to.
+    /// Creates the temporary file for a path's content.
     async fn begin(&self, path: &VPath, options: WriteOptions) -> Result<Begun> {
         let name = secret();
         let request = Request::new("begin")
@@ -150,7 +151,7 @@ impl<M: Machine> Writer<M> {
         Ok(Begun { directory, name })
     }
 
-    /// Gives the file its name, if what stands there is what is expected.
+    /// Gives the file its final name, if the old file is the expected one.
     async fn commit(
         &self,
         path: &VPath,
@@ -172,19 +173,19 @@ impl<M: Machine> Writer<M> {
         Ok(WriteOutcome::new(created, size, hash))
     }
 
-    /// Removes the file if it did not get its name.
+    /// Removes the file if it did not get its final name.
     async fn settle(&self, begun: Begun, placed: Result<WriteOutcome>) -> Result<WriteOutcome> {
         if placed.is_err() {
             let request = Request::new("discard")
                 .arg(&begun.directory)
                 .arg(&begun.name);
-            // What is left is removed by whoever lists the directory later.
+            // A later listing of the directory removes a leftover file.
             let _ = self.pool.ask(request).await;
         }
         placed
     }
 
-    /// Brings everything into the temporary file.
+    /// Writes all content to the temporary file.
     async fn fill(
         &self,
         begun: &Begun,
@@ -222,7 +223,7 @@ impl<M: Machine> Writer<M> {
         }
     }
 
-    /// Adds a piece to a file of `size` bytes.
+    /// Appends a piece to a file of `size` bytes.
     async fn append(&self, begun: &Begun, size: &mut u64, piece: Bytes) -> Result<()> {
         if piece.is_empty() {
             return Ok(());
@@ -288,7 +289,7 @@ impl<M: Machine> Writer<M> {
         Ok(outcome)
     }
 
-    /// Writes bytes while it is our turn.
+    /// Writes bytes. The caller holds the lock.
     async fn replace(&self, path: &VPath, bytes: Bytes, options: WriteOptions) -> Result<()> {
         if bytes.len() <= PIECE_BYTES {
             return self.write_small(path, bytes, options).await.map(drop);
@@ -363,7 +364,7 @@ impl<M: Machine> Writer<M> {
             .arg(secret())
             .arg(depth)
             .arg(length);
-        // What replaces nothing needs no turn, and a tree may take long.
+        // A copy that replaces nothing needs no lock, and a tree may take long.
         let turn = match options.overwrite {
             true => Some(self.turn.lock().await),
             false => None,
@@ -391,8 +392,9 @@ fn ends(
         .arg(if overwrite { "o" } else { "" })
 }
 
-/// The level beneath `to` that is too deep, and the length that is too long for
-/// what stands inside `from`; empty if all that has a path keeps one.
+/// Returns the first level beneath `to` that is too deep, and the first length
+/// that is too long, for entries inside `from`. Both are empty if every path
+/// stays valid.
 fn room(from: &VPath, to: &VPath) -> (String, String) {
     let depth = |path: &VPath| path.components().count();
     let (from_bytes, to_bytes) = (from.as_str().len(), to.as_str().len());
@@ -400,12 +402,13 @@ fn room(from: &VPath, to: &VPath) -> (String, String) {
         return (String::new(), String::new());
     }
     let levels = (PATH_DEPTH + 1).saturating_sub(depth(to)).max(1);
-    // What is inside is written as `./` and its path: one byte more than it adds.
+    // Paths inside are written with a leading `./`, one byte more than they
+    // add.
     let bytes = (PATH_BYTES + 2).saturating_sub(to_bytes).max(3);
     (levels.to_string(), bytes.to_string())
 }
 
-/// Says what to do about a directory.
+/// Replaces the message of a directory error.
 fn directory(message: &'static str) -> impl FnOnce(Error) -> Error {
     move |error| match error.kind() == ErrorKind::IsADirectory {
         true => Error::new(ErrorKind::IsADirectory, message),
@@ -413,7 +416,7 @@ fn directory(message: &'static str) -> impl FnOnce(Error) -> Error {
     }
 }
 
-/// Whether a script says that a file is new.
+/// Parses a script's answer whether a file is new.
 fn is_new(answer: &[u8]) -> Result<bool> {
     match answer {
         b"1" => Ok(true),

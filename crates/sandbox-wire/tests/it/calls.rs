@@ -1,5 +1,5 @@
-//! Calls that are dropped, calls whose channel is lost, and the sandbox that goes
-//! on after them.
+//! Dropped calls, calls with a lost channel, and the sandbox that keeps working
+//! after them.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ fn boxed<'a, T>(call: impl Future<Output = Result<T>> + Send + 'a) -> BoxFuture<
 
 type Calls<'a> = Vec<(&'static str, BoxFuture<'a, Option<Error>>)>;
 
-/// One call of each kind, which all hang.
+/// Returns one call of each kind, all of which hang.
 fn every_call(sandbox: &Piped) -> Calls<'_> {
     let mut calls = file_calls(sandbox);
     calls.extend(command_calls(sandbox));
@@ -132,7 +132,7 @@ async fn a_dropped_call_is_dropped_at_the_other_end() {
     assert_eq!(sandbox.machine().spawned(), 1);
 }
 
-/// A runtime that is gone, or was never there, is not needed for a call to end.
+/// A call ends without its runtime, even if it never had one.
 #[test]
 fn a_dropped_call_needs_no_runtime() {
     let (sandbox, mut seen) = hanging();
@@ -218,7 +218,7 @@ async fn first_calls_share_one_channel() {
     let _ = first.as_mut().now_or_never();
     let mut others = join_all((0..20).map(|_| sandbox.exists("a")));
     let early = (&mut others).now_or_never();
-    // Whoever began it may go; the others still get it.
+    // The call that began it may go. The others still get it.
     drop(first);
     let answers = match early {
         Some(answers) => answers,
@@ -229,7 +229,7 @@ async fn first_calls_share_one_channel() {
     assert_eq!(sandbox.agent().unwrap().pid, std::process::id());
 }
 
-/// Each call is a task of its own, which nobody else wakes.
+/// Each call is a separate task, which nothing else wakes.
 #[tokio::test]
 async fn a_stop_is_told_to_calls_and_the_sandbox_can_be_used_again() {
     let (sandbox, mut seen) = hanging();

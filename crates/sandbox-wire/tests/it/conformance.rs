@@ -1,6 +1,7 @@
-//! The whole suite through a pipe: a directory and a store in memory, served.
+//! The conformance suite through a pipe: a directory and a store in memory,
+//! served.
 
-// What stands behind a guard there stands behind a pipe here.
+// The backends behind a guard there are behind a pipe here.
 #[path = "../../../permissions/tests/it/support/fixture.rs"]
 mod fixture;
 

@@ -1,5 +1,5 @@
-//! The whole suite on a machine without an agent: once with the tools of busybox,
-//! once with those of the host.
+//! The conformance suite on a machine without an agent: once with the tools of
+//! busybox, once with those of the host.
 
 use crate::support::portable_fixture::PortableFixture;
 use crate::support::portable_machine::{busybox_path, host_path};

@@ -1,5 +1,6 @@
-//! The portable mode in a real container, through the `docker` program: run by
-//! hand with `cargo test -p sandbox-wire --test portable_docker -- --ignored`.
+//! The portable mode in a real container, through the `docker` program. Run it
+//! by hand with `cargo test -p sandbox-wire --test portable_docker --
+//! --ignored`.
 
 use std::borrow::Cow;
 use std::process::{Command as Program, Stdio};
@@ -163,7 +164,7 @@ impl Fixture for ContainerFixture {
     }
 }
 
-/// The whole suite, each case in a container of its own.
+/// Runs the conformance suite, each case in its own container.
 async fn the_suite_passes_on(image: &str) {
     let report = run_all(async || ContainerFixture {
         sandbox: PortableSandbox::new(Arc::new(Container::new(image))),

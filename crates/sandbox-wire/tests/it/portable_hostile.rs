@@ -1,5 +1,5 @@
-//! What is in a machine is nobody's friend: names that try to be code, answers
-//! that are none, shells that vanish, and callers that leave.
+//! Hostile machines: names that try to be code, malformed answers, shells that
+//! vanish, and callers that leave.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn sandbox(path: String) -> (PortableSandbox<HostMachine>, tempfile::TempDir) {
     (PortableSandbox::new(Arc::new(machine)), directory)
 }
 
-/// What is in a directory, temporary files included.
+/// Returns the names in a directory, temporary files included.
 fn names(directory: &Path) -> BTreeSet<String> {
     let entries = std::fs::read_dir(directory).unwrap();
     entries
@@ -148,7 +148,7 @@ async fn names_are_only_names_to_the_host() {
     names_are_only_names(host_path()).await;
 }
 
-/// File operations share one shell; each command is one program more.
+/// File operations share one shell. Each command is one more program.
 #[tokio::test]
 async fn few_programs_are_started() {
     let (sandbox, _directory) = sandbox(host_path());
@@ -169,8 +169,8 @@ async fn few_programs_are_started() {
     assert_eq!(spawned(), 4);
 }
 
-/// Whether whoever started this program made it ignore interrupts, as a shell does
-/// with what it runs in the background. Everything that it starts inherits that.
+/// Whether this program was started with interrupts ignored, as a shell does
+/// for background jobs. Its children inherit that.
 fn is_deaf_to_interrupts() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -178,7 +178,7 @@ fn is_deaf_to_interrupts() -> bool {
     ignored & 0b10 != 0
 }
 
-/// A code is told from a signal, also where a shell makes one of the other.
+/// Exit codes are told from signals, even if a shell converts one to the other.
 #[tokio::test]
 async fn codes_are_no_signals() {
     let interrupted = match is_deaf_to_interrupts() {
@@ -208,7 +208,7 @@ async fn codes_are_no_signals() {
     }
 }
 
-/// A command that kills who waits for it has an outcome all the same.
+/// A command that kills its own script still has an outcome.
 #[tokio::test]
 async fn a_keeper_that_is_killed_is_noticed() {
     let (sandbox, _directory) = sandbox(host_path());
@@ -223,7 +223,7 @@ async fn a_keeper_that_is_killed_is_noticed() {
     );
 }
 
-/// Answers that are none are errors, soon and in bounded memory.
+/// Malformed answers are errors, soon and in bounded memory.
 #[tokio::test]
 async fn lies_are_noticed() {
     for lie in [
@@ -261,7 +261,7 @@ async fn lies_are_noticed() {
     }
 }
 
-/// Names that a machine makes up stay in their directory.
+/// Invented names stay in their directory.
 #[tokio::test]
 async fn made_up_names_go_nowhere() {
     let lie = Lie::Answer(b"d//81a4 1 2 3 4.0 ./..\n//81a4 1 2 3 4 ./a/../../b\n//81a4 1 2 3 4 ./ok\n//81a4 1 2 3 4 ./\n");
@@ -275,7 +275,7 @@ async fn made_up_names_go_nowhere() {
     assert_eq!(names, ["/dir/ok"]);
 }
 
-/// More bytes than there can be are not waited for.
+/// A read does not wait for more bytes than it asked for.
 #[tokio::test]
 async fn a_read_gets_no_more_than_it_asked_for() {
     let sandbox = PortableSandbox::new(Arc::new(Liar::new(Lie::Answer(
@@ -289,7 +289,7 @@ async fn a_read_gets_no_more_than_it_asked_for() {
     assert_eq!(error.kind(), ErrorKind::TooLarge);
 }
 
-/// A machine without a shell says what to use instead.
+/// The error for a machine without a shell says what to use instead.
 #[tokio::test]
 async fn no_shell_is_unsupported() {
     let sandbox = PortableSandbox::new(Arc::new(Liar::new(Lie::NoShell)));
@@ -318,7 +318,7 @@ async fn a_lost_shell_is_replaced() {
     }
 }
 
-/// A write that nobody waits for leaves nothing.
+/// A dropped write leaves nothing behind.
 #[tokio::test]
 async fn dropped_writes_leave_nothing() {
     let (sandbox, directory) = sandbox(busybox_path());
@@ -331,7 +331,7 @@ async fn dropped_writes_leave_nothing() {
         let waited = tokio::time::timeout(Duration::from_millis(20 * pieces), write).await;
         assert!(waited.is_err());
     }
-    // What was begun ends soon, but nobody waits for that.
+    // A started request ends soon, but not before the call returns.
     let only = BTreeSet::from(["file".to_owned()]);
     for _ in 0..200 {
         if names(directory.path()) == only {
@@ -344,7 +344,8 @@ async fn dropped_writes_leave_nothing() {
     assert_eq!(sandbox.read_to_string("file").await.unwrap(), "old");
 }
 
-/// Large files come and go whole, and a change in the middle keeps the rest.
+/// Large files are transferred whole, and a change in the middle keeps the
+/// rest.
 #[tokio::test]
 async fn large_files_are_whole() {
     let (sandbox, directory) = sandbox(busybox_path());
@@ -374,7 +375,7 @@ async fn large_files_are_whole() {
     assert_eq!(names(directory.path()).len(), 1);
 }
 
-/// A reader that stops reading stops the command, and everybody else goes on.
+/// A reader that stops reading stops its command, and nothing else.
 #[tokio::test]
 async fn a_slow_reader_slows_its_command() {
     let (sandbox, _directory) = sandbox(host_path());

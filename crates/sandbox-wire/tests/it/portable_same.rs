@@ -1,5 +1,5 @@
-//! The portable mode gives the answers of the local backend: on trees too large to
-//! be listed at once, and for a user who may not read everything.
+//! The portable mode gives the same results as the local backend: on trees too
+//! large to be listed at once, and for a user who may not read everything.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -146,7 +146,7 @@ async fn large_trees_are_searched_alike() {
 }
 
 /// Without an ignore file generated directories are left out, and they are not
-/// empty where they are asked for.
+/// empty if they are requested.
 #[tokio::test]
 async fn generated_directories_are_searched_alike() {
     let place = Place::new();
@@ -178,7 +178,8 @@ async fn generated_directories_are_searched_alike() {
     }
 }
 
-/// What a user may not do is denied, counted, and no reason to fail.
+/// Operations without permission are denied and counted, and do not fail a
+/// search.
 #[tokio::test]
 async fn what_is_not_permitted_is_denied() {
     let place = Place::new();
@@ -193,7 +194,7 @@ async fn what_is_not_permitted_is_denied() {
     set("closed", 0o700);
     set("unlisted", 0o711);
     set("secret", 0o600);
-    // Only the administrator can become somebody else.
+    // Only root can become another user.
     if std::fs::metadata("/proc/self")
         .map(|own| std::os::unix::fs::MetadataExt::uid(&own))
         .ok()
@@ -230,7 +231,7 @@ async fn what_is_not_permitted_is_denied() {
     }
 }
 
-/// Whether others may use the tools in a directory.
+/// Whether other users may use the tools in a directory.
 fn usable(path: &str) -> bool {
     let first = Path::new(path.split(':').next().unwrap_or(path));
     first.ancestors().all(|above| {

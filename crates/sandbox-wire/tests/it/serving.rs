@@ -1,4 +1,4 @@
-//! The server's end: who may stay, and who is sent away.
+//! The server's end: clients that are served, and clients that are cut off.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use crate::support::hanging::{Hanging, Seen};
 use crate::support::pipe::{PIPE, PipeMachine};
 
-/// What this version says first, as the host says it.
+/// Returns the host's greeting in this version.
 fn greeting() -> Vec<u8> {
     let mut greeting = b"\0agtwire\x00\x03".to_vec();
     let version = env!("CARGO_PKG_VERSION");
@@ -70,7 +70,7 @@ async fn garbage_is_the_end_too() {
             .contains("the stream to the host broke")
     );
     let mut request = greeting();
-    // A data frame that opens stream 1, with a message whose kind there is not.
+    // A data frame that opens stream 1, with a message of an unknown kind.
     request.extend_from_slice(&[0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 5, 1, 0, 0, 0, 250]);
     let (mut host, served) = served(ServeOptions::default());
     host.write_all(&request).await.unwrap();
@@ -81,7 +81,7 @@ async fn garbage_is_the_end_too() {
     );
 }
 
-/// The clock is that of the test, and goes on when nothing else does.
+/// The test's clock advances when nothing else happens.
 #[tokio::test(start_paused = true)]
 async fn a_host_that_falls_silent_is_given_up() {
     for said in [Vec::new(), greeting()] {
@@ -97,7 +97,7 @@ async fn a_host_that_falls_silent_is_given_up() {
     }
 }
 
-/// What passes while the process stands still is not silence.
+/// Time in which the process is paused does not count as silence.
 #[tokio::test(start_paused = true)]
 async fn a_pause_is_no_silence() {
     let options = ServeOptions::default().patience(Duration::from_secs(30));
@@ -107,7 +107,7 @@ async fn a_pause_is_no_silence() {
     host.read_exact(&mut greeting).await.unwrap();
     tokio::task::yield_now().await;
     for _ in 0..3 {
-        // All at once: the server's timers find an hour gone.
+        // All at once: the server's timers find that an hour has passed.
         tokio::time::advance(Duration::from_secs(3600)).await;
         for _ in 0..50 {
             tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! Much data at once: nothing waits for it that need not, nobody is flooded.
+//! Large transfers: they do not block other calls, and neither side is flooded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -36,7 +36,7 @@ fn local(directory: &tempfile::TempDir) -> LocalBackend {
         .unwrap()
 }
 
-/// Content that ends when it is told to, or after a gigabyte.
+/// Returns content that ends when it is told to, or after a gigabyte.
 fn content(sent: &Arc<AtomicU64>, enough: &Arc<AtomicBool>) -> Content {
     let (sent, enough) = (Arc::clone(sent), Arc::clone(enough));
     let pieces = stream::repeat_with(|| Ok(Bytes::from_static(&[7; PIECE])));
@@ -136,7 +136,7 @@ async fn a_file_that_changes_while_it_is_read_is_a_conflict() {
     assert_eq!(sandbox.read_bytes("big").await.unwrap(), vec![2; 3 << 20]);
 }
 
-/// The source runs dry in the middle: the file stays as it was.
+/// The source fails in the middle: the file stays as it was.
 #[tokio::test]
 async fn a_source_that_fails_writes_nothing() {
     let directory = tempfile::tempdir().unwrap();
@@ -152,13 +152,13 @@ async fn a_source_that_fails_writes_nothing() {
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Auth);
     assert_eq!(sandbox.read_bytes("file").await.unwrap(), "old");
-    // The agent clears up when it hears of it, and that can be after the answer.
+    // The agent cleans up when it learns of it, which can be after the answer.
     while std::fs::read_dir(directory.path()).unwrap().count() > 1 {
         sandbox.exists("file").await.unwrap();
     }
 }
 
-/// The answer comes before the content has ended, and that may be never.
+/// The answer comes before the content has ended, which may be never.
 #[tokio::test]
 async fn a_refused_write_does_not_wait_for_its_source() {
     let directory = tempfile::tempdir().unwrap();
@@ -174,7 +174,8 @@ async fn a_refused_write_does_not_wait_for_its_source() {
     assert_eq!(error.kind(), ErrorKind::AlreadyExists);
 }
 
-/// Nobody takes the content: the source is asked for no more than fits on the way.
+/// The content is not read: the source is polled for no more than fits into the
+/// buffers.
 #[tokio::test]
 async fn a_slow_writer_slows_the_source() {
     let (backend, mut seen) = Hanging::new();
@@ -191,7 +192,8 @@ async fn a_slow_writer_slows_the_source() {
     );
 }
 
-/// Nobody reads what a command prints: it prints no more than fits on the way.
+/// The output is not read: the command prints no more than fits into the
+/// buffers.
 #[tokio::test]
 async fn a_slow_reader_slows_the_command() {
     let directory = tempfile::tempdir().unwrap();
@@ -220,7 +222,7 @@ async fn a_slow_reader_slows_the_command() {
     }
 }
 
-/// Polls a call until what it sends stands still.
+/// Polls a call until it sends nothing more.
 async fn settle<T>(call: &mut (impl Future<Output = T> + Unpin), sent: &AtomicU64) {
     let (mut before, mut same) = (0, 0);
     while same < 1000 {

@@ -1,4 +1,5 @@
-//! A machine that is this computer: its agent is a process, reached by pipes.
+//! A machine that is this computer: its agent is a process, connected by pipes
+//! or a socket.
 
 use std::borrow::Cow;
 use std::os::fd::{AsFd, OwnedFd};
@@ -25,7 +26,7 @@ use tokio_util::io::ReaderStream;
 /// The agent that cargo built for the tests.
 pub(crate) const AGENT: &str = env!("CARGO_BIN_EXE_sandbox-agent");
 
-/// How the agent is reached.
+/// The connection to the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Pipes,
@@ -37,7 +38,7 @@ pub(crate) enum Way {
 pub(crate) struct HostMachine {
     program: PathBuf,
     arguments: Vec<String>,
-    /// Variables that the agent finds, as a container's would be.
+    /// The agent's environment, like a container's.
     environment: Vec<(String, String)>,
     directory: VPath,
     way: Way,
@@ -46,16 +47,16 @@ pub(crate) struct HostMachine {
     runs: AtomicBool,
 }
 
-/// An agent that was started.
+/// A started agent.
 #[derive(Debug, Clone)]
 pub(crate) struct Started {
     pub(crate) pid: i32,
-    /// What `readlink` says of its standard input and output.
+    /// The targets of its standard input and output in `/proc`.
     pub(crate) streams: Vec<String>,
 }
 
 impl HostMachine {
-    /// Agents that serve the directory `root` as `/`.
+    /// Creates a machine whose agents serve the directory `root` as `/`.
     pub(crate) fn new(root: &Path, directory: &str) -> Self {
         let root = root.to_str().unwrap();
         Self {
@@ -94,7 +95,7 @@ impl HostMachine {
         self
     }
 
-    /// The agents so far.
+    /// Returns the agents started so far.
     pub(crate) fn started(&self) -> Vec<Started> {
         self.started.lock().unwrap().clone()
     }
@@ -103,7 +104,7 @@ impl HostMachine {
         AgentSandbox::new(Arc::new(self), AgentOptions::default())
     }
 
-    /// A backend whose agent was told to refuse changes.
+    /// Returns a backend whose agent refuses changes.
     pub(crate) fn read_only(self) -> AgentSandbox<Self> {
         let mut capabilities = Capabilities::default()
             .with_links()
@@ -134,7 +135,7 @@ impl HostMachine {
         let name = named(&theirs);
         command.stdin(OwnedFd::from(theirs.try_clone().unwrap()));
         let mut child = command.stdout(OwnedFd::from(theirs)).spawn().unwrap();
-        // The command holds its end of the socket until it goes.
+        // The command holds its end of the socket until it is dropped.
         drop(command);
         self.note(&child, vec![name]);
         ours.set_nonblocking(true).unwrap();
@@ -144,7 +145,7 @@ impl HostMachine {
     }
 }
 
-/// Waits for the end of an agent. Returns whether it came.
+/// Waits for an agent to exit. Returns whether it did.
 pub(crate) fn ended(pid: i32) -> bool {
     let flags = PidfdFlags::empty();
     let Ok(agent) = rustix::process::pidfd_open(Pid::from_raw(pid).unwrap(), flags) else {
@@ -158,7 +159,8 @@ pub(crate) fn ended(pid: i32) -> bool {
     rustix::event::poll(&mut polled, Some(&patience)).unwrap() == 1
 }
 
-/// What /proc calls an open file of this process; both ends of a pipe alike.
+/// Returns the name in /proc of an open file of this process. Both ends of a
+/// pipe have the same.
 fn named(stream: &impl AsFd) -> String {
     use std::os::fd::AsRawFd as _;
 
@@ -205,7 +207,7 @@ impl Machine for HostMachine {
         Ok(())
     }
 
-    /// Waits for the agents, which have been told to go.
+    /// Waits for the agents, which have been told to exit.
     async fn stop(&self, _: StopMode) -> Result<()> {
         self.runs.store(false, Ordering::SeqCst);
         let agents = self.started();

@@ -1,4 +1,5 @@
-//! One command from its start to the last of its processes. Runs on the engine.
+//! Drives one command from its start to the end of its last process, on the
+//! engine.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -15,21 +16,21 @@ use super::flow::{Exit, Flow, Sink};
 use super::{Job, Task};
 use crate::machine::{Machine, Piece, Process};
 
-/// How long the script of a command that was ended may take to say so.
+/// The timeout for the final report of an ended command's script.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What became of a command.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Ending {
     pub(crate) status: CommandStatus,
     leftovers: u32,
     duration: Duration,
-    /// Whether it was ended because the sandbox stops.
+    /// Whether it was ended because the sandbox was stopped.
     stopped: bool,
 }
 
 impl Ending {
-    /// The outcome, unless it is that of a sandbox that stopped.
+    /// Returns the outcome, or an error if the sandbox was stopped.
     pub(super) fn outcome(self) -> Result<ExecuteOutcome> {
         if self.stopped {
             return Err(was_stopped());
@@ -41,7 +42,7 @@ impl Ending {
     }
 }
 
-/// Why a command is ended. A later one takes the place of those before it.
+/// The reason to end a command. A later variant overrides earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 enum Reason {
     OverLimit,
@@ -50,20 +51,20 @@ enum Reason {
     Stopped,
 }
 
-/// What happens next to a command.
+/// The next event of a command.
 enum Next {
     Printed(Option<Result<Piece>>),
-    /// A reader took something.
+    /// A reader took an event.
     Taken,
-    /// It is to end.
+    /// It must end.
     End(Reason),
-    /// Its processes have been ended.
+    /// Its processes were killed.
     Killed,
-    /// Its script has had its time.
+    /// Its script did not report in time.
     GivenUp,
 }
 
-/// Watches over a command that was started until nothing of it is left.
+/// Drives a started command until none of its processes is left.
 ///
 /// # Errors
 ///
@@ -119,7 +120,7 @@ pub(crate) async fn drive<M: Machine>(
             }
             Next::Taken => None,
             Next::End(Reason::Stopped) => {
-                // Whoever stops the sandbox ends what runs in it.
+                // Stopping the sandbox ends its commands.
                 reason = Some(Reason::Stopped);
                 break;
             }
@@ -134,7 +135,7 @@ pub(crate) async fn drive<M: Machine>(
             if reason.is_none() && flow.exit().is_none() {
                 killing = task.end(pid).boxed().fuse();
             }
-            // A command that has ended only waits for its reader.
+            // A command that has exited only waits for its reader.
             if flow.exit().is_none() || end == Reason::Cancelled {
                 reason = Some(reason.map_or(end, |before| if before < end { end } else { before }));
             }
@@ -153,7 +154,8 @@ pub(crate) async fn drive<M: Machine>(
     Ok(ending(&flow, reason, exit, duration))
 }
 
-/// What became of a command that ended for a reason, or by itself.
+/// Returns the result of a command that was ended for a reason, or exited by
+/// itself.
 fn ending(flow: &Flow, reason: Option<Reason>, exit: Exit, duration: Duration) -> Ending {
     let status = match reason {
         Some(Reason::TimedOut) => CommandStatus::TimedOut,
@@ -175,15 +177,15 @@ pub(super) fn was_stopped() -> Error {
     )
 }
 
-/// Waits until the sandbox stops. One that nobody holds any more does not: who
-/// still waits for a command gets its outcome.
+/// Waits until the sandbox stops. Dropping the sandbox does not count: a caller
+/// that still waits for a command gets its outcome.
 pub(super) async fn stopped(stops: &mut watch::Receiver<u64>) {
     if stops.changed().await.is_err() {
         future::pending::<()>().await;
     }
 }
 
-/// Hands one event to a reader. Dropping it before it is done loses nothing.
+/// Sends one event to a reader. Dropping the future loses nothing.
 async fn hand_over(waiting: &mut VecDeque<Event>, sink: &Sink) {
     let Sink::Events(to) = sink else {
         waiting.clear();
@@ -195,12 +197,12 @@ async fn hand_over(waiting: &mut VecDeque<Event>, sink: &Sink) {
                 place.send(Ok(event));
             }
         }
-        // The reader has left, and the command will be told.
+        // The reader is gone, and the command will be cancelled.
         Err(_) => waiting.clear(),
     }
 }
 
-/// Finds out what happened to a command whose script is gone without a word.
+/// Determines the exit status of a command whose script ended without a report.
 ///
 /// # Errors
 ///
@@ -213,7 +215,7 @@ async fn gone<M: Machine>(
 ) -> Result<Exit> {
     let is_alive = task.pool.machine.is_alive().await;
     if let (Ok(true), None) = (is_alive, &lost) {
-        // Somebody killed the script. What it ran goes as well.
+        // The script was killed. Its processes are ended as well.
         task.end(pid).await;
         let code = tokio::time::timeout(PATIENCE, exit).await;
         return Ok(match code {

@@ -1,5 +1,4 @@
-//! What comes out of a command's program: output, and what its script says
-//! between it.
+//! The output of a command's program, and the status lines of its script in it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,25 +15,25 @@ use crate::portable::channel::{Lost, broken, patiently};
 use crate::portable::secret::Scanner;
 use crate::portable::shells::Log;
 
-/// Bytes before a command's start that are looked at.
+/// Bytes before a command's start that are examined.
 const TEXT_BYTES: usize = 4 * 1024;
 
-/// Bytes of standard error that may run ahead of the word that a command begins.
+/// Bytes of standard error that may arrive before the report of the start.
 const AHEAD_BYTES: usize = 64 * 1024 * 1024;
 
-/// Where output goes.
+/// The destination of output.
 #[derive(Debug)]
 pub(crate) enum Sink {
-    /// Into memory, of each stream its beginning and its end.
+    /// Memory, which keeps the beginning and the end of each stream.
     Buffers(OutputBuffer, OutputBuffer),
-    /// To a reader, who may be slow.
+    /// A reader, which may be slow.
     Events(mpsc::Sender<Result<Event>>),
-    /// Into a shell's log.
+    /// A shell's log.
     Log(Arc<Log>),
 }
 
 impl Sink {
-    /// What was kept in memory.
+    /// Returns the output that was kept in memory.
     pub(crate) fn outputs(self) -> (Output, Output) {
         match self {
             Self::Buffers(out, err) => (out.finish(), err.finish()),
@@ -43,7 +42,7 @@ impl Sink {
     }
 }
 
-/// How a command ended, as its script says.
+/// The exit status of a command, as reported by its script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Exit {
     pub(crate) status: CommandStatus,
@@ -51,7 +50,7 @@ pub(crate) struct Exit {
 }
 
 impl Exit {
-    /// How a command ended that was killed together with its script.
+    /// The status of a command that was killed together with its script.
     pub(crate) const KILLED: Self = Self {
         status: CommandStatus::Signalled(9),
         leftovers: 0,
@@ -68,14 +67,14 @@ pub(crate) struct Flow {
     left: u64,
     /// Whether more was printed.
     pub(crate) over: bool,
-    /// What waits for a slow reader.
+    /// Events that wait for a slow reader.
     pub(crate) waiting: VecDeque<Event>,
 }
 
 #[derive(Debug, Default)]
 struct Stream {
     buffer: BytesMut,
-    /// What was said at the beginning.
+    /// The status line at the beginning.
     start: Option<String>,
     exit: Option<Exit>,
 }
@@ -92,25 +91,25 @@ impl Flow {
         }
     }
 
-    /// How the command ended, once both streams say so: then all that it printed
+    /// Returns the exit status once both streams report it. By then all output
     /// has arrived.
     pub(crate) fn exit(&self) -> Option<Exit> {
         self.err.exit.and(self.out.exit)
     }
 
-    /// How the command ended, as far as anything was said.
+    /// Returns the exit status if either stream reports it.
     pub(crate) fn any_exit(&self) -> Option<Exit> {
         self.out.exit.or(self.err.exit)
     }
 
-    /// Takes in what was printed and hands the output on.
+    /// Handles a piece of output and forwards the payload.
     pub(crate) fn take(&mut self, piece: Piece, sink: &mut Sink) -> Result<()> {
         let is_error = matches!(piece, Piece::Stderr(_));
         let (stream, piece) = match piece {
             Piece::Stdout(piece) => (&mut self.out, piece),
             Piece::Stderr(piece) => (&mut self.err, piece),
         };
-        // Whatever was left running may go on; its output belongs to nobody.
+        // Leftover processes may go on. Their output is dropped.
         if stream.exit.is_some() {
             return Ok(());
         }
@@ -185,8 +184,8 @@ fn exit<'w>(words: &mut impl Iterator<Item = &'w str>) -> Option<Exit> {
 }
 
 impl Job {
-    /// Waits until the command runs, however long that takes, and tells its process;
-    /// `None` if its directory is none.
+    /// Waits until the command runs, without a timeout, and returns its process
+    /// ID, or `None` if its directory cannot be entered.
     ///
     /// # Errors
     ///
@@ -205,7 +204,8 @@ impl Job {
             }
             let next = patiently(machine, None, self.process.output.next());
             match next.await.map_err(Lost::error)? {
-                // Nothing is printed before the start, except on the way there.
+                // Nothing is printed before the start, except by the machine
+                // itself.
                 Some(Ok(Piece::Stdout(piece))) => {
                     self.flow.out.buffer.extend_from_slice(&piece);
                     self.flow.hear_start()?;
@@ -232,7 +232,7 @@ impl Job {
     }
 }
 
-/// What a command answers in whose place the machine said something.
+/// The error for a command that the machine could not start, with its message.
 fn not_started(said: &str) -> Error {
     let said = said.trim_end_matches('.');
     let no_shell = said.contains("\"sh\"") && said.contains("not found");
@@ -251,7 +251,7 @@ fn not_started(said: &str) -> Error {
 }
 
 impl Flow {
-    /// Looks for the start in what has arrived.
+    /// Looks for the report of the start in the received bytes.
     fn hear_start(&mut self) -> Result<()> {
         if let Ok(said) = self.scanner.find(&self.out.buffer, 0) {
             let _ = self.out.buffer.split_to(said.payload + said.length);
@@ -260,7 +260,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Hands on what arrived together with the start.
+    /// Forwards the output that arrived together with the start.
     pub(crate) fn begin(&mut self, sink: &mut Sink) -> Result<()> {
         for piece in [Piece::Stdout(Bytes::new()), Piece::Stderr(Bytes::new())] {
             self.take(piece, sink)?;

@@ -1,4 +1,4 @@
-//! Descriptions of a tree, sorted into its directories.
+//! Sorts the listing of a tree into its directories.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -10,7 +10,7 @@ use backend_core::search::{Child, is_generated};
 use super::IGNORE_FILES;
 use crate::portable::record::Record;
 
-/// What is known of a file.
+/// Metadata of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) size: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Whether everybody may read it.
+    /// Whether all users may read it.
     pub(crate) fn is_readable(self) -> bool {
         self.mode & 0o444 == 0o444
     }
@@ -31,14 +31,14 @@ impl Row {
     }
 }
 
-/// A directory whose entries are all known.
+/// A directory with all its entries.
 #[derive(Debug, Default)]
 pub(super) struct Listed {
     pub(super) children: Vec<Child<Row>>,
     pub(super) not_utf8: u64,
 }
 
-/// Directories that the machine enters only when it is asked for them: searches
+/// Directories that are only listed when they are entered, because searches
 /// seldom do.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Avoid {
@@ -47,7 +47,8 @@ pub(super) enum Avoid {
 }
 
 impl Avoid {
-    /// As `find` is told. It avoids generated directories by itself.
+    /// Returns the pattern for `find`. The script excludes generated
+    /// directories by itself.
     pub(super) fn pattern(self) -> &'static str {
         match self {
             Self::Git => ".git",
@@ -64,22 +65,22 @@ impl Avoid {
     }
 }
 
-/// Sorts what the machine says of trees.
+/// Sorts the machine's listing of trees.
 #[derive(Debug)]
 pub(super) struct Sorter {
     pub(super) avoid: Avoid,
     /// Whether every directory can be read.
     pub(super) may_all: bool,
-    /// Whether more than one level was asked for.
+    /// Whether more than one level was requested.
     pub(super) is_deep: bool,
-    /// Whether the answer breaks off.
+    /// Whether the answer is truncated.
     pub(super) is_cut: bool,
 }
 
 impl Sorter {
-    /// The directories whose entries are all among `rows`, which come in the order
-    /// of a walk through one of `starts` after the other. All keys end with a
-    /// slash, except the empty one.
+    /// Returns the directories whose entries are all in `rows`, which are in
+    /// the order of a walk through one of `starts` after the other. All keys
+    /// end with a slash, except the empty one.
     pub(super) fn sort(&self, starts: &[&str], rows: &[Record<'_>]) -> BTreeMap<String, Listed> {
         let listed = starts
             .iter()
@@ -92,7 +93,7 @@ impl Sorter {
             let Ok(above) = std::str::from_utf8(above) else {
                 continue;
             };
-            // A directory that was not entered, or one that nobody spoke of.
+            // A directory that was not entered, or one that was not listed.
             let Some(listed) = found.get_mut(above) else {
                 continue;
             };
@@ -108,7 +109,7 @@ impl Sorter {
             };
             listed.children.push(Child::new(name, row.kind, payload));
             last = format!("{above}{name}/");
-            // One that looks empty may only be closed.
+            // A directory that looks empty may just be unreadable.
             let is_open = self.may_all || row.mode & 0o555 == 0o555;
             let is_directory = row.kind == FileKind::Directory;
             if is_directory && self.is_deep && is_open && !self.avoid.is_avoided(name) {
@@ -116,7 +117,8 @@ impl Sorter {
             }
         }
         if self.is_cut {
-            // It broke off somewhere in these, and came to no later start.
+            // The answer was cut inside these directories, and did not reach
+            // any later start.
             let at = starts.iter().position(|start| last.starts_with(start));
             let later = match rows.is_empty() {
                 true => 0,
@@ -131,7 +133,7 @@ impl Sorter {
     }
 }
 
-/// The ignore files in some directories.
+/// Returns the ignore files in the listed directories.
 pub(super) fn ignore_files(listed: &BTreeMap<String, Listed>) -> Vec<String> {
     let children = listed.iter().flat_map(|(key, listed)| {
         let children = listed.children.iter();
@@ -145,7 +147,7 @@ pub(super) fn ignore_files(listed: &BTreeMap<String, Listed>) -> Vec<String> {
         .collect()
 }
 
-/// The last name of a directory with this key.
+/// Returns the last name of a directory with this key.
 pub(super) fn last_name(key: &str) -> &str {
     let path = key.strip_suffix('/').unwrap_or(key);
     path.rsplit_once('/').map_or(path, |(_, name)| name)
@@ -158,7 +160,7 @@ mod tests {
     use super::*;
     use crate::portable::record::records;
 
-    /// A walk through two directories, as the machine tells it.
+    /// A walk through two directories, as the machine lists it.
     const NAMES: &[(&str, bool)] = &[
         ("a/one", false),
         ("a/d", true),
@@ -197,7 +199,8 @@ mod tests {
             .collect()
     }
 
-    /// What only one of the two avoided would look empty to the other.
+    /// A directory that only one of the two skips would look empty to the
+    /// other.
     #[test]
     fn find_avoids_the_same_names() {
         let script = include_str!("../worker/read.sh");

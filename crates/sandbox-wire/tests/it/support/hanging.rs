@@ -1,5 +1,5 @@
-//! A backend that does nothing, for ever, and tells when an operation began and
-//! when it was dropped.
+//! A backend whose operations never finish, and that reports when an operation
+//! began and when it was dropped.
 
 use std::time::{Duration, SystemTime};
 
@@ -18,7 +18,7 @@ use bytes::Bytes;
 use futures::StreamExt as _;
 use tokio::sync::mpsc;
 
-/// What happened to an operation.
+/// An event of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Seen {
     Began(&'static str),
@@ -89,7 +89,7 @@ impl Backend for Hanging {
     }
 
     async fn write(&self, _: &VPath, content: Content, _: WriteOptions) -> Result<WriteOutcome> {
-        // A content that is held and not polled pushes back.
+        // Content that is held and not polled pushes back.
         let _content = content;
         self.hang("write").await
     }
@@ -149,7 +149,7 @@ impl Sandbox for Hanging {
         self.hang("execute").await
     }
 
-    /// Prints once and goes on for ever.
+    /// Prints once and never ends.
     async fn stream(&self, _: Command) -> Result<EventStream> {
         let guard = self.guard("stream");
         let first = futures::stream::iter([Ok(Event::Stdout(Bytes::from_static(b"up\n")))]);

@@ -1,4 +1,4 @@
-//! A machine whose programs do not answer as they should.
+//! A machine whose programs give wrong answers.
 
 use std::borrow::Cow;
 
@@ -11,26 +11,26 @@ use futures::stream::{self, BoxStream, StreamExt as _};
 use sandbox_wire::{ByteStream, Machine, Piece, Process, Spawn};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-/// What is wrong with the answers.
+/// The kind of wrong answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Lie {
-    /// They are no answers.
+    /// Garbage.
     Garbage,
-    /// They never end.
+    /// Answers that never end.
     Flood,
-    /// They never come; complaints do, without end.
+    /// No answer, but endless error output.
     Complains,
-    /// They have parts without end, with nothing in them.
+    /// Endless empty parts.
     Parts,
-    /// There are none: the program ends.
+    /// No answer: the program ends.
     Nothing,
-    /// They break off.
+    /// Answers that break off.
     DiesInTheMiddle,
-    /// They say that something went wrong, in a word nobody knows.
+    /// An error with an unknown status word.
     Wrong(&'static str),
-    /// They look well and hold this.
+    /// A well-formed answer with this content.
     Answer(&'static [u8]),
-    /// There is no shell to give any.
+    /// No shell at all.
     NoShell,
 }
 
@@ -44,7 +44,7 @@ impl Liar {
     }
 }
 
-/// What the program answers to a request with this secret.
+/// Returns the program's answer to a request with this secret.
 fn answer(lie: Lie, secret: &str) -> BoxStream<'static, Result<Piece>> {
     let end = |word: &str| Bytes::from(format!("\u{1e}{secret} {word}\n"));
     let said: Vec<Bytes> = match lie {
@@ -120,7 +120,7 @@ impl Machine for Liar {
         let lines = BufReader::new(far).lines();
         let answers = stream::unfold(lines, move |mut lines| async move {
             let line = lines.next_line().await.ok()??;
-            // What followed the last request stands in front of this one.
+            // The body of the last request precedes this one.
             let first = line.split(' ').next().unwrap_or_default();
             let secret = &first[first.len().saturating_sub(32)..];
             Some((answer(lie, secret), lines))

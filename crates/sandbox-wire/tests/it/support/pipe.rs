@@ -20,7 +20,7 @@ use tokio_util::io::ReaderStream;
 /// Bytes that fit into the pipe in each direction.
 pub(crate) const PIPE: usize = 64 * 1024;
 
-/// What happens at the machine's end of the pipe.
+/// The machine's end of the pipe.
 pub(crate) type Agent = Box<dyn Fn(DuplexStream) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// A machine whose agent is a task of this process.
@@ -29,7 +29,7 @@ pub(crate) struct PipeMachine {
     backend: Arc<dyn Backend>,
     runs: AtomicBool,
     agents: Mutex<Vec<AbortHandle>>,
-    /// What [`Machine::diagnose`] says.
+    /// The result of [`Machine::diagnose`].
     pub(crate) diagnosis: Mutex<Option<String>>,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Debug for PipeMachine {
 }
 
 impl PipeMachine {
-    /// A machine whose agent serves `backend`.
+    /// Creates a machine whose agent serves `backend`.
     pub(crate) fn new(backend: Arc<dyn Backend>) -> Self {
         let served = Arc::clone(&backend);
         let agent = move |pipe| -> BoxFuture<'static, ()> {
@@ -51,7 +51,7 @@ impl PipeMachine {
         Self::with(backend, Box::new(agent))
     }
 
-    /// A machine with another agent.
+    /// Creates a machine with another agent.
     pub(crate) fn with(backend: Arc<dyn Backend>, agent: Agent) -> Self {
         Self {
             agent,
@@ -62,12 +62,12 @@ impl PipeMachine {
         }
     }
 
-    /// How many agents were started.
+    /// Returns the number of agents started.
     pub(crate) fn spawned(&self) -> usize {
         self.agents.lock().unwrap().len()
     }
 
-    /// Ends all agents where they stand.
+    /// Aborts all agents.
     pub(crate) fn kill_agents(&self) {
         self.agents
             .lock()
@@ -77,7 +77,7 @@ impl PipeMachine {
     }
 }
 
-/// Both ends of a pipe as a process that was started.
+/// Returns both ends of a pipe as a started process.
 pub(crate) fn process(
     reader: impl AsyncRead + Send + 'static,
     writer: impl AsyncWrite + Send + 'static,
@@ -148,7 +148,7 @@ impl Machine for PipeMachine {
     }
 }
 
-/// A backend, served over a pipe.
+/// Returns a backend that is served over a pipe.
 pub(crate) fn piped(backend: impl Backend) -> AgentSandbox<PipeMachine> {
     let options = AgentOptions::default().capabilities(backend.info().capabilities);
     AgentSandbox::new(Arc::new(PipeMachine::new(Arc::new(backend))), options)

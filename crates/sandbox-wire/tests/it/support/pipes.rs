@@ -1,4 +1,4 @@
-//! A child of the test as a program of a machine.
+//! A child process of the test as a program of a machine.
 
 use std::process::Stdio;
 
@@ -21,7 +21,7 @@ pub(crate) fn start(mut command: Command, stdin: bool) -> Result<Process> {
     let stdout = pieces(child.stdout.take().unwrap(), Piece::Stdout);
     let stderr = pieces(child.stderr.take().unwrap(), Piece::Stderr);
     let stdin = child.stdin.take();
-    // Reaped also if nobody asks.
+    // Reaped even if the exit code is not awaited.
     let exit = tokio::spawn(async move { child.wait().await });
     let exit = async move {
         let status = exit.await.unwrap().unwrap();

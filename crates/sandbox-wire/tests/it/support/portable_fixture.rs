@@ -1,4 +1,5 @@
-//! A portable sandbox on this host, in a directory of its own, and a hand behind it.
+//! A portable sandbox on this host, in its own directory, and direct access to
+//! that directory.
 
 use std::ffi::OsStr;
 use std::fs::Permissions;
@@ -48,8 +49,8 @@ impl Fixture for PortableFixture {
     }
 
     fn provides(&self, need: Need) -> bool {
-        // A machine has no outside, and whether it can be written to is its own
-        // business.
+        // A machine has no outside, and it decides itself whether it can be
+        // written to.
         !matches!(need, Need::Outside | Need::ReadOnly)
     }
 

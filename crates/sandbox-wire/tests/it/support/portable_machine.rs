@@ -1,5 +1,5 @@
 //! A machine that is this host: programs run as children of the test, in a
-//! directory of their own, with a `PATH` of the test's choice.
+//! separate directory, with a `PATH` chosen by the test.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -18,16 +18,15 @@ use super::pipes;
 pub(crate) struct HostMachine {
     directory: VPath,
     path: String,
-    /// Whose rights programs have, if not the test's.
+    /// The user that programs run as, if not the test's.
     user: Option<u32>,
     alive: AtomicBool,
-    /// How many programs were started.
+    /// The number of programs started.
     pub(crate) spawned: AtomicUsize,
 }
 
 impl HostMachine {
-    /// A machine whose working directory is `directory` and whose tools are found
-    /// in `path`.
+    /// Creates a machine with this working directory and the tools in `path`.
     pub(crate) fn new(directory: &Path, path: String) -> Self {
         Self {
             directory: VPath::parse(directory.to_str().unwrap()).unwrap(),
@@ -38,7 +37,7 @@ impl HostMachine {
         }
     }
 
-    /// The machine, with programs that have another user's rights.
+    /// Sets the user that programs run as.
     #[allow(dead_code, reason = "not every test needs it")]
     pub(crate) fn user(mut self, user: u32) -> Self {
         self.user = Some(user);
@@ -46,12 +45,13 @@ impl HostMachine {
     }
 }
 
-/// The host's own tools.
+/// Returns the `PATH` of the host's own tools.
 pub(crate) fn host_path() -> String {
     "/usr/local/bin:/usr/bin:/bin".to_owned()
 }
 
-/// Busybox's tools and no others: a directory of links, made once for all tests.
+/// Returns a `PATH` with busybox's tools only: a directory of links, created
+/// once for all tests.
 pub(crate) fn busybox_path() -> String {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     let made = MADE.get_or_init(|| {
@@ -67,7 +67,8 @@ pub(crate) fn busybox_path() -> String {
         let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("busybox");
         std::fs::create_dir_all(&directory).unwrap();
         for applet in String::from_utf8(listed.stdout).unwrap().lines() {
-            // Others may make them at the same time, or have made them before.
+            // Other tests may create them at the same time, or have done so
+            // before.
             let _ = std::os::unix::fs::symlink(busybox, directory.join(applet));
         }
         directory
