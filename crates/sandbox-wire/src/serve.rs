@@ -29,7 +29,7 @@ const STEPS: u32 = 10;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ServeOptions {
-    /// How long the client may be silent, heartbeats included, before it counts
+    /// The time of silence, heartbeats included, after which the client counts
     /// as gone. Only time in which this process runs counts, so a paused
     /// process does not exit when it continues. At least four of the client's
     /// heartbeats.

@@ -97,7 +97,7 @@ impl Space {
             target,
             place,
         } = ends;
-        // The working directory has no name in its parent here.
+        // A root directory has no name; `.` opens it.
         let name = source.name.as_deref().unwrap_or(OsStr::new("."));
         let tree = match kind_of(found) {
             FileType::Directory => {

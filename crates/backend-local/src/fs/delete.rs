@@ -93,8 +93,8 @@ pub(crate) fn delete_tree(parent: &OwnedFd, name: &OsStr) -> Result<()> {
     Err(errno::unsteady())
 }
 
-/// Deletes the contents of a directory. Only the names of subdirectories on the
-/// current path are kept in memory.
+/// Deletes the contents of a directory. Only the names of subdirectories at
+/// each level of the current path are kept in memory.
 fn empty(mut cursor: Cursor) -> Result<()> {
     let mut levels = vec![clear(cursor.directory()?)?];
     let mut way: Vec<OsString> = Vec::new();

@@ -1,7 +1,7 @@
-# Runs a command and says how it ended. $1 is a secret that begins what is said
-# here, so that it is not taken for output; $2 the directory; $3 is `k` to keep
-# what the command leaves running; $4 is `m` for one stream; $5 what marks its
-# processes; $6 the command; what follows are variables.
+# Runs a command and reports its exit status. $1 is a secret that starts each
+# status line, to tell it from output; $2 is the directory; $3 is `k` to keep
+# leftover processes running; $4 is `m` for one stream; $5 is the marker of its
+# processes; $6 is the command; variables follow.
 n=$1 keep=$3
 nl='
 '
@@ -18,9 +18,9 @@ while [ -n "$rest" ]; do
 	fi
 	rest=${rest#*:}
 done
-# The innermost of three becomes the command. The one around it has the command
-# as a child, and its own standard error apart: a shell tells there of a child
-# that a signal ended, which its code alone does not.
+# The innermost of three shells becomes the command. The shell around it has the
+# command as a child and a separate standard error, where it reports a child that
+# was ended by a signal. The exit code alone does not show that.
 inner='
 printf "\036%s start %s\n" "$1" "$$" >&3
 echo "$$"
@@ -48,12 +48,12 @@ said=${said#*"$nl"}
 code=${said##*"$nl"}
 how=exit
 case $code in
-# A shell keeps silent about these two.
+# Shells do not report these two.
 130 | 141) how=signal ;;
 esac
 [ "$said" = "$code" ] || how=signal
 
-# Counts the processes of the command's group that have not ended.
+# Counts the processes of the command's group that are still alive.
 count() {
 	left=0
 	for f in /proc/[0-9]*/stat; do
@@ -73,7 +73,7 @@ left=0
 if [ -n "$pid" ] && kill -0 "-$pid" 2>/dev/null; then
 	count
 	if [ $left != 0 ]; then
-		# The last filter of a pipe may still print.
+		# The last filter of a pipeline may still print.
 		pause
 		count
 	fi

@@ -110,8 +110,8 @@ struct Search<'p, M> {
 impl<M: Machine> Search<'_, M> {
     /// Adds the next file. Returns whether the result is full.
     async fn file(&mut self, path: VPath, row: &Row, place: Vec<u8>) -> Result<bool> {
-        // An empty file. In `/proc` all files claim to be empty, and reading
-        // some of them would block.
+        // Empty files are skipped. In `/proc` all files claim to be empty, and
+        // reading some of them would block.
         if row.size == 0 && (self.pool.may_all() || row.is_readable()) {
             return Ok(false);
         }

@@ -1,5 +1,5 @@
-# Starts the worker $2 with the arguments that follow as the leader of a session,
-# so that it can be ended with everything it runs. $1 is a shell.
+# Starts the worker $2, with the arguments that follow, as a session leader, so
+# that it can be ended with everything it runs. $1 is a shell.
 sh=$1 script=$2
 shift 2
 { read -r s </proc/$$/stat; } 2>/dev/null

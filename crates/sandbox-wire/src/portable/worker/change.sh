@@ -1,4 +1,4 @@
-# Making, deleting, moving and copying.
+# Creating, deleting, moving and copying.
 
 op_mkdir() {
 	go "$1" f "$2" || return
@@ -9,7 +9,7 @@ op_mkdir() {
 	esac
 }
 
-# Refuses what holds the working directory $1.
+# Fails for a directory that contains the working directory $1.
 home() {
 	w=$1
 	if cd -P "$w" 2>/dev/null; then w=$PWD; fi
@@ -30,8 +30,9 @@ op_delete() {
 	fi
 }
 
-# Finds both ends of a move or a copy, and checks one against the other. Leaves
-# the source in F, its kind in FK, and the destination in D, M and B.
+# Resolves the source and destination of a move or a copy, and checks them
+# against each other. Sets F to the source, FK to its kind, and D, M and B to the
+# destination.
 ends() {
 	go "$1" k "$3" || return
 	[ $K != n ] || { no notfound; return 1; }
@@ -52,12 +53,12 @@ ends() {
 	return 0
 }
 
-# Fails if something inside $F would be more than $1 levels or $2 bytes down.
+# Fails if an entry inside $F would be more than $1 levels or $2 bytes deep.
 fits() {
 	into "$F" || return
 	[ -n "$1" ] || return 0
 	deep=$(find . -mindepth "$1" -prune 2>/dev/null | head -c 1)
-	# The paths that find prints are two bytes longer than those inside.
+	# The paths that find prints are two bytes longer than the relative ones.
 	long=$(find . 2>/dev/null | cut -b "$2-" | tr -d '\n' | head -c 1)
 	[ -z "$deep$long" ] || no inside
 }
@@ -109,7 +110,7 @@ op_copy() {
 	fi
 	above && parents || return
 	P=./$M$B
-	# Where it will stand: a rename must not leave its file system.
+	# In its final directory: a rename must stay in one file system.
 	into "${PWD%/}${M:+/${M%/}}" || return
 	P=./$B
 	if [ $FK = l ]; then
@@ -131,7 +132,7 @@ op_copy() {
 	[ -z "$E" ] || rm -f "$T"
 }
 
-# The permission bits of a file, without those that lend rights.
+# Prints the permission bits of a file, without set-ID and sticky bits.
 bits() {
 	a=$(stat -c %a "$1")
 	case $a in ????) a=${a#?} ;; esac

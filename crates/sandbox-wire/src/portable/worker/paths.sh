@@ -1,38 +1,39 @@
-# The far end of a channel: reads requests, one on a line, and answers them one
-# after the other. A request is a secret, a name and arguments, quoted for `eval`.
-# An answer is any bytes, the secret, a word that says how it went, and a line end.
-# Only what POSIX, busybox and coreutils have in common is used here.
+# The machine's end of a channel: reads requests, one per line, and answers them
+# one after the other. A request is a secret, a name and arguments, quoted for
+# `eval`. An answer is any bytes, the secret, a status word, and a line end.
+# Only features that POSIX, busybox and coreutils have in common are used here.
 
 nl='
 '
-# How a file is described: `//` begins no name, so that no name looks like it.
+# The format of a file's description. No name starts with `//`, so none looks
+# like it.
 look='//%f %s %Y %y %n'
 tmp=.agentbox-tmp-
 me=$(id -u):$(id -g)
 soft=$(umask)
-# Whether `mv` can be told that its destination is no directory to move into.
+# Whether `mv` has an option that stops it from moving into its destination.
 flat= z=
 case $(mv --help 2>&1) in *-T*) flat=T ;; esac
-# Answers that nobody reads end this no sooner than requests that nobody sends.
+# A closed output must not end this shell. It ends with its input.
 trap : PIPE
 
-# Says why a request failed.
+# Sets the reason why a request failed.
 no() {
 	E=$1
 	return 1
 }
 
-# Runs a tool; what it says when it fails is the answer.
+# Runs a tool. If it fails, its output is the answer.
 run() {
 	X=$("$@" 2>&1 </dev/null) && return 0
 	printf %s "$X"
 	no tool
 }
 
-# Follows the path $1. $2 is `k` to keep a link in the last name, $3 is `r` to
-# refuse links. Sets D, the last directory that is there; M, those beneath it that
-# are not, each with a slash; B, the last name, or nothing for the root; and K,
-# what stands there: d, f, l, o for others, n for nothing.
+# Resolves the path $1. $2 is `k` to keep a link in the last name, $3 is `r` to
+# refuse links. Sets D, the last directory that exists; M, the missing ones
+# beneath it, each with a slash; B, the last name, or nothing for the root; and
+# K, the kind of the entry: d, f, l, o for others, n for nothing.
 go() {
 	D= M= B= K=d
 	q=${1#/} hops=0
@@ -68,7 +69,7 @@ go() {
 			.) no notfound; return 1 ;;
 			/*) D= ;;
 			esac
-			# A slash at the end means a directory.
+			# A trailing slash means a directory.
 			case $t in */) t=$t. ;; esac
 			q=$t${q:+/$q}
 		elif [ -d "$p" ]; then
@@ -97,7 +98,7 @@ go() {
 	return 0
 }
 
-# Enters the directory $1, which no link may have become meanwhile.
+# Enters the directory $1. Fails if it has become a link meanwhile.
 into() {
 	cd -P "$1" 2>/dev/null || {
 		[ -d "$1" ] && no denied || no unsteady
@@ -106,7 +107,7 @@ into() {
 	[ "$PWD" = "$1" ] || no unsteady
 }
 
-# The last directory that is there.
+# Enters the last directory that exists.
 above() {
 	into "${D:-/}"
 }

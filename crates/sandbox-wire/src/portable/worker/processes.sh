@@ -1,11 +1,11 @@
 # Ending processes.
 
-# Finds the processes of the group or session $1, those whose environment holds
-# $2, and their descendants. Sets L.
+# Finds the processes of the group or session $1, those whose environment
+# contains $2, and their descendants. Sets L.
 tree() {
 	L=' ' all=
 	if [ -n "$2" ]; then
-		# Some greps see nothing behind a zero byte unless it ends their lines.
+		# Some greps find nothing after a NUL byte unless it ends their lines.
 		[ -n "$z" ] || { z=s; printf 'a\0b\0' | grep -qzF b 2>/dev/null && z=z; }
 		for f in $(grep "-lsF$z" -- "$2" /proc/[0-9]*/environ 2>/dev/null); do
 			f=${f#/proc/}
@@ -31,7 +31,7 @@ tree() {
 			case $L in *" ${s#*:} "*) L="$L${s%:*} " more=1 ;; esac
 		done
 	done
-	# Those that have ended and wait for their parents count no more.
+	# Zombies do not count.
 	alive=
 	for i in $L; do
 		case " $all" in *" $i:"*) [ "$i" = $$ ] || alive="$alive $i" ;; esac
@@ -39,8 +39,8 @@ tree() {
 	L=$alive
 }
 
-# Ends the processes of a group, and those that hold a mark: first asks, then
-# does not. Says how many there were.
+# Ends the processes of a group, and those with a marker: first with TERM, then
+# with KILL. Prints how many there were.
 op_kill() {
 	group=$1 mark=$2 tries=$3 round=0
 	tree "$group" "$mark"

@@ -1,6 +1,6 @@
-# Looking and reading.
+# Describing and reading.
 
-# Describes what stands at a path.
+# Describes the entry at a path.
 op_stat() {
 	go "$1" f "$2" || return
 	[ $K != n ] || { no notfound; return; }
@@ -13,7 +13,7 @@ run_stat() {
 	stat -c "$look" "$@" 2>/dev/null || no notfound
 }
 
-# Where a path leads: what stands there, and the path.
+# Resolves a path: prints the kind of the entry, and the path.
 op_resolve() {
 	go "$1" f "$2" || return
 	printf %s "$K$D/$M$B"
@@ -39,15 +39,16 @@ op_ls() {
 	esac
 }
 
-# What the links in a directory lead to.
+# Describes the targets of the links in a directory.
 op_targets() {
 	into "$1" || return
 	find . ! -name . -prune -type l -exec stat -L -c "$look" {} + 2>/dev/null
 	:
 }
 
-# Describes everything beneath directories in $1, up to $2 levels down and in at
-# most $3 bytes. $4 is what not to enter. First says of each whether it can be read.
+# Describes everything beneath directories in $1, up to $2 levels deep and in at
+# most $3 bytes. $4 is the pattern of names not to enter. First prints for each
+# directory whether it can be read.
 op_tree() {
 	depth=$2 most=$3 avoid=$4
 	into "$1" || return
@@ -77,7 +78,7 @@ part() {
 	printf '\036%s part\n' "$N"
 }
 
-# The file that is at a path, for reading.
+# Resolves a path to a file for reading.
 file() {
 	go "$1" f "$2" || return
 	case $K in
@@ -89,8 +90,8 @@ file() {
 }
 
 # Reads a file from byte $3 up to byte $4, or to its end if that is -1, in whole
-# blocks of 64 KiB, after a line that says how long it is, which one it is, and
-# when it was changed. More than $5 bytes are not read.
+# blocks of 64 KiB, after a line with its size, identity and modification time.
+# Reads nothing if that is more than $5 bytes.
 op_read() {
 	file "$1" "$2" || return
 	{
@@ -104,8 +105,8 @@ op_read() {
 	} 2>/dev/null <"./$B" || { [ -r "./$B" ] && no unsteady || no denied; }
 }
 
-# Reads the beginnings of files, which must not be links: at most $1 blocks of
-# 64 KiB of each.
+# Reads the start of files, which must not be links: at most $1 blocks of 64 KiB
+# of each.
 op_cat() {
 	most=$1
 	shift

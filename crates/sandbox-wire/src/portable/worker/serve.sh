@@ -1,6 +1,6 @@
 # Answering requests.
 
-# Ends this shell and nothing else.
+# Ends this shell, but no commands.
 op_quit() {
 	exit 0
 }
@@ -15,6 +15,6 @@ while IFS= read -r line; do
 	cd /
 	printf '\036%s %s\n' "$N" "${E:-ok}"
 done
-# Whoever sent the requests is gone, and so shall be what it ran here.
+# The host is gone, so its commands here are ended.
 N= E=
 op_kill '' "$owner_mark" 10 >/dev/null

@@ -1,11 +1,11 @@
 # Writing whole files.
 
-# Takes $1 bytes that follow the request.
+# Reads $1 bytes that follow the request.
 body() {
 	[ "$1" = 0 ] || dd bs="$1" count=1 iflag=fullblock 2>/dev/null
 }
 
-# What a write finds at its path: refuses what cannot be replaced.
+# Resolves the path of a write. Fails if the entry there cannot be replaced.
 target() {
 	go "$1" f "$2" || return
 	case $K$3 in
@@ -18,10 +18,10 @@ target() {
 	above
 }
 
-# Makes the temporary file $1 in the current directory.
+# Creates the temporary file $1 in the current directory.
 begin() {
 	if [ $K = f ]; then umask 077; fi
-	# Not the colon: where it cannot write, it ends the shell.
+	# Not `:`, whose failed redirection ends the shell.
 	{ true >"./$1"; } 2>/dev/null
 	made=$?
 	umask "$soft"
@@ -34,13 +34,13 @@ same() {
 	[ "${h%% *}" = "$2" ] || no conflict
 }
 
-# Makes the directories that are missing.
+# Creates the missing directories.
 parents() {
 	[ -z "$M" ] || run mkdir -p "./$M"
 }
 
-# Gives the file $1 its name, $M$B. $2 is the mode of the write, $3 a hash, $4 is
-# `d` if it must be on the disk. Says whether the file is new.
+# Gives the file $1 its final name, $M$B. $2 is the mode of the write, $3 a hash,
+# $4 is `d` if it must be on the disk. Prints whether the file is new.
 place() {
 	P=./$M$B
 	if [ $K = f ]; then
@@ -73,9 +73,9 @@ place() {
 	printf $new
 }
 
-# Gives what is at $1 the name $2, whatever file or link has it.
+# Renames $1 to $2, and replaces a file or link of that name.
 over() {
-	# Some look where a link leads, and give up if that is in a circle.
+	# Some versions of mv follow the link, and fail if it is circular.
 	if [ -L "$2" ] && [ ! -e "$2" ]; then
 		mv "-f$flat" "$1" "$2" 2>/dev/null && return
 		rm -f "$2"
@@ -83,7 +83,7 @@ over() {
 	run mv "-f$flat" "$1" "$2"
 }
 
-# Gives what is at $1 the name $2, if nothing has it.
+# Renames $1 to $2, if that name is free.
 free() {
 	if link "$1" "$2" 2>/dev/null; then
 		rm -f "$1"
@@ -93,14 +93,14 @@ free() {
 		no exists
 		return 1
 	fi
-	# No second names here: an empty file of our own keeps the place.
+	# No hard links here: an empty file reserves the name.
 	if [ ! -L "$1" ]; then
 		(set -C; : >"$2") 2>/dev/null || { [ -e "$2" ] && no exists || run sh -C -c ': >"$1"' sh "$2"; return 1; }
 	fi
 	run mv "-f$flat" "$1" "$2"
 }
 
-# Writes $5 bytes that follow to a path.
+# Writes the $5 bytes that follow to a path.
 op_write() {
 	if target "$1" "$2" "$3" && begin "$tmp$7"; then
 		T=./$tmp$7
@@ -118,12 +118,12 @@ full() {
 	[ "$(stat -c %s "$1" 2>/dev/null)" = "$2" ] || no full
 }
 
-# Begins a write in pieces. Says where its file is.
+# Starts a write in pieces. Prints the directory of its file.
 op_begin() {
 	target "$1" "$2" "$3" && begin "$tmp$4" && printf %s "$PWD"
 }
 
-# Adds $4 bytes that follow to a file of $3 bytes.
+# Appends the $4 bytes that follow to a file of $3 bytes.
 op_append() {
 	T=./$tmp$2
 	if into "$1" && full "$T" "$3"; then
@@ -134,7 +134,7 @@ op_append() {
 	fi
 }
 
-# Gives a file that was written in pieces its name.
+# Gives a file that was written in pieces its final name.
 op_commit() {
 	T=$5/$tmp$6
 	target "$1" "$2" "$3" && place "$T" "$3" "$4" "$7"
