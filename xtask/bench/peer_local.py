@@ -3,7 +3,7 @@
 Reads one JSON request per line, makes the call, and answers one JSON line with
 the nanoseconds that it took and the size of its result. The process stays for
 the whole run, so neither its start nor the pipe is timed, and the benchmark can
-call us and the peer by turns. A short call is made a few times in each turn, and
+call us and the peer in turns. A short call is made a few times in each turn, and
 the last one counts: neither side is timed while its caches are cold.
 
 Workloads, which the benchmark repeats on our side:

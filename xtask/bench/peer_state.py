@@ -79,7 +79,7 @@ def big_file():
 
 
 class OnDisk:
-    """The peer's local backend in a directory that goes when this does."""
+    """The peer's local backend in a temporary directory that is removed with it."""
 
     def __init__(self):
         self.directory = tempfile.TemporaryDirectory()

@@ -1,4 +1,4 @@
-"""How the scripts beside this one time a short call.
+"""Timing of a short call, shared by the scripts in this directory.
 
 The garbage collector is off while the clock runs, as it is in `timeit`: the
 peer is shown at its best.

@@ -251,8 +251,7 @@ fn unreachable(address: &str, error: bollard::errors::Error) -> Error {
     use bollard::errors::Error as Theirs;
     let kind = match &error {
         Theirs::SocketNotFoundError(_) => Some(io::ErrorKind::NotFound),
-        // It displays its inner error as its own message, so the chain does not lead to
-        // it.
+        // The variant is transparent: the chain of its sources skips the I/O error itself.
         Theirs::IOError { err } => Some(err.kind()),
         other => io_kind(other),
     };

@@ -23,7 +23,7 @@ pub struct Leftover {
     pub id: String,
     /// The sandbox's name.
     pub name: String,
-    /// The image it was made from.
+    /// The image it was created from.
     pub image: String,
     /// The time it was created.
     pub created: SystemTime,
@@ -33,10 +33,10 @@ pub struct Leftover {
 
 /// Lists the unnamed containers whose owner process on this host is gone.
 ///
-/// It never includes containers of running processes, of other hosts or pid namespaces,
-/// containers named by the user, and containers that are not sandboxes. The latter
-/// include containers that only carry a sandbox's labels, such as those created from a
-/// committed sandbox.
+/// Containers of running processes, of other hosts or pid namespaces, containers named
+/// by the user, and containers that are not sandboxes are never included. Neither are
+/// containers that only carry a sandbox's labels, such as those created from a committed
+/// sandbox.
 ///
 /// # Errors
 ///

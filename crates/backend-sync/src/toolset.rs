@@ -179,8 +179,8 @@ impl SyncChat {
         self.followed(name, arguments.into(), None)
     }
 
-    /// Calls a tool and reports a command's output to a listener as it is printed, on
-    /// any thread.
+    /// Calls a tool and passes a command's output to `observer` as it is printed, on any
+    /// thread.
     ///
     /// # Errors
     ///
@@ -281,7 +281,7 @@ enum Owned {
 }
 
 impl Owned {
-    /// Returns the arguments for a call. Works once.
+    /// Returns the arguments for a call. Takes a JSON value, so it works only once.
     fn lend(&mut self) -> Arguments<'_> {
         match self {
             Self::Raw(raw) => Arguments::Raw(raw),

@@ -466,7 +466,7 @@ pub async fn nothing_comes_back_inside_an_ignored_directory(t: &Env) -> CaseResu
     Ok(())
 }
 
-/// `!name` makes a file not ignored. It does not unhide it.
+/// `!name` stops a file from being ignored. It does not unhide it.
 pub async fn negation_does_not_unhide(t: &Env) -> CaseResult {
     t.put(".gitignore", "!.env\n").await?;
     t.put(".ignore", "!.env\n!.config\n").await?;
