@@ -1,4 +1,4 @@
-//! The supervisor: a small process, one per backend, in which commands run.
+//! The supervisor: a small process, one per backend, that runs commands.
 //!
 //! It starts each command with descriptors that the host passes, adopts
 //! orphaned processes, and ends every process it ever started when its socket
