@@ -62,26 +62,54 @@ fn shell_route<'t>(table: &'t Table, id: &ShellId) -> Result<(&'t Arc<Route>, Sh
     Ok((route.ok_or_else(unknown)?, ShellId::new(inner)))
 }
 
-/// Returns the mapping of a child's paths to those of its commands, in the
-/// composite's paths.
-fn names_of(route: &Route, directory: &VPath) -> Option<CommandNames> {
+/// Returns the child's mapping between its paths and those of a command in `directory`.
+fn child_names(route: &Route, directory: &VPath) -> Option<CommandNames> {
     let inside = route.inside(directory).ok()?;
-    let own = route.backend().as_sandbox()?.command_names(&inside);
+    Some(route.backend().as_sandbox()?.command_names(&inside))
+}
+
+/// Translates the child's mapping to one between the composite's paths and those of commands.
+fn names_of(route: &Route, child: &CommandNames) -> CommandNames {
     let mut names = CommandNames::default();
-    if own.roots().is_empty() {
-        names = names.with_root(route.prefix().clone(), VPath::root());
+    if child.roots().is_empty() {
+        names = names.with_root(route.prefix().clone(), route.base().clone());
     }
-    let renamed = |path: &VPath| path.rebase(&VPath::root(), route.prefix()).ok();
-    for (directory, at) in own.roots() {
-        names = names.with_root(renamed(directory)?, at.clone());
+    for (directory, there) in child.roots() {
+        if let Some((directory, there)) = shown(route, directory, there) {
+            names = names.with_root(directory, there);
+        }
     }
-    for (directory, at) in own.aliases() {
-        names = names.with_alias(renamed(directory)?, at.clone());
+    for (directory, there) in child.aliases() {
+        if let Some((directory, there)) = shown(route, directory, there) {
+            names = names.with_alias(directory, there);
+        }
     }
-    if let Some(home) = own.home() {
+    if let Some(home) = child.home() {
         names = names.with_home(home.clone());
     }
-    Some(names)
+    names
+}
+
+/// Translates a directory of the child, which commands see at `there`, into one of the
+/// composite. If the route shows only a part of it, returns that part.
+fn shown(route: &Route, directory: &VPath, there: &VPath) -> Option<(VPath, VPath)> {
+    if let Ok(outside) = route.outside(directory) {
+        return Some((outside, there.clone()));
+    }
+    let there = route.base().rebase(directory, there).ok()?;
+    Some((route.prefix().clone(), there))
+}
+
+/// Returns `true` if commands of the child see paths of the host.
+fn is_on_host(child: &CommandNames) -> bool {
+    child.roots().iter().any(|(_, there)| !there.is_root())
+}
+
+/// Returns the path at which commands of the child see its `path`.
+fn seen_by_commands(child: &CommandNames, path: &VPath) -> String {
+    let mut roots = child.roots().iter();
+    let seen = roots.find_map(|(directory, there)| path.rebase(directory, there).ok());
+    seen.as_ref().unwrap_or(path).to_string()
 }
 
 /// Translates a host path that another child shows into the composite's path.
@@ -158,18 +186,21 @@ impl Sandbox for Composite {
     fn command_names(&self, directory: &VPath) -> CommandNames {
         let table = self.table();
         let route = table.find(directory).route;
-        let own = names_of(route, directory);
+        let Some(child) = child_names(route, directory) else {
+            return CommandNames::default();
+        };
+        let mut names = names_of(route, &child);
+        if !is_on_host(&child) {
+            return names;
+        }
         // Children that show host directories are assumed to be on the same host.
-        let shares = |names: &CommandNames| names.roots().iter().any(|(_, at)| !at.is_root());
-        let mut names = own.clone().unwrap_or_default();
-        if own.as_ref().is_some_and(shares) {
-            for other in sandboxes(&table).filter(|other| other.prefix() != route.prefix()) {
-                let Some(others) = names_of(other, other.prefix()).filter(shares) else {
-                    continue;
-                };
-                for (directory, at) in others.roots().iter().chain(others.aliases()) {
-                    names = names.with_alias(directory.clone(), at.clone());
-                }
+        for other in sandboxes(&table).filter(|other| other.prefix() != route.prefix()) {
+            let Some(child) = child_names(other, other.prefix()).filter(is_on_host) else {
+                continue;
+            };
+            let others = names_of(other, &child);
+            for (directory, there) in others.roots().iter().chain(others.aliases()) {
+                names = names.with_alias(directory.clone(), there.clone());
             }
         }
         names
@@ -180,19 +211,22 @@ impl Sandbox for Composite {
         let route = table.find(directory).route;
         let failed = || Error::context(NAME, Operation::Execute, directory);
         let inside = route.inside(directory).map_err(failed())?;
-        let traced = route.sandbox(Operation::Execute)?.trace(&inside, paths);
+        let sandbox = route.sandbox(Operation::Execute)?;
+        let child = sandbox.command_names(&inside);
+        let traced = sandbox.trace(&inside, paths);
         let traced = traced
             .await
             .map_err(route.relay(Operation::Execute, directory))?;
         let names = self.command_names(directory);
+        let elsewhere = |path: String| {
+            shown_elsewhere(&names, &path).map_or(Reached::Outside(path), Reached::Inside)
+        };
         let renamed = |reached| match reached {
-            Reached::Inside(path) => match path.rebase(&VPath::root(), route.prefix()) {
+            Reached::Inside(path) => match route.outside(&path) {
                 Ok(path) => Reached::Inside(path),
-                Err(_) => Reached::Unknown,
+                Err(_) => elsewhere(seen_by_commands(&child, &path)),
             },
-            Reached::Outside(path) => {
-                shown_elsewhere(&names, &path).map_or(Reached::Outside(path), Reached::Inside)
-            }
+            Reached::Outside(path) => elsewhere(path),
             other => other,
         };
         Ok(traced.into_iter().map(renamed).collect())

@@ -227,3 +227,31 @@ async fn names_for_commands_are_those_of_all_children_on_the_host() {
         [inside("/in:two/name"), inside("/one/name")]
     );
 }
+
+/// A route to a directory inside a backend: its commands see the files elsewhere than
+/// the composite does, and reach files that no route shows.
+#[tokio::test]
+async fn names_for_commands_follow_a_route_to_a_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    for name in ["work", "other"] {
+        std::fs::create_dir(root.join(name)).unwrap();
+        std::fs::write(root.join(name).join("secret"), name).unwrap();
+    }
+    std::os::unix::fs::symlink("secret", root.join("work/link")).unwrap();
+    let host = |name: &str| root.join(name).to_str().unwrap().to_owned();
+    for (prefix, base) in [("/box", "/work"), ("/work", "/work")] {
+        let composite = Composite::builder()
+            .default_backend(Arc::new(StateBackend::new()))
+            .route(Route::new(path(prefix), local(&root)).to_directory(path(base)))
+            .build()
+            .unwrap();
+        let names = composite.command_names(&path(prefix));
+        assert_eq!(names.roots(), [(path(prefix), path(&host("work")))]);
+        let spelled = ["work/secret", "work/link", "other/secret"].map(host);
+        let traced = composite.trace(&path(prefix), &spelled).await.unwrap();
+        let secret = Reached::Inside(path(prefix).join("secret").unwrap());
+        let other = Reached::Outside(host("other/secret"));
+        assert_eq!(traced, [secret.clone(), secret, other]);
+    }
+}
