@@ -4,6 +4,7 @@
 //! made-up input. [`files`] and [`manifests`] do the reading, and this file does the
 //! writing.
 
+mod comments;
 mod deps;
 mod files;
 mod findings;
@@ -56,6 +57,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Findings> {
     }
     for file in files.iter().filter(|file| file.has_extension("rs")) {
         found.extend(sources::check(file));
+        found.extend(comments::check(file));
         found.extend(signatures::check(file));
     }
     for file in files.iter().filter(|file| file.has_extension("md")) {

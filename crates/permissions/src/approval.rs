@@ -27,7 +27,7 @@
 //! let question = Question::new("session-1", vec![Asked::new(Op::Write, target.clone())]);
 //! let permit = futures::executor::block_on(desk.authorize(question))?;
 //! assert!(permit.covers(Op::Write, &target));
-//! assert!(!permit.covers(Op::Delete, &target), "nobody asked for that");
+//! assert!(!permit.covers(Op::Delete, &target), "deletion was not asked for");
 //! assert_eq!(desk.grants().list().len(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
