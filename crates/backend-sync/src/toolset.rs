@@ -138,7 +138,7 @@ impl SyncChat {
     }
 
     /// Replaces the conversation with one derived from it, such as by [`Chat::policy`],
-    /// [`Chat::approver`] or [`Chat::desk`].
+    /// [`Chat::approver`] or [`Chat::approval_service`].
     ///
     /// ```
     /// # use std::sync::Arc;

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use backend_core::{Backend, VPath};
-use permissions::approval::Desk;
+use permissions::approval::ApprovalService;
 use permissions::audit::Audit;
 use permissions::{Guarded, Policy};
 
@@ -87,18 +87,18 @@ enum Who {
     /// No approver: calls that need approval are refused.
     #[default]
     Nobody,
-    /// A desk created here, whose grants count only under the same policy.
-    Own(Desk),
-    /// A desk that the host observes as well.
-    Given(Desk),
+    /// An approval service created here, whose grants count only under the same policy.
+    Own(ApprovalService),
+    /// An approval service that the host observes as well.
+    Given(ApprovalService),
 }
 
 impl Who {
-    fn desk(&self, policy: &Policy) -> Option<Desk> {
+    fn approval_service(&self, policy: &Policy) -> Option<ApprovalService> {
         match self {
             Self::Nobody => None,
-            Self::Own(desk) => Some(desk.clone().policy_id(policy.id())),
-            Self::Given(desk) => Some(desk.clone()),
+            Self::Own(service) => Some(service.clone().policy_id(policy.id())),
+            Self::Given(service) => Some(service.clone()),
         }
     }
 }
@@ -201,11 +201,11 @@ impl Toolset {
                 .policy(policy.clone())
         };
         let quiet = guard().build();
-        let guard = match who.unwrap_or(&self.0.who).desk(&policy) {
-            Some(desk) if self.0.options.require_whole_questions => {
-                guard().desk(desk.whole_only(true))
+        let guard = match who.unwrap_or(&self.0.who).approval_service(&policy) {
+            Some(service) if self.0.options.require_whole_questions => {
+                guard().approval_service(service.refuse_truncated(true))
             }
-            Some(desk) => guard().desk(desk),
+            Some(service) => guard().approval_service(service),
             None => guard(),
         };
         Ground {

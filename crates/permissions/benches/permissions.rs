@@ -147,16 +147,16 @@ fn beside(criterion: &mut Criterion) {
     criterion.bench_function("permissions_read_beside", |bencher| {
         bencher.iter_custom(|times| {
             // Judge them on other threads, repeatedly, until the reads are done.
-            let consider = |number: usize| {
+            let plan = |number: usize| {
                 let (guarded, line) = (guarded.clone(), lines.get(number % lines.len()));
                 let access = line.map(|line| Access::command(line.as_str()));
-                async move { guarded.consider(access).await.is_ok() }.boxed()
+                async move { guarded.plan(access).await.is_ok() }.boxed()
             };
-            let mut judging: FuturesUnordered<_> = (0..16).map(consider).collect();
+            let mut judging: FuturesUnordered<_> = (0..16).map(plan).collect();
             let mut taken = Duration::ZERO;
             for _ in 0..times {
                 while let Some(Some(_)) = block_on(poll_immediate(judging.next())) {
-                    judging.push(consider(judging.len()));
+                    judging.push(plan(judging.len()));
                 }
                 taken += reads(&guarded, &path, 1);
             }

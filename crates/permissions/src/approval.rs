@@ -1,9 +1,9 @@
 //! Questions, the approvers that answer them, and remembered answers.
 //!
 //! An access with the action `ask` becomes a [`Question`], which states exactly what
-//! would happen. A [`Desk`] passes it to an [`Approver`], unless a grant already covers
-//! it, and issues a [`Permit`] if the answer is yes. Remembered answers are kept in
-//! [`Grants`].
+//! would happen. An [`ApprovalService`] passes it to an [`Approver`], unless a grant
+//! already covers it, and issues a [`Permit`] if the answer is yes. Remembered answers
+//! are kept in [`Grants`].
 //!
 //! A grant never overrides a denial: the guard judges every call anew, and only accesses
 //! that need approval are looked up here.
@@ -11,7 +11,8 @@
 //! ```
 //! use std::sync::Arc;
 //! use backend_core::VPath;
-//! use permissions::approval::{Answer, Asked, Desk, Grants, Interactive, Question, Remember};
+//! use permissions::approval::{Answer, ApprovalService, Asked, Grants, Interactive};
+//! use permissions::approval::{Question, Remember};
 //! use permissions::{Op, Target};
 //!
 //! // The user approves everything in /docs, and wants that remembered.
@@ -21,14 +22,14 @@
 //!     let answer = Answer::yes().remember(Remember::Prefix(prefix.clone()));
 //!     async move { Ok(answer) }
 //! });
-//! let desk = Desk::new(Arc::new(person), Grants::new());
+//! let service = ApprovalService::new(Arc::new(person), Grants::new());
 //!
 //! let target = Target::Path(docs.join("a.md")?);
 //! let question = Question::new("session-1", vec![Asked::new(Op::Write, target.clone())]);
-//! let permit = futures::executor::block_on(desk.authorize(question))?;
+//! let permit = futures::executor::block_on(service.authorize(question))?;
 //! assert!(permit.covers(Op::Write, &target));
 //! assert!(!permit.covers(Op::Delete, &target), "deletion was not asked for");
-//! assert_eq!(desk.grants().list().len(), 1);
+//! assert_eq!(service.grants().list().len(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -36,12 +37,12 @@ mod answer;
 mod approver;
 mod callback;
 mod deferred;
-mod desk;
 mod effect;
 mod grants;
 pub mod limits;
 mod permit;
 mod question;
+mod service;
 pub(crate) mod text;
 
 pub use answer::{Answer, Remember};
@@ -50,8 +51,8 @@ pub use approver::{
 };
 pub use callback::Interactive;
 pub use deferred::Deferred;
-pub use desk::{Desk, Pending};
 pub use effect::{Amount, Effect, Unseen};
-pub use grants::{Grant, GrantId, GrantKey, Grants, GrantsError, NotRemembered, PatternOf};
+pub use grants::{Grant, GrantId, GrantKey, Grants, GrantsError, NotRemembered, PatternKind};
 pub use permit::{Permit, PermitSource};
 pub use question::{Asked, Fingerprint, Question};
+pub use service::{ApprovalService, Pending};

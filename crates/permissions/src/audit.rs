@@ -82,10 +82,10 @@ impl fmt::Display for DecidedBy {
 /// ```
 /// use backend_core::VPath;
 /// use permissions::audit::{AuditEvent, AuditLog, Outcome};
-/// use permissions::{Access, Action, Layer, Op, Verdict, Vote, Why};
+/// use permissions::{Access, Action, Layer, Op, Verdict, Vote, Reason};
 ///
 /// let access = Access::file(Op::Write, VPath::parse("/etc/hosts")?);
-/// let verdict = Verdict::from(Vote::new(Layer::Rules, Action::Deny, Why::Default(Op::Write)));
+/// let verdict = Verdict::from(Vote::new(Layer::Rules, Action::Deny, Reason::Default(Op::Write)));
 /// let log = AuditLog::new(100);
 /// let event = AuditEvent::new("session-1", &access, &verdict, Outcome::Refused);
 /// log.audit().record(&event.tool("write_file"));
@@ -153,7 +153,7 @@ impl<'a> AuditEvent<'a> {
     /// Records `permit` as the reason, with its note and the time it took.
     #[must_use]
     pub fn permit(mut self, permit: &'a Permit) -> Self {
-        self.by = match permit.how() {
+        self.by = match permit.source() {
             PermitSource::Answer => DecidedBy::Answer,
             PermitSource::Grant(id) => DecidedBy::Grant(id),
         };

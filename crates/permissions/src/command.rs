@@ -299,7 +299,7 @@ impl CommandPolicy {
     }
 
     /// Returns the most lenient action that any command can get.
-    pub fn best(&self) -> Action {
+    pub fn most_lenient(&self) -> Action {
         let rules = self.rules.rules.iter().map(|rule| rule.action);
         rules
             .chain([self.rules.default])

@@ -11,13 +11,13 @@
 
 mod authorize;
 mod backend;
+mod dry_run;
 mod gate;
 mod globs;
 mod judge;
 mod list;
 mod preview;
 mod read;
-mod rehearsal;
 mod route;
 mod sandbox;
 mod shells;
@@ -31,13 +31,13 @@ use backend_core::ops::{Links, StatOptions};
 use backend_core::{Backend, Error, ErrorKind, Operation, Result};
 use serde_json::Value;
 
-use crate::approval::{Approver, Desk, Grants, Permit};
+use crate::approval::{ApprovalService, Approver, Grants, Permit};
 use crate::audit::Audit;
 use crate::mounts::{Derive, DeriveError};
 use crate::policy::Policy;
 use crate::tool::ToolSetting;
 
-pub use authorize::Considered;
+pub use authorize::PlannedAccesses;
 pub use preview::PREVIEW_BYTES;
 pub use tree::TREE_ENTRIES;
 
@@ -77,8 +77,8 @@ pub struct Guarded<B> {
 
 struct Shared<B> {
     backend: B,
-    desk: Option<Desk>,
-    /// `None` in a rehearsal, which is not audited.
+    service: Option<ApprovalService>,
+    /// `None` in a dry run, which is not audited.
     audit: Option<Audit>,
     session: Arc<str>,
     shells: Mutex<shells::Shells>,
@@ -113,7 +113,7 @@ impl<B: fmt::Debug> fmt::Debug for Guarded<B> {
 pub struct GuardedBuilder<B> {
     backend: B,
     policy: Policy,
-    desk: Option<Desk>,
+    service: Option<ApprovalService>,
     audit: Audit,
     session: Arc<str>,
 }
@@ -130,14 +130,14 @@ impl<B: Backend> GuardedBuilder<B> {
     /// that needs approval is refused.
     #[must_use]
     pub fn approver(self, approver: impl Approver) -> Self {
-        self.desk(Desk::new(Arc::new(approver), Grants::default()))
+        self.approval_service(ApprovalService::new(Arc::new(approver), Grants::default()))
     }
 
-    /// Sets the desk that handles questions, to share it between guards. Unless the desk
-    /// is already bound to a policy, its grants apply to this policy only.
+    /// Sets the approval service that handles questions, to share it between guards.
+    /// Unless it is already bound to a policy, its grants apply to this policy only.
     #[must_use]
-    pub fn desk(mut self, desk: Desk) -> Self {
-        self.desk = Some(desk);
+    pub fn approval_service(mut self, service: ApprovalService) -> Self {
+        self.service = Some(service);
         self
     }
 
@@ -157,14 +157,14 @@ impl<B: Backend> GuardedBuilder<B> {
 
     /// Builds the guarded backend.
     pub fn build(self) -> Guarded<B> {
-        let bind = |desk: Desk| match desk.grants().policy() {
-            Some(_) => desk,
-            None => desk.policy_id(self.policy.id()),
+        let bind = |service: ApprovalService| match service.grants().policy() {
+            Some(_) => service,
+            None => service.policy_id(self.policy.id()),
         };
         Guarded {
             shared: Arc::new(Shared {
                 backend: self.backend,
-                desk: self.desk.map(bind),
+                service: self.service.map(bind),
                 audit: Some(self.audit),
                 session: self.session,
                 shells: Mutex::default(),
@@ -185,7 +185,7 @@ impl<B: Backend> Guarded<B> {
         GuardedBuilder {
             backend,
             policy: Policy::allow_all(),
-            desk: None,
+            service: None,
             audit: Audit::default(),
             session: Arc::from(""),
         }
@@ -223,7 +223,7 @@ impl<B: Backend> Guarded<B> {
     /// Returns a view whose questions use `words` as their one-line description. They
     /// still show the exact effect. A refusal repeats the words to the model.
     #[must_use]
-    pub fn with_words(&self, words: impl Into<Arc<str>>) -> Self {
+    pub fn with_description(&self, words: impl Into<Arc<str>>) -> Self {
         let mut view = self.clone();
         view.words = Some(words.into());
         view

@@ -20,4 +20,4 @@ pub use guarded::{Guarded, GuardedBuilder};
 pub use policy::{CommandJudgement, Policy, PolicyBuilder};
 pub use refusal::Refusal;
 pub use rules::{Preset, Ruleset};
-pub use verdict::{Layer, Verdict, Vote, Why};
+pub use verdict::{Layer, Reason, Verdict, Vote};

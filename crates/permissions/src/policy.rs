@@ -177,7 +177,7 @@ impl Policy {
     ) -> Verdict {
         let verdict: Verdict = match self.ruling(op) {
             Some(rules) => rules.judge_as(op, path, inside).into(),
-            None => Vote::neutral(Layer::Rules).into(),
+            None => Vote::abstain(Layer::Rules).into(),
         };
         // Reading the root means searching it. Unreadable entries are left out of the
         // results.
@@ -199,7 +199,7 @@ impl Policy {
         kind: Kind,
         bytes: Option<u64>,
     ) -> Verdict {
-        let mut verdict = Verdict::from(Vote::neutral(Layer::Rules));
+        let mut verdict = Verdict::from(Vote::abstain(Layer::Rules));
         for path in spellings {
             verdict = verdict.and_all(self.judge(op, path, kind, bytes));
         }
@@ -220,22 +220,24 @@ impl Policy {
     }
 
     /// Returns the most lenient action that `op` can get for any target.
-    pub fn best(&self, op: Op) -> Action {
+    pub fn most_lenient(&self, op: Op) -> Action {
         let by_rules = self.ruling(op).map(|rules| match op {
-            Op::Execute => rules.commands().best(),
-            op => rules.best(op),
+            Op::Execute => rules.commands().most_lenient(),
+            op => rules.most_lenient(op),
         });
-        let by_scope = self.0.scope.as_ref().map(|scope| scope.best(op));
+        let by_scope = self.0.scope.as_ref().map(|scope| scope.most_lenient(op));
         by_rules.max(by_scope).unwrap_or(Action::Allow)
     }
 
     /// Returns the strongest action that an entry beneath `dir` could get. It may be too
     /// strong, but never too weak.
-    pub(crate) fn protects_beneath(&self, op: Op, dir: &VPath) -> Action {
-        let by_rules = self.ruling(op).map(|rules| rules.protects_beneath(op, dir));
+    pub(crate) fn strongest_beneath(&self, op: Op, dir: &VPath) -> Action {
+        let by_rules = self
+            .ruling(op)
+            .map(|rules| rules.strongest_beneath(op, dir));
         let by_scope = match &self.0.scope {
             Some(scope) if !matches!(op, Op::Move | Op::Copy) => {
-                Some(scope.protects_beneath(op, dir))
+                Some(scope.strongest_beneath(op, dir))
             }
             _ => None,
         };

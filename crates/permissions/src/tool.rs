@@ -205,7 +205,7 @@ pub fn custom_visible<T: CustomTool>(policy: &Policy, commands: bool) -> Visibil
 fn offered(operations: &[Op], policy: &Policy, setting: &ToolSetting) -> Visibility {
     let best = operations
         .iter()
-        .map(|op| policy.best(*op))
+        .map(|op| policy.most_lenient(*op))
         .chain(setting.action)
         .max()
         .unwrap_or(Action::Deny);

@@ -75,17 +75,17 @@ impl MatchedRule {
 /// The reason for a vote. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Why {
+pub enum Reason {
     /// The first rule that matches.
     Rule(Arc<MatchedRule>),
     /// The default of the operation, because no rule matches.
     Default(Op),
-    /// No objection.
-    Nothing,
+    /// None given. With an allow, it means that there is no objection.
+    Unspecified,
     /// A refusal, with its typed reason.
     Refused(Arc<Refusal>),
     /// A reason in words: a lowercase fragment.
-    Because(Cow<'static, str>),
+    Text(Cow<'static, str>),
 }
 
 /// The decision of one layer.
@@ -97,26 +97,30 @@ pub struct Vote {
     /// The layer's decision.
     pub action: Action,
     /// The reason for it.
-    pub why: Why,
+    pub reason: Reason,
 }
 
 impl Vote {
     /// Creates a vote.
-    pub fn new(layer: Layer, action: Action, why: Why) -> Self {
-        Self { layer, action, why }
+    pub fn new(layer: Layer, action: Action, reason: Reason) -> Self {
+        Self {
+            layer,
+            action,
+            reason,
+        }
     }
 
     /// Creates a vote of a layer that has no objection.
-    pub fn neutral(layer: Layer) -> Self {
-        Self::new(layer, Action::Allow, Why::Nothing)
+    pub fn abstain(layer: Layer) -> Self {
+        Self::new(layer, Action::Allow, Reason::Unspecified)
     }
 }
 
 impl fmt::Display for Vote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.layer, self.action)?;
-        match &self.why {
-            Why::Rule(rule) => {
+        match &self.reason {
+            Reason::Rule(rule) => {
                 let number = rule.index + 1;
                 write!(f, ", by rule {number} of {} ('{}')", rule.op, rule.pattern)?;
                 if rule.description.is_empty() {
@@ -125,10 +129,10 @@ impl fmt::Display for Vote {
                     write!(f, ": {}", rule.description)
                 }
             }
-            Why::Default(op) => write!(f, ", the default of {op}"),
-            Why::Nothing => Ok(()),
-            Why::Refused(refusal) => write!(f, ", {refusal}"),
-            Why::Because(reason) => write!(f, ", {reason}"),
+            Reason::Default(op) => write!(f, ", the default of {op}"),
+            Reason::Unspecified => Ok(()),
+            Reason::Refused(refusal) => write!(f, ", {refusal}"),
+            Reason::Text(text) => write!(f, ", {text}"),
         }
     }
 }
@@ -164,7 +168,7 @@ impl Verdict {
         if vote.action > self.decisive.action {
             self.others
                 .push(std::mem::replace(&mut self.decisive, vote));
-        } else if vote.action > Action::Allow || vote.why != Why::Nothing {
+        } else if vote.action > Action::Allow || vote.reason != Reason::Unspecified {
             self.others.push(vote);
         }
         self

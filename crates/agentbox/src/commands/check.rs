@@ -9,7 +9,7 @@ use backend_core::VPath;
 use permissions::access::Intent;
 use permissions::approval::{Asked, Question};
 use permissions::command::CommandContext;
-use permissions::{Access, Action, Op, Policy, Target, Verdict, Vote, Why};
+use permissions::{Access, Action, Op, Policy, Reason, Target, Verdict, Vote};
 use serde_json::{Value, json};
 
 use crate::exit::{self, Failure};
@@ -199,8 +199,8 @@ fn source_json(source: &Source) -> Value {
 }
 
 fn vote_json(access: &Access, vote: &Vote, rules: &Rules) -> Value {
-    let rule = match &vote.why {
-        Why::Rule(rule) => json!({
+    let rule = match &vote.reason {
+        Reason::Rule(rule) => json!({
             "section": rule.op.as_str(),
             "number": rule.index + 1,
             "pattern": rule.pattern,

@@ -10,7 +10,7 @@ use backend_core::{Backend, BackendExt as _, BackendInfo, Error, Result, VPath};
 use backend_state::StateBackend;
 use futures::executor::block_on;
 use permissions::mounts::{MountConfig, Scope};
-use permissions::{Kind, Op, Refusal, Why};
+use permissions::{Kind, Op, Reason, Refusal};
 use serde_json::Value;
 
 use crate::tool::Builtin;
@@ -76,8 +76,8 @@ impl Mounted {
             return Err(refusal.into());
         }
         let verdict = self.scope.judge(op, path, Kind::File, bytes);
-        match &verdict.decisive().why {
-            Why::Refused(refusal) => Err(Error::from((**refusal).clone())),
+        match &verdict.decisive().reason {
+            Reason::Refused(refusal) => Err(Error::from((**refusal).clone())),
             _ => Ok(()),
         }
     }

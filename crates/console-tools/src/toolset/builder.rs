@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use backend_core::{Quoted, VPath};
-use permissions::approval::{Approver, Desk, Grants};
+use permissions::approval::{ApprovalService, Approver, Grants};
 use permissions::audit::Audit;
 use permissions::mounts::{MountConfig, MountError, Scope};
 use permissions::tool::{Tool, ToolSettings};
@@ -159,14 +159,15 @@ impl ToolsetBuilder {
 
     /// Sets the approver. Without one, calls that need approval are refused.
     pub fn approver(mut self, approver: impl Approver) -> Self {
-        self.who = Who::Own(Desk::new(Arc::new(approver), Grants::new()));
+        self.who = Who::Own(ApprovalService::new(Arc::new(approver), Grants::new()));
         self
     }
 
-    /// Sets the desk that receives the questions. A grant counts for the policy under
-    /// which it was asked, unless the desk was given the id of another policy.
-    pub fn desk(mut self, desk: Desk) -> Self {
-        self.who = Who::Given(desk);
+    /// Sets the approval service that receives the questions. A grant counts for the
+    /// policy under which it was asked, unless the approval service was given the id of
+    /// another policy.
+    pub fn approval_service(mut self, service: ApprovalService) -> Self {
+        self.who = Who::Given(service);
         self
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use backend_core::{Backend, Result};
-use permissions::approval::{Approver, Desk, Grants};
+use permissions::approval::{ApprovalService, Approver, Grants};
 use permissions::{Guarded, Policy};
 
 use super::ground::Ground;
@@ -53,14 +53,15 @@ impl Chat {
     /// toolset's.
     #[must_use]
     pub fn approver(&self, approver: impl Approver) -> Self {
-        let desk = Desk::new(Arc::new(approver), Grants::new());
-        self.anew(self.0.policy.clone(), Some(Who::Own(desk)))
+        let service = ApprovalService::new(Arc::new(approver), Grants::new());
+        self.anew(self.0.policy.clone(), Some(Who::Own(service)))
     }
 
-    /// Starts a new conversation like this one, with another desk than the toolset's.
+    /// Starts a new conversation like this one, with another approval service than the
+    /// toolset's.
     #[must_use]
-    pub fn desk(&self, desk: Desk) -> Self {
-        self.anew(self.0.policy.clone(), Some(Who::Given(desk)))
+    pub fn approval_service(&self, service: ApprovalService) -> Self {
+        self.anew(self.0.policy.clone(), Some(Who::Given(service)))
     }
 
     fn anew(&self, policy: Option<Policy>, who: Option<Who>) -> Self {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use backend_core::{Backend, Error};
-use permissions::guarded::Considered;
+use permissions::guarded::PlannedAccesses;
 use permissions::{Access, Action, Guarded, Question};
 use serde_json::Value;
 
@@ -64,7 +64,7 @@ impl<'c> Door<'c> {
     pub(crate) fn context(&self, words: &str, arguments: &Arc<Value>) -> Context {
         let mut view = self.view.with_args(Arc::clone(arguments));
         if !words.is_empty() {
-            view = view.with_words(words);
+            view = view.with_description(words);
         }
         self.at(view, self.quiet.clone())
     }
@@ -95,14 +95,14 @@ impl<'c> Door<'c> {
     pub(crate) async fn consider(
         &self,
         accesses: Vec<Access>,
-    ) -> Result<Considered<'_, Arc<dyn Backend>>, Error> {
-        self.view.consider(accesses).await
+    ) -> Result<PlannedAccesses<'_, Arc<dyn Backend>>, Error> {
+        self.view.plan(accesses).await
     }
 
     /// Asks if approval is needed, and returns the context with the permission.
     pub(crate) async fn authorize(
         &self,
-        considered: Considered<'_, Arc<dyn Backend>>,
+        considered: PlannedAccesses<'_, Arc<dyn Backend>>,
         words: impl FnOnce(Question) -> Question,
     ) -> Result<Context, Error> {
         Ok(match considered.authorize(words).await? {

@@ -179,7 +179,7 @@ fn custom(entry: &Entry, policy: &Policy, commands: bool) -> Visibility {
         return Visibility::Hidden;
     }
     let setting = policy.tools().get(&entry.name);
-    let votes = entry.operations.iter().map(|op| policy.best(*op));
+    let votes = entry.operations.iter().map(|op| policy.most_lenient(*op));
     match votes.chain(setting.action).max().unwrap_or(Action::Deny) {
         Action::Deny => Visibility::Hidden,
         action => Visibility::Offered {

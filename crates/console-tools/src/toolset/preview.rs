@@ -121,8 +121,8 @@ impl Chat {
         let still: Arc<dyn Backend> = Arc::new(Still::new(backend, Arc::clone(trial)));
         let notes: Arc<dyn Approver> = Arc::clone(trial) as _;
         let ground = Ground {
-            guard: real.guard.rehearsal(Arc::clone(&still), Some(notes)),
-            quiet: real.quiet.rehearsal(still, None),
+            guard: real.guard.dry_run(Arc::clone(&still), Some(notes)),
+            quiet: real.quiet.dry_run(still, None),
             tools: Arc::clone(&real.tools),
             host_names: real.host_names.clone(),
         };

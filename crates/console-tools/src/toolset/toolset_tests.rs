@@ -320,7 +320,7 @@ async fn the_filesystem_profile_keeps_its_words() {
     assert!(!reply.is_success());
     let door = chat.ground().await.unwrap().guard.with_tool("read_file");
     let error = door
-        .consider([Access::file(Op::Read, VPath::parse("/a").unwrap())])
+        .plan([Access::file(Op::Read, VPath::parse("/a").unwrap())])
         .await;
     let error = error.map(|_| ()).unwrap_err();
     let text = ToolError::in_words_of(crate::Profile::Filesystem, "read_file", error).to_string();
@@ -344,9 +344,9 @@ async fn writes_after_the_answer_are_bound_to_what_was_shown() {
     let ground = chat.ground().await.unwrap();
     let path = VPath::parse("/a").unwrap();
     let access = Access::file(Op::Write, path.clone());
-    let considered = ground.guard.consider([access]).await.unwrap();
+    let planned = ground.guard.plan([access]).await.unwrap();
     let old = ContentHash::of(b"older\n");
-    let permit = considered
+    let permit = planned
         .authorize(|question| question.bind(path.clone(), old))
         .await;
     let view = ground.guard.with_permit(permit.unwrap().unwrap());

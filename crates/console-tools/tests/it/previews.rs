@@ -5,7 +5,9 @@ use std::sync::Arc;
 use backend_core::BackendExt as _;
 use backend_state::StateBackend;
 use console_tools::{CallPreview, Chat, Class, EditFormat, Options, Toolset, ToolsetBuilder};
-use permissions::approval::{Answer, ApproveAll, Deferred, Desk, Grants, Interactive, Strict};
+use permissions::approval::{
+    Answer, ApprovalService, ApproveAll, Deferred, Grants, Interactive, Strict,
+};
 use permissions::audit::AuditLog;
 use permissions::tool::{Tool, ToolSetting, ToolSettings};
 use permissions::{Action, Preset, Question, Remember};
@@ -348,8 +350,12 @@ async fn what_is_remembered_counts() {
     );
 
     let never = Interactive::new(async |_: Question| Ok(Answer::no().remember(Remember::Session)));
-    let desk = Desk::new(Arc::new(never), Grants::new()).remember_denials(true);
-    let chat = builder().desk(desk).build().unwrap().conversation("c");
+    let service = ApprovalService::new(Arc::new(never), Grants::new()).remember_denials(true);
+    let chat = builder()
+        .approval_service(service)
+        .build()
+        .unwrap()
+        .conversation("c");
     let reply = chat.call("write_file", first.clone()).await;
     assert_eq!(reply.failure, Some(Class::Refused));
     let preview = chat.preview("write_file", first).await;

@@ -92,7 +92,7 @@ impl Answer {
     }
 
     /// Sets the scope beyond this call. A no is remembered only if the
-    /// [`Desk`](super::Desk) is configured to do so.
+    /// [`ApprovalService`](super::ApprovalService) is configured to do so.
     #[must_use]
     pub fn remember(mut self, remember: Remember) -> Self {
         self.remember = remember;

@@ -10,7 +10,7 @@ use super::{Answer, Asked, Fingerprint, Question, Remember, text};
 mod key;
 mod saved;
 
-pub use key::{GrantKey, NotRemembered, PatternOf};
+pub use key::{GrantKey, NotRemembered, PatternKind};
 pub use saved::{Grant, GrantId, GrantsError};
 
 use key::Matcher;
@@ -241,8 +241,8 @@ impl Grants {
     pub fn list(&self) -> Vec<Grant> {
         let now = (self.clock)();
         let store = self.lock();
-        let holding = store.kept.iter().filter(|kept| kept.grant.holds(now));
-        holding.map(|kept| kept.grant.clone()).collect()
+        let valid = store.kept.iter().filter(|kept| kept.grant.is_valid(now));
+        valid.map(|kept| kept.grant.clone()).collect()
     }
 
     /// Revokes one grant. Returns `false` if there is none with this id.
@@ -290,7 +290,7 @@ impl Grants {
             let grant = &kept.grant;
             grant.session == session
                 && grant.policy.as_deref() == self.policy.as_deref()
-                && grant.holds(now)
+                && grant.is_valid(now)
         })
     }
 

@@ -23,8 +23,8 @@ pub enum PermitSource {
 /// Proof of approval, held by the caller that asked. The guard accepts it only for the
 /// accesses that were asked about, and it never overrides a denial. Cheap to clone.
 ///
-/// Only a [`Desk`](super::Desk) can create one, so a holder of a permit has asked. That
-/// is why there is no constructor.
+/// Only an [`ApprovalService`](super::ApprovalService) can create one, so a holder of a
+/// permit has asked. That is why there is no constructor.
 ///
 /// ```compile_fail
 /// let permit = permissions::Permit { yes: Default::default() };
@@ -86,7 +86,7 @@ impl Permit {
             .map(|(_, hash)| *hash)
     }
 
-    /// Returns the permit's number, unique for the desk.
+    /// Returns the permit's number, unique for the service.
     pub fn id(&self) -> u64 {
         self.0.id
     }
@@ -97,7 +97,7 @@ impl Permit {
     }
 
     /// Returns the origin of the permit.
-    pub fn how(&self) -> PermitSource {
+    pub fn source(&self) -> PermitSource {
         self.0.source
     }
 

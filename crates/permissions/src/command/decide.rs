@@ -11,7 +11,7 @@ use super::work::Work;
 use super::{CommandPolicy, CommandReport};
 use crate::rules::{CommandRule, CommandRules};
 use crate::verdict::MatchedRule;
-use crate::{Action, Layer, Op, Refusal, Verdict, Vote, Why};
+use crate::{Action, Layer, Op, Reason, Refusal, Verdict, Vote};
 
 /// The maximum number of opaque commands that are reported.
 const MAX_OPAQUE: usize = 64;
@@ -96,12 +96,12 @@ pub(crate) fn report(policy: &CommandPolicy, found: Found, work: &Work<'_>) -> C
             votes.add(Vote::new(
                 Layer::Rules,
                 rule.action,
-                Why::Rule(Arc::new(rule)),
+                Reason::Rule(Arc::new(rule)),
             ));
         }
     }
     if by_default {
-        let why = Why::Default(Op::Execute);
+        let why = Reason::Default(Op::Execute);
         votes.add(Vote::new(Layer::Rules, rules.default, why));
     }
     for note in &found.notes {
@@ -135,12 +135,12 @@ fn because(rules: &CommandRules, class: Class, text: &str) -> Vote {
         Class::NotUnderstood => (rules.default.max(Action::Ask), "not understood"),
     };
     let text = Cow::Owned(format!("{word}: {text}"));
-    Vote::new(Layer::Command, action, Why::Because(text))
+    Vote::new(Layer::Command, action, Reason::Text(text))
 }
 
 /// Denies a line that takes too many steps to judge.
 pub(crate) fn too_complicated() -> Vote {
-    let why = Why::Refused(Arc::new(Refusal::TooComplicated));
+    let why = Reason::Refused(Arc::new(Refusal::TooComplicated));
     Vote::new(Layer::Command, Action::Deny, why)
 }
 
@@ -193,7 +193,8 @@ impl Votes {
     }
 
     fn verdict(self, default: Action) -> Verdict {
-        self.0
-            .unwrap_or_else(|| Vote::new(Layer::Rules, default, Why::Default(Op::Execute)).into())
+        self.0.unwrap_or_else(|| {
+            Vote::new(Layer::Rules, default, Reason::Default(Op::Execute)).into()
+        })
     }
 }

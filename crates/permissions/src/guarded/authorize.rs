@@ -9,13 +9,13 @@ use crate::approval::Permit;
 use crate::{Access, Op, Question, Target};
 
 /// The accesses that a tool is about to make, judged. None of them is denied.
-pub struct Considered<'g, B> {
+pub struct PlannedAccesses<'g, B> {
     gate: Gate<'g, B>,
 }
 
-impl<B> std::fmt::Debug for Considered<'_, B> {
+impl<B> std::fmt::Debug for PlannedAccesses<'_, B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Considered").finish_non_exhaustive()
+        f.debug_struct("PlannedAccesses").finish_non_exhaustive()
     }
 }
 
@@ -37,10 +37,10 @@ impl<B: Backend> Guarded<B> {
     ///     .build();
     /// let path = VPath::parse("/a")?;
     /// let both = [Op::Read, Op::Write].map(|op| Access::file(op, path.clone()));
-    /// let considered = guarded.consider(both).await?;
-    /// assert!(considered.asks());
+    /// let planned = guarded.plan(both).await?;
+    /// assert!(planned.asks());
     /// // One question covers both, and the view does not ask again.
-    /// let permit = considered.authorize(|question| question.description("swap /a")).await?;
+    /// let permit = planned.authorize(|question| question.description("swap /a")).await?;
     /// let view = permit.into_iter().fold(guarded, |view, permit| view.with_permit(permit));
     /// view.write_file("/a", "b").await?;
     /// # Ok(()) }
@@ -49,10 +49,10 @@ impl<B: Backend> Guarded<B> {
     /// # Errors
     ///
     /// The refusal of the first denied access, or the error of following a link.
-    pub async fn consider(
+    pub async fn plan(
         &self,
         accesses: impl IntoIterator<Item = Access> + Send,
-    ) -> Result<Considered<'_, B>> {
+    ) -> Result<PlannedAccesses<'_, B>> {
         let accesses: Vec<Access> = accesses.into_iter().collect();
         let mut gate = Gate::for_command(self, Operation::Execute);
         for access in accesses {
@@ -69,7 +69,7 @@ impl<B: Backend> Guarded<B> {
                 Target::Path(_) => self.weigh_path(&mut gate, access).await?,
             }
         }
-        Ok(Considered { gate })
+        Ok(PlannedAccesses { gate })
     }
 
     async fn weigh_path(&self, gate: &mut Gate<'_, B>, access: Access) -> Result<()> {
@@ -95,7 +95,7 @@ impl<B: Backend> Guarded<B> {
     }
 }
 
-impl<B: Backend> Considered<'_, B> {
+impl<B: Backend> PlannedAccesses<'_, B> {
     /// Returns whether approval is needed.
     pub fn asks(&self) -> bool {
         self.gate.asks()

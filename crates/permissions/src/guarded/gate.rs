@@ -12,7 +12,7 @@ use crate::access::Intent;
 use crate::approval::{Asked, Effect, Permit, Question};
 use crate::audit::{AuditEvent, Outcome};
 use crate::policy::refusal;
-use crate::{Access, Action, Kind, Op, Refusal, Target, Verdict, Vote, Why};
+use crate::{Access, Action, Kind, Op, Reason, Refusal, Target, Verdict, Vote};
 
 /// Maximum number of reasons listed in one question.
 const REASONS: usize = 20;
@@ -51,7 +51,7 @@ pub(super) struct Gate<'g, B> {
     /// Accesses that need approval.
     asks: Vec<(Access, Verdict)>,
     /// Reasons why approval was needed, whether it has been given or not.
-    whys: Vec<(Op, Why)>,
+    whys: Vec<(Op, Reason)>,
     /// Permits granted during this call.
     permits: Vec<Permit>,
 }
@@ -68,7 +68,7 @@ impl<B: Backend> Guarded<B> {
                 .policy
                 .judge(access.op, path, access.kind, access.bytes),
             // Callers supply the verdict about a command.
-            Target::Command(_) => Vote::neutral(crate::Layer::Command).into(),
+            Target::Command(_) => Vote::abstain(crate::Layer::Command).into(),
         };
         self.with_tool_vote(verdict)
     }
@@ -152,7 +152,7 @@ impl<'g, B: Backend> Gate<'g, B> {
         match verdict.action() {
             Action::Allow => self.guard.tell(&access, &verdict, Outcome::Allowed, None),
             Action::Ask => {
-                let why = (access.op, verdict.decisive().why.clone());
+                let why = (access.op, verdict.decisive().reason.clone());
                 if !self.whys.contains(&why) {
                     self.whys.push(why);
                 }
@@ -189,11 +189,11 @@ impl<'g, B: Backend> Gate<'g, B> {
         &mut self,
         access: Access,
         shown: &VPath,
-        top: &[(Op, Why)],
+        top: &[(Op, Reason)],
     ) -> Result<()> {
         let verdict = self.guard.judge(&access);
         if verdict.action() == Action::Ask {
-            let why = &verdict.decisive().why;
+            let why = &verdict.decisive().reason;
             if top.iter().any(|(op, top)| *op == access.op && top == why) {
                 return Ok(());
             }
@@ -243,7 +243,7 @@ impl<'g, B: Backend> Gate<'g, B> {
     }
 
     /// Returns the reasons why accesses judged so far needed approval.
-    pub(super) fn whys(&self) -> Vec<(Op, Why)> {
+    pub(super) fn whys(&self) -> Vec<(Op, Reason)> {
         self.whys.clone()
     }
 
@@ -264,7 +264,7 @@ impl<'g, B: Backend> Gate<'g, B> {
         match verdict.action() {
             Action::Allow => true,
             Action::Ask => {
-                let why = (access.op, verdict.decisive().why.clone());
+                let why = (access.op, verdict.decisive().reason.clone());
                 self.covered(access) || self.whys.contains(&why)
             }
             Action::Deny => false,
@@ -274,7 +274,7 @@ impl<'g, B: Backend> Gate<'g, B> {
     /// Returns whether `op` needed approval because of a rule, and therefore has been
     /// approved by now.
     pub(super) fn asked_by_rule(&self, op: Op) -> bool {
-        let by_rule = |(asked, why): &(Op, Why)| *asked == op && matches!(why, Why::Rule(_));
+        let by_rule = |(asked, why): &(Op, Reason)| *asked == op && matches!(why, Reason::Rule(_));
         self.whys.iter().any(by_rule)
     }
 
@@ -350,8 +350,8 @@ impl<'g, B: Backend> Gate<'g, B> {
     }
 
     async fn bring(&mut self, asks: &[(Access, Verdict)], question: Question) -> Result<Permit> {
-        let answer = match &self.guard.shared.desk {
-            Some(desk) => desk.authorize(question).await,
+        let answer = match &self.guard.shared.service {
+            Some(service) => service.authorize(question).await,
             None => Err(Refusal::ApprovalRequired {
                 what: Quoted::new(&question.description).to_string(),
                 why: "nobody can be asked here; have it allowed or do something else".to_owned(),

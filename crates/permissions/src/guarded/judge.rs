@@ -17,7 +17,7 @@ use super::globs::Room;
 use crate::command::work::Work;
 use crate::command::{CommandContext, NamedPath, PathUse};
 use crate::policy::CommandJudgement;
-use crate::{Access, Action, Layer, Policy, Verdict, Vote, Why};
+use crate::{Access, Action, Layer, Policy, Reason, Verdict, Vote};
 
 /// Number of threads for short lines, and for long lines.
 const THREADS: usize = 2;
@@ -191,7 +191,7 @@ impl<B: Backend> Guarded<B> {
         let (policy, commands) = (&self.policy, &judged.commands);
         more.extend(policy.judge_protected(commands, &others, &line, &directory));
         if too_many || work.is_spent() {
-            let why = Why::Because("it names too many files to look at each".into());
+            let why = Reason::Text("it names too many files to look at each".into());
             let vote = Vote::new(Layer::Command, Action::Ask, why);
             more.push((Access::command(line), Verdict::from(vote)));
         }

@@ -21,7 +21,7 @@ use crate::approval::Effect;
 use crate::command::MAX_STEPS;
 use crate::command::work::Work;
 use crate::policy::CommandJudgement;
-use crate::{Access, Action, Layer, Op, Target, Verdict, Vote, Why};
+use crate::{Access, Action, Layer, Op, Reason, Target, Verdict, Vote};
 
 impl<B> Guarded<B> {
     pub(super) fn shells(&self) -> MutexGuard<'_, Shells> {
@@ -83,9 +83,9 @@ impl<B: Backend> Guarded<B> {
     /// Returns the verdict about using shells at all: a denial if nothing may ever be
     /// executed.
     fn shells_verdict(&self) -> Verdict {
-        match self.policy.best(Op::Execute) {
-            Action::Deny => Vote::new(Layer::Command, Action::Deny, Why::Nothing).into(),
-            Action::Allow | Action::Ask => Vote::neutral(Layer::Command).into(),
+        match self.policy.most_lenient(Op::Execute) {
+            Action::Deny => Vote::new(Layer::Command, Action::Deny, Reason::Unspecified).into(),
+            Action::Allow | Action::Ask => Vote::abstain(Layer::Command).into(),
         }
     }
 
@@ -120,7 +120,7 @@ impl<B: Backend> Guarded<B> {
         {
             let opaque = rules.ruleset().execute.as_ref().map(|rules| rules.opaque);
             let action = opaque.unwrap_or(Action::Ask);
-            let why = Why::Because("it is code for another interpreter".into());
+            let why = Reason::Text("it is code for another interpreter".into());
             let vote = Vote::new(Layer::Command, action, why);
             gate.weigh_as(Access::command(&*text), vote.into(), None)?;
             self.weigh_code(&mut gate, &text).await?;
@@ -178,7 +178,7 @@ impl<B: Backend> Guarded<B> {
         let complete = text.ends_with('\n') && !text.ends_with("\\\n") && !text.contains(edits);
         if !complete || too_much || typed.overflowed || str::from_utf8(input).is_err() {
             let why =
-                Why::Because("it is no complete line, or what went before is not known".into());
+                Reason::Text("it is no complete line, or what went before is not known".into());
             let vote = Vote::new(Layer::Command, Action::Ask, why);
             gate.weigh_as(Access::command(text), vote.into(), None)?;
         }

@@ -11,7 +11,7 @@ use super::gate::{About, Gate, is_link};
 use super::route::{Route, Tail};
 use crate::access::Intent;
 use crate::approval::Effect;
-use crate::{Action, Kind, Op, Why};
+use crate::{Action, Kind, Op, Reason};
 
 /// Maximum number of entries that are judged one by one before a directory is deleted,
 /// moved or copied as a whole.
@@ -173,7 +173,7 @@ impl<B: Backend> Guarded<B> {
     /// Returns whether an entry inside could get an action other than allow.
     fn looks_inside(&self, parts: &[(Op, &VPath)]) -> bool {
         let guarded =
-            |(op, path): &(Op, &VPath)| self.policy.protects_beneath(*op, path) > Action::Allow;
+            |(op, path): &(Op, &VPath)| self.policy.strongest_beneath(*op, path) > Action::Allow;
         parts.iter().any(guarded)
     }
 
@@ -230,7 +230,7 @@ impl<B: Backend> Guarded<B> {
         &self,
         gate: &mut Gate<'_, B>,
         route: &Route,
-        top: &[(Op, Why)],
+        top: &[(Op, Reason)],
         (entry, intent): (&Entry, Option<Intent>),
     ) -> Result<()> {
         // Entries hidden from listings are not named here either.

@@ -120,7 +120,7 @@ pub(super) fn entry(typed: &str) -> Result<VPath, DeriveError> {
     if spelling::climbs(typed) {
         return Err(DeriveError::Parent(Quoted::new(typed)));
     }
-    spelling::path(typed).map_err(|error| DeriveError::NoPath(error.to_string()))
+    spelling::path(typed).map_err(|error| DeriveError::InvalidPath(error.to_string()))
 }
 
 /// The reason why a scope cannot be derived.
@@ -132,7 +132,7 @@ pub enum DeriveError {
     Parent(Quoted),
     /// An entry is not a valid path.
     #[error("an entry cannot be used: {0}")]
-    NoPath(String),
+    InvalidPath(String),
     /// An entry is a file.
     #[error("the entry '{entry}' is a file; use its directory '{parent}'")]
     #[non_exhaustive]
@@ -167,7 +167,7 @@ impl From<DeriveError> for Error {
     fn from(error: DeriveError) -> Self {
         match error {
             DeriveError::Refused(refusal) => refusal.into(),
-            DeriveError::NoPath(_) => Self::new(ErrorKind::InvalidPath, error.to_string()),
+            DeriveError::InvalidPath(_) => Self::new(ErrorKind::InvalidPath, error.to_string()),
             _ => Self::invalid_input(error.to_string()),
         }
     }

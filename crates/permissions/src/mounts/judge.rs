@@ -5,7 +5,7 @@ use backend_core::search::Exclude;
 
 use super::mount::{Mode, Mount};
 use super::scope::Scope;
-use crate::{Action, Kind, Layer, Op, OpClass, Refusal, Verdict, Vote, Why};
+use crate::{Action, Kind, Layer, Op, OpClass, Reason, Refusal, Verdict, Vote};
 
 impl Scope {
     /// Returns the verdict of the mounts about an access to a path. `bytes` is the size
@@ -28,15 +28,15 @@ impl Scope {
     /// ```
     pub fn judge(&self, op: Op, path: &VPath, kind: Kind, bytes: Option<u64>) -> Verdict {
         if op == Op::Execute {
-            return Vote::neutral(Layer::Mount).into();
+            return Vote::abstain(Layer::Mount).into();
         }
         if !(is_listing(op) && path.is_root())
             && let Err((layer, refusal)) = self.check(op, path, kind, bytes)
         {
-            return Vote::new(layer, Action::Deny, Why::Refused(refusal.into())).into();
+            return Vote::new(layer, Action::Deny, Reason::Refused(refusal.into())).into();
         }
         let Some(mount) = self.asking(op, path) else {
-            return Vote::neutral(Layer::Mount).into();
+            return Vote::abstain(Layer::Mount).into();
         };
         let done = match op.class() {
             OpClass::Write => "changed",
@@ -44,7 +44,7 @@ impl Scope {
         };
         let point = &mount.mount_point;
         let why = format!("the mount '{point}' asks before anything is {done}");
-        Vote::new(Layer::Mount, Action::Ask, Why::Because(why.into())).into()
+        Vote::new(Layer::Mount, Action::Ask, Reason::Text(why.into())).into()
     }
 
     /// Checks everything except approvals, in the order in which it is reported.
@@ -105,7 +105,7 @@ impl Scope {
     /// `directory`. It may be too strong, but never too weak. A caller that changes,
     /// moves or copies a whole directory must check each entry unless this is
     /// [`Action::Allow`].
-    pub fn protects_beneath(&self, op: Op, directory: &VPath) -> Action {
+    pub fn strongest_beneath(&self, op: Op, directory: &VPath) -> Action {
         let class = op.class();
         if class == OpClass::Execute {
             return Action::Allow;
@@ -130,7 +130,7 @@ impl Scope {
     }
 
     /// Returns the most lenient action that `op` can get for any path.
-    pub fn best(&self, op: Op) -> Action {
+    pub fn most_lenient(&self, op: Op) -> Action {
         let class = op.class();
         let root = VPath::root();
         if class == OpClass::Execute || (is_listing(op) && self.asking(op, &root).is_none()) {

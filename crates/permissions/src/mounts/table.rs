@@ -43,7 +43,7 @@ pub enum MountError {
     },
     /// A host path is empty.
     #[error("the mount '{0}' has an empty host path; write '.' for the base directory")]
-    NoHost(VPath),
+    EmptyHost(VPath),
     /// Two mounts have the same mount point.
     #[error(
         "two mounts stand at '{point}', for {first} and for {second}; give one of them another mount point"
@@ -117,7 +117,7 @@ impl Mounts {
     ///
     /// # Errors
     ///
-    /// [`MountError::Empty`], [`MountError::NoHost`], [`MountError::Duplicate`]
+    /// [`MountError::Empty`], [`MountError::EmptyHost`], [`MountError::Duplicate`]
     /// and [`MountError::Overlap`].
     pub fn new(mut mounts: Vec<Mount>) -> Result<Self, MountError> {
         if mounts.is_empty() {
@@ -125,7 +125,7 @@ impl Mounts {
         }
         let host = |mount: &Mount| Quoted::new(&mount.host_path.to_string_lossy());
         if let Some(mount) = mounts.iter().find(|m| m.host_path.as_os_str().is_empty()) {
-            return Err(MountError::NoHost(mount.mount_point.clone()));
+            return Err(MountError::EmptyHost(mount.mount_point.clone()));
         }
         let pairs = || {
             let rest = |at: usize| mounts.iter().skip(at + 1);

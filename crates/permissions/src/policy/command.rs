@@ -7,7 +7,7 @@ use backend_core::VPath;
 use super::Policy;
 use crate::command::work::Work;
 use crate::command::{CommandContext, CommandPolicy, NamedPath, PathUse, too_complicated};
-use crate::{Access, Action, Kind, Layer, Op, Refusal, Target, Verdict, Vote, Why};
+use crate::{Access, Action, Kind, Layer, Op, Reason, Refusal, Target, Verdict, Vote};
 
 /// The verdict of every layer about a command line.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ impl Policy {
             (None, Some(_)) => CommandPolicy::open().judge_within(command, &work),
             (None, None) if self.protects() => CommandPolicy::open().judge_within(command, &work),
             (None, None) => {
-                let verdict = Verdict::from(Vote::neutral(Layer::Command));
+                let verdict = Verdict::from(Vote::abstain(Layer::Command));
                 return CommandJudgement {
                     verdict: verdict.clone(),
                     parts: vec![(access, verdict)],
@@ -59,7 +59,7 @@ impl Policy {
         };
         let mut verdict = match (self.rules(), self.scope()) {
             // Only the named files count.
-            (None, None) => Vote::neutral(Layer::Command).into(),
+            (None, None) => Vote::abstain(Layer::Command).into(),
             _ => report.verdict,
         };
         let mut parts = Vec::new();
@@ -177,24 +177,24 @@ fn denied(op: Op, named: &NamedPath, verdict: &Verdict) -> Verdict {
         path: named.text.clone(),
         description: description(verdict),
     };
-    let why = Why::Refused(Arc::new(refusal));
+    let why = Reason::Refused(Arc::new(refusal));
     let vote = Vote::new(verdict.decisive().layer, Action::Deny, why);
     Verdict::from(vote).and_all(verdict.clone())
 }
 
 /// Returns the reason of the strongest vote in words; may be empty.
 pub(crate) fn description(verdict: &Verdict) -> String {
-    match &verdict.decisive().why {
-        Why::Rule(rule) => rule.description.clone(),
-        Why::Because(text) => text.to_string(),
-        Why::Refused(refusal) => refusal.to_string(),
-        Why::Default(_) | Why::Nothing => String::new(),
+    match &verdict.decisive().reason {
+        Reason::Rule(rule) => rule.description.clone(),
+        Reason::Text(text) => text.to_string(),
+        Reason::Refused(refusal) => refusal.to_string(),
+        Reason::Default(_) | Reason::Unspecified => String::new(),
     }
 }
 
 /// Converts a denial into a refusal. `shown` is the target as the caller knows it.
 pub(crate) fn refusal(op: Op, shown: &Target, verdict: &Verdict, same: bool) -> Refusal {
-    if let Why::Refused(refusal) = &verdict.decisive().why {
+    if let Reason::Refused(refusal) = &verdict.decisive().reason {
         return match same {
             true => (**refusal).clone(),
             false => retargeted(refusal, op, shown),

@@ -32,8 +32,8 @@ fn nothing_is_against_anything_without_layers() {
     for op in Op::ALL {
         let verdict = policy.judge(op, &path("/x"), Kind::File, Some(1));
         assert_eq!(verdict.action(), Action::Allow);
-        assert_eq!(policy.best(op), Action::Allow);
-        assert_eq!(policy.protects_beneath(op, &path("/x")), Action::Allow);
+        assert_eq!(policy.most_lenient(op), Action::Allow);
+        assert_eq!(policy.strongest_beneath(op, &path("/x")), Action::Allow);
         assert!(policy.exclude(op).is_none());
     }
     let root = VPath::root();
@@ -49,7 +49,7 @@ fn move_and_copy_speak_only_in_their_own_sections() {
     };
     let judge = |ruleset: &Ruleset, op| {
         let verdict = policy(ruleset).judge(op, &path("/a"), Kind::File, None);
-        (verdict.action(), policy(ruleset).best(op))
+        (verdict.action(), policy(ruleset).most_lenient(op))
     };
     for op in [Op::Move, Op::Copy] {
         assert_eq!(judge(&ruleset, op).0, Action::Allow);
@@ -124,8 +124,8 @@ fn paths_in_a_command_are_judged() {
         );
     }
     let judged = policy.judge_command(CommandContext::new("cat .env", &root));
-    let why = &judged.verdict.decisive().why;
-    let crate::Why::Refused(refusal) = why else {
+    let why = &judged.verdict.decisive().reason;
+    let crate::Reason::Refused(refusal) = why else {
         unreachable!("{why:?}");
     };
     assert!(matches!(&**refusal, crate::Refusal::CommandPath { path, .. } if path == ".env"));

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use backend_core::VPath;
 
 use crate::command::{NamedPath, PathUse, glob_could_name, name_matches};
-use crate::{Action, Layer, Op, Vote, Why};
+use crate::{Action, Layer, Op, Reason, Vote};
 
 /// Programs that remove or move a directory with everything in it.
 const TAKES_AWAY: &[&str] = &[
@@ -144,7 +144,7 @@ fn question() -> Vote {
     Vote::new(
         Layer::Protected,
         Action::Ask,
-        Why::Because(Cow::Borrowed(why)),
+        Reason::Text(Cow::Borrowed(why)),
     )
 }
 
@@ -173,6 +173,6 @@ fn vote() -> Vote {
     Vote::new(
         Layer::Protected,
         Action::Deny,
-        Why::Because(Cow::Borrowed(why)),
+        Reason::Text(Cow::Borrowed(why)),
     )
 }

@@ -11,7 +11,7 @@ use super::section::Section;
 use super::{Ruleset, hidden};
 use crate::command::CommandPolicy;
 use crate::command::work::Work;
-use crate::{Action, Layer, Op, Vote, Why};
+use crate::{Action, Layer, Op, Reason, Vote};
 
 /// A compiled [`Ruleset`]. Cloning is cheap.
 ///
@@ -124,7 +124,7 @@ impl Rules {
     /// must expand a move into a read, a delete and a write.
     ///
     /// Without its own rules, a delete is judged by the rules for writing, and the vote
-    /// names that section. A move and a copy get a neutral vote. The rules for commands
+    /// names that section. A move and a copy count as abstentions. The rules for commands
     /// do not apply to paths: [`Op::Execute`] gets their default, whatever the path.
     pub fn judge(&self, op: Op, path: &VPath) -> Vote {
         self.judge_as(op, path, false)
@@ -136,7 +136,7 @@ impl Rules {
     pub(crate) fn judge_as(&self, op: Op, path: &VPath, inside: bool) -> Vote {
         match self.section(op) {
             Some(section) => section.judge(path, inside),
-            None => Vote::neutral(Layer::Rules),
+            None => Vote::abstain(Layer::Rules),
         }
     }
 
@@ -144,7 +144,7 @@ impl Rules {
     /// `spellings`, such as a path and its resolved form: the strongest vote, or the
     /// first of equal ones. Without any spelling nothing is known, so the result is a
     /// denial.
-    pub fn judge_all(&self, op: Op, spellings: &[&VPath]) -> Vote {
+    pub fn judge_spellings(&self, op: Op, spellings: &[&VPath]) -> Vote {
         let votes = spellings.iter().map(|path| self.judge(op, path));
         votes
             .reduce(|one, other| {
@@ -156,7 +156,7 @@ impl Rules {
             })
             .unwrap_or_else(|| {
                 let reason = Cow::Borrowed("no path was given");
-                Vote::new(Layer::Rules, Action::Deny, Why::Because(reason))
+                Vote::new(Layer::Rules, Action::Deny, Reason::Text(reason))
             })
     }
 
@@ -187,10 +187,10 @@ impl Rules {
     }
 
     /// Returns the most lenient action that `op` can get for any target.
-    pub fn best(&self, op: Op) -> Action {
+    pub fn most_lenient(&self, op: Op) -> Action {
         match (op, self.section(op)) {
-            (Op::Execute, _) => self.commands().best(),
-            (_, Some(section)) => section.best(),
+            (Op::Execute, _) => self.commands().most_lenient(),
+            (_, Some(section)) => section.most_lenient(),
             (_, None) => Action::Allow,
         }
     }
@@ -198,7 +198,7 @@ impl Rules {
     /// Returns the strongest action that `op` could get for any entry beneath
     /// `directory`, not including the directory itself. It may be too strong, but never
     /// too weak: if it is [`Action::Allow`], the entries need no individual check.
-    pub fn protects_beneath(&self, op: Op, directory: &VPath) -> Action {
+    pub fn strongest_beneath(&self, op: Op, directory: &VPath) -> Action {
         self.section(op).map_or(Action::Allow, |section| {
             section.strongest_beneath(directory)
         })

@@ -9,7 +9,7 @@ use super::PathRules;
 use super::pattern::EVERYTHING;
 use super::preset::is_about_system;
 use crate::verdict::MatchedRule;
-use crate::{Action, Layer, Op, Vote, Why};
+use crate::{Action, Layer, Op, Reason, Vote};
 
 /// The way a rule applies to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub(super) struct Section {
     reached: Vec<(Reach, Arc<MatchedRule>)>,
     /// The first rule that covers every path.
     last: Option<Arc<MatchedRule>>,
-    best: Action,
+    most_lenient: Action,
 }
 
 impl Section {
@@ -69,7 +69,7 @@ impl Section {
             set: GlobSet::new([]),
             reached: Vec::new(),
             last: None,
-            best: default,
+            most_lenient: default,
         }
     }
 
@@ -107,7 +107,7 @@ impl Section {
         let counted = matched.iter().take(end.map_or(usize::MAX, |end| end + 1));
         let default = end.is_none().then_some(rules.default);
         let actions = counted.map(|rule| rule.action).chain(default);
-        section.best = actions.min().unwrap_or(rules.default);
+        section.most_lenient = actions.min().unwrap_or(rules.default);
         section
     }
 
@@ -139,14 +139,14 @@ impl Section {
         }
         let action = decisive.map_or(self.default, |rule| rule.action);
         match question.filter(|_| action < Action::Deny).or(decisive) {
-            Some(rule) => Vote::new(Layer::Rules, rule.action, Why::Rule(Arc::clone(rule))),
-            None => Vote::new(Layer::Rules, self.default, Why::Default(self.op)),
+            Some(rule) => Vote::new(Layer::Rules, rule.action, Reason::Rule(Arc::clone(rule))),
+            None => Vote::new(Layer::Rules, self.default, Reason::Default(self.op)),
         }
     }
 
     /// Returns the most lenient action for any path.
-    pub(super) fn best(&self) -> Action {
-        self.best
+    pub(super) fn most_lenient(&self) -> Action {
+        self.most_lenient
     }
 
     /// Returns the strongest action that an entry beneath `directory` could get.

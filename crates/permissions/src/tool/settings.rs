@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Tool;
-use crate::{Action, Layer, Vote, Why};
+use crate::{Action, Layer, Reason, Vote};
 
 /// The settings of one tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,7 +97,7 @@ impl ToolSetting {
     /// Returns the tool's vote, if an action is set.
     pub(crate) fn vote(self) -> Option<Vote> {
         let action = self.action?;
-        let why = Why::Because("the tool's setting".into());
+        let why = Reason::Text("the tool's setting".into());
         Some(Vote::new(Layer::Tool, action, why))
     }
 }

@@ -7,8 +7,8 @@ use backend_core::VPath;
 use futures::FutureExt as _;
 use permissions::approval::limits::BLOCKED_THREADS;
 use permissions::approval::{
-    Answer, ApproveAll, Approver, ApproverError, ApproverMode, Asked, Desk, Grants, Interactive,
-    Question, Strict, Unavailable, WithTimeout,
+    Answer, ApprovalService, ApproveAll, Approver, ApproverError, ApproverMode, Asked, Grants,
+    Interactive, Question, Strict, Unavailable, WithTimeout,
 };
 use permissions::{Op, Refusal, Target};
 
@@ -21,7 +21,7 @@ fn write() -> Question {
 }
 
 async fn refused(approver: impl Approver, question: Question) -> Refusal {
-    Desk::new(Arc::new(approver), Grants::new())
+    ApprovalService::new(Arc::new(approver), Grants::new())
         .authorize(question)
         .await
         .unwrap_err()
@@ -29,10 +29,10 @@ async fn refused(approver: impl Approver, question: Question) -> Refusal {
 
 #[tokio::test]
 async fn approve_all_says_yes_and_remembers_nothing() {
-    let desk = Desk::new(Arc::new(ApproveAll), Grants::new());
-    let permit = desk.authorize(write()).await.unwrap();
+    let service = ApprovalService::new(Arc::new(ApproveAll), Grants::new());
+    let permit = service.authorize(write()).await.unwrap();
     assert_eq!(permit.note(), None);
-    assert!(desk.grants().is_empty());
+    assert!(service.grants().is_empty());
 }
 
 #[tokio::test]
@@ -92,23 +92,24 @@ async fn a_yes_or_no_callback_is_asked_for_each_operation() {
         seen.lock().unwrap().push(format!("{op} {target} {reason}"));
         async move { op != Op::Delete }
     });
-    let desk = Desk::new(Arc::new(approver), Grants::new());
+    let service = ApprovalService::new(Arc::new(approver), Grants::new());
     let question = |ops: &[Op]| {
         let asked = ops.iter().map(|op| at(*op, "/a")).collect();
         Question::new("s", asked).reason("x").reason("y")
     };
-    desk.authorize(question(&[Op::Read, Op::Write]))
+    service
+        .authorize(question(&[Op::Read, Op::Write]))
         .await
         .unwrap();
     assert_eq!(*calls.lock().unwrap(), ["read /a x; y", "write /a x; y"]);
     calls.lock().unwrap().clear();
-    let no = desk
+    let no = service
         .authorize(question(&[Op::Read, Op::Delete, Op::Write]))
         .await;
     assert!(matches!(no, Err(Refusal::Declined { .. })));
     assert_eq!(calls.lock().unwrap().len(), 2, "the first no is the answer");
     let tool = Question::for_tool("s", "send_mail", serde_json::json!({}));
-    let unasked = desk.authorize(tool).await;
+    let unasked = service.authorize(tool).await;
     assert!(matches!(unasked, Err(Refusal::ApprovalRequired { .. })));
     assert_eq!(calls.lock().unwrap().len(), 2);
 }
@@ -119,8 +120,8 @@ async fn a_callback_that_blocks_holds_up_nobody_else() {
     let (open, gate) = mpsc::channel();
     let gate = Mutex::new(gate);
     let approver = Interactive::blocking(move |_| Ok(gate.lock().unwrap().recv().unwrap()));
-    let desk = Desk::new(Arc::new(approver), Grants::new());
-    let (permit, ()) = futures::join!(desk.authorize(write()), async {
+    let service = ApprovalService::new(Arc::new(approver), Grants::new());
+    let (permit, ()) = futures::join!(service.authorize(write()), async {
         open.send(Answer::yes().note("after a while")).unwrap();
     });
     assert_eq!(permit.unwrap().note(), Some("after a while"));
@@ -138,8 +139,9 @@ async fn callbacks_that_block_are_counted_and_their_panics_are_no_answer() {
         let _ = gate.lock().map(|gate| gate.recv());
         panic!("let go")
     });
-    let desk = Desk::new(Arc::new(approver), Grants::new());
-    let ask = |n: usize| desk.authorize(Question::new("s", vec![at(Op::Write, &format!("/{n}"))]));
+    let service = ApprovalService::new(Arc::new(approver), Grants::new());
+    let ask =
+        |n: usize| service.authorize(Question::new("s", vec![at(Op::Write, &format!("/{n}"))]));
     let mut waiting: Vec<_> = (0..BLOCKED_THREADS).map(|n| Box::pin(ask(n))).collect();
     for future in &mut waiting {
         assert!(futures::poll!(future).is_pending());
@@ -200,8 +202,8 @@ impl Drop for OnDrop {
 async fn an_answer_in_time_is_the_answer_however_long_the_time() {
     for after in [Duration::ZERO, Duration::from_secs(60), Duration::MAX] {
         let approver = WithTimeout::new(ApproveAll, after);
-        let desk = Desk::new(Arc::new(approver), Grants::new());
-        desk.authorize(write()).await.unwrap();
+        let service = ApprovalService::new(Arc::new(approver), Grants::new());
+        service.authorize(write()).await.unwrap();
     }
 }
 
@@ -225,8 +227,8 @@ async fn the_mode_outranks_a_callback() {
     ] {
         let mode: ApproverMode = serde_json::from_value(word.into()).unwrap();
         let approver = mode.approver(Some(Arc::clone(&callback)));
-        let desk = Desk::new(approver, Grants::new());
-        let said = match desk.authorize(write()).await {
+        let service = ApprovalService::new(approver, Grants::new());
+        let said = match service.authorize(write()).await {
             Ok(permit) => permit.note().unwrap_or_default().to_owned(),
             Err(refusal) => refusal.to_string(),
         };
@@ -236,8 +238,8 @@ async fn the_mode_outranks_a_callback() {
     }
     assert_eq!(asked.load(Ordering::SeqCst), 1, "only interactive asks");
     // Without a callback to ask, it does not hang.
-    let desk = Desk::new(ApproverMode::Interactive.approver(None), Grants::new());
-    let error = desk.authorize(write()).await.unwrap_err();
+    let service = ApprovalService::new(ApproverMode::Interactive.approver(None), Grants::new());
+    let error = service.authorize(write()).await.unwrap_err();
     assert!(matches!(error, Refusal::ApprovalRequired { .. }));
     for word in ["always", "", "Strict"] {
         assert!(serde_json::from_value::<ApproverMode>(word.into()).is_err());

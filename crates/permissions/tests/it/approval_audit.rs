@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use backend_core::VPath;
-use permissions::approval::{Answer, ApproveAll, Asked, Desk, Grants, Question, Remember};
+use permissions::approval::{
+    Answer, ApprovalService, ApproveAll, Asked, Grants, Question, Remember,
+};
 use permissions::audit::{
     Audit, AuditEvent, AuditLog, AuditRecord, DecidedBy, Outcome, RECORD_TEXT_BYTES,
 };
-use permissions::{Access, Action, Layer, Op, Target, Verdict, Vote, Why};
+use permissions::{Access, Action, Layer, Op, Reason, Target, Verdict, Vote};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber, span};
 
@@ -18,7 +20,7 @@ fn access() -> Access {
 }
 
 fn verdict(action: Action) -> Verdict {
-    Vote::new(Layer::Rules, action, Why::Default(Op::Write)).into()
+    Vote::new(Layer::Rules, action, Reason::Default(Op::Write)).into()
 }
 
 /// Collects events up to a level, one line each.
@@ -154,18 +156,18 @@ async fn an_event_says_what_the_permit_says() {
     let asked = Asked::new(Op::Write, Target::Path(VPath::parse("/a").unwrap()));
     let question = || Question::new("s", vec![asked.clone()]);
     let grants = Grants::new();
-    let desk = Desk::new(Arc::new(ApproveAll), grants.clone());
+    let service = ApprovalService::new(Arc::new(ApproveAll), grants.clone());
     let (access, verdict) = (access(), verdict(Action::Ask));
     let event = || AuditEvent::new("s", &access, &verdict, Outcome::Permitted);
 
-    let permit = desk.authorize(question()).await.unwrap();
+    let permit = service.authorize(question()).await.unwrap();
     let answered = event().permit(&permit).waited(Duration::from_secs(2));
     assert_eq!(answered.by, DecidedBy::Answer);
     assert_eq!(AuditRecord::from(&answered).waited, Some(2_000));
 
     let answer = Answer::yes().remember(Remember::Path);
     let id = grants.record(&question(), &answer).unwrap().unwrap();
-    let permit = desk.authorize(question()).await.unwrap();
+    let permit = service.authorize(question()).await.unwrap();
     let granted = event().permit(&permit);
     assert_eq!((granted.by, granted.waited), (DecidedBy::Grant(id), None));
     assert_eq!(granted.by.to_string(), format!("grant {id}"));

@@ -1,10 +1,12 @@
-//! Tests of the desk: its questions, how often it asks, and the permits it issues.
+//! Tests of the approval service: its questions, how often it asks, and the permits it
+//! issues.
 use std::sync::{Arc, Mutex};
 
 use backend_core::VPath;
 use backend_core::ops::ContentHash;
 use permissions::approval::{
-    Answer, Approver, ApproverError, Asked, Desk, Effect, Grants, PermitSource, Question, Remember,
+    Answer, ApprovalService, Approver, ApproverError, Asked, Effect, Grants, PermitSource,
+    Question, Remember,
 };
 use permissions::{Op, Refusal, Target};
 
@@ -41,8 +43,8 @@ impl Script {
         self.asked.lock().unwrap().len()
     }
 
-    fn desk(self: &Arc<Self>) -> Desk {
-        Desk::new(Arc::<Self>::clone(self), Grants::new())
+    fn approval_service(self: &Arc<Self>) -> ApprovalService {
+        ApprovalService::new(Arc::<Self>::clone(self), Grants::new())
     }
 }
 
@@ -58,11 +60,11 @@ impl Approver for Script {
 #[tokio::test]
 async fn a_yes_is_a_permit_for_what_was_asked_and_nothing_else() {
     let script = Script::new([Answer::yes().note("go on")]);
-    let desk = script.desk();
+    let service = script.approval_service();
     let hash = ContentHash::of(b"old");
     let question =
         Question::new("s", vec![at(Op::Read, "/a"), at(Op::Edit, "/a")]).bind(path("/a"), hash);
-    let permit = desk.authorize(question.clone()).await.unwrap();
+    let permit = service.authorize(question.clone()).await.unwrap();
     assert!(permit.covers(Op::Read, &Target::Path(path("/a"))));
     assert!(permit.covers(Op::Edit, &Target::Path(path("/a"))));
     assert!(!permit.covers(Op::Write, &Target::Path(path("/a"))));
@@ -71,7 +73,7 @@ async fn a_yes_is_a_permit_for_what_was_asked_and_nothing_else() {
     assert!(permit.answers(&question) && !permit.answers(&write("/a")));
     assert_eq!(permit.expects(&path("/a")), Some(hash));
     assert_eq!(permit.expects(&path("/b")), None);
-    assert_eq!(permit.how(), PermitSource::Answer);
+    assert_eq!(permit.source(), PermitSource::Answer);
     assert_eq!(permit.note(), Some("go on"));
     assert!(permit.waited().is_some() && permit.grants().is_empty());
     assert_eq!(permit.asked(), question.asked);
@@ -80,20 +82,20 @@ async fn a_yes_is_a_permit_for_what_was_asked_and_nothing_else() {
 #[tokio::test]
 async fn a_no_and_nobody_are_different_refusals() {
     let script = Script::new([Answer::no().note("not today"), Answer::no().note("")]);
-    let desk = script.desk();
-    let declined = desk.authorize(write("/a\n")).await.unwrap_err();
+    let service = script.approval_service();
+    let declined = service.authorize(write("/a\n")).await.unwrap_err();
     assert_eq!(
         declined.to_string(),
         r"write /a\n was not approved: not today"
     );
     assert!(matches!(declined, Refusal::Declined { .. }));
-    let declined = desk.authorize(write("/a")).await.unwrap_err();
+    let declined = service.authorize(write("/a")).await.unwrap_err();
     assert_eq!(
         declined.to_string(),
         "write /a was not approved",
         "an empty note is none"
     );
-    let nobody = desk.authorize(write("/a")).await.unwrap_err();
+    let nobody = service.authorize(write("/a")).await.unwrap_err();
     assert_eq!(
         nobody.to_string(),
         "write /a needs approval, and the script has ended"
@@ -104,32 +106,39 @@ async fn a_no_and_nobody_are_different_refusals() {
 #[tokio::test]
 async fn a_yes_to_this_call_alone_is_asked_again() {
     let script = Script::new([Answer::yes(), Answer::no()]);
-    let desk = script.desk();
-    desk.authorize(write("/a")).await.unwrap();
-    desk.authorize(write("/a")).await.unwrap_err();
+    let service = script.approval_service();
+    service.authorize(write("/a")).await.unwrap();
+    service.authorize(write("/a")).await.unwrap_err();
     assert_eq!(script.count(), 2);
-    assert!(desk.grants().is_empty());
+    assert!(service.grants().is_empty());
 }
 
 #[tokio::test]
 async fn a_remembered_call_is_asked_once_for_the_same_arguments() {
     let yes = || Answer::yes().remember(Remember::Call);
     let script = Script::new([yes(), yes(), yes(), yes()]);
-    let desk = script.desk();
+    let service = script.approval_service();
     let call = |session: &str, content: &[u8], old| {
         Question::new(session, vec![at(Op::Write, "/a")])
             .tool("write_file")
             .effect(Effect::write("/a", old, content))
     };
-    desk.authorize(call("s", b"x", None)).await.unwrap();
-    let again = desk.authorize(call("s", b"x", Some(b"x"))).await.unwrap();
+    service.authorize(call("s", b"x", None)).await.unwrap();
+    let again = service
+        .authorize(call("s", b"x", Some(b"x")))
+        .await
+        .unwrap();
     assert_eq!(script.count(), 1, "the same call");
-    assert_eq!(again.how(), PermitSource::Grant(desk.grants().list()[0].id));
+    assert_eq!(
+        again.source(),
+        PermitSource::Grant(service.grants().list()[0].id)
+    );
     assert!(again.covers(Op::Write, &Target::Path(path("/a"))));
-    desk.authorize(call("s", b"y", None)).await.unwrap();
-    desk.authorize(call("t", b"x", None)).await.unwrap();
+    service.authorize(call("s", b"y", None)).await.unwrap();
+    service.authorize(call("t", b"x", None)).await.unwrap();
     assert_eq!(script.count(), 3, "other content, another session");
-    desk.authorize(call("s", b"x", None).tool("other"))
+    service
+        .authorize(call("s", b"x", None).tool("other"))
         .await
         .unwrap();
     assert_eq!(script.count(), 4, "another tool");
@@ -141,12 +150,13 @@ async fn only_what_is_not_granted_is_asked() {
         Answer::yes().remember(Remember::Path),
         Answer::yes().remember(Remember::Call),
     ]);
-    let desk = script.desk();
-    desk.authorize(Question::new("s", vec![at(Op::Read, "/a")]))
+    let service = script.approval_service();
+    service
+        .authorize(Question::new("s", vec![at(Op::Read, "/a")]))
         .await
         .unwrap();
     let copy = || Question::new("s", vec![at(Op::Read, "/a"), at(Op::Write, "/b")]);
-    let permit = desk.authorize(copy()).await.unwrap();
+    let permit = service.authorize(copy()).await.unwrap();
     let second = script.asked.lock().unwrap()[1].clone();
     assert_eq!(second.asked, [at(Op::Write, "/b")]);
     assert_eq!(second.description, "write /b");
@@ -154,14 +164,14 @@ async fn only_what_is_not_granted_is_asked() {
         permit.covers(Op::Read, &Target::Path(path("/a"))),
         "the whole call"
     );
-    assert_eq!(permit.how(), PermitSource::Answer);
-    let first = desk.grants().list()[0].id;
+    assert_eq!(permit.source(), PermitSource::Answer);
+    let first = service.grants().list()[0].id;
     assert_eq!(permit.grants(), [first]);
     // Both grants together cover it now. Neither does alone.
-    desk.authorize(copy()).await.unwrap();
+    service.authorize(copy()).await.unwrap();
     assert_eq!(script.count(), 2);
-    desk.grants().revoke(first);
-    desk.authorize(copy()).await.unwrap_err();
+    service.grants().revoke(first);
+    service.authorize(copy()).await.unwrap_err();
     assert_eq!(script.asked.lock().unwrap()[2].asked, [at(Op::Read, "/a")]);
 }
 
@@ -171,18 +181,18 @@ async fn a_call_of_no_known_operation_is_asked_and_can_be_remembered() {
         Answer::yes().remember(Remember::Session),
         Answer::yes().remember(Remember::Call),
     ]);
-    let desk = script.desk();
+    let service = script.approval_service();
     let call = |to: &str| Question::for_tool("s", "send_mail", serde_json::json!({"to": to}));
-    let permit = desk.authorize(call("a")).await.unwrap();
+    let permit = service.authorize(call("a")).await.unwrap();
     assert_eq!(script.count(), 1, "nothing asked is not everything granted");
     assert_eq!(
         permit.note(),
         Some("(not remembered: this names no operation; remember the call itself)")
     );
-    desk.authorize(call("a")).await.unwrap();
-    desk.authorize(call("a")).await.unwrap();
+    service.authorize(call("a")).await.unwrap();
+    service.authorize(call("a")).await.unwrap();
     assert_eq!(script.count(), 2);
-    desk.authorize(call("b")).await.unwrap_err();
+    service.authorize(call("b")).await.unwrap_err();
     assert_eq!(script.count(), 3);
 }
 
@@ -192,8 +202,8 @@ async fn a_scope_that_covers_something_else_holds_for_this_call_only() {
         .note("fine")
         .remember(Remember::Prefix(path("/elsewhere")));
     let script = Script::new([wrong.clone(), wrong]);
-    let desk = script.desk();
-    let permit = desk.authorize(write("/a")).await.unwrap();
+    let service = script.approval_service();
+    let permit = service.authorize(write("/a")).await.unwrap();
     assert!(
         permit
             .note()
@@ -202,7 +212,7 @@ async fn a_scope_that_covers_something_else_holds_for_this_call_only() {
         "{:?}",
         permit.note()
     );
-    desk.authorize(write("/a")).await.unwrap();
+    service.authorize(write("/a")).await.unwrap();
     assert_eq!(script.count(), 2);
 }
 
@@ -210,15 +220,16 @@ async fn a_scope_that_covers_something_else_holds_for_this_call_only() {
 async fn a_no_is_asked_again_unless_the_desk_remembers_it() {
     let no = || Answer::no().note("never").remember(Remember::Path);
     let script = Script::new([no(), no(), Answer::yes()]);
-    let desk = script.desk();
-    desk.authorize(write("/a")).await.unwrap_err();
-    assert!(desk.grants().is_empty());
-    let stubborn = desk.remember_denials(true);
+    let service = script.approval_service();
+    service.authorize(write("/a")).await.unwrap_err();
+    assert!(service.grants().is_empty());
+    let stubborn = service.remember_denials(true);
     stubborn.authorize(write("/a")).await.unwrap_err();
     let refusal = stubborn.authorize(write("/a")).await.unwrap_err();
     assert_eq!(refusal.to_string(), "write /a was not approved: never");
     assert_eq!(script.count(), 2);
-    // A desk that does not remember denials asks, although the store contains one.
+    // An approval service that does not remember denials asks, although the store
+    // contains one.
     let lenient = stubborn.clone().remember_denials(false);
     lenient.authorize(write("/a")).await.unwrap();
     assert_eq!(script.count(), 3);
@@ -227,16 +238,19 @@ async fn a_no_is_asked_again_unless_the_desk_remembers_it() {
 #[tokio::test]
 async fn a_remembered_no_keeps_a_wider_yes_from_sparing_the_question() {
     let script = Script::new([]);
-    let desk = script.desk();
+    let service = script.approval_service();
     let question = write("/a/x");
     let yes = Answer::yes().remember(Remember::Session);
     let no = Answer::no().remember(Remember::Prefix(path("/a")));
-    desk.grants().record(&question, &yes).unwrap();
-    desk.grants().record(&question, &no).unwrap();
-    desk.authorize(write("/b")).await.unwrap();
-    let asked = desk.authorize(write("/a/y")).await.unwrap_err();
+    service.grants().record(&question, &yes).unwrap();
+    service.grants().record(&question, &no).unwrap();
+    service.authorize(write("/b")).await.unwrap();
+    let asked = service.authorize(write("/a/y")).await.unwrap_err();
     assert!(matches!(asked, Refusal::ApprovalRequired { .. }));
-    let declined = desk.remember_denials(true).authorize(write("/a/y")).await;
+    let declined = service
+        .remember_denials(true)
+        .authorize(write("/a/y"))
+        .await;
     assert!(matches!(declined, Err(Refusal::Declined { .. })));
 }
 
@@ -244,14 +258,14 @@ async fn a_remembered_no_keeps_a_wider_yes_from_sparing_the_question() {
 async fn grants_of_the_old_rules_are_asked_again_under_new_ones() {
     let yes = || Answer::yes().remember(Remember::Session);
     let script = Script::new([yes(), yes()]);
-    let desk = script.desk().policy_id("rules-1");
-    desk.authorize(write("/a")).await.unwrap();
-    desk.authorize(write("/b")).await.unwrap();
+    let service = script.approval_service().policy_id("rules-1");
+    service.authorize(write("/a")).await.unwrap();
+    service.authorize(write("/b")).await.unwrap();
     assert_eq!(script.count(), 1);
-    let newer = desk.clone().policy_id("rules-2");
+    let newer = service.clone().policy_id("rules-2");
     newer.authorize(write("/a")).await.unwrap();
     assert_eq!(script.count(), 2);
-    assert_eq!(desk.grants().list().len(), 2);
+    assert_eq!(service.grants().list().len(), 2);
 }
 
 #[tokio::test]
@@ -290,13 +304,19 @@ async fn a_desk_can_insist_on_showing_everything() {
     let long: String = (0..5_000).map(|n| format!("line {n}\n")).collect();
     let script = Script::new([Answer::yes(), Answer::yes()]);
     let question = || write("/a").effect(Effect::write("/a", None, long.as_bytes()));
-    let desk = script.desk().whole_only(true);
-    let refusal = desk.authorize(question()).await.unwrap_err();
+    let service = script.approval_service().refuse_truncated(true);
+    let refusal = service.authorize(question()).await.unwrap_err();
     assert!(matches!(refusal, Refusal::Declined { .. }), "{refusal:?}");
     assert!(refusal.to_string().contains("do it in parts"), "{refusal}");
     assert_eq!(script.count(), 0, "nobody is asked");
     let short = write("/a").effect(Effect::write("/a", None, b"a\n"));
-    assert!(desk.authorize(short).await.is_ok());
-    assert!(script.desk().authorize(question()).await.is_ok());
+    assert!(service.authorize(short).await.is_ok());
+    assert!(
+        script
+            .approval_service()
+            .authorize(question())
+            .await
+            .is_ok()
+    );
     assert_eq!(script.count(), 2);
 }

@@ -8,7 +8,7 @@ use backend_core::ops::ContentHash;
 use futures::channel::oneshot;
 use futures::future::{FutureExt as _, join_all, poll_fn};
 use permissions::approval::{
-    Answer, ApproverError, Asked, Desk, Effect, Grants, Interactive, Question, Remember,
+    Answer, ApprovalService, ApproverError, Asked, Effect, Grants, Interactive, Question, Remember,
 };
 use permissions::{Op, Refusal, Target};
 
@@ -28,7 +28,7 @@ fn write(text: &str) -> Question {
 struct Door {
     waiting: Arc<Mutex<Vec<oneshot::Sender<Answer>>>>,
     withdrawn: Arc<AtomicUsize>,
-    desk: Desk,
+    service: ApprovalService,
 }
 
 impl Door {
@@ -46,11 +46,11 @@ impl Door {
                 answer.map_err(|_| ApproverError::new("the door is shut"))
             }
         });
-        let desk = Desk::new(Arc::new(approver), Grants::new());
+        let service = ApprovalService::new(Arc::new(approver), Grants::new());
         Self {
             waiting,
             withdrawn,
-            desk,
+            service,
         }
     }
 
@@ -94,18 +94,18 @@ async fn begin<T>(future: &mut (impl Future<Output = T> + Unpin)) {
 #[tokio::test]
 async fn what_is_revoked_while_somebody_thinks_is_asked_too() {
     let door = Door::new();
-    let desk = &door.desk;
+    let service = &door.service;
     let read = Question::new("s", vec![at(Op::Read, "/a")]);
     let answer = Answer::yes().remember(Remember::Path);
-    let id = desk.grants().record(&read, &answer).unwrap().unwrap();
+    let id = service.grants().record(&read, &answer).unwrap().unwrap();
     let copy = Question::new("s", vec![at(Op::Read, "/a"), at(Op::Write, "/b")]);
-    let mut waiting = Box::pin(desk.authorize(copy));
+    let mut waiting = Box::pin(service.authorize(copy));
     begin(&mut waiting).await;
-    assert_eq!(desk.pending()[0].question.asked, [at(Op::Write, "/b")]);
-    desk.grants().revoke(id);
+    assert_eq!(service.pending()[0].question.asked, [at(Op::Write, "/b")]);
+    service.grants().revoke(id);
     door.answer(Answer::yes());
     begin(&mut waiting).await;
-    let asked = &desk.pending()[0].question.asked;
+    let asked = &service.pending()[0].question.asked;
     assert_eq!(*asked, [at(Op::Read, "/a"), at(Op::Write, "/b")]);
     door.answer(Answer::no());
     waiting.await.unwrap_err();
@@ -120,15 +120,15 @@ async fn equal_questions_at_once_are_asked_once() {
         let door = Door::new();
         let mut tasks: Vec<_> = (0..100)
             .map(|_| {
-                let desk = door.desk.clone();
-                Box::pin(async move { desk.authorize(write("/a")).await })
+                let service = door.service.clone();
+                Box::pin(async move { service.authorize(write("/a")).await })
             })
             .collect();
         for task in &mut tasks {
             begin(task).await;
         }
         assert_eq!(door.asked(), 1);
-        assert_eq!(door.desk.pending().len(), 1);
+        assert_eq!(door.service.pending().len(), 1);
         let tasks: Vec<_> = tasks.into_iter().map(tokio::spawn).collect();
         let approved = answer.approved;
         door.answer(answer);
@@ -144,7 +144,7 @@ async fn equal_questions_at_once_are_asked_once() {
                 }
             }
         }
-        assert!(door.desk.pending().is_empty());
+        assert!(door.service.pending().is_empty());
     }
 }
 
@@ -159,20 +159,20 @@ async fn tasks_that_race_ask_no_more_than_they_must() {
             count.fetch_add(1, Ordering::SeqCst);
             async { Ok(Answer::yes().remember(Remember::Path)) }
         });
-        let desk = Desk::new(Arc::new(approver), Grants::new());
+        let service = ApprovalService::new(Arc::new(approver), Grants::new());
         let tasks: Vec<_> = (0..64)
             .map(|n| {
-                let desk = desk.clone();
+                let service = service.clone();
                 let name = format!("/{}", n % 4);
-                tokio::spawn(async move { desk.authorize(write(&name)).await })
+                tokio::spawn(async move { service.authorize(write(&name)).await })
             })
             .collect();
         for result in join_all(tasks).await {
             result.unwrap().unwrap();
         }
         assert_eq!(asked.load(Ordering::SeqCst), 4);
-        assert_eq!(desk.grants().len(), 4);
-        assert!(desk.pending().is_empty());
+        assert_eq!(service.grants().len(), 4);
+        assert!(service.pending().is_empty());
     }
 }
 
@@ -190,30 +190,30 @@ async fn different_questions_at_once_are_different_questions() {
         write("/a").effect(Effect::write("/a", Some(b"0"), b"2")),
         write("/a").bind(path("/a"), ContentHash::of(b"0")),
     ] {
-        let mut future = Box::pin(door.desk.authorize(question));
+        let mut future = Box::pin(door.service.authorize(question));
         begin(&mut future).await;
         waiting.push(future);
     }
     assert_eq!(door.asked(), 8);
-    let pending = door.desk.pending();
+    let pending = door.service.pending();
     assert_eq!(pending.len(), 8);
     assert_eq!(
         pending[1].question.description, "write /b",
         "the oldest first"
     );
     drop(waiting);
-    assert_eq!((door.withdrawn(), door.desk.pending().len()), (8, 0));
+    assert_eq!((door.withdrawn(), door.service.pending().len()), (8, 0));
 }
 
 #[tokio::test]
 async fn who_stops_waiting_withdraws_nothing_while_another_waits() {
     let door = Door::new();
-    let mut first = Box::pin(door.desk.authorize(write("/a")));
-    let mut second = Box::pin(door.desk.authorize(write("/a")));
+    let mut first = Box::pin(door.service.authorize(write("/a")));
+    let mut second = Box::pin(door.service.authorize(write("/a")));
     begin(&mut first).await;
     begin(&mut second).await;
     drop(first);
-    assert_eq!((door.withdrawn(), door.desk.pending().len()), (0, 1));
+    assert_eq!((door.withdrawn(), door.service.pending().len()), (0, 1));
     door.answer(Answer::yes());
     second.await.unwrap();
     assert_eq!(door.withdrawn(), 0);
@@ -223,10 +223,10 @@ async fn who_stops_waiting_withdraws_nothing_while_another_waits() {
 async fn a_waiter_goes_on_when_the_one_who_began_is_gone() {
     // On a separate task, so that it has to be woken.
     let door = Door::new();
-    let mut first = Box::pin(door.desk.authorize(write("/a")));
+    let mut first = Box::pin(door.service.authorize(write("/a")));
     begin(&mut first).await;
-    let desk = door.desk.clone();
-    let mut second = Box::pin(async move { desk.authorize(write("/a")).await });
+    let service = door.service.clone();
+    let mut second = Box::pin(async move { service.authorize(write("/a")).await });
     begin(&mut second).await;
     let second = tokio::spawn(second);
     tokio::task::yield_now().await;
@@ -239,7 +239,7 @@ async fn a_waiter_goes_on_when_the_one_who_began_is_gone() {
 async fn the_last_to_stop_waiting_withdraws_the_question_and_it_can_be_asked_again() {
     let door = Door::new();
     let mut waiting: Vec<_> = (0..3)
-        .map(|_| Box::pin(door.desk.authorize(write("/a"))))
+        .map(|_| Box::pin(door.service.authorize(write("/a"))))
         .collect();
     for future in &mut waiting {
         begin(future).await;
@@ -248,26 +248,26 @@ async fn the_last_to_stop_waiting_withdraws_the_question_and_it_can_be_asked_aga
     drop(waiting.pop());
     assert_eq!(door.withdrawn(), 0);
     drop(waiting.pop());
-    assert_eq!((door.withdrawn(), door.desk.pending().len()), (1, 0));
+    assert_eq!((door.withdrawn(), door.service.pending().len()), (1, 0));
 
-    let mut again = Box::pin(door.desk.authorize(write("/a")));
+    let mut again = Box::pin(door.service.authorize(write("/a")));
     begin(&mut again).await;
     assert_eq!(door.asked(), 2, "asked anew");
     // The sender of the first question is dead by now.
     door.waiting.lock().unwrap().remove(0);
     door.answer(Answer::yes());
     again.await.unwrap();
-    assert!(door.desk.pending().is_empty());
+    assert!(door.service.pending().is_empty());
 }
 
 #[tokio::test]
 async fn an_answer_that_comes_with_the_withdrawal_is_not_remembered() {
     let door = Door::new();
-    let mut only = Box::pin(door.desk.authorize(write("/a")));
+    let mut only = Box::pin(door.service.authorize(write("/a")));
     begin(&mut only).await;
     door.answer(Answer::yes().remember(Remember::Session));
     drop(only);
-    assert!(door.desk.grants().is_empty());
+    assert!(door.service.grants().is_empty());
 }
 
 #[tokio::test]
@@ -284,41 +284,45 @@ async fn a_panic_is_no_answer_and_harms_no_later_question() {
             Ok(Answer::yes())
         }
     });
-    let desk = Desk::new(Arc::new(approver), Grants::new());
-    let first = desk.authorize(write("/a")).await.unwrap_err();
+    let service = ApprovalService::new(Arc::new(approver), Grants::new());
+    let first = service.authorize(write("/a")).await.unwrap_err();
     assert!(matches!(first, Refusal::ApprovalRequired { .. }));
     assert!(
         first.to_string().contains(r"(the first \u{1b}[2J)"),
         "{first}"
     );
-    let (one, two) = futures::join!(desk.authorize(write("/a")), desk.authorize(write("/a")));
+    let (one, two) = futures::join!(
+        service.authorize(write("/a")),
+        service.authorize(write("/a"))
+    );
     for second in [one.unwrap_err(), two.unwrap_err()] {
         assert!(matches!(second, Refusal::ApprovalRequired { .. }));
         assert!(second.to_string().contains("(the second)"), "{second}");
     }
     assert_eq!(calls.load(Ordering::SeqCst), 2);
-    desk.authorize(write("/a")).await.unwrap();
-    assert!(desk.pending().is_empty());
+    service.authorize(write("/a")).await.unwrap();
+    assert!(service.pending().is_empty());
 }
 
 #[tokio::test]
 async fn an_approver_may_use_the_desk_itself() {
     // No lock is held while the approver is asked.
-    let slot: Arc<Mutex<Option<Desk>>> = Arc::default();
+    let slot: Arc<Mutex<Option<ApprovalService>>> = Arc::default();
     let theirs = Arc::clone(&slot);
     let approver = Interactive::new(move |question: Question| {
-        let desk = theirs.lock().unwrap().clone().unwrap();
+        let service = theirs.lock().unwrap().clone().unwrap();
         async move {
-            assert_eq!(desk.pending().len(), 1);
-            desk.grants()
+            assert_eq!(service.pending().len(), 1);
+            service
+                .grants()
                 .record(&question, &Answer::yes().remember(Remember::Path))
                 .unwrap();
             Ok(Answer::yes())
         }
     });
-    let desk = Desk::new(Arc::new(approver), Grants::new());
-    *slot.lock().unwrap() = Some(desk.clone());
-    desk.authorize(write("/a")).await.unwrap();
-    assert_eq!(desk.grants().len(), 1);
+    let service = ApprovalService::new(Arc::new(approver), Grants::new());
+    *slot.lock().unwrap() = Some(service.clone());
+    service.authorize(write("/a")).await.unwrap();
+    assert_eq!(service.grants().len(), 1);
     *slot.lock().unwrap() = None;
 }

@@ -2,7 +2,7 @@
 use backend_core::VPath;
 use permissions::command::{CommandContext, CommandPolicy, CommandReport, PathUse};
 use permissions::rules::Ruleset;
-use permissions::{Action, Layer, Policy, Preset, Why};
+use permissions::{Action, Layer, Policy, Preset, Reason};
 use proptest::prelude::*;
 
 fn policy(execute: &str) -> CommandPolicy {
@@ -150,7 +150,7 @@ fn a_decision_explains_itself() {
         (decisive.layer, decisive.action),
         (Layer::Rules, Action::Deny)
     );
-    let Why::Rule(rule) = &decisive.why else {
+    let Reason::Rule(rule) = &decisive.reason else {
         panic!("{decisive}");
     };
     assert_eq!(

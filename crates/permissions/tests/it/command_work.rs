@@ -9,7 +9,7 @@ use backend_core::{BackendExt as _, ErrorKind, Sandbox as _, VPath};
 use futures::future::{join_all, poll_immediate};
 use permissions::command::{CommandContext, MAX_STEPS};
 use permissions::rules::{CommandRule, CommandRules, PathRule, PathRules};
-use permissions::{Action, CommandJudgement, Guarded, Policy, Preset, Refusal, Ruleset, Why};
+use permissions::{Action, CommandJudgement, Guarded, Policy, Preset, Reason, Refusal, Ruleset};
 
 use crate::support::scene::local;
 
@@ -25,9 +25,9 @@ fn judge(policy: &Policy, line: &str) -> CommandJudgement {
 }
 
 fn is_too_complicated(judged: &CommandJudgement) -> bool {
-    let why = &judged.verdict.decisive().why;
+    let why = &judged.verdict.decisive().reason;
     judged.verdict.action() == Action::Deny
-        && matches!(why, Why::Refused(refusal) if **refusal == Refusal::TooComplicated)
+        && matches!(why, Reason::Refused(refusal) if **refusal == Refusal::TooComplicated)
 }
 
 /// Parts that lines are built from by repetition.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use backend_core::{Backend, BackendExt as _, ErrorKind};
 use backend_state::StateBackend;
 use backend_testkit::fake::Intercepted;
-use permissions::approval::{Desk, Grants, Question};
+use permissions::approval::{ApprovalService, Grants, Question};
 use permissions::audit::{Audit, Outcome};
 use permissions::tool::{Tool, ToolSetting, ToolSettings};
 use permissions::{Action, Guarded, Op, Policy, Refusal, Target};
@@ -141,20 +141,24 @@ async fn a_permit_is_accepted_for_what_was_asked_and_nothing_else() {
     let backend = StateBackend::new();
     furnish(&backend).await;
     let person = Person::yes();
-    let desk = Desk::new(Arc::new(person.clone()), Grants::default());
+    let service = ApprovalService::new(Arc::new(person.clone()), Grants::default());
     let guarded = Guarded::builder(backend)
         .policy(policy(
             r#"{"default":"ask","write":{"default":"ask","rules":[
                 {"pattern":"/d/never","action":"deny"}]}}"#,
         ))
-        .desk(desk.clone())
+        .approval_service(service.clone())
         .build();
     let asked = |path| {
         let target = Target::Path(scene::path(path));
         vec![permissions::approval::Asked::new(Op::Write, target)]
     };
-    let permit = desk.authorize(Question::new("", asked("/d/a.txt"))).await;
-    let never = desk.authorize(Question::new("", asked("/d/never"))).await;
+    let permit = service
+        .authorize(Question::new("", asked("/d/a.txt")))
+        .await;
+    let never = service
+        .authorize(Question::new("", asked("/d/never")))
+        .await;
     assert_eq!(person.taken().len(), 2);
     let view = guarded
         .with_permit(permit.unwrap())

@@ -23,9 +23,9 @@ async fn several_accesses_are_one_question_and_one_permit() {
         Access::file(Op::Write, path("/b")),
         Access::command("make all"),
     ];
-    let considered = guarded.consider(accesses).await.unwrap();
-    assert!(considered.asks());
-    let permit = considered.authorize(|question| question.description("build"));
+    let planned = guarded.plan(accesses).await.unwrap();
+    assert!(planned.asks());
+    let permit = planned.authorize(|question| question.description("build"));
     let permit = permit.await.unwrap().unwrap();
     let asked = person.taken();
     assert_eq!(asked.len(), 1);
@@ -45,13 +45,13 @@ async fn what_is_denied_is_never_asked() {
     let person = Person::yes();
     let guarded = guard(StateBackend::new(), policy(ASK), &person);
     let accesses = ["/a", "/deny/b"].map(|at| Access::file(Op::Write, path(at)));
-    let error = guarded.consider(accesses).await.unwrap_err();
+    let error = guarded.plan(accesses).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied);
     assert!(person.taken().is_empty());
     let free = [Access::file(Op::Read, path("/a"))];
-    let considered = guarded.consider(free).await.unwrap();
-    assert!(!considered.asks());
-    let permit = considered.authorize(|question| question).await.unwrap();
+    let planned = guarded.plan(free).await.unwrap();
+    assert!(!planned.asks());
+    let permit = planned.authorize(|question| question).await.unwrap();
     assert!(permit.is_none());
 }
 
@@ -64,21 +64,15 @@ async fn links_are_judged_where_they_lead() {
     link(directory.path(), "in", "ok/file");
     let person = Person::yes();
     let guarded = guard(backend, policy(ASK), &person);
-    let out = guarded
-        .consider([Access::file(Op::Read, path("/out"))])
-        .await;
+    let out = guarded.plan([Access::file(Op::Read, path("/out"))]).await;
     let error = out.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied);
     assert!(!error.to_string().contains("deny/secret"), "{error}");
     // Deleting a link does not touch its target.
-    let kept = guarded
-        .consider([Access::file(Op::Delete, path("/out"))])
-        .await;
+    let kept = guarded.plan([Access::file(Op::Delete, path("/out"))]).await;
     kept.unwrap();
-    let considered = guarded
-        .consider([Access::file(Op::Write, path("/in"))])
-        .await;
-    let permit = considered.unwrap().authorize(|question| question).await;
+    let planned = guarded.plan([Access::file(Op::Write, path("/in"))]).await;
+    let permit = planned.unwrap().authorize(|question| question).await;
     assert_eq!(person.taken().len(), 1);
     let view = guarded.with_permit(permit.unwrap().unwrap());
     view.write_file("/in", "y").await.unwrap();
@@ -108,7 +102,7 @@ async fn typing_is_one_question() {
 async fn a_view_asks_in_its_own_words_and_shows_as_much() {
     let person = Person::yes();
     let guarded = guard(StateBackend::new(), policy(ASK), &person);
-    let view = guarded.with_words("keep a note");
+    let view = guarded.with_description("keep a note");
     view.write_file("/a", "1").await.unwrap();
     guarded.write_file("/b", "1").await.unwrap();
     let asked = person.taken();
@@ -116,7 +110,7 @@ async fn a_view_asks_in_its_own_words_and_shows_as_much() {
     assert!(asked[0].to_string().contains("+1"), "{}", asked[0]);
     assert_eq!(asked[1].description, "Write 1 char to /b");
     let person = Person::no();
-    let guarded = guard(StateBackend::new(), policy(ASK), &person).with_words("keep a note");
+    let guarded = guard(StateBackend::new(), policy(ASK), &person).with_description("keep a note");
     let refused = guarded.write_file("/a", "1").await.unwrap_err();
     assert!(refused.to_string().contains("keep a note"), "{refused}");
 }

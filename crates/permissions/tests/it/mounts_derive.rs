@@ -3,7 +3,7 @@ use backend_core::{ErrorKind, VPath};
 use permissions::mounts::{
     DERIVE_DEPTH, DERIVE_ENTRIES, Derive, DeriveError, Mode, Mount, Mounts, Scope,
 };
-use permissions::{Action, Kind, Layer, Op, Refusal, Why};
+use permissions::{Action, Kind, Layer, Op, Reason, Refusal};
 
 const BOTH: (bool, bool) = (true, true);
 const READ: (bool, bool) = (true, false);
@@ -44,10 +44,10 @@ fn allowed(scope: &Scope, text: &str) -> (bool, bool) {
     (scope.can_read(&path), scope.can_write(&path))
 }
 
-fn judge(scope: &Scope, op: Op, text: &str, bytes: Option<u64>) -> (Layer, Action, Why) {
+fn judge(scope: &Scope, op: Op, text: &str, bytes: Option<u64>) -> (Layer, Action, Reason) {
     let verdict = scope.judge(op, &path(text), Kind::File, bytes);
     let vote = verdict.decisive().clone();
-    (vote.layer, vote.action, vote.why)
+    (vote.layer, vote.action, vote.reason)
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn an_entry_that_is_no_plain_path_is_refused() {
     for entry in ["~", "C:/x", "a\0"] {
         let error = fail(entry);
         assert!(
-            matches!(error, DeriveError::NoPath(_)),
+            matches!(error, DeriveError::InvalidPath(_)),
             "{entry:?}: {error}"
         );
         let kind = backend_core::Error::from(error).kind();
@@ -222,7 +222,7 @@ fn only_what_is_allowed_is_listable() {
     let child = scope([rw("/data")]).derive(child).unwrap();
     for op in [Op::Ls, Op::Glob, Op::Grep] {
         let refusal = Refusal::outside("/data", strings(&["/data/allowed"]));
-        let why = Why::Refused(refusal.into());
+        let why = Reason::Refused(refusal.into());
         let found = judge(&child, op, "/data", None);
         assert_eq!(found, (Layer::Scope, Action::Deny, why), "{op}");
         assert_eq!(judge(&child, op, "/data/allowed", None).1, Action::Allow);

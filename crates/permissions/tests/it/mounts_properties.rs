@@ -256,9 +256,9 @@ proptest! {
         let scope = last(mounts, steps);
         for op in Op::ALL {
             let action = scope.judge(op, &path, Kind::File, bytes).action();
-            prop_assert!(scope.best(op) <= action, "{op} {path}");
+            prop_assert!(scope.most_lenient(op) <= action, "{op} {path}");
             if path.starts_with(&directory) {
-                let strongest = scope.protects_beneath(op, &directory);
+                let strongest = scope.strongest_beneath(op, &directory);
                 prop_assert!(strongest >= action, "{op} {path} in {directory}");
                 if op == Op::Read && action == Action::Ask {
                     prop_assert!(scope.asks_beneath(Op::Glob, &directory));

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use backend_core::{ErrorKind, VPath};
 use permissions::mounts::{Derive, Mode, Mount, Mounts, Scope};
-use permissions::{Action, Kind, Layer, Op, Refusal, Why};
+use permissions::{Action, Kind, Layer, Op, Reason, Refusal};
 
 fn mount(point: &str) -> Mount {
     let name = point.replace('/', "_");
@@ -38,8 +38,8 @@ fn judge(scope: &Scope, op: Op, text: &str) -> Action {
 fn denial(scope: &Scope, op: Op, text: &str, bytes: Option<u64>) -> (Layer, Refusal) {
     let verdict = scope.judge(op, &path(text), Kind::File, bytes);
     assert_eq!(verdict.action(), Action::Deny, "{op} {text}");
-    match &verdict.decisive().why {
-        Why::Refused(refusal) => (verdict.decisive().layer, Refusal::clone(refusal)),
+    match &verdict.decisive().reason {
+        Reason::Refused(refusal) => (verdict.decisive().layer, Refusal::clone(refusal)),
         why => panic!("{why:?}"),
     }
 }
@@ -339,12 +339,12 @@ fn a_mount_is_neither_deleted_nor_moved() {
         for at in ["/", "/data", "/data/inner"] {
             let verdict = scope.judge(op, &path(at), Kind::Directory, None);
             assert_eq!(verdict.action(), Action::Deny, "{op} {at}");
-            assert_eq!(scope.protects_beneath(op, &path(at)), Action::Deny);
+            assert_eq!(scope.strongest_beneath(op, &path(at)), Action::Deny);
         }
         for at in ["/data/inner/x", "/data/inn", "/other"] {
             let verdict = scope.judge(op, &path(at), Kind::Directory, None);
             assert_eq!(verdict.action(), Action::Allow, "{op} {at}");
-            assert_eq!(scope.protects_beneath(op, &path(at)), Action::Allow);
+            assert_eq!(scope.strongest_beneath(op, &path(at)), Action::Allow);
         }
     }
 }
@@ -371,12 +371,12 @@ fn what_is_protected_beneath_a_directory_is_known() {
         (Op::Write, "/e", Action::Allow),
         (Op::Execute, "/a", Action::Allow),
     ] {
-        let found = scope.protects_beneath(op, &path(at));
+        let found = scope.strongest_beneath(op, &path(at));
         assert_eq!(found, expected, "{op} {at}");
     }
     let narrow = Derive::new().read(["/"]).write(["/x/y"]);
     let narrow = scope.derive(narrow).unwrap();
-    let protects = |op, at: &str| narrow.protects_beneath(op, &path(at));
+    let protects = |op, at: &str| narrow.strongest_beneath(op, &path(at));
     assert_eq!(protects(Op::Write, "/x"), Action::Deny);
     assert_eq!(protects(Op::Write, "/x/y"), Action::Allow);
     assert_eq!(protects(Op::Read, "/a"), Action::Deny);
@@ -385,7 +385,8 @@ fn what_is_protected_beneath_a_directory_is_known() {
 #[test]
 fn the_best_answer_says_which_tools_make_sense() {
     use Action::{Allow, Ask, Deny};
-    let best = |scope: &Scope| [Op::Read, Op::Write, Op::Ls, Op::Grep].map(|op| scope.best(op));
+    let best =
+        |scope: &Scope| [Op::Read, Op::Write, Op::Ls, Op::Grep].map(|op| scope.most_lenient(op));
     let asking = |point| mount(point).mode(Mode::Rw).read_approval(true);
     for (mounts, expected) in [
         (vec![mount("/a")], [Allow, Deny, Allow, Allow]),
@@ -397,7 +398,7 @@ fn the_best_answer_says_which_tools_make_sense() {
     ] {
         let scope = scope(mounts.clone());
         assert_eq!(best(&scope), expected, "{mounts:?}");
-        assert_eq!(scope.best(Op::Execute), Allow);
+        assert_eq!(scope.most_lenient(Op::Execute), Allow);
     }
     let scope = scope([rw("/a"), asking("/b")]);
     let child = scope.derive(Derive::new().write(["/b/x"])).unwrap();
@@ -405,5 +406,5 @@ fn the_best_answer_says_which_tools_make_sense() {
     let nothing = scope.derive(Derive::new()).unwrap();
     assert_eq!(best(&nothing), [Deny, Deny, Allow, Allow]);
     let readonly = scope.derive(Derive::new().inherit().readonly()).unwrap();
-    assert_eq!(readonly.best(Op::Write), Deny);
+    assert_eq!(readonly.most_lenient(Op::Write), Deny);
 }

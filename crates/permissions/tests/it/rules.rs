@@ -1,7 +1,7 @@
 //! Tests of the paths that rules cover, and of the rule that decides.
 use backend_core::VPath;
 use permissions::rules::{PathRule, PathRules, Preset, Rules, Ruleset};
-use permissions::{Action, Layer, Op, Why};
+use permissions::{Action, Layer, Op, Reason};
 
 use Action::{Allow, Ask, Deny};
 
@@ -33,8 +33,8 @@ fn read(rules: &Rules, text: &str) -> Action {
 
 /// Returns the index of the deciding rule.
 fn decided_by(rules: &Rules, text: &str) -> Option<usize> {
-    match rules.judge(Op::Read, &path(text)).why {
-        Why::Rule(rule) => Some(rule.index),
+    match rules.judge(Op::Read, &path(text)).reason {
+        Reason::Rule(rule) => Some(rule.index),
         _ => None,
     }
 }
@@ -204,8 +204,8 @@ fn a_question_from_above_is_a_floor() {
         "the default is stronger than the floor"
     );
     assert!(matches!(
-        denied.judge(Op::Read, &path("/d/x")).why,
-        Why::Default(Op::Read)
+        denied.judge(Op::Read, &path("/d/x")).reason,
+        Reason::Default(Op::Read)
     ));
 }
 
@@ -216,12 +216,12 @@ fn sections_that_are_missing() {
     for op in Op::ALL {
         let vote = rules.judge(op, &path("/a"));
         let (action, why) = match op {
-            Op::Move | Op::Copy => (Allow, Why::Nothing),
-            Op::Delete => (Ask, Why::Default(Op::Write)),
-            op => (Ask, Why::Default(op)),
+            Op::Move | Op::Copy => (Allow, Reason::Unspecified),
+            Op::Delete => (Ask, Reason::Default(Op::Write)),
+            op => (Ask, Reason::Default(op)),
         };
         assert_eq!(
-            (vote.action, vote.why, vote.layer),
+            (vote.action, vote.reason, vote.layer),
             (action, why, Layer::Rules),
             "{op}"
         );
@@ -232,18 +232,21 @@ fn sections_that_are_missing() {
     let rules = in_work(&ruleset);
     let vote = rules.judge(Op::Delete, &path("/a"));
     assert_eq!(vote.to_string(), "rules: deny, by rule 1 of write ('/a')");
-    let Why::Rule(rule) = vote.why else {
+    let Reason::Rule(rule) = vote.reason else {
         panic!("a rule decides");
     };
     assert_eq!((rule.op, rule.index), (Op::Write, 0));
     assert_eq!(
-        rules.judge(Op::Move, &path("/a")).why,
-        Why::Default(Op::Move)
+        rules.judge(Op::Move, &path("/a")).reason,
+        Reason::Default(Op::Move)
     );
 
     ruleset.delete = Some(PathRules::default());
     let vote = in_work(&ruleset).judge(Op::Delete, &path("/a"));
-    assert_eq!((vote.action, vote.why), (Allow, Why::Default(Op::Delete)));
+    assert_eq!(
+        (vote.action, vote.reason),
+        (Allow, Reason::Default(Op::Delete))
+    );
 }
 
 #[test]
@@ -264,7 +267,10 @@ fn every_section_speaks_for_its_operation() {
     assert!(ruleset.section_mut(Op::Execute).is_none() && ruleset.section(Op::Execute).is_none());
     ruleset.execute = Preset::Readonly.ruleset().execute;
     let vote = in_work(&ruleset).judge(Op::Execute, &path("/a"));
-    assert_eq!((vote.action, vote.why), (Deny, Why::Default(Op::Execute)));
+    assert_eq!(
+        (vote.action, vote.reason),
+        (Deny, Reason::Default(Op::Execute))
+    );
 }
 
 #[test]
@@ -272,7 +278,7 @@ fn of_several_spellings_the_strongest_counts() {
     let rules = in_work(&reading(Allow, &[("/a", Ask), ("/b", Deny), ("/c", Deny)]));
     let all = |texts: &[&str]| {
         let paths: Vec<_> = texts.iter().map(|text| path(text)).collect();
-        rules.judge_all(Op::Read, &paths.iter().collect::<Vec<_>>())
+        rules.judge_spellings(Op::Read, &paths.iter().collect::<Vec<_>>())
     };
     assert_eq!(all(&["/x"]).action, Allow);
     assert_eq!(all(&["/x", "/a", "/y"]).action, Ask);
@@ -316,13 +322,20 @@ fn the_most_lenient_answer() {
         (Allow, &[("work/**", Deny)], Allow),
     ] {
         let rules_of = in_work(&reading(default, rules));
-        assert_eq!(rules_of.best(Op::Read), best, "{default} {rules:?}");
+        assert_eq!(rules_of.most_lenient(Op::Read), best, "{default} {rules:?}");
     }
     let nothing = in_work(&reading(Allow, &[]));
-    assert_eq!(nothing.best(Op::Ls), Deny, "the default of the ruleset");
-    assert_eq!(nothing.best(Op::Delete), Deny, "as write");
-    assert_eq!(nothing.best(Op::Move), Allow, "neutral");
-    assert_eq!(nothing.best(Op::Execute), nothing.commands().best());
+    assert_eq!(
+        nothing.most_lenient(Op::Ls),
+        Deny,
+        "the default of the ruleset"
+    );
+    assert_eq!(nothing.most_lenient(Op::Delete), Deny, "as write");
+    assert_eq!(nothing.most_lenient(Op::Move), Allow, "neutral");
+    assert_eq!(
+        nothing.most_lenient(Op::Execute),
+        nothing.commands().most_lenient()
+    );
 }
 
 #[test]
@@ -338,7 +351,7 @@ fn the_strongest_answer_beneath() {
             ("/b/y", Deny),
         ],
     ));
-    let beneath = |text: &str| rules.protects_beneath(Op::Read, &path(text));
+    let beneath = |text: &str| rules.strongest_beneath(Op::Read, &path(text));
     for (text, action) in [
         ("/", Deny),
         ("/free", Allow),
@@ -358,12 +371,12 @@ fn the_strongest_answer_beneath() {
         assert_eq!(beneath(text), action, "{text}");
     }
     assert_eq!(
-        rules.protects_beneath(Op::Ls, &path("/e")),
+        rules.strongest_beneath(Op::Ls, &path("/e")),
         Deny,
         "the default"
     );
     assert_eq!(
-        rules.protects_beneath(Op::Copy, &path("/a")),
+        rules.strongest_beneath(Op::Copy, &path("/a")),
         Allow,
         "neutral"
     );
@@ -376,7 +389,7 @@ fn votes_share_their_rule() {
         rules.judge(Op::Read, &path("/a")),
         rules.judge(Op::Read, &path("/a/b")),
     );
-    let (Why::Rule(one), Why::Rule(two)) = (one.why, two.why) else {
+    let (Reason::Rule(one), Reason::Rule(two)) = (one.reason, two.reason) else {
         panic!("a rule decides");
     };
     assert!(std::sync::Arc::ptr_eq(&one, &two));

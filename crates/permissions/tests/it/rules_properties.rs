@@ -2,7 +2,7 @@
 use backend_core::VPath;
 use backend_core::search::Glob;
 use permissions::rules::{PathRule, PathRules, Rules, Ruleset};
-use permissions::{Action, Op, Why};
+use permissions::{Action, Op, Reason};
 use proptest::prelude::*;
 
 use Action::{Allow, Ask, Deny};
@@ -204,8 +204,8 @@ proptest! {
         let rules = at(&section);
         for path in &paths {
             let vote = rules.judge(Op::Read, path);
-            let by = match &vote.why {
-                Why::Rule(rule) => Some(rule.index),
+            let by = match &vote.reason {
+                Reason::Rule(rule) => Some(rule.index),
                 _ => None,
             };
             prop_assert_eq!((vote.action, by), reference::judge(&section, path), "{}", path);
@@ -244,7 +244,7 @@ proptest! {
         for path in &paths {
             prop_assert!(read(&after, path) >= read(&before, path), "{}", path);
         }
-        prop_assert!(after.best(Op::Read) >= before.best(Op::Read));
+        prop_assert!(after.most_lenient(Op::Read) >= before.most_lenient(Op::Read));
     }
 
     #[test]
@@ -275,7 +275,7 @@ proptest! {
     ) {
         let rules = at(&section);
         let path = path(&format!("{directory}/{below}"));
-        let Why::Rule(rule) = rules.judge(Op::Read, &directory).why else {
+        let Reason::Rule(rule) = rules.judge(Op::Read, &directory).reason else {
             return Ok(());
         };
         // Only an earlier rule can make an exception, and only one that covers the path
@@ -297,11 +297,11 @@ proptest! {
     ) {
         let rules = compile(&ruleset);
         for op in Op::ALL.into_iter().filter(|op| *op != Op::Execute) {
-            let strongest = rules.protects_beneath(op, &directory);
+            let strongest = rules.strongest_beneath(op, &directory);
             for below in &below {
                 let path = path(&format!("{directory}/{below}"));
                 let action = rules.judge(op, &path).action;
-                prop_assert!(rules.best(op) <= action, "{} {}", op, path);
+                prop_assert!(rules.most_lenient(op) <= action, "{} {}", op, path);
                 if path != directory {
                     prop_assert!(strongest >= action, "{} {} in {}", op, path, directory);
                 }
@@ -318,7 +318,7 @@ proptest! {
         for path in paths.iter().filter(|path| !path.is_root()) {
             let read = rules.judge(Op::Read, path);
             let denied = |op| rules.judge(op, path).action == Deny;
-            let unshown = matches!((read.action, &read.why), (Deny, _) | (Ask, Why::Rule(_)));
+            let unshown = matches!((read.action, &read.reason), (Deny, _) | (Ask, Reason::Rule(_)));
             let unnamed = hides_the_name(&ruleset, path);
             for (op, hidden) in [
                 (Op::Ls, denied(Op::Ls) || unnamed),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use permissions::{Op, Vote, Why};
+use permissions::{Op, Reason, Vote};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use toml::de::DeTable;
@@ -23,9 +23,9 @@ pub(super) fn line(vote: &Vote, rules: &Rules) -> Option<usize> {
     let Source::File(path, text) = &rules.source else {
         return None;
     };
-    let (section, rule) = match &vote.why {
-        Why::Rule(rule) => (rule.op, Some(rule.index)),
-        Why::Default(op) => (*op, None),
+    let (section, rule) = match &vote.reason {
+        Reason::Rule(rule) => (rule.op, Some(rule.index)),
+        Reason::Default(op) => (*op, None),
         _ => return None,
     };
     let json = path.extension().is_some_and(|end| end == "json");

@@ -45,7 +45,7 @@ pub enum GrantKey {
         /// The pattern, as [`Remember::Pattern`] describes it.
         pattern: String,
         /// The kind of target it is matched against.
-        of: PatternOf,
+        of: PatternKind,
     },
     /// These operations on anything.
     #[non_exhaustive]
@@ -58,7 +58,7 @@ pub enum GrantKey {
 /// The kind of target that a pattern is matched against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum PatternOf {
+pub enum PatternKind {
     /// Paths.
     Path,
     /// Command lines.
@@ -112,8 +112,8 @@ impl GrantKey {
                 ops,
                 pattern: pattern.clone(),
                 of: match asked.first().map(|asked| &asked.target) {
-                    Some(Target::Command(_)) => PatternOf::Command,
-                    _ => PatternOf::Path,
+                    Some(Target::Command(_)) => PatternKind::Command,
+                    _ => PatternKind::Path,
                 },
             },
             Remember::Session => Self::Session { ops },
@@ -168,7 +168,7 @@ impl Matcher {
             }
             GrantKey::Pattern {
                 pattern,
-                of: PatternOf::Path,
+                of: PatternKind::Path,
                 ..
             } => Ok(Self(Some(PathPattern::new(pattern)?.glob().clone()))),
             _ => Ok(Self(None)),
@@ -192,11 +192,11 @@ impl Matcher {
             (GrantKey::Pattern { ops, pattern, of }, target) => {
                 ops.contains(&asked.op)
                     && match (of, target) {
-                        (PatternOf::Path, Target::Path(path)) => {
+                        (PatternKind::Path, Target::Path(path)) => {
                             let glob = self.0.as_ref();
                             glob.is_some_and(|glob| glob.matches(&VPath::root(), path))
                         }
-                        (PatternOf::Command, Target::Command(line)) => {
+                        (PatternKind::Command, Target::Command(line)) => {
                             covers_command(pattern, line)
                         }
                         _ => false,

@@ -61,7 +61,7 @@ pub struct Grant {
 impl Grant {
     /// Returns whether the grant is valid at this time. One with an expiry is not valid
     /// before its creation, so that setting the clock back does not prolong it.
-    pub fn holds(&self, now: SystemTime) -> bool {
+    pub fn is_valid(&self, now: SystemTime) -> bool {
         self.expires
             .is_none_or(|expires| self.created <= now && now < expires)
     }

@@ -1,4 +1,4 @@
-//! [`Desk`]: handles questions and issues permits.
+//! [`ApprovalService`]: handles questions and issues permits.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -25,43 +25,43 @@ use crate::Refusal;
 /// A permit means that the approver agreed, not that the access is allowed: a denial of
 /// any layer still applies, and the guard judges the call again.
 ///
-/// Clones share one desk.
+/// Clones share one service.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use permissions::approval::{Desk, Grants, Strict};
+/// use permissions::approval::{ApprovalService, Grants, Strict};
 /// use permissions::{Question, Refusal};
 ///
-/// let desk = Desk::new(Arc::new(Strict), Grants::new());
+/// let service = ApprovalService::new(Arc::new(Strict), Grants::new());
 /// let question = Question::for_tool("s1", "send_mail", serde_json::json!({}));
-/// let refusal = futures::executor::block_on(desk.authorize(question)).unwrap_err();
+/// let refusal = futures::executor::block_on(service.authorize(question)).unwrap_err();
 /// assert_eq!(
 ///     refusal.to_string(),
 ///     "send_mail() was not approved: Strict mode: send_mail requires approval"
 /// );
 /// ```
 #[derive(Debug, Clone)]
-pub struct Desk {
+pub struct ApprovalService {
     approver: Arc<dyn Approver>,
     grants: Grants,
     remember_denials: bool,
-    whole_only: bool,
+    refuse_truncated: bool,
     flights: Arc<Flights>,
 }
 
-impl Desk {
-    /// Creates a desk with an approver.
+impl ApprovalService {
+    /// Creates an approval service with an approver.
     pub fn new(approver: Arc<dyn Approver>, grants: Grants) -> Self {
         Self {
             approver,
             grants,
             remember_denials: false,
-            whole_only: false,
+            refuse_truncated: false,
             flights: Arc::default(),
         }
     }
 
-    /// Restricts the desk to grants given under the policy with this id. With a new id
+    /// Restricts it to grants given under the policy with this id. With a new id
     /// when the rules change, accesses granted under the old rules are asked about again.
     #[must_use]
     pub fn policy_id(mut self, policy: impl Into<Arc<str>>) -> Self {
@@ -82,20 +82,20 @@ impl Desk {
     /// long change or command would also cover the part that was not shown. The refusal
     /// says to do it in parts.
     #[must_use]
-    pub fn whole_only(mut self, whole_only: bool) -> Self {
-        self.whole_only = whole_only;
+    pub fn refuse_truncated(mut self, refuse_truncated: bool) -> Self {
+        self.refuse_truncated = refuse_truncated;
         self
     }
 
-    /// Returns a desk like this one with another approver. The remembered answers are
+    /// Returns a service like this one with another approver. The remembered answers are
     /// shared.
     #[must_use]
-    pub fn answered_by(&self, approver: Arc<dyn Approver>) -> Self {
+    pub fn with_approver(&self, approver: Arc<dyn Approver>) -> Self {
         Self {
             approver,
             grants: self.grants.clone(),
             remember_denials: self.remember_denials,
-            whole_only: self.whole_only,
+            refuse_truncated: self.refuse_truncated,
             flights: Arc::default(),
         }
     }
@@ -136,7 +136,7 @@ impl Desk {
                 let id = self.flights.number();
                 return Ok(Permit::granted(id, &question, *first, standing.by.clone()));
             }
-            if let Some(unseen) = question.effect.unseen().filter(|_| self.whole_only) {
+            if let Some(unseen) = question.effect.unseen().filter(|_| self.refuse_truncated) {
                 return Err(Refusal::Declined {
                     what: question.what(),
                     note: format!("it is too long to be asked about, {unseen}; do it in parts"),
@@ -181,7 +181,7 @@ impl Desk {
         self.counts(&now).is_none() && now.open.iter().all(|item| before.open.contains(item))
     }
 
-    /// Returns the remembered no, if this desk respects it.
+    /// Returns the remembered no, if this service respects it.
     fn counts<'a>(&self, standing: &'a Standing) -> Option<&'a Grant> {
         standing.denial.as_ref().filter(|_| self.remember_denials)
     }
@@ -216,13 +216,13 @@ impl Desk {
             key: key.clone(),
             id: pending.id,
         };
-        let desk = self.clone();
+        let service = self.clone();
         let open = standing.open.clone();
         let asking = Arc::clone(&pending.question);
         let shared = async move {
             // Removed from the map when this ends or is dropped.
             let _landing = landing;
-            Arc::new(desk.ask(&asking, call, open).await)
+            Arc::new(service.ask(&asking, call, open).await)
         }
         .boxed()
         .shared();
@@ -285,7 +285,7 @@ fn panicked(panic: &(dyn Any + Send)) -> ApproverError {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Pending {
-    /// The question's number, unique for the desk.
+    /// The question's number, unique for the service.
     pub id: u64,
     /// The question.
     pub question: Arc<Question>,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use backend_core::Backend;
 
 use super::{Guarded, Shared};
-use crate::approval::{Approver, Desk, Grants};
+use crate::approval::{ApprovalService, Approver, Grants};
 
 impl<B> Guarded<B> {
     /// Returns a guard that judges like this one, to test what a call would ask.
@@ -27,25 +27,25 @@ impl<B> Guarded<B> {
     /// let policy = Policy::builder().ruleset(&Preset::Default.ruleset(), &"/".parse()?).build();
     /// let guarded = Guarded::builder(files).policy(policy).build();
     /// let elsewhere = StateBackend::new();
-    /// let trial = guarded.rehearsal(elsewhere, Some(Arc::new(Strict)));
+    /// let trial = guarded.dry_run(elsewhere, Some(Arc::new(Strict)));
     /// let refusal = trial.write_file("/a", "b").await.unwrap_err();
     /// assert!(refusal.to_string().contains("Strict mode"), "{refusal}");
     /// # Ok(()) }
     /// ```
     #[must_use]
-    pub fn rehearsal<C: Backend>(
+    pub fn dry_run<C: Backend>(
         &self,
         backend: C,
         approver: Option<Arc<dyn Approver>>,
     ) -> Guarded<C> {
-        let desk = approver.map(|approver| match &self.shared.desk {
-            Some(desk) => desk.answered_by(approver),
-            None => Desk::new(approver, Grants::new()),
+        let service = approver.map(|approver| match &self.shared.service {
+            Some(service) => service.with_approver(approver),
+            None => ApprovalService::new(approver, Grants::new()),
         });
         Guarded {
             shared: Arc::new(Shared {
                 backend,
-                desk,
+                service,
                 audit: None,
                 session: Arc::clone(&self.shared.session),
                 shells: Mutex::new(self.shells().clone()),
