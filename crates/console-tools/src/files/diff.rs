@@ -6,7 +6,8 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use similar::{Algorithm, DiffOp, capture_diff, group_diff_ops};
+use similar::algorithms::{Capture, Compact, Replace, myers};
+use similar::{DiffOp, group_diff_ops};
 
 use crate::counted::counted;
 
@@ -80,13 +81,10 @@ fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let mut ops = vec![equal(0, 0, before)];
     if old_end + new_end - 2 * before <= COMPARED_LINES {
         let (old_middle, new_middle) = (before..old_end, before..new_end);
-        ops.extend(capture_diff(
-            Algorithm::Myers,
-            old,
-            old_middle,
-            new,
-            new_middle,
-        ));
+        // The algorithm itself: the crate's general function brings all algorithms into the program.
+        let mut changes = Compact::new(Replace::new(Capture::new()), old, new);
+        let Ok(()) = myers::diff(&mut changes, old, old_middle, new, new_middle);
+        ops.extend(changes.into_inner().into_inner().into_ops());
     } else {
         ops.push(DiffOp::Replace {
             old_index: before,

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 use std::ops::Range;
+use std::time::Instant;
 
 use backend_core::ops::ContentHash;
-use similar::{ChangeTag, TextDiff};
+use similar::algorithms::{Capture, Compact, Replace, myers};
+use similar::{DiffOp, group_diff_ops};
 
 use super::{Amount, Unseen};
 use crate::approval::limits::{DIFF_BYTES, DIFF_TIME, EFFECT_BYTES, LINE_BYTES};
@@ -140,32 +142,43 @@ fn line_end(bytes: &[u8], at: usize, lines: usize) -> usize {
 }
 
 fn write_hunks(to: &mut String, old: &str, new: &str, lines_before: usize) {
-    // Split here, because the crate would also split at a lone carriage return and put
-    // the text after it on the same shown line.
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let new: Vec<&str> = new.split_inclusive('\n').collect();
-    let diff = TextDiff::configure()
-        .timeout(DIFF_TIME)
-        .diff_slices(&old, &new);
-    for group in diff.grouped_ops(CONTEXT) {
+    for group in group_diff_ops(compare(&old, &new), CONTEXT) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else {
             continue;
         };
-        let old = range(lines_before, first.old_range().start..last.old_range().end);
-        let new = range(lines_before, first.new_range().start..last.new_range().end);
+        let old_range = range(lines_before, first.old_range().start..last.old_range().end);
+        let new_range = range(lines_before, first.new_range().start..last.new_range().end);
         // Writing to a string cannot fail.
-        let _ = writeln!(to, "@@ -{old} +{new} @@");
-        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            to.push(match change.tag() {
-                ChangeTag::Delete => '-',
-                ChangeTag::Insert => '+',
-                ChangeTag::Equal => ' ',
-            });
-            let line = change.value();
-            to.push_str(line);
-            if !line.ends_with('\n') {
-                to.push_str("\n\\ No newline at end of file\n");
+        let _ = writeln!(to, "@@ -{old_range} +{new_range} @@");
+        for op in &group {
+            if let DiffOp::Equal { .. } = op {
+                write_lines(to, ' ', &old[op.old_range()]);
+            } else {
+                write_lines(to, '-', &old[op.old_range()]);
+                write_lines(to, '+', &new[op.new_range()]);
             }
+        }
+    }
+}
+
+/// Compares line by line. Calls the algorithm itself: the crate's text interface brings
+/// all of its algorithms into the program.
+fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    let mut ops = Compact::new(Replace::new(Capture::new()), old, new);
+    let (old_range, new_range) = (0..old.len(), 0..new.len());
+    let deadline = Some(Instant::now() + DIFF_TIME);
+    let Ok(()) = myers::diff_deadline(&mut ops, old, old_range, new, new_range, deadline);
+    ops.into_inner().into_inner().into_ops()
+}
+
+fn write_lines(to: &mut String, sign: char, lines: &[&str]) {
+    for line in lines {
+        to.push(sign);
+        to.push_str(line);
+        if !line.ends_with('\n') {
+            to.push_str("\n\\ No newline at end of file\n");
         }
     }
 }
