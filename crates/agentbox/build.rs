@@ -7,6 +7,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{env, fs, io};
 
 /// The variable that names a directory with `ARCH.gz` for each agent.
@@ -21,6 +22,9 @@ fn main() -> io::Result<()> {
     if is_linux && env::var_os("CARGO_FEATURE_LOCAL").is_some() {
         println!("cargo::rustc-cfg=local");
     }
+    if packs_relocations() {
+        println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+    }
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     let table = match env::var_os(AGENTS).filter(|directory| !directory.is_empty()) {
         Some(directory) => embed(Path::new(&directory), &out)?,
@@ -30,6 +34,25 @@ fn main() -> io::Result<()> {
         }
     };
     fs::write(out.join("agents.rs"), format!("&{table}"))
+}
+
+/// Returns `true` if a release may have its relocations in the packed form: 0.6 MB less
+/// to store, and less to keep in memory. The GNU C Library reads it since 2.36, and the
+/// program needs the version it was built with anyway.
+fn packs_relocations() -> bool {
+    let is = |name, value: &str| env::var(name).is_ok_and(|found| found == value);
+    let is_native = env::var_os("HOST").is_some_and(|host| env::var_os("TARGET") == Some(host));
+    let is_glibc = is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu");
+    if !is_glibc || !is_native || !is("PROFILE", "release") {
+        return false;
+    }
+    let mut getconf = Command::new("getconf");
+    let Ok(found) = getconf.arg("GNU_LIBC_VERSION").output() else {
+        return false;
+    };
+    let version = String::from_utf8_lossy(&found.stdout);
+    let version = version.trim().strip_prefix("glibc 2.");
+    version.and_then(|minor| minor.parse().ok()) >= Some(36)
 }
 
 /// Copies the agents to where the program includes them from.
