@@ -24,7 +24,7 @@ pub(crate) fn failed(operation: Operation, path: &VPath) -> impl FnOnce(Error) -
 }
 
 /// As [`failed`], for an operation built from other operations, whose errors name those.
-fn made_of_others(operation: Operation, path: &VPath) -> impl FnOnce(Error) -> Error {
+fn as_compound(operation: Operation, path: &VPath) -> impl FnOnce(Error) -> Error {
     move |error| match error.operation() {
         Some(told) if told == operation => error.on(NAME),
         _ => error.as_part_of(operation, path).on(NAME),
@@ -32,8 +32,8 @@ fn made_of_others(operation: Operation, path: &VPath) -> impl FnOnce(Error) -> E
 }
 
 /// Refuses to delete or move a route's prefix or a directory above one.
-pub(crate) fn refuse_fixed(table: &Table, path: &VPath) -> Result<()> {
-    if table.find(path).is_fixed() {
+pub(crate) fn refuse_route_dir(table: &Table, path: &VPath) -> Result<()> {
+    if table.find(path).is_route_dir() {
         return Err(Error::invalid_input(
             "it is the root of a route or lies above one; name what is in it, or remove the route",
         ));
@@ -110,28 +110,28 @@ impl Backend for Composite {
 
     async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
         let table = self.table();
-        let place = table.find(path);
-        if place.is_fixed() {
+        let lookup = table.find(path);
+        if lookup.is_route_dir() {
             return Err(failed(Operation::Read, path)(Error::is_a_directory()));
         }
-        let relay = || place.route.relay(Operation::Read, path);
-        let at = place.route.inside(path).map_err(relay())?;
-        let read = place.route.backend().read(&at, options).await;
-        self.endured(place.route, read.map_err(relay()))
+        let translate_error = || lookup.route.translate_error(Operation::Read, path);
+        let at = lookup.route.to_child(path).map_err(translate_error())?;
+        let read = lookup.route.backend().read(&at, options).await;
+        self.skip_failure(lookup.route, read.map_err(translate_error()))
     }
 
     async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
         let table = self.table();
-        let place = table.find(path);
-        if place.is_fixed() {
+        let lookup = table.find(path);
+        if lookup.is_route_dir() {
             let asked = WindowScanner::new(options.window()).map_err(Error::from);
             let error = asked.err().unwrap_or_else(Error::is_a_directory);
             return Err(failed(Operation::ReadText, path)(error));
         }
-        let relay = || place.route.relay(Operation::ReadText, path);
-        let at = place.route.inside(path).map_err(relay())?;
-        let read = place.route.backend().read_text(&at, options).await;
-        read.map_err(relay())
+        let translate_error = || lookup.route.translate_error(Operation::ReadText, path);
+        let at = lookup.route.to_child(path).map_err(translate_error())?;
+        let read = lookup.route.backend().read_text(&at, options).await;
+        read.map_err(translate_error())
     }
 
     async fn write(
@@ -150,14 +150,14 @@ impl Backend for Composite {
         options: EditOptions,
     ) -> Result<EditOutcome> {
         let table = self.table();
-        let place = table.find(path);
-        if place.is_fixed() {
+        let lookup = table.find(path);
+        if lookup.is_route_dir() {
             return Err(failed(Operation::Edit, path)(Error::is_a_directory()));
         }
-        let relay = || place.route.relay(Operation::Edit, path);
-        let at = place.route.inside(path).map_err(relay())?;
-        let edited = place.route.backend().edit(&at, edits, options).await;
-        edited.map_err(relay())
+        let translate_error = || lookup.route.translate_error(Operation::Edit, path);
+        let at = lookup.route.to_child(path).map_err(translate_error())?;
+        let edited = lookup.route.backend().edit(&at, edits, options).await;
+        edited.map_err(translate_error())
     }
 
     async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
@@ -166,20 +166,20 @@ impl Backend for Composite {
 
     async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
         let table = self.table();
-        let refused =
-            refuse_working_dir(path, self.start_dir()).and_then(|()| refuse_fixed(&table, path));
+        let refused = refuse_working_dir(path, self.start_dir())
+            .and_then(|()| refuse_route_dir(&table, path));
         refused.map_err(failed(Operation::Delete, path))?;
         self.delete_in(&table, path, options).await
     }
 
     async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
         let moved = self.rename_in(&self.table(), from, to, options).await;
-        moved.map_err(made_of_others(Operation::Rename, from))
+        moved.map_err(as_compound(Operation::Rename, from))
     }
 
     async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
         let copied = self.copy_in(&self.table(), from, to, options).await;
-        copied.map_err(made_of_others(Operation::Copy, from))
+        copied.map_err(as_compound(Operation::Copy, from))
     }
 
     async fn glob(&self, query: GlobQuery) -> Result<GlobResult> {
@@ -203,19 +203,19 @@ impl Composite {
         path: &VPath,
         options: ResolveOptions,
     ) -> Result<VPath> {
-        let place = table.find(path);
-        if place.is_fixed() {
+        let lookup = table.find(path);
+        if lookup.is_route_dir() {
             return Ok(path.clone());
         }
-        let relay = || place.route.relay(Operation::Resolve, path);
-        let at = place.route.inside(path).map_err(relay())?;
-        let resolved = place.route.backend().resolve(&at, options).await;
-        let resolved = resolved.map_err(relay())?;
+        let translate_error = || lookup.route.translate_error(Operation::Resolve, path);
+        let at = lookup.route.to_child(path).map_err(translate_error())?;
+        let resolved = lookup.route.backend().resolve(&at, options).await;
+        let resolved = resolved.map_err(translate_error())?;
         // The target of a link must have a path in the composite that leads to the same route.
-        let named = place.route.outside(&resolved).ok();
+        let named = lookup.route.to_composite(&resolved).ok();
         let named = named.filter(|named| {
             let reached = table.find(named);
-            std::sync::Arc::ptr_eq(reached.route, place.route)
+            std::sync::Arc::ptr_eq(reached.route, lookup.route)
         });
         named.ok_or_else(|| {
             let message = "a link leads to where this route does not show; use a path without it";
@@ -231,15 +231,15 @@ impl Composite {
         content: Content,
         options: WriteOptions,
     ) -> Result<WriteOutcome> {
-        let place = table.find(path);
-        if place.is_fixed() {
+        let lookup = table.find(path);
+        if lookup.is_route_dir() {
             let error = options.mode.on_directory();
             return Err(failed(Operation::Write, path)(error));
         }
-        let relay = || place.route.relay(Operation::Write, path);
-        let at = place.route.inside(path).map_err(relay())?;
-        let written = place.route.backend().write(&at, content, options).await;
-        written.map_err(relay())
+        let translate_error = || lookup.route.translate_error(Operation::Write, path);
+        let at = lookup.route.to_child(path).map_err(translate_error())?;
+        let written = lookup.route.backend().write(&at, content, options).await;
+        written.map_err(translate_error())
     }
 
     pub(crate) async fn create_dir_in(
@@ -248,14 +248,14 @@ impl Composite {
         path: &VPath,
         options: CreateDirOptions,
     ) -> Result<()> {
-        let place = table.find(path);
-        if place.is_synthetic(path) {
+        let lookup = table.find(path);
+        if lookup.is_synthetic(path) {
             return Ok(());
         }
-        let relay = || place.route.relay(Operation::CreateDir, path);
-        let at = place.route.inside(path).map_err(relay())?;
-        let created = place.route.backend().create_dir(&at, options).await;
-        created.map_err(relay())
+        let translate_error = || lookup.route.translate_error(Operation::CreateDir, path);
+        let at = lookup.route.to_child(path).map_err(translate_error())?;
+        let created = lookup.route.backend().create_dir(&at, options).await;
+        created.map_err(translate_error())
     }
 
     pub(crate) async fn delete_in(
@@ -264,10 +264,10 @@ impl Composite {
         path: &VPath,
         options: DeleteOptions,
     ) -> Result<()> {
-        let place = table.find(path);
-        let relay = || place.route.relay(Operation::Delete, path);
-        let at = place.route.inside(path).map_err(relay())?;
-        let deleted = place.route.backend().delete(&at, options).await;
-        deleted.map_err(relay())
+        let lookup = table.find(path);
+        let translate_error = || lookup.route.translate_error(Operation::Delete, path);
+        let at = lookup.route.to_child(path).map_err(translate_error())?;
+        let deleted = lookup.route.backend().delete(&at, options).await;
+        deleted.map_err(translate_error())
     }
 }

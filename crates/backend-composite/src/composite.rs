@@ -92,7 +92,7 @@ impl CompositeBuilder {
         for route in self.routes {
             insert(&mut routes, route)?;
         }
-        Ok(Composite::made(routes, self.working_dir, self.id))
+        Ok(Composite::from_routes(routes, self.working_dir, self.id))
     }
 }
 
@@ -114,10 +114,10 @@ impl Composite {
     pub fn new(default: Arc<dyn Backend>) -> Self {
         let route = Route::new(VPath::root(), default);
         let routes = BTreeMap::from([(VPath::root(), Arc::new(route))]);
-        Self::made(routes, None, None)
+        Self::from_routes(routes, None, None)
     }
 
-    fn made(
+    fn from_routes(
         routes: BTreeMap<VPath, Arc<Route>>,
         working_dir: Option<VPath>,
         id: Option<String>,

@@ -15,7 +15,7 @@ use crate::backend::failed;
 use crate::composite::Composite;
 use crate::failure::{is_about_backend, is_absent};
 use crate::route::Route;
-use crate::table::{Place, Table};
+use crate::table::{Lookup, Table};
 
 impl Composite {
     pub(crate) async fn stat_in(
@@ -24,14 +24,14 @@ impl Composite {
         path: &VPath,
         options: StatOptions,
     ) -> Result<Entry> {
-        let place = table.find(path);
-        match place.route.stat(path, options).await {
-            Ok(entry) if !place.is_fixed() || (entry.is_dir() && !entry.link) => Ok(entry),
+        let lookup = table.find(path);
+        match lookup.route.stat(path, options).await {
+            Ok(entry) if !lookup.is_route_dir() || (entry.is_dir() && !entry.link) => Ok(entry),
             Ok(_) => Ok(Entry::directory(path.clone())),
-            Err(error) if place.is_fixed() && is_absent(&error) => {
+            Err(error) if lookup.is_route_dir() && is_absent(&error) => {
                 Ok(Entry::directory(path.clone()))
             }
-            Err(error) => Err(place.route.relay(Operation::Stat, path)(error)),
+            Err(error) => Err(lookup.route.translate_error(Operation::Stat, path)(error)),
         }
     }
 
@@ -41,17 +41,17 @@ impl Composite {
         path: &VPath,
         options: LsOptions,
     ) -> Result<Listing> {
-        let place = table.find(path);
-        if place.has_routes_beneath() {
-            return self.merged_listing(place, path, options).await;
+        let lookup = table.find(path);
+        if lookup.has_routes_beneath() {
+            return self.merged_listing(lookup, path, options).await;
         }
-        match place.route.ls(path, options.clone()).await {
-            Err(error) if place.is_fixed() && is_absent(&error) => options
+        match lookup.route.ls(path, options.clone()).await {
+            Err(error) if lookup.is_route_dir() && is_absent(&error) => options
                 .listing(Vec::new(), Skipped::default())
                 .map_err(failed(Operation::Ls, path)),
             listed => {
-                let listed = listed.map_err(place.route.relay(Operation::Ls, path));
-                self.endured(place.route, listed)
+                let listed = listed.map_err(lookup.route.translate_error(Operation::Ls, path));
+                self.skip_failure(lookup.route, listed)
             }
         }
     }
@@ -59,24 +59,24 @@ impl Composite {
     /// Merges the child's entries with those of the routes.
     async fn merged_listing(
         &self,
-        place: Place<'_>,
+        lookup: Lookup<'_>,
         path: &VPath,
         options: LsOptions,
     ) -> Result<Listing> {
         let all = LsOptions::default().links(options.links).limit(usize::MAX);
-        let mut listing = match place.route.ls(path, all).await {
+        let mut listing = match lookup.route.ls(path, all).await {
             Ok(listing) => listing,
             Err(error) if is_absent(&error) => Listing::default(),
             Err(error) => {
-                let error = place.route.relay(Operation::Ls, path)(error);
-                self.endure(place.route, error)?;
+                let error = lookup.route.translate_error(Operation::Ls, path)(error);
+                self.record_failure(lookup.route, error)?;
                 Listing::default()
             }
         };
         let mut entries = std::mem::take(&mut listing.entries);
         // The child has a file here, which lists itself. The directory hides it.
-        entries.retain(|entry| entry.path != *path && !place.has_name(entry.name()));
-        for name in place.names() {
+        entries.retain(|entry| entry.path != *path && !lookup.has_name(entry.name()));
+        for name in lookup.names() {
             let child = path.child(name).map_err(Error::from);
             entries.push(Entry::directory(
                 child.map_err(failed(Operation::Ls, path))?,
@@ -91,7 +91,7 @@ impl Composite {
     /// # Errors
     ///
     /// The failure itself, if the call does not.
-    pub(crate) fn endure(&self, route: &Arc<Route>, error: Error) -> Result<()> {
+    pub(crate) fn record_failure(&self, route: &Arc<Route>, error: Error) -> Result<()> {
         match self.failures() {
             Some(failures) if is_about_backend(error.kind()) => {
                 failures.add(route, error);
@@ -103,12 +103,12 @@ impl Composite {
 
     /// Turns a child's failure into one that a walk skips, if this call continues
     /// after failures.
-    pub(crate) fn endured<T>(&self, route: &Arc<Route>, answer: Result<T>) -> Result<T> {
+    pub(crate) fn skip_failure<T>(&self, route: &Arc<Route>, answer: Result<T>) -> Result<T> {
         let error = match answer {
             Err(error) if self.failures().is_some() => error,
             answer => return answer,
         };
-        self.endure(route, error)?;
+        self.record_failure(route, error)?;
         Err(Error::new(
             ErrorKind::PermissionDenied,
             "the route does not answer; see its failure",

@@ -64,7 +64,7 @@ impl Composite {
                 if !known.is_empty() {
                     return Ok((T::default(), known));
                 }
-                self.endure(self.table().find(path).route, error)?;
+                self.record_failure(self.table().find(path).route, error)?;
                 Ok((T::default(), take().unwrap_or_default()))
             }
         }

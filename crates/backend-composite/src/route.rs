@@ -83,21 +83,21 @@ impl Route {
     }
 
     /// Whether both sides use the same paths.
-    pub(crate) fn keeps_names(&self) -> bool {
+    pub(crate) fn keeps_paths(&self) -> bool {
         self.prefix == self.base
     }
 
     /// Translates `path` of the composite into a path of the backend.
-    pub(crate) fn inside(&self, path: &VPath) -> Result<VPath> {
-        if self.keeps_names() {
+    pub(crate) fn to_child(&self, path: &VPath) -> Result<VPath> {
+        if self.keeps_paths() {
             return Ok(path.clone());
         }
         Ok(path.rebase(&self.prefix, &self.base)?)
     }
 
     /// Translates `path` of the backend into a path of the composite. Fails if it has none.
-    pub(crate) fn outside(&self, path: &VPath) -> Result<VPath> {
-        if self.keeps_names() && path.starts_with(&self.base) {
+    pub(crate) fn to_composite(&self, path: &VPath) -> Result<VPath> {
+        if self.keeps_paths() && path.starts_with(&self.base) {
             return Ok(path.clone());
         }
         Ok(path.rebase(&self.base, &self.prefix)?)
@@ -106,9 +106,13 @@ impl Route {
     /// Returns a function for `map_err` that translates an error of the backend
     /// into the composite's paths. An error about the backend itself, not about a
     /// path, names the route.
-    pub(crate) fn relay(&self, operation: Operation, path: &VPath) -> impl FnOnce(Error) -> Error {
+    pub(crate) fn translate_error(
+        &self,
+        operation: Operation,
+        path: &VPath,
+    ) -> impl FnOnce(Error) -> Error {
         move |error| {
-            let at = error.path().and_then(|at| self.outside(at).ok());
+            let at = error.path().and_then(|at| self.to_composite(at).ok());
             let at = at.as_ref().unwrap_or(path);
             let error = error.as_part_of(operation, at).relayed(NAME, at);
             match is_about_backend(error.kind()) {
@@ -129,7 +133,7 @@ impl Route {
 
     /// Calls the backend's `stat` and translates the result into the composite's paths.
     pub(crate) async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
-        let at = self.inside(path)?;
+        let at = self.to_child(path)?;
         let mut entry = self.backend.stat(&at, options).await?;
         entry.path = path.clone();
         Ok(entry)
@@ -137,8 +141,8 @@ impl Route {
 
     /// Calls the backend's `ls` and translates the result into the composite's paths.
     pub(crate) async fn ls(&self, path: &VPath, mut options: LsOptions) -> Result<Listing> {
-        let at = self.inside(path)?;
-        if self.keeps_names() {
+        let at = self.to_child(path)?;
+        if self.keeps_paths() {
             return self.backend.ls(&at, options).await;
         }
         if options.exclude.is_none() {
@@ -159,10 +163,10 @@ impl Route {
     /// Translates entries into the composite's paths. An entry whose path would be
     /// too long is left out.
     pub(crate) fn rename_entries(&self, entries: &mut Vec<Entry>) {
-        if self.keeps_names() {
+        if self.keeps_paths() {
             return;
         }
-        entries.retain_mut(|entry| match self.outside(&entry.path) {
+        entries.retain_mut(|entry| match self.to_composite(&entry.path) {
             Ok(path) => {
                 entry.path = path;
                 true

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use backend_core::ops::{Command, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, StopMode};
 use backend_core::{
-    CommandNames, Error, ErrorKind, EventStream, Operation, Reached, Result, Sandbox, VPath,
+    CommandPaths, Error, ErrorKind, EventStream, Operation, Result, Sandbox, TracedPath, VPath,
 };
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -63,14 +63,14 @@ fn shell_route<'t>(table: &'t Table, id: &ShellId) -> Result<(&'t Arc<Route>, Sh
 }
 
 /// Returns the child's mapping between its paths and those of a command in `directory`.
-fn child_names(route: &Route, directory: &VPath) -> Option<CommandNames> {
-    let inside = route.inside(directory).ok()?;
+fn child_paths(route: &Route, directory: &VPath) -> Option<CommandPaths> {
+    let inside = route.to_child(directory).ok()?;
     Some(route.backend().as_sandbox()?.command_names(&inside))
 }
 
 /// Translates the child's mapping to one between the composite's paths and those of commands.
-fn names_of(route: &Route, child: &CommandNames) -> CommandNames {
-    let mut names = CommandNames::default();
+fn translate_paths(route: &Route, child: &CommandPaths) -> CommandPaths {
+    let mut names = CommandPaths::default();
     if child.roots().is_empty() {
         names = names.with_root(route.prefix().clone(), route.base().clone());
     }
@@ -93,7 +93,7 @@ fn names_of(route: &Route, child: &CommandNames) -> CommandNames {
 /// Translates a directory of the child, which commands see at `there`, into one of the
 /// composite. If the route shows only a part of it, returns that part.
 fn shown(route: &Route, directory: &VPath, there: &VPath) -> Option<(VPath, VPath)> {
-    if let Ok(outside) = route.outside(directory) {
+    if let Ok(outside) = route.to_composite(directory) {
         return Some((outside, there.clone()));
     }
     let there = route.base().rebase(directory, there).ok()?;
@@ -101,19 +101,19 @@ fn shown(route: &Route, directory: &VPath, there: &VPath) -> Option<(VPath, VPat
 }
 
 /// Returns `true` if commands of the child see paths of the host.
-fn is_on_host(child: &CommandNames) -> bool {
+fn is_on_host(child: &CommandPaths) -> bool {
     child.roots().iter().any(|(_, there)| !there.is_root())
 }
 
 /// Returns the path at which commands of the child see its `path`.
-fn seen_by_commands(child: &CommandNames, path: &VPath) -> String {
+fn seen_by_commands(child: &CommandPaths, path: &VPath) -> String {
     let mut roots = child.roots().iter();
     let seen = roots.find_map(|(directory, there)| path.rebase(directory, there).ok());
     seen.as_ref().unwrap_or(path).to_string()
 }
 
 /// Translates a host path that another child shows into the composite's path.
-fn shown_elsewhere(names: &CommandNames, path: &str) -> Option<VPath> {
+fn shown_elsewhere(names: &CommandPaths, path: &str) -> Option<VPath> {
     let path = VPath::parse(path).ok()?;
     let mut known = names.aliases().iter();
     known.find_map(|(directory, at)| path.rebase(at, directory).ok())
@@ -121,7 +121,7 @@ fn shown_elsewhere(names: &CommandNames, path: &str) -> Option<VPath> {
 
 impl Composite {
     /// Returns the route that runs `command`, and the command with the paths of its child.
-    fn run_by<'t>(
+    fn route_command<'t>(
         &self,
         table: &'t Table,
         mut command: Command,
@@ -135,7 +135,7 @@ impl Composite {
         command.check().map_err(failed())?;
         let route = table.find(&directory).route;
         route.sandbox(operation)?;
-        command.directory = Some(route.inside(&directory).map_err(failed())?);
+        command.directory = Some(route.to_child(&directory).map_err(failed())?);
         Ok((route, directory, command))
     }
 }
@@ -150,7 +150,7 @@ impl Sandbox for Composite {
         let table = self.table();
         let starts = sandboxes(&table).map(|route| async move {
             let started = route.sandbox(Operation::Start)?.start().await;
-            started.map_err(route.relay(Operation::Start, route.prefix()))
+            started.map_err(route.translate_error(Operation::Start, route.prefix()))
         });
         join_all(starts).await.into_iter().collect()
     }
@@ -159,7 +159,7 @@ impl Sandbox for Composite {
         let table = self.table();
         let stops = sandboxes(&table).map(|route| async move {
             let stopped = route.sandbox(Operation::Stop)?.stop(mode).await;
-            stopped.map_err(route.relay(Operation::Stop, route.prefix()))
+            stopped.map_err(route.translate_error(Operation::Stop, route.prefix()))
         });
         join_all(stops).await.into_iter().collect()
     }
@@ -168,7 +168,7 @@ impl Sandbox for Composite {
         let table = self.table();
         let looks = sandboxes(&table).map(|route| async move {
             let alive = route.sandbox(Operation::Start)?.is_alive().await;
-            alive.map_err(route.relay(Operation::Start, route.prefix()))
+            alive.map_err(route.translate_error(Operation::Start, route.prefix()))
         });
         let alive: Result<Vec<bool>> = join_all(looks).await.into_iter().collect();
         Ok(alive?.into_iter().all(|alive| alive))
@@ -183,22 +183,22 @@ impl Sandbox for Composite {
         newest.unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
-    fn command_names(&self, directory: &VPath) -> CommandNames {
+    fn command_names(&self, directory: &VPath) -> CommandPaths {
         let table = self.table();
         let route = table.find(directory).route;
-        let Some(child) = child_names(route, directory) else {
-            return CommandNames::default();
+        let Some(child) = child_paths(route, directory) else {
+            return CommandPaths::default();
         };
-        let mut names = names_of(route, &child);
+        let mut names = translate_paths(route, &child);
         if !is_on_host(&child) {
             return names;
         }
         // Children that show host directories are assumed to be on the same host.
         for other in sandboxes(&table).filter(|other| other.prefix() != route.prefix()) {
-            let Some(child) = child_names(other, other.prefix()).filter(is_on_host) else {
+            let Some(child) = child_paths(other, other.prefix()).filter(is_on_host) else {
                 continue;
             };
-            let others = names_of(other, &child);
+            let others = translate_paths(other, &child);
             for (directory, there) in others.roots().iter().chain(others.aliases()) {
                 names = names.with_alias(directory.clone(), there.clone());
             }
@@ -206,27 +206,27 @@ impl Sandbox for Composite {
         names
     }
 
-    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
+    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>> {
         let table = self.table();
         let route = table.find(directory).route;
         let failed = || Error::context(NAME, Operation::Execute, directory);
-        let inside = route.inside(directory).map_err(failed())?;
+        let inside = route.to_child(directory).map_err(failed())?;
         let sandbox = route.sandbox(Operation::Execute)?;
         let child = sandbox.command_names(&inside);
         let traced = sandbox.trace(&inside, paths);
         let traced = traced
             .await
-            .map_err(route.relay(Operation::Execute, directory))?;
+            .map_err(route.translate_error(Operation::Execute, directory))?;
         let names = self.command_names(directory);
         let elsewhere = |path: String| {
-            shown_elsewhere(&names, &path).map_or(Reached::Outside(path), Reached::Inside)
+            shown_elsewhere(&names, &path).map_or(TracedPath::Outside(path), TracedPath::Inside)
         };
         let renamed = |reached| match reached {
-            Reached::Inside(path) => match route.outside(&path) {
-                Ok(path) => Reached::Inside(path),
+            TracedPath::Inside(path) => match route.to_composite(&path) {
+                Ok(path) => TracedPath::Inside(path),
                 Err(_) => elsewhere(seen_by_commands(&child, &path)),
             },
-            Reached::Outside(path) => elsewhere(path),
+            TracedPath::Outside(path) => elsewhere(path),
             other => other,
         };
         Ok(traced.into_iter().map(renamed).collect())
@@ -234,28 +234,29 @@ impl Sandbox for Composite {
 
     async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
         let table = self.table();
-        let (route, directory, command) = self.run_by(&table, command, Operation::Execute)?;
+        let (route, directory, command) =
+            self.route_command(&table, command, Operation::Execute)?;
         let ran = route.sandbox(Operation::Execute)?.execute(command).await;
-        ran.map_err(route.relay(Operation::Execute, &directory))
+        ran.map_err(route.translate_error(Operation::Execute, &directory))
     }
 
     async fn stream(&self, command: Command) -> Result<EventStream> {
         let table = self.table();
-        let (route, directory, command) = self.run_by(&table, command, Operation::Stream)?;
+        let (route, directory, command) = self.route_command(&table, command, Operation::Stream)?;
         let events = route.sandbox(Operation::Stream)?.stream(command).await;
-        let events = events.map_err(route.relay(Operation::Stream, &directory))?;
+        let events = events.map_err(route.translate_error(Operation::Stream, &directory))?;
         let route = Arc::clone(route);
         let relayed = events.map(move |event| {
-            event.map_err(|error| route.relay(Operation::Stream, &directory)(error))
+            event.map_err(|error| route.translate_error(Operation::Stream, &directory)(error))
         });
         Ok(relayed.boxed())
     }
 
     async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
         let table = self.table();
-        let (route, directory, command) = self.run_by(&table, command, Operation::Shell)?;
+        let (route, directory, command) = self.route_command(&table, command, Operation::Shell)?;
         let started = route.sandbox(Operation::Shell)?.shell_start(command).await;
-        let mut info = started.map_err(route.relay(Operation::Shell, &directory))?;
+        let mut info = started.map_err(route.translate_error(Operation::Shell, &directory))?;
         info.id = route.shell_id(&info.id);
         Ok(info)
     }
@@ -265,7 +266,7 @@ impl Sandbox for Composite {
         let (route, inner) = shell_route(&table, id)?;
         let sandbox = route.sandbox(Operation::Shell)?;
         let read = sandbox.shell_read(&inner, wait).await;
-        read.map_err(route.relay(Operation::Shell, route.prefix()))
+        read.map_err(route.translate_error(Operation::Shell, route.prefix()))
     }
 
     async fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()> {
@@ -273,21 +274,22 @@ impl Sandbox for Composite {
         let (route, inner) = shell_route(&table, id)?;
         let sandbox = route.sandbox(Operation::Shell)?;
         let written = sandbox.shell_write(&inner, input).await;
-        written.map_err(route.relay(Operation::Shell, route.prefix()))
+        written.map_err(route.translate_error(Operation::Shell, route.prefix()))
     }
 
     async fn shell_kill(&self, id: &ShellId) -> Result<bool> {
         let table = self.table();
         let (route, inner) = shell_route(&table, id)?;
         let killed = route.sandbox(Operation::Shell)?.shell_kill(&inner).await;
-        killed.map_err(route.relay(Operation::Shell, route.prefix()))
+        killed.map_err(route.translate_error(Operation::Shell, route.prefix()))
     }
 
     async fn shell_list(&self) -> Result<Vec<ShellInfo>> {
         let table = self.table();
         let lists = sandboxes(&table).map(|route| async move {
             let listed = route.sandbox(Operation::Shell)?.shell_list().await;
-            let mut shells = listed.map_err(route.relay(Operation::Shell, route.prefix()))?;
+            let mut shells =
+                listed.map_err(route.translate_error(Operation::Shell, route.prefix()))?;
             for shell in &mut shells {
                 shell.id = route.shell_id(&shell.id);
             }

@@ -34,7 +34,7 @@ const AT_ONCE: usize = 16;
 impl Composite {
     pub(crate) async fn glob_in(&self, table: &Arc<Table>, query: GlobQuery) -> Result<GlobResult> {
         let scope = Scope::of_glob(&query)?;
-        let this = self.steady(table);
+        let this = self.with_fixed_routes(table);
         let parts = match this.plan(table, &scope).await? {
             Plan::Walk => return glob_by_walk(&this, query).await,
             Plan::Parts(parts) => parts,
@@ -44,10 +44,10 @@ impl Composite {
             .map(|part| this.glob_part(part, &query).boxed());
         let asked: Vec<_> = asked.collect();
         let mut answers = Vec::with_capacity(parts.len());
-        for (part, answer) in parts.iter().zip(at_once(asked).await) {
+        for (part, answer) in parts.iter().zip(run_concurrently(asked).await) {
             match answer {
                 Ok(found) => answers.push(found),
-                Err(error) => this.pass_over(part, parts.len(), error)?,
+                Err(error) => this.skip_part(part, parts.len(), error)?,
             }
         }
         Ok(merge_globs(answers, &query))
@@ -65,15 +65,15 @@ impl Composite {
             query.pattern.clone_from(pattern);
         }
         let found = part.route.backend().glob(query).await;
-        let relay = part.route.relay(Operation::Glob, &part.start);
-        let mut found = part.or_empty(found).map_err(relay)?;
+        let translate_error = part.route.translate_error(Operation::Glob, &part.start);
+        let mut found = part.or_empty(found).map_err(translate_error)?;
         part.route.rename_entries(&mut found.files);
         Ok(found)
     }
 
     pub(crate) async fn grep_in(&self, table: &Arc<Table>, query: GrepQuery) -> Result<GrepResult> {
         let scope = Scope::of_grep(&query)?;
-        let this = self.steady(table);
+        let this = self.with_fixed_routes(table);
         let parts = match this.plan(table, &scope).await? {
             Plan::Walk => return this.grep_files(table, query).await,
             Plan::Parts(parts) => parts,
@@ -83,10 +83,10 @@ impl Composite {
             .map(|part| this.grep_part(table, part, &query).boxed());
         let asked: Vec<_> = asked.collect();
         let mut answers = Vec::with_capacity(parts.len());
-        for (part, answer) in parts.iter().zip(at_once(asked).await) {
+        for (part, answer) in parts.iter().zip(run_concurrently(asked).await) {
             match answer {
                 Ok(found) => answers.push(found),
-                Err(error) => this.pass_over(part, parts.len(), error)?,
+                Err(error) => this.skip_part(part, parts.len(), error)?,
             }
         }
         // A child that stopped at the maximum of bytes does not tell where its next
@@ -110,8 +110,8 @@ impl Composite {
             query.files.clone_from(&native.pattern);
         }
         let found = part.route.backend().grep(query).await;
-        let relay = part.route.relay(Operation::Grep, &part.start);
-        let found = part.or_empty(found).map_err(relay)?;
+        let translate_error = part.route.translate_error(Operation::Grep, &part.start);
+        let found = part.or_empty(found).map_err(translate_error)?;
         Ok(renamed(&part.route, found))
     }
 
@@ -125,16 +125,16 @@ impl Composite {
     async fn grep_file(&self, table: &Table, mut query: GrepQuery) -> Result<GrepResult> {
         let route = table.find(&query.path).route;
         let path = std::mem::replace(&mut query.path, VPath::root());
-        query.path = route.inside(&path)?;
+        query.path = route.to_child(&path)?;
         let found = route.backend().grep(query).await;
-        let found = found.map_err(route.relay(Operation::Grep, &path));
+        let found = found.map_err(route.translate_error(Operation::Grep, &path));
         // As a read of the file would do.
-        let found = self.endured(route, found)?;
+        let found = self.skip_failure(route, found)?;
         Ok(renamed(route, found))
     }
 
     /// Returns this composite with a fixed set of routes.
-    fn steady(&self, table: &Arc<Table>) -> Self {
+    fn with_fixed_routes(&self, table: &Arc<Table>) -> Self {
         match self.failures() {
             // Already created for this call.
             Some(_) => self.clone(),
@@ -143,19 +143,19 @@ impl Composite {
     }
 
     /// Continues without a part that failed, if this call does that.
-    fn pass_over(&self, part: &Part, parts: usize, error: Error) -> Result<()> {
+    fn skip_part(&self, part: &Part, parts: usize, error: Error) -> Result<()> {
         let error = match parts {
             1 => error,
             // Such an error already names its route.
             _ if is_about_backend(error.kind()) => error,
             _ => part.route.named(error),
         };
-        self.endure(&part.route, error)
+        self.record_failure(&part.route, error)
     }
 }
 
 /// Runs a few futures at a time; the results are in the order of the futures.
-async fn at_once<T>(asked: Vec<BoxFuture<'_, T>>) -> Vec<T> {
+async fn run_concurrently<T>(asked: Vec<BoxFuture<'_, T>>) -> Vec<T> {
     stream::iter(asked).buffered(AT_ONCE).collect().await
 }
 
@@ -163,7 +163,7 @@ impl Part {
     /// Treats a missing directory as empty if the routes require a directory there.
     fn or_empty<T: Default>(&self, answer: Result<T>) -> Result<T> {
         match answer {
-            Err(error) if self.fixed && is_absent(&error) => Ok(T::default()),
+            Err(error) if self.is_route_dir && is_absent(&error) => Ok(T::default()),
             answer => answer,
         }
     }
@@ -171,12 +171,12 @@ impl Part {
 
 /// Translates a child's result into the composite's paths.
 fn renamed(route: &Route, mut found: GrepResult) -> GrepResult {
-    if route.keeps_names() {
+    if route.keeps_paths() {
         return found;
     }
     let files = std::mem::take(&mut found.files);
     let outside = |mut file: FileMatches| {
-        file.path = route.outside(&file.path).ok()?;
+        file.path = route.to_composite(&file.path).ok()?;
         Some(file)
     };
     found.files = files.into_iter().filter_map(outside).collect();

@@ -32,7 +32,7 @@ pub(crate) struct Node {
 
 /// The result of looking up a path.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'t> {
+pub(crate) struct Lookup<'t> {
     /// The route that handles it.
     pub(crate) route: &'t Arc<Route>,
     /// The path's own node, if it is a route's prefix or lies above one.
@@ -64,7 +64,7 @@ impl Table {
     }
 
     /// Finds the route with the longest prefix of `path`.
-    pub(crate) fn find(&self, path: &VPath) -> Place<'_> {
+    pub(crate) fn find(&self, path: &VPath) -> Lookup<'_> {
         let mut route = &self.default;
         let mut node = Some(&self.root);
         for name in path.components() {
@@ -74,14 +74,14 @@ impl Table {
             };
             route = node.route.as_ref().unwrap_or(route);
         }
-        Place { route, node }
+        Lookup { route, node }
     }
 }
 
-impl<'t> Place<'t> {
+impl<'t> Lookup<'t> {
     /// Whether the path is a route's prefix or lies above one, and so is a
     /// directory whatever the backends hold.
-    pub(crate) fn is_fixed(&self) -> bool {
+    pub(crate) fn is_route_dir(&self) -> bool {
         self.node.is_some()
     }
 
@@ -110,9 +110,9 @@ impl<'t> Place<'t> {
         self.node.is_some_and(|node| !node.children.is_empty())
     }
 
-    /// Returns the directories beneath `path`, the path of this place, that exist
+    /// Returns the directories beneath `path`, the path of this lookup, that exist
     /// because of routes.
-    pub(crate) fn fixed_beneath(&self, path: &VPath) -> Vec<VPath> {
+    pub(crate) fn route_dirs_beneath(&self, path: &VPath) -> Vec<VPath> {
         let mut found = Vec::new();
         let mut pending: Vec<_> = self
             .node
@@ -188,10 +188,10 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_above_a_route_is_fixed() {
+    fn prefixes_and_directories_above_them_are_route_dirs() {
         let table = table(&["/a/b/c", "/a/b/c/d/e", "/z"]);
         let at = |path: &str| VPath::parse(path).unwrap();
-        for (path, fixed, synthetic) in [
+        for (path, is_dir, synthetic) in [
             ("/", true, false),
             ("/a", true, true),
             ("/a/b/c", true, false),
@@ -200,9 +200,9 @@ mod tests {
             ("/zz", false, false),
         ] {
             let path = at(path);
-            let place = table.find(&path);
-            assert_eq!(place.is_fixed(), fixed, "{path}");
-            assert_eq!(place.is_synthetic(&path), synthetic, "{path}");
+            let lookup = table.find(&path);
+            assert_eq!(lookup.is_route_dir(), is_dir, "{path}");
+            assert_eq!(lookup.is_synthetic(&path), synthetic, "{path}");
         }
         let root = at("/");
         let names: Vec<_> = table.find(&root).names().collect();

@@ -15,7 +15,7 @@ use backend_core::ops::{
 };
 use backend_core::{Error, ErrorKind, Operation, Quoted, Result, VPath};
 
-use crate::backend::refuse_fixed;
+use crate::backend::refuse_route_dir;
 use crate::composite::Composite;
 use crate::table::Table;
 
@@ -41,14 +41,17 @@ impl Composite {
     ) -> Result<()> {
         refuse_into_itself(from, to)?;
         refuse_working_dir(from, self.start_dir())?;
-        refuse_fixed(table, from)?;
+        refuse_route_dir(table, from)?;
         let (source, target) = (table.find(from), table.find(to));
         let same = Arc::ptr_eq(source.route.backend(), target.route.backend());
-        if same && !target.is_fixed() {
-            let (inside, outside) = (source.route.inside(from)?, target.route.inside(to)?);
-            let moved = source.route.backend().rename(&inside, &outside, options);
-            let relay = source.route.relay(Operation::Rename, from);
-            return moved.await.map_err(relay);
+        if same && !target.is_route_dir() {
+            let (child_from, child_to) = (source.route.to_child(from)?, target.route.to_child(to)?);
+            let moved = source
+                .route
+                .backend()
+                .rename(&child_from, &child_to, options);
+            let translate_error = source.route.translate_error(Operation::Rename, from);
+            return moved.await.map_err(translate_error);
         }
         let copy = CopyOptions::default()
             .links(options.links)
@@ -75,15 +78,15 @@ impl Composite {
         refuse_into_itself(from, to)?;
         let (source, target) = (table.find(from), table.find(to));
         let same = Arc::ptr_eq(source.route.backend(), target.route.backend());
-        if same && !source.is_fixed() && !target.is_fixed() {
-            let (inside, outside) = (source.route.inside(from)?, target.route.inside(to)?);
-            let copied = source.route.backend().copy(&inside, &outside, options);
-            let relay = source.route.relay(Operation::Copy, from);
-            return copied.await.map_err(relay);
+        if same && !source.is_route_dir() && !target.is_route_dir() {
+            let (child_from, child_to) = (source.route.to_child(from)?, target.route.to_child(to)?);
+            let copied = source.route.backend().copy(&child_from, &child_to, options);
+            let translate_error = source.route.translate_error(Operation::Copy, from);
+            return copied.await.map_err(translate_error);
         }
         let transfer = self.prepare(table, from, to, options).await?;
-        self.survey(table, &transfer).await?;
-        self.carry(table, &transfer).await.map(drop)
+        self.fingerprint(table, &transfer).await?;
+        self.copy_tree(table, &transfer).await.map(drop)
     }
 
     /// Checks both ends, without looking into directories.
@@ -95,7 +98,7 @@ impl Composite {
         options: CopyOptions,
     ) -> Result<Transfer> {
         let from = self.without_links_above(table, from, options.links).await?;
-        let source = self.look(table, &from).await?;
+        let source = self.entry_unless_link(table, &from).await?;
         let Some(source) = source else {
             return Err(Error::new(
                 ErrorKind::Unsupported,
@@ -110,7 +113,7 @@ impl Composite {
         }
         let to = self.without_links_above(table, to, options.links).await?;
         refuse_into_itself(&from, &to)?;
-        match Error::none_if_missing(self.look(table, &to).await)? {
+        match Error::none_if_missing(self.entry_unless_link(table, &to).await)? {
             None => {}
             Some(None) => {
                 return Err(Error::new(
@@ -155,7 +158,7 @@ impl Composite {
     }
 
     /// Returns the entry at a path without links above it; `None` if it is a link.
-    async fn look(&self, table: &Table, path: &VPath) -> Result<Option<Entry>> {
+    async fn entry_unless_link(&self, table: &Table, path: &VPath) -> Result<Option<Entry>> {
         let refuse = StatOptions::default().links(Links::Refuse);
         match self.stat_in(table, path, refuse).await {
             Ok(entry) => Ok(Some(entry)),
@@ -166,12 +169,12 @@ impl Composite {
 
     /// Checks that everything in the source can be copied. Returns a fingerprint
     /// that changes if anything in the source changes.
-    async fn survey(&self, table: &Table, transfer: &Transfer) -> Result<u64> {
+    async fn fingerprint(&self, table: &Table, transfer: &Transfer) -> Result<u64> {
         let mut seen = DefaultHasher::new();
         let mut pending = vec![transfer.source.path.clone()];
         check_entry(&transfer.source, transfer)?;
         if !transfer.source.is_dir() {
-            let now = self.look(table, &transfer.from).await?;
+            let now = self.entry_unless_link(table, &transfer.from).await?;
             now.map(|entry| (entry.size, entry.modified))
                 .hash(&mut seen);
             return Ok(seen.finish());
@@ -202,7 +205,7 @@ impl Composite {
     }
 
     /// Copies. Returns `true` if it created a file where nothing existed.
-    async fn carry(&self, table: &Table, transfer: &Transfer) -> Result<bool> {
+    async fn copy_tree(&self, table: &Table, transfer: &Transfer) -> Result<bool> {
         if !transfer.source.is_dir() {
             let (from, to) = (&transfer.from, &transfer.to);
             return self.copy_file(table, from, to, transfer).await;
@@ -228,9 +231,9 @@ impl Composite {
 
     /// Copies, and deletes the source if it has not changed since.
     async fn move_across(&self, table: &Table, transfer: &Transfer) -> Result<()> {
-        let before = self.survey(table, transfer).await?;
-        let created = self.carry(table, transfer).await?;
-        let removed = match self.survey(table, transfer).await {
+        let before = self.fingerprint(table, transfer).await?;
+        let created = self.copy_tree(table, transfer).await?;
+        let removed = match self.fingerprint(table, transfer).await {
             Ok(after) if after == before => {
                 let delete = DeleteOptions::default()
                     .links(Links::Refuse)

@@ -21,7 +21,7 @@ pub use ext::BackendExt;
 #[doc(no_inline)]
 pub use ops::*;
 pub use path::{PathError, Quoted, VPath};
-pub use sandbox::{CommandNames, EventStream, Reached, Sandbox};
+pub use sandbox::{CommandPaths, EventStream, Sandbox, TracedPath};
 pub use text::Edit;
 
 /// Support code for the expansion of [`derived_backend!`].

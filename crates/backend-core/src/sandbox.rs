@@ -29,21 +29,21 @@ pub type EventStream = BoxStream<'static, Result<Event>>;
 /// mapping to know which files are meant.
 ///
 /// ```
-/// use backend_core::{CommandNames, VPath};
+/// use backend_core::{CommandPaths, VPath};
 ///
 /// let path = |text| VPath::parse(text);
-/// let names = CommandNames::default().with_root(VPath::root(), path("/srv/project")?);
+/// let names = CommandPaths::default().with_root(VPath::root(), path("/srv/project")?);
 /// assert_eq!(names.roots(), [(VPath::root(), path("/srv/project")?)]);
 /// # Ok::<(), backend_core::PathError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CommandNames {
+pub struct CommandPaths {
     roots: Vec<(VPath, VPath)>,
     aliases: Vec<(VPath, VPath)>,
     home: Option<VPath>,
 }
 
-impl CommandNames {
+impl CommandPaths {
     /// Declares that commands see the backend's directory `directory` at `there`.
     /// For them its parent is the parent of `there`.
     #[must_use]
@@ -87,7 +87,7 @@ impl CommandNames {
 /// The target of a path that a command uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Reached {
+pub enum TracedPath {
     /// This path of the backend.
     Inside(VPath),
     /// This path of the system that commands see, which the backend does not show.
@@ -124,7 +124,7 @@ pub enum Reached {
 /// async fn start(&self) -> Result<()>;
 /// async fn stop(&self, mode: StopMode) -> Result<()>;
 /// async fn is_alive(&self) -> Result<bool>;
-/// async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>>;
+/// async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>>;
 /// async fn execute(&self, command: Command) -> Result<ExecuteOutcome>;
 /// async fn stream(&self, command: Command) -> Result<EventStream>;
 /// async fn shell_start(&self, command: Command) -> Result<ShellInfo>;
@@ -166,9 +166,9 @@ pub trait Sandbox: Backend {
 
     /// Returns the mapping between paths of the backend and paths of a command that
     /// runs in `directory`. By default they are equal. No I/O.
-    fn command_names(&self, directory: &VPath) -> CommandNames {
+    fn command_names(&self, directory: &VPath) -> CommandPaths {
         let _ = directory;
-        CommandNames::default()
+        CommandPaths::default()
     }
 
     /// Follows each of `paths` through every link, for a command that runs in
@@ -178,7 +178,7 @@ pub trait Sandbox: Backend {
     /// # Errors
     ///
     /// `Unavailable`.
-    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
+    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>> {
         let _ = directory;
         let mut reached = Vec::new();
         for paths in paths.chunks(TRACED_AT_ONCE) {
@@ -187,7 +187,8 @@ pub trait Sandbox: Backend {
                 self.resolve(&path, ResolveOptions::default()).await.ok()
             });
             let resolved = join_all(resolved).await.into_iter();
-            reached.extend(resolved.map(|path| path.map_or(Reached::Unknown, Reached::Inside)));
+            reached
+                .extend(resolved.map(|path| path.map_or(TracedPath::Unknown, TracedPath::Inside)));
         }
         Ok(reached)
     }

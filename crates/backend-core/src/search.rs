@@ -21,5 +21,5 @@ pub use exclude::{Exclude, ExcludeAction, ExcludeRule, ExcludeState};
 pub use generated::{GENERATED_DIRECTORIES, is_generated};
 pub use glob::{Glob, GlobError};
 pub use glob_set::GlobSet;
-pub use grep::{Grep, GrepCollector, GrepPatternError, GrepWorker, Passed};
+pub use grep::{Grep, GrepCollector, GrepPatternError, GrepWorker, SkipReason};
 pub use walk::{Child, Step, Walk, WalkOptions};

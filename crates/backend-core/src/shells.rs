@@ -10,7 +10,7 @@
 //! let table = ShellTable::<Arc<ShellLog>>::new();
 //! let number = table.reserve(|log| !log.is_running())?;
 //! let log = Arc::new(ShellLog::new());
-//! table.settle(number, Some(Arc::clone(&log)));
+//! table.fill(number, Some(Arc::clone(&log)));
 //!
 //! log.push_stdout(b"listening\n");
 //! log.end(CommandStatus::Exited(0));
@@ -94,7 +94,7 @@ impl<S: Clone> ShellTable<S> {
 
     /// Fills the reserved entry with a started shell, or releases it for `None`.
     /// Returns `true` if the shell is listed: the entry may be gone by now.
-    pub fn settle(&self, number: u64, shell: Option<S>) -> bool {
+    pub fn fill(&self, number: u64, shell: Option<S>) -> bool {
         let mut listed = self.lock();
         let is_listed = shell.is_some() && listed.shells.contains_key(&number);
         match is_listed {
@@ -238,7 +238,7 @@ mod tests {
         let table = ShellTable::new();
         let start = |running: bool| {
             let number = table.reserve(|running: &bool| !running)?;
-            assert!(table.settle(number, Some(running)));
+            assert!(table.fill(number, Some(running)));
             Ok::<_, Error>(number)
         };
         start(true).unwrap();
@@ -262,25 +262,22 @@ mod tests {
         let number = table.reserve(|()| true).unwrap();
         assert!(table.find(&shell_id(number)).is_err(), "it only starts");
         table.retain(|()| false);
-        assert!(
-            table.settle(number, Some(())),
-            "who starts is not forgotten"
-        );
+        assert!(table.fill(number, Some(())), "who starts is not forgotten");
         assert!(table.find(&shell_id(number)).is_ok());
         let number = table.reserve(|()| true).unwrap();
         table.clear();
-        assert!(!table.settle(number, Some(())));
+        assert!(!table.fill(number, Some(())));
         assert!(table.list().is_empty());
         let number = table.reserve(|()| true).unwrap();
         assert_eq!(number, 3, "numbers are given once");
-        assert!(!table.settle(number, None));
+        assert!(!table.fill(number, None));
     }
 
     #[test]
     fn ids_are_what_they_are() {
         let table = ShellTable::new();
         let number = table.reserve(|()| true).unwrap();
-        table.settle(number, Some(()));
+        table.fill(number, Some(()));
         for id in [
             "bg_01",
             "bg_+1",

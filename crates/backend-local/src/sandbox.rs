@@ -9,7 +9,7 @@ use backend_core::ops::{
     Command, ExecuteOutcome, Links, ShellId, ShellInfo, ShellOutput, StopMode,
 };
 use backend_core::{
-    CommandNames, Error, ErrorKind, EventStream, Operation, Reached, Result, Sandbox, VPath,
+    CommandPaths, Error, ErrorKind, EventStream, Operation, Result, Sandbox, TracedPath, VPath,
 };
 use bytes::Bytes;
 
@@ -101,7 +101,7 @@ impl Sandbox for LocalBackend {
         runner.map_or(SystemTime::UNIX_EPOCH, Runner::last_activity)
     }
 
-    fn command_names(&self, _: &VPath) -> CommandNames {
+    fn command_names(&self, _: &VPath) -> CommandPaths {
         let names = self.inner.space.command_names();
         let home = self
             .inner
@@ -115,7 +115,7 @@ impl Sandbox for LocalBackend {
         }
     }
 
-    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
+    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>> {
         let (inner, paths, directory) =
             (Arc::clone(&self.inner), paths.to_vec(), directory.clone());
         let traced = engine::blocking(move || Ok(inner.space.trace(&directory, &paths)));

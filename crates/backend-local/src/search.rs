@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use backend_core::ops::{GlobQuery, GlobResult, GrepQuery, GrepResult, Skipped};
-use backend_core::search::{GlobCollector, GrepCollector, Passed};
+use backend_core::search::{GlobCollector, GrepCollector, SkipReason};
 use backend_core::{Error, Result, VPath};
 
 use crate::engine;
@@ -83,7 +83,7 @@ pub(crate) async fn grep(
             Start::File(file, path) => {
                 if !query.exclude.hides(&path) {
                     match Contents::new(&grep).search(&path, &file, &stop) {
-                        Err(Passed::Unreadable(error)) => return Err(handles::failed(error)),
+                        Err(SkipReason::Unreadable(error)) => return Err(handles::failed(error)),
                         searched => found.add(searched),
                     };
                 }

@@ -22,10 +22,10 @@ use backend_core::{
 use bytes::Bytes;
 
 use crate::builder::{Clock, StateBuilder};
-use crate::coop::Slices;
 use crate::search;
 use crate::snapshot::Snapshot;
 use crate::tree::{Directory, Extent, File, Node, Tree};
+use crate::yield_timer::YieldTimer;
 
 /// Bytes processed before other tasks get a chance to run.
 const CHUNK_BYTES: usize = 1024 * 1024;
@@ -263,12 +263,12 @@ impl StateBackend {
             let index = file.line_index().await;
             return Ok(index.window(&file.content, options.window())?);
         }
-        let mut slices = Slices::new();
+        let mut yields = YieldTimer::new();
         for chunk in file.content.chunks(CHUNK_BYTES) {
             if matches!(scanner.push(chunk), Progress::Done) {
                 break;
             }
-            slices.tick().await;
+            yields.tick().await;
         }
         Ok(scanner.finish()?)
     }
@@ -286,10 +286,10 @@ pub(crate) fn entry(path: VPath, node: &Node) -> Entry {
 
 async fn hash(content: &Bytes) -> ContentHash {
     let mut hasher = ContentHasher::new();
-    let mut slices = Slices::new();
+    let mut yields = YieldTimer::new();
     for chunk in content.chunks(CHUNK_BYTES) {
         hasher.update(chunk);
-        slices.tick().await;
+        yields.tick().await;
     }
     hasher.finish()
 }

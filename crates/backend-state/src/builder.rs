@@ -8,8 +8,8 @@ use std::time::SystemTime;
 use backend_core::Result;
 
 use crate::backend::{Inner, StateBackend};
-use crate::document::{self, Most};
-use crate::snapshot::{Snapshot, unreadable};
+use crate::document::{self, LoadLimits};
+use crate::snapshot::{Snapshot, invalid_document};
 
 /// Default size limit of one file, in bytes. Small enough that a PostgreSQL `jsonb`
 /// string can hold it, base64 or not.
@@ -54,11 +54,11 @@ impl StateBuilder {
     ///
     /// `InvalidInput` that names the problem and its position, also if reading fails.
     pub fn load(self, document: impl io::Read) -> Result<Self> {
-        let most = Most {
+        let limits = LoadLimits {
             file: self.max_file_bytes,
             total: self.max_total_bytes,
         };
-        let tree = document::read(document, most).map_err(unreadable)?;
+        let tree = document::read(document, limits).map_err(invalid_document)?;
         Ok(self.snapshot(Snapshot { tree }))
     }
 

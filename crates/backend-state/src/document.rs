@@ -108,23 +108,23 @@ impl Serialize for OneFile<'_> {
 
 /// Limits of what is loaded from a document.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Most {
+pub(crate) struct LoadLimits {
     /// Bytes of one file.
     pub(crate) file: u64,
     /// Bytes of all files, as a store counts them.
     pub(crate) total: u64,
 }
 
-impl Most {
+impl LoadLimits {
     /// No limit: a document that is already in memory is not limited further.
-    pub(crate) const ALL: Self = Self {
+    pub(crate) const UNLIMITED: Self = Self {
         file: u64::MAX,
         total: u64::MAX,
     };
 
     /// Returns the bytes that the content of one file may take up in a document. No
     /// character takes more than six, as in `\u001f`.
-    fn written(self) -> u64 {
+    fn document_bytes(self) -> u64 {
         self.file.saturating_mul(6)
     }
 
@@ -141,28 +141,30 @@ impl Most {
 
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
-    most: Most,
+    limits: LoadLimits,
 ) -> Result<Tree, D::Error> {
-    deserializer.deserialize_map(DocumentVisitor(most))
+    deserializer.deserialize_map(DocumentVisitor(limits))
 }
 
 /// Reads a document without holding more of it than may be loaded.
-pub(crate) fn read(document: impl io::Read, most: Most) -> serde_json::Result<Tree> {
-    let document = Strings {
+pub(crate) fn read(document: impl io::Read, limits: LoadLimits) -> serde_json::Result<Tree> {
+    let document = StringLimitReader {
         document: io::BufReader::new(document),
-        longest: most.written().saturating_add(PATH_BYTES as u64 * 6),
+        longest: limits
+            .document_bytes()
+            .saturating_add(PATH_BYTES as u64 * 6),
         length: None,
         escaped: false,
     };
     let mut deserializer = serde_json::Deserializer::from_reader(io::BufReader::new(document));
-    let tree = deserialize(&mut deserializer, most)?;
+    let tree = deserialize(&mut deserializer, limits)?;
     deserializer.end()?;
     Ok(tree)
 }
 
 /// A reader that limits the length of strings in a document. Without it, a string
 /// that is too long would be read as a whole before its length is checked.
-struct Strings<R> {
+struct StringLimitReader<R> {
     document: R,
     longest: u64,
     /// Length of the current string so far; `None` outside of strings.
@@ -171,7 +173,7 @@ struct Strings<R> {
     escaped: bool,
 }
 
-impl<R: io::Read> io::Read for Strings<R> {
+impl<R: io::Read> io::Read for StringLimitReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.document.read(buffer)?;
         for byte in buffer.get(..count).unwrap_or_default() {
@@ -190,7 +192,7 @@ impl<R: io::Read> io::Read for Strings<R> {
     }
 }
 
-struct DocumentVisitor(Most);
+struct DocumentVisitor(LoadLimits);
 
 impl<'de> Visitor<'de> for DocumentVisitor {
     type Value = Tree;
@@ -238,7 +240,7 @@ impl<'de> Visitor<'de> for DocumentVisitor {
     }
 }
 
-struct DirectoriesSeed<'t>(&'t mut Tree, Most);
+struct DirectoriesSeed<'t>(&'t mut Tree, LoadLimits);
 
 impl<'de> de::DeserializeSeed<'de> for DirectoriesSeed<'_> {
     type Value = ();
@@ -265,7 +267,7 @@ impl<'de> Visitor<'de> for DirectoriesSeed<'_> {
     }
 }
 
-struct FilesSeed<'t>(&'t mut Tree, Most);
+struct FilesSeed<'t>(&'t mut Tree, LoadLimits);
 
 impl<'de> de::DeserializeSeed<'de> for FilesSeed<'_> {
     type Value = ();
@@ -304,16 +306,16 @@ fn add_file<E: de::Error>(
     tree: &mut Tree,
     path: &str,
     file: StoredFile,
-    most: Most,
+    limits: LoadLimits,
 ) -> Result<(), E> {
     let at = |reason: &dyn fmt::Display| E::custom(format_args!("file {path:?}: {reason}"));
     let vpath = VPath::parse(path).map_err(|error| at(&error))?;
     let file = file.decode().map_err(|error| at(&error))?;
-    if file.content.len() as u64 > most.file {
-        return Err(at(&TooLarge(most.file)));
+    if file.content.len() as u64 > limits.file {
+        return Err(at(&TooLarge(limits.file)));
     }
     put_new(tree, &vpath, file).map_err(|error| at(&error))?;
-    most.check(tree)
+    limits.check(tree)
 }
 
 /// The error for a file with more bytes than this limit.
@@ -321,10 +323,10 @@ struct TooLarge(u64);
 
 impl fmt::Display for TooLarge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let most = self.0;
+        let limit = self.0;
         write!(
             f,
-            "it has more than the {most} bytes that a file may have; allow more, or give a smaller one"
+            "it has more than the {limit} bytes that a file may have; allow more, or give a smaller one"
         )
     }
 }
@@ -337,7 +339,7 @@ struct StoredFile {
     modified_at: Option<String>,
 }
 
-struct FileSeed(Most);
+struct FileSeed(LoadLimits);
 
 impl<'de> de::DeserializeSeed<'de> for FileSeed {
     type Value = StoredFile;
@@ -367,9 +369,9 @@ impl<'de> Visitor<'de> for FileSeed {
             let is_new = match number.and_then(|number| texts.get_mut(number.checked_sub(1)?)) {
                 Some(text) => text.replace(map.next_value()?).is_none(),
                 None => {
-                    let most = self.0.written();
+                    let limit = self.0.document_bytes();
                     content
-                        .replace(map.next_value_seed(ContentSeed(most))?)
+                        .replace(map.next_value_seed(ContentSeed(limit))?)
                         .is_none()
                 }
             };

@@ -2,11 +2,11 @@
 
 mod backend;
 mod builder;
-mod coop;
 mod document;
 mod search;
 mod snapshot;
 mod tree;
+mod yield_timer;
 
 pub use backend::StateBackend;
 pub use builder::{FILE_BYTES, StateBuilder, TOTAL_BYTES};

@@ -8,8 +8,8 @@ use backend_core::search::{Child, GlobCollector, GrepCollector, Step, Walk, Walk
 use backend_core::{Error, Result, VPath};
 
 use crate::backend::entry;
-use crate::coop::Slices;
 use crate::tree::{Directory, File, Node, Tree};
+use crate::yield_timer::YieldTimer;
 
 pub(crate) async fn glob(tree: &Tree, query: GlobQuery) -> Result<GlobResult> {
     let options = query.compile()?;
@@ -49,7 +49,7 @@ pub(crate) async fn grep(tree: &Tree, query: GrepQuery) -> Result<GrepResult> {
 struct Files<'t> {
     tree: &'t Tree,
     walk: Walk<Arc<Directory>, Option<Arc<File>>>,
-    slices: Slices,
+    yields: YieldTimer,
 }
 
 impl<'t> Files<'t> {
@@ -57,7 +57,7 @@ impl<'t> Files<'t> {
         Self {
             tree,
             walk: Walk::new(start.clone(), options),
-            slices: Slices::new(),
+            yields: YieldTimer::new(),
         }
     }
 
@@ -67,7 +67,7 @@ impl<'t> Files<'t> {
                 Step::Done => return None,
                 Step::File { path, payload, .. } => {
                     let found = payload.map(|file| (path.clone(), file));
-                    self.slices.tick().await;
+                    self.yields.tick().await;
                     return found;
                 }
                 Step::Enter { parent, name, path } => {

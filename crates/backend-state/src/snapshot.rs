@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use backend_core::{Error, ErrorKind, Operation, Result, VPath};
 use bytes::Bytes;
 
-use crate::document::{self, Most};
+use crate::document::{self, LoadLimits};
 use crate::tree::{File, Leaves, Node, Tree};
 
 /// The files and directories of a store at one moment.
@@ -67,7 +67,7 @@ impl Snapshot {
     ///
     /// `InvalidInput` that names the problem and its position. Nothing is loaded in part.
     pub fn from_json(json: impl AsRef<[u8]>) -> Result<Self> {
-        serde_json::from_slice(json.as_ref()).map_err(unreadable)
+        serde_json::from_slice(json.as_ref()).map_err(invalid_document)
     }
 
     /// Writes everything as one JSON document, which PostgreSQL's `jsonb` accepts.
@@ -108,7 +108,7 @@ impl Snapshot {
 }
 
 /// Returns the error for a document that cannot be loaded.
-pub(crate) fn unreadable(error: serde_json::Error) -> Error {
+pub(crate) fn invalid_document(error: serde_json::Error) -> Error {
     Error::invalid_input(format!("the document cannot be loaded: {error}"))
 }
 
@@ -175,6 +175,6 @@ impl serde::Serialize for Snapshot {
 
 impl<'de> serde::Deserialize<'de> for Snapshot {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        document::deserialize(deserializer, Most::ALL).map(|tree| Self { tree })
+        document::deserialize(deserializer, LoadLimits::UNLIMITED).map(|tree| Self { tree })
     }
 }

@@ -9,7 +9,7 @@ use backend_core::{Error, Result, VPath};
 use bytes::Bytes;
 use imbl::OrdMap;
 
-use crate::coop::Slices;
+use crate::yield_timer::YieldTimer;
 
 /// Cost of a file or directory on top of its content, in bytes. It bounds the
 /// number of empty files.
@@ -44,10 +44,10 @@ impl File {
             return index;
         }
         let mut index = LineIndex::default();
-        let mut slices = Slices::new();
+        let mut yields = YieldTimer::new();
         for block in self.content.chunks(LineIndex::BLOCK_BYTES) {
             index.push(block);
-            slices.tick().await;
+            yields.tick().await;
         }
         self.lines.get_or_init(|| index)
     }

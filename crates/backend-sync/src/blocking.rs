@@ -16,7 +16,7 @@ use backend_core::ops::{
     StopMode, TextOptions, WriteOptions, WriteOutcome,
 };
 use backend_core::text::TextWindow;
-use backend_core::{BackendInfo, CommandNames, Edit, Reached, Result, VPath};
+use backend_core::{BackendInfo, CommandPaths, Edit, Result, TracedPath, VPath};
 use bytes::Bytes;
 
 use crate::Cancel;
@@ -190,9 +190,9 @@ pub trait BlockingSandbox: BlockingBackend {
     fn is_alive(&self) -> Result<bool>;
 
     /// See [`Sandbox::command_names`](backend_core::Sandbox::command_names). No I/O.
-    fn command_names(&self, directory: &VPath) -> CommandNames {
+    fn command_names(&self, directory: &VPath) -> CommandPaths {
         let _ = directory;
-        CommandNames::default()
+        CommandPaths::default()
     }
 
     /// Blocking version of [`Sandbox::trace`](backend_core::Sandbox::trace). The
@@ -201,9 +201,9 @@ pub trait BlockingSandbox: BlockingBackend {
     /// # Errors
     ///
     /// The errors of the async method.
-    fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
+    fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>> {
         let _ = directory;
-        Ok(vec![Reached::Unknown; paths.len()])
+        Ok(vec![TracedPath::Unknown; paths.len()])
     }
 
     /// See [`Sandbox::last_activity`](backend_core::Sandbox::last_activity). No I/O.

@@ -47,7 +47,7 @@ pub struct Engine(Kind);
 #[derive(Clone)]
 enum Kind {
     Shared,
-    Own(Arc<Own>),
+    Own(Arc<OwnRuntime>),
     Borrowed(Arc<Borrowed>),
 }
 
@@ -73,7 +73,7 @@ impl Engine {
         }
         let runtime = start(threads)?;
         let handle = runtime.handle().clone();
-        Ok(Self(Kind::Own(Arc::new(Own {
+        Ok(Self(Kind::Own(Arc::new(OwnRuntime {
             handle,
             runtime: Some(runtime),
         }))))
@@ -123,7 +123,7 @@ impl Engine {
                  instead, call this in spawn_blocking, or give it an engine of its own",
             ));
         }
-        let answer = hand_over(handle, future);
+        let answer = spawn_on(handle, future);
         let received = match is_inside {
             // Other tasks of this thread move to another one.
             true => tokio::task::block_in_place(|| answer.recv()),
@@ -144,7 +144,7 @@ impl Engine {
     }
 
     /// Runs code that does not block within the runtime's context.
-    pub(crate) fn inside<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub(crate) fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
         let _context = self.handle().ok().map(Handle::enter);
         work()
     }
@@ -175,12 +175,12 @@ impl fmt::Debug for Engine {
 }
 
 /// A runtime that can be dropped in any context.
-struct Own {
+struct OwnRuntime {
     handle: Handle,
     runtime: Option<Runtime>,
 }
 
-impl Drop for Own {
+impl Drop for OwnRuntime {
     fn drop(&mut self) {
         // Waiting for its threads would panic inside a runtime.
         if let Some(runtime) = self.runtime.take() {
@@ -190,13 +190,13 @@ impl Drop for Own {
 }
 
 fn shared() -> Result<&'static Handle> {
-    static SHARED: OnceLock<Own> = OnceLock::new();
+    static SHARED: OnceLock<OwnRuntime> = OnceLock::new();
     if let Some(own) = SHARED.get() {
         return Ok(&own.handle);
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let runtime = start(cores.max(FEWEST_THREADS))?;
-    let own = Own {
+    let own = OwnRuntime {
         handle: runtime.handle().clone(),
         runtime: Some(runtime),
     };
@@ -225,7 +225,7 @@ type Answer<T> = Receiver<Result<T, Box<dyn Any + Send>>>;
 
 /// Runs a future on the engine's threads. The channel closes without a result if the
 /// runtime ends first.
-fn hand_over<T, F>(handle: &Handle, future: F) -> Answer<T>
+fn spawn_on<T, F>(handle: &Handle, future: F) -> Answer<T>
 where
     T: Send + 'static,
     F: Future<Output = T> + Send + 'static,

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use backend_core::ops::{
     Command, Event, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, StopMode,
 };
-use backend_core::{Backend, CommandNames, Error, Operation, Reached, Result, Sandbox, VPath};
+use backend_core::{Backend, CommandPaths, Error, Operation, Result, Sandbox, TracedPath, VPath};
 use bytes::Bytes;
 
 use crate::{Cancel, Engine, SyncBackend, SyncStream};
@@ -85,10 +85,10 @@ impl SyncSandbox {
 
     /// Returns the names that files have for a command that runs in `directory`. No
     /// I/O.
-    pub fn command_names(&self, directory: &VPath) -> CommandNames {
+    pub fn command_names(&self, directory: &VPath) -> CommandPaths {
         let known = sandbox(self.inner());
         known.map_or_else(
-            |_| CommandNames::default(),
+            |_| CommandPaths::default(),
             |sandbox| sandbox.command_names(directory),
         )
     }
@@ -98,7 +98,7 @@ impl SyncSandbox {
     /// # Errors
     ///
     /// See [`Sandbox::trace`].
-    pub fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
+    pub fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>> {
         let (directory, paths) = (directory.clone(), paths.to_vec());
         self.call(Operation::Execute, move |backend| async move {
             sandbox(&backend)?.trace(&directory, &paths).await

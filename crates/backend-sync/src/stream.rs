@@ -69,7 +69,7 @@ impl<T: Send + 'static> Iterator for SyncStream<T> {
                 Some(item)
             }
             Ok((None, stream)) => {
-                self.calls.engine.inside(|| drop(stream));
+                self.calls.engine.enter(|| drop(stream));
                 None
             }
             Err(error) => Some(Err(error)),
@@ -82,7 +82,7 @@ impl<T: Send + 'static> std::iter::FusedIterator for SyncStream<T> {}
 impl<T> Drop for SyncStream<T> {
     fn drop(&mut self) {
         if let Some(stream) = self.stream.take() {
-            self.calls.engine.inside(|| drop(stream));
+            self.calls.engine.enter(|| drop(stream));
         }
     }
 }

@@ -201,9 +201,9 @@ impl SyncChat {
         observer: Option<Arc<dyn Observer>>,
     ) -> Result<Reply> {
         let (chat, name) = (self.chat.clone(), name.to_owned());
-        let mut arguments = Owned::from(arguments);
+        let mut arguments = OwnedArguments::from(arguments);
         self.calls.run(async move {
-            let arguments = arguments.lend();
+            let arguments = arguments.as_arguments();
             Ok(match observer {
                 Some(observer) => chat.call_followed(&name, arguments, observer).await,
                 None => chat.call(&name, arguments).await,
@@ -237,9 +237,9 @@ impl SyncChat {
         arguments: impl Into<Arguments<'a>>,
     ) -> Result<CallPreview> {
         let (chat, name) = (self.chat.clone(), name.to_owned());
-        let mut arguments = Owned::from(arguments.into());
+        let mut arguments = OwnedArguments::from(arguments.into());
         self.calls
-            .run(async move { Ok(chat.preview(&name, arguments.lend()).await) })
+            .run(async move { Ok(chat.preview(&name, arguments.as_arguments()).await) })
     }
 
     /// Returns the definitions of the tools offered here.
@@ -275,14 +275,14 @@ impl SyncChat {
 }
 
 /// Arguments that can be sent to another thread.
-enum Owned {
+enum OwnedArguments {
     Raw(String),
     Value(Value),
 }
 
-impl Owned {
+impl OwnedArguments {
     /// Returns the arguments for a call. Takes a JSON value, so it works only once.
-    fn lend(&mut self) -> Arguments<'_> {
+    fn as_arguments(&mut self) -> Arguments<'_> {
         match self {
             Self::Raw(raw) => Arguments::Raw(raw),
             Self::Value(value) => Arguments::Value(value.take()),
@@ -290,7 +290,7 @@ impl Owned {
     }
 }
 
-impl From<Arguments<'_>> for Owned {
+impl From<Arguments<'_>> for OwnedArguments {
     fn from(arguments: Arguments<'_>) -> Self {
         match arguments {
             Arguments::Raw(raw) => Self::Raw(raw.to_owned()),

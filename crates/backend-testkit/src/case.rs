@@ -62,7 +62,7 @@ pub struct Case {
     pub needs: &'static [Need],
     /// The source of the rule in the contract, or the defect of an earlier system that
     /// it rules out.
-    pub proves: &'static str,
+    pub source: &'static str,
     /// The check.
     pub run: for<'e> fn(&'e Env) -> BoxFuture<'e, CaseResult>,
 }

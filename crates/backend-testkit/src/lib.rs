@@ -5,7 +5,7 @@ pub mod cases;
 mod env;
 pub mod fake;
 mod list;
-mod list_real;
+mod list_filesystem;
 mod run;
 
 pub use case::{Case, CaseResult, Failure, Need};

@@ -16,7 +16,7 @@ use crate::case::{Case, Need};
 #[macro_export]
 macro_rules! __for_each_case {
     ($callback:path, { $($arguments:tt)* }) => {
-        $crate::__with_real_cases! {
+        $crate::__with_filesystem_cases! {
             $callback
             { $($arguments)* }
             path {
@@ -370,14 +370,14 @@ macro_rules! __for_each_case {
 }
 
 macro_rules! registry {
-    ({} $($group:ident { $($name:ident [$($need:ident),*] $proves:literal,)* })*) => {
+    ({} $($group:ident { $($name:ident [$($need:ident),*] $source:literal,)* })*) => {
         /// Every case, in the order of the table.
         pub static CASES: &[Case] = &[$($(
             Case {
                 group: stringify!($group),
                 name: stringify!($name),
                 needs: &[$(Need::$need),*],
-                proves: $proves,
+                source: $source,
                 run: |env| Box::pin(crate::cases::$group::$name(env)),
             },
         )*)*];
@@ -439,7 +439,7 @@ macro_rules! conformance {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __conformance_tests {
-    ({} $($group:ident { $($name:ident [$($need:ident),*] $proves:literal,)* })*) => {
+    ({} $($group:ident { $($name:ident [$($need:ident),*] $source:literal,)* })*) => {
         $(
             mod $group {
                 $(

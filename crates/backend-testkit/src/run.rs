@@ -38,12 +38,15 @@ pub async fn run_case(case: &Case, fixture: impl Fixture) -> Outcome {
     match tokio::time::timeout(CASE_TIMEOUT, guarded).await {
         Ok(Ok(Ok(()))) => Outcome::Passed,
         Ok(Ok(Err(failure))) => Outcome::Failed(failure),
-        Ok(Err(panic)) => Outcome::Failed(Failure::new(format!("panicked: {}", what(&*panic)))),
+        Ok(Err(panic)) => Outcome::Failed(Failure::new(format!(
+            "panicked: {}",
+            panic_message(&*panic)
+        ))),
         Err(_) => Outcome::Failed(Failure::new(format!("no answer in {CASE_TIMEOUT:?}"))),
     }
 }
 
-fn what(panic: &(dyn std::any::Any + Send)) -> &str {
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("no message")
@@ -135,7 +138,7 @@ pub fn test_case<F: Fixture>(group: &str, name: &str, fixture: impl AsyncFnOnce(
     };
     match block_on(async { run_case(case, fixture().await).await }) {
         Outcome::Passed => {}
-        Outcome::Failed(failure) => panic!("{failure}\nproves: {}", case.proves),
+        Outcome::Failed(failure) => panic!("{failure}\nproves: {}", case.source),
         Outcome::Skipped(need) => println!("skipped: needs {need}"),
     }
 }

@@ -6,10 +6,10 @@
 use std::ops::Range;
 
 use crate::edit::{Edit, RangeEnd};
-use crate::error::{EditError, EditPlace, MAX_LISTED};
+use crate::error::{EditError, EditRange, MAX_LISTED};
 use crate::excerpt::excerpt;
 use crate::lines::{Lines, split_mark};
-use crate::stale::{Wrong, check, check_line, stale};
+use crate::stale::{StaleAnchor, check, check_line, stale_error};
 use crate::view::Format;
 use crate::writer::Writer;
 
@@ -146,13 +146,13 @@ struct Span<'a> {
 pub fn apply(text: &str, edits: &[Edit], options: ApplyOptions) -> Result<Applied, EditError> {
     let (mark, body) = split_mark(text);
     let lines = Lines::new(body);
-    let mut wrong = Vec::new();
+    let mut stale = Vec::new();
     let mut spans = Vec::with_capacity(edits.len());
     for (index, edit) in edits.iter().enumerate() {
-        spans.push(check_edit(index, edit, &lines, &mut wrong)?);
+        spans.push(check_edit(index, edit, &lines, &mut stale)?);
     }
-    if !wrong.is_empty() {
-        return Err(EditError::Stale(stale(&wrong, text, &lines, options)));
+    if !stale.is_empty() {
+        return Err(EditError::Stale(stale_error(&stale, text, &lines, options)));
     }
     // The sort is stable, so insertions at one place keep their order.
     spans.sort_by_key(|span| (span.from, span.to));
@@ -165,12 +165,12 @@ pub fn apply(text: &str, edits: &[Edit], options: ApplyOptions) -> Result<Applie
     })
 }
 
-/// Returns the lines that `edit` changes. Mismatches are added to `wrong`.
+/// Returns the lines that `edit` changes. Mismatches are added to `stale`.
 fn check_edit<'a>(
     index: usize,
     edit: &'a Edit,
     lines: &Lines<'_>,
-    wrong: &mut Vec<Wrong<'a>>,
+    stale: &mut Vec<StaleAnchor<'a>>,
 ) -> Result<Span<'a>, EditError> {
     let (anchor, content) = match edit {
         Edit::Replace { start, content, .. } => (Some(start), content.as_str()),
@@ -180,11 +180,11 @@ fn check_edit<'a>(
         }
         Edit::InsertFirst { content } => (None, content.as_str()),
     };
-    wrong.extend(anchor.and_then(|anchor| check(index, anchor, lines)));
+    stale.extend(anchor.and_then(|anchor| check(index, anchor, lines)));
     let line = anchor.map_or(0, |anchor| anchor.line);
     let (from, to) = match edit {
         Edit::Replace { start, end, .. } | Edit::Delete { start, end } => {
-            let end = check_end(index, start.line, end.as_ref(), lines, wrong)?;
+            let end = check_end(index, start.line, end.as_ref(), lines, stale)?;
             (line.saturating_sub(1), end)
         }
         _ if content.is_empty() => return Err(EditError::NothingToInsert { edit: index }),
@@ -205,7 +205,7 @@ fn check_end<'a>(
     start: usize,
     end: Option<&'a RangeEnd>,
     lines: &Lines<'_>,
-    wrong: &mut Vec<Wrong<'a>>,
+    stale: &mut Vec<StaleAnchor<'a>>,
 ) -> Result<usize, EditError> {
     let Some(last) = end else {
         return Ok(start);
@@ -214,7 +214,7 @@ fn check_end<'a>(
     if end < start {
         return Err(EditError::EndBeforeStart { edit, start, end });
     }
-    wrong.extend(match last {
+    stale.extend(match last {
         RangeEnd::Line(line) => check_line(edit, *line, lines),
         RangeEnd::Anchor(anchor) => check(edit, anchor, lines),
     });
@@ -223,7 +223,7 @@ fn check_end<'a>(
 
 /// Checks that no span begins inside the previous one.
 fn check_overlap(spans: &[Span<'_>]) -> Result<(), EditError> {
-    let place = |span: &Span<'_>| EditPlace {
+    let range = |span: &Span<'_>| EditRange {
         edit: span.edit,
         lines: span.from + 1..span.to + 1,
     };
@@ -234,8 +234,8 @@ fn check_overlap(spans: &[Span<'_>]) -> Result<(), EditError> {
     match clash {
         None => Ok(()),
         Some((first, second)) => Err(EditError::Overlap {
-            first: place(first),
-            second: place(second),
+            first: range(first),
+            second: range(second),
         }),
     }
 }

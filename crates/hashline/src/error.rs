@@ -47,23 +47,23 @@ pub enum EditError {
     #[non_exhaustive]
     Overlap {
         /// The edit that begins first.
-        first: EditPlace,
+        first: EditRange,
         /// The edit that begins inside it.
-        second: EditPlace,
+        second: EditRange,
     },
 }
 
 /// The lines that an edit changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct EditPlace {
+pub struct EditRange {
     /// Index of the edit, counted from 0.
     pub edit: usize,
     /// The lines, counted from 1. For an insertion, the empty range before the line it inserts at.
     pub lines: Range<usize>,
 }
 
-impl fmt::Display for EditPlace {
+impl fmt::Display for EditRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Range { start, end } = self.lines;
         write!(f, "edit {} ", self.edit + 1)?;

@@ -15,6 +15,6 @@ mod writer;
 pub use anchor::{Anchor, AnchorError};
 pub use apply::{Applied, ApplyOptions, Changed, apply};
 pub use edit::{Edit, EditFields, FieldError, RangeEnd};
-pub use error::{EditError, EditPlace, Mismatch, Stale};
+pub use error::{EditError, EditRange, Mismatch, Stale};
 pub use tag::{Tag, TagError, TagWidth};
 pub use view::{Format, Line, View, ViewError, ViewLines, ViewOptions, render};

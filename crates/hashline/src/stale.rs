@@ -11,37 +11,45 @@ use crate::tag::{Tag, TagWidth};
 use crate::view::{View, ViewOptions};
 
 /// A mismatch, and the anchor to search for elsewhere.
-pub(crate) struct Wrong<'a> {
+pub(crate) struct StaleAnchor<'a> {
     mismatch: Mismatch,
     anchor: Option<&'a Anchor>,
 }
 
 /// Checks an anchor of `edit`. Returns the mismatch, if there is one.
-pub(crate) fn check<'a>(edit: usize, anchor: &'a Anchor, lines: &Lines<'_>) -> Option<Wrong<'a>> {
+pub(crate) fn check<'a>(
+    edit: usize,
+    anchor: &'a Anchor,
+    lines: &Lines<'_>,
+) -> Option<StaleAnchor<'a>> {
     let Some((text, _)) = anchor.line.checked_sub(1).and_then(|at| lines.get(at)) else {
-        return missing(edit, anchor.line, Some(anchor), lines);
+        return check_exists(edit, anchor.line, Some(anchor), lines);
     };
     let found = Tag::of(text, anchor.tag.width());
     let is_same = found == anchor.tag && anchor.full_text().is_none_or(|full| full == text);
-    (!is_same).then(|| Wrong::new(edit, anchor.line, Some(anchor), Some(found)))
+    (!is_same).then(|| StaleAnchor::new(edit, anchor.line, Some(anchor), Some(found)))
 }
 
 /// Checks a line of `edit` that was given by its number alone.
-pub(crate) fn check_line(edit: usize, line: usize, lines: &Lines<'_>) -> Option<Wrong<'static>> {
-    missing(edit, line, None, lines)
+pub(crate) fn check_line(
+    edit: usize,
+    line: usize,
+    lines: &Lines<'_>,
+) -> Option<StaleAnchor<'static>> {
+    check_exists(edit, line, None, lines)
 }
 
-fn missing<'a>(
+fn check_exists<'a>(
     edit: usize,
     line: usize,
     anchor: Option<&'a Anchor>,
     lines: &Lines<'_>,
-) -> Option<Wrong<'a>> {
+) -> Option<StaleAnchor<'a>> {
     let exists = (1..=lines.count()).contains(&line);
-    (!exists).then(|| Wrong::new(edit, line, anchor, None))
+    (!exists).then(|| StaleAnchor::new(edit, line, anchor, None))
 }
 
-impl<'a> Wrong<'a> {
+impl<'a> StaleAnchor<'a> {
     fn new(edit: usize, line: usize, anchor: Option<&'a Anchor>, found: Option<Tag>) -> Self {
         let expected = anchor.map(|anchor| anchor.tag);
         let mismatch = Mismatch {
@@ -55,19 +63,19 @@ impl<'a> Wrong<'a> {
     }
 }
 
-/// Creates the error for all `wrong` lines in edits of `text`, which has these `lines`.
-pub(crate) fn stale(
-    wrong: &[Wrong<'_>],
+/// Creates the error for all `stale` lines in edits of `text`, which has these `lines`.
+pub(crate) fn stale_error(
+    stale: &[StaleAnchor<'_>],
     text: &str,
     lines: &Lines<'_>,
     options: ApplyOptions,
 ) -> Stale {
-    let moved = Moved::find(wrong, text);
-    let mismatches: Vec<_> = wrong
+    let moved = MovedLines::find(stale, text);
+    let mismatches: Vec<_> = stale
         .iter()
-        .map(|wrong| Mismatch {
-            moved_to: wrong.anchor.and_then(|anchor| moved.to(anchor)),
-            ..wrong.mismatch
+        .map(|stale| Mismatch {
+            moved_to: stale.anchor.and_then(|anchor| moved.position_of(anchor)),
+            ..stale.mismatch
         })
         .collect();
     let named = mismatches.iter().flat_map(|mismatch| {
@@ -84,27 +92,27 @@ pub(crate) fn stale(
 
 /// The current positions of lines that stale anchors may refer to.
 #[derive(Default)]
-struct Moved<'a> {
-    by_text: HashMap<&'a str, Found>,
-    by_tag: HashMap<Tag, Found>,
+struct MovedLines<'a> {
+    by_text: HashMap<&'a str, LinePosition>,
+    by_tag: HashMap<Tag, LinePosition>,
 }
 
 #[derive(Clone, Copy)]
-enum Found {
+enum LinePosition {
     Nowhere,
     At(usize),
     ManyTimes,
 }
 
-impl<'a> Moved<'a> {
-    fn find(wrong: &[Wrong<'a>], text: &str) -> Self {
+impl<'a> MovedLines<'a> {
+    fn find(stale: &[StaleAnchor<'a>], text: &str) -> Self {
         let mut moved = Self::default();
-        for anchor in wrong.iter().filter_map(|wrong| wrong.anchor) {
+        for anchor in stale.iter().filter_map(|stale| stale.anchor) {
             if let Some(full) = anchor.full_text() {
-                moved.by_text.insert(full, Found::Nowhere);
+                moved.by_text.insert(full, LinePosition::Nowhere);
             } else if anchor.tag.width() == TagWidth::Four {
                 // Two digits alone match some line of most texts.
-                moved.by_tag.insert(anchor.tag, Found::Nowhere);
+                moved.by_tag.insert(anchor.tag, LinePosition::Nowhere);
             }
         }
         if moved.by_text.is_empty() && moved.by_tag.is_empty() {
@@ -124,19 +132,19 @@ impl<'a> Moved<'a> {
     }
 
     /// Returns the current position of the line of a stale anchor.
-    fn to(&self, anchor: &Anchor) -> Option<usize> {
+    fn position_of(&self, anchor: &Anchor) -> Option<usize> {
         let found = match anchor.full_text() {
             Some(full) => self.by_text.get(full),
             None => self.by_tag.get(&anchor.tag),
         };
         match found {
-            Some(Found::At(line)) => Some(*line),
+            Some(LinePosition::At(line)) => Some(*line),
             _ => None,
         }
     }
 }
 
-impl Found {
+impl LinePosition {
     fn add(&mut self, line: usize) {
         *self = match self {
             Self::Nowhere => Self::At(line),

@@ -25,7 +25,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use backend_core::{CommandNames, VPath};
+use backend_core::{CommandPaths, VPath};
 
 use crate::rules::{CommandRules, Ruleset};
 use crate::{Action, Verdict};
@@ -116,7 +116,7 @@ pub struct CommandContext<'a> {
     /// The directory that `~` stands for, if known.
     pub home: Option<&'a VPath>,
     /// The file names that the command sees, if they differ from the backend's.
-    pub names: Option<&'a CommandNames>,
+    pub names: Option<&'a CommandPaths>,
     /// Stops the analysis early once it is set. The line is then refused.
     pub stop: Option<&'a AtomicBool>,
 }
@@ -150,7 +150,7 @@ impl<'a> CommandContext<'a> {
 
     /// Sets the file names that the command sees.
     #[must_use]
-    pub fn names(mut self, names: &'a CommandNames) -> Self {
+    pub fn names(mut self, names: &'a CommandPaths) -> Self {
         self.names = Some(names);
         self
     }
@@ -235,7 +235,7 @@ impl CommandReport {
 /// Compiled command rules.
 ///
 /// ```
-/// use backend_core::{CommandNames, VPath};
+/// use backend_core::{CommandPaths, VPath};
 /// use permissions::command::{CommandContext, CommandPolicy};
 /// use permissions::{Action, Preset};
 ///

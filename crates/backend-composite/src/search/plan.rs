@@ -23,7 +23,7 @@ use super::escaped;
 use crate::composite::Composite;
 use crate::failure::is_absent;
 use crate::route::Route;
-use crate::table::{Place, Table};
+use crate::table::{Lookup, Table};
 
 /// The names of ignore files.
 const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
@@ -87,7 +87,7 @@ impl<'q> Scope<'q> {
             return Ok(None);
         };
         Ok(Some(Native {
-            start: route.inside(start)?,
+            start: route.to_child(start)?,
             pattern: moved,
             exclude: exclude.and(&hidden),
         }))
@@ -100,7 +100,7 @@ impl<'q> Scope<'q> {
             return Some(None);
         };
         let stands = match pattern.is_absolute() {
-            true => route.keeps_names(),
+            true => route.keeps_paths(),
             false => start == self.path,
         };
         if stands || is_about_names(pattern.as_str()) {
@@ -146,7 +146,7 @@ fn beneath_base(route: &Route, pattern: &str) -> String {
 
 /// Translates the filter into the paths of a route's child, if possible.
 fn moved_exclude(exclude: &Exclude, route: &Route) -> Option<Exclude> {
-    if exclude.is_none() || route.keeps_names() {
+    if exclude.is_none() || route.keeps_paths() {
         return Some(exclude.clone());
     }
     let (root, prefix) = (VPath::root(), route.prefix());
@@ -184,7 +184,7 @@ pub(super) struct Part {
     /// The start of the search, as a path of the composite.
     pub(super) start: VPath,
     /// Whether the start is a directory whatever the child holds.
-    pub(super) fixed: bool,
+    pub(super) is_route_dir: bool,
     /// Whether to find files in generated directories.
     pub(super) generated: bool,
     /// The child's own search; `None` if the shared walk is used.
@@ -212,19 +212,19 @@ struct Probe {
 
 impl Composite {
     pub(super) async fn plan(&self, table: &Table, scope: &Scope<'_>) -> Result<Plan> {
-        let place = table.find(scope.path);
-        let beneath: Vec<_> = place.routes_beneath();
-        let hidden = hidden_by(&beneath, place.route)?;
-        let Some(native) = scope.native(place.route, scope.path, hidden)? else {
+        let lookup = table.find(scope.path);
+        let beneath: Vec<_> = lookup.routes_beneath();
+        let hidden = hidden_by(&beneath, lookup.route)?;
+        let Some(native) = scope.native(lookup.route, scope.path, hidden)? else {
             return Ok(Plan::Walk);
         };
-        if !scope.options.ignored && self.is_ruled_from_above(table, place.route).await? {
+        if !scope.options.ignored && self.has_ignore_file_above(table, lookup.route).await? {
             return Ok(Plan::Walk);
         }
         let owner = Part {
-            route: Arc::clone(place.route),
+            route: Arc::clone(lookup.route),
             start: scope.path.clone(),
-            fixed: place.is_fixed(),
+            is_route_dir: lookup.is_route_dir(),
             generated: scope.generated(scope.path),
             native: Some(native),
         };
@@ -232,11 +232,11 @@ impl Composite {
             return Ok(Plan::Parts(vec![owner]));
         }
         let mut parts = Vec::new();
-        if self.owner_takes_part(place, scope).await? {
+        if self.owner_takes_part(lookup, scope).await? {
             parts.push(owner);
         }
         let may_match = |directory: &VPath| scope.may_match_beneath(directory);
-        let mut on_the_way = place.fixed_beneath(scope.path);
+        let mut on_the_way = lookup.route_dirs_beneath(scope.path);
         on_the_way.retain(may_match);
         if on_the_way.is_empty() {
             return Ok(Plan::Parts(parts));
@@ -272,7 +272,8 @@ impl Composite {
             }
             let is_above = |ruled: &VPath| ruled != prefix && prefix.starts_with(ruled);
             let ruled = !scope.options.ignored
-                && (probe.ruled.iter().any(is_above) || self.is_ruled_inside(route).await?);
+                && (probe.ruled.iter().any(is_above)
+                    || self.child_has_ignore_file_above(route).await?);
             let hidden = hidden_by(&table.find(prefix).routes_beneath(), route)?;
             let native = match ruled {
                 true => None,
@@ -287,7 +288,7 @@ impl Composite {
             parts.push(Part {
                 route: Arc::clone(route),
                 start: prefix.clone(),
-                fixed: true,
+                is_route_dir: true,
                 generated: scope.generated(prefix),
                 native,
             });
@@ -296,36 +297,36 @@ impl Composite {
     }
 
     /// Whether the child that owns the start has a directory there.
-    async fn owner_takes_part(&self, place: Place<'_>, scope: &Scope<'_>) -> Result<bool> {
+    async fn owner_takes_part(&self, lookup: Lookup<'_>, scope: &Scope<'_>) -> Result<bool> {
         let options = StatOptions::default().links(scope.links);
-        match place.route.stat(scope.path, options).await {
+        match lookup.route.stat(scope.path, options).await {
             Ok(entry) => Ok(entry.is_dir() && !entry.link),
             Err(error) if is_absent(&error) => Ok(false),
             Err(error) => {
-                let error = place.route.relay(Operation::Stat, scope.path)(error);
-                self.endure(place.route, error)?;
+                let error = lookup.route.translate_error(Operation::Stat, scope.path)(error);
+                self.record_failure(lookup.route, error)?;
                 Ok(false)
             }
         }
     }
 
     /// Whether an ignore file above the route applies to the files in it.
-    async fn is_ruled_from_above(&self, table: &Table, route: &Route) -> Result<bool> {
+    async fn has_ignore_file_above(&self, table: &Table, route: &Route) -> Result<bool> {
         for directory in route.prefix().ancestors() {
             for name in IGNORE_FILES {
                 if let Ok(path) = directory.child(name)
-                    && !table.find(&path).is_fixed()
+                    && !table.find(&path).is_route_dir()
                     && self.rules(&path).await?.is_some()
                 {
                     return Ok(true);
                 }
             }
         }
-        self.is_ruled_inside(route).await
+        self.child_has_ignore_file_above(route).await
     }
 
     /// Whether the child has an ignore file above the directory that the route shows.
-    async fn is_ruled_inside(&self, route: &Route) -> Result<bool> {
+    async fn child_has_ignore_file_above(&self, route: &Route) -> Result<bool> {
         for directory in route.base().ancestors() {
             for name in IGNORE_FILES {
                 if let Ok(path) = directory.child(name)
@@ -349,12 +350,12 @@ impl Composite {
                 Step::File { .. } => {}
                 Step::Enter { path, .. } => {
                     let path = path.clone();
-                    let place = table.find(&path);
-                    let names = place.names();
+                    let lookup = table.find(&path);
+                    let names = lookup.names();
                     let mut children: Vec<_> = names
                         .map(|name| Child::new(name, FileKind::Directory, ()))
                         .collect();
-                    if place.has_routes_beneath() {
+                    if lookup.has_routes_beneath() {
                         let files = IGNORE_FILES.into_iter();
                         children.extend(files.map(|name| Child::new(name, FileKind::File, ())));
                     }
@@ -402,7 +403,7 @@ async fn read_rules<B: Backend + ?Sized>(backend: &B, path: &VPath) -> Result<Op
 fn hidden_by(beneath: &[&Arc<Route>], owner: &Route) -> Result<Exclude> {
     let mut patterns = Vec::with_capacity(beneath.len());
     for route in beneath {
-        patterns.push(escaped(&owner.inside(route.prefix())?));
+        patterns.push(escaped(&owner.to_child(route.prefix())?));
     }
     Exclude::hide(patterns).map_err(Error::from)
 }

@@ -32,7 +32,7 @@ impl Reader {
             .links(Links::Refuse)
             .range(start..start.saturating_add(PIECE_BYTES));
         let read = self.route.backend().read(&self.at, options).await;
-        read.map_err(self.route.relay(Operation::Read, &self.path))
+        read.map_err(self.route.translate_error(Operation::Read, &self.path))
     }
 
     /// Returns the next piece, or `None` at the end of the file.
@@ -80,7 +80,7 @@ impl Composite {
     ) -> Result<bool> {
         let route = Arc::clone(table.find(from).route);
         let mut reader = Reader {
-            at: route.inside(from)?,
+            at: route.to_child(from)?,
             route,
             path: from.clone(),
             next: 0,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use backend_composite::{Composite, Route};
 use backend_core::ops::{Command, Event, ShellId, ShellState, StopMode};
 use backend_core::{
-    Backend, BackendExt as _, Containment, ErrorKind, Reached, Result, Sandbox, VPath,
+    Backend, BackendExt as _, Containment, ErrorKind, Result, Sandbox, TracedPath, VPath,
 };
 use backend_local::{Commands, LocalBackend, Supervisor};
 use backend_state::StateBackend;
@@ -221,7 +221,7 @@ async fn names_for_commands_are_those_of_all_children_on_the_host() {
     std::os::unix::fs::symlink(two.join("name"), one.join("link")).unwrap();
     let spelled = ["link", "name"].map(|name| one.join(name).to_str().unwrap().to_owned());
     let traced = places.composite.trace(&path("/one"), &spelled).await;
-    let inside = |text| Reached::Inside(path(text));
+    let inside = |text| TracedPath::Inside(path(text));
     assert_eq!(
         traced.unwrap(),
         [inside("/in:two/name"), inside("/one/name")]
@@ -250,8 +250,8 @@ async fn names_for_commands_follow_a_route_to_a_directory() {
         assert_eq!(names.roots(), [(path(prefix), path(&host("work")))]);
         let spelled = ["work/secret", "work/link", "other/secret"].map(host);
         let traced = composite.trace(&path(prefix), &spelled).await.unwrap();
-        let secret = Reached::Inside(path(prefix).join("secret").unwrap());
-        let other = Reached::Outside(host("other/secret"));
+        let secret = TracedPath::Inside(path(prefix).join("secret").unwrap());
+        let other = TracedPath::Outside(host("other/secret"));
         assert_eq!(traced, [secret.clone(), secret, other]);
     }
 }

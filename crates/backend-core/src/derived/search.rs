@@ -13,7 +13,7 @@ use crate::ops::{
 };
 use crate::path::VPath;
 use crate::search::{
-    Child, Exclude, GlobCollector, GrepCollector, Passed, Step, Walk, WalkOptions,
+    Child, Exclude, GlobCollector, GrepCollector, SkipReason, Step, Walk, WalkOptions,
 };
 
 /// Implements [`Backend::glob`] by listing one directory after another.
@@ -75,7 +75,7 @@ async fn find_lines<B: Backend + ?Sized>(backend: &B, query: &GrepQuery) -> Resu
     while let Some(entry) = walk.next_file().await? {
         let searched = match read_all(backend, &entry.path, Links::Refuse).await {
             Ok(content) => worker.search_bytes(&entry.path, &content),
-            Err(error) => Err(about_entry(error)?),
+            Err(error) => Err(entry_skip_reason(error)?),
         };
         if found.add(searched) {
             break;
@@ -96,11 +96,11 @@ pub async fn grep_by_file<'s, B: Backend + ?Sized>(
     query: GrepQuery,
     search: impl Fn(GrepQuery) -> BoxFuture<'s, Result<GrepResult>> + Send + Sync,
 ) -> Result<GrepResult> {
-    let found = ask_each(backend, &query, search).await;
+    let found = grep_each_file(backend, &query, search).await;
     found.map_err(failed(backend, Operation::Grep, &query.path))
 }
 
-async fn ask_each<'s, B: Backend + ?Sized>(
+async fn grep_each_file<'s, B: Backend + ?Sized>(
     backend: &B,
     query: &GrepQuery,
     search: impl Fn(GrepQuery) -> BoxFuture<'s, Result<GrepResult>> + Send + Sync,
@@ -127,7 +127,7 @@ async fn ask_each<'s, B: Backend + ?Sized>(
                 let mut files = answer.files.into_iter();
                 files.any(|file| found.add(Ok(file))) || truncated
             }
-            Err(error) => found.add(Err(about_entry(error)?)),
+            Err(error) => found.add(Err(entry_skip_reason(error)?)),
         };
         if is_full {
             break;
@@ -154,7 +154,7 @@ async fn read_all<B: Backend + ?Sized>(backend: &B, path: &VPath, links: Links) 
 
 /// Separates errors of one entry, which a search skips, from errors of the backend,
 /// which end the search.
-fn about_entry(error: Error) -> Result<Passed> {
+fn entry_skip_reason(error: Error) -> Result<SkipReason> {
     match error.kind() {
         ErrorKind::NotFound
         | ErrorKind::IsADirectory
@@ -162,7 +162,7 @@ fn about_entry(error: Error) -> Result<Passed> {
         | ErrorKind::IsALink
         | ErrorKind::InvalidInput
         | ErrorKind::PermissionDenied
-        | ErrorKind::TooLarge => Ok(Passed::Unreadable(std::io::Error::other(error))),
+        | ErrorKind::TooLarge => Ok(SkipReason::Unreadable(std::io::Error::other(error))),
         _ => Err(error),
     }
 }
@@ -200,7 +200,7 @@ impl<'b, B: Backend + ?Sized> AsyncWalk<'b, B> {
                     match self.backend.read(&path, options).await {
                         Ok(rules) => self.walk.ignore_file(Some(&rules.data)),
                         Err(error) => {
-                            about_entry(error)?;
+                            entry_skip_reason(error)?;
                             self.walk.ignore_file(None);
                         }
                     }
@@ -225,7 +225,7 @@ impl<'b, B: Backend + ?Sized> AsyncWalk<'b, B> {
             }
             Err(error) if *path == self.start => Err(error),
             Err(error) => {
-                about_entry(error)?;
+                entry_skip_reason(error)?;
                 self.walk.unreadable();
                 Ok(())
             }

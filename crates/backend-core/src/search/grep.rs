@@ -83,7 +83,7 @@ impl Grep {
         if query.multi_line {
             builder.line_terminator(None);
         }
-        let pattern = standing_alone(query)?;
+        let pattern = check_pattern(query)?;
         let matcher = builder
             .build(&pattern)
             .map_err(|error| match error.kind() {
@@ -130,7 +130,7 @@ impl Grep {
 /// Checks a pattern alone, before the matcher puts a group around it: the error
 /// must refer to the pattern as it was given, `a)|(b` must not close that group,
 /// and a comment at its end must not swallow the group's end.
-fn standing_alone(query: &GrepQuery) -> Result<Cow<'_, str>, GrepPatternError> {
+fn check_pattern(query: &GrepQuery) -> Result<Cow<'_, str>, GrepPatternError> {
     if query.literal {
         return Ok(Cow::Borrowed(&query.pattern));
     }
@@ -162,7 +162,7 @@ fn standing_alone(query: &GrepQuery) -> Result<Cow<'_, str>, GrepPatternError> {
 /// The reason why a file was not searched.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Passed {
+pub enum SkipReason {
     /// It is not text.
     Binary,
     /// It has a line longer than [`GREP_LINE_BYTES`].
@@ -171,7 +171,7 @@ pub enum Passed {
     Unreadable(io::Error),
 }
 
-impl Passed {
+impl SkipReason {
     /// Counts the file under this reason.
     pub fn count(&self, skipped: &mut Skipped) {
         match self {
@@ -201,8 +201,12 @@ impl GrepWorker<'_> {
     ///
     /// # Errors
     ///
-    /// A [`Passed`] if the file was not searched.
-    pub fn search_bytes(&mut self, path: &VPath, content: &Bytes) -> Result<FileMatches, Passed> {
+    /// A [`SkipReason`] if the file was not searched.
+    pub fn search_bytes(
+        &mut self,
+        path: &VPath,
+        content: &Bytes,
+    ) -> Result<FileMatches, SkipReason> {
         self.search_content(path, content, Some(content))
     }
 
@@ -212,7 +216,11 @@ impl GrepWorker<'_> {
     /// # Errors
     ///
     /// As [`search_bytes`](Self::search_bytes).
-    pub fn search_slice(&mut self, path: &VPath, content: &[u8]) -> Result<FileMatches, Passed> {
+    pub fn search_slice(
+        &mut self,
+        path: &VPath,
+        content: &[u8],
+    ) -> Result<FileMatches, SkipReason> {
         self.search_content(path, content, None)
     }
 
@@ -221,14 +229,14 @@ impl GrepWorker<'_> {
         path: &VPath,
         content: &[u8],
         shared: Option<&Bytes>,
-    ) -> Result<FileMatches, Passed> {
+    ) -> Result<FileMatches, SkipReason> {
         if is_binary_for_search(content) {
-            return Err(Passed::Binary);
+            return Err(SkipReason::Binary);
         }
         if content.len() > GREP_LINE_BYTES {
             let spans_lines = self.searcher.multi_line_with_matcher(&self.grep.matcher);
             if spans_lines || has_long_line(content) {
-                return Err(Passed::LongLine);
+                return Err(SkipReason::LongLine);
             }
         }
         // With a byte-order mark the searcher sees a converted copy, so its offsets
@@ -241,7 +249,7 @@ impl GrepWorker<'_> {
         let mut sink = LineSink::new(self.grep, path, shared.is_some());
         self.searcher
             .search_slice(&self.grep.matcher, content, &mut sink)
-            .map_err(passed)?;
+            .map_err(skip_reason)?;
         Ok(sink.finish(shared))
     }
 
@@ -302,36 +310,36 @@ impl GrepWorker<'_> {
     ///
     /// # Errors
     ///
-    /// A [`Passed`] if the file was not searched.
+    /// A [`SkipReason`] if the file was not searched.
     pub fn search_reader(
         &mut self,
         path: &VPath,
         mut reader: impl Read,
-    ) -> Result<FileMatches, Passed> {
+    ) -> Result<FileMatches, SkipReason> {
         let mut prefix = Vec::with_capacity(SNIFF_BYTES);
         reader
             .by_ref()
             .take(SNIFF_BYTES as u64)
             .read_to_end(&mut prefix)
-            .map_err(Passed::Unreadable)?;
+            .map_err(SkipReason::Unreadable)?;
         if is_binary_for_search(&prefix) {
-            return Err(Passed::Binary);
+            return Err(SkipReason::Binary);
         }
         let mut sink = LineSink::new(self.grep, path, false);
         self.searcher
             .search_reader(&self.grep.matcher, prefix.chain(reader), &mut sink)
-            .map_err(passed)?;
+            .map_err(skip_reason)?;
         Ok(sink.finish(None))
     }
 }
 
 /// Separates the searcher's own "line does not fit" from a failed read: the former
 /// is its only error of kind `Other`.
-fn passed(error: io::Error) -> Passed {
+fn skip_reason(error: io::Error) -> SkipReason {
     if error.kind() == io::ErrorKind::Other {
-        Passed::LongLine
+        SkipReason::LongLine
     } else {
-        Passed::Unreadable(error)
+        SkipReason::Unreadable(error)
     }
 }
 
@@ -377,12 +385,12 @@ impl GrepCollector {
     /// Adds the result of one file. The caller must add files in path order.
     ///
     /// Returns `true` if the result is full, so that no further file can add to it.
-    pub fn add(&mut self, searched: Result<FileMatches, Passed>) -> bool {
+    pub fn add(&mut self, searched: Result<FileMatches, SkipReason>) -> bool {
         if self.result.truncated {
             return true;
         }
         match searched {
-            Err(passed) => passed.count(&mut self.result.skipped),
+            Err(reason) => reason.count(&mut self.result.skipped),
             Ok(file) if file.is_empty() => {}
             Ok(mut file) => {
                 if let Some(index) = self.first_over(&file) {

@@ -25,7 +25,7 @@ fn both(query: &GrepQuery, content: &[u8]) -> (Result<Found, String>, Result<Fou
     let (_, grep) = query.compile().unwrap();
     let mut worker = grep.worker();
     let path = VPath::root();
-    let found = |searched: Result<FileMatches, Passed>| match searched {
+    let found = |searched: Result<FileMatches, SkipReason>| match searched {
         Ok(file) => Ok(lines(&file)),
         Err(passed) => Err(format!("{passed:?}")),
     };
@@ -122,8 +122,8 @@ fn a_reader_that_fails_is_unreadable() {
         let searched = worker.search_reader(&VPath::root(), Failing(length));
         searched.unwrap_err().count(&mut skipped);
     }
-    Passed::Binary.count(&mut skipped);
-    Passed::LongLine.count(&mut skipped);
+    SkipReason::Binary.count(&mut skipped);
+    SkipReason::LongLine.count(&mut skipped);
     assert_eq!(
         (skipped.unreadable, skipped.binary, skipped.long_line),
         (3, 1, 1)

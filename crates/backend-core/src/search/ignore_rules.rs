@@ -109,7 +109,7 @@ impl IgnoreRules {
         let deepest_first = self.plain.iter().rev().chain(self.git.iter().rev());
         for layer in deepest_first {
             let relative = path.as_str().get(layer.offset..).unwrap_or_default();
-            if let Some(is_ignored) = layer.rules.says(relative, is_directory) {
+            if let Some(is_ignored) = layer.rules.decide(relative, is_directory) {
                 return is_ignored;
             }
         }
@@ -162,7 +162,7 @@ impl Rules {
     }
 
     /// Whether `relative` is ignored; `None` if no rule matches it.
-    fn says(&self, relative: &str, is_directory: bool) -> Option<bool> {
+    fn decide(&self, relative: &str, is_directory: bool) -> Option<bool> {
         self.globs
             .matches(relative)
             .map(|at| self.rules[at])

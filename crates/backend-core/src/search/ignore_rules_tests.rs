@@ -176,6 +176,6 @@ proptest! {
             Match::Whitelist(_) => Some(false),
         };
         let rules = Rules::parse(lines.join("\n").as_bytes()).unwrap();
-        prop_assert_eq!(rules.says(&relative, is_directory), expected);
+        prop_assert_eq!(rules.decide(&relative, is_directory), expected);
     }
 }

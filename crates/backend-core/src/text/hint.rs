@@ -81,7 +81,7 @@ pub(super) fn candidates(content: &str, old: &str) -> Vec<Candidate> {
     if wanted.full.is_empty() {
         return Vec::new();
     }
-    let lines = lines_looked_at(content);
+    let lines = searched_lines(content);
     let page = normal_form(&lines, Form::Full);
     let mut places: Vec<(Similarity, usize)> = places(&page, &wanted.full)
         .map(|at| (wanted.difference(lines.get(at..).unwrap_or_default()), at))
@@ -106,7 +106,7 @@ pub(super) fn candidates(content: &str, old: &str) -> Vec<Candidate> {
 }
 
 /// Returns the first lines of `text`, as many as the bounds allow.
-fn lines_looked_at(text: &str) -> Vec<&str> {
+fn searched_lines(text: &str) -> Vec<&str> {
     let mut room = MAX_HINT_BYTES;
     let lines = text.split('\n').take(MAX_HINT_LINES);
     let in_bounds = lines.take_while(|line| {
@@ -136,7 +136,7 @@ struct Wanted {
 
 impl Wanted {
     fn new(old: &str) -> Self {
-        let lines = lines_looked_at(old);
+        let lines = searched_lines(old);
         let form = |form| normal_form(&lines, form).trim_matches('\n').to_owned();
         Self {
             space: form(Form::Space),

@@ -12,8 +12,8 @@ use backend_core::ops::{
 };
 use backend_core::text::TextWindow;
 use backend_core::{
-    Backend, BackendInfo, Capabilities, CommandNames, Containment, Edit, Error, EventStream,
-    Operation, Reached, Result, Sandbox, VPath,
+    Backend, BackendInfo, Capabilities, CommandPaths, Containment, Edit, Error, EventStream,
+    Operation, Result, Sandbox, TracedPath, VPath,
 };
 use bytes::Bytes;
 use futures::StreamExt as _;
@@ -156,11 +156,11 @@ impl Sandbox for DockerSandbox {
     }
 
     /// Files and commands are in the same container, so names are the same.
-    fn command_names(&self, _: &VPath) -> CommandNames {
-        CommandNames::default()
+    fn command_names(&self, _: &VPath) -> CommandPaths {
+        CommandPaths::default()
     }
 
-    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
+    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>> {
         let busy = self.busy();
         self.served(&busy).await?.trace(directory, paths).await
     }

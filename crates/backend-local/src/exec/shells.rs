@@ -137,7 +137,7 @@ impl Runner {
         match engine::handle() {
             Ok(engine) => drop(engine.spawn(run(task, number, reply))),
             Err(error) => {
-                self.state.shells.settle(number, None);
+                self.state.shells.fill(number, None);
                 return Err(error);
             }
         }
@@ -204,7 +204,7 @@ async fn run(mut task: Task, number: u64, reply: oneshot::Sender<Result<ShellInf
     let (mut job, mut pipes, pid) = match launched {
         Ok(launched) => launched,
         Err(error) => {
-            task.state.shells.settle(number, None);
+            task.state.shells.fill(number, None);
             let _ = reply.send(Err(error));
             return;
         }
@@ -219,7 +219,7 @@ async fn run(mut task: Task, number: u64, reply: oneshot::Sender<Result<ShellInf
         stdin: tokio::sync::Mutex::new(pipes.stdin.take()),
         kill,
     });
-    task.state.shells.settle(number, Some(Arc::clone(&shell)));
+    task.state.shells.fill(number, Some(Arc::clone(&shell)));
     let mut sinks = (
         Sink::Log {
             log: Arc::clone(&log),

@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use backend_core::ops::Links;
-use backend_core::{CommandNames, Error, ErrorKind, Operation, Result, VPath};
+use backend_core::{CommandPaths, Error, ErrorKind, Operation, Result, VPath};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, StatxFlags};
 use rustix::io::Errno;
 
@@ -218,8 +218,8 @@ impl Space {
     }
 
     /// Returns the names that the directories have for commands.
-    pub(crate) fn command_names(&self) -> CommandNames {
-        let mut names = CommandNames::default();
+    pub(crate) fn command_names(&self) -> CommandPaths {
+        let mut names = CommandPaths::default();
         for root in self.roots.iter().filter(|_| !self.host_names) {
             if let Ok(host) = host_path(&root.host) {
                 names = names.with_root(VPath::root(), host);

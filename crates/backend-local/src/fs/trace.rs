@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-use backend_core::{Reached, VPath};
+use backend_core::{TracedPath, VPath};
 
 use crate::fs::space::Space;
 
@@ -16,14 +16,14 @@ const MAX_LINKS: usize = 40;
 
 impl Space {
     /// Resolves each of `paths` for a command that runs in `directory`.
-    pub(crate) fn trace(&self, directory: &VPath, paths: &[String]) -> Vec<Reached> {
+    pub(crate) fn trace(&self, directory: &VPath, paths: &[String]) -> Vec<TracedPath> {
         let start = self.host_of(directory).unwrap_or_else(|| "/".into());
         let trace = |path: &String| match follow(&start, Path::new(path)) {
-            None => Reached::Unknown,
+            None => TracedPath::Unknown,
             Some(host) => match self.shown(&host) {
-                None => Reached::Outside(host.to_string_lossy().into_owned()),
-                Some(Ok(path)) => Reached::Inside(path),
-                Some(Err(_)) => Reached::Unknown,
+                None => TracedPath::Outside(host.to_string_lossy().into_owned()),
+                Some(Ok(path)) => TracedPath::Inside(path),
+                Some(Err(_)) => TracedPath::Unknown,
             },
         };
         paths.iter().map(trace).collect()

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use backend_core::ops::FileMatches;
-use backend_core::search::{Grep, GrepCollector, GrepWorker, Passed};
+use backend_core::search::{Grep, GrepCollector, GrepWorker, SkipReason};
 use backend_core::{Result, VPath};
 use rustix::io::Errno;
 
@@ -35,7 +35,7 @@ pub(super) struct Lines(pub(super) Grep);
 impl Task for Lines {
     const BATCH: usize = 16;
     type Worker<'a> = Contents<'a>;
-    type Found = Result<FileMatches, Passed>;
+    type Found = Result<FileMatches, SkipReason>;
     type Collector = GrepCollector;
 
     fn worker(&self) -> Contents<'_> {
@@ -50,7 +50,7 @@ impl Task for Lines {
     ) -> Result<Option<Self::Found>> {
         let searched = match open_file(&file.directory, file.name()) {
             Ok(handle) => worker.search(&file.path, &handle, stop),
-            Err(error) => Err(Passed::Unreadable(about_entry(error)?.into())),
+            Err(error) => Err(SkipReason::Unreadable(about_entry(error)?.into())),
         };
         Ok(match searched {
             Ok(lines) if lines.is_empty() => None,
@@ -97,8 +97,8 @@ impl<'g> Contents<'g> {
         path: &VPath,
         file: &OwnedFd,
         stop: &Stop,
-    ) -> Result<FileMatches, Passed> {
-        let unreadable = |error: Errno| Passed::Unreadable(error.into());
+    ) -> Result<FileMatches, SkipReason> {
+        let unreadable = |error: Errno| SkipReason::Unreadable(error.into());
         let stat = stat_regular(file).map_err(unreadable)?;
         let size = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
         let at_once = self.pace.bytes;

@@ -62,8 +62,8 @@ impl<B> Clone for BlockingAdapter<B> {
 /// The effect of a call on the stored files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
-    Looks,
-    Changes,
+    Read,
+    Change,
 }
 
 impl<B: BlockingBackend> BlockingAdapter<B> {
@@ -92,8 +92,8 @@ impl<B: BlockingBackend> BlockingAdapter<B> {
     }
 
     /// Waits for changes that are still running after their call was dropped.
-    pub(super) async fn settled(&self) {
-        self.fence.pass().await;
+    pub(super) async fn wait_for_abandoned(&self) {
+        self.fence.wait().await;
     }
 
     /// Calls the implementation on a thread for files.
@@ -103,9 +103,9 @@ impl<B: BlockingBackend> BlockingAdapter<B> {
         effect: Effect,
         work: impl FnOnce(&B) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.settled().await;
+        self.wait_for_abandoned().await;
         let inner = Arc::clone(&self.inner);
-        let fence = (effect == Effect::Changes).then_some(&self.fence);
+        let fence = (effect == Effect::Change).then_some(&self.fence);
         let result = self.files.run(fence, move || work(&inner)).await;
         result.map_err(|error| error.during(operation).on(self.name()))
     }
@@ -160,25 +160,25 @@ impl<B: BlockingBackend> Backend for BlockingAdapter<B> {
         }
         let path = path.clone();
         let work = move |native: &dyn BlockingNative| native.resolve(&path, options);
-        self.native(Operation::Resolve, Effect::Looks, work).await
+        self.native(Operation::Resolve, Effect::Read, work).await
     }
 
     async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
         let path = path.clone();
         let work = move |inner: &B| inner.stat(&path, options);
-        self.call(Operation::Stat, Effect::Looks, work).await
+        self.call(Operation::Stat, Effect::Read, work).await
     }
 
     async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
         let path = path.clone();
         let work = move |inner: &B| inner.ls(&path, options);
-        self.call(Operation::Ls, Effect::Looks, work).await
+        self.call(Operation::Ls, Effect::Read, work).await
     }
 
     async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
         let path = path.clone();
         let work = move |inner: &B| inner.read(&path, options);
-        self.call(Operation::Read, Effect::Looks, work).await
+        self.call(Operation::Read, Effect::Read, work).await
     }
 
     async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
@@ -187,7 +187,7 @@ impl<B: BlockingBackend> Backend for BlockingAdapter<B> {
         }
         let path = path.clone();
         let work = move |native: &dyn BlockingNative| native.read_text(&path, options);
-        self.native(Operation::ReadText, Effect::Looks, work).await
+        self.native(Operation::ReadText, Effect::Read, work).await
     }
 
     async fn write(
@@ -211,7 +211,7 @@ impl<B: BlockingBackend> Backend for BlockingAdapter<B> {
             }
         };
         let work = move |inner: &B| inner.write(&path, content, options);
-        self.call(Operation::Write, Effect::Changes, work).await
+        self.call(Operation::Write, Effect::Change, work).await
     }
 
     async fn edit(
@@ -225,19 +225,19 @@ impl<B: BlockingBackend> Backend for BlockingAdapter<B> {
         }
         let (path, edits) = (path.clone(), edits.to_vec());
         let work = move |native: &dyn BlockingNative| native.edit(&path, &edits, options);
-        self.native(Operation::Edit, Effect::Changes, work).await
+        self.native(Operation::Edit, Effect::Change, work).await
     }
 
     async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
         let path = path.clone();
         let work = move |inner: &B| inner.create_dir(&path, options);
-        self.call(Operation::CreateDir, Effect::Changes, work).await
+        self.call(Operation::CreateDir, Effect::Change, work).await
     }
 
     async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
         let path = path.clone();
         let work = move |inner: &B| inner.delete(&path, options);
-        self.call(Operation::Delete, Effect::Changes, work).await
+        self.call(Operation::Delete, Effect::Change, work).await
     }
 
     async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
@@ -246,7 +246,7 @@ impl<B: BlockingBackend> Backend for BlockingAdapter<B> {
         }
         let (from, to) = (from.clone(), to.clone());
         let work = move |native: &dyn BlockingNative| native.rename(&from, &to, options);
-        self.native(Operation::Rename, Effect::Changes, work).await
+        self.native(Operation::Rename, Effect::Change, work).await
     }
 
     async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
@@ -255,7 +255,7 @@ impl<B: BlockingBackend> Backend for BlockingAdapter<B> {
         }
         let (from, to) = (from.clone(), to.clone());
         let work = move |native: &dyn BlockingNative| native.copy(&from, &to, options);
-        self.native(Operation::Copy, Effect::Changes, work).await
+        self.native(Operation::Copy, Effect::Change, work).await
     }
 
     async fn glob(&self, query: GlobQuery) -> Result<GlobResult> {
@@ -263,7 +263,7 @@ impl<B: BlockingBackend> Backend for BlockingAdapter<B> {
             return derived::glob_by_walk(self, query).await;
         }
         let work = move |native: &dyn BlockingNative| native.glob(query);
-        self.native(Operation::Glob, Effect::Looks, work).await
+        self.native(Operation::Glob, Effect::Read, work).await
     }
 
     async fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
@@ -271,6 +271,6 @@ impl<B: BlockingBackend> Backend for BlockingAdapter<B> {
             return derived::grep_by_read(self, query).await;
         }
         let work = move |native: &dyn BlockingNative| native.grep(query);
-        self.native(Operation::Grep, Effect::Looks, work).await
+        self.native(Operation::Grep, Effect::Read, work).await
     }
 }

@@ -8,7 +8,9 @@ use async_trait::async_trait;
 use backend_core::ops::{
     Command, Event, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, StopMode,
 };
-use backend_core::{CommandNames, Error, EventStream, Operation, Reached, Result, Sandbox, VPath};
+use backend_core::{
+    CommandPaths, Error, EventStream, Operation, Result, Sandbox, TracedPath, VPath,
+};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use tokio::sync::{mpsc, oneshot};
@@ -34,16 +36,16 @@ impl<B: BlockingBackend> BlockingAdapter<B> {
         work: impl FnOnce(&dyn BlockingSandbox) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let work = move |inner: &B| work(sandbox(inner)?);
-        self.call(operation, Effect::Looks, work).await
+        self.call(operation, Effect::Read, work).await
     }
 
     /// Makes a call that may take long, and cancels it when its future is dropped.
-    async fn waiting<T: Send + 'static>(
+    async fn long_call<T: Send + 'static>(
         &self,
         operation: Operation,
         work: impl FnOnce(&dyn BlockingSandbox, &Cancel) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.settled().await;
+        self.wait_for_abandoned().await;
         let cancelling = Cancelling(Cancel::new());
         let (inner, cancel) = (Arc::clone(&self.inner), cancelling.0.clone());
         let work = move || work(sandbox(&*inner)?, &cancel);
@@ -52,14 +54,14 @@ impl<B: BlockingBackend> BlockingAdapter<B> {
     }
 
     async fn open(&self, command: Command) -> Result<EventStream> {
-        self.settled().await;
+        self.wait_for_abandoned().await;
         let cancelling = Cancelling(Cancel::new());
         let (inner, cancel) = (Arc::clone(&self.inner), cancelling.0.clone());
         let (told, opened) = oneshot::channel();
-        let (events, mut waiting) = mpsc::channel(EVENTS);
-        let turn = self.commands.turn().await?;
+        let (events, mut received) = mpsc::channel(EVENTS);
+        let permit = self.commands.permit().await?;
         self.commands.submit(move || {
-            let _turn = turn;
+            let _permit = permit;
             let follow = || follow(&*inner, command, &cancel, told, &events);
             if catch_unwind(AssertUnwindSafe(follow)).is_err() {
                 let _ = events.blocking_send(Err(panicked()));
@@ -68,7 +70,7 @@ impl<B: BlockingBackend> BlockingAdapter<B> {
         opened.await.unwrap_or_else(|_| Err(panicked()))?;
         let events = futures_util::stream::poll_fn(move |context| {
             let _cancelled_with_the_stream = &cancelling;
-            waiting.poll_recv(context)
+            received.poll_recv(context)
         });
         Ok(events.boxed())
     }
@@ -129,15 +131,15 @@ impl<B: BlockingBackend> Sandbox for BlockingAdapter<B> {
         known.map_or(SystemTime::UNIX_EPOCH, |sandbox| sandbox.last_activity())
     }
 
-    fn command_names(&self, directory: &VPath) -> CommandNames {
+    fn command_names(&self, directory: &VPath) -> CommandPaths {
         let known = sandbox(&*self.inner);
         known.map_or_else(
-            |_| CommandNames::default(),
+            |_| CommandPaths::default(),
             |sandbox| sandbox.command_names(directory),
         )
     }
 
-    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
+    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>> {
         let (directory, paths) = (directory.clone(), paths.to_vec());
         self.sandbox_call(Operation::Execute, move |sandbox| {
             sandbox.trace(&directory, &paths)
@@ -146,7 +148,7 @@ impl<B: BlockingBackend> Sandbox for BlockingAdapter<B> {
     }
 
     async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
-        self.waiting(Operation::Execute, |sandbox, cancel| {
+        self.long_call(Operation::Execute, |sandbox, cancel| {
             sandbox.execute(command, cancel)
         })
         .await
@@ -164,7 +166,7 @@ impl<B: BlockingBackend> Sandbox for BlockingAdapter<B> {
 
     async fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
         let id = id.clone();
-        self.waiting(Operation::Shell, move |sandbox, cancel| {
+        self.long_call(Operation::Shell, move |sandbox, cancel| {
             sandbox.shell_read(&id, wait, cancel)
         })
         .await

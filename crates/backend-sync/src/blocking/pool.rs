@@ -1,6 +1,6 @@
 //! [`Pool`]: a bounded number of threads for work that blocks.
 //!
-//! Work is queued only when a thread is free for it: callers wait for their turn before
+//! Work is queued only when a thread is free for it: callers wait for a permit before
 //! they submit it. If a call is dropped before that, its work is never queued.
 
 use std::collections::VecDeque;
@@ -56,7 +56,7 @@ type Job = Box<dyn FnOnce() + Send>;
 #[derive(Debug)]
 pub(super) struct Pool {
     shared: Arc<Shared>,
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 #[derive(Debug, Default)]
@@ -115,14 +115,14 @@ impl Pool {
     pub(super) fn new(threads: usize) -> Self {
         Self {
             shared: Arc::default(),
-            turns: Arc::new(Semaphore::new(threads.clamp(1, Semaphore::MAX_PERMITS))),
+            permits: Arc::new(Semaphore::new(threads.clamp(1, Semaphore::MAX_PERMITS))),
         }
     }
 
     /// Waits until a thread is free or can be started.
-    pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit> {
-        let turn = Arc::clone(&self.turns).acquire_owned().await;
-        turn.map_err(|_| Error::internal("the pool of threads was closed; please report this"))
+    pub(super) async fn permit(&self) -> Result<OwnedSemaphorePermit> {
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        permit.map_err(|_| Error::internal("the pool of threads was closed; please report this"))
     }
 
     /// Runs `job`, which must not panic, on a thread. The thread counts as busy for as
@@ -153,12 +153,12 @@ impl Pool {
         fence: Option<&Fence>,
         work: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let turn = self.turn().await?;
+        let permit = self.permit().await?;
         let (told, answer) = oneshot::channel();
         let task = Arc::new(Task::new(fence));
         let waiter = Waiter(Arc::clone(&task));
         self.submit(move || {
-            let _turn = turn;
+            let _permit = permit;
             if task.begin() {
                 let result = catch_unwind(AssertUnwindSafe(work));
                 task.end();
@@ -188,10 +188,14 @@ pub(super) fn panicked() -> Error {
 pub(super) struct Fence(Arc<watch::Sender<usize>>);
 
 impl Fence {
-    pub(super) async fn pass(&self) {
+    pub(super) async fn wait(&self) {
         if *self.0.borrow() > 0 {
             // The channel cannot close: `self` holds the sender.
-            let _ = self.0.subscribe().wait_for(|late| *late == 0).await;
+            let _ = self
+                .0
+                .subscribe()
+                .wait_for(|abandoned| *abandoned == 0)
+                .await;
         }
     }
 }
@@ -202,7 +206,7 @@ enum Progress {
     Waiting,
     Running,
     /// It is running, but its call was dropped.
-    Late,
+    Abandoned,
     Over,
 }
 
@@ -236,8 +240,8 @@ impl Task {
 
     fn end(&self) {
         let mut progress = self.lock();
-        if let (Progress::Late, Some(fence)) = (&*progress, &self.fence) {
-            fence.0.send_modify(|late| *late -= 1);
+        if let (Progress::Abandoned, Some(fence)) = (&*progress, &self.fence) {
+            fence.0.send_modify(|abandoned| *abandoned -= 1);
         }
         *progress = Progress::Over;
     }
@@ -252,9 +256,9 @@ impl Drop for Waiter {
         *progress = match *progress {
             Progress::Running => {
                 if let Some(fence) = &self.0.fence {
-                    fence.0.send_modify(|late| *late += 1);
+                    fence.0.send_modify(|abandoned| *abandoned += 1);
                 }
-                Progress::Late
+                Progress::Abandoned
             }
             _ => Progress::Over,
         };

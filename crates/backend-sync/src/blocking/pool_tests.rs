@@ -65,9 +65,9 @@ fn the_fence_holds_until_a_dropped_change_is_made() {
     let mut context = Context::from_waker(Waker::noop());
     assert!(change.poll_unpin(&mut context).is_pending());
     has_begun.recv().unwrap();
-    assert!(fence.pass().now_or_never().is_some(), "it is waited for");
+    assert!(fence.wait().now_or_never().is_some(), "it is waited for");
     drop(change);
-    let mut passing = Box::pin(fence.pass());
+    let mut passing = Box::pin(fence.wait());
     assert!(passing.poll_unpin(&mut context).is_pending());
     drop(release);
     block_on(passing);
@@ -99,11 +99,11 @@ fn threads_end_with_the_pool() {
 #[test]
 fn waiting_is_pending() {
     let pool = Pool::new(1);
-    let turn = block_on(pool.turn()).unwrap();
+    let permit = block_on(pool.permit()).unwrap();
     let mut call = Box::pin(pool.run(None, || Ok(())));
     let mut context = Context::from_waker(Waker::noop());
     assert!(matches!(call.poll_unpin(&mut context), Poll::Pending));
-    drop(turn);
+    drop(permit);
     block_on(call).unwrap();
 }
 

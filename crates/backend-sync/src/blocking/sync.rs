@@ -9,7 +9,7 @@ use backend_core::ops::{
     StopMode, TextOptions, WriteOptions, WriteOutcome,
 };
 use backend_core::text::TextWindow;
-use backend_core::{BackendInfo, CommandNames, Edit, Error, Reached, Result, VPath};
+use backend_core::{BackendInfo, CommandPaths, Edit, Error, Result, TracedPath, VPath};
 use bytes::Bytes;
 
 use super::{BlockingBackend, BlockingContent, BlockingNative, BlockingSandbox, Events};
@@ -121,15 +121,15 @@ impl BlockingSandbox for SyncBackend {
         known.map_or(SystemTime::UNIX_EPOCH, |sandbox| sandbox.last_activity())
     }
 
-    fn command_names(&self, directory: &VPath) -> CommandNames {
+    fn command_names(&self, directory: &VPath) -> CommandPaths {
         let known = sandbox(self);
         known.map_or_else(
-            |_| CommandNames::default(),
+            |_| CommandPaths::default(),
             |sandbox| sandbox.command_names(directory),
         )
     }
 
-    fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
+    fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>> {
         sandbox(self)?.trace(directory, paths)
     }
 

@@ -104,7 +104,7 @@ impl<B: Backend> Intercepted<B> {
         &self.inner
     }
 
-    fn see(&self, operation: Operation, path: &VPath) -> Result<()> {
+    fn intercept(&self, operation: Operation, path: &VPath) -> Result<()> {
         let call = Call {
             operation,
             path: path.clone(),
@@ -135,27 +135,27 @@ impl<B: Backend> Backend for Intercepted<B> {
     }
 
     async fn resolve(&self, path: &VPath, options: ResolveOptions) -> Result<VPath> {
-        self.see(Operation::Resolve, path)?;
+        self.intercept(Operation::Resolve, path)?;
         self.inner.resolve(path, options).await
     }
 
     async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
-        self.see(Operation::Stat, path)?;
+        self.intercept(Operation::Stat, path)?;
         self.inner.stat(path, options).await
     }
 
     async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
-        self.see(Operation::Ls, path)?;
+        self.intercept(Operation::Ls, path)?;
         self.inner.ls(path, options).await
     }
 
     async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
-        self.see(Operation::Read, path)?;
+        self.intercept(Operation::Read, path)?;
         self.inner.read(path, options).await
     }
 
     async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
-        self.see(Operation::ReadText, path)?;
+        self.intercept(Operation::ReadText, path)?;
         self.inner.read_text(path, options).await
     }
 
@@ -165,7 +165,7 @@ impl<B: Backend> Backend for Intercepted<B> {
         content: Content,
         options: WriteOptions,
     ) -> Result<WriteOutcome> {
-        self.see(Operation::Write, path)?;
+        self.intercept(Operation::Write, path)?;
         self.inner.write(path, content, options).await
     }
 
@@ -175,37 +175,37 @@ impl<B: Backend> Backend for Intercepted<B> {
         edits: &[Edit],
         options: EditOptions,
     ) -> Result<EditOutcome> {
-        self.see(Operation::Edit, path)?;
+        self.intercept(Operation::Edit, path)?;
         self.inner.edit(path, edits, options).await
     }
 
     async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
-        self.see(Operation::CreateDir, path)?;
+        self.intercept(Operation::CreateDir, path)?;
         self.inner.create_dir(path, options).await
     }
 
     async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
-        self.see(Operation::Delete, path)?;
+        self.intercept(Operation::Delete, path)?;
         self.inner.delete(path, options).await
     }
 
     async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
-        self.see(Operation::Rename, from)?;
+        self.intercept(Operation::Rename, from)?;
         self.inner.rename(from, to, options).await
     }
 
     async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
-        self.see(Operation::Copy, from)?;
+        self.intercept(Operation::Copy, from)?;
         self.inner.copy(from, to, options).await
     }
 
     async fn glob(&self, query: GlobQuery) -> Result<GlobResult> {
-        self.see(Operation::Glob, &query.path)?;
+        self.intercept(Operation::Glob, &query.path)?;
         self.inner.glob(query).await
     }
 
     async fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
-        self.see(Operation::Grep, &query.path)?;
+        self.intercept(Operation::Grep, &query.path)?;
         self.inner.grep(query).await
     }
 }

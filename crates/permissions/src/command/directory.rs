@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use backend_core::{CommandNames, VPath};
+use backend_core::{CommandPaths, VPath};
 
 use super::glob::{escaped, name_matches};
 use super::word::{Part, Word};
@@ -162,7 +162,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    fn new(names: &CommandNames) -> Self {
+    fn new(names: &CommandPaths) -> Self {
         let others = |(directory, at): &&(VPath, VPath)| directory != at;
         Self {
             roots: names
@@ -300,7 +300,7 @@ pub(crate) struct Directories<'a> {
 }
 
 impl<'a> Directories<'a> {
-    pub(crate) fn new(directory: &VPath, names: Option<&CommandNames>, work: &'a Work<'a>) -> Self {
+    pub(crate) fn new(directory: &VPath, names: Option<&CommandPaths>, work: &'a Work<'a>) -> Self {
         let names = names.map(Names::new).unwrap_or_default();
         Self {
             work,

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use backend_core::{Backend, CommandNames, Error, Reached, Result, VPath};
+use backend_core::{Backend, CommandPaths, Error, Result, TracedPath, VPath};
 use futures_channel::oneshot;
 
 use super::Guarded;
@@ -36,7 +36,7 @@ pub(super) struct Order {
     pub(super) line: String,
     pub(super) directory: VPath,
     pub(super) environment: Vec<(String, String)>,
-    pub(super) names: CommandNames,
+    pub(super) names: CommandPaths,
 }
 
 impl Order {
@@ -130,7 +130,7 @@ impl<B: Backend> Guarded<B> {
             line: line.to_owned(),
             directory: directory.clone(),
             environment: environment.to_vec(),
-            names: sandbox.map_or_else(CommandNames::default, |sandbox| {
+            names: sandbox.map_or_else(CommandPaths::default, |sandbox| {
                 sandbox.command_names(directory)
             }),
         }
@@ -204,18 +204,18 @@ impl<B: Backend> Guarded<B> {
 }
 
 /// Returns the path that links lead to, if it differs from the named one.
-fn led(named: &NamedPath, reached: &Reached) -> Option<NamedPath> {
+fn led(named: &NamedPath, reached: &TracedPath) -> Option<NamedPath> {
     let path = match reached {
-        Reached::Inside(path) => path.clone(),
+        TracedPath::Inside(path) => path.clone(),
         // Programs are usually outside the backend.
-        Reached::Outside(_) if named.usage == PathUse::Run => return None,
-        Reached::Outside(path) => VPath::parse(path).ok()?,
+        TracedPath::Outside(_) if named.usage == PathUse::Run => return None,
+        TracedPath::Outside(path) => VPath::parse(path).ok()?,
         _ => return None,
     };
     (path != named.path).then(|| NamedPath {
         path,
         glob: false,
-        inside: named.inside && matches!(reached, Reached::Inside(_)),
+        inside: named.inside && matches!(reached, TracedPath::Inside(_)),
         ..named.clone()
     })
 }

@@ -9,8 +9,8 @@ use backend_core::ops::{
     Command, ExecuteOutcome, ResolveOptions, ShellId, ShellInfo, ShellOutput, StopMode,
 };
 use backend_core::{
-    Backend, CommandNames, Error, ErrorKind, EventStream, Operation, Quoted, Reached, Result,
-    Sandbox, VPath,
+    Backend, CommandPaths, Error, ErrorKind, EventStream, Operation, Quoted, Result, Sandbox,
+    TracedPath, VPath,
 };
 use bytes::Bytes;
 
@@ -276,15 +276,15 @@ impl<B: Backend> Sandbox for Guarded<B> {
         sandbox.map_or(SystemTime::UNIX_EPOCH, Sandbox::last_activity)
     }
 
-    fn command_names(&self, directory: &VPath) -> CommandNames {
+    fn command_names(&self, directory: &VPath) -> CommandPaths {
         let sandbox = self.backend().as_sandbox();
-        sandbox.map_or_else(CommandNames::default, |sandbox| {
+        sandbox.map_or_else(CommandPaths::default, |sandbox| {
             sandbox.command_names(directory)
         })
     }
 
     /// Reveals only where links lead, and only to callers that may run commands.
-    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
+    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>> {
         self.clear_shells().await?;
         let sandbox = self.sandbox(Operation::Execute)?;
         sandbox.trace(directory, paths).await

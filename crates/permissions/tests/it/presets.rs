@@ -423,11 +423,11 @@ fn a_verdict_explains_itself() {
 #[test]
 fn a_project_may_have_directories_that_are_called_like_those_of_a_system() {
     let root = VPath::root();
-    let names = backend_core::CommandNames::default()
+    let names = backend_core::CommandPaths::default()
         .with_root(root.clone(), VPath::parse("/srv/project").unwrap());
     let ruleset = Preset::Permissive.ruleset();
     let policy = Policy::builder().ruleset(&ruleset, &root).build();
-    let judge = |line: &str, names: Option<&backend_core::CommandNames>| {
+    let judge = |line: &str, names: Option<&backend_core::CommandPaths>| {
         let mut command = permissions::command::CommandContext::new(line, &root);
         if let Some(names) = names {
             command = command.names(names);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use backend_core::ops::{
     FileMatches, GlobQuery, GlobResult, GrepQuery, GrepResult, Links, Skipped,
 };
-use backend_core::search::{GlobCollector, Grep, GrepCollector, Passed};
+use backend_core::search::{GlobCollector, Grep, GrepCollector, SkipReason};
 use backend_core::{Error, ErrorKind, Result, VPath};
 use bytes::{Buf as _, Bytes};
 use tokio::sync::mpsc;
@@ -178,7 +178,7 @@ impl<M: Machine> Search<'_, M> {
             Ok(is_full) => Ok(is_full),
             Err(error) if is_about_entry(&error) => Ok(self
                 .found
-                .add(Err(Passed::Unreadable(io::Error::other(error))))),
+                .add(Err(SkipReason::Unreadable(io::Error::other(error))))),
             Err(error) => Err(error),
         }
     }
@@ -193,7 +193,7 @@ impl<M: Machine> Search<'_, M> {
             piece: Bytes::new(),
         };
         let (grep, path) = (self.grep.clone(), path.clone());
-        let search = tokio::task::spawn_blocking(move || -> Result<FileMatches, Passed> {
+        let search = tokio::task::spawn_blocking(move || -> Result<FileMatches, SkipReason> {
             grep.worker().search_reader(&path, reader)
         });
         loop {
@@ -220,8 +220,8 @@ impl<M: Machine> Search<'_, M> {
     }
 }
 
-fn gone() -> Passed {
-    Passed::Unreadable(io::Error::from(io::ErrorKind::NotFound))
+fn gone() -> SkipReason {
+    SkipReason::Unreadable(io::Error::from(io::ErrorKind::NotFound))
 }
 
 /// Whether an error concerns one file, which a search skips. Other errors

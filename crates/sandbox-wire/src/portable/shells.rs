@@ -198,7 +198,7 @@ async fn run<M: Machine>(
     let mut job = match task.launch(true).await {
         Ok(job) => job,
         Err(error) => {
-            task.shells.settle(number, None);
+            task.shells.fill(number, None);
             let _ = reply.send(Err(error));
             return;
         }
@@ -213,7 +213,7 @@ async fn run<M: Machine>(
         stdin: tokio::sync::Mutex::new(job.process.stdin.take()),
         kill,
     });
-    let is_listed = task.shells.settle(number, Some(Arc::clone(&shell)));
+    let is_listed = task.shells.fill(number, Some(Arc::clone(&shell)));
     if !is_listed || reply.send(Ok(shell.info())).is_err() {
         // The caller never learned of the shell.
         shell.kill.send_replace(true);

@@ -118,7 +118,7 @@ impl Pair {
         self.clock.advance(Duration::from_secs(1));
     }
 
-    fn is_fixed(&self, path: &VPath) -> bool {
+    fn is_route_dir(&self, path: &VPath) -> bool {
         self.prefixes.iter().any(|prefix| prefix.starts_with(path))
     }
 
@@ -142,7 +142,7 @@ impl Pair {
         self.tick();
         // The one exception: a composite never deletes or moves its routes.
         if let Call::Delete(path, _) | Call::Rename(path, _, _) = call
-            && self.is_fixed(path)
+            && self.is_route_dir(path)
         {
             let answer = block_on(call.answer(&self.composite));
             let refused = format!("{:?}", ErrorKind::InvalidInput);

@@ -110,7 +110,7 @@ impl Rules {
             self.skipped.ignored += u64::from(!is_unseen);
             return None;
         }
-        if is_directory && self.is_passed_by(directory, &child.name) {
+        if is_directory && self.is_skipped_generated(directory, &child.name) {
             self.skipped.generated += u64::from(!is_unseen);
             return None;
         }
@@ -136,7 +136,7 @@ impl Rules {
 
     /// Whether the directory `name` in `directory` is a generated one that was not
     /// requested.
-    fn is_passed_by(&self, directory: &VPath, name: &str) -> bool {
+    fn is_skipped_generated(&self, directory: &VPath, name: &str) -> bool {
         // Checked first, because the name alone decides most often.
         is_generated(name)
             && !self.options.generated

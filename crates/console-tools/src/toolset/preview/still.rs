@@ -12,8 +12,8 @@ use backend_core::ops::{
 };
 use backend_core::text::TextWindow;
 use backend_core::{
-    Backend, BackendInfo, CommandNames, Edit, Error, ErrorKind, EventStream, Operation, Reached,
-    Result, Sandbox, VPath,
+    Backend, BackendInfo, CommandPaths, Edit, Error, ErrorKind, EventStream, Operation, Result,
+    Sandbox, TracedPath, VPath,
 };
 use bytes::Bytes;
 
@@ -173,14 +173,14 @@ impl Sandbox for Still {
         sandbox.map_or(SystemTime::UNIX_EPOCH, Sandbox::last_activity)
     }
 
-    fn command_names(&self, directory: &VPath) -> CommandNames {
+    fn command_names(&self, directory: &VPath) -> CommandPaths {
         let sandbox = self.inner.as_sandbox();
-        sandbox.map_or_else(CommandNames::default, |sandbox| {
+        sandbox.map_or_else(CommandPaths::default, |sandbox| {
             sandbox.command_names(directory)
         })
     }
 
-    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<Reached>> {
+    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>> {
         self.sandbox()?.trace(directory, paths).await
     }
 

@@ -10,11 +10,11 @@ const SLICE: Duration = Duration::from_micros(500);
 
 /// The timer of one operation.
 #[derive(Debug)]
-pub(crate) struct Slices {
+pub(crate) struct YieldTimer {
     began: Instant,
 }
 
-impl Slices {
+impl YieldTimer {
     pub(crate) fn new() -> Self {
         Self {
             began: Instant::now(),

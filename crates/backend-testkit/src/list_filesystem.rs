@@ -4,7 +4,7 @@
 /// Calls `$callback!` with its arguments and the cases for real file systems.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __with_real_cases {
+macro_rules! __with_filesystem_cases {
     ($callback:path { $($arguments:tt)* } $($groups:tt)*) => {
         $callback! {
             { $($arguments)* }
