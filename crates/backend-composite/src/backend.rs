@@ -218,7 +218,8 @@ impl Composite {
             std::sync::Arc::ptr_eq(reached.route, lookup.route)
         });
         named.ok_or_else(|| {
-            let message = "a link leads to where this route does not show; use a path without it";
+            let message =
+                "the link's target is not visible through this route; use a path without the link";
             let error = Error::new(ErrorKind::PermissionDenied, message);
             failed(Operation::Resolve, path)(error)
         })

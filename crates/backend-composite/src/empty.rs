@@ -15,7 +15,7 @@ pub(crate) struct Empty;
 fn closed() -> Error {
     Error::new(
         ErrorKind::PermissionDenied,
-        "no route leads there; choose a path beneath one of those that '/' lists",
+        "no route has this path; choose one beneath a directory that '/' lists",
     )
 }
 

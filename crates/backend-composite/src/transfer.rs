@@ -62,7 +62,7 @@ impl Composite {
         if !source.route.backend().info().capabilities.writable {
             return Err(Error::new(
                 ErrorKind::PermissionDenied,
-                "its route cannot be written to, so it cannot leave; copy it instead",
+                "its route is read-only, so it cannot be moved away; copy it instead",
             ));
         }
         self.move_across(table, &transfer).await
@@ -102,7 +102,7 @@ impl Composite {
         let Some(source) = source else {
             return Err(Error::new(
                 ErrorKind::Unsupported,
-                "a symbolic link cannot go from one route to another; copy what it leads to",
+                "a symbolic link cannot be copied to another route; copy its target",
             ));
         };
         if source.is_dir() && !options.recursive {
@@ -118,7 +118,7 @@ impl Composite {
             Some(None) => {
                 return Err(Error::new(
                     ErrorKind::AlreadyExists,
-                    "a symbolic link stands at the destination; delete it or choose another path",
+                    "the destination is a symbolic link; delete it or choose another path",
                 ));
             }
             Some(existing) => check_destination(&source, existing.as_ref(), options.overwrite)?,
@@ -197,7 +197,7 @@ impl Composite {
         let listing = self.ls_in(table, directory, all).await?;
         if listing.skipped.not_utf8 > 0 {
             return Err(Error::invalid_input(format!(
-                "{} holds names that are not UTF-8, which cannot go to another route; rename them first",
+                "{} has names that are not UTF-8, which cannot be copied to another route; rename them first",
                 Quoted::new(directory.as_str())
             )));
         }
@@ -242,7 +242,7 @@ impl Composite {
             }
             Ok(_) => Err(Error::new(
                 ErrorKind::Conflict,
-                "it changed while it was copied; it stays, look at both and try again",
+                "the source changed during the copy and was kept; compare both and try again",
             )),
             Err(error) => Err(error),
         };
@@ -252,7 +252,7 @@ impl Composite {
             let delete = DeleteOptions::default().links(Links::Refuse);
             let undone = self.delete_in(table, &transfer.to, delete).await;
             if let Err(error) = undone {
-                tracing::warn!(%error, "the copy of a failed move stays");
+                tracing::warn!(%error, "the copy of a failed move could not be deleted");
             }
         }
         removed
@@ -265,7 +265,7 @@ fn check_entry(entry: &Entry, transfer: &Transfer) -> Result<()> {
     let name = Quoted::new(entry.path.as_str());
     match entry.kind {
         _ if entry.link => Err(Error::unsupported(format!(
-            "the symbolic link {name} cannot go from one route to another; delete or replace it first"
+            "the symbolic link {name} cannot be copied to another route; delete or replace it first"
         ))),
         FileKind::File | FileKind::Directory => Ok(()),
         _ => Err(Error::invalid_input(format!(

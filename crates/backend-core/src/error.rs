@@ -212,7 +212,7 @@ impl Error {
     pub fn conflict() -> Self {
         Self::new(
             ErrorKind::Conflict,
-            "the file is not what it was when it was last read; read it again",
+            "the file has changed since it was last read; read it again",
         )
     }
 

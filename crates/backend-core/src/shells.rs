@@ -81,7 +81,7 @@ impl<S: Clone> ShellTable<S> {
             let found = listed.shells.iter().find(|(_, shell)| ended(shell));
             let Some((&oldest, _)) = found else {
                 return Err(Error::too_large(format!(
-                    "{SHELLS} background shells run already; kill one first"
+                    "{SHELLS} background shells are already running; kill one first"
                 )));
             };
             listed.shells.remove(&oldest);
@@ -262,7 +262,10 @@ mod tests {
         let number = table.reserve(|()| true).unwrap();
         assert!(table.find(&shell_id(number)).is_err(), "it only starts");
         table.retain(|()| false);
-        assert!(table.fill(number, Some(())), "who starts is not forgotten");
+        assert!(
+            table.fill(number, Some(())),
+            "a shell that is starting is kept"
+        );
         assert!(table.find(&shell_id(number)).is_ok());
         let number = table.reserve(|()| true).unwrap();
         table.clear();

@@ -149,7 +149,7 @@ impl StateBackend {
         let limit = self.inner.max_total_bytes;
         if tree.bytes() > limit && tree.bytes() > current.bytes() {
             return Err(Error::too_large(format!(
-                "the store would take {} bytes, more than its {limit}; delete something first",
+                "the store would take {} bytes, more than its limit of {limit}; delete something first",
                 tree.bytes()
             )));
         }
@@ -337,7 +337,7 @@ fn check_relocation(tree: &Tree, from: &VPath, to: &VPath, overwrite: bool) -> R
     if levels > PATH_DEPTH || to.as_str().len() + inside.bytes > PATH_BYTES {
         return Err(Error::new(
             ErrorKind::InvalidPath,
-            "what is inside would have a path too long or too deep; choose a shorter destination",
+            "a path inside it would be too long or too deep; choose a shorter destination",
         ));
     }
     Ok(node)
@@ -411,7 +411,7 @@ impl Backend for StateBackend {
             Some(Node::Directory(_)) => Ok(()),
             Some(Node::File(_)) => Err(Error::new(
                 ErrorKind::AlreadyExists,
-                "a file stands there; choose another path or delete it",
+                "it exists and is not a directory; choose another path or delete it",
             )),
             None => tree.directory(path).map(drop),
         });

@@ -35,7 +35,7 @@ use crate::snapshot::put_new;
 use crate::tree::{File, Leaves, Node, Tree};
 
 /// The message for content that is too large, when its path is not known yet.
-const LARGE: &str = "a file in it is larger than files may be; allow more, or give a smaller one";
+const LARGE: &str = "a file in it exceeds the file size limit; allow more, or give a smaller one";
 
 const FORMAT: &str = "agentbox-state";
 const VERSION: u64 = 1;
@@ -131,7 +131,7 @@ impl LoadLimits {
     fn check<E: de::Error>(self, tree: &Tree) -> Result<(), E> {
         match tree.bytes() > self.total {
             true => Err(E::custom(format_args!(
-                "it takes more than the {} bytes that all files may take; allow more, or give a smaller one",
+                "it exceeds the total limit of {} bytes; allow more, or give a smaller one",
                 self.total
             ))),
             false => Ok(()),
@@ -217,7 +217,7 @@ impl<'de> Visitor<'de> for DocumentVisitor {
                     let version: u64 = map.next_value()?;
                     if version != VERSION {
                         return Err(de::Error::custom(format_args!(
-                            "the version is {version}, and this program knows {VERSION} only; \
+                            "the version is {version}, and this program reads only {VERSION}; \
                              use the program that wrote it, or a newer one"
                         )));
                     }
@@ -326,7 +326,7 @@ impl fmt::Display for TooLarge {
         let limit = self.0;
         write!(
             f,
-            "it has more than the {limit} bytes that a file may have; allow more, or give a smaller one"
+            "it exceeds the file size limit of {limit} bytes; allow more, or give a smaller one"
         )
     }
 }
@@ -430,7 +430,7 @@ fn unescape_surrogates(content: Vec<u8>) -> Result<Vec<u8>, String> {
                 bytes.push((high << 6) | (low & 0x3f));
                 rest = after;
             }
-            _ => return Err("the content holds half a character".to_owned()),
+            _ => return Err("the content has a lone surrogate".to_owned()),
         }
         match str::from_utf8(rest) {
             Ok(text) => {

@@ -61,7 +61,7 @@ impl Cancel {
 pub(crate) fn cancelled() -> Error {
     Error::new(
         ErrorKind::Cancelled,
-        "the call was cancelled; make it again with another token if it is still wanted",
+        "the call was cancelled; if it is still needed, repeat it with another token",
     )
 }
 

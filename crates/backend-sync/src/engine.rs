@@ -91,7 +91,7 @@ impl Engine {
         if runtime.runtime_flavor() != RuntimeFlavor::MultiThread {
             return Err(Error::new(
                 ErrorKind::Config,
-                "a current-thread runtime runs only while somebody blocks on it; \
+                "a current-thread runtime runs only while a thread blocks on it; \
                  use a multi-thread runtime or an engine of its own",
             ));
         }
@@ -239,7 +239,7 @@ where
 }
 
 fn ended() -> Error {
-    Error::unavailable("the runtime that was borrowed has ended; borrow one that runs")
+    Error::unavailable("the borrowed runtime has ended; borrow one that is running")
 }
 
 #[cfg(test)]

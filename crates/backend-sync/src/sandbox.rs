@@ -49,7 +49,7 @@ impl Deref for SyncSandbox {
 
 /// Returns the backend as a sandbox.
 fn sandbox(backend: &Arc<dyn Backend>) -> Result<&dyn Sandbox> {
-    let gone = || Error::unsupported("the backend runs commands no more; open another one");
+    let gone = || Error::unsupported("the backend no longer runs commands; open another one");
     backend.as_sandbox().ok_or_else(gone)
 }
 

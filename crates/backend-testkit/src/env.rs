@@ -149,7 +149,7 @@ impl Env {
     ///
     /// A failure if it is not one.
     pub fn sandbox(&self) -> Result<&dyn Sandbox, Failure> {
-        let none = || Failure::new("the backend says it runs commands but is no sandbox");
+        let none = || Failure::new("the backend says it runs commands but is not a sandbox");
         self.backend.as_sandbox().ok_or_else(none)
     }
 

@@ -217,7 +217,7 @@ macro_rules! __for_each_case {
                 working_directory_is_refused [Write] "D rename: InvalidInput for the working directory",
                 empty_directory_moves [Write] "D rename: moves a directory",
                 to_a_name_that_begins_alike [Write] "D rename; U9.9: a name that begins alike",
-                race_has_one_winner [Write] "D rename: AlreadyExists, whoever else is moving",
+                race_has_one_winner [Write] "D rename: AlreadyExists, even if others move at the same time",
                 nothing_inside_loses_its_path [Write] "D rename: InvalidPath; S nesting that exhausts the stack",
             }
             copy {
@@ -235,7 +235,7 @@ macro_rules! __for_each_case {
                 beneath_a_file [Write] "D copy: as rename, NotADirectory; UA file as parent",
                 empty_file_is_copied [Write] "D copy: a file; U9.22",
                 large_file [Write] "D copy: whole or not at all; UA: 8 MiB round trip",
-                race_has_one_winner [Write] "D copy: as rename, AlreadyExists, whoever else is copying",
+                race_has_one_winner [Write] "D copy: as rename, AlreadyExists, even if others copy at the same time",
                 nothing_inside_loses_its_path [Write] "D copy: InvalidPath; S nesting that exhausts the stack",
             }
             glob {

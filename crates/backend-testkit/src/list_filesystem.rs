@@ -84,7 +84,7 @@ macro_rules! __with_filesystem_cases {
             }
             modes {
                 bits_are_told [Write, Modes] "D stat: permission bits",
-                new_file_is_plain [Write, Modes] "D write: a new file is nobody's program",
+                new_file_is_plain [Write, Modes] "D write: a new file is not executable",
                 write_keeps_bits [Write, Modes] "D write: permission bits are kept",
                 edit_keeps_bits [Write, Modes] "D edit: as write, permission bits are kept",
                 write_through_a_link_keeps_bits [Write, Modes, Links] "D write: permission bits are kept; D links: write follows",
@@ -138,7 +138,7 @@ macro_rules! __with_filesystem_cases {
                 timeout_gives_what_was_printed [Commands] "D Sandbox: what was printed so far comes back; U9.50; UA timeout",
                 timeout_ends_the_whole_tree [Commands] "D Sandbox: the whole process tree ends; U9.41",
                 timeout_asks_first [Commands] "D Sandbox: TERM, a grace, KILL",
-                leftovers_are_ended_and_counted [Commands] "D Sandbox: leftovers; UA a background child delays nobody",
+                leftovers_are_ended_and_counted [Commands] "D Sandbox: leftovers; UA a background child delays no result",
                 quiet_leftovers_are_ended [Commands] "D Sandbox: what is left in its group is ended; U9.48",
                 nothing_left_is_nothing_counted [Commands] "D ExecuteOutcome: leftovers",
                 leftovers_stay_when_told [Commands] "D Command: keep_leftovers",

@@ -138,7 +138,7 @@ pub fn test_case<F: Fixture>(group: &str, name: &str, fixture: impl AsyncFnOnce(
     };
     match block_on(async { run_case(case, fixture().await).await }) {
         Outcome::Passed => {}
-        Outcome::Failed(failure) => panic!("{failure}\nproves: {}", case.source),
+        Outcome::Failed(failure) => panic!("{failure}\nrule: {}", case.source),
         Outcome::Skipped(need) => println!("skipped: needs {need}"),
     }
 }
@@ -156,6 +156,6 @@ pub fn test_skipped<F: Fixture>(expected: usize, fixture: impl AsyncFnOnce() -> 
     assert_eq!(
         skipped.len(),
         expected,
-        "the number of skipped cases has changed: a capability was lost or won; they are {skipped:#?}"
+        "the number of skipped cases has changed: a capability was lost or gained; they are {skipped:#?}"
     );
 }

@@ -99,7 +99,9 @@ fn parse_line(text: &str) -> Result<usize, AnchorError> {
 #[non_exhaustive]
 pub enum AnchorError {
     /// There is no colon.
-    #[error("{found:?} names no line; write the line's number and tag as shown, such as 12:ab")]
+    #[error(
+        "{found:?} is not a line anchor; write the line's number and tag as shown, such as 12:ab"
+    )]
     #[non_exhaustive]
     Shape {
         /// The given text, shortened.
@@ -116,9 +118,7 @@ pub enum AnchorError {
     #[error(transparent)]
     Tag(#[from] TagError),
     /// There is more than one line.
-    #[error(
-        "{found:?} is more than one line; name one line, and the last of a range apart from it"
-    )]
+    #[error("{found:?} is more than one line; give one line, and the end of a range separately")]
     #[non_exhaustive]
     SeveralLines {
         /// The given text, shortened.

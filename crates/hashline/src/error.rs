@@ -109,7 +109,10 @@ impl std::error::Error for Stale {}
 
 impl fmt::Display for Stale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "nothing was edited, lines are not as the edits say:")?;
+        writeln!(
+            f,
+            "nothing was edited, because lines differ from what the edits expect:"
+        )?;
         for mismatch in self.mismatches.iter().take(MAX_LISTED) {
             mismatch.write(f, self.lines)?;
         }
@@ -130,11 +133,11 @@ impl Mismatch {
             (Some(expected), Some(found)) if expected != found => {
                 write!(f, "the tag given is {expected}, the line's is {found}")?;
             }
-            _ => f.write_str("the tag is right, but the line is not the text given")?,
+            _ => f.write_str("the tag matches, but the line differs from the text given")?,
         }
         match self.moved_to {
             None => writeln!(f),
-            Some(line) => writeln!(f, "; what was meant may be line {line} now"),
+            Some(line) => writeln!(f, "; the intended line may be line {line} now"),
         }
     }
 }

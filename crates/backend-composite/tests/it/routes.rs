@@ -242,7 +242,10 @@ async fn without_a_default_only_routes_are_there() {
     ] {
         let error = denied.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
-        assert!(error.message().contains("no route leads there"), "{error}");
+        assert!(
+            error.message().contains("no route has this path"),
+            "{error}"
+        );
     }
     assert!(
         Composite::builder()

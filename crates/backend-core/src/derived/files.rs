@@ -96,7 +96,7 @@ pub fn edit_bytes(
     }
     if content.len() as u64 > EDIT_BYTES {
         return Err(Error::too_large(format!(
-            "the file has {} bytes, more than the {EDIT_BYTES} that edit rewrites; write it anew",
+            "the file has {} bytes, more than the {EDIT_BYTES} that edit rewrites; write the whole file instead",
             content.len()
         )));
     }
@@ -200,7 +200,7 @@ pub fn check_destination(source: &Entry, existing: Option<&Entry>, overwrite: bo
         None => Ok(()),
         Some(existing) if existing.is_dir() || source.is_dir() => Err(Error::new(
             ErrorKind::AlreadyExists,
-            "something stands at the destination, and directories are neither replaced nor merged",
+            "the destination exists, and directories are neither replaced nor merged",
         )),
         Some(_) if overwrite => Ok(()),
         Some(_) => Err(Error::already_exists()),

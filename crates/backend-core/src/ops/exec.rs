@@ -135,12 +135,14 @@ impl Command {
             ));
         }
         if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
-            return refuse("a timeout of zero ends every command; leave it out for none".into());
+            return refuse(
+                "a timeout of zero would end every command at once; leave it out for none".into(),
+            );
         }
         for (name, value) in &self.environment {
             if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
                 return refuse(format!(
-                    "{} cannot be an environment variable",
+                    "{} is not a valid environment variable",
                     crate::path::Quoted::new(name)
                 ));
             }

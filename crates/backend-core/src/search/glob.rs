@@ -85,7 +85,7 @@ pub enum GlobError {
     TrailingSlash(Quoted),
     /// The braces expand to more than [`GLOB_ALTERNATIVES`], or to a few that are very long.
     #[error(
-        "the pattern {0} stands for too many alternatives (at most {GLOB_ALTERNATIVES}); use fewer '{{a,b}}' groups"
+        "the pattern {0} expands to too many alternatives (at most {GLOB_ALTERNATIVES}); use fewer '{{a,b}}' groups"
     )]
     TooManyAlternatives(Quoted),
     /// The pattern has a syntax error.

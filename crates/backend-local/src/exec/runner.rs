@@ -92,7 +92,7 @@ impl Runner {
             return Err(Error::new(
                 ErrorKind::Config,
                 format!(
-                    "{} cannot be an environment variable",
+                    "{} is not a valid environment variable",
                     Quoted::new(&name.to_string_lossy())
                 ),
             ));

@@ -190,7 +190,7 @@ fn list_directories(
         if depth > PATH_DEPTH || above + 1 + name.len() > PATH_BYTES {
             return Err(Error::new(
                 ErrorKind::InvalidPath,
-                "what is inside would have a path too long or too deep; choose a shorter destination",
+                "a path inside it would be too long or too deep; choose a shorter destination",
             ));
         }
         match real_kind(directory, name, kind)? {

@@ -157,7 +157,7 @@ impl Space {
         };
         if size_of(&found) > EDIT_BYTES {
             return Err(Error::too_large(format!(
-                "the file has {} bytes, more than the {EDIT_BYTES} that edit rewrites; write it anew",
+                "the file has {} bytes, more than the {EDIT_BYTES} that edit rewrites; write the whole file instead",
                 size_of(&found)
             )));
         }
@@ -203,7 +203,7 @@ impl Space {
 fn not_replaced() -> Error {
     Error::new(
         ErrorKind::AlreadyExists,
-        "something else stands there; choose another path or delete it",
+        "it exists and is not a directory; choose another path or delete it",
     )
 }
 

@@ -157,8 +157,8 @@ fn refuses_what_it_cannot_load_whole() {
     );
     refused(r#"{"/a": {"content": "x", "modified_at": "soon"}}"#, "soon");
     refused(r#"{"/a": {"content": "x", "created_at": "soon"}}"#, "soon");
-    refused(r#"{"/a": {"content": "\ud800x"}}"#, "half a character");
-    refused(r#"{"/a": {"content": "\udc00x"}}"#, "half a character");
+    refused(r#"{"/a": {"content": "\ud800x"}}"#, "a lone surrogate");
+    refused(r#"{"/a": {"content": "\udc00x"}}"#, "a lone surrogate");
 }
 
 #[test]
@@ -300,11 +300,11 @@ fn what_is_loaded_keeps_the_limits() {
         let endless = std::io::repeat(b'x');
         refused(
             &mut start.as_bytes().chain(endless),
-            "larger than files may be",
+            "a file in it exceeds the file size limit",
         );
     }
     let lines = Lines(Box::new(r#"{"/a": {"content": ["x""#.bytes()));
-    refused(&mut { lines }, "larger than files may be");
+    refused(&mut { lines }, "a file in it exceeds the file size limit");
     refused(&mut &b"{} more"[..], "trailing");
 }
 

@@ -120,7 +120,7 @@ impl<B: BlockingBackend> BlockingAdapter<B> {
         self.call(operation, effect, move |inner| match inner.native() {
             Some(native) => work(native),
             None => Err(Error::internal(
-                "the backend does this no more; please report this to whoever wrote it",
+                "the backend no longer does this; please report this to its author",
             )),
         })
         .await

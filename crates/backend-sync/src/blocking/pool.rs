@@ -179,7 +179,7 @@ impl Drop for Pool {
 }
 
 pub(super) fn panicked() -> Error {
-    Error::internal("the blocking backend panicked; please report this to whoever wrote it")
+    Error::internal("the blocking backend panicked; please report this to its author")
 }
 
 /// Keeps calls from overtaking changes that are still running after their call was

@@ -264,7 +264,7 @@ pub async fn concurrent_edits_lose_nothing(t: &Env) -> CaseResult {
             expected += &format!("<{line}>\n");
         }
     }
-    check!(expected.contains('['), "not one edit was made");
+    check!(expected.contains('['), "no edit was made");
     check_eq!(t.get("file").await?, expected.as_bytes());
     Ok(())
 }

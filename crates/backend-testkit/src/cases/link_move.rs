@@ -106,7 +106,10 @@ pub async fn copy_keeps_the_text(t: &Env) -> CaseResult {
     check_eq!(t.get("other/link").await?, b"elsewhere");
     check_eq!(t.get("other/directory/file").await?, b"elsewhere");
     for path in ["other/link", "other/directory", "directory-plain"] {
-        check!(t.backend().metadata(path).await?.link, "{path} is no link");
+        check!(
+            t.backend().metadata(path).await?.link,
+            "{path} is not a link"
+        );
     }
     check!(rows(t, "other").await?.contains(&link("dangling")));
     Ok(())

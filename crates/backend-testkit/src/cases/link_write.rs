@@ -25,7 +25,7 @@ pub async fn write_replaces_the_target(t: &Env) -> CaseResult {
         let outcome = t.backend().write_file(path, content).await?;
         check_eq!(outcome.created, false);
         check_eq!(t.get("real/file").await?, content.as_bytes());
-        check!(is_link(t, path).await?, "{path} is no link any more");
+        check!(is_link(t, path).await?, "{path} is no longer a link");
     }
     check_eq!(t.names("").await?, ["real/", "chain", "link"]);
     check_eq!(t.names("real").await?, ["file"]);

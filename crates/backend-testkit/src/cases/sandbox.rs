@@ -77,7 +77,7 @@ pub async fn stop_is_told_to_running_commands(t: &Env) -> CaseResult {
     let (stopped, rest) = futures::join!(sandbox.stop(StopMode::Keep), stream.next());
     stopped?;
     let Some(rest) = rest else {
-        return Err(crate::Failure::new("the stream ended as if all were well"));
+        return Err(crate::Failure::new("the stream ended without an error"));
     };
     t.fails(ErrorKind::Unavailable, rest)
 }

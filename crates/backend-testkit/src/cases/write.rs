@@ -46,7 +46,7 @@ pub(crate) fn one_winner<T: fmt::Debug>(
             other => t.fails(kind, other)?,
         }
     }
-    winner.ok_or_else(|| Failure::new("nobody succeeded"))
+    winner.ok_or_else(|| Failure::new("no task succeeded"))
 }
 
 async fn write(t: &Env, path: &str, content: &str, mode: WriteMode) -> Result<WriteOutcome> {

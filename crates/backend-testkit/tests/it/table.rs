@@ -115,7 +115,7 @@ fn a_fixture_that_promises_too_much_fails() {
         assert!(text.contains(&format!("says it provides {need}")), "{text}");
     }
     assert!(text.contains("failed: ls::fifo_is_listed"), "{text}");
-    assert!(text.contains("but is no sandbox"), "{text}");
+    assert!(text.contains("but is not a sandbox"), "{text}");
     assert!(text.contains("read-only backend but has none"), "{text}");
 }
 

@@ -158,11 +158,11 @@ fn stale_text(stale: &Stale, name: &dyn Fn(usize) -> String) -> String {
             }
             _ => write!(
                 text,
-                "the hash is right, but the line is not the text given"
+                "the hash matches, but the line differs from the text given"
             ),
         };
         if let Some(line) = wrong.moved_to {
-            let _ = write!(text, "; what was meant may be line {line} now");
+            let _ = write!(text, "; the intended line may be line {line} now");
         }
     }
     let left_out = stale.mismatches.len().saturating_sub(MISMATCHES);

@@ -18,7 +18,7 @@ pub(crate) fn of(word: &str, text: &[u8]) -> Result<Error> {
         "exists" => Error::already_exists(),
         "dirs" => Error::new(
             ErrorKind::AlreadyExists,
-            "something stands at the destination, and directories are neither replaced nor merged",
+            "the destination exists, and directories are neither replaced nor merged",
         ),
         "conflict" => Error::conflict(),
         "special" => Error::invalid_input(
@@ -35,7 +35,7 @@ pub(crate) fn of(word: &str, text: &[u8]) -> Result<Error> {
         ),
         "inside" => Error::new(
             ErrorKind::InvalidPath,
-            "what is inside would have a path too long or too deep; choose a shorter destination",
+            "a path inside it would be too long or too deep; choose a shorter destination",
         ),
         "link" => Error::new(
             ErrorKind::IsALink,

@@ -277,7 +277,7 @@ impl<M: Machine> Writer<M> {
         let before = self.pool.read(path, read).await.map_err(|error| {
             match error.kind() == ErrorKind::TooLarge {
                 true => Error::too_large(format!(
-                    "the file has more than the {EDIT_BYTES} bytes that edit rewrites; write it anew"
+                    "the file has more than the {EDIT_BYTES} bytes that edit rewrites; write the whole file instead"
                 )),
                 false => error,
             }
@@ -315,7 +315,7 @@ impl<M: Machine> Writer<M> {
             .map_err(|error| match error.kind() == ErrorKind::AlreadyExists {
                 true => Error::new(
                     ErrorKind::AlreadyExists,
-                    "something else stands there; choose another path or delete it",
+                    "it exists and is not a directory; choose another path or delete it",
                 ),
                 false => error,
             })

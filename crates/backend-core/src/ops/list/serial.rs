@@ -13,7 +13,7 @@ pub(super) fn serialize<S: Serializer>(
 ) -> Result<S::Ok, S::Error> {
     let parts = time
         .map(parts)
-        .map(|parts| parts.ok_or("the time is too far away"));
+        .map(|parts| parts.ok_or("the time is out of range"));
     parts
         .transpose()
         .map_err(S::Error::custom)?
@@ -39,7 +39,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<SystemTime>, D::Error> {
     let parts = Option::<(i64, u32)>::deserialize(deserializer)?;
-    let time = parts.map(|parts| time(parts).ok_or("the time cannot be"));
+    let time = parts.map(|parts| time(parts).ok_or("invalid time"));
     time.transpose().map_err(D::Error::custom)
 }
 

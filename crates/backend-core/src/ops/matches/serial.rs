@@ -45,7 +45,7 @@ impl<'de> Deserialize<'de> for FileMatches {
                 .ok_or_else(|| D::Error::custom("a line lies outside the text"))?;
         }
         if start != file.text.len() {
-            return Err(D::Error::custom("the text has more than its lines"));
+            return Err(D::Error::custom("the text continues after its last line"));
         }
         let ordered = cuts.is_sorted_by(|one, two| one.0 < two.0);
         if !ordered

@@ -45,7 +45,9 @@ impl<'de> Deserialize<'de> for TextWindow {
             ends.push(text.len());
         }
         if ends.len() != lines {
-            return Err(D::Error::custom("the text has other lines than it says"));
+            return Err(D::Error::custom(
+                "the number of lines does not match the text",
+            ));
         }
         let ordered = cuts.is_sorted_by(|one, two| one.0 < two.0);
         if !ordered || cuts.last().is_some_and(|(line, _)| *line >= lines) {
@@ -55,7 +57,7 @@ impl<'de> Deserialize<'de> for TextWindow {
         let end = offset.checked_add(lines as u64);
         let end = end.filter(|end| *end <= u64::MAX / 2);
         if end.is_none_or(|end| total.is_some_and(|total| total < end)) {
-            return Err(D::Error::custom("the lines have impossible numbers"));
+            return Err(D::Error::custom("invalid line numbers"));
         }
         let cut = |(line, bytes)| Cut { line, bytes };
         Ok(Self {
