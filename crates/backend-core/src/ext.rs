@@ -51,7 +51,7 @@ pub trait BackendExt: Backend {
     /// Only errors that say nothing about the path, such as `Unavailable`.
     fn exists(&self, path: impl AsRef<str>) -> impl Future<Output = Result<bool>> + Send {
         let path = self.path(path);
-        async move { Ok(found(self, path).await?.is_some()) }
+        async move { Ok(stat_if_visible(self, path).await?.is_some()) }
     }
 
     /// Whether `path` is a regular file. Otherwise as [`exists`](Self::exists).
@@ -62,7 +62,7 @@ pub trait BackendExt: Backend {
     fn is_file(&self, path: impl AsRef<str>) -> impl Future<Output = Result<bool>> + Send {
         let path = self.path(path);
         async move {
-            Ok(found(self, path)
+            Ok(stat_if_visible(self, path)
                 .await?
                 .is_some_and(|entry| entry.is_file()))
         }
@@ -75,7 +75,11 @@ pub trait BackendExt: Backend {
     /// As [`exists`](Self::exists).
     fn is_dir(&self, path: impl AsRef<str>) -> impl Future<Output = Result<bool>> + Send {
         let path = self.path(path);
-        async move { Ok(found(self, path).await?.is_some_and(|entry| entry.is_dir())) }
+        async move {
+            Ok(stat_if_visible(self, path)
+                .await?
+                .is_some_and(|entry| entry.is_dir()))
+        }
     }
 
     /// Describes the entry at `path`. See [`Backend::stat`].
@@ -263,7 +267,10 @@ pub trait BackendExt: Backend {
 impl<B: Backend + ?Sized> BackendExt for B {}
 
 /// Returns the entry at a path, or `None` if it is missing, invalid or denied.
-async fn found<B: Backend + ?Sized>(backend: &B, path: Result<VPath>) -> Result<Option<Entry>> {
+async fn stat_if_visible<B: Backend + ?Sized>(
+    backend: &B,
+    path: Result<VPath>,
+) -> Result<Option<Entry>> {
     let found = match path {
         Ok(path) => backend.stat(&path, StatOptions::default()).await,
         Err(error) => Err(error),

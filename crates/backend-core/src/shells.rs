@@ -40,10 +40,10 @@ pub fn shell_id(number: u64) -> ShellId {
 /// Numbers are never reused. When the table is full, the oldest shell that has
 /// ended is removed.
 #[derive(Debug)]
-pub struct ShellTable<S>(Mutex<Listed<S>>);
+pub struct ShellTable<S>(Mutex<TableState<S>>);
 
 #[derive(Debug)]
-struct Listed<S> {
+struct TableState<S> {
     /// Number of shells started so far.
     last: u64,
     /// Shells by number; `None` while a shell is starting.
@@ -52,7 +52,7 @@ struct Listed<S> {
 
 impl<S> Default for ShellTable<S> {
     fn default() -> Self {
-        Self(Mutex::new(Listed {
+        Self(Mutex::new(TableState {
             last: 0,
             shells: BTreeMap::new(),
         }))
@@ -65,7 +65,7 @@ impl<S: Clone> ShellTable<S> {
         Self::default()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Listed<S>> {
+    fn lock(&self) -> MutexGuard<'_, TableState<S>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -146,10 +146,10 @@ impl<S: Clone> ShellTable<S> {
 ///
 /// The last [`SHELL_LOG_BYTES`] of each stream are kept; lost bytes are counted.
 #[derive(Debug)]
-pub struct ShellLog(Mutex<Kept>);
+pub struct ShellLog(Mutex<LogState>);
 
 #[derive(Debug)]
-struct Kept {
+struct LogState {
     stdout: VecDeque<u8>,
     stderr: VecDeque<u8>,
     dropped: u64,
@@ -158,7 +158,7 @@ struct Kept {
 
 impl Default for ShellLog {
     fn default() -> Self {
-        Self(Mutex::new(Kept {
+        Self(Mutex::new(LogState {
             stdout: VecDeque::new(),
             stderr: VecDeque::new(),
             dropped: 0,
@@ -173,7 +173,7 @@ impl ShellLog {
         Self::default()
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, LogState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -56,7 +56,7 @@ impl<'de> Deserialize<'de> for Error {
         let chain = sources.iter().take(ERROR_SOURCES).rev();
         let chain = chain.fold(None, |source, text| {
             let text = printable(text);
-            Some(Box::new(Foreign { text, source }))
+            Some(Box::new(RemoteError { text, source }))
         });
         Ok(match chain {
             Some(source) => error.with_source(source as Box<dyn StdError + Send + Sync>),
@@ -77,18 +77,18 @@ fn printable(text: &str) -> String {
 
 /// A received source, of which only the text is known.
 #[derive(Debug)]
-struct Foreign {
+struct RemoteError {
     text: String,
     source: Option<Box<Self>>,
 }
 
-impl fmt::Display for Foreign {
+impl fmt::Display for RemoteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl StdError for Foreign {
+impl StdError for RemoteError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.source.as_deref().map(|source| source as _)
     }

@@ -12,53 +12,53 @@ use crate::path::VPath;
 #[derive(Debug)]
 pub struct GlobCollector {
     limit: usize,
-    found: Found,
+    found: FoundFiles,
     truncated: bool,
 }
 
 #[derive(Debug)]
-enum Found {
+enum FoundFiles {
     ByPath(Vec<Entry>),
     /// The greatest key is the file to drop first: the oldest, and among equally
     /// old ones the last by path.
-    NewestFirst(BinaryHeap<Aged>),
+    NewestFirst(BinaryHeap<ByAge>),
 }
 
 #[derive(Debug)]
-struct Aged(Entry);
+struct ByAge(Entry);
 
-impl Aged {
+impl ByAge {
     fn key(&self) -> (Reverse<Option<SystemTime>>, &VPath) {
         (Reverse(self.0.modified), &self.0.path)
     }
 }
 
-impl Ord for Aged {
+impl Ord for ByAge {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.key().cmp(&other.key())
     }
 }
 
-impl PartialOrd for Aged {
+impl PartialOrd for ByAge {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Aged {
+impl PartialEq for ByAge {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
 
-impl Eq for Aged {}
+impl Eq for ByAge {}
 
 impl GlobCollector {
     /// Creates a collector for `query`.
     pub fn new(query: &GlobQuery) -> Self {
         let found = match query.order {
-            GlobOrder::Path => Found::ByPath(Vec::new()),
-            GlobOrder::NewestFirst => Found::NewestFirst(BinaryHeap::new()),
+            GlobOrder::Path => FoundFiles::ByPath(Vec::new()),
+            GlobOrder::NewestFirst => FoundFiles::NewestFirst(BinaryHeap::new()),
         };
         Self {
             limit: query.limit,
@@ -72,13 +72,13 @@ impl GlobCollector {
     /// Breaks when no further file can change the result.
     pub fn add(&mut self, entry: Entry) -> ControlFlow<()> {
         match &mut self.found {
-            Found::ByPath(files) if files.len() == self.limit => {
+            FoundFiles::ByPath(files) if files.len() == self.limit => {
                 self.truncated = true;
                 return ControlFlow::Break(());
             }
-            Found::ByPath(files) => files.push(entry),
-            Found::NewestFirst(files) => {
-                files.push(Aged(entry));
+            FoundFiles::ByPath(files) => files.push(entry),
+            FoundFiles::NewestFirst(files) => {
+                files.push(ByAge(entry));
                 if files.len() > self.limit {
                     files.pop();
                     self.truncated = true;
@@ -91,8 +91,8 @@ impl GlobCollector {
     /// Returns the result, with the counts of what the walk skipped.
     pub fn finish(self, skipped: Skipped) -> GlobResult {
         let files = match self.found {
-            Found::ByPath(files) => files,
-            Found::NewestFirst(files) => {
+            FoundFiles::ByPath(files) => files,
+            FoundFiles::NewestFirst(files) => {
                 let sorted = files.into_sorted_vec();
                 sorted.into_iter().map(|aged| aged.0).collect()
             }

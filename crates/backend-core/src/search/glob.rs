@@ -37,7 +37,7 @@ mod render;
 
 pub(super) use component::Alternative;
 use component::Unmatchable;
-use expand::{Fault, Token};
+use expand::{ExpandError, Token};
 
 /// A compiled glob. Cloning is cheap: clones share the compiled pattern.
 ///
@@ -126,8 +126,8 @@ impl Glob {
             return Err(GlobError::Nul(Quoted::new(pattern)));
         }
         let sequences = expand::expand(pattern).map_err(|fault| match fault {
-            Fault::TooMany => GlobError::TooManyAlternatives(Quoted::new(pattern)),
-            Fault::Syntax { message, at } => syntax(pattern, message, at),
+            ExpandError::TooMany => GlobError::TooManyAlternatives(Quoted::new(pattern)),
+            ExpandError::Syntax { message, at } => syntax(pattern, message, at),
         })?;
         let is_absolute = |tokens: &Vec<Token>| tokens.first() == Some(&Token::Slash);
         let absolute = sequences.first().is_some_and(is_absolute);

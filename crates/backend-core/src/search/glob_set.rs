@@ -138,7 +138,7 @@ impl Compiled {
     /// Returns the globs that match `path` with one of the `candidates`.
     fn matching<'a>(
         &'a self,
-        mut candidates: Places,
+        mut candidates: IndexSet,
         path: &'a str,
     ) -> impl Iterator<Item = usize> + 'a {
         let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
@@ -162,8 +162,8 @@ impl Compiled {
     }
 
     /// Returns a superset of the alternatives that can match `path`.
-    fn candidates(&self, path: &str) -> Places {
-        let mut places = Places::new(&self.always);
+    fn candidates(&self, path: &str) -> IndexSet {
+        let mut places = IndexSet::new(&self.always);
         if let Some(finder) = &self.finder {
             let words = places.words();
             for found in finder.find_overlapping_iter(path) {
@@ -178,13 +178,13 @@ impl Compiled {
 
 /// Indices of alternatives, ascending. A set of usual size needs no allocation.
 #[derive(Clone)]
-struct Places {
+struct IndexSet {
     few: [u64; Self::FEW_WORDS],
     many: Vec<u64>,
     at: usize,
 }
 
-impl Places {
+impl IndexSet {
     const FEW_WORDS: usize = 16;
 
     fn new(words: &[u64]) -> Self {
@@ -206,7 +206,7 @@ impl Places {
     }
 }
 
-impl Iterator for Places {
+impl Iterator for IndexSet {
     type Item = usize;
 
     fn next(&mut self) -> Option<usize> {

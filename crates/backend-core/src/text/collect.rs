@@ -37,7 +37,7 @@ pub(super) struct Collector {
     /// A `\r` whose next byte has not arrived.
     held_return: bool,
     lossy: LossyStream,
-    kept: Kept,
+    kept: WindowText,
 }
 
 impl Collector {
@@ -54,7 +54,7 @@ impl Collector {
             more: false,
             held_return: false,
             lossy: LossyStream::default(),
-            kept: Kept::new(&request),
+            kept: WindowText::new(&request),
         }
     }
 
@@ -216,7 +216,7 @@ impl Collector {
 
 /// The text of the window, and the state of the open line.
 #[derive(Debug)]
-struct Kept {
+struct WindowText {
     max_line_bytes: usize,
     max_bytes: usize,
     /// The lines, with `\n` between them; the open line is the last.
@@ -234,7 +234,7 @@ struct Kept {
     over: bool,
 }
 
-impl Kept {
+impl WindowText {
     fn new(request: &WindowRequest) -> Self {
         Self {
             max_line_bytes: request.max_line_bytes,

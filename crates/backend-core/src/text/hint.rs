@@ -77,12 +77,12 @@ impl fmt::Display for Similarity {
 
 /// Returns the places of `content` most similar to `old`, best first; at most three.
 pub(super) fn candidates(content: &str, old: &str) -> Vec<Candidate> {
-    let wanted = Wanted::new(old);
+    let wanted = NormalizedText::new(old);
     if wanted.full.is_empty() {
         return Vec::new();
     }
     let lines = searched_lines(content);
-    let page = normal_form(&lines, Form::Full);
+    let page = normal_form(&lines, NormalForm::Full);
     let mut places: Vec<(Similarity, usize)> = places(&page, &wanted.full)
         .map(|at| (wanted.difference(lines.get(at..).unwrap_or_default()), at))
         .collect();
@@ -119,14 +119,14 @@ fn searched_lines(text: &str) -> Vec<&str> {
 
 /// A normal form. Each hides everything that the previous one hides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum NormalForm {
     Space,
     Case,
     Full,
 }
 
 /// The text that was not found, without blank lines around it, in every form.
-struct Wanted {
+struct NormalizedText {
     space: String,
     case: String,
     full: String,
@@ -134,14 +134,14 @@ struct Wanted {
     is_cut: bool,
 }
 
-impl Wanted {
+impl NormalizedText {
     fn new(old: &str) -> Self {
         let lines = searched_lines(old);
         let form = |form| normal_form(&lines, form).trim_matches('\n').to_owned();
         Self {
-            space: form(Form::Space),
-            case: form(Form::Case),
-            full: form(Form::Full),
+            space: form(NormalForm::Space),
+            case: form(NormalForm::Case),
+            full: form(NormalForm::Full),
             is_cut: lines.len() < old.split('\n').count() || lines.iter().any(|line| is_cut(line)),
         }
     }
@@ -154,9 +154,9 @@ impl Wanted {
         // If the end of a line was not compared, nothing is known about it.
         if self.is_cut || inner.iter().any(|line| is_cut(line)) {
             Similarity::Close
-        } else if contains(&normal_form(place, Form::Space), &self.space) {
+        } else if contains(&normal_form(place, NormalForm::Space), &self.space) {
             Similarity::Whitespace
-        } else if contains(&normal_form(place, Form::Case), &self.case) {
+        } else if contains(&normal_form(place, NormalForm::Case), &self.case) {
             Similarity::Case
         } else {
             Similarity::Quotes
@@ -220,7 +220,7 @@ fn score(one: &[u8], other: &[u8]) -> Option<usize> {
 }
 
 /// Returns the lines in normal form, with `\n` between them.
-fn normal_form(lines: &[&str], form: Form) -> String {
+fn normal_form(lines: &[&str], form: NormalForm) -> String {
     let mut out = String::new();
     for (nth, line) in lines.iter().enumerate() {
         if nth > 0 {
@@ -231,9 +231,9 @@ fn normal_form(lines: &[&str], form: Form) -> String {
     out
 }
 
-fn push_normal(out: &mut String, line: &str, form: Form) {
+fn push_normal(out: &mut String, line: &str, form: NormalForm) {
     for character in line.chars() {
-        let character = if form == Form::Full {
+        let character = if form == NormalForm::Full {
             plain(character)
         } else {
             character
@@ -241,7 +241,7 @@ fn push_normal(out: &mut String, line: &str, form: Form) {
         if is_space(character) {
             continue;
         }
-        if form == Form::Space {
+        if form == NormalForm::Space {
             out.push(character);
         } else if character.is_ascii() {
             out.push(character.to_ascii_lowercase());

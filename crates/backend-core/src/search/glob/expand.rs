@@ -45,13 +45,13 @@ impl Class {
 
 /// The reason why a text cannot be expanded.
 #[derive(Debug, PartialEq)]
-pub(super) enum Fault {
+pub(super) enum ExpandError {
     TooMany,
     Syntax { message: &'static str, at: usize },
 }
 
 /// Returns the alternatives that `pattern` expands to, in the order written.
-pub(super) fn expand(pattern: &str) -> Result<Vec<Vec<Token>>, Fault> {
+pub(super) fn expand(pattern: &str) -> Result<Vec<Vec<Token>>, ExpandError> {
     let mut expansion = Expansion::new();
     let mut characters = pattern.char_indices().peekable();
     while let Some((at, c)) = characters.next() {
@@ -103,12 +103,15 @@ impl Expansion {
         !self.groups.is_empty()
     }
 
-    fn spend(&mut self, tokens: usize) -> Result<(), Fault> {
-        self.tokens_left = self.tokens_left.checked_sub(tokens).ok_or(Fault::TooMany)?;
+    fn spend(&mut self, tokens: usize) -> Result<(), ExpandError> {
+        self.tokens_left = self
+            .tokens_left
+            .checked_sub(tokens)
+            .ok_or(ExpandError::TooMany)?;
         Ok(())
     }
 
-    fn push(&mut self, token: &Token) -> Result<(), Fault> {
+    fn push(&mut self, token: &Token) -> Result<(), ExpandError> {
         self.spend(self.current.len())?;
         for sequence in &mut self.current {
             sequence.push(token.clone());
@@ -124,7 +127,7 @@ impl Expansion {
         });
     }
 
-    fn next_branch(&mut self) -> Result<(), Fault> {
+    fn next_branch(&mut self) -> Result<(), ExpandError> {
         let branch = std::mem::replace(&mut self.current, vec![Vec::new()]);
         let Some(group) = self.groups.last_mut() else {
             return Ok(());
@@ -132,21 +135,21 @@ impl Expansion {
         group.branches.extend(branch);
         match group.branches.len() {
             0..=GLOB_ALTERNATIVES => Ok(()),
-            _ => Err(Fault::TooMany),
+            _ => Err(ExpandError::TooMany),
         }
     }
 
-    fn close(&mut self, at: usize) -> Result<(), Fault> {
+    fn close(&mut self, at: usize) -> Result<(), ExpandError> {
         self.next_branch()?;
         let Some(Group {
             before, branches, ..
         }) = self.groups.pop()
         else {
             let message = "'}' closes nothing; write '\\}' for the character itself";
-            return Err(Fault::Syntax { message, at });
+            return Err(ExpandError::Syntax { message, at });
         };
         if before.len() * branches.len() > GLOB_ALTERNATIVES {
-            return Err(Fault::TooMany);
+            return Err(ExpandError::TooMany);
         }
         let length = |sequences: &[Vec<Token>]| sequences.iter().map(Vec::len).sum::<usize>();
         self.spend(length(&before) * branches.len() + length(&branches) * before.len())?;
@@ -157,10 +160,10 @@ impl Expansion {
         Ok(())
     }
 
-    fn finish(self) -> Result<Vec<Vec<Token>>, Fault> {
+    fn finish(self) -> Result<Vec<Vec<Token>>, ExpandError> {
         match self.groups.last() {
             None => Ok(self.current),
-            Some(group) => Err(Fault::Syntax {
+            Some(group) => Err(ExpandError::Syntax {
                 message: "'{' is never closed; add '}', or write '\\{' for the character itself",
                 at: group.at,
             }),
@@ -169,8 +172,8 @@ impl Expansion {
 }
 
 /// Returns the character after the backslash at `at`.
-fn escaped(at: usize, characters: &mut Peekable<CharIndices<'_>>) -> Result<char, Fault> {
-    let (_, c) = characters.next().ok_or(Fault::Syntax {
+fn escaped(at: usize, characters: &mut Peekable<CharIndices<'_>>) -> Result<char, ExpandError> {
+    let (_, c) = characters.next().ok_or(ExpandError::Syntax {
         message: "'\\' at the end escapes nothing; remove it, or write '\\\\' for the character itself",
         at,
     })?;
@@ -179,7 +182,7 @@ fn escaped(at: usize, characters: &mut Peekable<CharIndices<'_>>) -> Result<char
 
 /// Parses the rest of the class that opens at `at`. A leading `]`, and a leading or
 /// trailing `-`, are literal.
-fn class(at: usize, characters: &mut Peekable<CharIndices<'_>>) -> Result<Class, Fault> {
+fn class(at: usize, characters: &mut Peekable<CharIndices<'_>>) -> Result<Class, ExpandError> {
     let negated = characters
         .next_if(|(_, c)| matches!(c, '!' | '^'))
         .is_some();
@@ -200,18 +203,21 @@ fn class(at: usize, characters: &mut Peekable<CharIndices<'_>>) -> Result<Class,
         let (high, _) = member(at, characters)?;
         if high < low {
             let message = "a range in '[…]' runs backwards; swap its ends";
-            return Err(Fault::Syntax { message, at });
+            return Err(ExpandError::Syntax { message, at });
         }
         ranges.push((low, high));
     }
 }
 
 /// Parses one member of the class that opens at `at`, and tells whether it was escaped.
-fn member(at: usize, characters: &mut Peekable<CharIndices<'_>>) -> Result<(char, bool), Fault> {
+fn member(
+    at: usize,
+    characters: &mut Peekable<CharIndices<'_>>,
+) -> Result<(char, bool), ExpandError> {
     match characters.next() {
         Some((at, '\\')) => Ok((escaped(at, characters)?, true)),
         Some((_, c)) => Ok((c, false)),
-        None => Err(Fault::Syntax {
+        None => Err(ExpandError::Syntax {
             message: "'[' is never closed; add ']', or write '\\[' for the character itself",
             at,
         }),
