@@ -13,7 +13,7 @@ use rmcp::model::{
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle};
 use tokio::time::timeout;
 
-use crate::turn::Turn;
+use crate::call_slot::CallSlot;
 
 /// The only field of the form.
 const DECISION: &str = "decision";
@@ -59,9 +59,9 @@ impl Approver for ClientApprover {
                 "the client could not be asked; ask again",
             ));
         };
-        let mut waiting = Waiting(Some(handle));
-        let answered = match &mut waiting.0 {
-            Some(handle) => Turn::step_aside(timeout(self.patience, &mut handle.rx)).await,
+        let mut pending = PendingQuestion(Some(handle));
+        let answered = match &mut pending.0 {
+            Some(handle) => CallSlot::release_during(timeout(self.patience, &mut handle.rx)).await,
             None => return Err(ApproverError::new("nobody was asked; ask again")),
         };
         let Ok(answered) = answered else {
@@ -69,7 +69,7 @@ impl Approver for ClientApprover {
             let text = format!("nobody answered within {after:?}; ask again");
             return Err(ApproverError::new(text));
         };
-        waiting.0 = None;
+        pending.0 = None;
         match answered {
             Ok(Ok(ClientResult::ElicitResult(result))) => Ok(answer(&result)),
             Ok(Ok(_)) => Err(ApproverError::new(
@@ -85,9 +85,9 @@ impl Approver for ClientApprover {
 
 /// A pending question. It is withdrawn on drop, when the call no longer waits for the
 /// answer.
-struct Waiting(Option<RequestHandle<RoleServer>>);
+struct PendingQuestion(Option<RequestHandle<RoleServer>>);
 
-impl Drop for Waiting {
+impl Drop for PendingQuestion {
     fn drop(&mut self) {
         let Some(handle) = self.0.take() else {
             return;

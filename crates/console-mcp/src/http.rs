@@ -1,10 +1,10 @@
 //! [`serve_http`]: serves clients over streamable HTTP, one session for each client.
 
-mod callers;
 mod host;
-mod newer;
 mod origin;
 mod sessions;
+mod tcp_connections;
+mod unsupported_version;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,23 +28,23 @@ use tokio_util::task::TaskTracker;
 
 use crate::server::Server;
 use crate::{Connect, HttpSettings, ServeError, Settings};
-use callers::{Caller, Callers};
 use host::Hosts;
 pub(crate) use host::is_host;
-use origin::{From, Origins};
+use origin::{Origins, RequestOrigin};
 use sessions::Sessions;
+use tcp_connections::{TcpConnectionGuard, TcpConnections};
 
 /// The path of the endpoint.
-const PLACE: &str = "/mcp";
+const ENDPOINT: &str = "/mcp";
 
 /// Time allowed for connections, and then for sessions, to end.
-const END: Duration = Duration::from_secs(10);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Pause after a connection could not be accepted.
-const AGAIN: Duration = Duration::from_millis(100);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Maximum size of a request's head.
-const HEAD_BYTES: usize = 64 * 1024;
+const MAX_HEAD_BYTES: usize = 64 * 1024;
 
 /// Serves clients over streamable HTTP at `/mcp` until `shutdown` is ready. `ready` is
 /// called with the address once the server listens.
@@ -86,50 +86,50 @@ pub async fn serve_http(
     let server = move || Ok(Server::new(Arc::clone(&connect), Arc::clone(&settings)));
     let service = StreamableHttpService::new(server, Arc::clone(&sessions), config);
     let app = axum::Router::new()
-        .route_service(PLACE, service)
-        .layer(from_fn_with_state(gate, pass));
+        .route_service(ENDPOINT, service)
+        .layer(from_fn_with_state(gate, check_request));
     ready(address);
     let open = TaskTracker::new();
-    let lines = Lines {
+    let http_server = HttpServer {
         app,
         header_timeout: http.header_timeout,
-        callers: Arc::new(Callers::new(&http)),
+        connections: Arc::new(TcpConnections::new(&http)),
         stop: stop.clone(),
     };
     tokio::select! {
-        () = lines.accept(listener, &open) => {}
+        () = http_server.accept(listener, &open) => {}
         () = shutdown => {}
     }
     stop.cancel();
     open.close();
     // A connection that does not close in time is abandoned.
-    let _ = timeout(END, open.wait()).await;
-    let _ = timeout(END, sessions.end()).await;
+    let _ = timeout(SHUTDOWN_TIMEOUT, open.wait()).await;
+    let _ = timeout(SHUTDOWN_TIMEOUT, sessions.end()).await;
     Ok(())
 }
 
 /// The state shared by all connections.
-struct Lines {
+struct HttpServer {
     app: axum::Router,
     header_timeout: Duration,
-    callers: Arc<Callers>,
+    connections: Arc<TcpConnections>,
     stop: CancellationToken,
 }
 
-impl Lines {
+impl HttpServer {
     /// Accepts connections forever.
     async fn accept(&self, listener: TcpListener, open: &TaskTracker) {
         loop {
-            match take(&listener).await {
-                Ok((stream, address)) => match self.callers.enter(address.ip()) {
-                    Some(caller) => drop(open.spawn(self.serve(stream, caller))),
+            match accept(&listener).await {
+                Ok((stream, address)) => match self.connections.enter(address.ip()) {
+                    Some(guard) => drop(open.spawn(self.serve(stream, guard))),
                     None => tracing::warn!(%address, "too many connections; one was closed"),
                 },
                 // The client is gone already, or no file descriptors are left.
                 Err(error) => {
                     tracing::warn!(%error, "a connection was not taken");
-                    self.callers.relieve();
-                    tokio::time::sleep(AGAIN).await;
+                    self.connections.close_one();
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
         }
@@ -137,20 +137,24 @@ impl Lines {
 
     /// Serves a connection until it ends, has to make room for another, or the server
     /// stops.
-    fn serve(&self, stream: TcpStream, caller: Caller) -> impl Future<Output = ()> + use<> {
-        let caller = Arc::new(caller);
-        let app = self.app.clone().layer(Extension(Arc::clone(&caller)));
+    fn serve(
+        &self,
+        stream: TcpStream,
+        guard: TcpConnectionGuard,
+    ) -> impl Future<Output = ()> + use<> {
+        let guard = Arc::new(guard);
+        let app = self.app.clone().layer(Extension(Arc::clone(&guard)));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.header_timeout)
-            .max_buf_size(HEAD_BYTES)
+            .max_buf_size(MAX_HEAD_BYTES)
             .serve_connection(TokioIo::new(stream), TowerToHyperService::new(app));
         let stop = self.stop.clone();
         async move {
             let mut connection = std::pin::pin!(connection);
             let served = tokio::select! {
                 served = connection.as_mut() => served,
-                () = caller.must_go() => Ok(()),
+                () = guard.must_close() => Ok(()),
                 () = stop.cancelled() => {
                     connection.as_mut().graceful_shutdown();
                     connection.await
@@ -166,7 +170,7 @@ impl Lines {
 /// Accepts the next connection. A response is sent in several parts. Without
 /// `TCP_NODELAY` the second part would wait for the client to acknowledge the first,
 /// which takes 40 ms.
-async fn take(listener: &TcpListener) -> std::io::Result<(TcpStream, SocketAddr)> {
+async fn accept(listener: &TcpListener) -> std::io::Result<(TcpStream, SocketAddr)> {
     let (stream, address) = listener.accept().await?;
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection is slower than it could be");
@@ -190,7 +194,7 @@ fn digest(token: &str) -> ContentHash {
 }
 
 impl Gate {
-    fn knows(&self, headers: &HeaderMap) -> bool {
+    fn is_authorized(&self, headers: &HeaderMap) -> bool {
         let Some(token) = &self.token else {
             return true;
         };
@@ -206,39 +210,39 @@ impl Gate {
     }
 }
 
-async fn pass(
+async fn check_request(
     State(gate): State<Arc<Gate>>,
-    Extension(caller): Extension<Arc<Caller>>,
+    Extension(guard): Extension<Arc<TcpConnectionGuard>>,
     request: Request,
     next: Next,
 ) -> Response {
-    if let Err(answer) = gate.hosts.judge(&request) {
-        return refused(answer);
+    if let Err(answer) = gate.hosts.check(&request) {
+        return rejected(answer);
     }
-    let page = match gate.origins.judge(request.headers()) {
-        From::Nobody => return admitted(&gate, &caller, request, next).await,
-        From::Page(page) => page,
-        From::Stranger => {
+    let origin = match gate.origins.check(request.headers()) {
+        RequestOrigin::NotABrowser => return handle(&gate, &guard, request, next).await,
+        RequestOrigin::Allowed(origin) => origin,
+        RequestOrigin::Denied => {
             let text = "web pages of this origin may not send requests; name it among the server's \
                         origins (agentbox mcp --origin ORIGIN)\n";
-            return refused((StatusCode::FORBIDDEN, text));
+            return rejected((StatusCode::FORBIDDEN, text));
         }
     };
     let mut response = match origin::is_preflight(request.method(), request.headers()) {
         true => {
             let mut response = StatusCode::NO_CONTENT.into_response();
-            origin::invite(response.headers_mut());
+            origin::allow_request(response.headers_mut());
             response
         }
-        false => admitted(&gate, &caller, request, next).await,
+        false => handle(&gate, &guard, request, next).await,
     };
-    origin::admit(response.headers_mut(), page);
+    origin::allow_response(response.headers_mut(), origin);
     response
 }
 
 /// Builds a response that closes the connection: an unauthenticated client gets no
 /// second try on it.
-fn refused(answer: impl IntoResponse) -> Response {
+fn rejected(answer: impl IntoResponse) -> Response {
     let mut response = answer.into_response();
     let close = HeaderValue::from_static("close");
     response.headers_mut().insert(CONNECTION, close);
@@ -246,14 +250,14 @@ fn refused(answer: impl IntoResponse) -> Response {
 }
 
 /// Handles a request that passed the host and origin checks.
-async fn admitted(gate: &Gate, caller: &Caller, request: Request, next: Next) -> Response {
+async fn handle(gate: &Gate, guard: &TcpConnectionGuard, request: Request, next: Next) -> Response {
     let headers = request.headers();
-    if !gate.knows(headers) {
+    if !gate.is_authorized(headers) {
         let text = "a bearer token is needed; send the header 'Authorization: Bearer TOKEN'\n";
         let bearer = [(WWW_AUTHENTICATE, "Bearer")];
-        return refused((StatusCode::UNAUTHORIZED, bearer, text));
+        return rejected((StatusCode::UNAUTHORIZED, bearer, text));
     }
-    caller.admit();
+    guard.authenticate();
     let begins = request.method() == Method::POST && !headers.contains_key("mcp-session-id");
     if begins && gate.sessions.is_full() {
         let text = "there are as many clients as there may be; try again later\n";
@@ -261,7 +265,7 @@ async fn admitted(gate: &Gate, caller: &Caller, request: Request, next: Next) ->
     }
     let ends = request.method() == Method::DELETE;
     let request = match begins {
-        true => match newer::turned_away(request, gate.frame_bytes).await {
+        true => match unsupported_version::reject_newer(request, gate.frame_bytes).await {
             Ok(request) => request,
             Err(answer) => return answer,
         },
@@ -284,7 +288,7 @@ mod tests {
     async fn parts_of_an_answer_do_not_wait_for_each_other() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let _client = TcpStream::connect(listener.local_addr().unwrap()).await;
-        let (stream, _) = take(&listener).await.unwrap();
+        let (stream, _) = accept(&listener).await.unwrap();
         assert!(stream.nodelay().unwrap());
     }
 }

@@ -2,10 +2,11 @@
 
 mod ask;
 mod call;
-mod follow;
+mod call_slot;
+mod connection;
 mod http;
-mod line;
-mod lines;
+mod json_lines;
+mod live_output;
 mod resources;
 mod roots;
 mod server;
@@ -13,7 +14,6 @@ mod session;
 mod settings;
 mod stdio;
 mod structured;
-mod turn;
 mod uri;
 
 use std::sync::Arc;
@@ -28,8 +28,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub use http::serve_http;
 pub use settings::{HttpSettings, ServeError, Settings};
 
-use line::{Line, Watched};
-use lines::Lines;
+use connection::{Connection, CountedTransport};
+use json_lines::JsonLines;
 use server::Server;
 
 /// Creates the tools for one connection, so that each client gets its own backend.
@@ -78,9 +78,9 @@ pub async fn serve_pipes(
     input: impl AsyncRead + Send + Unpin + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> std::result::Result<(), ServeError> {
-    let line = Arc::new(Line::default());
-    let lines = Lines::new(input, output, settings.frame_bytes);
-    let transport = Watched::pipe(lines, Arc::clone(&line), settings.linger);
+    let connection = Arc::new(Connection::default());
+    let lines = JsonLines::new(input, output, settings.frame_bytes);
+    let transport = CountedTransport::pipe(lines, Arc::clone(&connection), settings.linger);
     let served = Server::new(connect, Arc::new(settings))
         .serve(transport)
         .await;
@@ -98,6 +98,6 @@ pub async fn serve_pipes(
         }
         Err(error) => Err(ServeError::Transport(error.to_string())),
     };
-    line.end().await;
+    connection.end().await;
     ended
 }

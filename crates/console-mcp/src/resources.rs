@@ -12,7 +12,7 @@ use rmcp::model::{
     ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
 };
 
-use crate::session::Place;
+use crate::session::Workspace;
 use crate::uri;
 
 /// Resources per page.
@@ -23,10 +23,10 @@ const LISTED: usize = 10_000;
 
 /// Lists one page of the files.
 pub(crate) async fn list(
-    place: &Place,
+    workspace: &Workspace,
     cursor: Option<&str>,
 ) -> Result<ListResourcesResult, ErrorData> {
-    check_open(place)?;
+    check_allowed(workspace)?;
     let start = match cursor {
         None => 0,
         Some(cursor) => cursor
@@ -41,10 +41,10 @@ pub(crate) async fn list(
             })?,
     };
     let end = (start + PAGE).min(LISTED);
-    let files = place.quiet.files().await.map_err(internal)?;
+    let files = workspace.without_prompts.files().await.map_err(internal)?;
     let mut found = Vec::new();
     let mut more = false;
-    for top in &place.tops {
+    for top in &workspace.roots {
         let Some(room) = end.checked_sub(found.len()).filter(|room| *room > 0) else {
             more = true;
             break;
@@ -85,17 +85,17 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
 
 /// Reads a file, as text if it is text.
 pub(crate) async fn read(
-    place: &Place,
+    workspace: &Workspace,
     asked: &str,
     limit: u64,
 ) -> Result<ReadResourceResult, ErrorData> {
-    check_open(place)?;
+    check_allowed(workspace)?;
     let path = uri::path(asked).and_then(|path| VPath::parse(&path).ok());
     let Some(path) = path else {
         let text = "this is no URI of a file here; use file:/// and a path";
         return Err(ErrorData::resource_not_found(text, Some(asked.into())));
     };
-    let files = place.quiet.files().await.map_err(internal)?;
+    let files = workspace.without_prompts.files().await.map_err(internal)?;
     let read = files
         .read(&path, ReadOptions::default().max_bytes(limit))
         .await;
@@ -113,8 +113,8 @@ pub(crate) async fn read(
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
-fn check_open(place: &Place) -> Result<(), ErrorData> {
-    match &place.closed {
+fn check_allowed(workspace: &Workspace) -> Result<(), ErrorData> {
+    match &workspace.denied {
         Some(why) => Err(ErrorData::invalid_params(why.clone(), None)),
         None => Ok(()),
     }

@@ -10,11 +10,11 @@ use permissions::{Action, Policy};
 use crate::uri;
 
 /// Maximum number of roots considered.
-const ROOTS: usize = 256;
+const MAX_ROOTS: usize = 256;
 
 /// The tools that are removed when roots narrow access: a command cannot be confined to
 /// a part of the directory.
-const TAKEN: [Tool; 3] = [Tool::Execute, Tool::RunInBackground, Tool::WriteInput];
+const REMOVED_TOOLS: [Tool; 3] = [Tool::Execute, Tool::RunInBackground, Tool::WriteInput];
 
 /// The reply to a model that calls one of them.
 pub(crate) const NO_COMMANDS: &str = "Error: the client's roots are a part of the directory that \
@@ -22,13 +22,13 @@ pub(crate) const NO_COMMANDS: &str = "Error: the client's roots are a part of th
     start the server on the client's directory";
 
 /// Returns `true` if narrowing removes the tool of this name.
-pub(crate) fn takes_away(name: &str) -> bool {
-    TAKEN.iter().any(|tool| tool.name() == name)
+pub(crate) fn removes_tool(name: &str) -> bool {
+    REMOVED_TOOLS.iter().any(|tool| tool.name() == name)
 }
 
 /// The part of a backend that the client's roots leave accessible.
 #[derive(Debug)]
-pub(crate) enum Left {
+pub(crate) enum RootAccess {
     /// Everything.
     All,
     /// Only these directories and everything beneath them.
@@ -48,14 +48,14 @@ pub(crate) fn top_of(working_dir: &VPath, host_root: &Path) -> VPath {
 
 /// Computes the part that `roots` leave of a backend whose path `top` is the host
 /// directory `host_root`. Accesses the host's file system.
-pub(crate) fn left(roots: &[String], host_root: &Path, top: &VPath) -> Left {
+pub(crate) fn root_access(roots: &[String], host_root: &Path, top: &VPath) -> RootAccess {
     // A client without an open folder restricts nothing.
     if roots.is_empty() {
-        return Left::All;
+        return RootAccess::All;
     }
     let host_root = real(host_root);
     let mut inside = Vec::new();
-    for root in roots.iter().take(ROOTS) {
+    for root in roots.iter().take(MAX_ROOTS) {
         let Some(path) = uri::path(root) else {
             tracing::warn!(
                 root,
@@ -65,7 +65,7 @@ pub(crate) fn left(roots: &[String], host_root: &Path, top: &VPath) -> Left {
         };
         let path = real(Path::new(&path));
         if host_root.starts_with(&path) {
-            return Left::All;
+            return RootAccess::All;
         }
         match path
             .strip_prefix(&host_root)
@@ -83,13 +83,13 @@ pub(crate) fn left(roots: &[String], host_root: &Path, top: &VPath) -> Left {
     // A root beneath another root adds nothing.
     inside.dedup_by(|later, earlier| later.starts_with(earlier));
     match inside.is_empty() {
-        true => Left::Nothing(
+        true => RootAccess::Nothing(
             "Error: none of the client's roots lies in the directory that this server was \
              started on, so nothing may be used; open that directory in the client, or start \
              the server on the client's directory"
                 .to_owned(),
         ),
-        false => Left::Part(inside),
+        false => RootAccess::Part(inside),
     }
 }
 
@@ -98,25 +98,25 @@ fn real(path: &Path) -> PathBuf {
     for top in path.ancestors() {
         if let Ok(found) = std::fs::canonicalize(top) {
             let rest = path.strip_prefix(top).unwrap_or(Path::new(""));
-            return folded(&found.join(rest));
+            return normalized(&found.join(rest));
         }
     }
-    folded(path)
+    normalized(path)
 }
 
 /// Removes `.` and `..` from a path, without looking at the file system.
-fn folded(path: &Path) -> PathBuf {
-    let mut folded = PathBuf::new();
+fn normalized(path: &Path) -> PathBuf {
+    let mut normalized = PathBuf::new();
     for part in path.components() {
         match part {
             Component::ParentDir => {
-                folded.pop();
+                normalized.pop();
             }
             Component::CurDir => {}
-            part => folded.push(part),
+            part => normalized.push(part),
         }
     }
-    folded
+    normalized
 }
 
 fn within(top: &VPath, below: &Path) -> Option<VPath> {
@@ -150,7 +150,7 @@ pub(crate) fn narrowed(policy: &Policy, roots: &[VPath]) -> Option<Policy> {
         .span_nested();
     let scope = whole.derive(derive).ok()?;
     let mut tools = policy.tools().clone();
-    for tool in TAKEN {
+    for tool in REMOVED_TOOLS {
         let setting = tools.tools.entry(tool).or_default();
         *setting = ToolSetting::action(Action::Deny);
     }
@@ -176,10 +176,10 @@ mod tests {
         let root = directory.path();
         std::fs::create_dir_all(root.join("a/b")).unwrap();
         std::os::unix::fs::symlink(root.join("a"), root.join("link")).unwrap();
-        let part = |roots: &[&Path]| match left(&uris(roots), root, &VPath::root()) {
-            Left::All => vec!["all".to_owned()],
-            Left::Part(paths) => paths.iter().map(|path| path.as_str().to_owned()).collect(),
-            Left::Nothing(_) => Vec::new(),
+        let part = |roots: &[&Path]| match root_access(&uris(roots), root, &VPath::root()) {
+            RootAccess::All => vec!["all".to_owned()],
+            RootAccess::Part(paths) => paths.iter().map(|path| path.as_str().to_owned()).collect(),
+            RootAccess::Nothing(_) => Vec::new(),
         };
         assert_eq!(part(&[]), ["all"]);
         assert_eq!(part(&[root]), ["all"]);
@@ -195,11 +195,11 @@ mod tests {
         assert_eq!(part(&[Path::new("/nowhere"), &root.join("a")]), ["/a"]);
         let strange = ["https://example.com/".to_owned(), "nonsense".to_owned()];
         assert!(matches!(
-            left(&strange, root, &VPath::root()),
-            Left::Nothing(_)
+            root_access(&strange, root, &VPath::root()),
+            RootAccess::Nothing(_)
         ));
         let top = VPath::parse("/host/dir").unwrap();
-        let Left::Part(paths) = left(&uris(&[&root.join("a")]), root, &top) else {
+        let RootAccess::Part(paths) = root_access(&uris(&[&root.join("a")]), root, &top) else {
             panic!("not a part");
         };
         assert_eq!(paths[0].as_str(), "/host/dir/a");

@@ -25,15 +25,15 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::ask::ClientApprover;
-use crate::follow::Follow;
-use crate::line::Line;
-use crate::session::{Place, Session};
-use crate::turn::Turn;
+use crate::call_slot::CallSlot;
+use crate::connection::Connection;
+use crate::live_output::LiveOutput;
+use crate::session::{Session, Workspace};
 use crate::{Connect, Settings, call, resources, roots};
 
 /// The newest protocol version with sessions. Later versions have none, and giving each
 /// client its own backend needs one.
-pub(crate) const NEWEST: ProtocolVersion = ProtocolVersion::LATEST_WITH_INITIALIZE;
+pub(crate) const NEWEST_VERSION: ProtocolVersion = ProtocolVersion::LATEST_WITH_INITIALIZE;
 
 /// A toolset as an MCP server for one client.
 #[derive(Debug)]
@@ -64,9 +64,9 @@ impl Server {
     }
 
     /// Returns the client's workspace, or a protocol error.
-    async fn place(&self) -> Result<Arc<Place>, ErrorData> {
-        let place = self.session()?.place().await;
-        place.map_err(|text| ErrorData::invalid_request(text, None))
+    async fn workspace(&self) -> Result<Arc<Workspace>, ErrorData> {
+        let workspace = self.session()?.workspace().await;
+        workspace.map_err(|text| ErrorData::invalid_request(text, None))
     }
 
     async fn begin(
@@ -78,7 +78,7 @@ impl Server {
             let text = "the session has begun already; open another connection";
             return Err(ErrorData::invalid_request(text, None));
         }
-        let line = line_of(context);
+        let connection = connection_of(context);
         let failed =
             |error: backend_core::Error| ErrorData::internal_error(error.to_string(), None);
         let toolset = self.connect.connect().await.map_err(failed)?;
@@ -95,7 +95,7 @@ impl Server {
             None => None,
         };
         let settings = Arc::clone(&self.settings);
-        let session = Session::new(chat, context.peer.clone(), line, host_root, settings);
+        let session = Session::new(chat, context.peer.clone(), connection, host_root, settings);
         if self.session.set(session).is_err() {
             let text = "the session has begun already; open another connection";
             return Err(ErrorData::invalid_request(text, None));
@@ -109,15 +109,15 @@ impl Server {
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResult, ErrorData> {
         let session = self.session()?;
-        let place = match session.place().await {
-            Ok(place) => place,
+        let workspace = match session.workspace().await {
+            Ok(workspace) => workspace,
             Err(text) => return Ok(self.failed(text, Class::Environment)),
         };
-        if let Some(why) = &place.closed {
+        if let Some(why) = &workspace.denied {
             return Ok(self.failed(why.clone(), Class::Refused));
         }
         let name = request.name;
-        if place.narrowed && roots::takes_away(&name) {
+        if workspace.narrowed && roots::removes_tool(&name) {
             let text = roots::NO_COMMANDS.to_owned();
             return Ok(self.failed(text, Class::Refused));
         }
@@ -126,21 +126,21 @@ impl Server {
             .get("path")
             .and_then(Value::as_str)
             .map(str::to_owned);
-        let follow = Follow::new(
+        let output = LiveOutput::new(
             context.peer.clone(),
             context.meta.get_progress_token(),
             self.logs(LoggingLevel::Info),
             &name,
         );
-        let reply: Reply = match &follow {
-            None => place.chat.call(&name, arguments).await,
-            Some(follow) => {
-                let observer = follow.observer();
-                let call = place.chat.call_followed(&name, arguments, observer);
-                follow.during(call).await
+        let reply: Reply = match &output {
+            None => workspace.chat.call(&name, arguments).await,
+            Some(output) => {
+                let observer = output.observer();
+                let call = workspace.chat.call_followed(&name, arguments, observer);
+                output.run(call).await
             }
         };
-        let mut tools = place.tools.iter();
+        let mut tools = workspace.tools.iter();
         let tool = tools.find(|tool| tool.name == name);
         let promised = tool.is_some_and(|tool| tool.output_schema.is_some());
         let path = path.as_deref();
@@ -155,14 +155,14 @@ impl Server {
 
     /// Runs work that may take much time or memory, limited to `concurrent_calls` at
     /// once.
-    async fn in_turn<T>(
+    async fn in_slot<T>(
         &self,
         context: &RequestContext<RoleServer>,
         work: impl Future<Output = Result<T, ErrorData>>,
     ) -> Result<T, ErrorData> {
-        while_wanted(context, async {
-            let (done, place) = Turn::take(&self.calls, work).await;
-            line_of(context).until_answered(&context.id, place);
+        until_cancelled(context, async {
+            let (done, slot) = CallSlot::run(&self.calls, work).await;
+            connection_of(context).hold_slot(&context.id, slot);
             done
         })
         .await
@@ -174,20 +174,20 @@ impl Server {
 }
 
 /// Returns the connection a request came from.
-fn line_of(context: &RequestContext<RoleServer>) -> Arc<Line> {
+fn connection_of(context: &RequestContext<RoleServer>) -> Arc<Connection> {
     context
         .extensions
-        .get::<Arc<Line>>()
+        .get::<Arc<Connection>>()
         .cloned()
         .unwrap_or_default()
 }
 
 /// Runs `work` until the client cancels it or disconnects.
-async fn while_wanted<T>(
+async fn until_cancelled<T>(
     context: &RequestContext<RoleServer>,
     work: impl Future<Output = Result<T, ErrorData>>,
 ) -> Result<T, ErrorData> {
-    let line = line_of(context);
+    let connection = connection_of(context);
     // Without this, a request whose handler panics would never be answered.
     let work = AssertUnwindSafe(work).catch_unwind().map(|done| {
         done.unwrap_or_else(|_| {
@@ -198,7 +198,7 @@ async fn while_wanted<T>(
     tokio::select! {
         biased;
         () = context.ct.cancelled() => Err(ErrorData::invalid_request("cancelled", None)),
-        () = line.gone() => Err(ErrorData::invalid_request("the client is gone", None)),
+        () = connection.gone() => Err(ErrorData::invalid_request("the client is gone", None)),
         done = work => done,
     }
 }
@@ -214,11 +214,11 @@ impl ServerHandler for Server {
         let name = Implementation::new(self.settings.name.clone(), self.settings.version.clone());
         ServerConfig::new(capabilities)
             .with_server_info(name)
-            .with_protocol_version(NEWEST)
+            .with_protocol_version(NEWEST_VERSION)
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
-        Cow::Borrowed(ProtocolVersion::known_up_to(&NEWEST))
+        Cow::Borrowed(ProtocolVersion::known_up_to(&NEWEST_VERSION))
     }
 
     async fn initialize(
@@ -228,7 +228,7 @@ impl ServerHandler for Server {
     ) -> Result<InitializeResult, ErrorData> {
         context.peer.set_peer_info(request.clone());
         let info = self.negotiate_initialize(&request)?;
-        let instructions = while_wanted(&context, self.begin(&request, &context)).await?;
+        let instructions = until_cancelled(&context, self.begin(&request, &context)).await?;
         Ok(info.with_instructions(instructions))
     }
 
@@ -237,8 +237,8 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let place = while_wanted(&context, self.place()).await?;
-        Ok(ListToolsResult::with_all_items(place.tools.clone()))
+        let workspace = until_cancelled(&context, self.workspace()).await?;
+        Ok(ListToolsResult::with_all_items(workspace.tools.clone()))
     }
 
     async fn call_tool(
@@ -246,7 +246,7 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let result = self.in_turn(&context, self.call(request, &context)).await?;
+        let result = self.in_slot(&context, self.call(request, &context)).await?;
         Ok(result.into())
     }
 
@@ -256,9 +256,9 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        self.in_turn(&context, async {
-            let place = self.place().await?;
-            resources::list(&place, cursor.as_deref()).await
+        self.in_slot(&context, async {
+            let workspace = self.workspace().await?;
+            resources::list(&workspace, cursor.as_deref()).await
         })
         .await
     }
@@ -278,9 +278,9 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.in_turn(&context, async {
-            let place = self.place().await?;
-            let read = resources::read(&place, &request.uri, self.settings.resource_bytes);
+        self.in_slot(&context, async {
+            let workspace = self.workspace().await?;
+            let read = resources::read(&workspace, &request.uri, self.settings.resource_bytes);
             Ok(read.await?.into())
         })
         .await
@@ -297,7 +297,7 @@ impl ServerHandler for Server {
 
     async fn on_roots_list_changed(&self, _context: NotificationContext<RoleServer>) {
         if let Some(session) = self.session.get() {
-            session.moved();
+            session.roots_changed();
         }
     }
 

@@ -13,8 +13,8 @@ use rmcp::service::Peer;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
-use crate::line::Line;
-use crate::roots::{Left, left, narrowed};
+use crate::connection::Connection;
+use crate::roots::{RootAccess, narrowed, root_access};
 use crate::{Settings, call, roots};
 
 /// Time allowed for a client to list its roots.
@@ -25,28 +25,28 @@ const ROOTS_TIME: Duration = Duration::from_secs(10);
 pub(crate) struct Session {
     chat: Chat,
     peer: Peer<RoleServer>,
-    line: Arc<Line>,
+    connection: Arc<Connection>,
     /// The host directory that the client's roots are compared with. `None` if the client
     /// has no roots, or the backend no host directory.
     host_root: Option<PathBuf>,
     settings: Arc<Settings>,
     /// Replaced when the roots change.
-    place: Mutex<Arc<OnceCell<Arc<Place>>>>,
+    workspace: Mutex<Arc<OnceCell<Arc<Workspace>>>>,
     /// The most recent workspace, to detect changes.
-    last: Mutex<Option<Arc<Place>>>,
+    last: Mutex<Option<Arc<Workspace>>>,
 }
 
 /// The workspace of a client: the part of the backend it may use.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Workspace {
     pub(crate) chat: Chat,
     /// The same conversation, but without asking the user for approvals.
-    pub(crate) quiet: Chat,
+    pub(crate) without_prompts: Chat,
     /// The top directories of the workspace.
-    pub(crate) tops: Vec<VPath>,
+    pub(crate) roots: Vec<VPath>,
     pub(crate) tools: Vec<Tool>,
     /// The reason why nothing may be used.
-    pub(crate) closed: Option<String>,
+    pub(crate) denied: Option<String>,
     /// Whether it is only a part of the backend.
     pub(crate) narrowed: bool,
 }
@@ -55,18 +55,18 @@ impl Session {
     pub(crate) fn new(
         chat: Chat,
         peer: Peer<RoleServer>,
-        line: Arc<Line>,
+        connection: Arc<Connection>,
         host_root: Option<PathBuf>,
         settings: Arc<Settings>,
     ) -> Self {
-        line.keep(chat.clone());
+        connection.keep(chat.clone());
         Self {
             chat,
             peer,
-            line,
+            connection,
             host_root,
             settings,
-            place: Mutex::default(),
+            workspace: Mutex::default(),
             last: Mutex::default(),
         }
     }
@@ -78,71 +78,77 @@ impl Session {
     /// # Errors
     ///
     /// The text for the model if the roots are not known.
-    pub(crate) async fn place(&self) -> Result<Arc<Place>, String> {
+    pub(crate) async fn workspace(&self) -> Result<Arc<Workspace>, String> {
         let cell = {
-            let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(&place)
+            let workspace = self
+                .workspace
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(&workspace)
         };
-        cell.get_or_try_init(|| self.look()).await.cloned()
+        cell.get_or_try_init(|| self.resolve()).await.cloned()
     }
 
     /// Forgets the workspace because the client's roots changed.
-    pub(crate) fn moved(&self) {
-        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        *place = Arc::default();
+    pub(crate) fn roots_changed(&self) {
+        let mut workspace = self
+            .workspace
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *workspace = Arc::default();
     }
 
-    async fn look(&self) -> Result<Arc<Place>, String> {
-        let left = self.left().await?;
+    async fn resolve(&self) -> Result<Arc<Workspace>, String> {
+        let access = self.root_access().await?;
         let last = {
             let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
             last.clone()
         };
         let top = self.top().await?;
-        let tops = match &left {
-            Left::Part(tops) => tops.clone(),
-            Left::All | Left::Nothing(_) => vec![top],
+        let roots = match &access {
+            RootAccess::Part(roots) => roots.clone(),
+            RootAccess::All | RootAccess::Nothing(_) => vec![top],
         };
-        let closed = match &left {
-            Left::Nothing(why) => Some(why.clone()),
+        let denied = match &access {
+            RootAccess::Nothing(why) => Some(why.clone()),
             _ => None,
         };
         // If the workspace is unchanged, the conversation keeps its memory.
         if let Some(last) = &last
-            && last.tops == tops
-            && last.closed == closed
+            && last.roots == roots
+            && last.denied == denied
         {
             return Ok(Arc::clone(last));
         }
-        let chat = match &left {
-            Left::Part(tops) => self.narrowed(tops).await?,
-            Left::All | Left::Nothing(_) => self.chat.clone(),
+        let chat = match &access {
+            RootAccess::Part(roots) => self.narrowed(roots).await?,
+            RootAccess::All | RootAccess::Nothing(_) => self.chat.clone(),
         };
         let definitions = chat.definitions().await.map_err(said)?;
         let tools = definitions.iter();
         let tools: Vec<Tool> = tools.map(|tool| call::tool(tool, &self.settings)).collect();
         let changed = last.is_some_and(|last| last.tools != tools);
-        let place = Arc::new(Place {
-            quiet: chat.approver(Unavailable::Error),
+        let workspace = Arc::new(Workspace {
+            without_prompts: chat.approver(Unavailable::Error),
             chat,
-            tops,
+            roots,
             tools,
-            closed,
-            narrowed: matches!(left, Left::Part(_)),
+            denied,
+            narrowed: matches!(access, RootAccess::Part(_)),
         });
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&place));
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&workspace));
         if changed {
             let _ = self.peer.notify_tool_list_changed().await;
         }
-        Ok(place)
+        Ok(workspace)
     }
 
-    async fn narrowed(&self, tops: &[VPath]) -> Result<Chat, String> {
+    async fn narrowed(&self, roots: &[VPath]) -> Result<Chat, String> {
         let files = self.chat.files().await.map_err(said)?;
-        let policy = narrowed(files.policy(), tops)
+        let policy = narrowed(files.policy(), roots)
             .ok_or("Error: the client's roots cannot be used; send fewer, or none")?;
         let chat = self.chat.policy(policy);
-        self.line.keep(chat.clone());
+        self.connection.keep(chat.clone());
         Ok(chat)
     }
 
@@ -153,9 +159,9 @@ impl Session {
     /// Asks the client for its roots and returns the part of the backend that they
     /// leave.
     #[expect(deprecated, reason = "roots are what every client of today has")]
-    async fn left(&self) -> Result<Left, String> {
+    async fn root_access(&self) -> Result<RootAccess, String> {
         let Some(host_root) = self.host_root.clone() else {
-            return Ok(Left::All);
+            return Ok(RootAccess::All);
         };
         let listed = match timeout(ROOTS_TIME, self.peer.list_roots()).await {
             Ok(Ok(listed)) => listed,
@@ -164,9 +170,9 @@ impl Session {
         };
         let top = self.top().await?;
         let uris: Vec<String> = listed.roots.into_iter().map(|root| root.uri).collect();
-        let look = move || left(&uris, &host_root, &roots::top_of(&top, &host_root));
-        let looked = tokio::task::spawn_blocking(look).await;
-        looked.map_err(|error| unknown(&error.to_string()))
+        let resolve = move || root_access(&uris, &host_root, &roots::top_of(&top, &host_root));
+        let resolved = tokio::task::spawn_blocking(resolve).await;
+        resolved.map_err(|error| unknown(&error.to_string()))
     }
 }
 

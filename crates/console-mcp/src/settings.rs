@@ -96,9 +96,9 @@ pub struct HttpSettings {
     /// Maximum number of connections that have shown no token. Beyond it, the oldest is
     /// closed once it has had five seconds to show one, or when there are too many
     /// connections in total.
-    pub strangers: usize,
+    pub unauthenticated_connections: usize,
     /// Maximum number of those from one address.
-    pub strangers_per_address: usize,
+    pub unauthenticated_per_address: usize,
     /// Time allowed for a client to send the head of a request.
     pub header_timeout: Duration,
     /// Maximum number of clients at the same time.
@@ -119,8 +119,14 @@ impl std::fmt::Debug for HttpSettings {
             .field("origins", &self.origins)
             .field("hosts", &self.hosts)
             .field("connections", &self.connections)
-            .field("strangers", &self.strangers)
-            .field("strangers_per_address", &self.strangers_per_address)
+            .field(
+                "unauthenticated_connections",
+                &self.unauthenticated_connections,
+            )
+            .field(
+                "unauthenticated_per_address",
+                &self.unauthenticated_per_address,
+            )
             .field("header_timeout", &self.header_timeout)
             .field("sessions", &self.sessions)
             .field("idle", &self.idle)
@@ -147,8 +153,8 @@ impl HttpSettings {
             origins: Vec::new(),
             hosts: Vec::new(),
             connections: 512,
-            strangers: 128,
-            strangers_per_address: 64,
+            unauthenticated_connections: 128,
+            unauthenticated_per_address: 64,
             header_timeout: Duration::from_secs(30),
             sessions: 64,
             idle: Duration::from_secs(30 * 60),
@@ -179,8 +185,8 @@ impl HttpSettings {
             _ if [
                 self.sessions,
                 self.connections,
-                self.strangers,
-                self.strangers_per_address,
+                self.unauthenticated_connections,
+                self.unauthenticated_per_address,
             ]
             .contains(&0) =>
             {

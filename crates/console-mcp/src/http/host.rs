@@ -35,7 +35,11 @@ impl Hosts {
         }
         let usual = ["localhost", "127.0.0.1", "[::1]"];
         let given = http.hosts.iter().map(String::as_str);
-        let mut hosts: Vec<Host> = usual.into_iter().chain(given).filter_map(host).collect();
+        let mut hosts: Vec<Host> = usual
+            .into_iter()
+            .chain(given)
+            .filter_map(parse_host)
+            .collect();
         hosts.push(Host {
             name: Name::Address(ip),
             port: None,
@@ -44,25 +48,25 @@ impl Hosts {
     }
 
     /// Checks that a request names this server, and only this server.
-    pub(super) fn judge(&self, request: &Request) -> Result<(), (StatusCode, &'static str)> {
-        const UNCLEAR: (StatusCode, &str) = (
+    pub(super) fn check(&self, request: &Request) -> Result<(), (StatusCode, &'static str)> {
+        const BAD_HOST: (StatusCode, &str) = (
             StatusCode::BAD_REQUEST,
             "the request needs one header 'Host: NAME' or 'Host: NAME:PORT'\n",
         );
         let mut given = request.headers().get_all(HOST).iter();
         let (Some(given), None) = (given.next(), given.next()) else {
-            return Err(UNCLEAR);
+            return Err(BAD_HOST);
         };
-        let given = given.to_str().ok().and_then(host).ok_or(UNCLEAR)?;
+        let given = given.to_str().ok().and_then(parse_host).ok_or(BAD_HOST)?;
         // A request in proxy form names the host twice.
         let target = request.uri().authority();
-        if target.is_some_and(|target| host(target.as_str()).as_ref() != Some(&given)) {
-            return Err(UNCLEAR);
+        if target.is_some_and(|target| parse_host(target.as_str()).as_ref() != Some(&given)) {
+            return Err(BAD_HOST);
         }
-        let is_good = |known: &Host| {
+        let matches = |known: &Host| {
             known.name == given.name && known.port.is_none_or(|port| given.port == Some(port))
         };
-        match self.0.is_empty() || self.0.iter().any(is_good) {
+        match self.0.is_empty() || self.0.iter().any(matches) {
             true => Ok(()),
             false => Err((
                 StatusCode::FORBIDDEN,
@@ -74,11 +78,11 @@ impl Hosts {
 
 /// Returns `true` if a text is a valid entry of [`HttpSettings::hosts`].
 pub(crate) fn is_host(text: &str) -> bool {
-    host(text).is_some()
+    parse_host(text).is_some()
 }
 
 /// Parses a name or address with an optional port, and nothing else around them.
-fn host(text: &str) -> Option<Host> {
+fn parse_host(text: &str) -> Option<Host> {
     let (name, rest) = match text.strip_prefix('[') {
         Some(six) => {
             let (address, rest) = six.split_once(']')?;
@@ -88,7 +92,7 @@ fn host(text: &str) -> Option<Host> {
         None => {
             let end = text.find(':').unwrap_or(text.len());
             let (name, rest) = text.split_at(end);
-            (named(name)?, rest)
+            (parse_name(name)?, rest)
         }
     };
     let port = match rest.strip_prefix(':') {
@@ -99,7 +103,7 @@ fn host(text: &str) -> Option<Host> {
     Some(Host { name, port })
 }
 
-fn named(name: &str) -> Option<Name> {
+fn parse_name(name: &str) -> Option<Name> {
     if let Ok(address) = name.parse::<IpAddr>() {
         return address.is_ipv4().then_some(Name::Address(address));
     }
@@ -123,7 +127,7 @@ mod tests {
             request = request.header(HOST, *given);
         }
         let request = request.body(axum::body::Body::empty()).unwrap();
-        let judged = Hosts::new(&http).judge(&request);
+        let judged = Hosts::new(&http).check(&request);
         judged.map_or_else(|(status, _)| status.as_u16(), |()| 200)
     }
 

@@ -12,39 +12,39 @@ use axum::http::{HeaderMap, HeaderValue, Method};
 pub(super) struct Origins(Vec<String>);
 
 /// The origin of a request.
-pub(super) enum From {
+pub(super) enum RequestOrigin {
     /// Not sent by a web page.
-    Nobody,
+    NotABrowser,
     /// An allowed page.
-    Page(HeaderValue),
+    Allowed(HeaderValue),
     /// A page that is not allowed.
-    Stranger,
+    Denied,
 }
 
 impl Origins {
     pub(super) fn new(origins: &[String]) -> Self {
-        Self(origins.iter().map(|origin| plain(origin)).collect())
+        Self(origins.iter().map(|origin| normalized(origin)).collect())
     }
 
-    pub(super) fn judge(&self, headers: &HeaderMap) -> From {
+    pub(super) fn check(&self, headers: &HeaderMap) -> RequestOrigin {
         let mut given = headers.get_all(ORIGIN).iter();
         match (given.next(), given.next()) {
-            (None, _) => From::Nobody,
+            (None, _) => RequestOrigin::NotABrowser,
             (Some(origin), None) if origin.to_str().is_ok_and(|text| self.has(text)) => {
-                From::Page(origin.clone())
+                RequestOrigin::Allowed(origin.clone())
             }
-            _ => From::Stranger,
+            _ => RequestOrigin::Denied,
         }
     }
 
     fn has(&self, origin: &str) -> bool {
-        self.0.contains(&plain(origin))
+        self.0.contains(&normalized(origin))
     }
 }
 
 /// Normalizes an origin for comparison: lower case, without the default port of its
 /// scheme.
-fn plain(origin: &str) -> String {
+fn normalized(origin: &str) -> String {
     let origin = origin.trim().trim_end_matches('/').to_ascii_lowercase();
     let port = match origin.split_once("://") {
         Some(("http", _)) => ":80",
@@ -60,7 +60,7 @@ pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
 }
 
 /// Tells the browser that the page may read the response.
-pub(super) fn admit(headers: &mut HeaderMap, page: HeaderValue) {
+pub(super) fn allow_response(headers: &mut HeaderMap, page: HeaderValue) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, page);
     headers.append(VARY, HeaderValue::from_static("origin"));
     let exposed = HeaderValue::from_static("mcp-session-id, mcp-protocol-version");
@@ -68,7 +68,7 @@ pub(super) fn admit(headers: &mut HeaderMap, page: HeaderValue) {
 }
 
 /// Tells the browser what the page may send.
-pub(super) fn invite(headers: &mut HeaderMap) {
+pub(super) fn allow_request(headers: &mut HeaderMap) {
     for (name, value) in [
         (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE"),
         (

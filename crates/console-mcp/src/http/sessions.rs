@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::HttpSettings;
-use crate::line::{Line, Watched};
+use crate::connection::{Connection, CountedTransport};
 
 /// An error of the session manager.
 #[derive(Debug, thiserror::Error)]
@@ -37,17 +37,17 @@ pub(crate) enum SessionsError {
 pub(crate) struct Sessions {
     local: Arc<LocalSessionManager>,
     /// One permit for each client that may still connect.
-    room: Arc<Semaphore>,
-    most: u32,
+    slots: Arc<Semaphore>,
+    max: u32,
     linger: Duration,
     idle: Duration,
-    visits: Arc<Mutex<HashMap<SessionId, Arc<Visit>>>>,
+    sessions: Arc<Mutex<HashMap<SessionId, Arc<SessionState>>>>,
 }
 
 /// One client.
 #[derive(Debug, Default)]
-struct Visit {
-    line: Arc<Line>,
+struct SessionState {
+    connection: Arc<Connection>,
     /// Number of streams the client listens to.
     open: AtomicUsize,
     /// The last time the client sent something or stopped listening.
@@ -56,15 +56,15 @@ struct Visit {
     awaited: AtomicBool,
 }
 
-impl Visit {
+impl SessionState {
     /// Records activity of the client.
-    fn see(&self) {
+    fn touch(&self) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         *seen = Some(Instant::now());
     }
 
     /// Waits until the client has not been seen for `time`.
-    async fn unseen(&self, time: Duration) {
+    async fn wait_unseen(&self, time: Duration) {
         loop {
             let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
             match seen.map(|seen| seen + time) {
@@ -80,11 +80,11 @@ impl Visit {
 
     /// Waits until the client listens to nothing, runs nothing and has not been seen
     /// for `idle`.
-    async fn is_idle(&self, idle: Duration) {
-        self.see();
+    async fn wait_idle(&self, idle: Duration) {
+        self.touch();
         loop {
-            self.unseen(idle).await;
-            if !self.is_listening() && !self.line.is_busy() {
+            self.wait_unseen(idle).await;
+            if !self.is_listening() && !self.connection.is_busy() {
                 return;
             }
             sleep(idle).await;
@@ -93,94 +93,94 @@ impl Visit {
 
     /// Waits until the client has not been seen for `linger`. Returns `true` if it is
     /// gone while something still runs.
-    async fn is_lost(&self, linger: Duration) -> bool {
-        self.unseen(linger).await;
+    async fn wait_lost(&self, linger: Duration) -> bool {
+        self.wait_unseen(linger).await;
         self.awaited.store(false, Ordering::SeqCst);
-        !self.is_listening() && self.line.is_busy()
+        !self.is_listening() && self.connection.is_busy()
     }
 }
 
 impl Sessions {
     pub(super) fn new(http: &HttpSettings) -> Self {
         let mut config = SessionConfig::default();
-        // It would end the session of a client whose command prints nothing. `is_idle`
+        // It would end the session of a client whose command prints nothing. `wait_idle`
         // covers that case.
         config.keep_alive = None;
         let mut local = LocalSessionManager::default();
         local.session_config = config;
-        let most = u32::try_from(http.sessions)
+        let max = u32::try_from(http.sessions)
             .unwrap_or(u32::MAX >> 4)
             .min(u32::MAX >> 4);
         Self {
             local: Arc::new(local),
-            room: Arc::new(Semaphore::new(most as usize)),
-            most,
+            slots: Arc::new(Semaphore::new(max as usize)),
+            max,
             linger: http.linger,
             idle: http.idle,
-            visits: Arc::default(),
+            sessions: Arc::default(),
         }
     }
 
     /// Returns `true` if no further client can connect.
     pub(super) fn is_full(&self) -> bool {
-        self.room.available_permits() == 0
+        self.slots.available_permits() == 0
     }
 
     /// Ends all sessions and waits until they have.
     pub(super) async fn end(&self) {
-        let visits = {
-            let mut visits = self.visits.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *visits)
+        let sessions = {
+            let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *sessions)
         };
-        for (id, visit) in visits {
-            visit.line.cut();
+        for (id, state) in sessions {
+            state.connection.mark_gone();
             let _ = self.local.close_session(&id).await;
         }
-        let _ = self.room.acquire_many(self.most).await;
+        let _ = self.slots.acquire_many(self.max).await;
     }
 
     /// Returns the client of a session and records its activity.
-    fn visit(&self, id: &SessionId) -> Arc<Visit> {
-        let visit = {
-            let visits = self.visits.lock().unwrap_or_else(PoisonError::into_inner);
-            visits.get(id).cloned().unwrap_or_default()
+    fn touch(&self, id: &SessionId) -> Arc<SessionState> {
+        let state = {
+            let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            sessions.get(id).cloned().unwrap_or_default()
         };
-        visit.see();
-        visit
+        state.touch();
+        state
     }
 
     /// Ends a session that becomes idle, and forgets one that has ended.
-    fn watch(&self, id: &SessionId, visit: &Arc<Visit>) {
-        let (visit, id) = (Arc::clone(visit), Arc::clone(id));
+    fn watch(&self, id: &SessionId, state: &Arc<SessionState>) {
+        let (state, id) = (Arc::clone(state), Arc::clone(id));
         let (local, idle) = (Arc::clone(&self.local), self.idle);
-        let visits = Arc::clone(&self.visits);
+        let sessions = Arc::clone(&self.sessions);
         tokio::spawn(async move {
             let is_silent = tokio::select! {
-                () = visit.line.gone() => false,
-                () = visit.is_idle(idle) => true,
+                () = state.connection.gone() => false,
+                () = state.wait_idle(idle) => true,
             };
             if is_silent {
                 tracing::info!(session = %id, "the client was silent for long; the session ends");
-                visit.line.cut();
+                state.connection.mark_gone();
                 let _ = local.close_session(&id).await;
             }
             // However the session ended, no state of it is kept.
-            let mut visits = visits.lock().unwrap_or_else(PoisonError::into_inner);
-            visits.remove(&id);
+            let mut sessions = sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            sessions.remove(&id);
         });
     }
 
     /// Wraps a stream so that its end is noticed.
-    fn listened(
+    fn tracked(
         &self,
         id: &SessionId,
         stream: impl Stream<Item = ServerSseMessage> + Send + Sync + 'static,
-    ) -> Listened {
-        let visit = self.visit(id);
-        visit.open.fetch_add(1, Ordering::SeqCst);
-        Listened {
+    ) -> TrackedStream {
+        let state = self.touch(id);
+        state.open.fetch_add(1, Ordering::SeqCst);
+        TrackedStream {
             stream: Box::pin(stream),
-            visit,
+            state,
             id: Arc::clone(id),
             local: Arc::clone(&self.local),
             linger: self.linger,
@@ -189,15 +189,15 @@ impl Sessions {
 }
 
 /// A stream that a client listens to.
-struct Listened {
+struct TrackedStream {
     stream: Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>,
-    visit: Arc<Visit>,
+    state: Arc<SessionState>,
     id: SessionId,
     local: Arc<LocalSessionManager>,
     linger: Duration,
 }
 
-impl Stream for Listened {
+impl Stream for TrackedStream {
     type Item = ServerSseMessage;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -205,24 +205,24 @@ impl Stream for Listened {
     }
 }
 
-impl Drop for Listened {
+impl Drop for TrackedStream {
     fn drop(&mut self) {
-        if self.visit.open.fetch_sub(1, Ordering::SeqCst) > 1 {
+        if self.state.open.fetch_sub(1, Ordering::SeqCst) > 1 {
             return;
         }
-        self.visit.see();
+        self.state.touch();
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
-        if self.visit.awaited.swap(true, Ordering::SeqCst) {
+        if self.state.awaited.swap(true, Ordering::SeqCst) {
             return;
         }
-        let (visit, id) = (Arc::clone(&self.visit), Arc::clone(&self.id));
+        let (state, id) = (Arc::clone(&self.state), Arc::clone(&self.id));
         let (local, linger) = (Arc::clone(&self.local), self.linger);
         runtime.spawn(async move {
-            if visit.is_lost(linger).await {
+            if state.wait_lost(linger).await {
                 tracing::info!(session = %id, "nobody listens to what runs; the session ends");
-                visit.line.cut();
+                state.connection.mark_gone();
                 let _ = local.close_session(&id).await;
             }
         });
@@ -231,20 +231,20 @@ impl Drop for Listened {
 
 impl SessionManager for Sessions {
     type Error = SessionsError;
-    type Transport = Watched<SessionTransport>;
+    type Transport = CountedTransport<SessionTransport>;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        let room = Arc::clone(&self.room).try_acquire_owned();
-        let room = room.map_err(|_| SessionsError::Full)?;
+        let slot = Arc::clone(&self.slots).try_acquire_owned();
+        let slot = slot.map_err(|_| SessionsError::Full)?;
         let (id, transport) = self.local.create_session().await?;
-        let visit = Arc::new(Visit::default());
-        let line = Arc::clone(&visit.line);
-        self.watch(&id, &visit);
-        let mut visits = self.visits.lock().unwrap_or_else(PoisonError::into_inner);
-        visits.insert(Arc::clone(&id), visit);
+        let state = Arc::new(SessionState::default());
+        let connection = Arc::clone(&state.connection);
+        self.watch(&id, &state);
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.insert(Arc::clone(&id), state);
         Ok((
             id,
-            Watched::session(transport, line, self.idle).holding(room),
+            CountedTransport::session(transport, connection, self.idle).holding(slot),
         ))
     }
 
@@ -261,12 +261,12 @@ impl SessionManager for Sessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
-        let visit = {
-            let mut visits = self.visits.lock().unwrap_or_else(PoisonError::into_inner);
-            visits.remove(id)
+        let state = {
+            let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            sessions.remove(id)
         };
-        if let Some(visit) = visit {
-            visit.line.cut();
+        if let Some(state) = state {
+            state.connection.mark_gone();
         }
         Ok(self.local.close_session(id).await?)
     }
@@ -276,7 +276,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        Ok(self.listened(id, self.local.create_stream(id, message).await?))
+        Ok(self.tracked(id, self.local.create_stream(id, message).await?))
     }
 
     async fn accept_message(
@@ -284,7 +284,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<(), Self::Error> {
-        self.visit(id);
+        self.touch(id);
         Ok(self.local.accept_message(id, message).await?)
     }
 
@@ -292,7 +292,7 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        Ok(self.listened(id, self.local.create_standalone_stream(id).await?))
+        Ok(self.tracked(id, self.local.create_standalone_stream(id).await?))
     }
 
     async fn resume(
@@ -300,6 +300,6 @@ impl SessionManager for Sessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        Ok(self.listened(id, self.local.resume(id, last_event_id).await?))
+        Ok(self.tracked(id, self.local.resume(id, last_event_id).await?))
     }
 }

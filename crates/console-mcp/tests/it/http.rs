@@ -203,7 +203,7 @@ async fn closed(mut stream: TcpStream) {
 async fn half_sent_requests_lock_nobody_out() {
     let directory = tempfile::tempdir().unwrap();
     let mut settings = HttpSettings::new(([127, 0, 0, 1], 0).into(), "right-token");
-    settings.strangers_per_address = 100;
+    settings.unauthenticated_per_address = 100;
     let place = Place::local(directory.path());
     let site = Site::new(place, Settings::default(), settings).await;
     let mut client = Visitor::new(site.address).with("authorization", "Bearer right-token");

@@ -1,4 +1,4 @@
-//! [`Lines`]: one JSON message per line, of bounded length.
+//! [`JsonLines`]: one JSON message per line, of bounded length.
 //!
 //! A message that is too long or not JSON is answered with an error, and reading
 //! continues with the next line.
@@ -22,7 +22,7 @@ const READ_BYTES: usize = 64 * 1024;
 const KEPT_BYTES: usize = 256 * 1024;
 
 /// A transport with one JSON message per line.
-pub(crate) struct Lines<R, W> {
+pub(crate) struct JsonLines<R, W> {
     input: BufReader<R>,
     /// The line read so far. Kept here because `receive` may be dropped at any time.
     line: Vec<u8>,
@@ -35,13 +35,13 @@ pub(crate) struct Lines<R, W> {
 }
 
 /// The result of reading a line.
-enum Read {
+enum LineRead {
     Whole,
     TooLong,
     End,
 }
 
-impl<R, W> Lines<R, W>
+impl<R, W> JsonLines<R, W>
 where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -59,16 +59,16 @@ where
 
     /// Reads until a line is complete. Dropping the future loses nothing: there is no
     /// await between taking bytes and keeping them.
-    async fn read_line(&mut self) -> Read {
+    async fn read_line(&mut self) -> LineRead {
         loop {
             let Ok(found) = self.input.fill_buf().await else {
-                return Read::End;
+                return LineRead::End;
             };
             if found.is_empty() {
                 // The last line may lack a newline.
                 return match self.line.is_empty() || self.skipping {
-                    true => Read::End,
-                    false => Read::Whole,
+                    true => LineRead::End,
+                    false => LineRead::Whole,
                 };
             }
             let end = found.iter().position(|byte| *byte == b'\n');
@@ -84,17 +84,17 @@ where
                 (true, _, false) => {}
                 (false, false, ended) => {
                     self.skipping = !ended;
-                    return Read::TooLong;
+                    return LineRead::TooLong;
                 }
-                (false, true, true) => return Read::Whole,
+                (false, true, true) => return LineRead::Whole,
                 (false, true, false) => {}
             }
         }
     }
 
     /// Sends an error before anything else is read.
-    fn complain(&mut self, complaint: Complaint) {
-        let Complaint { code, text, id } = complaint;
+    fn send_error(&mut self, error: LineError) {
+        let LineError { code, text, id } = error;
         let message = ServerJsonRpcMessage::error(ErrorData::new(code, text, None), id);
         let sent = write(Arc::clone(&self.output), message).map(|_| ());
         self.reply = Some(sent.boxed());
@@ -109,14 +109,14 @@ where
 }
 
 /// The error for a line, and the id of the request if it could be read.
-struct Complaint {
+struct LineError {
     code: ErrorCode,
     text: String,
     id: Option<RequestId>,
 }
 
 /// Parses a line. Returns `None` for a line that needs no response.
-fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Complaint> {
+fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, LineError> {
     let line = line
         .strip_prefix(b"\xEF\xBB\xBF")
         .unwrap_or(line)
@@ -127,10 +127,10 @@ fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Complaint> {
     match serde_json::from_slice(line) {
         Ok(message) => Ok(Some(message)),
         Err(error) => match serde_json::from_slice::<Value>(line) {
-            Ok(value) => misshapen(&value),
+            Ok(value) => invalid_message(&value),
             Err(_) => {
                 let text = format!("this is no JSON: {error}; send one message a line");
-                Err(Complaint {
+                Err(LineError {
                     code: ErrorCode::PARSE_ERROR,
                     text,
                     id: None,
@@ -141,7 +141,7 @@ fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Complaint> {
 }
 
 /// Handles JSON that is not a valid message.
-fn misshapen(value: &Value) -> Result<Option<ClientJsonRpcMessage>, Complaint> {
+fn invalid_message(value: &Value) -> Result<Option<ClientJsonRpcMessage>, LineError> {
     let id = match value.get("id") {
         Some(Value::String(id)) => Some(RequestId::String(id.as_str().into())),
         Some(Value::Number(id)) => id.as_i64().map(RequestId::Number),
@@ -156,7 +156,7 @@ fn misshapen(value: &Value) -> Result<Option<ClientJsonRpcMessage>, Complaint> {
         Value::Array(_) => "batches are not supported; send one message a line",
         _ => "this is no JSON-RPC 2.0 message; it needs jsonrpc, method and, for a request, an id",
     };
-    Err(Complaint {
+    Err(LineError {
         code: ErrorCode::INVALID_REQUEST,
         text: text.to_owned(),
         id,
@@ -184,7 +184,7 @@ where
     output.flush().await
 }
 
-impl<R, W> Transport<RoleServer> for Lines<R, W>
+impl<R, W> Transport<RoleServer> for JsonLines<R, W>
 where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -205,26 +205,26 @@ where
                 self.reply = None;
             }
             match self.read_line().await {
-                Read::End => return None,
-                Read::TooLong => {
+                LineRead::End => return None,
+                LineRead::TooLong => {
                     self.clear();
                     let text = format!(
                         "this message has more than {} bytes; send less at a time",
                         self.limit
                     );
-                    self.complain(Complaint {
+                    self.send_error(LineError {
                         code: ErrorCode::INVALID_REQUEST,
                         text,
                         id: None,
                     });
                 }
-                Read::Whole => {
+                LineRead::Whole => {
                     let parsed = parse(&self.line);
                     self.clear();
                     match parsed {
                         Ok(Some(message)) => return Some(message),
                         Ok(None) => {}
-                        Err(complaint) => self.complain(complaint),
+                        Err(error) => self.send_error(error),
                     }
                 }
             }

@@ -14,23 +14,23 @@ use http_body_util::LengthLimitError;
 use rmcp::model::{ErrorCode, ProtocolVersion};
 use serde_json::{Value, json};
 
-use crate::server::NEWEST;
+use crate::server::NEWEST_VERSION;
 
 /// The header that names a request's protocol version.
-const VERSION: &str = "mcp-protocol-version";
+const VERSION_HEADER: &str = "mcp-protocol-version";
 
 /// Returns the request, or an error response that lists the supported versions if its
 /// protocol is newer than any of them. A request that begins a session is let through:
 /// it negotiates the version itself.
-pub(super) async fn turned_away(request: Request, most: usize) -> Result<Request, Response> {
-    let version = request.headers().get(VERSION);
+pub(super) async fn reject_newer(request: Request, max_bytes: usize) -> Result<Request, Response> {
+    let version = request.headers().get(VERSION_HEADER);
     let version = version.and_then(|version| version.to_str().ok());
-    let Some(version) = version.filter(|version| *version > NEWEST.as_str()) else {
+    let Some(version) = version.filter(|version| *version > NEWEST_VERSION.as_str()) else {
         return Ok(request);
     };
     let version = version.to_owned();
     let (parts, body) = request.into_parts();
-    let body = to_bytes(body, most).await.map_err(|error| {
+    let body = to_bytes(body, max_bytes).await.map_err(|error| {
         let is_too_large = error
             .source()
             .is_some_and(|source| source.is::<LengthLimitError>());
@@ -41,12 +41,12 @@ pub(super) async fn turned_away(request: Request, most: usize) -> Result<Request
     })?;
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
     match message.get("method").and_then(Value::as_str) {
-        Some(method) if method != "initialize" => Err(answer(&message, &version)),
+        Some(method) if method != "initialize" => Err(rejection(&message, &version)),
         _ => Ok(Request::from_parts(parts, Body::from(body))),
     }
 }
 
-fn answer(message: &Value, version: &str) -> Response {
+fn rejection(message: &Value, version: &str) -> Response {
     tracing::debug!(version, "a client tries a newer protocol first");
     let answer = json!({
         "jsonrpc": "2.0",
@@ -54,7 +54,7 @@ fn answer(message: &Value, version: &str) -> Response {
         "error": {
             "code": ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
             "message": "Unsupported protocol version",
-            "data": {"requested": version, "supported": ProtocolVersion::known_up_to(&NEWEST)},
+            "data": {"requested": version, "supported": ProtocolVersion::known_up_to(&NEWEST_VERSION)},
         },
     });
     let json = [(CONTENT_TYPE, "application/json")];

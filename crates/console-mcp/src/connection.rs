@@ -1,5 +1,5 @@
-//! [`Line`]: the state of one connection, and [`Watched`], the transport that maintains
-//! it.
+//! [`Connection`]: the state of one client's connection, a pipe or an HTTP session, and
+//! [`CountedTransport`], the transport that maintains it.
 //!
 //! rmcp starts a task for every request, and lets requests run for seconds after a
 //! client is gone. Here requests are counted, and those of a client that is gone are
@@ -23,44 +23,44 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 /// Maximum number of unanswered requests of one client.
-const OPEN_REQUESTS: usize = 2_048;
+const MAX_OPEN_REQUESTS: usize = 2_048;
 
 /// Maximum number of bytes in the arguments of a client's unanswered requests,
 /// together.
-const OPEN_BYTES: usize = 64 * 1024 * 1024;
+const MAX_OPEN_BYTES: usize = 64 * 1024 * 1024;
 
-/// The state of one connection.
+/// The state of one client's connection: a pipe or an HTTP session.
 #[derive(Debug, Default)]
-pub(crate) struct Line {
+pub(crate) struct Connection {
     /// Cancelled when the client is gone.
     gone: CancellationToken,
-    open: Mutex<Open>,
+    open: Mutex<OpenRequests>,
     chats: Mutex<Vec<Chat>>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
-    requests: HashMap<RequestId, Waiting>,
+struct OpenRequests {
+    requests: HashMap<RequestId, OpenRequest>,
     bytes: usize,
 }
 
 /// An unanswered request.
 #[derive(Debug)]
-struct Waiting {
+struct OpenRequest {
     bytes: usize,
     /// Its slot among the running calls. Released only when the response is written, so
     /// that a client that does not read cannot pile up responses.
-    place: Option<OwnedSemaphorePermit>,
+    slot: Option<OwnedSemaphorePermit>,
 }
 
-impl Line {
+impl Connection {
     /// Waits until the client is gone.
     pub(crate) async fn gone(&self) {
         self.gone.cancelled().await;
     }
 
     /// Marks the client as gone.
-    pub(crate) fn cut(&self) {
+    pub(crate) fn mark_gone(&self) {
         self.gone.cancel();
     }
 
@@ -77,7 +77,7 @@ impl Line {
 
     /// Ends everything that the client started. Conversations are closed nowhere else.
     pub(crate) async fn end(&self) {
-        self.cut();
+        self.mark_gone();
         let chats = {
             let mut chats = self.chats.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::take(&mut *chats)
@@ -89,53 +89,53 @@ impl Line {
         }
     }
 
-    fn open(&self) -> std::sync::MutexGuard<'_, Open> {
+    fn open(&self) -> std::sync::MutexGuard<'_, OpenRequests> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Accepts a request, unless there are too many.
     fn admit(&self, id: &RequestId, request: &ClientRequest) -> Result<(), ErrorData> {
-        let bytes = weight(request);
+        let bytes = argument_bytes(request);
         let mut open = self.open();
         if open.requests.contains_key(id) {
             let text = "a request with this id is still being answered; use each id once";
             return Err(ErrorData::invalid_request(text, None));
         }
-        if open.requests.len() >= OPEN_REQUESTS {
-            let text = format!("{OPEN_REQUESTS} requests wait already; wait for answers");
+        if open.requests.len() >= MAX_OPEN_REQUESTS {
+            let text = format!("{MAX_OPEN_REQUESTS} requests wait already; wait for answers");
             return Err(ErrorData::invalid_request(text, None));
         }
-        if bytes > 0 && open.bytes.saturating_add(bytes) > OPEN_BYTES {
+        if bytes > 0 && open.bytes.saturating_add(bytes) > MAX_OPEN_BYTES {
             let text = format!(
                 "the waiting requests have {} bytes of arguments already; wait for answers",
                 open.bytes
             );
             return Err(ErrorData::invalid_request(text, None));
         }
-        let waiting = Waiting { bytes, place: None };
-        open.requests.insert(id.clone(), waiting);
+        let entry = OpenRequest { bytes, slot: None };
+        open.requests.insert(id.clone(), entry);
         open.bytes += bytes;
         Ok(())
     }
 
     /// Removes a request that was answered or cancelled.
-    fn settle(&self, id: &RequestId) {
+    fn forget(&self, id: &RequestId) {
         let mut open = self.open();
-        if let Some(waiting) = open.requests.remove(id) {
-            open.bytes = open.bytes.saturating_sub(waiting.bytes);
+        if let Some(entry) = open.requests.remove(id) {
+            open.bytes = open.bytes.saturating_sub(entry.bytes);
         }
     }
 
     /// Keeps the slot of a request until it is answered.
-    pub(crate) fn until_answered(&self, id: &RequestId, place: Option<OwnedSemaphorePermit>) {
-        if let Some(waiting) = self.open().requests.get_mut(id) {
-            waiting.place = place;
+    pub(crate) fn hold_slot(&self, id: &RequestId, slot: Option<OwnedSemaphorePermit>) {
+        if let Some(entry) = self.open().requests.get_mut(id) {
+            entry.slot = slot;
         }
     }
 }
 
 /// Estimates the bytes in a request's arguments.
-fn weight(request: &ClientRequest) -> usize {
+fn argument_bytes(request: &ClientRequest) -> usize {
     fn of(value: &Value) -> usize {
         match value {
             Value::String(text) => text.len(),
@@ -169,38 +169,38 @@ enum Kind {
 }
 
 /// A transport that counts requests and reports when the client is gone. Handlers find
-/// the [`Line`] among the extensions of their request.
-pub(crate) struct Watched<T> {
+/// the [`Connection`] among the extensions of their request.
+pub(crate) struct CountedTransport<T> {
     inner: T,
-    line: Arc<Line>,
+    connection: Arc<Connection>,
     /// A response sent by the transport itself, in flight. Kept here because `receive`
     /// may be dropped at any time.
     reply: Option<BoxFuture<'static, ()>>,
     kind: Kind,
-    begun: bool,
+    has_begun: bool,
     /// Dropped with the connection.
     held: Option<Box<dyn Send>>,
 }
 
-impl<T: Transport<RoleServer> + 'static> Watched<T> {
+impl<T: Transport<RoleServer> + 'static> CountedTransport<T> {
     /// Wraps a pipe. Requests that run when its input ends may continue for `linger`.
-    pub(crate) fn pipe(inner: T, line: Arc<Line>, linger: Duration) -> Self {
-        Self::new(inner, line, Kind::Pipe(linger))
+    pub(crate) fn pipe(inner: T, connection: Arc<Connection>, linger: Duration) -> Self {
+        Self::new(inner, connection, Kind::Pipe(linger))
     }
 
     /// Wraps a session. Its client is gone when a message to it waits longer than
     /// `patience`.
-    pub(crate) fn session(inner: T, line: Arc<Line>, patience: Duration) -> Self {
-        Self::new(inner, line, Kind::Session(patience))
+    pub(crate) fn session(inner: T, connection: Arc<Connection>, patience: Duration) -> Self {
+        Self::new(inner, connection, Kind::Session(patience))
     }
 
-    fn new(inner: T, line: Arc<Line>, kind: Kind) -> Self {
+    fn new(inner: T, connection: Arc<Connection>, kind: Kind) -> Self {
         Self {
             inner,
-            line,
+            connection,
             reply: None,
             kind,
-            begun: false,
+            has_begun: false,
             held: None,
         }
     }
@@ -212,31 +212,31 @@ impl<T: Transport<RoleServer> + 'static> Watched<T> {
     }
 
     /// Decides whether a message is passed on, answered here, or dropped.
-    fn judge(
+    fn check(
         &mut self,
         mut message: ClientJsonRpcMessage,
     ) -> Result<ClientJsonRpcMessage, Option<(ErrorData, RequestId)>> {
         match &mut message {
             ClientJsonRpcMessage::Request(request) => {
-                if let Err(error) = self.line.admit(&request.id, &request.request) {
+                if let Err(error) = self.connection.admit(&request.id, &request.request) {
                     return Err(Some((error, request.id.clone())));
                 }
-                self.begun = true;
+                self.has_begun = true;
                 let extensions = request.request.extensions_mut();
-                extensions.insert(Arc::clone(&self.line));
+                extensions.insert(Arc::clone(&self.connection));
             }
             // rmcp closes the connection of a client that begins with anything but a
             // request.
-            _ if !self.begun => return Err(None),
+            _ if !self.has_begun => return Err(None),
             ClientJsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) =
                     &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    self.line.settle(id);
+                    self.connection.forget(id);
                 }
                 let extensions = notification.notification.extensions_mut();
-                extensions.insert(Arc::clone(&self.line));
+                extensions.insert(Arc::clone(&self.connection));
             }
             _ => {}
         }
@@ -244,21 +244,21 @@ impl<T: Transport<RoleServer> + 'static> Watched<T> {
     }
 
     /// Handles the end of the client's input.
-    fn left(&self) {
+    fn input_ended(&self) {
         match self.kind {
-            Kind::Pipe(linger) if !linger.is_zero() && self.line.is_busy() => {
-                let line = Arc::clone(&self.line);
+            Kind::Pipe(linger) if !linger.is_zero() && self.connection.is_busy() => {
+                let connection = Arc::clone(&self.connection);
                 tokio::spawn(async move {
                     tokio::time::sleep(linger).await;
-                    line.cut();
+                    connection.mark_gone();
                 });
             }
-            _ => self.line.cut(),
+            _ => self.connection.mark_gone(),
         }
     }
 }
 
-impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for Watched<T> {
+impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for CountedTransport<T> {
     type Error = T::Error;
 
     fn send(
@@ -271,7 +271,7 @@ impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for Watched<T> {
             _ => None,
         };
         let kind = self.kind;
-        let line = Arc::clone(&self.line);
+        let connection = Arc::clone(&self.connection);
         let sent = self.inner.send(item);
         async move {
             let mut sent = std::pin::pin!(sent);
@@ -279,20 +279,20 @@ impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for Watched<T> {
                 Kind::Pipe(_) => {
                     let sent = sent.await;
                     if sent.is_err() {
-                        line.cut();
+                        connection.mark_gone();
                     }
                     sent
                 }
                 Kind::Session(patience) => tokio::select! {
                     sent = &mut sent => sent,
                     () = tokio::time::sleep(patience) => {
-                        line.cut();
+                        connection.mark_gone();
                         sent.await
                     }
                 },
             };
             if let Some(id) = answered {
-                line.settle(&id);
+                connection.forget(&id);
             }
             sent
         }
@@ -302,20 +302,20 @@ impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for Watched<T> {
         loop {
             if let Some(reply) = &mut self.reply {
                 tokio::select! {
-                    () = self.line.gone() => return None,
+                    () = self.connection.gone() => return None,
                     () = reply => self.reply = None,
                 }
             }
             let message = tokio::select! {
                 biased;
-                () = self.line.gone() => return None,
+                () = self.connection.gone() => return None,
                 message = self.inner.receive() => message,
             };
             let Some(message) = message else {
-                self.left();
+                self.input_ended();
                 return None;
             };
-            match self.judge(message) {
+            match self.check(message) {
                 Ok(message) => return Some(message),
                 Err(None) => {}
                 Err(Some((error, id))) => {
@@ -328,14 +328,14 @@ impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for Watched<T> {
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        self.line.end().await;
+        self.connection.end().await;
         self.inner.close().await
     }
 }
 
-impl<T> Drop for Watched<T> {
+impl<T> Drop for CountedTransport<T> {
     fn drop(&mut self) {
-        self.line.cut();
+        self.connection.mark_gone();
         drop(self.held.take());
     }
 }

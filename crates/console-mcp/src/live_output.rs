@@ -1,4 +1,4 @@
-//! [`Follow`]: forwards a command's output to the client while the command runs.
+//! [`LiveOutput`]: forwards a command's output to the client while the command runs.
 //!
 //! Output waits in a buffer of fixed size, and only one message is in flight at a time.
 //! A client that reads slowly misses the middle of the output. Memory stays bounded,
@@ -24,59 +24,59 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 /// Maximum number of bytes waiting to be sent.
-const WAITING_BYTES: usize = 64 * 1024;
+const PENDING_BYTES: usize = 64 * 1024;
 
 /// Minimum time between two messages. The output of a command that finishes sooner is
 /// sent in its reply only.
-const EVERY: Duration = Duration::from_millis(150);
+const MESSAGE_INTERVAL: Duration = Duration::from_millis(150);
 
 /// A silent command reports that it is still running after this interval.
-const ALIVE: Duration = Duration::from_secs(5);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The longest time a reply waits for the message before it.
-const LAST: Duration = Duration::from_millis(200);
+const LAST_MESSAGE_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Longest line in a progress message, in characters.
 const LINE_CHARS: usize = 200;
 
 /// Forwards a command's output to a client.
-pub(crate) struct Follow {
+pub(crate) struct LiveOutput {
     peer: Peer<RoleServer>,
     token: Option<ProgressToken>,
     /// Whether output is sent as log messages.
     logs: bool,
     tool: String,
-    screen: Arc<Waiting>,
+    buffer: Arc<OutputBuffer>,
 }
 
 /// Output that was not sent yet.
 #[derive(Debug, Default)]
-pub(crate) struct Waiting {
-    printed: Mutex<Printed>,
+pub(crate) struct OutputBuffer {
+    pending: Mutex<Pending>,
     more: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Printed {
+struct Pending {
     bytes: Vec<u8>,
     /// Number of bytes dropped from the middle.
     dropped: usize,
 }
 
-impl Printed {
+impl Pending {
     fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
-        let over = self.bytes.len().saturating_sub(WAITING_BYTES);
+        let over = self.bytes.len().saturating_sub(PENDING_BYTES);
         if over > 0 {
-            let half = WAITING_BYTES / 2;
+            let half = PENDING_BYTES / 2;
             self.bytes.drain(half..half + over);
             self.dropped += over;
         }
     }
 
     /// Returns the text to show, rendered as a terminal would.
-    fn shown(self, renderer: &mut Renderer) -> String {
-        let half = WAITING_BYTES / 2;
+    fn render(self, renderer: &mut Renderer) -> String {
+        let half = PENDING_BYTES / 2;
         let (head, tail) = match self.dropped {
             0 => (self.bytes.as_slice(), &[][..]),
             _ => self
@@ -93,22 +93,22 @@ impl Printed {
     }
 }
 
-impl Waiting {
-    fn take(&self) -> Printed {
-        std::mem::take(&mut *self.printed.lock().unwrap_or_else(PoisonError::into_inner))
+impl OutputBuffer {
+    fn take(&self) -> Pending {
+        std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Observer for Waiting {
+impl Observer for OutputBuffer {
     fn output(&self, bytes: &[u8]) {
-        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
-        printed.push(bytes);
-        drop(printed);
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.push(bytes);
+        drop(pending);
         self.more.notify_one();
     }
 }
 
-impl Follow {
+impl LiveOutput {
     /// Returns `None` if the client asked for neither progress nor logs.
     pub(crate) fn new(
         peer: Peer<RoleServer>,
@@ -124,30 +124,30 @@ impl Follow {
             token,
             logs,
             tool: tool.to_owned(),
-            screen: Arc::default(),
+            buffer: Arc::default(),
         })
     }
 
     /// Returns the observer to attach to the call.
-    pub(crate) fn observer(&self) -> Arc<Waiting> {
-        Arc::clone(&self.screen)
+    pub(crate) fn observer(&self) -> Arc<OutputBuffer> {
+        Arc::clone(&self.buffer)
     }
 
     /// Runs `call` and forwards its output until it is done.
-    pub(crate) async fn during<T>(&self, call: impl Future<Output = T>) -> T {
+    pub(crate) async fn run<T>(&self, call: impl Future<Output = T>) -> T {
         let (busy, mut idle) = watch::channel(false);
         let mut call = std::pin::pin!(call);
-        let mut told = std::pin::pin!(self.tell(&busy));
+        let mut forwarding = std::pin::pin!(self.forward(&busy));
         let done = tokio::select! {
             biased;
             done = &mut call => done,
-            () = &mut told => call.await,
+            () = &mut forwarding => call.await,
         };
         // No message about the call may follow its reply.
         if *idle.borrow() {
-            let _ = timeout(LAST, async {
+            let _ = timeout(LAST_MESSAGE_TIMEOUT, async {
                 tokio::select! {
-                    () = told => {}
+                    () = forwarding => {}
                     _ = idle.wait_for(|busy| !busy) => {}
                 }
             })
@@ -157,20 +157,20 @@ impl Follow {
     }
 
     /// Sends output until the client is gone.
-    async fn tell(&self, busy: &watch::Sender<bool>) {
+    async fn forward(&self, busy: &watch::Sender<bool>) {
         let begun = Instant::now();
         let mut renderer = Renderer::new();
-        sleep(EVERY).await;
+        sleep(MESSAGE_INTERVAL).await;
         loop {
-            let _ = timeout(ALIVE, self.screen.more.notified()).await;
-            let text = self.screen.take().shown(&mut renderer);
+            let _ = timeout(KEEPALIVE_INTERVAL, self.buffer.more.notified()).await;
+            let text = self.buffer.take().render(&mut renderer);
             busy.send_replace(true);
-            let told = self.send(begun.elapsed(), text).await;
+            let sent = self.send(begun.elapsed(), text).await;
             busy.send_replace(false);
-            if told.is_none() {
+            if sent.is_none() {
                 return;
             }
-            sleep(EVERY).await;
+            sleep(MESSAGE_INTERVAL).await;
         }
     }
 
@@ -209,16 +209,16 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded_and_loses_its_middle() {
-        let mut printed = Printed::default();
-        printed.push(b"first\n");
+        let mut pending = Pending::default();
+        pending.push(b"first\n");
         for _ in 0..1_000 {
-            printed.push(&[b'x'; 1_000]);
-            assert!(printed.bytes.len() <= WAITING_BYTES);
+            pending.push(&[b'x'; 1_000]);
+            assert!(pending.bytes.len() <= PENDING_BYTES);
         }
-        printed.push(b"\nlast");
-        assert_eq!(printed.dropped + printed.bytes.len(), 1_000_011);
-        let dropped = printed.dropped;
-        let shown = printed.shown(&mut Renderer::new());
+        pending.push(b"\nlast");
+        assert_eq!(pending.dropped + pending.bytes.len(), 1_000_011);
+        let dropped = pending.dropped;
+        let shown = pending.render(&mut Renderer::new());
         assert!(shown.starts_with("first\nxxx"), "{}", shown.len());
         assert!(shown.contains(&format!("[... {dropped} bytes are not shown ...]")));
         assert!(shown.ends_with("x\nlast"));
