@@ -45,12 +45,12 @@ async fn show() -> Result<(), Box<dyn std::error::Error>> {
     let mended = call(&chat, "edit_file", edit("for n in 1 2 3; do")).await;
     assert_eq!(mended, None);
 
-    println!("\n# It runs a command; another one somebody refuses");
+    println!("\n# It runs a command; the user refuses another one");
     call(&chat, "execute", json!({"command": "sh count.sh"})).await;
     let refused = call(&chat, "execute", json!({"command": "rm count.sh"})).await;
     assert_eq!(refused, Some(Class::Refused));
 
-    println!("\n# It searches, which nobody needs to be asked about");
+    println!("\n# It searches, which needs no approval");
     let grep = json!({"pattern": "LINE", "case": "insensitive", "output_mode": "content"});
     call(&chat, "grep", grep).await;
     Ok(())

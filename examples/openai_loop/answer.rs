@@ -94,8 +94,9 @@ impl Answer {
         if self.bytes > MAX_BYTES {
             return Err("the endpoint sends an answer without an end; ask for less".into());
         }
-        let event: Value = serde_json::from_str(event)
-            .map_err(|error| format!("the endpoint sends an event that is no JSON: {error}"))?;
+        let event: Value = serde_json::from_str(event).map_err(|error| {
+            format!("the endpoint sends an event that is not valid JSON: {error}")
+        })?;
         if let Some(error) = event.get("error").filter(|error| !error.is_null()) {
             return Err(format!("the endpoint fails: {error}").into());
         }

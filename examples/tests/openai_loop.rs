@@ -333,7 +333,7 @@ async fn half_an_answer_calls_nothing() {
     let none = Turn::events(&[delta(json!({}), Some("tool_calls"))], 9);
     assert!(failure(none).await.contains("names none"));
     let garbage = Turn::body("200 OK", "data: {\"choices\"\n\n", 5);
-    assert!(failure(garbage).await.contains("no JSON"));
+    assert!(failure(garbage).await.contains("not valid JSON"));
     let page = Turn::body("200 OK", "<html>Sign in</html>", 5);
     assert!(failure(page).await.starts_with("the stream ends before"));
 }

@@ -19,7 +19,7 @@ pub(crate) const INSTALL: &str = "agentbox agent install";
 pub(crate) const NO_DIRECTORY: &str = match system::TELLS_HOLDERS {
     true => "this user has no home; set HOME or XDG_DATA_HOME, or give --dir",
     false => {
-        "who else could replace an agent is not told here; give --dir, and name the agent there \
+        "this system does not tell who else could replace an agent; give --dir, and name the agent there \
          with SANDBOX_AGENT"
     }
 };

@@ -258,7 +258,7 @@ impl Wanted {
         })?;
         if !self.quiet {
             output::note(&format!(
-                "agentbox: files are in {shown} (new); choose another place with --backend local:DIR"
+                "agentbox: files are in {shown} (new); choose another directory with --backend local:DIR"
             ));
         }
         Ok(Some(directory))
@@ -300,7 +300,7 @@ pub(crate) fn absolute(spec: &str, directory: &Path) -> Result<String, Failure> 
             let path = path.to_str().ok_or_else(|| {
                 let shown = directory.display();
                 Failure::usage(format!(
-                    "{shown} is no UTF-8; give an absolute path that is"
+                    "{shown} is not valid UTF-8; give an absolute path that is"
                 ))
             })?;
             Ok(format!("{}:{path}", kind.name))

@@ -139,7 +139,7 @@ fn read(mut table: Table, whose: &str) -> Result<Config, Failure> {
             Some(Value::Table(settings)) => drop(backends.insert(kind.name, settings)),
             Some(_) => {
                 return Err(Failure::usage(format!(
-                    "{whose} gives {:?} something that is no table; write [{}]",
+                    "{whose} sets {:?} to something that is not a table; write [{}]",
                     kind.name, kind.name
                 )));
             }

@@ -135,7 +135,7 @@ async fn talk(session: Session, state: signals::Terminal) -> anyhow::Result<Exit
         screen,
         chat,
         unasked,
-        signals: Signals::listen(state).context("signals cannot be heard")?,
+        signals: Signals::listen(state).context("signals cannot be received")?,
         code: exit::SUCCESS,
     };
     console.serve(reader).await

@@ -18,7 +18,7 @@ pub(crate) fn start(filter: Option<&str>) -> Result<(), Failure> {
     let text = filter.unwrap_or(DEFAULT);
     let filter = read(text).ok_or_else(|| {
         Failure::usage(format!(
-            "{text:?} is no level and no filter for a log; use off, error, warn, info, debug or trace, \
+            "{text:?} is not a valid log level or filter; use off, error, warn, info, debug or trace, \
              or something like warn,backend_local=debug"
         ))
     })?;

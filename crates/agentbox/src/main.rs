@@ -62,7 +62,9 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let runtime = threads(&cli).enable_all().build().map_err(|error| {
-        Failure::environment(format!("no threads can be started: {error}; end others"))
+        Failure::environment(format!(
+            "no threads can be started: {error}; end other programs"
+        ))
     })?;
     let result = runtime.block_on(commands::run(cli));
     // A thread may be blocked on standard input forever.

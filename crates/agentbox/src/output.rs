@@ -45,7 +45,8 @@ pub(crate) fn print_foreign(text: &str) -> Result<(), Failure> {
 /// Prints data as JSON.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value);
-    let text = text.map_err(|error| Failure::environment(format!("no JSON: {error}")))?;
+    let text =
+        text.map_err(|error| Failure::environment(format!("JSON could not be written: {error}")))?;
     let mut out = io::stdout().lock();
     written(writeln!(out, "{text}").and_then(|()| out.flush()))
 }

@@ -66,7 +66,7 @@ impl Rules {
                 let ruleset = ruleset.map_err(|error: toml::de::Error| {
                     let message = error.message();
                     Failure::usage(format!(
-                        "[permissions] is no ruleset: {message}; correct it in the config file"
+                        "[permissions] is not a valid ruleset: {message}; correct it in the config file"
                     ))
                 })?;
                 Ok(Self {

@@ -22,7 +22,7 @@ impl Interrupts {
     /// Starts to watch for signals.
     pub(crate) fn watch() -> Result<Self, Failure> {
         let cannot = |error: std::io::Error| {
-            Failure::environment(format!("signals cannot be watched: {error}; try again"))
+            Failure::environment(format!("signals cannot be received: {error}; try again"))
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

@@ -62,18 +62,18 @@ impl Approver for ClientApprover {
         let mut pending = PendingQuestion(Some(handle));
         let answered = match &mut pending.0 {
             Some(handle) => CallSlot::release_during(timeout(self.patience, &mut handle.rx)).await,
-            None => return Err(ApproverError::new("nobody was asked; ask again")),
+            None => return Err(ApproverError::new("the question was not sent; ask again")),
         };
         let Ok(answered) = answered else {
             let after = self.patience;
-            let text = format!("nobody answered within {after:?}; ask again");
+            let text = format!("no answer within {after:?}; ask again");
             return Err(ApproverError::new(text));
         };
         pending.0 = None;
         match answered {
             Ok(Ok(ClientResult::ElicitResult(result))) => Ok(answer(&result)),
             Ok(Ok(_)) => Err(ApproverError::new(
-                "the client's answer makes no sense; ask again",
+                "the client's answer has the wrong type; ask again",
             )),
             Ok(Err(error)) => Err(ApproverError::new(format!(
                 "the client did not ask its user ({error}); ask again"
@@ -94,7 +94,7 @@ impl Drop for PendingQuestion {
         };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                let reason = "nobody waits for the answer any more".to_owned();
+                let reason = "the call no longer waits for the answer".to_owned();
                 let _ = handle.cancel(Some(reason)).await;
             });
         }

@@ -127,7 +127,7 @@ impl HttpServer {
                 },
                 // The client is gone already, or no file descriptors are left.
                 Err(error) => {
-                    tracing::warn!(%error, "a connection was not taken");
+                    tracing::warn!(%error, "a connection could not be accepted");
                     self.connections.close_one();
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
@@ -173,7 +173,7 @@ impl HttpServer {
 async fn accept(listener: &TcpListener) -> std::io::Result<(TcpStream, SocketAddr)> {
     let (stream, address) = listener.accept().await?;
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a connection is slower than it could be");
+        tracing::debug!(%error, "TCP_NODELAY could not be set; the connection is slower");
     }
     Ok((stream, address))
 }
@@ -260,7 +260,7 @@ async fn handle(gate: &Gate, guard: &TcpConnectionGuard, request: Request, next:
     guard.authenticate();
     let begins = request.method() == Method::POST && !headers.contains_key("mcp-session-id");
     if begins && gate.sessions.is_full() {
-        let text = "there are as many clients as there may be; try again later\n";
+        let text = "too many clients; try again later\n";
         return (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "30")], text).into_response();
     }
     let ends = request.method() == Method::DELETE;

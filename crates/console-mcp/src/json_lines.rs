@@ -129,7 +129,7 @@ fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, LineError> {
         Err(error) => match serde_json::from_slice::<Value>(line) {
             Ok(value) => invalid_message(&value),
             Err(_) => {
-                let text = format!("this is no JSON: {error}; send one message a line");
+                let text = format!("this is not valid JSON: {error}; send one message per line");
                 Err(LineError {
                     code: ErrorCode::PARSE_ERROR,
                     text,
@@ -153,8 +153,10 @@ fn invalid_message(value: &Value) -> Result<Option<ClientJsonRpcMessage>, LineEr
         return Ok(None);
     }
     let text = match value {
-        Value::Array(_) => "batches are not supported; send one message a line",
-        _ => "this is no JSON-RPC 2.0 message; it needs jsonrpc, method and, for a request, an id",
+        Value::Array(_) => "batches are not supported; send one message per line",
+        _ => {
+            "this is not a valid JSON-RPC 2.0 message; it needs jsonrpc, method and, for a request, an id"
+        }
     };
     Err(LineError {
         code: ErrorCode::INVALID_REQUEST,

@@ -34,10 +34,7 @@ pub(crate) async fn list(
             .ok()
             .filter(|start| *start < LISTED)
             .ok_or_else(|| {
-                ErrorData::invalid_params(
-                    "this is no cursor of this server; begin without one",
-                    None,
-                )
+                ErrorData::invalid_params("this is not a valid cursor; begin without one", None)
             })?,
     };
     let end = (start + PAGE).min(LISTED);
@@ -92,7 +89,7 @@ pub(crate) async fn read(
     check_allowed(workspace)?;
     let path = uri::path(asked).and_then(|path| VPath::parse(&path).ok());
     let Some(path) = path else {
-        let text = "this is no URI of a file here; use file:/// and a path";
+        let text = "this is not a valid file URI; use file:/// and a path";
         return Err(ErrorData::resource_not_found(text, Some(asked.into())));
     };
     let files = workspace.without_prompts.files().await.map_err(internal)?;

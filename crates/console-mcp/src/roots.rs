@@ -18,7 +18,7 @@ const REMOVED_TOOLS: [Tool; 3] = [Tool::Execute, Tool::RunInBackground, Tool::Wr
 
 /// The reply to a model that calls one of them.
 pub(crate) const NO_COMMANDS: &str = "Error: the client's roots are a part of the directory that \
-    this server was started on, and commands cannot be held to a part; use the file tools, or \
+    this server was started on, and commands cannot be confined to a part; use the file tools, or \
     start the server on the client's directory";
 
 /// Returns `true` if narrowing removes the tool of this name.
@@ -59,7 +59,7 @@ pub(crate) fn root_access(roots: &[String], host_root: &Path, top: &VPath) -> Ro
         let Some(path) = uri::path(root) else {
             tracing::warn!(
                 root,
-                "a root of the client is no file: URI of this machine; ignored"
+                "a root of the client is not a valid file: URI of this machine; ignored"
             );
             continue;
         };

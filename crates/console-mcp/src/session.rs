@@ -178,7 +178,7 @@ impl Session {
 
 fn unknown(why: &str) -> String {
     format!(
-        "Error: the client says that it has roots, but not which ({why}); \
+        "Error: the client has roots but did not list them ({why}); \
          nothing may be used until it does"
     )
 }

@@ -193,7 +193,7 @@ impl HttpSettings {
                 "no client could connect; allow at least one".to_owned()
             }
             _ => match self.hosts.iter().find(|host| !is_host(host)) {
-                Some(host) => format!("{host:?} is no host; write NAME or NAME:PORT"),
+                Some(host) => format!("{host:?} is not a valid host; write NAME or NAME:PORT"),
                 None => return Ok(()),
             },
         };
@@ -224,7 +224,7 @@ mod tests {
         http.hosts = vec!["box.example:80".to_owned(), "http://box.example".to_owned()];
         let error = http.check().unwrap_err().to_string();
         assert!(
-            error.contains("\"http://box.example\" is no host"),
+            error.contains("\"http://box.example\" is not a valid host"),
             "{error}"
         );
     }

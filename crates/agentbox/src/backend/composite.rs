@@ -93,7 +93,7 @@ impl Written {
         })?;
         match written.default.is_none() && written.routes.is_empty() {
             true => Err(wrong(
-                "there is no backend in it, write default = \"BACKEND\" and [routes]",
+                "it names no backend, write default = \"BACKEND\" and [routes]",
             )),
             false => Ok(written),
         }
@@ -199,7 +199,7 @@ fn path(text: &str, file: &Path) -> Result<VPath, Failure> {
     match absolute {
         Some(Ok(path)) => Ok(path),
         _ => Err(Failure::usage(format!(
-            "{}: {} is no absolute path; write one such as /docs",
+            "{}: {} is not an absolute path; write one such as /docs",
             file.display(),
             Quoted::new(text)
         ))),

@@ -83,7 +83,7 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
             let agents = Docker::configured(&app.config.backends)?.agents()?;
             if agents.is_empty() {
                 return Err(Failure::environment(format!(
-                    "there is no sandbox-agent; run {INSTALL}"
+                    "no sandbox-agent is installed; run {INSTALL}"
                 )));
             }
             let lines = agents
@@ -170,7 +170,7 @@ impl Install {
         let mut places = [Some(inside), named].into_iter().flatten();
         let found = places.find(|place| is_package(place)).ok_or_else(|| {
             Failure::usage(format!(
-                "{} is no checkout of agentbox: it has no crates/{PROGRAM}; give its top directory",
+                "{} is not a checkout of agentbox: it has no crates/{PROGRAM}; give its top directory",
                 given.display()
             ))
         })?;

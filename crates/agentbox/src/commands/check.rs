@@ -71,7 +71,10 @@ fn parts(policy: &Policy, args: &Args) -> Result<(Vec<Part>, Vec<String>), Failu
     let two = matches!(args.operation, Op::Move | Op::Copy);
     if args.to.is_some() != two {
         return Err(Failure::usage(match two {
-            true => format!("{} needs a second path; say where to", args.operation),
+            true => format!(
+                "{} needs a second path, the destination; add it",
+                args.operation
+            ),
             false => format!(
                 "{} has one target; quote it if it has spaces",
                 args.operation
@@ -157,7 +160,7 @@ fn as_text(
         }
     }
     if let Some(question) = question(parts, decision) {
-        let _ = writeln!(text, "somebody would be asked:");
+        let _ = writeln!(text, "the user would be asked:");
         // The votes above show the rest.
         let said = |line: &&str| !line.starts_with("asks: ") && !line.starts_with("because: ");
         for line in question.lines().filter(said) {

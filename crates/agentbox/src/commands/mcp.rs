@@ -66,7 +66,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
         let port = text.rsplit(':').next().unwrap_or(text);
         let port = port.parse::<u16>().unwrap_or(8000);
-        format!("that is no address; write 127.0.0.1:{port}")
+        format!("not a valid address; write 127.0.0.1:{port}")
     })
 }
 

@@ -134,7 +134,7 @@ fn is_unprintable(c: char) -> bool {
 fn program() -> Result<PathBuf, Failure> {
     let file = std::env::current_exe().map_err(|error| {
         Failure::environment(format!(
-            "this program's place is not known: {error}; start it by its path"
+            "this program's path is not known: {error}; start it by its path"
         ))
     })?;
     let is_this = |path: &PathBuf| path.is_absolute() && same_file(path, &file);
@@ -158,9 +158,9 @@ fn same_file(one: &Path, other: &Path) -> bool {
 /// Describes a server that the client starts.
 fn start(app: &App, notes: &mut Vec<String>) -> Result<Way, Failure> {
     let program = program()?;
-    let program = program
-        .to_str()
-        .ok_or_else(|| Failure::environment("this program's path is no UTF-8; put it elsewhere"))?;
+    let program = program.to_str().ok_or_else(|| {
+        Failure::environment("this program's path is not valid UTF-8; put it elsewhere")
+    })?;
     // A snippet whose directory is missing would not work.
     app.wanted.directory()?;
     Ok(Way::Start {
@@ -196,7 +196,7 @@ fn arguments(app: &App) -> Result<Vec<String>, Failure> {
     if let Some(file) = &app.config.file {
         let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
         let file = file.to_str().ok_or_else(|| {
-            Failure::usage("the config file's path is no UTF-8; put it elsewhere")
+            Failure::usage("the config file's path is not valid UTF-8; put it elsewhere")
         })?;
         arguments.extend(["--config".to_owned(), file.to_owned()]);
     }
@@ -341,7 +341,7 @@ fn without_climbing(path: &Path) -> PathBuf {
 
 fn no_address(given: &str) -> Failure {
     Failure::usage(format!(
-        "{given:?} is no address and no URL; write 127.0.0.1:8000 or https://HOST/mcp"
+        "{given:?} is neither a valid address nor a valid URL; write 127.0.0.1:8000 or https://HOST/mcp"
     ))
 }
 

@@ -70,7 +70,7 @@ fn timeout(seconds: Option<f64>) -> Result<Option<Duration>, Failure> {
     let time = time.filter(|time| !time.is_zero());
     time.map(Some).ok_or_else(|| {
         Failure::usage(format!(
-            "{seconds} is no time; give seconds, or leave --timeout out"
+            "{seconds} is not a valid time; give seconds, or leave --timeout out"
         ))
     })
 }
@@ -120,7 +120,7 @@ async fn pass_on(mut events: EventStream) -> Result<u8, Failure> {
         }
     }
     Err(Failure::environment(
-        "the command ended and nobody told how; try again",
+        "the command ended without a status; try again",
     ))
 }
 

@@ -134,7 +134,7 @@ pub(super) fn environment(
         let value = value.to_str().filter(|value| !value.trim().is_empty());
         let value = value.ok_or_else(|| {
             Failure::usage(format!(
-                "{name} is empty or no text; unset it or give a value"
+                "{name} is empty or not valid UTF-8; unset it or give a value"
             ))
         })?;
         put(&mut table, key, scalar(value));
@@ -235,7 +235,7 @@ pub(super) fn aliased(mut table: Table, whose: &str) -> Result<Table, Failure> {
         };
         if take(&mut table, key).is_some() {
             return Err(Failure::usage(format!(
-                "{whose} sets {alias} and {key}, which are one; remove one of them"
+                "{whose} sets {alias} and {key}, which are the same option; remove one of them"
             )));
         }
         put(&mut table, key, value);

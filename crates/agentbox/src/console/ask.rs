@@ -204,7 +204,7 @@ impl Approver for Nobody {
     async fn ask(&self, _: &Question) -> Result<Answer, ApproverError> {
         let instead = self.0;
         Err(ApproverError::new(format!(
-            "nobody can be asked because this is no terminal; run agentbox in one, or {instead}"
+            "cannot ask: not a terminal; run agentbox in one, or {instead}"
         )))
     }
 }

@@ -95,7 +95,7 @@ fn nobody_can_be_asked() {
     // The refusal determines the exit code, even if something else fails.
     let (out, errors, code) = run(&home(), "!echo hi\nread nope\n");
     assert_eq!((out.as_str(), code), ("", Some(2)));
-    assert!(errors.contains("no terminal"), "{errors}");
+    assert!(errors.contains("not a terminal"), "{errors}");
     assert!(errors.contains("allow it in the rules"), "{errors}");
 }
 

@@ -70,7 +70,7 @@ impl Hosts {
             true => Ok(()),
             false => Err((
                 StatusCode::FORBIDDEN,
-                "this is no name of the server; see its hosts\n",
+                "unknown host name; allow it in `hosts`\n",
             )),
         }
     }

@@ -27,7 +27,7 @@ use crate::connection::{Connection, CountedTransport};
 /// An error of the session manager.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SessionsError {
-    #[error("there are as many clients as there may be; try again later")]
+    #[error("too many clients; try again later")]
     Full,
     #[error(transparent)]
     Local(#[from] LocalSessionManagerError),
@@ -160,7 +160,7 @@ impl Sessions {
                 () = state.wait_idle(idle) => true,
             };
             if is_silent {
-                tracing::info!(session = %id, "the client was silent for long; the session ends");
+                tracing::info!(session = %id, "the client was idle for too long; the session ends");
                 state.connection.mark_gone();
                 let _ = local.close_session(&id).await;
             }
@@ -221,7 +221,7 @@ impl Drop for TrackedStream {
         let (local, linger) = (Arc::clone(&self.local), self.linger);
         runtime.spawn(async move {
             if state.wait_lost(linger).await {
-                tracing::info!(session = %id, "nobody listens to what runs; the session ends");
+                tracing::info!(session = %id, "the client stopped listening during a call; the session ends");
                 state.connection.mark_gone();
                 let _ = local.close_session(&id).await;
             }

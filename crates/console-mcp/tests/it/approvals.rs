@@ -140,7 +140,7 @@ async fn nobody_waits_for_ever() {
         .call("execute", json!({"command": "echo done"}))
         .await;
     assert!(
-        failed(&result) && text(&result).contains("nobody answered"),
+        failed(&result) && text(&result).contains("no answer within"),
         "{result}"
     );
     // The question is withdrawn.

@@ -91,7 +91,7 @@ async fn only_what_lies_in_the_roots_is_used() {
         .call("execute", json!({"command": "cat a/one.txt"}))
         .await;
     assert!(
-        failed(&command) && text(&command).contains("commands cannot be held"),
+        failed(&command) && text(&command).contains("commands cannot be confined"),
         "{command}"
     );
     let tools = client.ask("tools/list", json!({})).await;

@@ -163,7 +163,7 @@ impl<'a> Volume<'a> {
         let read = read.filter(|(source, target, _)| !source.is_empty() && !target.is_empty());
         let (source, target, read_only) = read.ok_or_else(|| {
             Failure::usage(format!(
-                "{text:?} is no volume; write SOURCE:TARGET or SOURCE:TARGET:ro in volumes of [docker]"
+                "{text:?} is not a valid volume; write SOURCE:TARGET or SOURCE:TARGET:ro in volumes of [docker]"
             ))
         })?;
         Ok(Self {

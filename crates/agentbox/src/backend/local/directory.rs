@@ -123,7 +123,7 @@ impl Settings {
             (true, _) => Ok(NameSpace::Virtual),
             (false, false) => Ok(NameSpace::Host { allowed }),
             (false, true) => Err(Failure::usage(
-                "allowed_directories give paths of this machine, which a part of a tree has not; \
+                "allowed_directories give paths of this machine, which a part of a tree cannot have; \
                  make each of them a part of its own",
             )),
         }

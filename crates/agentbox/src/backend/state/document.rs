@@ -45,7 +45,7 @@ impl Document {
         let found = file.metadata().map_err(cannot)?;
         if !found.is_file() {
             return Err(Failure::usage(format!(
-                "the state file {shown} is no regular file; give another"
+                "the state file {shown} is not a regular file; give another"
             )));
         }
         // The file is replaced, not a link to it. The target of a link exists by now,

@@ -72,7 +72,7 @@ fn runc(info: &DaemonInfo) -> Finding {
             "install runc 1.2.8, 1.3.3 or newer, unless your distribution has mended this one",
         ),
         None => finding.doubtful(
-            "its version is not told",
+            "its version is unknown",
             "see that it is 1.2.8, 1.3.3 or newer: docker version",
         ),
     }

@@ -32,7 +32,7 @@ pub(super) fn fresh() -> Result<String, Failure> {
 pub(super) fn kept(file: &Path) -> Result<(String, bool), Failure> {
     if !system::TELLS_HOLDERS {
         return Err(Failure::usage(
-            "who can read a file is not told here; leave out --token-file, and take the token \
+            "this system does not tell who can read a file; leave out --token-file, and take the token \
              that is printed",
         ));
     }
@@ -73,7 +73,7 @@ fn read(file: &Path, open: File) -> Result<String, Failure> {
     let about = open.metadata().map_err(|error| unable(file, &error))?;
     if !about.is_file() {
         return Err(Failure::usage(format!(
-            "the token file {shown} is no regular file; give another"
+            "the token file {shown} is not a regular file; give another"
         )));
     }
     let holder = system::holder(&about);

@@ -97,7 +97,7 @@ impl Client {
             .map_or(String::new(), |file| format!(", from {file},"));
         match self {
             Self::Cline | Self::Jetbrains | Self::Zed => format!(
-                "# write the token{from} where {TOKEN} stands: this client reads no variables there"
+                "# replace {TOKEN} with the token{from}: this client reads no variables there"
             ),
             Self::Continue => format!("# put the token{from} into ~/.continue/.env as {TOKEN}=…"),
             Self::Vscode => match shown {

@@ -174,7 +174,7 @@ async fn approval(stage: &mut Stage) -> Result<(), Failure> {
     stage
         .step(
             "Permissions (--permissions default)",
-            "Looking is free, changing is asked about, and secrets are out of reach whatever anybody says.",
+            "Looking is free, changing is asked about, and secrets are out of reach whatever the answer.",
         )
         .await?;
     let edit = json!({

@@ -63,7 +63,7 @@ fn the_rule_and_its_line_are_told() {
     let asked = place.run(&["check", "rules.toml", "write", "a"]).code(2);
     assert!(asked.out.contains("[rules.toml:1]"), "{}", asked.out);
     assert!(
-        asked.out.contains("somebody would be asked:\n  write /a\n"),
+        asked.out.contains("the user would be asked:\n  write /a\n"),
         "{}",
         asked.out
     );

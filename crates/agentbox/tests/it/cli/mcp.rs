@@ -24,7 +24,7 @@ fn what_cannot_be_served_is_said_before_anybody_connects() {
         ("here", "127.0.0.1:8000"),
     ] {
         let ended = place.run(&["mcp", "--http", address]).code(64);
-        let said = format!("that is no address; write {instead}");
+        let said = format!("not a valid address; write {instead}");
         assert!(ended.err.contains(&said), "{}", ended.err);
     }
     let lost = &[

@@ -74,7 +74,7 @@ fn what_is_wrong_in_a_file_is_64_with_its_place() {
     for (text, about) in [
         ("routes = 1", "wrong.toml:1"),
         ("rotues = {}", "rotues"),
-        ("", "there is no backend in it"),
+        ("", "it names no backend"),
         ("[routes]\ndocs = \"state\"", "absolute path"),
         (
             "[routes]\n\"/a\" = \"nowhere:b\"",
