@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use sandbox_wire::agent::{AgentBinary, PROGRAM, VARIABLE};
 
 use crate::exit::Failure;
-use crate::system::{self, holder};
+use crate::system::{self, file_owner};
 
 /// The command that builds an agent and installs it where this program looks.
 pub(crate) const INSTALL: &str = "agentbox agent install";
 
 /// The advice if there is no directory for agents.
-pub(crate) const NO_DIRECTORY: &str = match system::TELLS_HOLDERS {
+pub(crate) const NO_DIRECTORY: &str = match system::REPORTS_FILE_OWNERS {
     true => "this user has no home; set HOME or XDG_DATA_HOME, or give --dir",
     false => {
         "this system does not tell who else could replace an agent; give --dir, and name the agent there \
@@ -88,8 +88,8 @@ fn installed() -> Vec<AgentBinary> {
 
 /// Returns `true` if the file belongs to this user and others cannot write to it.
 fn is_own(found: &Metadata) -> bool {
-    let holder = holder(found);
-    holder.is_own && holder.mode & 0o022 == 0
+    let owner = file_owner(found);
+    owner.is_own && owner.mode & 0o022 == 0
 }
 
 /// Fails if another user could replace the directory. All directories above it must
@@ -98,9 +98,9 @@ fn is_own(found: &Metadata) -> bool {
 fn shared_above(directory: &Path) -> io::Result<()> {
     const STICKY: u32 = 0o1000;
     for above in directory.canonicalize()?.ancestors().skip(1) {
-        let holder = holder(&std::fs::metadata(above)?);
-        let is_theirs = !holder.is_own && !holder.is_root;
-        let is_open = holder.mode & 0o022 != 0 && holder.mode & STICKY == 0;
+        let owner = file_owner(&std::fs::metadata(above)?);
+        let is_theirs = !owner.is_own && !owner.is_root;
+        let is_open = owner.mode & 0o022 != 0 && owner.mode & STICKY == 0;
         if is_theirs || is_open {
             let text = format!("others can write to {}", above.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
@@ -122,7 +122,7 @@ pub(crate) fn host_arch() -> &'static str {
 /// home. Programs that others could have put there must not run, so there is no such
 /// directory on systems where owners are not known.
 fn own_directory(name: &str, usual: &str) -> Option<PathBuf> {
-    if !system::TELLS_HOLDERS {
+    if !system::REPORTS_FILE_OWNERS {
         return None;
     }
     let path =

@@ -7,10 +7,10 @@ use backend_core::VPath;
 use console_tools::{Toolset, ToolsetBuilder};
 use permissions::Policy;
 
-use crate::backend::{Opened, Wanted};
+use crate::backend::{BackendSpec, Opened};
 use crate::cli::Global;
 use crate::commands::mcp::readable;
-use crate::config::{Config, usual_place};
+use crate::config::{Config, default_config_path};
 use crate::exit::Failure;
 use crate::log;
 use crate::rules::{Rules, Source};
@@ -20,7 +20,7 @@ use crate::rules::{Rules, Source};
 pub(crate) struct App {
     pub(crate) config: Config,
     pub(crate) rules: Option<Rules>,
-    pub(crate) wanted: Wanted,
+    pub(crate) spec: BackendSpec,
     /// A file whose content the tools must not show.
     pub(crate) secret: Option<PathBuf>,
 }
@@ -33,8 +33,8 @@ impl App {
         let rules = config.permissions.as_ref().map(Rules::configured);
         let rules = rules.transpose()?;
         let spec = config.backend.as_deref();
-        let wanted = Wanted::new(spec, &config.backends)?;
-        if global.allows_directories() && wanted.allowed_directories().is_empty() {
+        let spec = BackendSpec::new(spec, &config.backends)?;
+        if global.allows_directories() && spec.allowed_directories().is_empty() {
             return Err(Failure::usage(
                 "--allow-dir is for --backend local:DIR; other backends have no such directories",
             ));
@@ -42,14 +42,14 @@ impl App {
         Ok(Self {
             config,
             rules,
-            wanted,
+            spec,
             secret: None,
         })
     }
 
     /// Opens the backend.
     pub(crate) async fn open(&self) -> Result<Opened, Failure> {
-        let opened = self.wanted.open().await?;
+        let opened = self.spec.open().await?;
         for file in self.own_files() {
             if let Some(directory) = opened.confined_above(&file) {
                 let (file, directory) = (file.display(), directory.display());
@@ -74,8 +74,8 @@ impl App {
         // A config file created at the usual place would take effect at the next start.
         let variables: Vec<_> = std::env::vars_os().collect();
         let config = self.config.file.clone().into_iter();
-        let all = config.chain(usual_place(&variables)).chain(rules);
-        all.chain(self.wanted.described_in().map(Path::to_path_buf))
+        let all = config.chain(default_config_path(&variables)).chain(rules);
+        all.chain(self.spec.described_in().map(Path::to_path_buf))
             .collect()
     }
 
@@ -118,7 +118,7 @@ impl App {
         self.rules.as_ref().is_some_and(Rules::can_ask)
             || options.require_write_approval
             || options.require_execute_approval
-            || self.wanted.has_mounts()
+            || self.spec.has_mounts()
     }
 
     /// Returns the policy for the tools of a backend.

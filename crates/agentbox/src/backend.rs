@@ -23,8 +23,8 @@ use toml::{Table, Value};
 pub(crate) use self::absent::without_local;
 #[cfg(feature = "docker")]
 pub(crate) use self::docker::Docker;
-pub(crate) use self::opened::{Ends, Opened};
-use crate::config::place;
+pub(crate) use self::opened::{Opened, StopActions};
+use crate::config::resolve_path;
 use crate::exit::Failure;
 use crate::output;
 
@@ -61,7 +61,7 @@ pub(crate) struct Kind {
     pub(crate) paths: &'static [&'static str],
     /// Checks a specification without opening anything. Returns the kinds of the
     /// backends it consists of.
-    pub(crate) check: fn(&Wanted) -> Result<Vec<&'static str>, Failure>,
+    pub(crate) check: fn(&BackendSpec) -> Result<Vec<&'static str>, Failure>,
     /// Opens the backend.
     pub(crate) open: Open,
 }
@@ -92,11 +92,11 @@ pub(crate) enum Prepare {
 /// The config tables of all kinds, by name.
 pub(crate) type Tables = BTreeMap<&'static str, Table>;
 
-type Open = for<'a> fn(&'a Wanted) -> BoxFuture<'a, Result<Opened, Failure>>;
+type Open = for<'a> fn(&'a BackendSpec) -> BoxFuture<'a, Result<Opened, Failure>>;
 
 /// A specification of a backend.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted {
+pub(crate) struct BackendSpec {
     kind: &'static Kind,
     /// The text after the colon. A path is absolute.
     pub(crate) argument: Option<String>,
@@ -112,7 +112,7 @@ pub(crate) struct Wanted {
     tables: Tables,
 }
 
-impl Wanted {
+impl BackendSpec {
     /// Parses `NAME[:ARGUMENT]`; `None` is the default.
     pub(crate) fn new(spec: Option<&str>, tables: &Tables) -> Result<Self, Failure> {
         let implied = spec.is_none();
@@ -121,9 +121,9 @@ impl Wanted {
         let here = std::env::current_dir().map_err(|error| {
             Failure::environment(format!("there is no current directory: {error}; go to one"))
         })?;
-        let mut wanted = Self::from_spec(&absolute(spec, &here)?, tables.clone())?;
-        wanted.implied = implied;
-        Ok(wanted)
+        let mut parsed = Self::from_spec(&absolute(spec, &here)?, tables.clone())?;
+        parsed.implied = implied;
+        Ok(parsed)
     }
 
     fn from_spec(spec: &str, tables: Tables) -> Result<Self, Failure> {
@@ -169,7 +169,7 @@ impl Wanted {
     }
 
     /// Returns the specification with absolute paths, valid in any directory.
-    pub(crate) fn spec(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match &self.argument {
             Some(argument) => format!("{}:{argument}", self.kind.name),
             None => self.kind.name.to_owned(),
@@ -295,7 +295,7 @@ pub(crate) fn absolute(spec: &str, directory: &Path) -> Result<String, Failure> 
     };
     match kind.argument {
         Argument::Directory | Argument::File => {
-            let path = place(path, directory);
+            let path = resolve_path(path, directory);
             // A lossy conversion would name a different path.
             let path = path.to_str().ok_or_else(|| {
                 let shown = directory.display();
@@ -334,7 +334,7 @@ fn rebase_path(path: &mut String, directory: &Path) {
     };
     let is_path = rest.is_none() || source.contains('/') || matches!(source, "." | ".." | "~");
     if is_path && !source.is_empty() {
-        let source = place(source, directory);
+        let source = resolve_path(source, directory);
         let source = source.to_string_lossy();
         *path = match rest {
             Some(rest) => format!("{source}:{rest}"),
@@ -386,22 +386,22 @@ fn unknown(spec: &str) -> Failure {
 mod tests {
     use super::*;
 
-    fn wanted(spec: &str) -> Result<Wanted, Failure> {
-        Wanted::new(Some(spec), &Tables::new())
+    fn parse(spec: &str) -> Result<BackendSpec, Failure> {
+        BackendSpec::new(Some(spec), &Tables::new())
     }
 
     #[test]
-    fn wishes_are_read() {
-        let state = wanted("state").unwrap();
-        assert_eq!(state.spec(), "state");
-        let local = wanted("local:/tmp/a:b").unwrap();
-        assert_eq!(local.spec(), "local:/tmp/a:b");
-        let relative = wanted("local:a").unwrap();
+    fn specifications_are_read() {
+        let state = parse("state").unwrap();
+        assert_eq!(state.text(), "state");
+        let local = parse("local:/tmp/a:b").unwrap();
+        assert_eq!(local.text(), "local:/tmp/a:b");
+        let relative = parse("local:a").unwrap();
         assert!(Path::new(&relative.argument.unwrap()).is_absolute());
-        let image = wanted("docker:python:3.12").unwrap();
-        assert_eq!(image.spec(), "docker:python:3.12");
-        let default = Wanted::new(None, &Tables::new()).unwrap();
-        assert!(default.implied && default.spec().ends_with(WORKSPACE));
+        let image = parse("docker:python:3.12").unwrap();
+        assert_eq!(image.text(), "docker:python:3.12");
+        let default = BackendSpec::new(None, &Tables::new()).unwrap();
+        assert!(default.implied && default.text().ends_with(WORKSPACE));
     }
 
     #[test]
@@ -425,10 +425,10 @@ mod tests {
     #[test]
     fn what_there_is_not_is_an_error_that_says_what_there_is() {
         for spec in ["k8s:pod", "", "Local:/"] {
-            let error = wanted(spec).unwrap_err().to_string();
+            let error = parse(spec).unwrap_err().to_string();
             assert!(error.contains("local:DIR, state[:FILE], docker"), "{error}");
         }
-        let error = wanted("/").unwrap_err().to_string();
+        let error = parse("/").unwrap_err().to_string();
         assert!(error.contains("write local:/"), "{error}");
     }
 }

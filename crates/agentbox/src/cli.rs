@@ -10,7 +10,7 @@ use crate::backend;
 #[cfg(feature = "docker")]
 use crate::commands::{agent, runtimes, sandboxes};
 use crate::commands::{call, check, completions, doctor, man, mcp, mcp_config, run, tools, tour};
-use crate::config::place;
+use crate::config::resolve_path;
 
 const MORE: &str = "\
 Every option can also be set by a variable (AGENTBOX_BACKEND for --backend) or in \
@@ -90,7 +90,7 @@ impl Global {
         let mut layer: Table = given.collect();
         if !self.allow_dirs.is_empty() {
             let here = std::env::current_dir().unwrap_or_default();
-            let absolute = |path: &String| place(path, &here).to_string_lossy().into_owned();
+            let absolute = |path: &String| resolve_path(path, &here).to_string_lossy().into_owned();
             let paths: Vec<String> = self.allow_dirs.iter().map(absolute).collect();
             let local = Table::from_iter([(backend::ALLOWED.to_owned(), paths.into())]);
             layer.insert("local".to_owned(), local.into());

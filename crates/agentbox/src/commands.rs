@@ -50,10 +50,10 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
 
 /// Runs the console, which handles Ctrl-C and shows the location of the files itself.
 async fn console(mut app: App) -> Result<ExitCode, Failure> {
-    app.wanted.quiet = true;
+    app.spec.quiet = true;
     let opened = app.open().await?;
     let session = console::Session::new(app.toolset(&opened), app.allowing(&opened));
-    let code = console::run(session.backend(app.wanted.spec())).await;
+    let code = console::run(session.backend(app.spec.text())).await;
     opened.stop().await;
     // The user's input may be to blame.
     code.map_err(|error| Failure::from(error).code(exit::FIXABLE))

@@ -15,8 +15,8 @@ use permissions::tool::ToolSettings;
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use self::keys::Known;
-pub(crate) use self::layers::{Carried, place, read_text};
+use self::keys::KnownKeys;
+pub(crate) use self::layers::{ForwardedVariable, read_text, resolve_path};
 use crate::backend::{KINDS, Tables};
 use crate::exit::Failure;
 
@@ -44,10 +44,10 @@ pub(crate) struct Config {
     pub(crate) file: Option<PathBuf>,
     /// The edit format and profile that the config file alone would give.
     #[serde(skip)]
-    pub(crate) of_file: (EditFormat, Profile),
+    pub(crate) set_by_file: (EditFormat, Profile),
     /// The variables whose settings have no flag.
     #[serde(skip)]
-    pub(crate) carried: Vec<Carried>,
+    pub(crate) forwarded: Vec<ForwardedVariable>,
 }
 
 /// Options of `agentbox run`.
@@ -90,7 +90,7 @@ impl Config {
         let named = file.or_else(|| named.as_ref().and_then(Value::as_str).map(PathBuf::from));
         let file = match named {
             Some(file) => Some(file),
-            None => usual_place(&variables).filter(|file| file.is_file()),
+            None => default_config_path(&variables).filter(|file| file.is_file()),
         };
         let mut table = defaults()?;
         let mut config = read(table.clone(), "the defaults")?;
@@ -99,20 +99,21 @@ impl Config {
             layers::merge(&mut table, layers::file(file, &known)?);
             config = read(table.clone(), &whose)?;
         }
-        let of_file = (config.options.edit_format, config.options.profile);
+        let set_by_file = (config.options.edit_format, config.options.profile);
         if !environment.is_empty() {
             let below = table.clone();
             layers::merge(&mut table, environment);
-            config = read(table.clone(), layers::ENVIRONMENT)
-                .map_err(|failure| blamed(&below, &variables, &known).unwrap_or(failure))?;
+            config = read(table.clone(), layers::ENVIRONMENT).map_err(|failure| {
+                error_of_variable(&below, &variables, &known).unwrap_or(failure)
+            })?;
         }
         if !flags.is_empty() {
             layers::merge(&mut table, layers::aliased(flags, "the command line")?);
             config = read(table, "the command line")?;
         }
         config.file = file;
-        config.of_file = of_file;
-        config.carried = layers::carried(&variables, &known);
+        config.set_by_file = set_by_file;
+        config.forwarded = layers::forwarded(&variables, &known);
         Ok(config)
     }
 }
@@ -165,7 +166,11 @@ fn read(mut table: Table, whose: &str) -> Result<Config, Failure> {
 
 /// Returns the error of the first variable that is wrong by itself, over the layers
 /// below.
-fn blamed(below: &Table, variables: &[(OsString, OsString)], known: &Known) -> Option<Failure> {
+fn error_of_variable(
+    below: &Table,
+    variables: &[(OsString, OsString)],
+    known: &KnownKeys,
+) -> Option<Failure> {
     variables.iter().find_map(|variable| {
         let one = layers::environment(std::slice::from_ref(variable), known).ok()?;
         let name = variable.0.to_str().filter(|_| !one.is_empty())?;
@@ -177,12 +182,12 @@ fn blamed(below: &Table, variables: &[(OsString, OsString)], known: &Known) -> O
 }
 
 /// Returns the default path of the config file.
-pub(crate) fn usual_place(variables: &[(OsString, OsString)]) -> Option<PathBuf> {
-    Some(usual_directory(variables)?.join("config.toml"))
+pub(crate) fn default_config_path(variables: &[(OsString, OsString)]) -> Option<PathBuf> {
+    Some(config_directory(variables)?.join("config.toml"))
 }
 
 /// Returns the user's configuration directory for this program.
-pub(crate) fn usual_directory(variables: &[(OsString, OsString)]) -> Option<PathBuf> {
+pub(crate) fn config_directory(variables: &[(OsString, OsString)]) -> Option<PathBuf> {
     let variable = |wanted: &str| {
         let mut found = variables.iter().filter(|(name, _)| name == wanted);
         let (_, value) = found.next()?;

@@ -23,7 +23,7 @@ use permissions::approval::Strict;
 use serde_json::Value;
 
 use crate::exit;
-use language::{Request, Stop};
+use language::{ParseError, Request};
 use reader::{Input, Reader};
 use show::{Live, Screen, Style};
 use signals::{INTERRUPTED, Signal, Signals};
@@ -116,11 +116,11 @@ async fn talk(session: Session, state: signals::Terminal) -> anyhow::Result<Exit
     };
     let prompt = session.prompt();
     let builder = match terminal {
-        true => session.builder.approver(ask::Person::new(screen)),
-        false => session.builder.approver(ask::Nobody(session.allowing)),
+        true => session.builder.approver(ask::TerminalApprover::new(screen)),
+        false => session.builder.approver(ask::NoTerminal(session.allowing)),
     };
     let chat = builder.build()?.conversation("console");
-    let unasked = chat.approver(Strict);
+    let without_prompts = chat.approver(Strict);
     if terminal {
         screen.print(&greeting(session.backend.as_deref(), screen))?;
     }
@@ -128,13 +128,13 @@ async fn talk(session: Session, state: signals::Terminal) -> anyhow::Result<Exit
         prompt,
         colour: screen.colour,
         history: session.history,
-        chat: unasked.clone(),
+        chat: without_prompts.clone(),
     });
     let reader = Reader::start(typed).context("no thread can be started to read input")?;
     let console = Console {
         screen,
         chat,
-        unasked,
+        without_prompts,
         signals: Signals::listen(state).context("signals cannot be received")?,
         code: exit::SUCCESS,
     };
@@ -157,7 +157,7 @@ struct Console {
     screen: Screen,
     chat: Chat,
     /// A second conversation, in which anything that needs approval is refused.
-    unasked: Chat,
+    without_prompts: Chat,
     signals: Signals,
     /// The highest exit code of all failures.
     code: u8,
@@ -189,7 +189,7 @@ impl Console {
             match input {
                 Input::Text(text) => {
                     self.signals.calm();
-                    if let Next::Leave(code) = self.obey(&text, &tools).await? {
+                    if let Next::Leave(code) = self.execute(&text, &tools).await? {
                         return Ok(code);
                     }
                 }
@@ -218,14 +218,14 @@ impl Console {
     }
 
     /// Executes all requests in a text, up to the first one that is not understood.
-    async fn obey(&mut self, text: &str, tools: &Definitions) -> anyhow::Result<Next> {
+    async fn execute(&mut self, text: &str, tools: &Definitions) -> anyhow::Result<Next> {
         let mut rest = text;
         while !rest.is_empty() {
             let (request, used) = match language::parse(rest, tools) {
                 Ok(parsed) => parsed,
-                Err(stop) => {
+                Err(error) => {
                     self.failed(exit::FIXABLE);
-                    self.screen.complain(&complaint(stop))?;
+                    self.screen.complain(&parse_error_text(error))?;
                     return Ok(Next::Go);
                 }
             };
@@ -271,10 +271,10 @@ impl Console {
         tools: &Definitions,
     ) -> anyhow::Result<Next> {
         let live = Live::new(self.screen, self.signals.armed());
-        let (chat, unasked, screen) = (&self.chat, &self.unasked, self.screen);
+        let (chat, without_prompts, screen) = (&self.chat, &self.without_prompts, self.screen);
         let observer = Arc::<Live>::clone(&live);
         let calling = async {
-            let preview = preview(unasked, tool, &arguments, tools).await;
+            let preview = preview(without_prompts, tool, &arguments, tools).await;
             let reply = match screen.terminal {
                 true => chat.call_followed(tool, arguments, observer).await,
                 false => chat.call(tool, arguments).await,
@@ -309,17 +309,17 @@ impl Console {
     }
 }
 
-fn complaint(stop: Stop) -> String {
+fn parse_error_text(error: ParseError) -> String {
     use words::Until;
-    match stop {
-        Stop::Wrong(why) => why,
-        Stop::Incomplete(Until::Char(c)) => {
+    match error {
+        ParseError::Invalid(why) => why,
+        ParseError::Incomplete(Until::Char(c)) => {
             format!("the command ends before its closing {c}; add it")
         }
-        Stop::Incomplete(Until::Line(tag)) => {
+        ParseError::Incomplete(Until::Line(tag)) => {
             format!("the text ends before the line {tag}; add it")
         }
-        Stop::Incomplete(Until::Any) => {
+        ParseError::Incomplete(Until::Any) => {
             "the command ends with a backslash; add what follows, or leave it out".to_owned()
         }
     }
@@ -353,7 +353,7 @@ fn place(reply: &console_tools::Reply) -> Value {
 /// Does a dry run of an edit, because a tool knows the diff only of files that were
 /// read before.
 async fn preview(
-    unasked: &Chat,
+    without_prompts: &Chat,
     tool: &str,
     arguments: &Value,
     tools: &Definitions,
@@ -363,7 +363,7 @@ async fn preview(
     let mut arguments = arguments.clone();
     let fields = arguments.as_object_mut()?;
     fields.insert("dry_run".to_owned(), Value::Bool(true));
-    let reply = unasked.call(tool, arguments).await;
+    let reply = without_prompts.call(tool, arguments).await;
     let diff = show::string(&reply, "diff")?.to_owned();
     let place = place(&reply);
     reply.is_success().then_some(Preview { diff, place })

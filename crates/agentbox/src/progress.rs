@@ -21,35 +21,35 @@ pub(crate) async fn build(
     runtime: Runtime,
     options: BuildOptions,
 ) -> Result<String, Failure> {
-    let mut shown = Shown::new(&runtime.name);
+    let mut display = ProgressDisplay::new(&runtime.name);
     let mut build = image::build(&daemon, &runtime, &options)?;
     while let Some(event) = build.next().await {
         match event {
-            BuildEvent::Pulling { image } => shown.pulling(&image),
+            BuildEvent::Pulling { image } => display.pulling(&image),
             BuildEvent::Step {
                 number,
                 total,
                 name,
                 ..
-            } => shown.step(number, total, &name),
-            BuildEvent::Log { line } => shown.line(&line),
+            } => display.step(number, total, &name),
+            BuildEvent::Log { line } => display.line(&line),
             _ => {}
         }
     }
     let image = build.finish().await;
-    shown.end();
+    display.end();
     Ok(image?)
 }
 
 /// The progress display.
-struct Shown {
+struct ProgressDisplay {
     name: String,
     /// Created when there is something to show.
     bar: Option<ProgressBar>,
     on_terminal: bool,
 }
 
-impl Shown {
+impl ProgressDisplay {
     fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -100,7 +100,7 @@ impl Shown {
     }
 }
 
-impl Drop for Shown {
+impl Drop for ProgressDisplay {
     fn drop(&mut self) {
         self.end();
     }

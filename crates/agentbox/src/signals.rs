@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use tokio::sync::watch;
 
 use crate::exit::Failure;
-use crate::system::{self, Stops};
+use crate::system::{self, StopSignals};
 
 /// Directories to remove if the program has to end at once.
 static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -30,12 +30,12 @@ impl Interrupts {
             .map_err(cannot)?;
         let entered = runtime.enter();
         // A program started with `nohup` stays when the terminal is closed.
-        let mut stops = Stops::listen(!system::ignores_hangup()).map_err(cannot)?;
+        let mut signals = StopSignals::listen(!system::ignores_hangup()).map_err(cannot)?;
         drop(entered);
         let (tell, told) = watch::channel(None);
         let watch = async move {
             loop {
-                let code = stops.next().await;
+                let code = signals.next().await;
                 if tell.borrow().is_some() {
                     remove_temporary();
                     std::process::exit(i32::from(code));

@@ -11,16 +11,16 @@ mod this;
 mod this;
 
 pub(crate) use self::this::{
-    Group, Stops, Stream, Terminal, columns_of, holder, ignores_hangup, is_executable, is_same,
-    make_directories, make_executable, make_private,
+    ProcessGroup, StopSignals, Stream, Terminal, columns_of, file_owner, ignores_hangup,
+    is_executable, is_same, make_directories, make_executable, make_private,
 };
 
 /// Whether this system tells the owner of a file.
-pub(crate) const TELLS_HOLDERS: bool = cfg!(unix);
+pub(crate) const REPORTS_FILE_OWNERS: bool = cfg!(unix);
 
 /// The owner of a file, and the permissions of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Holder {
+pub(crate) struct FileOwner {
     /// Whether the owner is the user that runs this program.
     pub(crate) is_own: bool,
     /// Whether the owner is root.

@@ -4,21 +4,21 @@
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
-use super::{Opened, Wanted, docker};
+use super::{BackendSpec, Opened, docker};
 use crate::exit::Failure;
 
-pub(super) fn check(wanted: &Wanted) -> Result<Vec<&'static str>, Failure> {
-    Err(failure(wanted))
+pub(super) fn check(spec: &BackendSpec) -> Result<Vec<&'static str>, Failure> {
+    Err(failure(spec))
 }
 
-pub(super) fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
-    std::future::ready(Err(failure(wanted))).boxed()
+pub(super) fn open(spec: &BackendSpec) -> BoxFuture<'_, Result<Opened, Failure>> {
+    std::future::ready(Err(failure(spec))).boxed()
 }
 
-fn failure(wanted: &Wanted) -> Failure {
-    match wanted.kind.name == docker::KIND.name {
+fn failure(spec: &BackendSpec) -> Failure {
+    match spec.kind.name == docker::KIND.name {
         true => without_docker(),
-        false => without_local(wanted.kind.usage),
+        false => without_local(spec.kind.usage),
     }
 }
 

@@ -11,8 +11,8 @@ use futures::future::BoxFuture;
 use serde::Deserialize;
 use toml::Table;
 
-use super::opened::Shown;
-use super::{Argument, Kind, Opened, Wanted};
+use super::opened::HostDir;
+use super::{Argument, BackendSpec, Kind, Opened};
 use crate::config::read_text;
 use crate::exit::Failure;
 
@@ -29,7 +29,7 @@ pub(super) const KIND: Kind = Kind {
 /// The parsed file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct CompositeFile {
     /// The backend for paths outside all routes.
     #[serde(default)]
     default: Option<Part>,
@@ -77,7 +77,7 @@ impl Part {
     }
 }
 
-impl Written {
+impl CompositeFile {
     fn read(file: &Path) -> Result<Self, Failure> {
         let shown = file.display();
         let text = read_text(file, "composite")?;
@@ -100,9 +100,9 @@ impl Written {
     }
 }
 
-fn check(wanted: &Wanted) -> Result<Vec<&'static str>, Failure> {
-    let file = wanted.file()?;
-    let written = Written::read(file)?;
+fn check(spec: &BackendSpec) -> Result<Vec<&'static str>, Failure> {
+    let file = spec.file()?;
+    let written = CompositeFile::read(file)?;
     let mut kinds = vec![KIND.name];
     for part in written
         .default
@@ -110,7 +110,7 @@ fn check(wanted: &Wanted) -> Result<Vec<&'static str>, Failure> {
         .chain(written.routes.into_values())
     {
         let part = part.table();
-        let part = wanted.part(&part.backend, directory(file), &part.settings)?;
+        let part = spec.part(&part.backend, directory(file), &part.settings)?;
         kinds.extend(part.check()?);
     }
     Ok(kinds)
@@ -121,42 +121,42 @@ fn directory(file: &Path) -> &Path {
     file.parent().unwrap_or(Path::new("/"))
 }
 
-fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
+fn open(spec: &BackendSpec) -> BoxFuture<'_, Result<Opened, Failure>> {
     async move {
-        let file = wanted.file()?;
-        let written = Written::read(file)?;
+        let file = spec.file()?;
+        let written = CompositeFile::read(file)?;
         let mut builder = Composite::builder();
         if let Some(working_dir) = &written.working_dir {
             builder = builder.working_dir(path(working_dir, file)?);
         }
         let default = written.default.map(|part| ("/".to_owned(), part));
-        let (mut ends, mut shown, mut confined) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut stop_actions, mut host_dirs, mut confined) = (Vec::new(), Vec::new(), Vec::new());
         for (prefix, part) in default.into_iter().chain(written.routes) {
             let prefix = path(&prefix, file)?;
-            let mut opened = open_part(wanted, file, &prefix, part).await?;
-            ends.push(opened.1.take_ends());
+            let mut opened = open_part(spec, file, &prefix, part).await?;
+            stop_actions.push(opened.1.take_stop_actions());
             let from = opened.2;
             let (more, changed) = opened.1.parts(|one| moved(one, from.as_ref(), &prefix));
-            shown.extend(more);
+            host_dirs.extend(more);
             confined.extend_from_slice(changed);
             builder = builder.route(opened.0);
         }
         let composite = builder.build()?;
-        let opened = Opened::made_of(Arc::new(composite), ends);
-        Ok(opened.showing(shown).confined(confined))
+        let opened = Opened::made_of(Arc::new(composite), stop_actions);
+        Ok(opened.with_host_dirs(host_dirs).confined(confined))
     }
     .boxed()
 }
 
 async fn open_part(
-    wanted: &Wanted,
+    spec: &BackendSpec,
     file: &Path,
     prefix: &VPath,
     part: Part,
 ) -> Result<(Route, Opened, Option<VPath>), Failure> {
     let part = part.table();
-    let part_wanted = wanted.part(&part.backend, directory(file), &part.settings)?;
-    let opened = part_wanted.open().await?;
+    let part_spec = spec.part(&part.backend, directory(file), &part.settings)?;
+    let opened = part_spec.open().await?;
     let route = Route::new(prefix.clone(), opened.guarded());
     let (route, from) = match (part.directory, part.full_paths) {
         (None, true) => (route.full_paths(), None),
@@ -178,7 +178,7 @@ async fn open_part(
 
 /// Translates a directory shown by one part into the paths of the whole tree. `from` is
 /// the part's directory that is mounted at `prefix`; without it, paths stay the same.
-fn moved(one: &Shown, from: Option<&VPath>, prefix: &VPath) -> Option<Shown> {
+fn moved(one: &HostDir, from: Option<&VPath>, prefix: &VPath) -> Option<HostDir> {
     let Some(from) = from else {
         return Some(one.clone());
     };

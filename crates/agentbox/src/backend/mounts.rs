@@ -26,17 +26,17 @@ mod tree {
     use futures::future::BoxFuture;
     use mounts::Opener;
 
-    use crate::backend::{Opened, Wanted};
+    use crate::backend::{BackendSpec, Opened};
     use crate::exit::Failure;
 
-    pub(super) fn check(wanted: &Wanted) -> Result<Vec<&'static str>, Failure> {
-        drop(Opener::from_file(wanted.file()?)?);
+    pub(super) fn check(spec: &BackendSpec) -> Result<Vec<&'static str>, Failure> {
+        drop(Opener::from_file(spec.file()?)?);
         Ok(vec![super::KIND.name])
     }
 
-    pub(super) fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
+    pub(super) fn open(spec: &BackendSpec) -> BoxFuture<'_, Result<Opened, Failure>> {
         async move {
-            let tree = Opener::from_file(wanted.file()?)?.open()?;
+            let tree = Opener::from_file(spec.file()?)?.open()?;
             let files: Arc<dyn Backend> = Arc::new(tree.unguarded().clone());
             let guarded: Arc<dyn Backend> = Arc::new(tree.guard().build());
             Ok(Opened::of_mounts(files, tree.config(), guarded))

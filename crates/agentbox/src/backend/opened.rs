@@ -16,15 +16,15 @@ pub(crate) struct Opened {
     /// The same backend behind a guard that enforces the mounts' permissions.
     guarded: Option<Arc<dyn Backend>>,
     /// The host directories that it shows.
-    shown: Vec<Shown>,
+    host_dirs: Vec<HostDir>,
     /// The directories in which confined commands can change everything.
     confined: Vec<PathBuf>,
-    ends: Ends,
+    stop_actions: StopActions,
 }
 
 /// A host directory that a backend shows.
 #[derive(Debug, Clone)]
-pub(super) struct Shown {
+pub(super) struct HostDir {
     /// The directory, with links resolved.
     pub(super) host: PathBuf,
     /// Its path in the backend.
@@ -36,19 +36,19 @@ pub(super) struct Shown {
 impl Opened {
     /// Wraps a backend whose commands end with the program, and whose files stay.
     pub(crate) fn new(backend: Arc<dyn Backend>) -> Self {
-        Self::ending(backend, End::Stop(StopMode::Keep))
+        Self::with_stop_action(backend, StopAction::Stop(StopMode::Keep))
     }
 
-    /// Wraps a backend with the given end action.
-    pub(super) fn ending(backend: Arc<dyn Backend>, end: End) -> Self {
-        let ends = Ends(vec![(Arc::clone(&backend), end)]);
+    /// Wraps a backend with the given stop action.
+    pub(super) fn with_stop_action(backend: Arc<dyn Backend>, action: StopAction) -> Self {
+        let stop_actions = StopActions(vec![(Arc::clone(&backend), action)]);
         Self {
             backend,
             mounts: None,
             guarded: None,
-            shown: Vec::new(),
+            host_dirs: Vec::new(),
             confined: Vec::new(),
-            ends,
+            stop_actions,
         }
     }
 
@@ -58,31 +58,31 @@ impl Opened {
         mounts: MountConfig,
         guarded: Arc<dyn Backend>,
     ) -> Self {
-        let shown = mounts.mounts.iter().filter_map(|mount| {
-            Some(Shown {
+        let host_dirs = mounts.mounts.iter().filter_map(|mount| {
+            Some(HostDir {
                 host: mount.host_path.canonicalize().ok()?,
                 at: mount.mount_point.clone(),
                 commands: false,
             })
         });
         Self {
-            shown: shown.collect(),
+            host_dirs: host_dirs.collect(),
             mounts: Some(mounts),
             guarded: Some(guarded),
             ..Self::new(backend)
         }
     }
 
-    /// Wraps a backend that consists of others, each with its own end action.
-    pub(super) fn made_of(backend: Arc<dyn Backend>, parts: Vec<Ends>) -> Self {
-        let ends = parts.into_iter().flat_map(|ends| ends.0);
+    /// Wraps a backend that consists of others, each with its own stop action.
+    pub(super) fn made_of(backend: Arc<dyn Backend>, parts: Vec<StopActions>) -> Self {
+        let stop_actions = parts.into_iter().flat_map(|stop_actions| stop_actions.0);
         Self {
             backend,
             mounts: None,
             guarded: None,
-            shown: Vec::new(),
+            host_dirs: Vec::new(),
             confined: Vec::new(),
-            ends: Ends(ends.collect()),
+            stop_actions: StopActions(stop_actions.collect()),
         }
     }
 
@@ -93,8 +93,8 @@ impl Opened {
     }
 
     /// Adds host directories that the backend shows.
-    pub(super) fn showing(mut self, shown: impl IntoIterator<Item = Shown>) -> Self {
-        self.shown.extend(shown);
+    pub(super) fn with_host_dirs(mut self, host_dirs: impl IntoIterator<Item = HostDir>) -> Self {
+        self.host_dirs.extend(host_dirs);
         self
     }
 
@@ -104,14 +104,14 @@ impl Opened {
         self
     }
 
-    /// Returns the host directories that a part shows, translated by `place` into paths
-    /// of the whole tree, and those that its confined commands can change.
+    /// Returns the host directories that a part shows, translated by `translate` into
+    /// paths of the whole tree, and those that its confined commands can change.
     pub(super) fn parts(
         &self,
-        place: impl Fn(&Shown) -> Option<Shown>,
-    ) -> (Vec<Shown>, &[PathBuf]) {
+        translate: impl Fn(&HostDir) -> Option<HostDir>,
+    ) -> (Vec<HostDir>, &[PathBuf]) {
         (
-            self.shown.iter().filter_map(place).collect(),
+            self.host_dirs.iter().filter_map(translate).collect(),
             &self.confined,
         )
     }
@@ -120,15 +120,15 @@ impl Opened {
     pub(crate) fn paths_of(&self, file: &Path) -> Vec<VPath> {
         let mut paths = Vec::new();
         for file in spellings(file) {
-            for shown in &self.shown {
-                let Ok(beneath) = file.strip_prefix(&shown.host) else {
+            for dir in &self.host_dirs {
+                let Ok(beneath) = file.strip_prefix(&dir.host) else {
                     continue;
                 };
                 let names = beneath.components().map(|name| name.as_os_str().to_str());
                 let path = names
                     .into_iter()
-                    .try_fold(shown.at.clone(), |path, name| path.child(name?).ok());
-                let on_machine = file.to_str().filter(|_| shown.commands);
+                    .try_fold(dir.at.clone(), |path, name| path.child(name?).ok());
+                let on_machine = file.to_str().filter(|_| dir.commands);
                 let on_machine = on_machine.and_then(|file| VPath::parse(file).ok());
                 paths.extend(path.into_iter().chain(on_machine));
             }
@@ -143,14 +143,14 @@ impl Opened {
         directories.find(|directory| spellings.iter().any(|file| file.starts_with(directory)))
     }
 
-    /// Takes the end actions, for a caller that drops the backend earlier than this.
-    pub(crate) fn take_ends(&mut self) -> Ends {
-        std::mem::take(&mut self.ends)
+    /// Takes the stop actions, for a caller that drops the backend earlier than this.
+    pub(crate) fn take_stop_actions(&mut self) -> StopActions {
+        std::mem::take(&mut self.stop_actions)
     }
 
-    /// Ends every command and waits until they are gone.
+    /// Stops every command and waits until they are gone.
     pub(crate) async fn stop(&self) {
-        self.ends.stop().await;
+        self.stop_actions.stop().await;
     }
 }
 
@@ -174,30 +174,30 @@ fn spellings(file: &Path) -> Vec<PathBuf> {
 
 /// The action on a sandbox when the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum StopAction {
     /// Stops it.
     Stop(StopMode),
     /// Leaves it running: this program did not create it.
     Leave,
 }
 
-/// The end actions of all parts of a backend. A part that is only dropped is ended too,
+/// The stop actions of all parts of a backend. A part that is only dropped is ended too,
 /// but in the background, and the program may exit before that is done.
 #[derive(Debug, Default)]
-pub(crate) struct Ends(Vec<(Arc<dyn Backend>, End)>);
+pub(crate) struct StopActions(Vec<(Arc<dyn Backend>, StopAction)>);
 
-impl Ends {
+impl StopActions {
     /// Returns `true` if any of them is still in use elsewhere.
     pub(crate) fn is_used(&self) -> bool {
         let mut parts = self.0.iter();
         parts.any(|(backend, _)| Arc::strong_count(backend) > 1)
     }
 
-    /// Ends all of them concurrently.
+    /// Runs all of them concurrently.
     pub(crate) async fn stop(&self) {
-        let left = self.0.iter().filter_map(|(backend, end)| match end {
-            End::Stop(mode) => Some((backend, *mode)),
-            End::Leave => None,
+        let left = self.0.iter().filter_map(|(backend, action)| match action {
+            StopAction::Stop(mode) => Some((backend, *mode)),
+            StopAction::Leave => None,
         });
         let stops = left.map(|(backend, mode)| async move {
             if let Some(sandbox) = backend.as_sandbox()

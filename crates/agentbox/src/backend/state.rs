@@ -13,8 +13,8 @@ use futures::future::BoxFuture;
 use serde::Deserialize;
 
 use self::document::Document;
-use self::saved::Saved;
-use super::{Argument, Kind, Opened, Wanted};
+use self::saved::SavedState;
+use super::{Argument, BackendSpec, Kind, Opened};
 use crate::exit::Failure;
 
 pub(super) const KIND: Kind = Kind {
@@ -45,32 +45,32 @@ impl Default for Settings {
 }
 
 /// Reads the table, and refuses an empty file name.
-fn settings(wanted: &Wanted) -> Result<Settings, Failure> {
-    match wanted.argument.as_deref() {
+fn settings(spec: &BackendSpec) -> Result<Settings, Failure> {
+    match spec.argument.as_deref() {
         Some("") => Err(Failure::usage(
             "state: names no file; write state:FILE, or state for memory alone",
         )),
-        _ => wanted.settings(),
+        _ => spec.settings(),
     }
 }
 
-fn check(wanted: &Wanted) -> Result<Vec<&'static str>, Failure> {
-    settings(wanted)?;
+fn check(spec: &BackendSpec) -> Result<Vec<&'static str>, Failure> {
+    settings(spec)?;
     Ok(vec![KIND.name])
 }
 
-fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
+fn open(spec: &BackendSpec) -> BoxFuture<'_, Result<Opened, Failure>> {
     async move {
-        let settings = settings(wanted)?;
+        let settings = settings(spec)?;
         let builder = StateBackend::builder()
             .max_file_bytes(settings.max_file_bytes)
             .max_total_bytes(settings.max_total_bytes);
-        let backend: Arc<dyn Backend> = match wanted.argument.as_deref() {
+        let backend: Arc<dyn Backend> = match spec.argument.as_deref() {
             None => Arc::new(builder.build()),
             Some(path) => {
                 let (document, builder) = Document::open(Path::new(path), builder)?;
                 let limit = settings.max_file_bytes;
-                Arc::new(Saved::new(builder.build(), document, limit))
+                Arc::new(SavedState::new(builder.build(), document, limit))
             }
         };
         Ok(Opened::new(backend))

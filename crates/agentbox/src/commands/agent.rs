@@ -16,7 +16,7 @@ use crate::backend::Docker;
 use crate::exit::Failure;
 use crate::output;
 use crate::signals::{self, Interrupts};
-use crate::system::{self, Group};
+use crate::system::{self, ProcessGroup};
 
 /// The directory of its source, if this program was built beside it.
 const SOURCE: Option<&str> = option_env!("AGENTBOX_AGENT_SOURCE");
@@ -269,11 +269,11 @@ fn own_linker(target: &str, host: &str) -> Option<String> {
 /// Runs a command to its end. If the future is dropped before, everything the command
 /// started is killed.
 async fn run_group(mut command: Command) -> io::Result<ExitStatus> {
-    Group::lead(&mut command);
+    ProcessGroup::lead(&mut command);
     let mut child = tokio::process::Command::from(command)
         .kill_on_drop(true)
         .spawn()?;
-    let group = Group::of(&child);
+    let group = ProcessGroup::of(&child);
     let ended = child.wait().await;
     group.ended();
     ended

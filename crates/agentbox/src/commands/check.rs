@@ -1,6 +1,6 @@
 //! `agentbox check PRESET|FILE OPERATION TARGET`: explains a decision.
 
-mod place;
+mod rule_line;
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -153,7 +153,7 @@ fn as_text(
         let access = part.access.to_string();
         for vote in part.verdict.votes() {
             let _ = write!(text, "  {}: {vote}", output::harmless(&access));
-            if let Some(place) = place::of(vote, rules) {
+            if let Some(location) = rule_line::location(vote, rules) {
                 let _ = write!(text, " [{place}]");
             }
             text.push('\n');
@@ -222,6 +222,6 @@ fn vote_json(access: &Access, vote: &Vote, rules: &Rules) -> Value {
         "action": vote.action.as_str(),
         "why": vote.to_string(),
         "rule": rule,
-        "line": place::line(vote, rules),
+        "line": rule_line::line(vote, rules),
     })
 }

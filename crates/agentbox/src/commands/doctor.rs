@@ -119,10 +119,10 @@ impl Backend {
             };
             return (usual, None);
         };
-        let wanted = &app.wanted;
-        let spec = (!wanted.implied).then(|| wanted.spec());
+        let backend = &app.spec;
+        let spec = (!backend.implied).then(|| backend.text());
         let finding = Finding::new("backend", "where the files are").needed(true);
-        let (kinds, finding) = match wanted.check() {
+        let (kinds, finding) = match backend.check() {
             Ok(kinds) => (kinds, spec.clone().map(|spec| finding.ok(spec))),
             Err(failure) => (Vec::new(), Some(finding.wrong(&failure.to_string()))),
         };

@@ -15,14 +15,14 @@ use console_mcp::{Connect, HttpSettings, ServeError, Settings, serve_http, serve
 use console_tools::Toolset;
 
 use crate::app::App;
-use crate::backend::{Ends, Prepare};
+use crate::backend::{Prepare, StopActions};
 use crate::config::Mcp;
 use crate::exit::Failure;
 use crate::output;
 use crate::signals::Interrupts;
 
 /// Interval at which backends of disconnected clients are looked for.
-const SWEEP: Duration = Duration::from_secs(1);
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Options of `mcp`.
 #[derive(Debug, clap::Args)]
@@ -77,40 +77,41 @@ struct Clients {
     /// The first one is opened before a client connects, so that errors are reported at
     /// once.
     first: Mutex<Option<Toolset>>,
-    opened: Mutex<Vec<Arc<Ends>>>,
+    opened: Mutex<Vec<Arc<StopActions>>>,
 }
 
 impl Clients {
     async fn open(&self) -> Result<Toolset, Failure> {
         let mut new = self.app.open().await?;
-        self.opened().push(Arc::new(new.take_ends()));
+        self.opened().push(Arc::new(new.take_stop_actions()));
         Ok(self.app.toolset(&new).build()?)
     }
 
-    fn opened(&self) -> MutexGuard<'_, Vec<Arc<Ends>>> {
+    fn opened(&self) -> MutexGuard<'_, Vec<Arc<StopActions>>> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Loops forever, closing the backends of disconnected clients.
     async fn sweep(&self) {
-        let mut ticks = tokio::time::interval(SWEEP);
+        let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
         loop {
             ticks.tick().await;
-            let left: Vec<Arc<Ends>> = {
+            let left: Vec<Arc<StopActions>> = {
                 let opened = self.opened();
-                let left = opened.iter().filter(|ends| !ends.is_used());
+                let left = opened.iter().filter(|actions| !actions.is_used());
                 left.cloned().collect()
             };
-            futures::future::join_all(left.iter().map(|ends| ends.stop())).await;
-            let is_left = |ends: &Arc<Ends>| left.iter().any(|one| Arc::ptr_eq(one, ends));
-            self.opened().retain(|ends| !is_left(ends));
+            futures::future::join_all(left.iter().map(|actions| actions.stop())).await;
+            let is_left =
+                |actions: &Arc<StopActions>| left.iter().any(|one| Arc::ptr_eq(one, actions));
+            self.opened().retain(|actions| !is_left(actions));
         }
     }
 
     /// Closes the backends of the clients that are still connected.
     async fn stop(&self) {
         let opened = std::mem::take(&mut *self.opened());
-        futures::future::join_all(opened.iter().map(|ends| ends.stop())).await;
+        futures::future::join_all(opened.iter().map(|actions| actions.stop())).await;
     }
 }
 
@@ -138,12 +139,12 @@ impl Connect for Clients {
 pub(crate) async fn run(mut app: App, args: Args) -> Result<ExitCode, Failure> {
     let interrupts = Interrupts::watch()?;
     let mut settings = Settings::default();
-    settings.host_root = app.wanted.host_root();
+    settings.host_root = app.spec.host_root();
     settings.structured = args.structured || app.config.mcp.structured;
     settings.mark_failures = args.mark_failures || app.config.mcp.mark_failures;
     let http = http(&mut app, args)?;
     // A client does not wait minutes for its first response.
-    app.wanted.prepare = Prepare::Background;
+    app.spec.prepare = Prepare::Background;
     let clients = Arc::new(Clients {
         app,
         first: Mutex::default(),
@@ -221,7 +222,7 @@ fn http(app: &mut App, args: Args) -> Result<Option<(HttpSettings, String)>, Fai
             "there is no token: every user and program of this machine may connect".to_owned(),
         ),
         Token::Kept(file) => {
-            let root = app.wanted.host_root();
+            let root = app.spec.host_root();
             let whole = std::path::absolute(&file).unwrap_or_else(|_| file.clone());
             let parent = whole.parent().and_then(|parent| parent.canonicalize().ok());
             // The file is not even created there.

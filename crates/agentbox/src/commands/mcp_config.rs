@@ -12,10 +12,10 @@ use clap::ValueEnum as _;
 use console_tools::Options;
 use serde::Serialize;
 
-use self::client::{Client, Way};
+use self::client::{Client, Connection};
 use crate::app::App;
 use crate::commands::mcp::Token;
-use crate::config::{Carried, place, usual_directory};
+use crate::config::{ForwardedVariable, config_directory, resolve_path};
 use crate::console::safe;
 use crate::exit::Failure;
 use crate::output;
@@ -54,22 +54,26 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
     let listening = match (&args.http, app.config.mcp.http) {
-        (Some(place), _) => Some(place.clone()),
+        (Some(address), _) => Some(address.clone()),
         // The server would listen even if a client starts it.
         (None, Some(address)) => Some(address.to_string()),
         (None, None) => None,
     };
     let mut notes = vec![args.client.where_to().to_owned()];
-    let way = match listening {
-        Some(listening) => reach(app, args, &listening, &mut notes)?,
+    let connection = match listening {
+        Some(listening) => http(app, args, &listening, &mut notes)?,
         None if args.token_file.is_some() || args.no_token => {
             return Err(Failure::usage(
                 "only a server that listens has a token; give its address with --http",
             ));
         }
-        None => start(app, &mut notes)?,
+        None => stdio(app, &mut notes)?,
     };
-    if way.texts().iter().any(|text| text.contains(is_unprintable)) {
+    if connection
+        .texts()
+        .iter()
+        .any(|text| text.contains(is_unprintable))
+    {
         return Err(Failure::usage(
             "a path, address or setting holds a control character, which clients read in \
              different ways; give another",
@@ -77,16 +81,16 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
     }
     let client = args.client.to_possible_value();
     let name = client.as_ref().map_or("", |client| client.get_name());
-    let mut texts = way.texts().into_iter();
+    let mut texts = connection.texts().into_iter();
     if let Some((text, form)) =
-        texts.find_map(|text| Some((text, args.client.expands(text, &way)?)))
+        texts.find_map(|text| Some((text, args.client.expands(text, &connection)?)))
     {
         return Err(Failure::usage(format!(
             "{name} replaces {form} in its configuration, and {text:?} holds it; give another, \
              such as a link with another name"
         )));
     }
-    let snippet = args.client.snippet(&way).ok_or_else(|| {
+    let snippet = args.client.snippet(&connection).ok_or_else(|| {
         Failure::usage(format!(
             "the configuration of {name} names programs only; leave out --http and mcp.http"
         ))
@@ -146,7 +150,7 @@ fn program() -> Result<PathBuf, Failure> {
                 .map(|directory| directory.join(&called))
                 .find(is_this)
         }
-        _ => Some(place(&called.to_string_lossy(), &here())).filter(is_this),
+        _ => Some(resolve_path(&called.to_string_lossy(), &here())).filter(is_this),
     });
     Ok(found.unwrap_or(file))
 }
@@ -156,14 +160,14 @@ fn same_file(one: &Path, other: &Path) -> bool {
 }
 
 /// Describes a server that the client starts.
-fn start(app: &App, notes: &mut Vec<String>) -> Result<Way, Failure> {
+fn stdio(app: &App, notes: &mut Vec<String>) -> Result<Connection, Failure> {
     let program = program()?;
     let program = program.to_str().ok_or_else(|| {
         Failure::environment("this program's path is not valid UTF-8; put it elsewhere")
     })?;
     // A snippet whose directory is missing would not work.
-    app.wanted.directory()?;
-    Ok(Way::Start {
+    app.spec.directory()?;
+    Ok(Connection::Stdio {
         program: program.to_owned(),
         arguments: arguments(app)?,
         environment: environment(app, std::env::vars_os(), notes)?,
@@ -173,17 +177,17 @@ fn start(app: &App, notes: &mut Vec<String>) -> Result<Way, Failure> {
 /// Returns the arguments that start the same server from any directory. Fails if it
 /// could not start.
 fn arguments(app: &App) -> Result<Vec<String>, Failure> {
-    app.wanted.check()?;
-    let mut arguments = vec!["mcp".to_owned(), "--backend".to_owned(), app.wanted.spec()];
+    app.spec.check()?;
+    let mut arguments = vec!["mcp".to_owned(), "--backend".to_owned(), app.spec.text()];
     if let Some(rules) = app.rules.as_ref().and_then(|rules| rules.name()) {
         arguments.extend(["--permissions".to_owned(), rules]);
     }
-    for directory in app.wanted.allowed_directories() {
+    for directory in app.spec.allowed_directories() {
         arguments.extend(["--allow-dir".to_owned(), directory]);
     }
     // Defaults are left out, unless the config file sets something else.
     let (ours, usual) = (&app.config.options, Options::default());
-    let (format, profile) = &app.config.of_file;
+    let (format, profile) = &app.config.set_by_file;
     if ours.edit_format != usual.edit_format || ours.edit_format != *format {
         arguments.extend(["--edit-format".to_owned(), word(&ours.edit_format)]);
     }
@@ -212,7 +216,7 @@ fn environment(
 ) -> Result<BTreeMap<String, String>, Failure> {
     let mut all = BTreeMap::new();
     let named = app.rules.as_ref().and_then(|rules| rules.name()).is_some();
-    for Carried { name, key, value } in &app.config.carried {
+    for ForwardedVariable { name, key, value } in &app.config.forwarded {
         // Those rules are on the command line.
         if named && key == "permissions" {
             continue;
@@ -222,13 +226,13 @@ fn environment(
             false => drop(all.insert(name.clone(), value.clone())),
         }
     }
-    if !app.wanted.has_containers() {
+    if !app.spec.has_containers() {
         return Ok(all);
     }
     let here = here();
     for (name, value) in variables {
         let known = CONTAINERS.iter().find(|(known, _)| name == *known);
-        let (Some((name, is_place)), Some(value)) = (known, value.to_str()) else {
+        let (Some((name, is_path)), Some(value)) = (known, value.to_str()) else {
             continue;
         };
         if value.is_empty() {
@@ -238,8 +242,8 @@ fn environment(
             notes.push(left_out(name));
             continue;
         }
-        let value = match is_place {
-            true => place(value, &here).to_string_lossy().into_owned(),
+        let value = match is_path {
+            true => resolve_path(value, &here).to_string_lossy().into_owned(),
             false => value.to_owned(),
         };
         all.insert((*name).to_owned(), value);
@@ -276,16 +280,24 @@ fn word(choice: &impl Serialize) -> String {
 }
 
 /// Describes a server that listens.
-fn reach(app: &App, args: &Args, listening: &str, notes: &mut Vec<String>) -> Result<Way, Failure> {
+fn http(
+    app: &App,
+    args: &Args,
+    listening: &str,
+    notes: &mut Vec<String>,
+) -> Result<Connection, Failure> {
     let token = Token::new(&app.config.mcp, args.token_file.clone(), args.no_token)?;
     let file = match &token {
         Token::None => None,
-        Token::Kept(file) => Some(without_climbing(&place(&file.to_string_lossy(), &here()))),
+        Token::Kept(file) => Some(resolve_parent_dirs(&resolve_path(
+            &file.to_string_lossy(),
+            &here(),
+        ))),
         // A token that changes at every start would have to be given to the client each
         // time.
         Token::Fresh => {
             let variables: Vec<_> = std::env::vars_os().collect();
-            usual_directory(&variables).map(|directory| directory.join("token"))
+            config_directory(&variables).map(|directory| directory.join("token"))
         }
     };
     let url = match listening.split_once("://") {
@@ -297,9 +309,9 @@ fn reach(app: &App, args: &Args, listening: &str, notes: &mut Vec<String>) -> Re
             }
             with_path(listening, notes)
         }
-        Some(_) => return Err(no_address(listening)),
+        Some(_) => return Err(invalid_address(listening)),
         None => {
-            let address: SocketAddr = listening.parse().map_err(|_| no_address(listening))?;
+            let address: SocketAddr = listening.parse().map_err(|_| invalid_address(listening))?;
             let line = serve(app, address, file.as_deref(), notes)?;
             notes.push(format!("# serve it with: {line}"));
             let reachable = SocketAddr::new(connectable(address.ip()), address.port());
@@ -312,7 +324,7 @@ fn reach(app: &App, args: &Args, listening: &str, notes: &mut Vec<String>) -> Re
         let file = file.filter(|_| args.token_file.is_some() || !listening.contains("://"));
         notes.push(args.client.about_token(file.as_deref()));
     }
-    Ok(Way::Reach { url, token })
+    Ok(Connection::Http { url, token })
 }
 
 /// Adds the path of this program's endpoint to a URL without a path.
@@ -327,7 +339,7 @@ fn with_path(url: &str, notes: &mut Vec<String>) -> String {
 }
 
 /// Resolves `..` in a path, if its directory exists.
-fn without_climbing(path: &Path) -> PathBuf {
+fn resolve_parent_dirs(path: &Path) -> PathBuf {
     let climbs = path
         .components()
         .any(|part| part == std::path::Component::ParentDir);
@@ -339,7 +351,7 @@ fn without_climbing(path: &Path) -> PathBuf {
     }
 }
 
-fn no_address(given: &str) -> Failure {
+fn invalid_address(given: &str) -> Failure {
     Failure::usage(format!(
         "{given:?} is neither a valid address nor a valid URL; write 127.0.0.1:8000 or https://HOST/mcp"
     ))

@@ -36,7 +36,7 @@ enum Shape {
 
 pub(crate) async fn run(mut app: App, args: &Args) -> Result<ExitCode, Failure> {
     // No tool is called, so no preparation is needed.
-    app.wanted.prepare = Prepare::No;
+    app.spec.prepare = Prepare::No;
     let opened = app.open().await?;
     let definitions = app.toolset(&opened).build()?.definitions();
     if args.json || args.shape.is_some() {

@@ -128,8 +128,8 @@ fn wrong_values_are_errors_that_say_whose() {
 fn relative_paths_start_where_the_file_is() {
     let file = "backend = 'local:work'\npermissions = 'rules.toml'\n[mcp]\ntoken_file = 'token'";
     let config = load("", file, &[]).unwrap();
-    let place = config.file.unwrap();
-    let inside = |name: &str| place.with_file_name(name).to_string_lossy().into_owned();
+    let path = config.file.unwrap();
+    let inside = |name: &str| path.with_file_name(name).to_string_lossy().into_owned();
     assert_eq!(config.backend.unwrap(), format!("local:{}", inside("work")));
     assert_eq!(
         config.permissions.unwrap().as_str().unwrap(),
@@ -156,11 +156,11 @@ fn variables_read_like_the_file() {
 }
 
 #[test]
-fn the_usual_place_is_read_if_it_is_there() {
+fn the_default_file_is_read_if_it_is_there() {
     let home = tempfile::tempdir().unwrap();
-    let place = home.path().join(".config/agentbox");
-    std::fs::create_dir_all(&place).unwrap();
-    std::fs::write(place.join("config.toml"), "log = 'info'").unwrap();
+    let path = home.path().join(".config/agentbox");
+    std::fs::create_dir_all(&path).unwrap();
+    std::fs::write(path.join("config.toml"), "log = 'info'").unwrap();
     let pairs = vec![("HOME".into(), home.path().into())];
     let config = Config::load(Table::new(), None, pairs.into_iter()).unwrap();
     assert_eq!(config.log.as_deref(), Some("info"));

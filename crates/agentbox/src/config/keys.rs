@@ -57,9 +57,9 @@ const ELSEWHERE: &[(&str, &str)] = &[
 
 /// All keys, with dots.
 #[derive(Debug)]
-pub(super) struct Known(Vec<String>);
+pub(super) struct KnownKeys(Vec<String>);
 
-pub(super) fn known() -> Known {
+pub(super) fn known() -> KnownKeys {
     let mut keys: Vec<String> = OWN.iter().map(|key| (*key).to_owned()).collect();
     keys.extend(ALIASES.iter().map(|(key, _)| (*key).to_owned()));
     for kind in KINDS {
@@ -69,7 +69,7 @@ pub(super) fn known() -> Known {
         add("options", &options, &mut keys);
     }
     keys.sort();
-    Known(keys)
+    KnownKeys(keys)
 }
 
 fn add(above: &str, table: &Table, keys: &mut Vec<String>) {
@@ -82,7 +82,7 @@ fn add(above: &str, table: &Table, keys: &mut Vec<String>) {
     }
 }
 
-impl Known {
+impl KnownKeys {
     /// Returns the first unknown key of a file.
     pub(super) fn unknown(&self, table: &Table) -> Option<String> {
         self.unknown_beneath("", table)
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn every_key_has_a_variable_of_its_own() {
-        let Known(keys) = known();
+        let KnownKeys(keys) = known();
         let mut variables: Vec<String> = keys.iter().map(|key| variable(key)).collect();
         variables.sort();
         variables.dedup();

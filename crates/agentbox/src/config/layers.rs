@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use permissions::Preset;
 use toml::{Table, Value};
 
-use super::keys::{ALIASES, Known};
+use super::keys::{ALIASES, KnownKeys};
 use crate::backend;
 use crate::exit::Failure;
 
@@ -27,7 +27,7 @@ pub(super) fn merge(table: &mut Table, over: Table) {
 }
 
 /// Reads the config file.
-pub(super) fn file(path: &Path, known: &Known) -> Result<Table, Failure> {
+pub(super) fn file(path: &Path, known: &KnownKeys) -> Result<Table, Failure> {
     let shown = path.display();
     let text = read_text(path, "config file")?;
     let table: Table = toml::from_str(&text).map_err(|error: toml::de::Error| {
@@ -87,7 +87,9 @@ fn rebase(table: &mut Table, directory: &Path) -> Result<(), Failure> {
     if let Some(Value::String(rules)) = table.get_mut("permissions")
         && rules.parse::<Preset>().is_err()
     {
-        *rules = place(rules, directory).to_string_lossy().into_owned();
+        *rules = resolve_path(rules, directory)
+            .to_string_lossy()
+            .into_owned();
     }
     for kind in backend::KINDS {
         if let Some(Value::Table(settings)) = table.get_mut(kind.name) {
@@ -96,7 +98,9 @@ fn rebase(table: &mut Table, directory: &Path) -> Result<(), Failure> {
     }
     let mcp = table.get_mut("mcp").and_then(Value::as_table_mut);
     if let Some(Value::String(token)) = mcp.and_then(|mcp| mcp.get_mut("token_file")) {
-        *token = place(token, directory).to_string_lossy().into_owned();
+        *token = resolve_path(token, directory)
+            .to_string_lossy()
+            .into_owned();
     }
     Ok(())
 }
@@ -104,7 +108,7 @@ fn rebase(table: &mut Table, directory: &Path) -> Result<(), Failure> {
 /// Returns the path that the user wrote, joined to `directory` if it is relative.
 /// Expands `~`: shells do not expand it after a colon, and files are read without a
 /// shell.
-pub(crate) fn place(path: &str, directory: &Path) -> PathBuf {
+pub(crate) fn resolve_path(path: &str, directory: &Path) -> PathBuf {
     #[expect(clippy::disallowed_methods, reason = "this is the program")]
     let home = || std::env::var_os("HOME").map(PathBuf::from);
     let beneath = match path {
@@ -122,7 +126,7 @@ pub(crate) fn place(path: &str, directory: &Path) -> PathBuf {
 /// Reads this program's variables. Quotes around a text can be left out.
 pub(super) fn environment(
     variables: &[(OsString, OsString)],
-    known: &Known,
+    known: &KnownKeys,
 ) -> Result<Table, Failure> {
     let mut table = Table::new();
     for (name, value) in variables {
@@ -144,7 +148,7 @@ pub(super) fn environment(
 
 /// A variable that sets an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Carried {
+pub(crate) struct ForwardedVariable {
     pub(crate) name: String,
     pub(crate) key: String,
     /// A value that means the same in any directory.
@@ -153,9 +157,12 @@ pub(crate) struct Carried {
 
 /// Returns this program's variables, without those whose settings have a flag and those
 /// about listening.
-pub(super) fn carried(variables: &[(OsString, OsString)], known: &Known) -> Vec<Carried> {
+pub(super) fn forwarded(
+    variables: &[(OsString, OsString)],
+    known: &KnownKeys,
+) -> Vec<ForwardedVariable> {
     let here = std::env::current_dir().unwrap_or_default();
-    let carry = |(name, value): &(OsString, OsString)| {
+    let forward = |(name, value): &(OsString, OsString)| {
         let (name, value) = (name.to_str()?, value.to_str()?);
         let key = known.of_variable(name)?.ok()?;
         let flags = [
@@ -174,13 +181,13 @@ pub(super) fn carried(variables: &[(OsString, OsString)], known: &Known) -> Vec<
         if flags.contains(&key_of_option) {
             return None;
         }
-        Some(Carried {
+        Some(ForwardedVariable {
             name: name.to_owned(),
             key: key.to_owned(),
             value: from_anywhere(key, value, &here),
         })
     };
-    variables.iter().filter_map(carry).collect()
+    variables.iter().filter_map(forward).collect()
 }
 
 /// Makes paths in a value absolute, so that it is valid in any directory.

@@ -22,13 +22,13 @@ const LINE: usize = 300;
 
 /// The user at the terminal.
 #[derive(Debug)]
-pub(crate) struct Person {
+pub(crate) struct TerminalApprover {
     screen: Screen,
     /// Serializes questions.
     turn: Semaphore,
 }
 
-impl Person {
+impl TerminalApprover {
     pub(crate) fn new(screen: Screen) -> Self {
         Self {
             screen,
@@ -184,7 +184,7 @@ fn listed<'t>(what: &str, texts: impl ExactSizeIterator<Item = &'t str>) -> Stri
 }
 
 #[async_trait]
-impl Approver for Person {
+impl Approver for TerminalApprover {
     async fn ask(&self, question: &Question) -> Result<Answer, ApproverError> {
         let turn = self.turn.acquire().await;
         let _turn = turn.map_err(|_| ApproverError::new("the console is closed"))?;
@@ -197,10 +197,10 @@ impl Approver for Person {
 
 /// Refuses every question, because there is no terminal to ask on.
 #[derive(Debug)]
-pub(crate) struct Nobody(pub(crate) &'static str);
+pub(crate) struct NoTerminal(pub(crate) &'static str);
 
 #[async_trait]
-impl Approver for Nobody {
+impl Approver for NoTerminal {
     async fn ask(&self, _: &Question) -> Result<Answer, ApproverError> {
         let instead = self.0;
         Err(ApproverError::new(format!(

@@ -54,11 +54,11 @@ pub(crate) enum Request {
 
 /// The reason why there is no request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum ParseError {
     /// More lines are needed.
     Incomplete(Until),
     /// The input is invalid. Holds the message, with advice.
-    Wrong(String),
+    Invalid(String),
 }
 
 /// Returns the full name of a tool.
@@ -77,8 +77,8 @@ pub(crate) fn full_name<'n>(name: &'n str, tools: &Definitions) -> &'n str {
 ///
 /// # Errors
 ///
-/// [`Stop`], which tells what is missing or wrong.
-pub(crate) fn parse(input: &str, tools: &Definitions) -> Result<(Request, usize), Stop> {
+/// [`ParseError`], which tells what is missing or wrong.
+pub(crate) fn parse(input: &str, tools: &Definitions) -> Result<(Request, usize), ParseError> {
     let start = input.len() - input.trim_start().len();
     let text = input.get(start..).unwrap_or_default();
     if text.is_empty() {
@@ -100,9 +100,9 @@ pub(crate) fn parse(input: &str, tools: &Definitions) -> Result<(Request, usize)
         if !is_own(name) {
             // The text of a heredoc must not be taken for commands.
             if let Some(until @ Until::Line(_)) = words::split(input, after).open {
-                return Err(Stop::Incomplete(until));
+                return Err(ParseError::Incomplete(until));
             }
-            return Err(Stop::Wrong(unknown(name, text, tools)));
+            return Err(ParseError::Invalid(unknown(name, text, tools)));
         }
         let words = complete(words::split(input, after))?;
         return Ok((own(name, &words.all)?, words.used));
@@ -143,9 +143,9 @@ fn verbatim_json(rest: &str, verbatim: bool) -> bool {
     verbatim && !inside.trim_start().starts_with(['"', '}'])
 }
 
-fn complete(words: words::Words) -> Result<words::Words, Stop> {
+fn complete(words: words::Words) -> Result<words::Words, ParseError> {
     match words.open {
-        Some(until) => Err(Stop::Incomplete(until)),
+        Some(until) => Err(ParseError::Incomplete(until)),
         None => Ok(words),
     }
 }
@@ -155,7 +155,7 @@ fn is_own(name: &str) -> bool {
 }
 
 /// Parses one of the console's own commands.
-fn own(name: &str, words: &[Word]) -> Result<Request, Stop> {
+fn own(name: &str, words: &[Word]) -> Result<Request, ParseError> {
     let request = match (name, words) {
         ("help" | "?", [about]) => return Ok(Request::Help(Some(about.text.clone()))),
         ("help" | "?", _) => Request::Help(None),
@@ -163,7 +163,7 @@ fn own(name: &str, words: &[Word]) -> Result<Request, Stop> {
         _ => Request::Quit,
     };
     match words.first() {
-        Some(word) => Err(Stop::Wrong(format!(
+        Some(word) => Err(ParseError::Invalid(format!(
             "{name} does not know what '{}' is; type {name} alone",
             word.text
         ))),
@@ -212,23 +212,23 @@ pub(crate) fn meant(name: &str, tools: &Definitions) -> String {
 }
 
 /// Parses a JSON object. Returns it with the number of bytes it takes.
-fn json(rest: &str) -> Result<(Value, usize), Stop> {
+fn json(rest: &str) -> Result<(Value, usize), ParseError> {
     let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
     let value = match stream.next() {
         Some(Ok(value)) => value,
         Some(Err(error)) if !error.is_eof() => {
-            return Err(Stop::Wrong(format!(
+            return Err(ParseError::Invalid(format!(
                 "the arguments are not valid JSON: {error}; correct them, or give fields by name"
             )));
         }
-        _ => return Err(Stop::Incomplete(Until::Char('}'))),
+        _ => return Err(ParseError::Incomplete(Until::Char('}'))),
     };
     let end = stream.byte_offset();
     let after = rest.get(end..).unwrap_or_default();
     let line = after.split_inclusive('\n').next().unwrap_or_default();
     match line.trim().is_empty() {
         true => Ok((value, end + line.len())),
-        false => Err(Stop::Wrong(format!(
+        false => Err(ParseError::Invalid(format!(
             "'{}' follows the arguments; give one JSON object and nothing else",
             line.trim()
         ))),
@@ -243,7 +243,7 @@ fn command(
     at: usize,
     fields: &[Field],
     mut values: Map<String, Value>,
-) -> Result<Value, Stop> {
+) -> Result<Value, ParseError> {
     let rest = words.all.get(at..).unwrap_or_default();
     let (Some(first), Some(field)) = (rest.first(), fields.first()) else {
         return Ok(Value::Object(values));
@@ -282,7 +282,7 @@ impl<'f> Given<'f> {
     }
 
     /// Takes words as fields. Returns the number of words taken.
-    pub(crate) fn take(&mut self, words: &[Word]) -> Result<usize, Stop> {
+    pub(crate) fn take(&mut self, words: &[Word]) -> Result<usize, ParseError> {
         let mut options = true;
         let mut left = words.iter().enumerate();
         while let Some((at, word)) = left.next() {
@@ -305,7 +305,7 @@ impl<'f> Given<'f> {
                         (None, None) => match left.next() {
                             Some((_, next)) => next.text.clone(),
                             None => {
-                                return Err(Stop::Wrong(format!(
+                                return Err(ParseError::Invalid(format!(
                                     "--{name} has no value; write --{name} VALUE"
                                 )));
                             }
@@ -332,16 +332,16 @@ impl<'f> Given<'f> {
 
     /// Returns the error for a short option. Users try them, because tools are named
     /// like programs that have such options.
-    fn short(&self, word: &Word) -> Stop {
+    fn short(&self, word: &Word) -> ParseError {
         let (tool, option) = (self.tool, &word.text);
-        Stop::Wrong(format!(
+        ParseError::Invalid(format!(
             "{tool} has no option {option}; type help {tool} to see its options, quote text that \
              begins with a dash, or put ! before the line to run it as a command"
         ))
     }
 
     /// Returns the field of an option and, if it is a flag, its value.
-    pub(crate) fn named(&self, name: &str) -> Result<(&'f Field, Option<bool>), Stop> {
+    pub(crate) fn named(&self, name: &str) -> Result<(&'f Field, Option<bool>), ParseError> {
         let name = name.replace('-', "_");
         let find = |name: &str| self.fields.iter().find(|field| field.name == name);
         if let Some(field) = find(&name) {
@@ -372,7 +372,7 @@ impl<'f> Given<'f> {
         field.is_positional() && !self.values.contains_key(&field.name)
     }
 
-    fn set(&mut self, field: &Field, text: &str) -> Result<(), Stop> {
+    fn set(&mut self, field: &Field, text: &str) -> Result<(), ParseError> {
         let value = value(field, text)?;
         match (self.values.get_mut(&field.name), value) {
             (None, value) => drop(self.values.insert(field.name.clone(), value)),
@@ -382,36 +382,36 @@ impl<'f> Given<'f> {
         Ok(())
     }
 
-    fn unknown(&self, name: &str) -> Stop {
+    fn unknown(&self, name: &str) -> ParseError {
         let names: Vec<&str> = self.fields.iter().map(|field| &*field.name).collect();
         let names = match names.is_empty() {
             true => "none".to_owned(),
             false => names.join(", "),
         };
         let tool = self.tool;
-        Stop::Wrong(format!(
+        ParseError::Invalid(format!(
             "{tool} has no field '{name}'; its fields are {names}"
         ))
     }
 
-    fn too_many(&self, word: &Word) -> Stop {
+    fn too_many(&self, word: &Word) -> ParseError {
         let word = words::quote(&word.text);
         let tool = self.tool;
-        Stop::Wrong(format!(
+        ParseError::Invalid(format!(
             "{tool} has no field left for {word}; quote text with spaces, or see 'help {tool}'"
         ))
     }
 }
 
-fn given_twice(name: &str) -> Stop {
-    Stop::Wrong(format!("{name} is given twice; give it once"))
+fn given_twice(name: &str) -> ParseError {
+    ParseError::Invalid(format!("{name} is given twice; give it once"))
 }
 
 /// Converts a text to a field's value.
-fn value(field: &Field, text: &str) -> Result<Value, Stop> {
+fn value(field: &Field, text: &str) -> Result<Value, ParseError> {
     let wrong = |what: &str| {
         let name = &field.name;
-        Stop::Wrong(format!("{name} must be {what}, not '{text}'"))
+        ParseError::Invalid(format!("{name} must be {what}, not '{text}'"))
     };
     if field.nullable && text == "null" {
         return Ok(Value::Null);

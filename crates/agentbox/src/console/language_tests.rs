@@ -45,7 +45,7 @@ fn call(input: &str) -> (String, Value) {
 
 fn wrong(input: &str) -> String {
     match parse(input, &tools()) {
-        Err(Stop::Wrong(why)) => why,
+        Err(ParseError::Invalid(why)) => why,
         other => panic!("{input:?}: {other:?}"),
     }
 }
@@ -171,7 +171,7 @@ fn text_on_lines() {
         json!({"path": "a", "old_string": "x\n", "new_string": "y\n"}),
     );
     let open = |input: &str| match parse(input, &tools()) {
-        Err(Stop::Incomplete(until)) => until,
+        Err(ParseError::Incomplete(until)) => until,
         other => panic!("{other:?}"),
     };
     assert_eq!(open("write a <<EOF\none\n"), Until::Line("EOF".into()));
@@ -327,7 +327,7 @@ fn what_is_no_tool_may_be_a_command() {
         .unwrap()
         .definitions();
     let wrong = |typed| match parse(typed, &none) {
-        Err(Stop::Wrong(why)) => why,
+        Err(ParseError::Invalid(why)) => why,
         other => panic!("{typed}: {other:?}"),
     };
     assert_eq!(

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::mpsc;
 
-use crate::system::Stops;
+use crate::system::StopSignals;
 pub(crate) use crate::system::Terminal;
 
 /// The request of a signal.
@@ -36,13 +36,13 @@ impl Signals {
     ///
     /// If the system does not allow it.
     pub(crate) fn listen(terminal: Terminal) -> io::Result<Self> {
-        let mut stops = Stops::listen(true)?;
+        let mut signals = StopSignals::listen(true)?;
         let (tell, heard) = mpsc::channel(1);
         let armed = Arc::new(AtomicBool::new(false));
         let again = Arc::clone(&armed);
         tokio::spawn(async move {
             loop {
-                let code = stops.next().await;
+                let code = signals.next().await;
                 let signal = match code {
                     INTERRUPTED => Signal::Interrupt,
                     code => Signal::Leave(code),

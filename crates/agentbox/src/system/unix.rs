@@ -13,18 +13,18 @@ use rustix::process::{Pid, kill_process_group};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::Holder;
+use super::FileOwner;
 use crate::exit;
 
 /// Receives signals that ask the program to end.
 #[derive(Debug)]
-pub(crate) struct Stops {
+pub(crate) struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Option<Signal>,
 }
 
-impl Stops {
+impl StopSignals {
     /// Starts to listen. SIGHUP is included only if `to_hangup` is set.
     pub(crate) fn listen(to_hangup: bool) -> io::Result<Self> {
         Ok(Self {
@@ -94,8 +94,8 @@ pub(crate) fn columns_of(terminal: impl Stream) -> Option<usize> {
 }
 
 /// Returns the owner of a file.
-pub(crate) fn holder(found: &Metadata) -> Holder {
-    Holder {
+pub(crate) fn file_owner(found: &Metadata) -> FileOwner {
+    FileOwner {
         is_own: found.uid() == rustix::process::geteuid().as_raw(),
         is_root: found.uid() == 0,
         mode: found.mode(),
@@ -130,9 +130,9 @@ pub(crate) fn is_same(file: &File, path: &Path) -> io::Result<bool> {
 
 /// The process group of a command. It is killed on drop.
 #[derive(Debug)]
-pub(crate) struct Group(Option<Pid>);
+pub(crate) struct ProcessGroup(Option<Pid>);
 
-impl Group {
+impl ProcessGroup {
     /// Puts a command that is not started yet into a new process group.
     pub(crate) fn lead(command: &mut Command) {
         use std::os::unix::process::CommandExt as _;
@@ -150,7 +150,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
             // It may have ended already.

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use tokio::signal::windows::{CtrlBreak, CtrlC, CtrlClose, ctrl_break, ctrl_c, ctrl_close};
 
-use super::Holder;
+use super::FileOwner;
 use crate::exit;
 
 /// The numbers of the corresponding signals on Unix.
@@ -18,14 +18,14 @@ const TERMINATE: i32 = 15;
 
 /// Receives events that ask the program to end.
 #[derive(Debug)]
-pub(crate) struct Stops {
+pub(crate) struct StopSignals {
     interrupt: CtrlC,
     terminate: CtrlBreak,
     /// The window is closed; the system then ends the program anyway.
     close: CtrlClose,
 }
 
-impl Stops {
+impl StopSignals {
     /// Starts to listen.
     pub(crate) fn listen(_: bool) -> io::Result<Self> {
         Ok(Self {
@@ -71,8 +71,8 @@ pub(crate) fn columns_of(terminal: impl Stream) -> Option<usize> {
 
 /// Returns an unknown owner: files have access control lists here, which are not read,
 /// so no file counts as this user's own.
-pub(crate) fn holder(_: &Metadata) -> Holder {
-    Holder {
+pub(crate) fn file_owner(_: &Metadata) -> FileOwner {
+    FileOwner {
         is_own: false,
         is_root: false,
         mode: 0,
@@ -106,9 +106,9 @@ pub(crate) fn is_same(file: &File, path: &Path) -> io::Result<bool> {
 
 /// A command. The processes that it starts are not tracked here.
 #[derive(Debug)]
-pub(crate) struct Group;
+pub(crate) struct ProcessGroup;
 
-impl Group {
+impl ProcessGroup {
     pub(crate) fn lead(_: &mut Command) {}
 
     pub(crate) fn of(_: &tokio::process::Child) -> Self {

@@ -14,8 +14,8 @@ use super::KIND;
 use super::container;
 use super::settings::Settings;
 use crate::agent;
-use crate::backend::opened::End;
-use crate::backend::{Opened, Prepare, Tables, Wanted};
+use crate::backend::opened::StopAction;
+use crate::backend::{BackendSpec, Opened, Prepare, Tables};
 use crate::config::read_text;
 use crate::exit::Failure;
 use crate::progress;
@@ -111,7 +111,7 @@ impl Docker {
             return Logins::from_docker_config(&text)
                 .map_err(|error| Failure::usage(format!("{}: {}", file.display(), error.chain())));
         }
-        let text = usual_logins().and_then(|file| std::fs::read_to_string(file).ok());
+        let text = default_docker_config().and_then(|file| std::fs::read_to_string(file).ok());
         let logins = text.map(|text| Logins::from_docker_config(&text));
         Ok(logins.transpose().map_or_else(
             |error| {
@@ -140,12 +140,15 @@ impl Docker {
 
     async fn open(&self, argument: Option<&str>, prepare: Prepare) -> Result<Opened, Failure> {
         let target = self.target(argument)?;
-        let (sandbox, end) = match target {
-            Target::Attach(id) => (container::attach(self, id)?.open().await?, End::Leave),
+        let (sandbox, stop_action) = match target {
+            Target::Attach(id) => (
+                container::attach(self, id)?.open().await?,
+                StopAction::Leave,
+            ),
             Target::Image(image) => {
                 let options = self.build_options()?;
                 let builder = container::builder(self)?.image(image);
-                (builder.build_options(options).build()?, self.end())
+                (builder.build_options(options).build()?, self.stop_action())
             }
             Target::Runtime(name) => {
                 let runtime = self.runtimes()?.get(name)?;
@@ -161,15 +164,15 @@ impl Docker {
                     Prepare::No => {}
                 }
                 let builder = builder.runtime(runtime).build_options(options);
-                (builder.build()?, self.end())
+                (builder.build()?, self.stop_action())
             }
         };
-        Ok(Opened::ending(Arc::new(sandbox), end))
+        Ok(Opened::with_stop_action(Arc::new(sandbox), stop_action))
     }
 
-    /// Returns the end action for a container that this program created.
-    fn end(&self) -> End {
-        End::Stop(match self.settings.keep || self.settings.name.is_some() {
+    /// Returns the stop action for a container that this program created.
+    fn stop_action(&self) -> StopAction {
+        StopAction::Stop(match self.settings.keep || self.settings.name.is_some() {
             true => StopMode::Keep,
             false => StopMode::Purge,
         })
@@ -181,26 +184,26 @@ impl Docker {
     clippy::disallowed_methods,
     reason = "the program looks where docker looks"
 )]
-fn usual_logins() -> Option<PathBuf> {
+fn default_docker_config() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let directory = variable("DOCKER_CONFIG").map(PathBuf::from);
     let directory = directory.or_else(|| Some(Path::new(&variable("HOME")?).join(".docker")));
     Some(directory?.join("config.json"))
 }
 
-pub(super) fn check(wanted: &Wanted) -> Result<Vec<&'static str>, Failure> {
-    let docker = Docker::configured(&wanted.tables)?;
-    if let Target::Runtime(name) = docker.target(wanted.argument.as_deref())? {
+pub(super) fn check(spec: &BackendSpec) -> Result<Vec<&'static str>, Failure> {
+    let docker = Docker::configured(&spec.tables)?;
+    if let Target::Runtime(name) = docker.target(spec.argument.as_deref())? {
         docker.runtimes()?.get(name)?;
     }
     Ok(vec![KIND.name])
 }
 
-pub(super) fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
+pub(super) fn open(spec: &BackendSpec) -> BoxFuture<'_, Result<Opened, Failure>> {
     async move {
-        let docker = Docker::configured(&wanted.tables)?;
-        let argument = wanted.argument.as_deref();
-        docker.open(argument, wanted.prepare).await
+        let docker = Docker::configured(&spec.tables)?;
+        let argument = spec.argument.as_deref();
+        docker.open(argument, spec.prepare).await
     }
     .boxed()
 }

@@ -12,8 +12,8 @@ use futures::future::BoxFuture;
 use serde::Deserialize;
 
 use super::KIND;
-use crate::backend::opened::Shown;
-use crate::backend::{Opened, Wanted};
+use crate::backend::opened::HostDir;
+use crate::backend::{BackendSpec, Opened};
 use crate::exit::Failure;
 
 /// The table `[local]`.
@@ -30,7 +30,7 @@ struct Settings {
     /// The shell that runs commands.
     shell: Option<String>,
     /// The confinement of commands.
-    confinement: Reach,
+    confinement: ConfinementKind,
     /// Whether confined commands may use the network.
     network: bool,
     /// Additional paths that confined commands may read.
@@ -38,7 +38,7 @@ struct Settings {
     /// Additional paths that confined commands may change.
     write: Vec<String>,
     /// The variables that commands inherit.
-    environment: Inherited,
+    environment: InheritedEnvironment,
     /// Variables that commands inherit even if they look secret, or if the environment
     /// is minimal.
     variables: Vec<String>,
@@ -55,11 +55,11 @@ impl Default for Settings {
             commands: true,
             read_only: false,
             shell: None,
-            confinement: Reach::Off,
+            confinement: ConfinementKind::Off,
             network: false,
             read: Vec::new(),
             write: Vec::new(),
-            environment: Inherited::Inherit,
+            environment: InheritedEnvironment::Inherit,
             variables: Vec::new(),
             cpu_seconds: None,
             file_bytes: None,
@@ -71,14 +71,14 @@ impl Default for Settings {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Reach {
+enum ConfinementKind {
     Off,
     Landlock,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Inherited {
+enum InheritedEnvironment {
     Inherit,
     Minimal,
 }
@@ -86,8 +86,8 @@ enum Inherited {
 impl Settings {
     fn commands(&self) -> Result<Commands, Failure> {
         let mut environment = match self.environment {
-            Inherited::Inherit => Environment::inherit(),
-            Inherited::Minimal => Environment::empty(),
+            InheritedEnvironment::Inherit => Environment::inherit(),
+            InheritedEnvironment::Minimal => Environment::empty(),
         };
         for name in &self.variables {
             environment = environment.allow(name);
@@ -130,9 +130,9 @@ impl Settings {
     }
 
     /// Returns the directories shown, and where.
-    fn shown(&self, directory: &Path) -> Vec<Shown> {
+    fn host_dirs(&self, directory: &Path) -> Vec<HostDir> {
         let show = |host: PathBuf, at: Option<VPath>| {
-            Some(Shown {
+            Some(HostDir {
                 host,
                 at: at?,
                 commands: self.commands,
@@ -154,7 +154,7 @@ impl Settings {
 
     /// Returns the directories in which confined commands can change everything.
     fn confined(&self, directory: &Path) -> Vec<PathBuf> {
-        if self.confinement == Reach::Off || !self.commands {
+        if self.confinement == ConfinementKind::Off || !self.commands {
             return Vec::new();
         }
         let own = self.allowed_directories.iter().map(PathBuf::as_path);
@@ -165,7 +165,7 @@ impl Settings {
     }
 
     fn confinement(&self) -> Result<Confinement, Failure> {
-        if self.confinement == Reach::Off {
+        if self.confinement == ConfinementKind::Off {
             let meant = self.network || !self.read.is_empty() || !self.write.is_empty();
             return match meant {
                 // The user probably believes that everything else is out of reach.
@@ -187,32 +187,32 @@ impl Settings {
     }
 }
 
-pub(super) fn check(wanted: &Wanted) -> Result<Vec<&'static str>, Failure> {
-    let settings: Settings = wanted.settings()?;
+pub(super) fn check(spec: &BackendSpec) -> Result<Vec<&'static str>, Failure> {
+    let settings: Settings = spec.settings()?;
     drop(settings.commands()?);
-    settings.names(wanted.depth > 0)?;
-    wanted.given_directory()?;
+    settings.names(spec.depth > 0)?;
+    spec.given_directory()?;
     Ok(vec![KIND.name])
 }
 
-pub(super) fn open(wanted: &Wanted) -> BoxFuture<'_, Result<Opened, Failure>> {
+pub(super) fn open(spec: &BackendSpec) -> BoxFuture<'_, Result<Opened, Failure>> {
     async move {
-        let settings: Settings = wanted.settings()?;
-        let directory = wanted.directory()?.unwrap_or(Path::new("."));
+        let settings: Settings = spec.settings()?;
+        let directory = spec.directory()?.unwrap_or(Path::new("."));
         if !settings.allowed_directories.is_empty() {
             let allowed = settings.allowed_directories.iter().map(PathBuf::as_path);
             for directory in allowed.chain([directory]) {
                 check_spelling(directory)?;
             }
         }
-        let names = settings.names(wanted.depth > 0)?;
+        let names = settings.names(spec.depth > 0)?;
         let backend = LocalBackend::builder(directory)
             .names(names)
             .read_only(settings.read_only)
             .enable_execute(settings.commands)
             .commands(settings.commands()?)
             .open()?;
-        let opened = Opened::new(Arc::new(backend)).showing(settings.shown(directory));
+        let opened = Opened::new(Arc::new(backend)).with_host_dirs(settings.host_dirs(directory));
         Ok(opened.confined(settings.confined(directory)))
     }
     .boxed()

@@ -18,14 +18,14 @@ use super::document::Document;
 /// A state and its document, always with the same content. A change is made to a draft,
 /// which replaces the state once it is saved.
 #[derive(Debug)]
-pub(super) struct Saved {
+pub(super) struct SavedState {
     state: StateBackend,
     /// Held from the draft of a change until it is saved.
     document: Arc<Mutex<Document>>,
     max_file_bytes: u64,
 }
 
-impl Saved {
+impl SavedState {
     pub(super) fn new(state: StateBackend, document: Document, max_file_bytes: u64) -> Self {
         Self {
             state,
@@ -65,7 +65,7 @@ impl Saved {
 
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
-impl Backend for Saved {
+impl Backend for SavedState {
     fn info(&self) -> BackendInfo {
         self.state.info()
     }
@@ -159,9 +159,9 @@ mod tests {
 
     use super::*;
 
-    fn open(path: &std::path::Path) -> Saved {
+    fn open(path: &std::path::Path) -> SavedState {
         let (document, builder) = Document::open(path, StateBackend::builder()).unwrap();
-        Saved::new(builder.build(), document, backend_state::FILE_BYTES)
+        SavedState::new(builder.build(), document, backend_state::FILE_BYTES)
     }
 
     #[tokio::test]

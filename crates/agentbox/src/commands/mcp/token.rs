@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::Path;
 
-use crate::config::usual_directory;
+use crate::config::config_directory;
 use crate::exit::Failure;
 use crate::system;
 
@@ -30,7 +30,7 @@ pub(super) fn fresh() -> Result<String, Failure> {
 
 /// Reads the token from a file. Returns `true` with it if the file was created for it.
 pub(super) fn kept(file: &Path) -> Result<(String, bool), Failure> {
-    if !system::TELLS_HOLDERS {
+    if !system::REPORTS_FILE_OWNERS {
         return Err(Failure::usage(
             "this system does not tell who can read a file; leave out --token-file, and take the token \
              that is printed",
@@ -76,13 +76,13 @@ fn read(file: &Path, open: File) -> Result<String, Failure> {
             "the token file {shown} is not a regular file; give another"
         )));
     }
-    let holder = system::holder(&about);
-    if !holder.is_own {
+    let owner = system::file_owner(&about);
+    if !owner.is_own {
         return Err(Failure::usage(format!(
             "the token file {shown} belongs to another user, who knows the token; give another"
         )));
     }
-    let mode = holder.mode & 0o777;
+    let mode = owner.mode & 0o777;
     if mode & 0o077 != 0 {
         return Err(Failure::usage(format!(
             "other users may use the token file {shown} (mode {mode:03o}), so the token may be \
@@ -117,7 +117,7 @@ fn make(file: &Path) -> Result<Option<String>, Failure> {
         // Only the directory that `mcp-config` uses is created: any other may be a
         // typo.
         let variables: Vec<_> = std::env::vars_os().collect();
-        if usual_directory(&variables).as_deref() != Some(directory) {
+        if config_directory(&variables).as_deref() != Some(directory) {
             return Err(Failure::usage(format!(
                 "there is no directory {} for the token file; create it, or name another",
                 directory.display()

@@ -10,22 +10,22 @@ use super::TOKEN;
 
 /// The way a client reaches the server.
 #[derive(Debug)]
-pub(super) enum Way {
+pub(super) enum Connection {
     /// The client starts the program.
-    Start {
+    Stdio {
         program: String,
         arguments: Vec<String>,
         environment: BTreeMap<String, String>,
     },
     /// The server already listens.
-    Reach { url: String, token: bool },
+    Http { url: String, token: bool },
 }
 
-impl Way {
+impl Connection {
     /// Returns all texts that are written into a snippet.
     pub(super) fn texts(&self) -> Vec<&str> {
         match self {
-            Self::Start {
+            Self::Stdio {
                 program,
                 arguments,
                 environment,
@@ -34,7 +34,7 @@ impl Way {
                 let all = [program].into_iter().chain(arguments).chain(variables);
                 all.map(String::as_str).collect()
             }
-            Self::Reach { url, .. } => vec![url],
+            Self::Http { url, .. } => vec![url],
         }
     }
 }
@@ -115,7 +115,7 @@ impl Client {
 
     /// Returns the syntax in a text that the client would expand and that cannot be
     /// escaped.
-    pub(super) fn expands(self, text: &str, way: &Way) -> Option<&'static str> {
+    pub(super) fn expands(self, text: &str, connection: &Connection) -> Option<&'static str> {
         let has_name = |after: &str| {
             after.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '{')
         };
@@ -125,7 +125,7 @@ impl Client {
                 let mut after = text.split('$').skip(1);
                 return after.any(has_name).then_some("$NAME and ${…}");
             }
-            Self::Goose if matches!(way, Way::Reach { .. }) => &["$"],
+            Self::Goose if matches!(connection, Connection::Http { .. }) => &["$"],
             Self::Continue => &["${{"],
             Self::Opencode => &["{env:", "{file:"],
             Self::ClaudeCode
@@ -165,32 +165,32 @@ impl Client {
     }
 
     /// Returns the snippet, or `None` if the client does not support this way.
-    pub(super) fn snippet(self, way: &Way) -> Option<String> {
+    pub(super) fn snippet(self, connection: &Connection) -> Option<String> {
         Some(match self {
-            Self::ClaudeMcpAdd => line(self, way)?,
-            Self::Codex => codex(way),
-            Self::Continue => continue_yaml(self, way),
-            Self::Goose => goose(self, way),
-            Self::PydanticAi => pydantic_ai(way),
-            Self::Python => python(way),
+            Self::ClaudeMcpAdd => line(self, connection)?,
+            Self::Codex => codex(connection),
+            Self::Continue => continue_yaml(self, connection),
+            Self::Goose => goose(self, connection),
+            Self::PydanticAi => pydantic_ai(connection),
+            Self::Python => python(connection),
             _ => {
-                let text = serde_json::to_string_pretty(&self.json(way)?);
+                let text = serde_json::to_string_pretty(&self.json(connection)?);
                 text.unwrap_or_default()
             }
         })
     }
 
     /// Returns the snippet of a client that reads JSON.
-    fn json(self, way: &Way) -> Option<Value> {
-        let server = match way {
-            Way::Start { .. } if self == Self::Opencode => opencode(way),
-            Way::Start { .. } => self.started(way),
-            Way::Reach { url, token } => self.reached(url, *token)?,
+    fn json(self, connection: &Connection) -> Option<Value> {
+        let server = match connection {
+            Connection::Stdio { .. } if self == Self::Opencode => opencode(connection),
+            Connection::Stdio { .. } => self.started(connection),
+            Connection::Http { url, token } => self.reached(url, *token)?,
         };
         let servers = json!({ "agentbox": server });
         Some(match self {
-            Self::Vscode => match way {
-                Way::Reach { token: true, .. } => json!({
+            Self::Vscode => match connection {
+                Connection::Http { token: true, .. } => json!({
                     "inputs": [{
                         "type": "promptString",
                         "id": TOKEN,
@@ -211,13 +211,13 @@ impl Client {
     }
 
     /// Describes a server that the client starts.
-    fn started(self, way: &Way) -> Value {
+    fn started(self, connection: &Connection) -> Value {
         let mut server = Map::new();
-        if let Way::Start {
+        if let Connection::Stdio {
             program,
             arguments,
             environment,
-        } = way
+        } = connection
         {
             if matches!(self, Self::ClaudeCode | Self::Vscode) {
                 server.insert("type".to_owned(), json!("stdio"));
@@ -257,12 +257,12 @@ impl Client {
 
 /// Describes a server for opencode: program and arguments are one list, and the
 /// environment has another name.
-fn opencode(way: &Way) -> Value {
-    let Way::Start {
+fn opencode(connection: &Connection) -> Value {
+    let Connection::Stdio {
         program,
         arguments,
         environment,
-    } = way
+    } = connection
     else {
         return Value::Null;
     };
@@ -276,10 +276,10 @@ fn opencode(way: &Way) -> Value {
 
 /// Returns the `claude mcp add` command. Its options take every word that follows, so
 /// the server's name comes after an option that takes a single word.
-fn line(client: Client, way: &Way) -> Option<String> {
+fn line(client: Client, connection: &Connection) -> Option<String> {
     let mut words: Vec<String> = ["claude", "mcp", "add"].map(str::to_owned).to_vec();
-    match way {
-        Way::Start {
+    match connection {
+        Connection::Stdio {
             program,
             arguments,
             environment,
@@ -292,7 +292,7 @@ fn line(client: Client, way: &Way) -> Option<String> {
             words.push(program.clone());
             words.extend_from_slice(arguments);
         }
-        Way::Reach { url, token } => {
+        Connection::Http { url, token } => {
             // Variables are expanded only in that scope.
             let scope = token.then_some(["--scope", "project"]);
             let fixed = ["--transport", "http", "agentbox"];
@@ -313,10 +313,10 @@ fn line(client: Client, way: &Way) -> Option<String> {
     shlex::try_join(words.iter().map(String::as_str)).ok()
 }
 
-fn codex(way: &Way) -> String {
+fn codex(connection: &Connection) -> String {
     let mut server = toml::Table::new();
-    match way {
-        Way::Start {
+    match connection {
+        Connection::Stdio {
             program,
             arguments,
             environment,
@@ -331,7 +331,7 @@ fn codex(way: &Way) -> String {
                 server.insert("env".to_owned(), environment.into());
             }
         }
-        Way::Reach { url, token } => {
+        Connection::Http { url, token } => {
             server.insert("url".to_owned(), url.as_str().into());
             if *token {
                 server.insert("bearer_token_env_var".to_owned(), TOKEN.into());
@@ -358,15 +358,15 @@ fn literal_map(map: &BTreeMap<String, String>) -> String {
     format!("{{{}}}", pairs.collect::<Vec<String>>().join(", "))
 }
 
-fn continue_yaml(client: Client, way: &Way) -> String {
+fn continue_yaml(client: Client, connection: &Connection) -> String {
     let mut text = "name: agentbox\nversion: 0.0.1\nschema: v1\nmcpServers:\n".to_owned();
     let mut add = |line: String| {
         text.push_str(&line);
         text.push('\n');
     };
     add("  - name: agentbox".to_owned());
-    match way {
-        Way::Start {
+    match connection {
+        Connection::Stdio {
             program,
             arguments,
             environment,
@@ -377,7 +377,7 @@ fn continue_yaml(client: Client, way: &Way) -> String {
                 add(format!("    env: {}", literal_map(environment)));
             }
         }
-        Way::Reach { url, token } => {
+        Connection::Http { url, token } => {
             add("    type: streamable-http".to_owned());
             add(format!("    url: {}", literal(url)));
             if *token {
@@ -389,11 +389,11 @@ fn continue_yaml(client: Client, way: &Way) -> String {
     text
 }
 
-fn goose(client: Client, way: &Way) -> String {
+fn goose(client: Client, connection: &Connection) -> String {
     let head = "extensions:\n  agentbox:\n    name: agentbox\n    description: files and commands\n    \
                 enabled: true\n    timeout: 300\n";
-    match way {
-        Way::Start {
+    match connection {
+        Connection::Stdio {
             program,
             arguments,
             environment,
@@ -403,7 +403,7 @@ fn goose(client: Client, way: &Way) -> String {
             literals(arguments),
             literal_map(environment),
         ),
-        Way::Reach { url, token } => {
+        Connection::Http { url, token } => {
             let keys = token.then(|| TOKEN.to_owned());
             format!(
                 "{head}    type: streamable_http\n    uri: {}\n    headers: {}\n    envs: {{}}\n    \
@@ -421,9 +421,9 @@ fn python_headers() -> String {
     format!("{{\"Authorization\": \"Bearer \" + os.environ[\"{TOKEN}\"]}}")
 }
 
-fn pydantic_ai(way: &Way) -> String {
-    let (imports, server) = match way {
-        Way::Start {
+fn pydantic_ai(connection: &Connection) -> String {
+    let (imports, server) = match connection {
+        Connection::Stdio {
             program,
             arguments,
             environment,
@@ -436,11 +436,11 @@ fn pydantic_ai(way: &Way) -> String {
                 literal_map(environment),
             ),
         ),
-        Way::Reach { url, token: true } => (
+        Connection::Http { url, token: true } => (
             "import os\n\n",
             format!("{}, headers={}", literal(url), python_headers()),
         ),
-        Way::Reach { url, token: false } => ("", literal(url)),
+        Connection::Http { url, token: false } => ("", literal(url)),
     };
     format!(
         "{imports}from pydantic_ai import Agent\nfrom pydantic_ai.mcp import MCPToolset\n\n\
@@ -450,9 +450,9 @@ fn pydantic_ai(way: &Way) -> String {
     )
 }
 
-fn python(way: &Way) -> String {
-    let (imports, server) = match way {
-        Way::Start {
+fn python(connection: &Connection) -> String {
+    let (imports, server) = match connection {
+        Connection::Stdio {
             program,
             arguments,
             environment,
@@ -465,7 +465,7 @@ fn python(way: &Way) -> String {
                 literal_map(environment),
             ),
         ),
-        Way::Reach { url, token: true } => (
+        Connection::Http { url, token: true } => (
             "import asyncio\nimport os\n\nimport httpx2\nfrom mcp import Client\n\
              from mcp.client.streamable_http import streamable_http_client\n",
             format!(
@@ -474,7 +474,7 @@ fn python(way: &Way) -> String {
                 python_headers()
             ),
         ),
-        Way::Reach { url, token: false } => {
+        Connection::Http { url, token: false } => {
             ("import asyncio\nfrom mcp import Client\n", literal(url))
         }
     };

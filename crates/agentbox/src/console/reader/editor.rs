@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 
 use super::{Input, Terminal};
 use crate::console::complete::{self, Entry};
-use crate::console::language::{self, Stop};
+use crate::console::language::{self, ParseError};
 
 /// Maximum number of lines in the history.
 const HISTORY: usize = 1_000;
@@ -197,7 +197,7 @@ impl Completer for Help {
 impl Validator for Help {
     fn validate(&self, at: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         Ok(match language::parse(at.input(), &self.tools) {
-            Err(Stop::Incomplete(_)) => ValidationResult::Incomplete,
+            Err(ParseError::Incomplete(_)) => ValidationResult::Incomplete,
             _ => ValidationResult::Valid(None),
         })
     }

@@ -7,7 +7,7 @@ use console_tools::Definitions;
 use tokio::sync::mpsc;
 
 use super::Input;
-use crate::console::language::{self, Stop};
+use crate::console::language::{self, ParseError};
 
 /// Maximum size of one command with its text, in bytes.
 const BYTES: u64 = 16 * 1024 * 1024;
@@ -57,7 +57,7 @@ fn read(from: &mut impl BufRead, tools: &Definitions, limit: u64) -> Result<Inpu
             continue;
         }
         match language::parse(&text, tools) {
-            Err(Stop::Incomplete(missing)) => until = Some(missing),
+            Err(ParseError::Incomplete(missing)) => until = Some(missing),
             _ => return Ok(Input::Text(text)),
         }
     }

@@ -10,7 +10,7 @@ use toml::de::DeTable;
 use crate::rules::{Rules, Source};
 
 /// Returns `FILE:LINE` of the rule or default that decided a vote, if it is in a file.
-pub(super) fn of(vote: &Vote, rules: &Rules) -> Option<String> {
+pub(super) fn location(vote: &Vote, rules: &Rules) -> Option<String> {
     let Source::File(path, _) = &rules.source else {
         return None;
     };
