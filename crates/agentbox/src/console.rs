@@ -56,15 +56,6 @@ impl Session {
         self
     }
 
-    /// Sets the history file, or disables the history. The default is a file in the
-    /// user's state directory.
-    #[must_use]
-    #[allow(dead_code, reason = "the configuration may not name a file")]
-    pub(crate) fn history(mut self, file: Option<PathBuf>) -> Self {
-        self.history = file;
-        self
-    }
-
     fn prompt(&self) -> String {
         let name = self.backend.as_deref().unwrap_or("agentbox");
         let kind = name.split(':').next().unwrap_or(name);
