@@ -23,26 +23,35 @@ use crate::app::App;
 use crate::cli::{Cli, Command};
 use crate::console;
 use crate::exit::{self, Failure};
+use crate::runtime::{block_on, block_on_one_thread};
 
 /// Runs the given command.
-pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
+pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let Cli { global, command } = cli;
     match command {
-        None => console(App::new(&global)?).await,
-        Some(Command::Mcp(args)) => mcp::run(App::new(&global)?, args).await,
+        None => block_on(console(App::new(&global)?)),
+        Some(Command::Mcp(args)) => {
+            let app = App::new(&global)?;
+            // Passing each message of a single client between threads costs more than
+            // handling it.
+            match args.listens(&app.config.mcp) {
+                true => block_on(mcp::run(app, args)),
+                false => block_on_one_thread(mcp::run(app, args)),
+            }
+        }
         Some(Command::McpConfig(args)) => mcp_config::run(&App::new(&global)?, &args),
-        Some(Command::Call(args)) => call::run(&App::new(&global)?, args).await,
-        Some(Command::Tools(args)) => tools::run(App::new(&global)?, &args).await,
-        Some(Command::Run(args)) => run::run(&App::new(&global)?, args).await,
+        Some(Command::Call(args)) => block_on(call::run(&App::new(&global)?, args)),
+        Some(Command::Tools(args)) => block_on(tools::run(App::new(&global)?, &args)),
+        Some(Command::Run(args)) => block_on(run::run(&App::new(&global)?, args)),
         Some(Command::Check(args)) => check::run(&args),
-        Some(Command::Doctor(args)) => doctor::run(&global, &args).await,
+        Some(Command::Doctor(args)) => block_on(doctor::run(&global, &args)),
         #[cfg(feature = "docker")]
-        Some(Command::Runtimes(args)) => runtimes::run(&App::new(&global)?, args).await,
+        Some(Command::Runtimes(args)) => block_on(runtimes::run(&App::new(&global)?, args)),
         #[cfg(feature = "docker")]
-        Some(Command::Sandboxes(args)) => sandboxes::run(&App::new(&global)?, args).await,
+        Some(Command::Sandboxes(args)) => block_on(sandboxes::run(&App::new(&global)?, args)),
         #[cfg(feature = "docker")]
-        Some(Command::Agent(args)) => agent::run(&App::new(&global)?, args).await,
-        Some(Command::Tour(args)) => tour::run(&args).await,
+        Some(Command::Agent(args)) => block_on(agent::run(&App::new(&global)?, args)),
+        Some(Command::Tour(args)) => block_on(tour::run(&args)),
         Some(Command::Completions(args)) => completions::run(&args),
         Some(Command::Man(args)) => man::run(&args),
     }

@@ -54,10 +54,10 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Returns `true` if the command line does not ask for HTTP. The configuration
-    /// still may.
-    pub(crate) fn is_on_pipes(&self) -> bool {
-        self.http.is_none()
+    /// Returns `true` if the command line or the configuration asks for HTTP. Otherwise
+    /// there is one client, on standard input and output.
+    pub(crate) fn listens(&self, config: &Mcp) -> bool {
+        self.http.or(config.http).is_some()
     }
 }
 
@@ -292,5 +292,32 @@ impl Token {
                 (None, false) => Ok(Self::Fresh),
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    #[test]
+    fn a_server_listens_if_a_flag_or_the_configuration_says_so() {
+        let listens = |flags: &[&str], http: Option<&str>| {
+            let line = ["agentbox", "mcp"].iter().chain(flags);
+            let Some(Command::Mcp(args)) = Cli::parse_from(line).command else {
+                panic!("not mcp");
+            };
+            let http = http.map(|address| address.parse().unwrap());
+            let config = Mcp {
+                http,
+                ..Mcp::default()
+            };
+            args.listens(&config)
+        };
+        assert!(!listens(&[], None));
+        assert!(listens(&["--http", "127.0.0.1:0"], None));
+        assert!(listens(&[], Some("127.0.0.1:0")));
     }
 }

@@ -1,0 +1,40 @@
+//! The async runtime that a command runs on.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tokio::runtime::Builder;
+
+use crate::exit::Failure;
+
+/// Time allowed for work that cannot be cancelled, such as replacing a file.
+const LAST_WORK: Duration = Duration::from_millis(300);
+
+/// Runs `work` on as many threads as the machine has processors.
+pub(crate) fn block_on(
+    work: impl Future<Output = Result<ExitCode, Failure>>,
+) -> Result<ExitCode, Failure> {
+    run(Builder::new_multi_thread(), work)
+}
+
+/// Runs `work` on this thread alone. Files and commands have their own threads.
+pub(crate) fn block_on_one_thread(
+    work: impl Future<Output = Result<ExitCode, Failure>>,
+) -> Result<ExitCode, Failure> {
+    run(Builder::new_current_thread(), work)
+}
+
+fn run(
+    mut builder: Builder,
+    work: impl Future<Output = Result<ExitCode, Failure>>,
+) -> Result<ExitCode, Failure> {
+    let runtime = builder.enable_all().build().map_err(|error| {
+        Failure::environment(format!(
+            "no threads can be started: {error}; end other programs"
+        ))
+    })?;
+    let result = runtime.block_on(work);
+    // A thread may be blocked on standard input forever.
+    runtime.shutdown_timeout(LAST_WORK);
+    result
+}
