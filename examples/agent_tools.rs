@@ -20,10 +20,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 async fn show() -> Result<(), Box<dyn std::error::Error>> {
     let directory = tempfile::tempdir()?;
-    let place = LocalBackend::builder(directory.path())
+    let backend = LocalBackend::builder(directory.path())
         .enable_execute(true)
         .open()?;
-    let toolset = Toolset::builder(Arc::new(place))
+    let toolset = Toolset::builder(Arc::new(backend))
         .ruleset(Preset::Default.ruleset())
         .approver(Interactive::new(answer))
         .build()?;

@@ -19,14 +19,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 async fn show() -> Result<(), Box<dyn std::error::Error>> {
     let directory = tempfile::tempdir()?;
-    let place = LocalBackend::builder(directory.path())
+    let backend = LocalBackend::builder(directory.path())
         .enable_execute(true)
         .open()?;
-    println!("# Containment: {:?}", place.info().containment);
+    println!("# Containment: {:?}", backend.info().containment);
 
     println!("\n# What the agent writes, its commands see, and the other way round.");
-    place.write_file("count.sh", SCRIPT).await?;
-    let mut events = place.stream(Command::new("sh count.sh")).await?;
+    backend.write_file("count.sh", SCRIPT).await?;
+    let mut events = backend.stream(Command::new("sh count.sh")).await?;
     while let Some(event) = events.next().await {
         match event? {
             Event::Stdout(text) => print!("{}", String::from_utf8_lossy(&text)),
@@ -34,22 +34,22 @@ async fn show() -> Result<(), Box<dyn std::error::Error>> {
             _ => {}
         }
     }
-    print!("{}", place.read_to_string("result.txt").await?);
+    print!("{}", backend.read_to_string("result.txt").await?);
 
     println!("\n# A link out of the directory leads nowhere.");
-    place
+    backend
         .execute(Command::new("ln -s /etc/passwd link"))
         .await?;
-    if let Err(error) = place.read_to_string("link").await {
+    if let Err(error) = backend.read_to_string("link").await {
         println!("{error}");
     }
 
     println!("\n# A command that hides and ignores TERM ends all the same.");
     let line = "setsid sh -c 'trap \"\" TERM; echo $$ > pid; sleep 1000' & wait";
     let stubborn = Command::new(line).timeout(Duration::from_millis(200));
-    println!("{}", place.execute(stubborn).await?.status);
+    println!("{}", backend.execute(stubborn).await?.status);
     let check = Command::new("kill -0 $(cat pid) 2>/dev/null && echo still there || echo gone");
-    print!("{}", place.execute(check).await?.stdout.text());
+    print!("{}", backend.execute(check).await?.stdout.text());
     Ok(())
 }
 

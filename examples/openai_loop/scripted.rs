@@ -13,18 +13,18 @@ use super::{Endpoint, Error};
 /// One response: its status, additional headers, and the pieces of its body. Each piece
 /// is sent as a separate chunk, and so arrives separately.
 #[derive(Debug, Clone)]
-pub struct Turn {
+pub struct ScriptedResponse {
     pub status: &'static str,
     pub headers: &'static str,
     pub pieces: Vec<Vec<u8>>,
     /// The last piece waits for this.
     pub gate: Option<Arc<Notify>>,
-    pub end: End,
+    pub end: BodyEnd,
 }
 
 /// The way a response ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum BodyEnd {
     /// Properly.
     Whole,
     /// The connection breaks after the last piece.
@@ -33,7 +33,7 @@ pub enum End {
     Open,
 }
 
-impl Turn {
+impl ScriptedResponse {
     /// Creates a response with this body, cut into pieces of `step` bytes at arbitrary
     /// positions.
     pub fn body(status: &'static str, body: &str, step: usize) -> Self {
@@ -43,7 +43,7 @@ impl Turn {
             headers: "",
             pieces: pieces.collect(),
             gate: None,
-            end: End::Whole,
+            end: BodyEnd::Whole,
         }
     }
 
@@ -76,7 +76,7 @@ pub fn call(index: u64, begin: Option<(&str, &str)>, arguments: &str) -> Value {
 
 /// Writes two files and reads a missing one at the same time. Then edits a file, which
 /// succeeds at the second attempt.
-pub fn demo() -> Vec<Turn> {
+pub fn demo() -> Vec<ScriptedResponse> {
     let calls = [
         delta(json!({"role": "assistant", "content": "I write "}), None),
         delta(json!({"content": "zw\u{f6}lf \u{1f600} files.\n"}), None),
@@ -95,17 +95,17 @@ pub fn demo() -> Vec<Turn> {
             call(0, Some((id, "edit_file")), &arguments.to_string()),
             delta(json!({}), Some("tool_calls")),
         ];
-        Turn::events(&calls, 64)
+        ScriptedResponse::events(&calls, 64)
     };
     let done = [
         delta(json!({"content": "Done."}), None),
         delta(json!({}), Some("stop")),
     ];
     vec![
-        Turn::events(&calls, 7),
+        ScriptedResponse::events(&calls, 7),
         edit("call_d", "one cafe"),
         edit("call_e", "one caf\u{e9}"),
-        Turn::events(&done, 1000),
+        ScriptedResponse::events(&done, 1000),
     ]
 }
 
@@ -118,7 +118,7 @@ pub struct Server {
 }
 
 impl Server {
-    pub async fn start(turns: Vec<Turn>) -> Result<Self, Error> {
+    pub async fn start(turns: Vec<ScriptedResponse>) -> Result<Self, Error> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -166,7 +166,7 @@ impl Drop for Server {
     }
 }
 
-async fn answer(stream: &mut TcpStream, turn: &Turn) -> Result<(), Error> {
+async fn answer(stream: &mut TcpStream, turn: &ScriptedResponse) -> Result<(), Error> {
     let head = format!(
         "HTTP/1.1 {}\r\n{}content-type: text/event-stream\r\n\
          transfer-encoding: chunked\r\nconnection: close\r\n\r\n",
@@ -183,9 +183,9 @@ async fn answer(stream: &mut TcpStream, turn: &Turn) -> Result<(), Error> {
         stream.write_all(b"\r\n").await?;
     }
     match turn.end {
-        End::Whole => stream.write_all(b"0\r\n\r\n").await?,
-        End::Broken => {}
-        End::Open => {
+        BodyEnd::Whole => stream.write_all(b"0\r\n\r\n").await?,
+        BodyEnd::Broken => {}
+        BodyEnd::Open => {
             // Until the client disconnects.
             let mut rest = Vec::new();
             stream.read_to_end(&mut rest).await?;

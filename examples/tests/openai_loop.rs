@@ -21,7 +21,7 @@ use console_tools::{
     Annotations, Chat, Context, Definition, Options, Reply, ToolHandler, ToolResult, Toolset,
 };
 use openai_loop::answer::{Answer, Sse};
-use openai_loop::scripted::{End, Server, Turn, call, delta, demo};
+use openai_loop::scripted::{BodyEnd, ScriptedResponse, Server, call, delta, demo};
 use openai_loop::{Error, begin, client, converse};
 use permissions::Op;
 use serde_json::{Value, json};
@@ -53,18 +53,18 @@ async fn run(server: &Server, chat: &Chat) -> (Vec<Value>, String, Result<(), Er
 }
 
 /// Creates a response with these calls.
-fn calls(calls: &[(&str, &str, &str)]) -> Turn {
+fn calls(calls: &[(&str, &str, &str)]) -> ScriptedResponse {
     let each = |(index, (id, name, arguments)): (usize, &(&str, &str, &str))| {
         call(index as u64, Some((id, name)), arguments)
     };
     let mut events: Vec<_> = calls.iter().enumerate().map(each).collect();
     events.push(delta(json!({}), Some("tool_calls")));
-    Turn::events(&events, 100)
+    ScriptedResponse::events(&events, 100)
 }
 
-fn says(text: &str) -> Turn {
+fn says(text: &str) -> ScriptedResponse {
     let words = delta(json!({"content": text}), None);
-    Turn::events(&[words, delta(json!({}), Some("stop"))], 1000)
+    ScriptedResponse::events(&[words, delta(json!({}), Some("stop"))], 1000)
 }
 
 /// Returns the content that the model got for a call.
@@ -182,7 +182,7 @@ async fn calls_run_side_by_side() {
 #[tokio::test]
 async fn text_is_shown_as_it_comes() {
     let words = delta(json!({"content": "early"}), None);
-    let mut turn = Turn::events(&[words, delta(json!({}), Some("stop"))], 10);
+    let mut turn = ScriptedResponse::events(&[words, delta(json!({}), Some("stop"))], 10);
     let gate = Arc::new(Notify::new());
     turn.gate = Some(Arc::clone(&gate));
     let server = Server::start(vec![turn]).await.unwrap();
@@ -270,7 +270,7 @@ async fn what_a_model_gets_wrong_it_is_told() {
 }
 
 /// Returns the error of a conversation whose first response is `turn`.
-async fn failure(turn: Turn) -> String {
+async fn failure(turn: ScriptedResponse) -> String {
     let server = Server::start(vec![turn]).await.unwrap();
     let files = StateBackend::new();
     let (messages, _, result) = run(&server, &chat_on(&files)).await;
@@ -286,7 +286,7 @@ fn write() -> Value {
 
 #[tokio::test]
 async fn an_endpoint_that_refuses_is_quoted() {
-    let mut refused = Turn::body("429 Too Many Requests", " slow down\n", 4);
+    let mut refused = ScriptedResponse::body("429 Too Many Requests", " slow down\n", 4);
     let expected = "the endpoint answers 429 Too Many Requests: slow down";
     assert_eq!(failure(refused.clone()).await, expected);
     for (headers, wait) in [
@@ -300,41 +300,43 @@ async fn an_endpoint_that_refuses_is_quoted() {
         let error = failure(refused.clone()).await;
         assert_eq!(error, format!("{expected}; try again {wait}"));
     }
-    let mut endless = Turn::body("500 Internal Server Error", &"x".repeat(9_000), 1_000);
-    endless.end = End::Open;
+    let mut endless =
+        ScriptedResponse::body("500 Internal Server Error", &"x".repeat(9_000), 1_000);
+    endless.end = BodyEnd::Open;
     let error = failure(endless).await;
     assert!(error.len() < 2_100, "{} bytes", error.len());
-    let mut broken = Turn::body("503 Service Unavailable", "at lunch", 4);
-    broken.end = End::Broken;
+    let mut broken = ScriptedResponse::body("503 Service Unavailable", "at lunch", 4);
+    broken.end = BodyEnd::Broken;
     let expected = "the endpoint answers 503 Service Unavailable: at lunch";
     assert_eq!(failure(broken).await, expected);
 }
 
 #[tokio::test]
 async fn half_an_answer_calls_nothing() {
-    let mut early = Turn::events(std::slice::from_ref(&write()), 50);
+    let mut early = ScriptedResponse::events(std::slice::from_ref(&write()), 50);
     early.pieces.pop();
     let error = failure(early.clone()).await;
     assert!(error.starts_with("the stream ends before"), "{error}");
-    early.end = End::Broken;
+    early.end = BodyEnd::Broken;
     let error = failure(early).await;
     assert!(error.starts_with("the connection breaks before"), "{error}");
-    let broken = Turn::events(&[write(), json!({"error": {"message": "overloaded"}})], 9);
+    let broken =
+        ScriptedResponse::events(&[write(), json!({"error": {"message": "overloaded"}})], 9);
     let expected = "the endpoint fails: {\"message\":\"overloaded\"}";
     assert_eq!(failure(broken).await, expected);
     for (reason, expected) in [("length", "is cut"), ("content_filter", "withholds")] {
-        let turn = Turn::events(&[write(), delta(json!({}), Some(reason))], 9);
+        let turn = ScriptedResponse::events(&[write(), delta(json!({}), Some(reason))], 9);
         let error = failure(turn).await;
         assert!(
             error.contains(expected) && error.contains(reason),
             "{error}"
         );
     }
-    let none = Turn::events(&[delta(json!({}), Some("tool_calls"))], 9);
+    let none = ScriptedResponse::events(&[delta(json!({}), Some("tool_calls"))], 9);
     assert!(failure(none).await.contains("names none"));
-    let garbage = Turn::body("200 OK", "data: {\"choices\"\n\n", 5);
+    let garbage = ScriptedResponse::body("200 OK", "data: {\"choices\"\n\n", 5);
     assert!(failure(garbage).await.contains("not valid JSON"));
-    let page = Turn::body("200 OK", "<html>Sign in</html>", 5);
+    let page = ScriptedResponse::body("200 OK", "<html>Sign in</html>", 5);
     assert!(failure(page).await.starts_with("the stream ends before"));
 }
 
@@ -350,7 +352,7 @@ async fn nobody_there_is_said() {
 #[tokio::test]
 async fn a_connection_that_stays_open_does_not_keep_the_loop() {
     let mut open = says("Done.");
-    open.end = End::Open;
+    open.end = BodyEnd::Open;
     let server = Server::start(vec![open]).await.unwrap();
     let (_, shown, result) = run(&server, &chat_on(&StateBackend::new())).await;
     result.unwrap();
@@ -361,8 +363,8 @@ async fn a_connection_that_stays_open_does_not_keep_the_loop() {
 async fn after_an_error_it_can_go_on() {
     let mut broken = says("Do");
     broken.pieces.pop();
-    broken.end = End::Broken;
-    let write = Turn::events(&[write(), delta(json!({}), Some("tool_calls"))], 100);
+    broken.end = BodyEnd::Broken;
+    let write = ScriptedResponse::events(&[write(), delta(json!({}), Some("tool_calls"))], 100);
     let server = Server::start(vec![write, broken, says("Done.")]);
     let server = server.await.unwrap();
     let files = StateBackend::new();
@@ -393,7 +395,7 @@ async fn a_model_that_never_stops_is_stopped() {
 
 fn assembled(events: &[Value], step: usize) -> Answer {
     let (mut sse, mut answer) = (Sse::default(), Answer::default());
-    for piece in Turn::events(events, step).pieces {
+    for piece in ScriptedResponse::events(events, step).pieces {
         for event in sse.push(&piece).unwrap() {
             answer.take(&event).unwrap();
         }

@@ -20,14 +20,14 @@ use console_mcp::{Connect, HttpSettings, Settings, serve_http, serve_stdio};
 use console_tools::{Options, Toolset};
 
 #[derive(Debug)]
-struct Place {
+struct LocalTools {
     /// The directory to serve; files in memory if `None`.
     directory: Option<PathBuf>,
     asks: bool,
 }
 
 #[async_trait]
-impl Connect for Place {
+impl Connect for LocalTools {
     async fn connect(&self) -> backend_core::Result<Toolset> {
         let backend: Arc<dyn Backend> = match &self.directory {
             Some(directory) => Arc::new(
@@ -76,14 +76,14 @@ async fn serve() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     settings.host_root = directory.clone();
-    let place = Arc::new(Place { directory, asks });
+    let connect = Arc::new(LocalTools { directory, asks });
     let Some(address) = http else {
-        return Ok(serve_stdio(place, settings).await?);
+        return Ok(serve_stdio(connect, settings).await?);
     };
     let mut http = HttpSettings::without_token(address.parse()?);
     http.token = token;
     let ready = |address| {
         let _ = writeln!(std::io::stderr(), "http://{address}/mcp");
     };
-    Ok(serve_http(place, settings, http, ready, std::future::pending()).await?)
+    Ok(serve_http(connect, settings, http, ready, std::future::pending()).await?)
 }

@@ -102,9 +102,9 @@ fn nobody_can_be_asked() {
 #[test]
 fn no_control_character_comes_through() {
     let home = home();
-    let place = home.path().join("agentbox-workspace");
-    std::fs::create_dir(&place).unwrap();
-    std::fs::write(place.join("a.txt"), "\x1b[2Jred\x07\n").unwrap();
+    let dir = home.path().join("agentbox-workspace");
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::write(dir.join("a.txt"), "\x1b[2Jred\x07\n").unwrap();
     let (out, _, code) = run(&home, "read a.txt\nedit a.txt red blue\n");
     assert!(out.contains("␛[2Jred␇"), "{out}");
     assert!(out.contains("+␛[2Jblue"), "{out}");

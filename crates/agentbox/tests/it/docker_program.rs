@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use crate::support::{Ended, Place};
+use crate::support::{ProgramOutput, TestDir};
 
 /// Every start removes leftovers of other programs. While a test leaves something on
 /// purpose, no other test may start one.
@@ -33,33 +33,33 @@ fn docker(arguments: &[&str]) -> Command {
 
 /// A place whose containers can be told from all others.
 struct Containers {
-    place: Place,
+    dir: TestDir,
     mark: String,
 }
 
 impl Containers {
     fn new(test: &str) -> Self {
-        let place = Place::new();
+        let dir = TestDir::new();
         let mark = format!("{test}-{}", std::process::id());
         let config = format!(
             "backend = \"docker:{}\"\n[docker]\nlabels = {{ {LABEL} = \"{mark}\" }}\n",
             variable("TEST_IMAGE_BUSYBOX")
         );
-        place.file("config.toml", &config);
-        Self { place, mark }
+        dir.file("config.toml", &config);
+        Self { dir, mark }
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
         let all = [&["--config", "config.toml"], arguments].concat();
-        let mut command = self.place.command(&all);
+        let mut command = self.dir.command(&all);
         for name in ["DOCKER_HOST", "SANDBOX_AGENT"] {
             command.env(name, variable(name));
         }
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> Ended {
-        Ended::new(self.command(arguments).output().unwrap())
+    fn run(&self, arguments: &[&str]) -> ProgramOutput {
+        ProgramOutput::new(self.command(arguments).output().unwrap())
     }
 
     fn filter(&self) -> String {
@@ -70,7 +70,7 @@ impl Containers {
     fn names(&self) -> Vec<String> {
         let format = ["--format", "{{.Names}}", "--filter", &self.filter()];
         let mut list = docker(&[&["ps", "--all"], &format[..]].concat());
-        let listed = Ended::new(list.output().unwrap()).code(0).out;
+        let listed = ProgramOutput::new(list.output().unwrap()).code(0).out;
         listed.lines().map(str::to_owned).collect()
     }
 

@@ -8,19 +8,19 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A directory in which the program runs, with an empty home.
-pub(crate) struct Place {
+pub(crate) struct TestDir {
     directory: TempDir,
 }
 
 /// The outcome of the program.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct ProgramOutput {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl Ended {
+impl ProgramOutput {
     pub(crate) fn new(output: Output) -> Self {
         Self {
             code: output.status.code().expect("ended by a signal"),
@@ -50,7 +50,7 @@ impl Ended {
     }
 }
 
-impl Place {
+impl TestDir {
     pub(crate) fn new() -> Self {
         let directory = TempDir::with_prefix("agentbox-test-").unwrap();
         std::fs::create_dir(directory.path().join("home")).unwrap();
@@ -91,23 +91,23 @@ impl Place {
         command
     }
 
-    pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
-        Ended::new(self.command(arguments).output().unwrap())
+    pub(crate) fn run(&self, arguments: &[&str]) -> ProgramOutput {
+        ProgramOutput::new(self.command(arguments).output().unwrap())
     }
 
-    pub(crate) fn run_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Ended {
+    pub(crate) fn run_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> ProgramOutput {
         let mut command = self.command(arguments);
         command.envs(variables.iter().copied());
-        Ended::new(command.output().unwrap())
+        ProgramOutput::new(command.output().unwrap())
     }
 
-    pub(crate) fn run_input(&self, arguments: &[&str], input: &str) -> Ended {
+    pub(crate) fn run_input(&self, arguments: &[&str], input: &str) -> ProgramOutput {
         let mut command = self.command(arguments);
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(input.as_bytes()).unwrap();
         drop(stdin);
-        Ended::new(child.wait_with_output().unwrap())
+        ProgramOutput::new(child.wait_with_output().unwrap())
     }
 
     pub(crate) fn start(&self, arguments: &[&str]) -> Child {

@@ -5,18 +5,18 @@ use std::time::Duration;
 use console_mcp::Settings;
 use serde_json::{Value, json};
 
-use crate::support::client::{Client, Place, failed, soon, text};
+use crate::support::client::{Client, TestBackend, failed, soon, text};
 
-fn place(directory: &std::path::Path) -> Place {
-    Place {
+fn backend(directory: &std::path::Path) -> TestBackend {
+    TestBackend {
         asks: true,
-        ..Place::local(directory)
+        ..TestBackend::local(directory)
     }
 }
 
 async fn asking(directory: &std::path::Path) -> Client {
     let able = json!({"elicitation": {"form": {}}});
-    Client::new(place(directory), Settings::default(), able).await
+    Client::new(backend(directory), Settings::default(), able).await
 }
 
 fn accept(decision: &str) -> Value {
@@ -115,7 +115,7 @@ async fn an_answer_for_the_session_is_remembered_for_what_it_says() {
 async fn a_client_that_cannot_ask_gets_a_refusal_that_says_what_to_do() {
     let directory = tempfile::tempdir().unwrap();
     for able in [json!({}), json!({"elicitation": {"url": {}}})] {
-        let mut client = Client::new(place(directory.path()), Settings::default(), able).await;
+        let mut client = Client::new(backend(directory.path()), Settings::default(), able).await;
         let result = client
             .call("execute", json!({"command": "echo done"}))
             .await;
@@ -135,7 +135,7 @@ async fn nobody_waits_for_ever() {
     let mut settings = Settings::default();
     settings.answer_timeout = Duration::from_millis(50);
     let able = json!({"elicitation": {}});
-    let mut client = Client::new(place(directory.path()), settings, able).await;
+    let mut client = Client::new(backend(directory.path()), settings, able).await;
     let result = client
         .call("execute", json!({"command": "echo done"}))
         .await;
@@ -190,7 +190,7 @@ async fn the_toolsets_own_approver_can_stay() {
     let mut settings = Settings::default();
     settings.ask_client = false;
     let able = json!({"elicitation": {}});
-    let mut client = Client::new(place(directory.path()), settings, able).await;
+    let mut client = Client::new(backend(directory.path()), settings, able).await;
     let result = client
         .call("execute", json!({"command": "echo done"}))
         .await;
@@ -205,7 +205,7 @@ async fn questions_hold_no_other_call_up() {
     let mut settings = Settings::default();
     settings.concurrent_calls = 1;
     let able = json!({"elicitation": {}});
-    let mut client = Client::new(place(directory.path()), settings, able).await;
+    let mut client = Client::new(backend(directory.path()), settings, able).await;
     let mut waiting = Vec::new();
     for name in ["one", "two"] {
         let arguments = json!({"path": name, "content": "x"});

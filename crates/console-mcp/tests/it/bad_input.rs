@@ -3,7 +3,7 @@
 use console_mcp::Settings;
 use serde_json::{Value, json};
 
-use crate::support::client::{Client, Place, failed, soon, text};
+use crate::support::client::{Client, TestBackend, failed, soon, text};
 
 /// Returns the code of the next error without a request id.
 async fn complaint(client: &mut Client) -> i64 {
@@ -14,7 +14,7 @@ async fn complaint(client: &mut Client) -> i64 {
 
 #[tokio::test]
 async fn what_is_no_message_is_answered_and_passed_over() {
-    let mut client = Client::plain(Place::default()).await;
+    let mut client = Client::plain(TestBackend::default()).await;
     for (line, code) in [
         (&b"garbage"[..], -32700),
         (b"{\"jsonrpc\":\"2.0\",\"id\":1", -32700),
@@ -57,7 +57,7 @@ async fn what_is_no_message_is_answered_and_passed_over() {
 
 #[tokio::test]
 async fn what_is_no_request_of_ours_has_an_error_with_its_id() {
-    let mut client = Client::plain(Place::default()).await;
+    let mut client = Client::plain(TestBackend::default()).await;
     for (method, params, code) in [
         ("no/such/method", json!({}), -32601),
         ("prompts/get", json!({"name": "x"}), -32601),
@@ -81,7 +81,7 @@ async fn what_is_no_request_of_ours_has_an_error_with_its_id() {
 async fn messages_that_are_too_long_are_refused_and_the_next_is_read() {
     let mut settings = Settings::default();
     settings.frame_bytes = 10_000;
-    let mut client = Client::new(Place::default(), settings, json!({})).await;
+    let mut client = Client::new(TestBackend::default(), settings, json!({})).await;
     let mut long = vec![b'x'; 1_000_000];
     long.push(b'\n');
     client.write(&long).await;
@@ -107,7 +107,7 @@ async fn messages_that_are_too_long_are_refused_and_the_next_is_read() {
 
 #[tokio::test]
 async fn before_the_beginning_nothing_is_done() {
-    let mut client = Client::raw(Place::default(), Settings::default());
+    let mut client = Client::raw(TestBackend::default(), Settings::default());
     client.write(b"garbage\n").await;
     assert_eq!(complaint(&mut client).await, -32700);
     client.notify("notifications/initialized", json!({})).await;
@@ -131,10 +131,10 @@ async fn before_the_beginning_nothing_is_done() {
 
 #[tokio::test]
 async fn a_client_that_says_nothing_is_no_failure() {
-    Client::raw(Place::default(), Settings::default())
+    Client::raw(TestBackend::default(), Settings::default())
         .leave()
         .await;
-    let mut client = Client::raw(Place::default(), Settings::default());
+    let mut client = Client::raw(TestBackend::default(), Settings::default());
     client.write(b"{\"jsonrpc\":").await;
     client.leave().await;
 }
@@ -142,7 +142,7 @@ async fn a_client_that_says_nothing_is_no_failure() {
 #[tokio::test]
 async fn an_id_is_used_once_at_a_time() {
     let directory = tempfile::tempdir().unwrap();
-    let mut client = Client::plain(Place::local(directory.path())).await;
+    let mut client = Client::plain(TestBackend::local(directory.path())).await;
     let (id, answer) = client
         .begin_call("execute", json!({"command": "echo a; sleep 0.5"}))
         .await;
@@ -166,7 +166,7 @@ async fn an_id_is_used_once_at_a_time() {
 async fn a_thousand_calls_at_once_are_all_answered() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("a.txt"), "one\n").unwrap();
-    let mut client = Client::plain(Place::local(directory.path())).await;
+    let mut client = Client::plain(TestBackend::local(directory.path())).await;
     let mut answers = Vec::new();
     for number in 0..1_000 {
         let (tool, arguments) = match number % 10 {
@@ -197,7 +197,7 @@ async fn more_requests_than_anybody_needs_are_refused_not_kept() {
     let mut settings = Settings::default();
     settings.concurrent_calls = 1;
     settings.linger = std::time::Duration::ZERO;
-    let mut client = Client::new(Place::local(directory.path()), settings, json!({})).await;
+    let mut client = Client::new(TestBackend::local(directory.path()), settings, json!({})).await;
     let mut answers = Vec::new();
     let sleep = json!({"command": "sleep 1000"});
     for _ in 0..2_100 {
@@ -215,7 +215,7 @@ async fn what_was_cancelled_counts_no_more() {
     let directory = tempfile::tempdir().unwrap();
     let mut settings = Settings::default();
     settings.concurrent_calls = 1;
-    let mut client = Client::new(Place::local(directory.path()), settings, json!({})).await;
+    let mut client = Client::new(TestBackend::local(directory.path()), settings, json!({})).await;
     let sleep = json!({"command": "sleep 1000"});
     for _ in 0..2_100 {
         let (id, _) = client.begin_call("execute", sleep.clone()).await;
@@ -234,7 +234,7 @@ async fn answers_that_nobody_reads_do_not_pile_up() {
     let directory = tempfile::tempdir().unwrap();
     let mut settings = Settings::default();
     settings.concurrent_calls = 2;
-    let mut client = Client::new(Place::local(directory.path()), settings, json!({})).await;
+    let mut client = Client::new(TestBackend::local(directory.path()), settings, json!({})).await;
     client.stop_reading();
     // Three responses are more than the pipe holds.
     for number in 0..20 {

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::support::client::{Place, failed, gone, soon, text};
+use crate::support::client::{TestBackend, failed, gone, soon, text};
 use crate::support::http;
-use crate::support::http::{Site, Visitor};
+use crate::support::http::{HttpClient, TestServer};
 
 fn here() -> HttpSettings {
     HttpSettings::without_token(([127, 0, 0, 1], 0).into())
@@ -19,9 +19,9 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
 #[tokio::test]
 async fn tools_work_and_sessions_share_nothing() {
-    let site = Site::new(Place::default(), Settings::default(), here()).await;
-    let mut one = site.visitor(json!({})).await;
-    let mut two = site.visitor(json!({})).await;
+    let server = TestServer::new(TestBackend::default(), Settings::default(), here()).await;
+    let mut one = server.client(json!({})).await;
+    let mut two = server.client(json!({})).await;
     assert_ne!(one.headers, two.headers);
     one.call("write_file", json!({"path": "a", "content": "mine"}))
         .await;
@@ -39,13 +39,13 @@ async fn tools_work_and_sessions_share_nothing() {
     assert_eq!(one.send("DELETE", "").await.status, 204);
     assert_eq!(one.send("POST", PING).await.status, 404);
     assert!(!failed(&two.call("read_file", json!({"path": "b"})).await));
-    site.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn a_client_that_tries_a_newer_protocol_is_told_which_there_are() {
-    let site = Site::new(Place::default(), Settings::default(), here()).await;
-    let newer = Visitor::new(site.address).with("mcp-protocol-version", "2026-07-28");
+    let server = TestServer::new(TestBackend::default(), Settings::default(), here()).await;
+    let newer = HttpClient::new(server.address).with("mcp-protocol-version", "2026-07-28");
     let discover = json!({"jsonrpc": "2.0", "id": "a", "method": "server/discover", "params": {}});
     let answer = newer.post(&discover).await;
     assert_eq!(answer.status, 400);
@@ -68,15 +68,15 @@ async fn a_client_that_tries_a_newer_protocol_is_told_which_there_are() {
         agreed["result"]["protocolVersion"], "2025-11-25",
         "{agreed}"
     );
-    site.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn nobody_gets_in_without_the_token() {
     let mut settings = here();
     settings.token = Some("right-token".to_owned());
-    let site = Site::new(Place::default(), Settings::default(), settings).await;
-    let stranger = Visitor::new(site.address);
+    let server = TestServer::new(TestBackend::default(), Settings::default(), settings).await;
+    let stranger = HttpClient::new(server.address);
     for authorization in [
         None,
         Some("Bearer wrong-token"),
@@ -86,12 +86,12 @@ async fn nobody_gets_in_without_the_token() {
         Some("right-token"),
         Some("Basic right-token"),
     ] {
-        let visitor = match authorization {
+        let client = match authorization {
             Some(value) => stranger.clone().with("authorization", value),
             None => stranger.clone(),
         };
         for method in ["POST", "GET", "DELETE", "OPTIONS", "PUT"] {
-            let response = visitor.send(method, PING).await;
+            let response = client.send(method, PING).await;
             assert_eq!(response.status, 401, "{method} {authorization:?}");
             assert_eq!(response.header("www-authenticate"), Some("Bearer"));
         }
@@ -110,17 +110,17 @@ async fn nobody_gets_in_without_the_token() {
         .iter()
         .find(|(name, _)| name == "mcp-session-id")
         .unwrap();
-    let thief = Visitor::new(site.address).with("mcp-session-id", &session.1);
+    let thief = HttpClient::new(server.address).with("mcp-session-id", &session.1);
     assert_eq!(thief.send("POST", PING).await.status, 401);
-    site.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn web_pages_of_others_are_kept_out() {
     let mut settings = here();
     settings.origins = vec!["https://good.example:443".to_owned()];
-    let site = Site::new(Place::default(), Settings::default(), settings).await;
-    let visitor = site.visitor(json!({})).await;
+    let server = TestServer::new(TestBackend::default(), Settings::default(), settings).await;
+    let client = server.client(json!({})).await;
     for (origin, status) in [
         ("https://evil.example", 403),
         ("http://localhost.evil.example", 403),
@@ -133,9 +133,9 @@ async fn web_pages_of_others_are_kept_out() {
         ("http://localhost:8080", 403),
         ("http://127.0.0.1", 403),
         ("http://[::1]:1", 403),
-        (&format!("http://{}", site.address), 403),
+        (&format!("http://{}", server.address), 403),
     ] {
-        let page = visitor.clone().with("origin", origin);
+        let page = client.clone().with("origin", origin);
         let response = page.send("POST", PING).await;
         assert_eq!(response.status, status, "{origin}");
         let allowed = response.header("access-control-allow-origin");
@@ -149,7 +149,7 @@ async fn web_pages_of_others_are_kept_out() {
         );
     }
     // Browsers send a preflight request first, without a token.
-    let page = Visitor::new(site.address).with("origin", "https://good.example");
+    let page = HttpClient::new(server.address).with("origin", "https://good.example");
     let preflight = page.clone().with("access-control-request-method", "POST");
     let response = preflight.send("OPTIONS", "").await;
     assert_eq!(response.status, 204);
@@ -170,10 +170,10 @@ async fn web_pages_of_others_are_kept_out() {
         ("localhost:80:80", 400),
         ("127.0.0.1:1", 200),
     ] {
-        let other = visitor.clone().with("host", host);
+        let other = client.clone().with("host", host);
         assert_eq!(other.send("POST", PING).await.status, status, "{host}");
         // It does not learn the supported protocol versions either.
-        let newer = Visitor::new(site.address).with("host", host);
+        let newer = HttpClient::new(server.address).with("host", host);
         let newer = newer.with("mcp-protocol-version", "2026-07-28");
         let status = if status == 200 { 400 } else { status };
         let answer = newer.send("POST", PING).await;
@@ -181,12 +181,12 @@ async fn web_pages_of_others_are_kept_out() {
         let told = answer.text().await.contains("2025-11-25");
         assert_eq!(told, host == "127.0.0.1:1");
     }
-    site.stop().await;
+    server.stop().await;
 }
 
 /// Opens a connection and sends only half of a request's head.
-async fn half_sent(site: &Site) -> TcpStream {
-    let mut stream = TcpStream::connect(site.address).await.unwrap();
+async fn half_sent(server: &TestServer) -> TcpStream {
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
     let half = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuth";
     stream.write_all(half.as_bytes()).await.unwrap();
     stream
@@ -204,61 +204,61 @@ async fn half_sent_requests_lock_nobody_out() {
     let directory = tempfile::tempdir().unwrap();
     let mut settings = HttpSettings::new(([127, 0, 0, 1], 0).into(), "right-token");
     settings.unauthenticated_per_address = 100;
-    let place = Place::local(directory.path());
-    let site = Site::new(place, Settings::default(), settings).await;
-    let mut client = Visitor::new(site.address).with("authorization", "Bearer right-token");
+    let backend = TestBackend::local(directory.path());
+    let server = TestServer::new(backend, Settings::default(), settings).await;
+    let mut client = HttpClient::new(server.address).with("authorization", "Bearer right-token");
     client.initialize(json!({})).await;
     let wait = "until test -e go; do sleep 0.01; done; echo done";
     let call = json!({"name": "execute", "arguments": {"command": wait}});
     let (_, answer) = client.begin("tools/call", call).await;
     let mut half = std::collections::VecDeque::new();
     for _ in 0..300 {
-        half.push_back(half_sent(&site).await);
+        half.push_back(half_sent(&server).await);
     }
     // Only some of them fit, so the oldest were closed.
     for _ in 0..200 {
         closed(half.pop_front().unwrap()).await;
     }
-    let mut other = Visitor::new(site.address).with("authorization", "Bearer right-token");
+    let mut other = HttpClient::new(server.address).with("authorization", "Bearer right-token");
     other.initialize(json!({})).await;
     let done = other.call("write_file", json!({"path": "go", "content": ""}));
     assert!(!failed(&done.await));
     // A client that had shown its token kept its connection.
     assert_eq!(text(&answer.answer().await["result"]), "done\n");
-    site.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn a_head_that_never_ends_is_given_up() {
     let mut settings = here();
     settings.header_timeout = Duration::from_millis(50);
-    let site = Site::new(Place::default(), Settings::default(), settings).await;
-    closed(half_sent(&site).await).await;
-    closed(TcpStream::connect(site.address).await.unwrap()).await;
-    site.stop().await;
+    let server = TestServer::new(TestBackend::default(), Settings::default(), settings).await;
+    closed(half_sent(&server).await).await;
+    closed(TcpStream::connect(server.address).await.unwrap()).await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn a_stranger_gets_one_answer_on_a_connection() {
     let settings = HttpSettings::new(([127, 0, 0, 1], 0).into(), "right-token");
-    let site = Site::new(Place::default(), Settings::default(), settings).await;
-    let mut stream = TcpStream::connect(site.address).await.unwrap();
+    let server = TestServer::new(TestBackend::default(), Settings::default(), settings).await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
     let ask = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n";
     stream.write_all(ask.repeat(3).as_bytes()).await.unwrap();
     let mut all = Vec::new();
     let _ = soon(stream.read_to_end(&mut all)).await;
     let all = String::from_utf8(all).unwrap();
     assert_eq!(all.matches("HTTP/1.1 401").count(), 1, "{all}");
-    site.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn other_machines_need_a_token() {
     let open = HttpSettings::without_token(([0, 0, 0, 0], 0).into());
-    let place = std::sync::Arc::new(Place::default());
+    let backend = std::sync::Arc::new(TestBackend::default());
     let ready = |_| panic!("it listens");
     let error = serve_http(
-        place,
+        backend,
         Settings::default(),
         open,
         ready,
@@ -278,30 +278,35 @@ async fn other_machines_need_a_token() {
 #[tokio::test]
 async fn a_cancelled_command_is_gone() {
     let directory = tempfile::tempdir().unwrap();
-    let site = Site::new(Place::local(directory.path()), Settings::default(), here()).await;
-    let mut visitor = site.visitor(json!({})).await;
+    let server = TestServer::new(
+        TestBackend::local(directory.path()),
+        Settings::default(),
+        here(),
+    )
+    .await;
+    let mut client = server.client(json!({})).await;
     let call = json!({"name": "execute", "arguments": {"command": "echo $$; exec sleep 1000"},
         "_meta": {"progressToken": 7}});
-    let (id, mut stream) = visitor.begin("tools/call", call).await;
+    let (id, mut stream) = client.begin("tools/call", call).await;
     let progress = stream.event("notifications/progress").await;
     assert_eq!(progress["params"]["progressToken"], 7);
     let pid = progress["params"]["message"].as_str().unwrap().to_owned();
-    visitor
+    client
         .notify("notifications/cancelled", json!({"requestId": id}))
         .await;
     gone(&pid).await;
-    let alive = visitor
+    let alive = client
         .call("execute", json!({"command": "echo alive"}))
         .await;
     assert_eq!(text(&alive), "alive\n");
-    site.stop().await;
+    server.stop().await;
 }
 
 /// Starts a command that never ends. Returns its process id and the response stream.
-async fn for_ever(visitor: &mut Visitor) -> (String, http::Response) {
+async fn for_ever(client: &mut HttpClient) -> (String, http::Response) {
     let call = json!({"name": "execute", "arguments": {"command": "echo $$; exec sleep 1000"},
         "_meta": {"progressToken": 7}});
-    let (_, mut stream) = visitor.begin("tools/call", call).await;
+    let (_, mut stream) = client.begin("tools/call", call).await;
     let progress = stream.event("notifications/progress").await;
     (
         progress["params"]["message"].as_str().unwrap().to_owned(),
@@ -314,17 +319,17 @@ async fn what_nobody_listens_to_ends() {
     let directory = tempfile::tempdir().unwrap();
     let mut settings = here();
     settings.linger = Duration::from_millis(50);
-    let site = Site::new(
-        Place::local(directory.path()),
+    let server = TestServer::new(
+        TestBackend::local(directory.path()),
         Settings::default(),
         settings,
     )
     .await;
-    let mut visitor = site.visitor(json!({})).await;
-    let (pid, stream) = for_ever(&mut visitor).await;
+    let mut client = server.client(json!({})).await;
+    let (pid, stream) = for_ever(&mut client).await;
     drop(stream);
     gone(&pid).await;
-    site.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
@@ -334,18 +339,18 @@ async fn sessions_that_are_ended_or_idle_leave_nothing_running() {
     settings.idle = Duration::from_millis(1_500);
     let mut quiet = Settings::default();
     quiet.name = "quiet".to_owned();
-    let site = Site::new(Place::local(directory.path()), quiet, settings).await;
-    let mut visitor = site.visitor(json!({})).await;
-    let (pid, _stream) = for_ever(&mut visitor).await;
-    assert!(visitor.send("DELETE", "").await.status < 300);
+    let server = TestServer::new(TestBackend::local(directory.path()), quiet, settings).await;
+    let mut client = server.client(json!({})).await;
+    let (pid, _stream) = for_ever(&mut client).await;
+    assert!(client.send("DELETE", "").await.status < 300);
     gone(&pid).await;
-    let mut visitor = site.visitor(json!({})).await;
+    let mut client = server.client(json!({})).await;
     let background = json!({"command": "echo $$ > pid.new; mv pid.new pid; exec sleep 1000"});
-    visitor.call("run_in_background", background).await;
+    client.call("run_in_background", background).await;
     let wait = "until test -e pid; do sleep 0.01; done; cat pid";
-    let pid = visitor.call("execute", json!({"command": wait})).await;
+    let pid = client.call("execute", json!({"command": wait})).await;
     gone(text(&pid).trim()).await;
-    site.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
@@ -353,132 +358,137 @@ async fn a_client_that_listens_is_not_idle() {
     let directory = tempfile::tempdir().unwrap();
     let mut settings = here();
     settings.idle = Duration::from_millis(1_000);
-    let site = Site::new(
-        Place::local(directory.path()),
+    let server = TestServer::new(
+        TestBackend::local(directory.path()),
         Settings::default(),
         settings,
     )
     .await;
-    let mut visitor = site.visitor(json!({})).await;
+    let mut client = server.client(json!({})).await;
     // Silent for much longer than the idle timeout.
     let call = json!({"name": "execute", "arguments": {"command": "sleep 2.2; echo done"}});
-    let (_, stream) = visitor.begin("tools/call", call).await;
+    let (_, stream) = client.begin("tools/call", call).await;
     assert_eq!(text(&stream.answer().await["result"]), "done\n");
-    let mut visitor = site.visitor(json!({})).await;
-    let listening = visitor.send("GET", "").await;
+    let mut client = server.client(json!({})).await;
+    let listening = client.send("GET", "").await;
     assert_eq!(listening.status, 200);
-    visitor
+    client
         .call("execute", json!({"command": "sleep 0.3"}))
         .await;
-    site.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn the_end_of_the_server_ends_everything() {
     let directory = tempfile::tempdir().unwrap();
-    let site = Site::new(Place::local(directory.path()), Settings::default(), here()).await;
-    let mut visitor = site.visitor(json!({})).await;
-    let (pid, _stream) = for_ever(&mut visitor).await;
-    site.stop().await;
+    let server = TestServer::new(
+        TestBackend::local(directory.path()),
+        Settings::default(),
+        here(),
+    )
+    .await;
+    let mut client = server.client(json!({})).await;
+    let (pid, _stream) = for_ever(&mut client).await;
+    server.stop().await;
     gone(&pid).await;
 }
 
 #[tokio::test]
 async fn questions_find_their_way() {
     let directory = tempfile::tempdir().unwrap();
-    let place = Place {
+    let backend = TestBackend {
         asks: true,
-        ..Place::local(directory.path())
+        ..TestBackend::local(directory.path())
     };
     let mut settings = Settings::default();
     settings.host_root = Some(directory.path().to_owned());
-    let site = Site::new(place, settings, here()).await;
+    let server = TestServer::new(backend, settings, here()).await;
     let able = json!({"elicitation": {}, "roots": {}});
-    let mut visitor = site.visitor(able).await;
+    let mut client = server.client(able).await;
     let call = json!({"name": "execute", "arguments": {"command": "echo done"}});
-    let (_, mut stream) = visitor.begin("tools/call", call).await;
+    let (_, mut stream) = client.begin("tools/call", call).await;
     let roots = stream.event("roots/list").await;
     let answer = json!({"jsonrpc": "2.0", "id": roots["id"], "result": {"roots": []}});
-    assert_eq!(visitor.post(&answer).await.status, 202);
+    assert_eq!(client.post(&answer).await.status, 202);
     let question = stream.event("elicitation/create").await;
     let yes = json!({"action": "accept", "content": {"decision": "allow once"}});
     let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": yes});
-    assert_eq!(visitor.post(&answer).await.status, 202);
+    assert_eq!(client.post(&answer).await.status, 202);
     assert_eq!(text(&stream.answer().await["result"]), "done\n");
-    site.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn there_is_room_for_so_many() {
     let mut settings = here();
     settings.sessions = 2;
-    let site = Site::new(Place::default(), Settings::default(), settings).await;
-    let one = site.visitor(json!({})).await;
-    let mut two = site.visitor(json!({})).await;
+    let server = TestServer::new(TestBackend::default(), Settings::default(), settings).await;
+    let one = server.client(json!({})).await;
+    let mut two = server.client(json!({})).await;
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": {"name": "test", "version": "1"}}});
-    let refused = Visitor::new(site.address).post(&hello).await;
+    let refused = HttpClient::new(server.address).post(&hello).await;
     assert_eq!(refused.status, 503);
     assert!(refused.header("retry-after").is_some());
     assert!(!failed(&two.call("ls", json!({"path": "/"})).await));
     // A client that leaves makes room.
     assert!(one.send("DELETE", "").await.status < 300);
     let welcome = async {
-        while Visitor::new(site.address).post(&hello).await.status != 200 {
+        while HttpClient::new(server.address).post(&hello).await.status != 200 {
             tokio::task::yield_now().await;
         }
     };
     soon(welcome).await;
-    site.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn bad_requests_are_refused() {
     let mut settings = Settings::default();
     settings.frame_bytes = 10_000;
-    let site = Site::new(Place::default(), settings, here()).await;
-    let visitor = site.visitor(json!({})).await;
-    assert_eq!(visitor.send("POST", &"x".repeat(20_000)).await.status, 413);
+    let server = TestServer::new(TestBackend::default(), settings, here()).await;
+    let client = server.client(json!({})).await;
+    assert_eq!(client.send("POST", &"x".repeat(20_000)).await.status, 413);
     for body in ["garbage", "", "[]", "17", "{}"] {
-        let status = visitor.send("POST", body).await.status;
+        let status = client.send("POST", body).await.status;
         assert!((400..500).contains(&status), "{body}: {status}");
     }
-    assert_eq!(visitor.send("PUT", PING).await.status, 405);
-    let plain = visitor.clone().with("accept", "text/plain");
+    assert_eq!(client.send("PUT", PING).await.status, 405);
+    let plain = client.clone().with("accept", "text/plain");
     assert_eq!(plain.send("POST", PING).await.status, 406);
-    let form = visitor.clone().with("content-type", "text/plain");
+    let form = client.clone().with("content-type", "text/plain");
     assert_eq!(form.send("POST", PING).await.status, 415);
-    let nobody = Visitor::new(site.address);
+    let nobody = HttpClient::new(server.address);
     assert!((400..500).contains(&nobody.send("POST", PING).await.status));
     let guessed = nobody.with("mcp-session-id", "00000000-0000-0000-0000-000000000000");
     assert_eq!(guessed.send("POST", PING).await.status, 404);
     assert_eq!(guessed.send("GET", "").await.status, 404);
-    assert_eq!(visitor.send("POST", PING).await.status, 200);
+    assert_eq!(client.send("POST", PING).await.status, 200);
     // Protocols without sessions are not supported; their clients fall back.
     let discover = json!({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {
         "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientInfo": {"name": "x", "version": "1"},
             "io.modelcontextprotocol/clientCapabilities": {}}}});
-    let newer = Visitor::new(site.address)
+    let newer = HttpClient::new(server.address)
         .with("mcp-protocol-version", "2026-07-28")
         .with("mcp-method", "server/discover");
     let response = newer.post(&discover).await;
     assert_eq!(response.status, 400);
     assert!(response.text().await.contains("-32022"));
-    site.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_calls_at_once_are_all_answered() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("a.txt"), "one\n").unwrap();
-    let place = Place::local(directory.path());
-    let site = Site::new(place, Settings::default(), here()).await;
-    let visitor = site.visitor(json!({})).await;
+    let backend = TestBackend::local(directory.path());
+    let server = TestServer::new(backend, Settings::default(), here()).await;
+    let client = server.client(json!({})).await;
     let mut calls = tokio::task::JoinSet::new();
     for id in 100..400 {
-        let visitor = visitor.clone();
+        let client = client.clone();
         calls.spawn(async move {
             let arguments = match id % 10 {
                 0 => json!({"name": "execute", "arguments": {"command": "echo one"}}),
@@ -486,7 +496,7 @@ async fn many_calls_at_once_are_all_answered() {
             };
             let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
                 "params": arguments});
-            let answer = visitor.post(&call).await.answer().await;
+            let answer = client.post(&call).await.answer().await;
             assert_eq!(answer["id"], id);
             assert!(text(&answer["result"]).contains("one"), "{answer}");
         });
@@ -494,5 +504,5 @@ async fn many_calls_at_once_are_all_answered() {
     while let Some(done) = soon(calls.join_next()).await {
         done.unwrap();
     }
-    site.stop().await;
+    server.stop().await;
 }

@@ -3,7 +3,7 @@
 use console_mcp::Settings;
 use serde_json::json;
 
-use crate::support::client::{Client, Place, gone, soon, text};
+use crate::support::client::{Client, TestBackend, gone, soon, text};
 
 /// Prints its process id, then runs forever.
 const FOR_EVER: &str = "echo $$; exec sleep 1000";
@@ -17,7 +17,7 @@ async fn output_is_told_while_a_command_runs() {
         .status()
         .unwrap();
     assert!(made.success());
-    let mut client = Client::plain(Place::local(directory.path())).await;
+    let mut client = Client::plain(TestBackend::local(directory.path())).await;
     // Waits for the test between its two lines.
     let command = "printf '\\033[31mfirst\\033[0m\\n'; read line < fifo; echo $line";
     let (id, answer) = client
@@ -45,7 +45,7 @@ async fn output_is_told_while_a_command_runs() {
 #[tokio::test]
 async fn who_wants_no_log_gets_none() {
     let directory = tempfile::tempdir().unwrap();
-    let mut client = Client::plain(Place::local(directory.path())).await;
+    let mut client = Client::plain(TestBackend::local(directory.path())).await;
     let set = client
         .ask("logging/setLevel", json!({"level": "warning"}))
         .await;
@@ -69,7 +69,7 @@ async fn who_wants_no_log_gets_none() {
 #[tokio::test]
 async fn a_cancelled_command_is_gone() {
     let directory = tempfile::tempdir().unwrap();
-    let mut client = Client::plain(Place::local(directory.path())).await;
+    let mut client = Client::plain(TestBackend::local(directory.path())).await;
     let (id, answer) = client
         .begin_call("execute", json!({"command": FOR_EVER}))
         .await;
@@ -91,7 +91,7 @@ async fn a_client_that_goes_leaves_nothing_running() {
     let directory = tempfile::tempdir().unwrap();
     let mut settings = Settings::default();
     settings.linger = std::time::Duration::ZERO;
-    let mut client = Client::new(Place::local(directory.path()), settings, json!({})).await;
+    let mut client = Client::new(TestBackend::local(directory.path()), settings, json!({})).await;
     let arguments = json!({"command": FOR_EVER});
     let (_, _answer) = client.begin_call("execute", arguments.clone()).await;
     let one = client.printed().await;
@@ -105,7 +105,7 @@ async fn a_client_that_goes_leaves_nothing_running() {
 #[tokio::test]
 async fn background_shells_end_with_the_client() {
     let directory = tempfile::tempdir().unwrap();
-    let mut client = Client::plain(Place::local(directory.path())).await;
+    let mut client = Client::plain(TestBackend::local(directory.path())).await;
     let command = "echo $$ > pid.new; mv pid.new pid; exec sleep 1000";
     client
         .call("run_in_background", json!({"command": command}))
@@ -120,7 +120,7 @@ async fn background_shells_end_with_the_client() {
 #[tokio::test]
 async fn what_was_asked_before_the_end_of_input_is_answered() {
     let directory = tempfile::tempdir().unwrap();
-    let mut client = Client::plain(Place::local(directory.path())).await;
+    let mut client = Client::plain(TestBackend::local(directory.path())).await;
     let (_, answer) = client
         .begin_call("execute", json!({"command": "sleep 0.2; echo done"}))
         .await;
@@ -132,7 +132,7 @@ async fn what_was_asked_before_the_end_of_input_is_answered() {
 #[tokio::test]
 async fn a_client_that_does_not_read_holds_no_command_up() {
     let directory = tempfile::tempdir().unwrap();
-    let mut client = Client::plain(Place::local(directory.path())).await;
+    let mut client = Client::plain(TestBackend::local(directory.path())).await;
     client.stop_reading();
     // Far more than the pipe holds, and slow enough for live output.
     let command = "for i in 1 2 3 4 5 6; do head -c 300000 /dev/zero | tr '\\0' x; sleep 0.2; done; \

@@ -13,14 +13,14 @@ use console_tools::{Caller, Resolver, Toolset};
 use permissions::Preset;
 use serde_json::{Value, json};
 
-use crate::support::client::{Client, Place, failed, soon, text};
+use crate::support::client::{Client, TestBackend, failed, soon, text};
 
 /// An image of one pixel.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 #[tokio::test]
 async fn tools_are_listed_with_all_that_is_known_of_them() {
-    let mut client = Client::plain(Place::default()).await;
+    let mut client = Client::plain(TestBackend::default()).await;
     let listed = client.ask("tools/list", json!({})).await;
     let tools = listed["result"]["tools"].as_array().unwrap();
     let find = |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap();
@@ -81,7 +81,7 @@ async fn a_backend_that_cannot_be_reached_is_an_error() {
 
 #[tokio::test]
 async fn results_are_text_and_failures_are_results() {
-    let mut client = Client::plain(Place::default()).await;
+    let mut client = Client::plain(TestBackend::default()).await;
     let written = client
         .call("write_file", json!({"path": "a.txt", "content": "one\n"}))
         .await;
@@ -112,7 +112,7 @@ async fn results_are_text_and_failures_are_results() {
 async fn failures_are_errors_for_those_who_want_that() {
     let mut settings = Settings::default();
     settings.mark_failures = true;
-    let mut client = Client::new(Place::default(), settings, json!({})).await;
+    let mut client = Client::new(TestBackend::default(), settings, json!({})).await;
     let missing = client.call("read_file", json!({"path": "b.txt"})).await;
     assert_eq!(missing["isError"], true, "{missing}");
     assert_eq!(missing["_meta"]["console-tools/failure"], "fixable");
@@ -160,8 +160,8 @@ async fn data_says_all_that_the_text_says_and_keeps_to_its_schema() {
     .unwrap();
     std::fs::write(directory.path().join("d.pdf"), b"%PDF-1.4 tiny").unwrap();
     std::fs::write(directory.path().join("a.txt"), "one\ntwo\n").unwrap();
-    let place = Place::local(directory.path());
-    let mut client = Client::new(place, structured(), json!({})).await;
+    let backend = TestBackend::local(directory.path());
+    let mut client = Client::new(backend, structured(), json!({})).await;
     let listed = client.ask("tools/list", json!({})).await;
     let promised = |name: &str| {
         let mut tools = listed["result"]["tools"].as_array().unwrap().iter();
@@ -222,11 +222,11 @@ async fn a_reply_too_large_for_data_is_text_and_no_error() {
     for number in 0..1_000 {
         std::fs::write(directory.path().join(format!("{number:03}")), "x").unwrap();
     }
-    let place = Place {
+    let backend = TestBackend {
         reply_bytes: Some(20_000),
-        ..Place::local(directory.path())
+        ..TestBackend::local(directory.path())
     };
-    let mut client = Client::new(place, structured(), json!({})).await;
+    let mut client = Client::new(backend, structured(), json!({})).await;
     let result = client.call("ls", json!({"path": "."})).await;
     assert_eq!(result["isError"], false, "{result}");
     let data = &result["structuredContent"];
@@ -245,7 +245,7 @@ async fn pictures_and_documents_are_blocks() {
     )
     .unwrap();
     std::fs::write(directory.path().join("d e.pdf"), b"%PDF-1.4 tiny").unwrap();
-    let mut client = Client::plain(Place::local(directory.path())).await;
+    let mut client = Client::plain(TestBackend::local(directory.path())).await;
     let picture = client.call("read_file", json!({"path": "p.png"})).await;
     let block = &picture["content"][1];
     assert_eq!(
@@ -273,7 +273,7 @@ async fn files_are_resources_in_pages() {
         std::fs::write(directory.path().join(format!("f{number:03}.txt")), "x").unwrap();
     }
     std::fs::write(directory.path().join("a b.bin"), b"\0\xff").unwrap();
-    let mut client = Client::plain(Place::local(directory.path())).await;
+    let mut client = Client::plain(TestBackend::local(directory.path())).await;
     let (mut seen, mut cursor) = (Vec::new(), None::<Value>);
     loop {
         let params = cursor
@@ -333,11 +333,11 @@ async fn resources_stand_behind_the_policy_and_ask_nobody() {
     std::fs::write(directory.path().join("a.txt"), "fine").unwrap();
     let read = |uri: &str| json!({"uri": uri});
     // Denied by the rules.
-    let place = Place {
+    let backend = TestBackend {
         ruleset: Some(Preset::Permissive.ruleset()),
-        ..Place::local(directory.path())
+        ..TestBackend::local(directory.path())
     };
-    let mut client = Client::new(place.clone(), Settings::default(), json!({})).await;
+    let mut client = Client::new(backend.clone(), Settings::default(), json!({})).await;
     let secret = client.ask("resources/read", read("file:///.env")).await;
     assert!(
         secret.get("error").is_some() && !secret.to_string().contains("SECRET"),
@@ -347,12 +347,12 @@ async fn resources_stand_behind_the_policy_and_ask_nobody() {
     assert_eq!(fine["result"]["contents"][0]["text"], "fine");
     client.leave().await;
     // An access that needs approval is refused, although this client could be asked.
-    let place = Place {
+    let backend = TestBackend {
         ruleset: Some(Preset::Strict.ruleset()),
-        ..place
+        ..backend
     };
     let able = json!({"elicitation": {}});
-    let mut client = Client::new(place, Settings::default(), able).await;
+    let mut client = Client::new(backend, Settings::default(), able).await;
     let asked = client.ask("resources/read", read("file:///a.txt")).await;
     assert_eq!(asked["error"]["code"], -32602, "{asked}");
     assert!(client.events.try_recv().is_err(), "somebody was asked");
@@ -365,7 +365,7 @@ async fn large_files_are_no_resources() {
     std::fs::write(directory.path().join("big"), vec![b'x'; 2_000]).unwrap();
     let mut settings = Settings::default();
     settings.resource_bytes = 1_000;
-    let mut client = Client::new(Place::local(directory.path()), settings, json!({})).await;
+    let mut client = Client::new(TestBackend::local(directory.path()), settings, json!({})).await;
     let big = client
         .ask("resources/read", json!({"uri": "file:///big"}))
         .await;
@@ -383,7 +383,7 @@ async fn old_and_new_clients_agree_on_a_version() {
         ("2026-07-28", "2025-11-25"),
         ("1999-01-01", "2025-11-25"),
     ] {
-        let mut client = Client::raw(Place::default(), Settings::default());
+        let mut client = Client::raw(TestBackend::default(), Settings::default());
         let params = json!({
             "protocolVersion": asked, "capabilities": {},
             "clientInfo": {"name": "test", "version": "1"},
@@ -398,7 +398,7 @@ async fn old_and_new_clients_agree_on_a_version() {
 
 #[tokio::test]
 async fn a_client_is_told_why_there_are_no_tools() {
-    let nowhere = Place::local(std::path::Path::new("/nowhere/at/all"));
+    let nowhere = TestBackend::local(std::path::Path::new("/nowhere/at/all"));
     let mut client = Client::raw(nowhere, Settings::default());
     let answer = client.initialize(json!({})).await;
     assert_eq!(answer["error"]["code"], -32603, "{answer}");

@@ -3,7 +3,7 @@
 use console_mcp::Settings;
 use serde_json::{Value, json};
 
-use crate::support::client::{Client, Place, failed, soon, text};
+use crate::support::client::{Client, TestBackend, failed, soon, text};
 
 struct Rooted {
     client: Client,
@@ -21,7 +21,7 @@ impl Rooted {
         let mut settings = Settings::default();
         settings.host_root = Some(directory.path().to_owned());
         let able = json!({"roots": {"listChanged": true}});
-        let client = Client::new(Place::local(directory.path()), settings, able).await;
+        let client = Client::new(TestBackend::local(directory.path()), settings, able).await;
         Self { client, directory }
     }
 
@@ -206,7 +206,7 @@ async fn a_client_that_does_not_say_its_roots_gets_nothing() {
 #[tokio::test]
 async fn without_a_host_directory_roots_mean_nothing() {
     let able = json!({"roots": {}});
-    let mut client = Client::new(Place::default(), Settings::default(), able).await;
+    let mut client = Client::new(TestBackend::default(), Settings::default(), able).await;
     let result = client
         .call("write_file", json!({"path": "a", "content": "x"}))
         .await;

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use crate::support::{Place, names};
+use crate::support::{TestDir, names};
 
 #[test]
 fn calls_work_and_the_default_directory_is_made_once() {
-    let place = Place::new();
-    let first = place.run(&[
+    let dir = TestDir::new();
+    let first = dir.run(&[
         "call",
         "write_file",
         r#"{"path":"a/b.txt","content":"one\n"}"#,
@@ -19,57 +19,53 @@ fn calls_work_and_the_default_directory_is_made_once() {
         "{}",
         first.err
     );
-    assert_eq!(place.read("agentbox-workspace/a/b.txt"), "one\n");
-    let again = place
+    assert_eq!(dir.read("agentbox-workspace/a/b.txt"), "one\n");
+    let again = dir
         .run(&["call", "read_file", r#"{"path":"a/b.txt"}"#])
         .code(0);
     assert!(again.out.contains("one\n"), "{}", again.out);
     assert_eq!(again.err, "", "said once");
-    assert_eq!(names(&place.path("")), ["agentbox-workspace", "home"]);
-    assert!(names(&place.path("home")).is_empty());
+    assert_eq!(names(&dir.path("")), ["agentbox-workspace", "home"]);
+    assert!(names(&dir.path("home")).is_empty());
 }
 
 #[test]
 fn exit_codes_tell_what_can_be_done() {
-    let place = Place::new();
-    let fixable = place
+    let dir = TestDir::new();
+    let fixable = dir
         .run(&["call", "read_file", r#"{"path":"none"}"#])
         .code(1);
     assert!(
         fixable.err.contains("none") && fixable.out.is_empty(),
         "{fixable:?}"
     );
-    place.run(&["call", "read_file", "no json"]).code(1);
-    place.run(&["call", "reed_file", "{}"]).code(1);
-    place.run(&["call", "read_file"]).code(1);
+    dir.run(&["call", "read_file", "no json"]).code(1);
+    dir.run(&["call", "reed_file", "{}"]).code(1);
+    dir.run(&["call", "read_file"]).code(1);
     let link = r#"{"command":"ln -s /etc/passwd out"}"#;
-    place.run(&["call", "execute", link]).code(0);
-    place
-        .run(&["call", "read_file", r#"{"path":"out"}"#])
-        .code(2);
+    dir.run(&["call", "execute", link]).code(0);
+    dir.run(&["call", "read_file", r#"{"path":"out"}"#]).code(2);
     let write = r#"{"path":"a","content":""}"#;
-    let refused = place.run(&["--permissions", "readonly", "call", "write_file", write]);
+    let refused = dir.run(&["--permissions", "readonly", "call", "write_file", write]);
     refused.code(2);
     // There is no terminal to ask on.
-    let asked = place
+    let asked = dir
         .run(&["--permissions", "default", "call", "write_file", write])
         .code(2);
     assert!(asked.err.contains("no terminal"), "{}", asked.err);
-    assert_eq!(names(&place.path("agentbox-workspace")), ["out"]);
-    place
-        .run(&["--backend", "local:missing", "call", "ls"])
+    assert_eq!(names(&dir.path("agentbox-workspace")), ["out"]);
+    dir.run(&["--backend", "local:missing", "call", "ls"])
         .code(3)
         .complains("mkdir");
-    place
-        .run(&["call", "ls", "@missing.json"])
+    dir.run(&["call", "ls", "@missing.json"])
         .code(64)
         .complains("missing.json");
 }
 
 #[test]
 fn a_command_that_fails_is_a_result() {
-    let place = Place::new();
-    let ended = place.run(&[
+    let dir = TestDir::new();
+    let ended = dir.run(&[
         "call",
         "execute",
         r#"{"command":"echo x; exit 3"}"#,
@@ -81,40 +77,40 @@ fn a_command_that_fails_is_a_result() {
 
 #[test]
 fn arguments_come_from_anywhere() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let write = r#"{"path":"a","content":"from stdin"}"#;
-    place.run_input(&["call", "write_file", "-"], write).code(0);
-    assert_eq!(place.read("agentbox-workspace/a"), "from stdin");
-    place.file("call.json", &write.replace("stdin", "a file"));
-    place.run(&["call", "write_file", "@call.json"]).code(0);
-    assert_eq!(place.read("agentbox-workspace/a"), "from a file");
+    dir.run_input(&["call", "write_file", "-"], write).code(0);
+    assert_eq!(dir.read("agentbox-workspace/a"), "from stdin");
+    dir.file("call.json", &write.replace("stdin", "a file"));
+    dir.run(&["call", "write_file", "@call.json"]).code(0);
+    assert_eq!(dir.read("agentbox-workspace/a"), "from a file");
 }
 
 #[test]
 fn json_has_all_of_a_reply() {
-    let place = Place::new();
-    let reply = place.run(&["call", "read_file", r#"{"path":"none"}"#, "--json"]);
+    let dir = TestDir::new();
+    let reply = dir.run(&["call", "read_file", r#"{"path":"none"}"#, "--json"]);
     let reply = reply.code(1).json();
     assert_eq!(reply["failure"], "fixable");
     assert_eq!(reply["blocks"], json!([]));
     // The smallest possible image.
     let picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=";
     let make = format!(r#"{{"command":"echo {picture} | base64 -d > p.png"}}"#);
-    place.run(&["call", "execute", &make]).code(0);
+    dir.run(&["call", "execute", &make]).code(0);
     let see = &["call", "read_file", r#"{"path":"p.png"}"#];
-    let reply = place.run(&[&see[..], &["--json"]].concat()).code(0).json();
+    let reply = dir.run(&[&see[..], &["--json"]].concat()).code(0).json();
     assert_eq!(reply["failure"], json!(null));
     assert_eq!(reply["blocks"][0]["type"], "image");
     assert_eq!(reply["blocks"][0]["media_type"], "image/png");
     assert_eq!(reply["blocks"][0]["data"], picture);
-    assert!(place.run(see).code(0).err.contains("use --json"));
+    assert!(dir.run(see).code(0).err.contains("use --json"));
 }
 
 #[test]
 fn a_shell_that_is_started_ends_with_the_call() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let start = r#"{"command":"sleep 1000"}"#;
-    let ended = place
+    let ended = dir
         .run(&["call", "run_in_background", start, "--json"])
         .code(0);
     assert!(ended.err.contains("background shells end"), "{}", ended.err);
@@ -126,13 +122,13 @@ fn a_shell_that_is_started_ends_with_the_call() {
 
 #[test]
 fn tools_are_listed_in_every_shape() {
-    let place = Place::new();
-    let list = place.run(&["tools"]).code(0).out;
+    let dir = TestDir::new();
+    let list = dir.run(&["tools"]).code(0).out;
     assert!(
         list.lines().any(|line| line.starts_with("read_file ")),
         "{list}"
     );
-    let plain = place.run(&["tools", "--json"]).code(0).json();
+    let plain = dir.run(&["tools", "--json"]).code(0).json();
     assert!(plain[0]["inputSchema"].is_object(), "{plain}");
     for (shape, pointer) in [
         ("mcp", "/0/inputSchema"),
@@ -140,11 +136,11 @@ fn tools_are_listed_in_every_shape() {
         ("openai-responses", "/0/parameters"),
         ("anthropic", "/0/input_schema"),
     ] {
-        let tools = place.run(&["tools", "--shape", shape]).code(0).json();
+        let tools = dir.run(&["tools", "--shape", shape]).code(0).json();
         assert!(tools.pointer(pointer).unwrap().is_object(), "{shape}");
     }
     let names = |arguments: &[&str]| {
-        let tools = place.run(arguments).code(0).json();
+        let tools = dir.run(arguments).code(0).json();
         let name = |tool: &serde_json::Value| tool["name"].as_str().unwrap().to_owned();
         tools
             .as_array()
@@ -169,14 +165,14 @@ fn tools_are_listed_in_every_shape() {
 #[test]
 fn a_directory_without_a_name_in_text_is_not_mistaken() {
     use std::os::unix::ffi::OsStrExt as _;
-    let place = Place::new();
-    let odd = place.path("").join(std::ffi::OsStr::from_bytes(b"odd\xff"));
+    let dir = TestDir::new();
+    let odd = dir.path("").join(std::ffi::OsStr::from_bytes(b"odd\xff"));
     std::fs::create_dir(&odd).unwrap();
     let run = |arguments: &[&str]| {
-        let output = place.command(arguments).current_dir(&odd).output();
-        crate::support::Ended::new(output.unwrap())
+        let output = dir.command(arguments).current_dir(&odd).output();
+        crate::support::ProgramOutput::new(output.unwrap())
     };
     run(&["call", "ls"]).code(64).complains("UTF-8");
     run(&["--backend", "state", "call", "ls"]).code(0);
-    assert_eq!(std::fs::read_dir(place.path("")).unwrap().count(), 2);
+    assert_eq!(std::fs::read_dir(dir.path("")).unwrap().count(), 2);
 }

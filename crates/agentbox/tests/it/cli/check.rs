@@ -1,6 +1,6 @@
 //! `check`.
 
-use crate::support::Place;
+use crate::support::TestDir;
 
 const RULES: &str = "\
 default = \"ask\"
@@ -23,7 +23,7 @@ action = \"allow\"
 
 #[test]
 fn exit_codes_are_the_decision() {
-    let place = Place::new();
+    let dir = TestDir::new();
     for (rules, operation, target, code) in [
         ("default", "read", "src/main.rs", 0),
         ("default", "read", "/app/.env", 1),
@@ -39,19 +39,19 @@ fn exit_codes_are_the_decision() {
         ("readonly", "delete", "a", 1),
         ("readonly", "grep", "src", 0),
     ] {
-        let ended = place.run(&["check", rules, operation, target]);
+        let ended = dir.run(&["check", rules, operation, target]);
         let ended = ended.code(code);
         let word = ["allow", "deny", "ask"][usize::try_from(code).unwrap()];
         assert!(ended.out.starts_with(word), "{}", ended.out);
     }
-    assert_eq!(crate::support::names(&place.path("")), ["home"]);
+    assert_eq!(crate::support::names(&dir.path("")), ["home"]);
 }
 
 #[test]
 fn the_rule_and_its_line_are_told() {
-    let place = Place::new();
-    place.file("rules.toml", RULES);
-    let denied = place
+    let dir = TestDir::new();
+    dir.file("rules.toml", RULES);
+    let denied = dir
         .run(&["check", "rules.toml", "read", "/secrets/key"])
         .code(1);
     assert!(
@@ -60,7 +60,7 @@ fn the_rule_and_its_line_are_told() {
             .contains("by rule 1 of read ('/secrets/**'): not for agents")
     );
     assert!(denied.out.contains("[rules.toml:6]"), "{}", denied.out);
-    let asked = place.run(&["check", "rules.toml", "write", "a"]).code(2);
+    let asked = dir.run(&["check", "rules.toml", "write", "a"]).code(2);
     assert!(asked.out.contains("[rules.toml:1]"), "{}", asked.out);
     assert!(
         asked.out.contains("the user would be asked:\n  write /a\n"),
@@ -73,7 +73,7 @@ fn the_rule_and_its_line_are_told() {
         "{}",
         asked.out
     );
-    let line = place
+    let line = dir
         .run(&["check", "rules.toml", "execute", "git log && make"])
         .code(2);
     assert!(
@@ -85,9 +85,9 @@ fn the_rule_and_its_line_are_told() {
 
 #[test]
 fn json_has_every_vote() {
-    let place = Place::new();
-    place.file("rules.toml", RULES);
-    let ended = place
+    let dir = TestDir::new();
+    dir.file("rules.toml", RULES);
+    let ended = dir
         .run(&["check", "rules.toml", "grep", "/secrets/x", "--json"])
         .code(1);
     let mut explained = ended.json();
@@ -103,7 +103,7 @@ fn json_has_every_vote() {
     assert_eq!(denial["rule"]["pattern"], "/secrets/**");
     assert_eq!(denial["rule"]["number"], 1);
     assert_eq!(denial["line"], 6);
-    let asked = place
+    let asked = dir
         .run(&["check", "default", "write", "a", "--json"])
         .code(2)
         .json();
@@ -117,42 +117,33 @@ fn json_has_every_vote() {
 
 #[test]
 fn two_paths_where_two_are_needed() {
-    let place = Place::new();
-    place
-        .run(&["check", "permissive", "move", "a", "b"])
-        .code(0);
-    place
-        .run(&["check", "permissive", "copy", ".env", "b"])
+    let dir = TestDir::new();
+    dir.run(&["check", "permissive", "move", "a", "b"]).code(0);
+    dir.run(&["check", "permissive", "copy", ".env", "b"])
         .code(1);
-    place
-        .run(&["check", "permissive", "move", "a"])
+    dir.run(&["check", "permissive", "move", "a"])
         .code(64)
         .complains("second path");
-    place
-        .run(&["check", "permissive", "read", "a", "b"])
+    dir.run(&["check", "permissive", "read", "a", "b"])
         .code(64)
         .complains("one target");
-    place
-        .run(&["check", "permissive", "read", "../x"])
+    dir.run(&["check", "permissive", "read", "../x"])
         .code(64)
         .complains("root");
 }
 
 #[test]
 fn what_is_no_ruleset_is_an_error_that_says_where() {
-    let place = Place::new();
-    place
-        .run(&["check", "redonly", "read", "a"])
+    let dir = TestDir::new();
+    dir.run(&["check", "redonly", "read", "a"])
         .code(64)
         .complains("no such file");
-    place.file("bad.toml", "default = \"maybe\"\n");
-    place
-        .run(&["check", "bad.toml", "read", "a"])
+    dir.file("bad.toml", "default = \"maybe\"\n");
+    dir.run(&["check", "bad.toml", "read", "a"])
         .code(64)
         .complains("line 1");
-    place.file("bad.json", "{\n\"red\": {}}");
-    place
-        .run(&["check", "bad.json", "read", "a"])
+    dir.file("bad.json", "{\n\"red\": {}}");
+    dir.run(&["check", "bad.json", "read", "a"])
         .code(64)
         .complains("line 2");
 }

@@ -1,6 +1,6 @@
 //! Help, completions, manual pages, and wrong usage.
 
-use crate::support::{Place, names};
+use crate::support::{TestDir, names};
 
 const COMMANDS: [&str; 13] = [
     "mcp",
@@ -20,17 +20,17 @@ const COMMANDS: [&str; 13] = [
 
 #[test]
 fn help_is_what_it_was() {
-    let place = Place::new();
-    insta::assert_snapshot!("help", place.run(&["--help"]).code(0).out);
+    let dir = TestDir::new();
+    insta::assert_snapshot!("help", dir.run(&["--help"]).code(0).out);
     for command in COMMANDS {
-        let help = place.run(&[command, "-h"]).code(0).out;
+        let help = dir.run(&[command, "-h"]).code(0).out;
         insta::assert_snapshot!(format!("help-{command}"), help);
     }
 }
 
 #[test]
 fn the_version_is_told() {
-    let version = Place::new().run(&["--version"]).code(0).out;
+    let version = TestDir::new().run(&["--version"]).code(0).out;
     assert_eq!(
         version,
         concat!("agentbox ", env!("CARGO_PKG_VERSION"), "\n")
@@ -39,7 +39,7 @@ fn the_version_is_told() {
 
 #[test]
 fn wrong_usage_is_64() {
-    let place = Place::new();
+    let dir = TestDir::new();
     for wrong in [
         &["frobnicate"][..],
         &["--backend"],
@@ -55,11 +55,11 @@ fn wrong_usage_is_64() {
         &["--log", "loud", "tools"],
         &["mcp", "--http", "nowhere"],
     ] {
-        let ended = place.run(wrong).code(64);
+        let ended = dir.run(wrong).code(64);
         assert!(ended.err.contains("error: "), "{wrong:?}: {}", ended.err);
         assert_eq!(ended.out, "");
     }
-    let ended = place.run(&["mcp-config", "emacs"]);
+    let ended = dir.run(&["mcp-config", "emacs"]);
     for client in ["claude-desktop", "cursor", "vscode", "zed", "python"] {
         assert!(ended.err.contains(client), "{}", ended.err);
     }
@@ -67,9 +67,9 @@ fn wrong_usage_is_64() {
 
 #[test]
 fn every_shell_has_completions() {
-    let place = Place::new();
+    let dir = TestDir::new();
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        let script = place.run(&["completions", shell]).code(0).out;
+        let script = dir.run(&["completions", shell]).code(0).out;
         for command in COMMANDS {
             assert!(script.contains(command), "{shell}: {command}");
         }
@@ -78,11 +78,11 @@ fn every_shell_has_completions() {
 
 #[test]
 fn manual_pages_are_written() {
-    let place = Place::new();
-    let page = place.run(&["man"]).code(0).out;
+    let dir = TestDir::new();
+    let page = dir.run(&["man"]).code(0).out;
     assert!(page.contains(".TH agentbox 1"), "{page}");
-    place.run(&["man", "pages/man1"]).code(0);
-    let pages = names(&place.path("pages/man1"));
+    dir.run(&["man", "pages/man1"]).code(0);
+    let pages = names(&dir.path("pages/man1"));
     assert!(pages.contains(&"agentbox.1".to_owned()), "{pages:?}");
     for command in COMMANDS {
         assert!(
@@ -90,32 +90,31 @@ fn manual_pages_are_written() {
             "{pages:?}"
         );
     }
-    place.file("taken", "");
-    place
-        .run(&["man", "taken/man1"])
+    dir.file("taken", "");
+    dir.run(&["man", "taken/man1"])
         .code(3)
         .complains("give another directory");
 }
 
 #[test]
 fn what_is_piped_has_no_colours() {
-    let place = Place::new();
+    let dir = TestDir::new();
     for arguments in [
         &["tools"][..],
         &["--help"],
         &["doctor"],
         &["check", "default", "read", "a"],
     ] {
-        let ended = place.run(arguments);
+        let ended = dir.run(arguments);
         assert!(!ended.out.contains('\u{1b}') && !ended.err.contains('\u{1b}'));
     }
 }
 
 #[test]
 fn a_reader_that_goes_is_no_failure() {
-    let place = Place::new();
+    let dir = TestDir::new();
     for arguments in [&["tools", "--json"][..], &["completions", "bash"], &["man"]] {
-        let mut child = place.start(arguments);
+        let mut child = dir.start(arguments);
         // Closed before anything is read.
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();

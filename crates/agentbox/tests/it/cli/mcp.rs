@@ -9,13 +9,12 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::support::Place;
+use crate::support::TestDir;
 
 #[test]
 fn what_cannot_be_served_is_said_before_anybody_connects() {
-    let place = Place::new();
-    place
-        .run(&["mcp", "--token-file", "token"])
+    let dir = TestDir::new();
+    dir.run(&["mcp", "--token-file", "token"])
         .code(64)
         .complains("--http");
     for (address, instead) in [
@@ -23,7 +22,7 @@ fn what_cannot_be_served_is_said_before_anybody_connects() {
         ("localhost:8124", "127.0.0.1:8124"),
         ("here", "127.0.0.1:8000"),
     ] {
-        let ended = place.run(&["mcp", "--http", address]).code(64);
+        let ended = dir.run(&["mcp", "--http", address]).code(64);
         let said = format!("not a valid address; write {instead}");
         assert!(ended.err.contains(&said), "{}", ended.err);
     }
@@ -34,18 +33,18 @@ fn what_cannot_be_served_is_said_before_anybody_connects() {
         "--token-file",
         "no/where/token",
     ];
-    place.run(lost).code(64).complains("no directory no/where");
-    assert!(!place.path("no").exists());
+    dir.run(lost).code(64).complains("no directory no/where");
+    assert!(!dir.path("no").exists());
     let open = &["mcp", "--http", "0.0.0.0:0", "--no-token"];
-    place.run(open).code(64).complains("need a token");
-    place.file(
+    dir.run(open).code(64).complains("need a token");
+    dir.file(
         "config.toml",
         "[mcp]\ntoken_file = \"a\"\nno_token = true\n",
     );
     let both = &["mcp", "--http", "127.0.0.1:0", "--config", "config.toml"];
-    place.run(both).code(64).complains("exclude each other");
+    dir.run(both).code(64).complains("exclude each other");
     let kept = &["mcp", "--http", "127.0.0.1:0", "--token-file", "token"];
-    let token = place.file("token", "short\n");
+    let token = dir.file("token", "short\n");
     for (mode, about) in [
         (0o644, "chmod 600"),
         (0o620, "chmod 600"),
@@ -53,14 +52,12 @@ fn what_cannot_be_served_is_said_before_anybody_connects() {
         (0o600, "16"),
     ] {
         std::fs::set_permissions(&token, Permissions::from_mode(mode)).unwrap();
-        place.run(kept).code(64).complains(about);
+        dir.run(kept).code(64).complains(about);
     }
-    place
-        .run(&["mcp", "--backend", "local:none"])
+    dir.run(&["mcp", "--backend", "local:none"])
         .code(3)
         .complains("mkdir");
-    place
-        .run(&["mcp", "--permissions", "none.toml"])
+    dir.run(&["mcp", "--permissions", "none.toml"])
         .code(64)
         .complains("none.toml");
 }
@@ -74,8 +71,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    fn start(place: &Place, flags: &[&str]) -> Self {
-        Self::greet(place.command(&[&["mcp"], flags].concat()))
+    fn start(dir: &TestDir, flags: &[&str]) -> Self {
+        Self::greet(dir.command(&[&["mcp"], flags].concat()))
     }
 
     /// Starts a server and initializes.
@@ -123,10 +120,10 @@ impl Client {
 
 #[test]
 fn a_client_gets_the_tools_that_were_asked_for() {
-    let place = Place::new();
-    std::fs::create_dir(place.path("work")).unwrap();
+    let dir = TestDir::new();
+    std::fs::create_dir(dir.path("work")).unwrap();
     let flags = ["--backend", "local:work", "--edit-format", "hashline"];
-    let mut client = Client::start(&place, &flags);
+    let mut client = Client::start(&dir, &flags);
     let tools = client.asks("tools/list", json!({}))["tools"].take();
     let tool = |name: &str| {
         tools
@@ -141,7 +138,7 @@ fn a_client_gets_the_tools_that_were_asked_for() {
     let done = client.calls("write_file", json!({"path": "a", "content": "one"}));
     assert_eq!(done["isError"], false, "{done}");
     assert_eq!(done.get("structuredContent"), None, "{done}");
-    assert_eq!(place.read("work/a"), "one");
+    assert_eq!(dir.read("work/a"), "one");
     // Commands need no approval unless rules say so.
     let done = client.calls("execute", json!({"command": "cat a"}));
     assert!(
@@ -155,15 +152,15 @@ fn a_client_gets_the_tools_that_were_asked_for() {
 
 #[test]
 fn a_client_gets_data_and_errors_if_that_is_configured() {
-    let place = Place::new();
-    place.file(
+    let dir = TestDir::new();
+    dir.file(
         "config.toml",
         "[mcp]\nstructured = true\nmark_failures = true\n",
     );
     let by_file = ["--backend", "state", "--config", "config.toml"];
     let by_flag = ["--backend", "state", "--structured", "--mark-failures"];
     for flags in [by_file, by_flag] {
-        let mut client = Client::start(&place, &flags);
+        let mut client = Client::start(&dir, &flags);
         let tools = client.asks("tools/list", json!({}))["tools"].take();
         assert!(tools.to_string().contains("outputSchema"), "{tools}");
         let missing = client.calls("read_file", json!({"path": "a"}));
@@ -177,8 +174,8 @@ fn a_client_gets_data_and_errors_if_that_is_configured() {
 
 #[test]
 fn rules_count_for_a_client() {
-    let place = Place::new();
-    let mut client = Client::start(&place, &["--backend", "state", "--permissions", "readonly"]);
+    let dir = TestDir::new();
+    let mut client = Client::start(&dir, &["--backend", "state", "--permissions", "readonly"]);
     let tools = client.asks("tools/list", json!({}))["tools"].take();
     assert_eq!(tools.as_array().unwrap().len(), 4, "{tools}");
     let refused = client.calls("write_file", json!({"path": "a", "content": ""}));
@@ -190,8 +187,8 @@ fn rules_count_for_a_client() {
 
 #[test]
 fn a_signal_ends_the_server_and_its_commands() {
-    let place = Place::new();
-    let mut client = Client::start(&place, &["--backend", "local:.", "--structured"]);
+    let dir = TestDir::new();
+    let mut client = Client::start(&dir, &["--backend", "local:.", "--structured"]);
     let started = client.calls("run_in_background", json!({"command": "sleep 1000"}));
     let pid = started["structuredContent"]["data"]["pid"].as_i64();
     let pid = pid.unwrap_or_else(|| panic!("{started}"));
@@ -211,9 +208,9 @@ struct Listening {
 }
 
 impl Listening {
-    fn start(place: &Place, flags: &[&str]) -> Self {
+    fn start(dir: &TestDir, flags: &[&str]) -> Self {
         let serve = ["mcp", "--backend", "state", "--http", "127.0.0.1:0"];
-        let mut child = place.start(&[&serve, flags].concat());
+        let mut child = dir.start(&[&serve, flags].concat());
         let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
         let line = said.next().unwrap().unwrap();
         let address = line.split("http://").nth(1).unwrap();
@@ -253,10 +250,10 @@ impl Listening {
 
 #[test]
 fn http_is_served_until_a_signal() {
-    let place = Place::new();
-    let token = place.file("token", "0123456789abcdef\n");
+    let dir = TestDir::new();
+    let token = dir.file("token", "0123456789abcdef\n");
     std::fs::set_permissions(&token, Permissions::from_mode(0o600)).unwrap();
-    let server = Listening::start(&place, &["--token-file", "token", "--log", "info"]);
+    let server = Listening::start(&dir, &["--token-file", "token", "--log", "info"]);
     let token = "Authorization: Bearer 0123456789abcdef\r\n";
     assert!(server.ask("initialize", "").contains("401"));
     assert!(server.ask("initialize", token).contains("200"));
@@ -269,26 +266,26 @@ fn http_is_served_until_a_signal() {
 
 #[test]
 fn a_server_that_listens_makes_a_token_and_prints_it() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let token_of = |server: &Listening| {
         let said = server.about_token.split("Bearer ").nth(1).unwrap();
         let token = said.split('\'').next().unwrap().to_owned();
         assert!(token.len() >= 32, "{}", server.about_token);
         token
     };
-    let server = Listening::start(&place, &[]);
+    let server = Listening::start(&dir, &[]);
     let token = token_of(&server);
     assert!(server.ask("initialize", "").contains("401"));
     let header = format!("Authorization: Bearer {token}\r\n");
     assert!(server.ask("initialize", &header).contains("200"));
     server.end();
     // Each start has a new token.
-    let server = Listening::start(&place, &[]);
+    let server = Listening::start(&dir, &[]);
     assert_ne!(token_of(&server), token);
     assert!(server.ask("initialize", &header).contains("401"));
     server.end();
     // There is no token only if that is asked for.
-    let server = Listening::start(&place, &["--no-token"]);
+    let server = Listening::start(&dir, &["--no-token"]);
     assert!(server.about_token.contains("every user and program"));
     assert!(server.ask("initialize", "").contains("200"));
     // Pages of this machine get no special treatment.
@@ -296,39 +293,39 @@ fn a_server_that_listens_makes_a_token_and_prints_it() {
     assert!(server.ask("initialize", page).contains("403"));
     server.end();
     let page_only = ["--no-token", "--origin", "http://localhost:8080"];
-    let server = Listening::start(&place, &page_only);
+    let server = Listening::start(&dir, &page_only);
     assert!(server.ask("initialize", page).contains("200"));
     server.end();
 }
 
 #[test]
 fn a_token_file_that_is_missing_is_made_and_kept() {
-    let place = Place::new();
-    std::fs::create_dir(place.path("keys")).unwrap();
+    let dir = TestDir::new();
+    std::fs::create_dir(dir.path("keys")).unwrap();
     let flags = ["--token-file", "keys/token"];
-    let server = Listening::start(&place, &flags);
+    let server = Listening::start(&dir, &flags);
     assert!(
         server.about_token.contains("a new token is in"),
         "{}",
         server.about_token
     );
-    let token = place.read("keys/token");
+    let token = dir.read("keys/token");
     assert!(
         !server.about_token.contains(token.trim()),
         "it is in a file"
     );
-    let about = std::fs::metadata(place.path("keys/token")).unwrap();
+    let about = std::fs::metadata(dir.path("keys/token")).unwrap();
     assert_eq!(about.permissions().mode() & 0o777, 0o600);
     let header = format!("Authorization: Bearer {}\r\n", token.trim());
     assert!(server.ask("initialize", &header).contains("200"));
     server.end();
-    let server = Listening::start(&place, &flags);
+    let server = Listening::start(&dir, &flags);
     assert!(server.ask("initialize", &header).contains("200"));
     assert!(server.ask("initialize", "").contains("401"));
     server.end();
-    assert_eq!(place.read("keys/token"), token);
+    assert_eq!(dir.read("keys/token"), token);
     // The directory that `mcp-config` names is created.
-    let usual = place.path("home/.config/agentbox/token");
-    Listening::start(&place, &["--token-file", usual.to_str().unwrap()]).end();
+    let usual = dir.path("home/.config/agentbox/token");
+    Listening::start(&dir, &["--token-file", usual.to_str().unwrap()]).end();
     assert!(usual.is_file());
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use yaml_rust2::{Yaml, YamlLoader};
 
 use super::mcp::Client;
-use crate::support::{Place, names};
+use crate::support::{TestDir, names};
 
 /// All clients, except programs in Python: the stage `clients` of the tests runs the
 /// code printed for them.
@@ -154,13 +154,13 @@ fn address(client: &str, text: &str) -> (String, String) {
 
 #[test]
 fn every_snippet_starts_a_server_that_answers() {
-    let place = Place::new();
-    std::fs::create_dir(place.path("it's \"odd\" \\ $5")).unwrap();
-    place.file(
+    let dir = TestDir::new();
+    std::fs::create_dir(dir.path("it's \"odd\" \\ $5")).unwrap();
+    dir.file(
         "config/agentbox/config.toml",
         "[options]\ninclude_background = false\n",
     );
-    let home = place.path("config");
+    let home = dir.path("config");
     let variables = [
         ("XDG_CONFIG_HOME", home.to_str().unwrap()),
         ("AGENTBOX_OPTIONS_INCLUDE_FILE_OPERATIONS", "false"),
@@ -177,7 +177,7 @@ fn every_snippet_starts_a_server_that_answers() {
             "--backend",
             "local:./it's \"odd\" \\ $5/.",
         ];
-        let ended = place.run_with(&flags, &variables).code(0);
+        let ended = dir.run_with(&flags, &variables).code(0);
         assert!(ended.err.starts_with("# "), "{client}: {}", ended.err);
         let (words, env) = command(client, &ended.out);
         assert_eq!(words[0], env!("CARGO_BIN_EXE_agentbox"), "{client}");
@@ -209,8 +209,8 @@ fn every_snippet_starts_a_server_that_answers() {
 
 #[test]
 fn what_containers_need_comes_along_and_secrets_do_not() {
-    let place = Place::new();
-    let here = place.path("").canonicalize().unwrap();
+    let dir = TestDir::new();
+    let here = dir.path("").canonicalize().unwrap();
     let ask = |backend: &str, host: &str| {
         let variables = [
             ("DOCKER_HOST", host),
@@ -225,7 +225,7 @@ fn what_containers_need_comes_along_and_secrets_do_not() {
             ("AGENTBOX_LOG", "info"),
         ];
         let flags = ["mcp-config", "cursor", "--backend", backend];
-        let ended = place.run_with(&flags, &variables).code(0);
+        let ended = dir.run_with(&flags, &variables).code(0);
         assert!(!ended.out.contains("hush") && !ended.err.contains("hush"));
         assert!(
             ended.err.contains("AGENTBOX_DOCKER_ENV may hold secrets"),
@@ -260,36 +260,36 @@ fn what_containers_need_comes_along_and_secrets_do_not() {
 
 #[test]
 fn rules_given_by_a_variable_are_not_lost() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let rules = r#"{default = "deny", ls = {default = "allow"}}"#;
     let variables = [("AGENTBOX_PERMISSIONS", rules)];
     let flags = ["mcp-config", "zed", "--backend", "state"];
-    let (words, env) = command("zed", &place.run_with(&flags, &variables).code(0).out);
+    let (words, env) = command("zed", &dir.run_with(&flags, &variables).code(0).out);
     assert_eq!(words[1..], ["mcp", "--backend", "state"]);
     assert_eq!(env["AGENTBOX_PERMISSIONS"], rules);
     let variables = [("AGENTBOX_PERMISSIONS", "readonly")];
-    let (words, env) = command("zed", &place.run_with(&flags, &variables).code(0).out);
+    let (words, env) = command("zed", &dir.run_with(&flags, &variables).code(0).out);
     assert_eq!(words[4..], ["--permissions", "readonly"]);
     assert!(env.is_empty(), "{env:?}");
     // A flag with the default value outranks a file with another.
-    place.file("config.toml", "profile = \"lean\"\n");
+    dir.file("config.toml", "profile = \"lean\"\n");
     let flags = [
         &flags[..],
         &["--config", "config.toml", "--profile", "coding"],
     ]
     .concat();
-    let (words, _) = command("zed", &place.run(&flags).code(0).out);
+    let (words, _) = command("zed", &dir.run(&flags).code(0).out);
     assert_eq!(words[4..6], ["--profile", "coding"]);
 }
 
 #[test]
 fn servers_that_listen_are_reached_by_every_client_but_one() {
-    let place = Place::new();
-    place.file("token", "never-shown-0123456789\n");
+    let dir = TestDir::new();
+    dir.file("token", "never-shown-0123456789\n");
     for client in CLIENTS {
         let plain = ["mcp-config", client, "--http", "127.0.0.1:8000"];
         let open = [&plain[..], &["--no-token"]].concat();
-        let ended = place.run(&open);
+        let ended = dir.run(&open);
         if *client == "claude-desktop" {
             ended.code(64).complains("names programs only");
             continue;
@@ -308,8 +308,8 @@ fn servers_that_listen_are_reached_by_every_client_but_one() {
             "{client}"
         );
         // The server has a token by default, so the client needs it.
-        let ended = place.run(&plain).code(0);
-        let usual = place.path("home/.config/agentbox/token");
+        let ended = dir.run(&plain).code(0);
+        let usual = dir.path("home/.config/agentbox/token");
         let line = format!("--token-file {}", usual.display());
         assert!(ended.err.contains(&line), "{}", ended.err);
         assert_eq!(
@@ -328,15 +328,15 @@ fn servers_that_listen_are_reached_by_every_client_but_one() {
             "--token-file",
             "token",
         ];
-        let ended = place.run(&flags).code(0);
-        let file = place.path("token");
+        let ended = dir.run(&flags).code(0);
+        let file = dir.path("token");
         let line = format!("--http 0.0.0.0:8000 --token-file {}", file.display());
         assert!(ended.err.contains(&line), "{}", ended.err);
         assert!(
             !(ended.out + &ended.err).contains("never-shown"),
             "{client}"
         );
-        let out = place.run(&flags).out;
+        let out = dir.run(&flags).out;
         let (url, header) = address(client, &out);
         assert_eq!(url, "http://127.0.0.1:8000/mcp", "{client}");
         assert!(header.contains(TOKEN), "{client}: {header}");
@@ -345,41 +345,41 @@ fn servers_that_listen_are_reached_by_every_client_but_one() {
             "{client}: {header}"
         );
         let far = ["mcp-config", client, "--http", "https://box.example/mcp"];
-        let (url, header) = address(client, &place.run(&far).code(0).out);
+        let (url, header) = address(client, &dir.run(&far).code(0).out);
         assert_eq!(url, "https://box.example/mcp");
         assert!(header.contains(TOKEN), "{client}: {header}");
     }
     // A client that starts a server configured to listen would wait forever.
-    place.file("config.toml", "[mcp]\nhttp = \"127.0.0.1:8123\"\n");
+    dir.file("config.toml", "[mcp]\nhttp = \"127.0.0.1:8123\"\n");
     let configured = ["mcp-config", "zed", "--config", "config.toml"];
-    let (url, _) = address("zed", &place.run(&configured).code(0).out);
+    let (url, _) = address("zed", &dir.run(&configured).code(0).out);
     assert_eq!(url, "http://127.0.0.1:8123/mcp");
 }
 
 #[test]
 fn addresses_that_mean_nothing_are_refused() {
-    let place = Place::new();
+    let dir = TestDir::new();
     for (address, about) in [
         ("8000", "127.0.0.1:8000"),
         ("ftp://host/mcp", "no URL"),
         ("https://me:hush@host/mcp", "password"),
     ] {
         let flags = ["mcp-config", "zed", "--http", address];
-        place.run(&flags).code(64).complains(about);
+        dir.run(&flags).code(64).complains(about);
     }
     let alone = ["mcp-config", "zed", "--token-file", "token"];
-    place.run(&alone).code(64).complains("--http");
+    dir.run(&alone).code(64).complains("--http");
     let open = ["mcp-config", "zed", "--http", "0.0.0.0:8000", "--no-token"];
-    place.run(&open).code(64).complains("need a token");
+    dir.run(&open).code(64).complains("need a token");
 }
 
 #[test]
 fn a_client_that_may_not_ask_comes_with_a_note() {
-    let place = Place::new();
-    place.file("mounts.toml", "root = \"home\"\n");
+    let dir = TestDir::new();
+    dir.file("mounts.toml", "root = \"home\"\n");
     let notes = |client: &str, flags: &[&str]| {
         let all = [&["mcp-config", client], flags].concat();
-        place.run(&all).code(0).err
+        dir.run(&all).code(0).err
     };
     let note = "need approval";
     for flags in [
@@ -402,7 +402,7 @@ fn a_client_that_may_not_ask_comes_with_a_note() {
 
 #[test]
 fn a_server_that_could_not_start_is_not_printed() {
-    let place = Place::new();
+    let dir = TestDir::new();
     for (spec, code, about) in [
         ("docker", 64, "docker:IMAGE"),
         ("docker:runtime=pyton-web", 64, "python-web"),
@@ -411,17 +411,17 @@ fn a_server_that_could_not_start_is_not_printed() {
         ("local:home/none", 3, "mkdir"),
     ] {
         let flags = ["mcp-config", "zed", "--backend", spec];
-        place.run(&flags).code(code).complains(about);
+        dir.run(&flags).code(code).complains(about);
         let served = [&flags[..], &["--http", "127.0.0.1:8000"]].concat();
-        place.run(&served).code(code).complains(about);
+        dir.run(&served).code(code).complains(about);
     }
 }
 
 #[test]
 fn paths_are_those_that_last() {
-    let place = Place::new();
+    let dir = TestDir::new();
     // The path found in PATH is used, not the current target of the link.
-    let bin = place.path("bin");
+    let bin = dir.path("bin");
     std::fs::create_dir(&bin).unwrap();
     let link = bin.join("agentbox");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_agentbox"), &link).unwrap();
@@ -433,10 +433,10 @@ fn paths_are_those_that_last() {
             std::path::Path::new(env!("CARGO_BIN_EXE_agentbox")),
         ),
     ] {
-        let mut command = place.command(&["mcp-config", "cursor", "--backend", "state"]);
+        let mut command = dir.command(&["mcp-config", "cursor", "--backend", "state"]);
         std::os::unix::process::CommandExt::arg0(&mut command, called);
         command.env("PATH", &bin);
-        let ended = crate::support::Ended::new(command.output().unwrap()).code(0);
+        let ended = crate::support::ProgramOutput::new(command.output().unwrap()).code(0);
         let server = ended.json()["mcpServers"]["agentbox"].take();
         assert_eq!(server["command"], program.to_str().unwrap(), "{called}");
     }
@@ -448,13 +448,13 @@ fn paths_are_those_that_last() {
         "--token-file",
         "bin/../token",
     ];
-    let said = place.run(&flags).code(0).err;
-    let token = place.path("").canonicalize().unwrap().join("token");
+    let said = dir.run(&flags).code(0).err;
+    let token = dir.path("").canonicalize().unwrap().join("token");
     assert!(said.contains(token.to_str().unwrap()), "{said}");
     assert!(!said.contains(".."), "{said}");
     // A server elsewhere has the same path by default.
     for url in ["http://box.example:8000", "http://box.example:8000/"] {
-        let ended = place.run(&["mcp-config", "zed", "--http", url]).code(0);
+        let ended = dir.run(&["mcp-config", "zed", "--http", url]).code(0);
         let (url, _) = address("zed", &ended.out);
         assert_eq!(url, "http://box.example:8000/mcp");
         assert!(ended.err.contains("had no path"), "{}", ended.err);
@@ -466,7 +466,7 @@ fn paths_are_those_that_last() {
             flags,
         ]
         .concat();
-        place.run(&all).code(0).out
+        dir.run(&all).code(0).out
     };
     assert!(line(&[]).contains("--scope project"));
     assert!(!line(&["--no-token"]).contains("--scope"));
@@ -474,7 +474,7 @@ fn paths_are_those_that_last() {
 
 #[test]
 fn the_line_that_serves_keeps_what_variables_have_set() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let variables = [
         ("AGENTBOX_OPTIONS_INCLUDE_EXECUTE", "false"),
         ("AGENTBOX_OPTIONS_DESCRIPTIONS", r#"{grep = "it's"}"#),
@@ -484,7 +484,7 @@ fn the_line_that_serves_keeps_what_variables_have_set() {
         ("AGENTBOX_MCP_HTTP", "127.0.0.1:8000"),
     ];
     let flags = ["mcp-config", "zed", "--backend", "state"];
-    let ended = place.run_with(&flags, &variables).code(0);
+    let ended = dir.run_with(&flags, &variables).code(0);
     let line = ended
         .err
         .lines()
@@ -511,7 +511,7 @@ fn the_line_that_serves_keeps_what_variables_have_set() {
 
 #[test]
 fn what_a_client_would_replace_is_refused() {
-    let place = Place::new();
+    let dir = TestDir::new();
     for (name, clients) in [
         (
             "${HOME}",
@@ -532,28 +532,28 @@ fn what_a_client_would_replace_is_refused() {
         ("{file:x}", &["opencode"]),
         ("5$ {a} $1", &[]),
     ] {
-        std::fs::create_dir_all(place.path(name)).unwrap();
+        std::fs::create_dir_all(dir.path(name)).unwrap();
         let backend = format!("local:{name}");
         for client in clients {
             let flags = ["mcp-config", client, "--backend", &backend];
-            place.run(&flags).code(64).complains("replaces");
+            dir.run(&flags).code(64).complains("replaces");
         }
         for client in ["claude-desktop", "codex", "goose", "zed", "python"] {
-            let ended = place.run(&["mcp-config", client, "--backend", &backend]);
+            let ended = dir.run(&["mcp-config", client, "--backend", &backend]);
             assert!(ended.code(0).out.contains(name), "{client}");
         }
     }
     // If the text can be escaped, it is used.
     let fine = ["mcp-config", "opencode", "--backend", "local:${HOME}"];
-    let (words, _) = command("opencode", &place.run(&fine).code(0).out);
+    let (words, _) = command("opencode", &dir.run(&fine).code(0).out);
     assert!(words[3].ends_with("/${HOME}"), "{words:?}");
     let url = ["mcp-config", "goose", "--http", "http://localhost/$HOME"];
-    place.run(&url).code(64).complains("replaces");
+    dir.run(&url).code(64).complains("replaces");
 }
 
 #[test]
 fn programs_in_python_are_printed_whole() {
-    let place = Place::new();
+    let dir = TestDir::new();
     for (client, started, reached) in [
         (
             "python",
@@ -562,14 +562,14 @@ fn programs_in_python_are_printed_whole() {
         ),
         ("pydantic-ai", "StdioTransport(", "MCPToolset(\"http"),
     ] {
-        let out = place.run(&["mcp-config", client]).code(0).out;
+        let out = dir.run(&["mcp-config", client]).code(0).out;
         assert!(out.contains(started), "{client}: {out}");
         assert!(
             out.contains(env!("CARGO_BIN_EXE_agentbox")),
             "{client}: {out}"
         );
         let flags = ["mcp-config", client, "--http", "10.0.0.1:80"];
-        let out = place.run(&flags).code(0).out;
+        let out = dir.run(&flags).code(0).out;
         assert!(out.contains(reached), "{client}: {out}");
         assert!(
             out.contains(&format!("os.environ[\"{TOKEN}\"]")),
@@ -580,12 +580,12 @@ fn programs_in_python_are_printed_whole() {
 
 #[test]
 fn snippets_work_from_anywhere() {
-    let place = Place::new();
-    let rules = place.file("rules.toml", "default = \"allow\"\n");
-    let here = place.path("").canonicalize().unwrap();
+    let dir = TestDir::new();
+    let rules = dir.file("rules.toml", "default = \"allow\"\n");
+    let here = dir.path("").canonicalize().unwrap();
     let arguments = |flags: &[&str]| {
         let all = [&["mcp-config", "claude-desktop"], flags].concat();
-        let ended = place.run(&all).code(0);
+        let ended = dir.run(&all).code(0);
         assert!(ended.err.contains("# "), "{}", ended.err);
         let server = ended.json()["mcpServers"]["agentbox"].clone();
         assert_eq!(server["command"], env!("CARGO_BIN_EXE_agentbox"));
@@ -617,8 +617,8 @@ fn snippets_work_from_anywhere() {
     // The directory exists when the client needs it.
     assert_eq!(names(&here), ["agentbox-workspace", "home", "rules.toml"]);
     let missing = &["mcp-config", "zed", "--backend", "local:missing"];
-    place.run(missing).code(3).complains("mkdir");
-    place.file("config.toml", "profile = \"lean\"\n");
+    dir.run(missing).code(3).complains("mkdir");
+    dir.file("config.toml", "profile = \"lean\"\n");
     let config = here.join("config.toml");
     let wanted = [
         "mcp",

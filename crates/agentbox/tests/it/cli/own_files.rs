@@ -1,16 +1,16 @@
 //! The files that define what the tools may do, in places that the tools can reach.
 
-use crate::support::Place;
+use crate::support::TestDir;
 
 const RULES: &str = "default = \"allow\"\n";
 
 /// Creates a directory that holds its own rules.
-fn place() -> Place {
-    let place = Place::new();
-    place.file("work/conf/rules.toml", RULES);
-    place.file("work/config.toml", "profile = \"lean\"\n");
-    place.file("work/a.txt", "a\n");
-    place
+fn dir() -> TestDir {
+    let dir = TestDir::new();
+    dir.file("work/conf/rules.toml", RULES);
+    dir.file("work/config.toml", "profile = \"lean\"\n");
+    dir.file("work/a.txt", "a\n");
+    dir
 }
 
 const FLAGS: &[&str] = &[
@@ -24,9 +24,8 @@ const FLAGS: &[&str] = &[
 
 #[test]
 fn tools_do_not_change_the_rules_that_hold_them() {
-    let place = place();
-    let call =
-        |tool: &str, arguments: &str| place.run(&[FLAGS, &["call", tool, arguments]].concat());
+    let dir = dir();
+    let call = |tool: &str, arguments: &str| dir.run(&[FLAGS, &["call", tool, arguments]].concat());
     for (tool, arguments) in [
         (
             "write_file",
@@ -52,11 +51,11 @@ fn tools_do_not_change_the_rules_that_hold_them() {
         assert_eq!(refused.code, 2, "{tool} {arguments}: {refused:?}");
     }
     // The same with the host path, which commands can use.
-    let named = place.path("work/conf/rules.toml").canonicalize().unwrap();
+    let named = dir.path("work/conf/rules.toml").canonicalize().unwrap();
     let line = format!(r#"{{"command": "echo x > {}"}}"#, named.display());
     call("execute", &line).code(2);
-    assert_eq!(place.read("work/conf/rules.toml"), RULES);
-    assert_eq!(place.read("work/config.toml"), "profile = \"lean\"\n");
+    assert_eq!(dir.read("work/conf/rules.toml"), RULES);
+    assert_eq!(dir.read("work/config.toml"), "profile = \"lean\"\n");
     // Reading them is allowed, and so is everything beside them.
     call("read_file", r#"{"path": "conf/rules.toml"}"#).code(0);
     call(
@@ -71,12 +70,12 @@ fn tools_do_not_change_the_rules_that_hold_them() {
     )
     .code(0);
     let run = ["run", "--", "sh", "-c", "echo x > config.toml"];
-    place.run(&[FLAGS, &run].concat()).code(125);
+    dir.run(&[FLAGS, &run].concat()).code(125);
 }
 
 #[test]
 fn without_rules_the_configuration_is_protected_all_the_same() {
-    let place = place();
+    let dir = dir();
     let flags = [
         "--backend",
         "local:work",
@@ -84,46 +83,46 @@ fn without_rules_the_configuration_is_protected_all_the_same() {
         "work/config.toml",
         "call",
     ];
-    let call = |tool: &str, arguments: &str| place.run(&[&flags[..], &[tool, arguments]].concat());
+    let call = |tool: &str, arguments: &str| dir.run(&[&flags[..], &[tool, arguments]].concat());
     call("write_file", r#"{"path": "config.toml", "content": "x"}"#).code(2);
     call("execute", r#"{"command": "sed -i s/lean/x/ *.toml"}"#).code(2);
     call("execute", r#"{"command": "V=a.txt; cat $V"}"#).code(0);
     // A config file created there would take effect at the next start.
-    let home = place.path("home");
+    let home = dir.path("home");
     std::fs::create_dir_all(&home).unwrap();
     let flags = ["--backend", "local:home", "call", "write_file"];
     let write = r#"{"path": ".config/agentbox/config.toml", "content": ""}"#;
-    place.run(&[&flags[..], &[write]].concat()).code(2);
+    dir.run(&[&flags[..], &[write]].concat()).code(2);
     assert!(!home.join(".config").exists());
 }
 
 #[test]
 fn files_that_describe_a_tree_are_protected_in_it() {
-    let place = Place::new();
-    place.file(
+    let dir = TestDir::new();
+    dir.file(
         "work/tree.toml",
         "default = \"state\"\n[routes]\n\"/docs\" = \"local:.\"\n",
     );
     let mounts = "[[mounts]]\nhost_path = \".\"\nmount_point = \"/m\"\nmode = \"rw\"\nwrite_approval = false\n";
-    place.file("work/mounts.toml", mounts);
+    dir.file("work/mounts.toml", mounts);
     for (backend, path) in [
         ("composite:work/tree.toml", "/docs/tree.toml"),
         ("mounts:work/mounts.toml", "/m/mounts.toml"),
     ] {
         let call = |path: &str| {
             let write = format!(r#"{{"path": "{path}", "content": "x"}}"#);
-            place.run(&["--backend", backend, "call", "write_file", &write])
+            dir.run(&["--backend", backend, "call", "write_file", &write])
         };
         call(path).code(2);
         call(&path.replace(".toml", ".txt")).code(0);
     }
-    assert_eq!(place.read("work/mounts.toml"), mounts);
+    assert_eq!(dir.read("work/mounts.toml"), mounts);
 }
 
 #[test]
 fn confined_commands_and_rules_they_could_change_exclude_each_other() {
-    let place = place();
-    let config = place.file(
+    let dir = dir();
+    let config = dir.file(
         "config.toml",
         "permissions = \"work/conf/rules.toml\"\n[local]\nconfinement = \"landlock\"\n",
     );
@@ -137,27 +136,24 @@ fn confined_commands_and_rules_they_could_change_exclude_each_other() {
         "--",
         "true",
     ];
-    place.run(&flags).code(64).complains("put it elsewhere");
-    std::fs::rename(place.path("work/conf"), place.path("conf")).unwrap();
-    place.file(
+    dir.run(&flags).code(64).complains("put it elsewhere");
+    std::fs::rename(dir.path("work/conf"), dir.path("conf")).unwrap();
+    dir.file(
         "config.toml",
         "permissions = \"conf/rules.toml\"\n[local]\nconfinement = \"landlock\"\n",
     );
-    place.run(&flags).code(0);
+    dir.run(&flags).code(0);
 }
 
 #[test]
 fn a_token_that_the_tools_could_read_is_refused() {
-    let place = place();
+    let dir = dir();
     let flags = ["mcp", "--backend", "local:work", "--http", "127.0.0.1:0"];
     let inside = [&flags[..], &["--token-file", "work/token"]].concat();
-    place
-        .run(&inside)
-        .code(64)
-        .complains("could read the token");
-    assert!(!place.path("work/token").exists());
+    dir.run(&inside).code(64).complains("could read the token");
+    assert!(!dir.path("work/token").exists());
     // The same if only a part of a tree shows it.
-    place.file(
+    dir.file(
         "tree.toml",
         "default = \"state\"\n[routes]\n\"/w\" = \"local:work\"\n",
     );
@@ -169,5 +165,5 @@ fn a_token_that_the_tools_could_read_is_refused() {
         "127.0.0.1:0",
     ];
     let part = [&part[..], &["--token-file", "work/token"]].concat();
-    place.run(&part).code(64).complains("could read the token");
+    dir.run(&part).code(64).complains("could read the token");
 }

@@ -3,44 +3,43 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Command;
 
-use crate::support::Place;
+use crate::support::TestDir;
 
 #[test]
 fn streams_and_codes_are_passed_through() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let script = "echo out; echo err >&2; exit 7";
-    let ended = place
+    let ended = dir
         .run(&["run", "--backend", "local:.", "--", "sh", "-c", script])
         .code(7);
     assert_eq!((ended.out.as_str(), ended.err.as_str()), ("out\n", "err\n"));
-    let run = |script: &str| place.run(&["--backend", "local:.", "run", "--", "sh", "-c", script]);
+    let run = |script: &str| dir.run(&["--backend", "local:.", "run", "--", "sh", "-c", script]);
     run("kill -9 $$").code(137);
     run("exit 255").code(255);
-    place
-        .run(&["--backend", "local:.", "run", "--", "no-such-program"])
+    dir.run(&["--backend", "local:.", "run", "--", "no-such-program"])
         .code(127);
 }
 
 #[test]
 fn arguments_are_not_read_by_a_shell() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let arguments = ["$HOME", "a  b", "*", "it's", ";ls", "", "-n"];
     let all = [
         &["run", "--backend", "local:.", "--", "printf", "<%s>"],
         &arguments[..],
     ]
     .concat();
-    let ended = place.run(&all).code(0);
+    let ended = dir.run(&all).code(0);
     assert_eq!(ended.out, "<$HOME><a  b><*><it's><;ls><><-n>");
 }
 
 #[test]
 fn output_is_live() {
-    let place = Place::new();
-    let made = Command::new("mkfifo").arg(place.path("fifo")).status();
+    let dir = TestDir::new();
+    let made = Command::new("mkfifo").arg(dir.path("fifo")).status();
     assert!(made.unwrap().success());
     let script = "echo first; read -r word < fifo; echo \"then $word\"";
-    let mut child = place.start(&["--backend", "local:.", "run", "--", "sh", "-c", script]);
+    let mut child = dir.start(&["--backend", "local:.", "run", "--", "sh", "-c", script]);
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     out.read_line(&mut line).unwrap();
@@ -48,7 +47,7 @@ fn output_is_live() {
     // The command can continue only now, so the line above was read before its end.
     let mut fifo = std::fs::File::options()
         .write(true)
-        .open(place.path("fifo"))
+        .open(dir.path("fifo"))
         .unwrap();
     fifo.write_all(b"this\n").unwrap();
     drop(fifo);
@@ -60,7 +59,7 @@ fn output_is_live() {
 
 #[test]
 fn a_timeout_is_124() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let run = &[
         "--backend",
         "local:.",
@@ -71,11 +70,10 @@ fn a_timeout_is_124() {
         "sleep",
         "1000",
     ];
-    let ended = place.run(run).code(124);
+    let ended = dir.run(run).code(124);
     assert!(ended.err.contains("time ran out"), "{}", ended.err);
     let run = &["--backend", "local:.", "run", "--", "sleep", "1000"];
-    place
-        .run_with(run, &[("AGENTBOX_RUN_TIMEOUT", "0.2")])
+    dir.run_with(run, &[("AGENTBOX_RUN_TIMEOUT", "0.2")])
         .code(124);
     let run = &[
         "--backend",
@@ -86,38 +84,34 @@ fn a_timeout_is_124() {
         "--",
         "true",
     ];
-    place.run(run).code(64).complains("no time");
+    dir.run(run).code(64).complains("no time");
 }
 
 #[test]
 fn what_cannot_run_is_125() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let run = ["run", "--", "true"];
-    place
-        .run(&[&["--backend", "state"], &run[..]].concat())
+    dir.run(&[&["--backend", "state"], &run[..]].concat())
         .code(125)
         .complains("local:DIR");
     let rules = ["--backend", "local:.", "--permissions", "readonly"];
-    place
-        .run(&[&rules[..], &run].concat())
+    dir.run(&[&rules[..], &run].concat())
         .code(125)
         .complains("Permission denied for execute on 'true'");
     let rules = ["--backend", "local:.", "--permissions", "default"];
-    place
-        .run(&[&rules[..], &run].concat())
+    dir.run(&[&rules[..], &run].concat())
         .code(125)
         .complains("Permission denied: ");
-    place
-        .run(&[&["--backend", "local:none"], &run[..]].concat())
+    dir.run(&[&["--backend", "local:none"], &run[..]].concat())
         .code(125)
         .complains("mkdir");
 }
 
 #[test]
 fn more_than_a_reply_would_hold_goes_through() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let many = "head -c 20000000 /dev/zero";
-    let child = place.start(&["--backend", "local:.", "run", "--", "sh", "-c", many]);
+    let child = dir.start(&["--backend", "local:.", "run", "--", "sh", "-c", many]);
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success());
     assert_eq!(output.stdout.len(), 20_000_000);
@@ -125,8 +119,8 @@ fn more_than_a_reply_would_hold_goes_through() {
 
 #[test]
 fn a_reader_that_goes_ends_the_command() {
-    let place = Place::new();
-    let mut child = place.start(&["--backend", "local:.", "run", "--", "yes"]);
+    let dir = TestDir::new();
+    let mut child = dir.start(&["--backend", "local:.", "run", "--", "yes"]);
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     out.read_line(&mut line).unwrap();

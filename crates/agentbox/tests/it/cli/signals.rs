@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
-use crate::support::{Place, names};
+use crate::support::{TestDir, names};
 
 /// Longest time a process may take to end.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -52,10 +52,10 @@ fn gone(handle: &OwnedFd) {
 
 #[test]
 fn once_ends_the_command_and_then_the_program() {
-    let place = Place::new();
+    let dir = TestDir::new();
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let script = "echo $$; exec sleep 1000";
-        let mut child = place.start(&["--backend", "local:.", "run", "--", "sh", "-c", script]);
+        let mut child = dir.start(&["--backend", "local:.", "run", "--", "sh", "-c", script]);
         let (pid, _handle, _out) = started(&mut child);
         interrupt(&child, signal);
         let status = child.wait().unwrap();
@@ -67,8 +67,8 @@ fn once_ends_the_command_and_then_the_program() {
 
 #[test]
 fn a_terminal_that_goes_ends_it_unless_it_was_told_to_stay() {
-    let place = Place::new();
-    let fifo = Command::new("mkfifo").arg(place.path("fifo")).status();
+    let dir = TestDir::new();
+    let fifo = Command::new("mkfifo").arg(dir.path("fifo")).status();
     assert!(fifo.unwrap().success());
     let script = "echo $$; read -r word < fifo; exit 7";
     let run = ["--backend", "local:.", "run", "--", "sh", "-c", script];
@@ -77,7 +77,7 @@ fn a_terminal_that_goes_ends_it_unless_it_was_told_to_stay() {
         let line = format!("trap '{hangup}' HUP; exec \"$0\" \"$@\"");
         let mut shell = Command::new("sh");
         shell.args(["-c", &line, env!("CARGO_BIN_EXE_agentbox")]);
-        shell.args(run).current_dir(place.path(""));
+        shell.args(run).current_dir(dir.path(""));
         shell.env_clear().env("PATH", "/usr/bin:/bin");
         shell.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = shell.spawn().unwrap();
@@ -86,7 +86,7 @@ fn a_terminal_that_goes_ends_it_unless_it_was_told_to_stay() {
         (child, out)
     };
     let (mut child, _out) = start("");
-    std::fs::write(place.path("fifo"), "go on\n").unwrap();
+    std::fs::write(dir.path("fifo"), "go on\n").unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(7));
     // A signal that this test inherited as ignored cannot be reset by the shell.
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -101,9 +101,9 @@ fn a_terminal_that_goes_ends_it_unless_it_was_told_to_stay() {
 
 #[test]
 fn twice_ends_the_program_whatever_the_command_does() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let script = "trap '' INT TERM; setsid sh -c 'trap \"\" TERM; sleep 1000' & echo $$; while :; do sleep 1000; done";
-    let mut child = place.start(&["--backend", "local:.", "run", "--", "sh", "-c", script]);
+    let mut child = dir.start(&["--backend", "local:.", "run", "--", "sh", "-c", script]);
     let (_, handle, mut out) = started(&mut child);
     let status = insist(&mut child, Signal::INT);
     assert_eq!(status.code(), Some(130));
@@ -116,9 +116,9 @@ fn twice_ends_the_program_whatever_the_command_does() {
 
 #[test]
 fn the_program_killed_outright_leaves_nothing() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let script = "trap '' INT TERM; echo $$; while :; do sleep 1000; done";
-    let mut child = place.start(&["--backend", "local:.", "run", "--", "sh", "-c", script]);
+    let mut child = dir.start(&["--backend", "local:.", "run", "--", "sh", "-c", script]);
     let (_, handle, _out) = started(&mut child);
     interrupt(&child, Signal::KILL);
     child.wait().unwrap();
@@ -127,8 +127,8 @@ fn the_program_killed_outright_leaves_nothing() {
 
 #[test]
 fn a_reader_that_stands_still_does_not_keep_it() {
-    let place = Place::new();
-    let mut child = place.start(&["--backend", "local:.", "run", "--", "yes"]);
+    let dir = TestDir::new();
+    let mut child = dir.start(&["--backend", "local:.", "run", "--", "yes"]);
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     out.read_line(&mut line).unwrap();
@@ -140,10 +140,10 @@ fn a_reader_that_stands_still_does_not_keep_it() {
 
 #[test]
 fn twice_ends_the_program_also_where_it_is_stuck() {
-    let place = Place::new();
-    place.file("big", &format!("{}\n", "x".repeat(100)).repeat(1_500));
+    let dir = TestDir::new();
+    dir.file("big", &format!("{}\n", "x".repeat(100)).repeat(1_500));
     let read = r#"{"path":"big"}"#;
-    let mut child = place.start(&["--backend", "local:.", "call", "read_file", read, "--json"]);
+    let mut child = dir.start(&["--backend", "local:.", "call", "read_file", read, "--json"]);
     // More than a pipe holds, and the test stops reading: the program blocks in a
     // write.
     let mut byte = [0];
@@ -155,13 +155,13 @@ fn twice_ends_the_program_also_where_it_is_stuck() {
 
 #[test]
 fn a_call_is_cancelled() {
-    let place = Place::new();
-    std::fs::create_dir(place.path("work")).unwrap();
-    let fifo = Command::new("mkfifo").arg(place.path("work/fifo")).status();
+    let dir = TestDir::new();
+    std::fs::create_dir(dir.path("work")).unwrap();
+    let fifo = Command::new("mkfifo").arg(dir.path("work/fifo")).status();
     assert!(fifo.unwrap().success());
     let call = r#"{"command":"echo $$ > fifo; exec sleep 1000"}"#;
-    let mut child = place.start(&["--backend", "local:work", "call", "execute", call]);
-    let pid = std::fs::read_to_string(place.path("work/fifo")).unwrap();
+    let mut child = dir.start(&["--backend", "local:work", "call", "execute", call]);
+    let pid = std::fs::read_to_string(dir.path("work/fifo")).unwrap();
     interrupt(&child, Signal::INT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists());
@@ -169,11 +169,11 @@ fn a_call_is_cancelled() {
 
 #[test]
 fn a_call_that_waits_for_its_arguments_is_cancelled() {
-    let place = Place::new();
-    let mut command = place.command(&["--backend", "state", "call", "ls", "-", "--log", "off"]);
+    let dir = TestDir::new();
+    let mut command = dir.command(&["--backend", "state", "call", "ls", "-", "--log", "off"]);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let status = insist(&mut child, Signal::INT);
     // Until it watches for signals, the signal itself ends it.
     assert!(matches!(status.code(), Some(130) | None), "{status}");
-    assert_eq!(names(&place.path("")), ["home"]);
+    assert_eq!(names(&dir.path("")), ["home"]);
 }

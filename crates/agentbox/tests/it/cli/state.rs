@@ -1,12 +1,12 @@
 //! `state:FILE`.
 
-use crate::support::{Place, names};
+use crate::support::{TestDir, names};
 
 #[test]
 fn a_state_survives() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let call = |tool: &str, arguments: &str| {
-        place.run(&["--backend", "state:files.json", "call", tool, arguments])
+        dir.run(&["--backend", "state:files.json", "call", tool, arguments])
     };
     call("write_file", r#"{"path":"a","content":"one"}"#).code(0);
     call(
@@ -17,9 +17,9 @@ fn a_state_survives() {
     call("move_file", r#"{"source":"a","destination":"b/c"}"#).code(0);
     let read = call("read_file", r#"{"path":"/b/c"}"#).code(0);
     assert!(read.out.contains("two"), "{}", read.out);
-    assert!(place.read("files.json").contains("agentbox-state"));
+    assert!(dir.read("files.json").contains("agentbox-state"));
     assert_eq!(
-        names(&place.path("")),
+        names(&dir.path("")),
         ["files.json", "home"],
         "nothing else stays"
     );
@@ -31,44 +31,43 @@ fn a_state_survives() {
         "read_file",
         r#"{"path":"/b/c"}"#,
     ];
-    place.run(state).code(1);
+    dir.run(state).code(1);
 }
 
 #[test]
 fn what_is_no_state_is_not_touched() {
-    let place = Place::new();
-    place.file("notes.txt", "notes");
+    let dir = TestDir::new();
+    dir.file("notes.txt", "notes");
     let arguments = &["--backend", "state:notes.txt", "call", "ls"];
-    place.run(arguments).code(64).complains("notes.txt");
-    assert_eq!(place.read("notes.txt"), "notes");
+    dir.run(arguments).code(64).complains("notes.txt");
+    assert_eq!(dir.read("notes.txt"), "notes");
     let nowhere = &["--backend", "state:no/where.json", "call", "ls"];
-    place.run(nowhere).code(3).complains("give another");
+    dir.run(nowhere).code(3).complains("give another");
 }
 
 #[test]
 fn a_link_to_a_state_stays_a_link() {
-    let place = Place::new();
-    std::fs::create_dir(place.path("real")).unwrap();
-    std::os::unix::fs::symlink("real/files.json", place.path("link.json")).unwrap();
-    place.file("real/files.json", "");
+    let dir = TestDir::new();
+    std::fs::create_dir(dir.path("real")).unwrap();
+    std::os::unix::fs::symlink("real/files.json", dir.path("link.json")).unwrap();
+    dir.file("real/files.json", "");
     let write = r#"{"path":"a","content":"one"}"#;
-    place
-        .run(&["--backend", "state:link.json", "call", "write_file", write])
+    dir.run(&["--backend", "state:link.json", "call", "write_file", write])
         .code(0);
-    assert!(place.path("link.json").is_symlink());
-    assert!(place.read("real/files.json").contains("one"));
+    assert!(dir.path("link.json").is_symlink());
+    assert!(dir.read("real/files.json").contains("one"));
 }
 
 #[test]
 fn two_programs_do_not_share_a_state() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let arguments = &["--backend", "state:files.json", "call", "ls"];
     // Simulates another process that uses the file.
-    let file = place.file("files.json", "");
+    let file = dir.file("files.json", "");
     let held = std::fs::File::open(file).unwrap();
     held.lock().unwrap();
-    let busy = place.run(arguments).code(3);
+    let busy = dir.run(arguments).code(3);
     busy.complains("in use by another agentbox");
     drop(held);
-    place.run(arguments).code(0);
+    dir.run(arguments).code(0);
 }

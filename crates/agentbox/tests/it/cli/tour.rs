@@ -4,14 +4,14 @@ use std::io::{BufRead as _, BufReader};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Place, names};
+use crate::support::{TestDir, names};
 
 #[test]
 fn the_tour_runs_through_and_leaves_nothing() {
-    let place = Place::new();
-    let temporary = place.path("tmp");
+    let dir = TestDir::new();
+    let temporary = dir.path("tmp");
     std::fs::create_dir(&temporary).unwrap();
-    let ended = place
+    let ended = dir
         .run_with(&["tour"], &[("TMPDIR", temporary.to_str().unwrap())])
         .code(0);
     assert_eq!(ended.err, "");
@@ -38,15 +38,15 @@ fn the_tour_runs_through_and_leaves_nothing() {
         );
     }
     assert!(names(&temporary).is_empty());
-    assert_eq!(names(&place.path("")), ["home", "tmp"]);
+    assert_eq!(names(&dir.path("")), ["home", "tmp"]);
 }
 
 #[test]
 fn a_tour_that_is_broken_off_leaves_nothing() {
-    let place = Place::new();
-    let temporary = place.path("tmp");
+    let dir = TestDir::new();
+    let temporary = dir.path("tmp");
     std::fs::create_dir(&temporary).unwrap();
-    let mut command = place.command(&["tour"]);
+    let mut command = dir.command(&["tour"]);
     let mut child = command.env("TMPDIR", &temporary).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();

@@ -1,6 +1,6 @@
 //! Several backends as one tree, and named directories.
 
-use crate::support::{Place, names};
+use crate::support::{TestDir, names};
 
 const TREE: &str = r#"
     default = "state"
@@ -18,17 +18,17 @@ const TREE: &str = r#"
     settings = { commands = false }
 "#;
 
-fn tree() -> Place {
-    let place = Place::new();
-    place.file("tree/tree.toml", TREE);
-    place.file("tree/docs/guide.md", "# Guide\nneedle\n");
-    place.file("tree/desk/a.txt", "needle\n");
-    place.file("tree/plain/b.txt", "hay\n");
-    place
+fn tree() -> TestDir {
+    let dir = TestDir::new();
+    dir.file("tree/tree.toml", TREE);
+    dir.file("tree/docs/guide.md", "# Guide\nneedle\n");
+    dir.file("tree/desk/a.txt", "needle\n");
+    dir.file("tree/plain/b.txt", "hay\n");
+    dir
 }
 
-fn call(place: &Place, tool: &str, arguments: &str) -> crate::support::Ended {
-    place.run(&[
+fn call(dir: &TestDir, tool: &str, arguments: &str) -> crate::support::ProgramOutput {
+    dir.run(&[
         "--backend",
         "composite:tree/tree.toml",
         "call",
@@ -39,17 +39,17 @@ fn call(place: &Place, tool: &str, arguments: &str) -> crate::support::Ended {
 
 #[test]
 fn files_of_a_tree_lie_where_the_file_says() {
-    let place = tree();
+    let dir = tree();
     let write = r#"{"path": "new.txt", "content": "new\n"}"#;
-    call(&place, "write_file", write).code(0);
-    assert_eq!(place.read("tree/desk/new.txt"), "new\n");
+    call(&dir, "write_file", write).code(0);
+    assert_eq!(dir.read("tree/desk/new.txt"), "new\n");
     let write = r#"{"path": "/docs/more.md", "content": "more\n"}"#;
-    call(&place, "write_file", write).code(0);
-    assert_eq!(place.read("tree/docs/more.md"), "more\n");
-    let found = call(&place, "grep", r#"{"pattern": "needle", "path": "/"}"#).code(0);
+    call(&dir, "write_file", write).code(0);
+    assert_eq!(dir.read("tree/docs/more.md"), "more\n");
+    let found = call(&dir, "grep", r#"{"pattern": "needle", "path": "/"}"#).code(0);
     assert!(found.out.contains("/docs/guide.md"), "{}", found.out);
     assert!(found.out.contains("/desk/a.txt"), "{}", found.out);
-    let listed = call(&place, "ls", r#"{"path": "/"}"#).code(0).out;
+    let listed = call(&dir, "ls", r#"{"path": "/"}"#).code(0).out;
     assert!(
         listed.contains("docs/") && listed.contains("desk/"),
         "{listed}"
@@ -58,19 +58,19 @@ fn files_of_a_tree_lie_where_the_file_says() {
 
 #[test]
 fn commands_run_where_their_directory_is() {
-    let place = tree();
-    let ran = place.run(&["--backend", "composite:tree/tree.toml", "run", "--", "ls"]);
+    let dir = tree();
+    let ran = dir.run(&["--backend", "composite:tree/tree.toml", "run", "--", "ls"]);
     assert_eq!(ran.code(0).out, "a.txt\n");
     let arguments = r#"{"command": "ls", "directory": "/docs"}"#;
-    let ran = call(&place, "execute", arguments).code(0);
+    let ran = call(&dir, "execute", arguments).code(0);
     assert!(ran.out.contains("guide.md"), "{}", ran.out);
     let arguments = r#"{"command": "ls", "directory": "/desk/plain"}"#;
-    assert_ne!(call(&place, "execute", arguments).code, 0);
+    assert_ne!(call(&dir, "execute", arguments).code, 0);
 }
 
 #[test]
 fn what_is_wrong_in_a_file_is_64_with_its_place() {
-    let place = Place::new();
+    let dir = TestDir::new();
     for (text, about) in [
         ("routes = 1", "wrong.toml:1"),
         ("rotues = {}", "rotues"),
@@ -90,8 +90,8 @@ fn what_is_wrong_in_a_file_is_64_with_its_place() {
             "comands",
         ),
     ] {
-        place.file("wrong.toml", text);
-        let wrong = place.run(&["--backend", "composite:wrong.toml", "tools"]);
+        dir.file("wrong.toml", text);
+        let wrong = dir.run(&["--backend", "composite:wrong.toml", "tools"]);
         assert!(
             wrong.code == 64 || wrong.code == 3,
             "{text}: {}",
@@ -106,7 +106,7 @@ fn what_is_wrong_in_a_file_is_64_with_its_place() {
         "mounts",
         "mounts:none.toml",
     ] {
-        place.run(&["--backend", spec, "tools"]).code(64);
+        dir.run(&["--backend", spec, "tools"]).code(64);
     }
 }
 
@@ -131,11 +131,11 @@ const MOUNTS: &str = r#"
 
 #[test]
 fn named_directories_say_what_may_be_done_in_them() {
-    let place = Place::new();
-    place.file("m/mounts.toml", MOUNTS);
-    place.file("m/input/a.txt", "input\n");
-    place.file("m/config/c.txt", "config\n");
-    std::fs::create_dir(place.path("m/output")).unwrap();
+    let dir = TestDir::new();
+    dir.file("m/mounts.toml", MOUNTS);
+    dir.file("m/input/a.txt", "input\n");
+    dir.file("m/config/c.txt", "config\n");
+    std::fs::create_dir(dir.path("m/output")).unwrap();
     let call = |tool: &str, arguments: &str| {
         let flags = [
             "--backend",
@@ -143,7 +143,7 @@ fn named_directories_say_what_may_be_done_in_them() {
             "--profile",
             "filesystem",
         ];
-        place.run(&[&flags[..], &["call", tool, arguments]].concat())
+        dir.run(&[&flags[..], &["call", tool, arguments]].concat())
     };
     let read = call("read_file", r#"{"path": "/input/a.txt"}"#).code(0);
     assert!(read.out.contains("input"), "{}", read.out);
@@ -152,7 +152,7 @@ fn named_directories_say_what_may_be_done_in_them() {
         r#"{"path": "/output/a.md", "content": "short"}"#,
     )
     .code(0);
-    assert_eq!(place.read("m/output/a.md"), "short");
+    assert_eq!(dir.read("m/output/a.md"), "short");
     for refused in [
         r#"{"path": "/input/a.txt", "content": "x"}"#,
         r#"{"path": "/output/a.sh", "content": "x"}"#,
@@ -165,6 +165,6 @@ fn named_directories_say_what_may_be_done_in_them() {
     // Without a terminal the user cannot be asked.
     let asked = call("read_file", r#"{"path": "/config/c.txt"}"#).code(2);
     assert!(asked.err.contains("read_approval"), "{}", asked.err);
-    assert_eq!(names(&place.path("m/output")), ["a.md"]);
-    assert_eq!(place.read("m/input/a.txt"), "input\n");
+    assert_eq!(names(&dir.path("m/output")), ["a.md"]);
+    assert_eq!(dir.read("m/input/a.txt"), "input\n");
 }

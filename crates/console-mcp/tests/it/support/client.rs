@@ -37,7 +37,7 @@ pub(crate) async fn gone(pid: &str) {
 
 /// A kind of backend, created anew for each client.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Place {
+pub(crate) struct TestBackend {
     /// The directory; files in memory if `None`.
     pub(crate) directory: Option<PathBuf>,
     pub(crate) asks: bool,
@@ -46,7 +46,7 @@ pub(crate) struct Place {
     pub(crate) reply_bytes: Option<usize>,
 }
 
-impl Place {
+impl TestBackend {
     pub(crate) fn local(directory: &std::path::Path) -> Self {
         Self {
             directory: Some(directory.to_owned()),
@@ -80,7 +80,7 @@ impl Place {
 }
 
 #[async_trait]
-impl Connect for Place {
+impl Connect for TestBackend {
     async fn connect(&self) -> backend_core::Result<Toolset> {
         let toolset = self.builder()?.build();
         toolset.map_err(|error| Error::internal(error.to_string()))
@@ -145,8 +145,8 @@ impl Client {
     }
 
     /// Connects to a backend, without special capabilities.
-    pub(crate) async fn plain(place: Place) -> Self {
-        Self::new(place, Settings::default(), json!({})).await
+    pub(crate) async fn plain(backend: TestBackend) -> Self {
+        Self::new(backend, Settings::default(), json!({})).await
     }
 
     pub(crate) async fn initialize(&mut self, able: Value) -> Value {

@@ -13,13 +13,13 @@ use tokio::task::JoinHandle;
 use super::client::soon;
 
 /// A running server.
-pub(crate) struct Site {
+pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     stop: oneshot::Sender<()>,
     served: JoinHandle<Result<(), ServeError>>,
 }
 
-impl Site {
+impl TestServer {
     pub(crate) async fn new(connect: impl Connect, settings: Settings, http: HttpSettings) -> Self {
         let (told, address) = oneshot::channel();
         let (stop, stopped) = oneshot::channel::<()>();
@@ -43,17 +43,17 @@ impl Site {
     }
 
     /// Returns a client that has initialized.
-    pub(crate) async fn visitor(&self, able: Value) -> Visitor {
-        let mut visitor = Visitor::new(self.address);
-        let answer = visitor.initialize(able).await;
+    pub(crate) async fn client(&self, able: Value) -> HttpClient {
+        let mut client = HttpClient::new(self.address);
+        let answer = client.initialize(able).await;
         assert!(answer["result"]["protocolVersion"].is_string(), "{answer}");
-        visitor
+        client
     }
 }
 
 /// A client.
 #[derive(Debug, Clone)]
-pub(crate) struct Visitor {
+pub(crate) struct HttpClient {
     address: SocketAddr,
     /// Headers sent with every request.
     pub(crate) headers: Vec<(String, String)>,
@@ -117,7 +117,7 @@ impl Response {
     }
 }
 
-impl Visitor {
+impl HttpClient {
     pub(crate) fn new(address: SocketAddr) -> Self {
         Self {
             address,
