@@ -84,7 +84,7 @@ fn default_history() -> Option<PathBuf> {
 /// If the tools cannot be built, or the terminal or the backend cannot be used.
 pub(crate) async fn run(session: Session) -> anyhow::Result<ExitCode> {
     let terminal = signals::Terminal::now();
-    let result = talk(session, terminal.clone()).await;
+    let result = serve(session, terminal.clone()).await;
     terminal.restore();
     match result {
         // The reader of the output has closed it.
@@ -98,7 +98,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-async fn talk(session: Session, state: signals::Terminal) -> anyhow::Result<ExitCode> {
+async fn serve(session: Session, state: signals::Terminal) -> anyhow::Result<ExitCode> {
     let terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     let dumb = variable("TERM").is_none_or(|term| term == "dumb");
     let screen = Screen {
@@ -135,10 +135,10 @@ async fn talk(session: Session, state: signals::Terminal) -> anyhow::Result<Exit
 fn greeting(backend: Option<&str>, screen: Screen) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let name = screen.paint(Style::Bold, &format!("agentbox {version}"));
-    let place = backend.map(|backend| format!("Files: {backend}\n"));
-    let place = place.unwrap_or_default();
+    let files = backend.map(|backend| format!("Files: {backend}\n"));
+    let files = files.unwrap_or_default();
     let text = format!(
-        "{name}: the tools of an AI agent, in your hands\n{place}Type help; Tab completes; Ctrl-D leaves.\n"
+        "{name}: the tools of an AI agent, in your hands\n{files}Type help; Tab completes; Ctrl-D leaves.\n"
     );
     wrap::lines(&text, screen.width())
 }
@@ -179,12 +179,12 @@ impl Console {
             };
             match input {
                 Input::Text(text) => {
-                    self.signals.calm();
+                    self.signals.reset();
                     if let Next::Leave(code) = self.execute(&text, &tools).await? {
                         return Ok(code);
                     }
                 }
-                Input::Interrupted { empty } => match (self.signals.typed(), empty) {
+                Input::Interrupted { empty } => match (self.signals.record_interrupt(), empty) {
                     (true, true) => return Ok(INTERRUPTED.into()),
                     (false, true) => self.screen.print("Ctrl-C again leaves.")?,
                     (_, false) => {}
@@ -216,7 +216,7 @@ impl Console {
                 Ok(parsed) => parsed,
                 Err(error) => {
                     self.failed(exit::FIXABLE);
-                    self.screen.complain(&parse_error_text(error))?;
+                    self.screen.print_error(&parse_error_text(error))?;
                     return Ok(Next::Go);
                 }
             };
@@ -247,10 +247,11 @@ impl Console {
             (None, about) => {
                 self.failed(exit::FIXABLE);
                 let name = about.unwrap_or_default();
-                let meant = language::meant(name, tools);
-                let text =
-                    format!("there is no tool '{name}'{meant}; type tools to see those there are");
-                self.screen.complain(&text)
+                let suggestion = language::suggestion(name, tools);
+                let text = format!(
+                    "there is no tool '{name}'{suggestion}; type tools to see those there are"
+                );
+                self.screen.print_error(&text)
             }
         }
     }
@@ -261,7 +262,7 @@ impl Console {
         arguments: Value,
         tools: &Definitions,
     ) -> anyhow::Result<Next> {
-        let live = Live::new(self.screen, self.signals.armed());
+        let live = Live::new(self.screen, self.signals.interrupted());
         let (chat, without_prompts, screen) = (&self.chat, &self.without_prompts, self.screen);
         let observer = Arc::<Live>::clone(&live);
         let calling = async {
@@ -289,7 +290,7 @@ impl Console {
             Err(Signal::Interrupt) => {
                 self.failed(exit::FIXABLE);
                 live.finish()?;
-                self.screen.complain("\ncancelled")?;
+                self.screen.print_error("\ncancelled")?;
                 match self.screen.terminal {
                     true => Ok(Next::Stop),
                     false => Ok(Next::Leave(INTERRUPTED.into())),
@@ -319,19 +320,19 @@ fn parse_error_text(error: ParseError) -> String {
 /// The changes that an edit would make.
 struct Preview {
     diff: String,
-    place: Value,
+    position: Value,
 }
 
 impl Preview {
     /// Returns the diff, if it matches the actual change.
     fn of(&self, reply: &console_tools::Reply) -> Option<&str> {
-        let same = reply.is_success() && place(reply) == self.place;
+        let same = reply.is_success() && change_position(reply) == self.position;
         same.then_some(&*self.diff)
     }
 }
 
 /// Returns the number and position of the changes.
-fn place(reply: &console_tools::Reply) -> Value {
+fn change_position(reply: &console_tools::Reply) -> Value {
     let field = |name: &str| {
         reply
             .structured
@@ -356,6 +357,6 @@ async fn preview(
     fields.insert("dry_run".to_owned(), Value::Bool(true));
     let reply = without_prompts.call(tool, arguments).await;
     let diff = show::string(&reply, "diff")?.to_owned();
-    let place = place(&reply);
-    reply.is_success().then_some(Preview { diff, place })
+    let position = change_position(&reply);
+    reply.is_success().then_some(Preview { diff, position })
 }

@@ -28,7 +28,7 @@ fn write(text: &str) -> io::Result<()> {
 pub(crate) fn print_foreign(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let text = match out.is_terminal() {
-        true => harmless(text),
+        true => sanitized(text),
         false => Cow::Borrowed(text),
     };
     let end: &[u8] = match text.ends_with('\n') || text.is_empty() {
@@ -61,7 +61,7 @@ pub(crate) fn error(failure: &Failure) {
     let style = anstyle::AnsiColor::Red.on_default().bold();
     note(&format!(
         "{style}error:{style:#} {}",
-        harmless(&failure.to_string())
+        sanitized(&failure.to_string())
     ));
 }
 
@@ -75,7 +75,7 @@ fn written(result: io::Result<()>) -> Result<(), Failure> {
 }
 
 /// Replaces characters that could move the cursor, hide text or change its direction.
-pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+pub(crate) fn sanitized(text: &str) -> Cow<'_, str> {
     let bad = |c: char| (c.is_control() && c != '\n' && c != '\t') || safe::is_unseen(c);
     match text.contains(bad) {
         true => Cow::Owned(text.replace(bad, "\u{fffd}")),
@@ -85,15 +85,15 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::harmless;
+    use super::sanitized;
 
     #[test]
     fn control_codes_do_not_reach_a_terminal() {
-        assert_eq!(harmless("a\tb\nc"), "a\tb\nc");
+        assert_eq!(sanitized("a\tb\nc"), "a\tb\nc");
         assert_eq!(
-            harmless("\u{1b}[2Jx\r\u{202e}"),
+            sanitized("\u{1b}[2Jx\r\u{202e}"),
             "\u{fffd}[2Jx\u{fffd}\u{fffd}"
         );
-        assert_eq!(harmless("a\u{200b}\u{e0041}b"), "a\u{fffd}\u{fffd}b");
+        assert_eq!(sanitized("a\u{200b}\u{e0041}b"), "a\u{fffd}\u{fffd}b");
     }
 }

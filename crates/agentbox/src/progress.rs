@@ -120,7 +120,7 @@ fn bar(name: &str) -> ProgressBar {
 /// Returns the text without control characters, on one line.
 fn one_line(text: &str) -> String {
     let text: Vec<&str> = text.split_whitespace().collect();
-    output::harmless(&text.join(" ")).into_owned()
+    output::sanitized(&text.join(" ")).into_owned()
 }
 
 #[cfg(test)]

@@ -97,8 +97,8 @@ mod tests {
 
     #[test]
     fn an_agent_is_unpacked_once_and_again_if_it_was_damaged() {
-        let place = tempfile::tempdir().unwrap();
-        let directory = place.path().join("new/agents");
+        let temporary = tempfile::tempdir().unwrap();
+        let directory = temporary.path().join("new/agents");
         let packed = packed(b"a program");
         let path = unpack("amd64", &packed, &directory).unwrap();
         let name = path.file_name().unwrap().to_str().unwrap();
@@ -121,8 +121,8 @@ mod tests {
 
     #[test]
     fn another_build_is_another_file() {
-        let place = tempfile::tempdir().unwrap();
-        let directory = place.path().join("agents");
+        let temporary = tempfile::tempdir().unwrap();
+        let directory = temporary.path().join("agents");
         let one = unpack("amd64", &packed(b"one"), &directory).unwrap();
         let two = unpack("amd64", &packed(b"two"), &directory).unwrap();
         assert_ne!(one, two);
@@ -130,8 +130,8 @@ mod tests {
 
     #[test]
     fn what_is_damaged_leaves_nothing() {
-        let place = tempfile::tempdir().unwrap();
-        let directory = place.path().join("agents");
+        let temporary = tempfile::tempdir().unwrap();
+        let directory = temporary.path().join("agents");
         let mut damaged = packed(&[7; 10_000]);
         let middle = damaged.len() - TRAILER;
         damaged[middle] ^= 1;
@@ -142,8 +142,8 @@ mod tests {
 
     #[test]
     fn a_directory_of_everybody_is_refused() {
-        let place = tempfile::tempdir().unwrap();
-        let directory = place.path().join("agents");
+        let temporary = tempfile::tempdir().unwrap();
+        let directory = temporary.path().join("agents");
         fs::create_dir(&directory).unwrap();
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
         let error = unpack("amd64", &packed(b"one"), &directory).unwrap_err();
@@ -152,8 +152,8 @@ mod tests {
 
     #[test]
     fn a_directory_that_others_could_replace_is_refused() {
-        let place = tempfile::tempdir().unwrap();
-        let shared = place.path().join("shared");
+        let temporary = tempfile::tempdir().unwrap();
+        let shared = temporary.path().join("shared");
         let directory = shared.join("agentbox/agents");
         unpack("amd64", &packed(b"one"), &directory).unwrap();
         for (mode, refused) in [

@@ -108,7 +108,7 @@ fn show(reply: &Reply, json: bool) -> Result<(), Failure> {
         return output::print_json(&as_json(reply));
     }
     if !reply.is_success() {
-        output::note(&output::harmless(&reply.text));
+        output::note(&output::sanitized(&reply.text));
         return Ok(());
     }
     output::print_foreign(&reply.text)?;

@@ -141,18 +141,18 @@ fn as_text(
     decision: Action,
 ) -> String {
     let bold = anstyle::Style::new().bold();
-    let target = output::harmless(&args.target);
+    let target = output::sanitized(&args.target);
     let mut text = format!("{bold}{decision}{bold:#}  {} {target}\n", args.operation);
     if commands.len() > 1 {
         let _ = writeln!(text, "it would run:");
         for command in commands {
-            let _ = writeln!(text, "  {}", output::harmless(command));
+            let _ = writeln!(text, "  {}", output::sanitized(command));
         }
     }
     for part in parts {
         let access = part.access.to_string();
         for vote in part.verdict.votes() {
-            let _ = write!(text, "  {}: {vote}", output::harmless(&access));
+            let _ = write!(text, "  {}: {vote}", output::sanitized(&access));
             if let Some(location) = rule_line::location(vote, rules) {
                 let _ = write!(text, " [{place}]");
             }

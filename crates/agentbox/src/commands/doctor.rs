@@ -196,18 +196,18 @@ fn as_text(backend: &Backend, findings: &[Finding], works: bool, columns: Option
         };
         let style = colour.on_default();
         let Finding { name, purpose, .. } = finding;
-        let found = output::harmless(&finding.found);
+        let found = output::sanitized(&finding.found);
         let left = format!("{style}{word}{style:#}  {name:width$}");
         let about = format!("{purpose}: {found}");
         text.push_str(&wrap::beside(&left, column, &about, columns));
         if let Some(fix) = &finding.fix {
             let indent = wrap::indent(column, columns);
-            let fix = format!("{:indent$}fix: {}\n", "", output::harmless(fix));
+            let fix = format!("{:indent$}fix: {}\n", "", output::sanitized(fix));
             text.push_str(&wrap::lines(&fix, columns));
         }
     }
     let which = match &backend.spec {
-        Some(spec) => format!("The backend {}", output::harmless(spec)),
+        Some(spec) => format!("The backend {}", output::sanitized(spec)),
         None => "The default backend".to_owned(),
     };
     let verdict = match works {

@@ -221,7 +221,7 @@ fn http(app: &mut App, args: Args) -> Result<Option<(HttpSettings, String)>, Fai
             HttpSettings::without_token(address),
             "there is no token: every user and program of this machine may connect".to_owned(),
         ),
-        Token::Kept(file) => {
+        Token::File(file) => {
             let root = app.spec.host_root();
             let whole = std::path::absolute(&file).unwrap_or_else(|_| file.clone());
             let parent = whole.parent().and_then(|parent| parent.canonicalize().ok());
@@ -232,7 +232,7 @@ fn http(app: &mut App, args: Args) -> Result<Option<(HttpSettings, String)>, Fai
             {
                 return Err(readable(&file));
             }
-            let (token, is_new) = token::kept(&file)?;
+            let (token, is_new) = token::from_file(&file)?;
             app.secret = Some(file.clone());
             let made = if is_new {
                 "a new token is"
@@ -242,8 +242,8 @@ fn http(app: &mut App, args: Args) -> Result<Option<(HttpSettings, String)>, Fai
             let about = format!("{made} in {}", file.display());
             (HttpSettings::new(address, token), about)
         }
-        Token::Fresh => {
-            let token = token::fresh()?;
+        Token::Random => {
+            let token = token::random()?;
             let about = format!(
                 "clients send 'Authorization: Bearer {token}', until the end of this program; \
                  --token-file FILE keeps a token"
@@ -272,24 +272,24 @@ pub(crate) enum Token {
     /// No token.
     None,
     /// A file, which is created if it is missing.
-    Kept(PathBuf),
+    File(PathBuf),
     /// A new token at each start.
-    Fresh,
+    Random,
 }
 
 impl Token {
     /// Chooses the token from the flags, else from the configuration.
     pub(crate) fn new(config: &Mcp, file: Option<PathBuf>, none: bool) -> Result<Self, Failure> {
         match (file, none) {
-            (Some(file), _) => Ok(Self::Kept(file)),
+            (Some(file), _) => Ok(Self::File(file)),
             (None, true) => Ok(Self::None),
             (None, false) => match (&config.token_file, config.no_token) {
                 (Some(_), true) => Err(Failure::usage(
                     "mcp.token_file and mcp.no_token exclude each other; remove one of them",
                 )),
-                (Some(file), false) => Ok(Self::Kept(file.clone())),
+                (Some(file), false) => Ok(Self::File(file.clone())),
                 (None, true) => Ok(Self::None),
-                (None, false) => Ok(Self::Fresh),
+                (None, false) => Ok(Self::Random),
             },
         }
     }

@@ -59,7 +59,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
         (None, Some(address)) => Some(address.to_string()),
         (None, None) => None,
     };
-    let mut notes = vec![args.client.where_to().to_owned()];
+    let mut notes = vec![args.client.location_note().to_owned()];
     let connection = match listening {
         Some(listening) => http(app, args, &listening, &mut notes)?,
         None if args.token_file.is_some() || args.no_token => {
@@ -96,7 +96,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
         ))
     })?;
     if app.can_ask() {
-        notes.extend(about_questions(args.client, name));
+        notes.extend(approval_note(args.client, name));
     }
     for note in notes {
         output::note(&note);
@@ -107,7 +107,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
 
 /// Returns the note about approvals, or `None` for a client that is known to ask its
 /// user.
-fn about_questions(client: Client, name: &str) -> Option<String> {
+fn approval_note(client: Client, name: &str) -> Option<String> {
     match client {
         Client::ClaudeCode
         | Client::ClaudeMcpAdd
@@ -222,7 +222,7 @@ fn environment(
             continue;
         }
         match is_secret(key) || has_password(value) {
-            true => notes.push(left_out(name)),
+            true => notes.push(left_out_note(name)),
             false => drop(all.insert(name.clone(), value.clone())),
         }
     }
@@ -239,7 +239,7 @@ fn environment(
             continue;
         }
         if has_password(value) {
-            notes.push(left_out(name));
+            notes.push(left_out_note(name));
             continue;
         }
         let value = match is_path {
@@ -269,7 +269,7 @@ fn has_password(address: &str) -> bool {
     user.is_some_and(|(user, _)| user.contains(':') || !is_ssh)
 }
 
-fn left_out(name: &str) -> String {
+fn left_out_note(name: &str) -> String {
     format!("# {name} may hold secrets and is left out; set it in the config file or the client")
 }
 
@@ -289,13 +289,13 @@ fn http(
     let token = Token::new(&app.config.mcp, args.token_file.clone(), args.no_token)?;
     let file = match &token {
         Token::None => None,
-        Token::Kept(file) => Some(resolve_parent_dirs(&resolve_path(
+        Token::File(file) => Some(resolve_parent_dirs(&resolve_path(
             &file.to_string_lossy(),
             &here(),
         ))),
         // A token that changes at every start would have to be given to the client each
         // time.
-        Token::Fresh => {
+        Token::Random => {
             let variables: Vec<_> = std::env::vars_os().collect();
             config_directory(&variables).map(|directory| directory.join("token"))
         }
@@ -314,7 +314,7 @@ fn http(
             let address: SocketAddr = listening.parse().map_err(|_| invalid_address(listening))?;
             let line = serve(app, address, file.as_deref(), notes)?;
             notes.push(format!("# serve it with: {line}"));
-            let reachable = SocketAddr::new(connectable(address.ip()), address.port());
+            let reachable = SocketAddr::new(client_address(address.ip()), address.port());
             format!("http://{reachable}/mcp")
         }
     };
@@ -322,7 +322,7 @@ fn http(
     if token {
         // The token file of a server elsewhere is not on this machine.
         let file = file.filter(|_| args.token_file.is_some() || !listening.contains("://"));
-        notes.push(args.client.about_token(file.as_deref()));
+        notes.push(args.client.token_note(file.as_deref()));
     }
     Ok(Connection::Http { url, token })
 }
@@ -358,7 +358,7 @@ fn invalid_address(given: &str) -> Failure {
 }
 
 /// Returns the address that a client on the same machine connects to.
-fn connectable(address: IpAddr) -> IpAddr {
+fn client_address(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(address) if address.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(address) if address.is_unspecified() => Ipv6Addr::LOCALHOST.into(),

@@ -6,7 +6,7 @@ use toml::{Table, Value};
 use crate::backend::KINDS;
 
 /// The keys that are not options of the toolset.
-const OWN: &[&str] = &[
+const PROGRAM_KEYS: &[&str] = &[
     "backend",
     "config",
     "log",
@@ -40,16 +40,16 @@ pub(super) const ALIASES: &[(&str, &str)] = &[
 ];
 
 /// Tables whose keys are not fixed.
-const FREE: &[&str] = &["options.descriptions", "permissions", "tools"];
+const OPEN_TABLES: &[&str] = &["options.descriptions", "permissions", "tools"];
 
 /// Variables with our prefix that are not settings: the marker of a command, and the
 /// path of a supervisor.
-const FOREIGN: &[&str] = &["AGENTBOX_COMMAND", "AGENTBOX_SUPERVISOR"];
+const OTHER_VARIABLES: &[&str] = &["AGENTBOX_COMMAND", "AGENTBOX_SUPERVISOR"];
 
 const PREFIX: &str = "AGENTBOX_";
 
 /// Keys of another file, and the equivalent key in this one.
-const ELSEWHERE: &[(&str, &str)] = &[
+const MISPLACED_KEYS: &[(&str, &str)] = &[
     ("docker.images", "docker.base_images"),
     // In a file of runtimes.
     ("images", "docker.base_images"),
@@ -60,7 +60,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
 pub(super) struct KnownKeys(Vec<String>);
 
 pub(super) fn known() -> KnownKeys {
-    let mut keys: Vec<String> = OWN.iter().map(|key| (*key).to_owned()).collect();
+    let mut keys: Vec<String> = PROGRAM_KEYS.iter().map(|key| (*key).to_owned()).collect();
     keys.extend(ALIASES.iter().map(|(key, _)| (*key).to_owned()));
     for kind in KINDS {
         keys.extend(kind.keys.iter().map(|key| format!("{}.{key}", kind.name)));
@@ -76,7 +76,7 @@ fn add(above: &str, table: &Table, keys: &mut Vec<String>) {
     for (key, value) in table {
         let key = format!("{above}.{key}");
         match value {
-            Value::Table(inner) if !FREE.contains(&key.as_str()) => add(&key, inner, keys),
+            Value::Table(inner) if !OPEN_TABLES.contains(&key.as_str()) => add(&key, inner, keys),
             _ => keys.push(key),
         }
     }
@@ -113,7 +113,7 @@ impl KnownKeys {
 
     /// Returns the key that a variable sets, or `None` for a variable that is not ours.
     pub(super) fn of_variable(&self, name: &str) -> Option<Result<&str, String>> {
-        if !name.starts_with(PREFIX) || FOREIGN.contains(&name) {
+        if !name.starts_with(PREFIX) || OTHER_VARIABLES.contains(&name) {
             return None;
         }
         let found = self.0.iter().find(|key| variable(key) == name);
@@ -121,16 +121,16 @@ impl KnownKeys {
             Some(key) => Ok(key),
             None => Err(format!(
                 "no option has the variable {name}{}; unset it or correct its name",
-                meant(name, PREFIX, self.0.iter().map(|key| variable(key)))
+                suggestion(name, PREFIX, self.0.iter().map(|key| variable(key)))
             )),
         })
     }
 
     /// Returns `, did you mean X?` for an unknown key.
-    pub(super) fn meant(&self, key: &str) -> String {
-        match ELSEWHERE.iter().find(|(other, _)| *other == key) {
+    pub(super) fn suggestion(&self, key: &str) -> String {
+        match MISPLACED_KEYS.iter().find(|(other, _)| *other == key) {
             Some((_, here)) => format!(", did you mean {here}?"),
-            None => meant(key, "", self.0.iter().cloned()),
+            None => suggestion(key, "", self.0.iter().cloned()),
         }
     }
 }
@@ -141,10 +141,10 @@ fn variable(key: &str) -> String {
 
 /// Suggests the most similar name, if one is similar enough. The common prefix does not
 /// count.
-fn meant(name: &str, prefix: &str, known: impl Iterator<Item = String>) -> String {
+fn suggestion(name: &str, prefix: &str, known: impl Iterator<Item = String>) -> String {
     let name = name.strip_prefix(prefix).unwrap_or(name);
     // A key may also be in the wrong table.
-    let likeness = |known: &str| {
+    let similarity = |known: &str| {
         let known = known.strip_prefix(prefix).unwrap_or(known);
         let last = |key: &str| key.rsplit('.').next().map(str::to_owned);
         let whole = strsim::jaro_winkler(name, known);
@@ -153,7 +153,7 @@ fn meant(name: &str, prefix: &str, known: impl Iterator<Item = String>) -> Strin
             _ => whole,
         }
     };
-    let scored = known.map(|known| (likeness(&known), known));
+    let scored = known.map(|known| (similarity(&known), known));
     let best = scored.max_by(|one, two| one.0.total_cmp(&two.0));
     match best {
         Some((score, best)) if score > 0.8 => format!(", did you mean {best}?"),

@@ -40,9 +40,9 @@ pub(super) fn file(path: &Path, known: &KnownKeys) -> Result<Table, Failure> {
         ))
     })?;
     if let Some(key) = known.unknown(&table) {
-        let meant = known.meant(&key);
+        let suggestion = known.suggestion(&key);
         return Err(Failure::usage(format!(
-            "{shown}: there is no option {key}{meant}; remove it or correct its name"
+            "{shown}: there is no option {key}{suggestion}; remove it or correct its name"
         )));
     }
     let mut table = aliased(table, &shown.to_string())?;

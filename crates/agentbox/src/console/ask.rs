@@ -15,10 +15,10 @@ use super::show::{Screen, Style};
 use super::wrap;
 
 /// Maximum number of items listed in a line.
-const LISTED: usize = 8;
+const MAX_ITEMS: usize = 8;
 
 /// Maximum length of each item, in characters.
-const LINE: usize = 300;
+const MAX_ITEM_CHARS: usize = 300;
 
 /// The user at the terminal.
 #[derive(Debug)]
@@ -36,14 +36,14 @@ impl TerminalApprover {
         }
     }
 
-    async fn put(&self, question: &Question) -> io::Result<Answer> {
-        self.screen.print(&shown(question, self.screen))?;
+    async fn ask_user(&self, question: &Question) -> io::Result<Answer> {
+        self.screen.print(&question_text(question, self.screen))?;
         // Anything typed before the question appeared is not an answer to it.
-        keyboard::forget_typed()?;
+        keyboard::discard_input()?;
         let (kinds, what) = (kinds(question), what(question));
         loop {
             self.screen.prompt(&offer(&kinds, what))?;
-            let line = keyboard::line().await?;
+            let line = keyboard::read_answer().await?;
             if line.is_empty() {
                 self.screen.print("\n")?;
                 return Ok(Answer::no());
@@ -122,7 +122,7 @@ fn read(line: &str) -> Option<Answer> {
 
 /// Formats a question. The first line and the effect are safe and complete; lines that
 /// only repeat them are left out.
-fn shown(question: &Question, screen: Screen) -> String {
+fn question_text(question: &Question, screen: Screen) -> String {
     let all = question.to_string();
     let first = all.lines().next().unwrap_or_default();
     let width = screen.width();
@@ -168,15 +168,15 @@ fn shown(question: &Question, screen: Screen) -> String {
 
 /// Lists the first items in one line.
 fn listed<'t>(what: &str, texts: impl ExactSizeIterator<Item = &'t str>) -> String {
-    let more = texts.len().saturating_sub(LISTED);
+    let more = texts.len().saturating_sub(MAX_ITEMS);
     let short = |text: &str| {
         let text = safe::text(text).replace('\n', "␊");
-        match text.char_indices().nth(LINE) {
+        match text.char_indices().nth(MAX_ITEM_CHARS) {
             Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
             None => text,
         }
     };
-    let mut shown: Vec<String> = texts.take(LISTED).map(short).collect();
+    let mut shown: Vec<String> = texts.take(MAX_ITEMS).map(short).collect();
     if more > 0 {
         shown.push(format!("{more} more"));
     }
@@ -188,7 +188,7 @@ impl Approver for TerminalApprover {
     async fn ask(&self, question: &Question) -> Result<Answer, ApproverError> {
         let turn = self.turn.acquire().await;
         let _turn = turn.map_err(|_| ApproverError::new("the console is closed"))?;
-        let answer = self.put(question).await;
+        let answer = self.ask_user(question).await;
         answer.map_err(|error| {
             ApproverError::new(format!("the terminal cannot be used: {error}; try again"))
         })

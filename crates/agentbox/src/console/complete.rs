@@ -2,7 +2,7 @@
 
 use console_tools::Definitions;
 
-use super::language::{self, Given, OWN, SHORT};
+use super::language::{self, BUILTINS, GivenFields, SHORT_NAMES};
 use super::safe;
 use super::schema::{self, Field, Kind};
 use super::words::{self, Word};
@@ -74,7 +74,7 @@ pub(crate) fn hint(line: &str, tools: &Definitions) -> Option<String> {
         return None;
     }
     let verbatim = schema::takes_command(&fields);
-    let mut given = Given::new(tool, &fields, verbatim);
+    let mut given = GivenFields::new(tool, &fields, verbatim);
     if given.take(&words.all).ok()? < words.all.len() {
         return None;
     }
@@ -106,7 +106,7 @@ fn value(
     verbatim: bool,
     list: impl Fn(&str) -> Vec<Entry>,
 ) -> Option<Vec<Candidate>> {
-    let mut given = Given::new(tool, fields, verbatim);
+    let mut given = GivenFields::new(tool, fields, verbatim);
     // An option without its value can only be followed by that value.
     if let Some((option, earlier)) = before.split_last()
         && let Some(name) = option.text.strip_prefix("--")
@@ -142,7 +142,7 @@ fn value(
 }
 
 /// Returns the options with this prefix that were not given yet.
-fn options(start: &str, fields: &[Field], given: &Given<'_>) -> Vec<Candidate> {
+fn options(start: &str, fields: &[Field], given: &GivenFields<'_>) -> Vec<Candidate> {
     let start = start.replace('-', "_");
     let fits = |field: &&Field| {
         let again = matches!(field.kind, Kind::List(_));
@@ -216,9 +216,9 @@ fn paths(start: &str, list: impl Fn(&str) -> Vec<Entry>) -> Vec<Candidate> {
 /// Returns the names with this prefix.
 fn names(start: &str, tools: &Definitions, own: bool) -> Vec<Candidate> {
     let known = tools.iter().map(|tool| &*tool.name);
-    let short = SHORT.iter().map(|(short, _)| *short);
+    let short = SHORT_NAMES.iter().map(|(short, _)| *short);
     let short = short.filter(|short| tools.get(language::full_name(short, tools)).is_some());
-    let own = OWN.iter().copied().filter(|_| own);
+    let own = BUILTINS.iter().copied().filter(|_| own);
     let all = known.chain(short).chain(own);
     let mut all: Vec<&str> = all.filter(|name| name.starts_with(start)).collect();
     all.sort_unstable();

@@ -2,7 +2,7 @@
 
 use console_tools::Definitions;
 
-use super::language::{self, SHORT};
+use super::language::{self, SHORT_NAMES};
 use super::safe;
 use super::schema::{self, Field};
 use super::show::{Screen, Style};
@@ -36,7 +36,7 @@ Ctrl-C cancels, twice leaves; Ctrl-D and quit leave.";
 
 /// Returns the short names of a tool.
 fn short(tool: &str, tools: &Definitions) -> String {
-    let mut names: Vec<&str> = SHORT.iter().map(|(short, _)| *short).collect();
+    let mut names: Vec<&str> = SHORT_NAMES.iter().map(|(short, _)| *short).collect();
     names.retain(|short| *short != tool && language::full_name(short, tools) == tool);
     names.join(", ")
 }

@@ -15,7 +15,7 @@ use super::schema::{self, Field, Kind};
 use super::words::{self, Until, Word};
 
 /// Short names and their tools. The first tool that is offered is used.
-pub(crate) const SHORT: &[(&str, &[&str])] = &[
+pub(crate) const SHORT_NAMES: &[(&str, &[&str])] = &[
     ("ls", &["ls", "list_files"]),
     ("read", &["read_file"]),
     ("cat", &["read_file"]),
@@ -34,13 +34,13 @@ pub(crate) const SHORT: &[(&str, &[&str])] = &[
 ];
 
 /// Maximum number of characters of a line that are echoed in a message.
-const SHOWN: usize = 200;
+const SHOWN_CHARS: usize = 200;
 
 /// Minimum similarity for a name to be suggested.
-const LIKE: f64 = 0.84;
+const MIN_SIMILARITY: f64 = 0.84;
 
 /// The console's own commands.
-pub(crate) const OWN: &[&str] = &["help", "tools", "quit"];
+pub(crate) const BUILTINS: &[&str] = &["help", "tools", "quit"];
 
 /// A parsed request of the user.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,7 +66,7 @@ pub(crate) fn full_name<'n>(name: &'n str, tools: &Definitions) -> &'n str {
     if tools.get(name).is_some() {
         return name;
     }
-    let Some((_, full)) = SHORT.iter().find(|(short, _)| *short == name) else {
+    let Some((_, full)) = SHORT_NAMES.iter().find(|(short, _)| *short == name) else {
         return name;
     };
     let offered = full.iter().find(|full| tools.get(full).is_some());
@@ -97,7 +97,7 @@ pub(crate) fn parse(input: &str, tools: &Definitions) -> Result<(Request, usize)
     };
     let tool = full_name(name, tools);
     let Some(definition) = tools.get(tool) else {
-        if !is_own(name) {
+        if !is_builtin(name) {
             // The text of a heredoc must not be taken for commands.
             if let Some(until @ Until::Line(_)) = words::split(input, after).open {
                 return Err(ParseError::Incomplete(until));
@@ -105,7 +105,7 @@ pub(crate) fn parse(input: &str, tools: &Definitions) -> Result<(Request, usize)
             return Err(ParseError::Invalid(unknown(name, text, tools)));
         }
         let words = complete(words::split(input, after))?;
-        return Ok((own(name, &words.all)?, words.used));
+        return Ok((builtin(name, &words.all)?, words.used));
     };
     let fields = schema::fields(definition);
     let verbatim = schema::takes_command(&fields);
@@ -119,7 +119,7 @@ pub(crate) fn parse(input: &str, tools: &Definitions) -> Result<(Request, usize)
         (arguments, after + used)
     } else {
         let words = complete(words::split(input, after))?;
-        let mut given = Given::new(tool, &fields, verbatim);
+        let mut given = GivenFields::new(tool, &fields, verbatim);
         let at = given.take(&words.all)?;
         let arguments = match verbatim {
             true => command(input, &words, at, &fields, given.values)?,
@@ -150,12 +150,12 @@ fn complete(words: words::Words) -> Result<words::Words, ParseError> {
     }
 }
 
-fn is_own(name: &str) -> bool {
-    OWN.contains(&name) || matches!(name, "?" | "exit" | "q")
+fn is_builtin(name: &str) -> bool {
+    BUILTINS.contains(&name) || matches!(name, "?" | "exit" | "q")
 }
 
 /// Parses one of the console's own commands.
-fn own(name: &str, words: &[Word]) -> Result<Request, ParseError> {
+fn builtin(name: &str, words: &[Word]) -> Result<Request, ParseError> {
     let request = match (name, words) {
         ("help" | "?", [about]) => return Ok(Request::Help(Some(about.text.clone()))),
         ("help" | "?", _) => Request::Help(None),
@@ -179,34 +179,36 @@ fn unknown(name: &str, text: &str, tools: &Definitions) -> String {
                 --backend local:DIR or docker:IMAGE"
             .to_owned();
     }
-    let known = tool != name || SHORT.iter().any(|(_, full)| full.contains(&name));
+    let known = tool != name || SHORT_NAMES.iter().any(|(_, full)| full.contains(&name));
     if known {
         return format!("the tool {tool} is not offered here; type tools to see those that are");
     }
-    let meant = meant(name, tools);
+    let suggestion = suggestion(name, tools);
     if tools.get("execute").is_none() {
-        return format!("there is no tool '{name}'{meant}; type tools to see those there are");
+        return format!("there is no tool '{name}'{suggestion}; type tools to see those there are");
     }
     let line = text.lines().next().unwrap_or_default().trim_end();
-    let line = match line.char_indices().nth(SHOWN) {
+    let line = match line.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
         None => line.to_owned(),
     };
     // Alone, `cd` would have no effect: every command starts in the same directory.
     let elsewhere = if name == "cd" { " && COMMAND" } else { "" };
-    format!("there is no tool '{name}'{meant}; to run a command: !{line}{elsewhere}")
+    format!("there is no tool '{name}'{suggestion}; to run a command: !{line}{elsewhere}")
 }
 
 /// Returns ` (did you mean X?)` for an unknown name.
-pub(crate) fn meant(name: &str, tools: &Definitions) -> String {
-    let short = SHORT.iter().map(|(short, _)| *short);
+pub(crate) fn suggestion(name: &str, tools: &Definitions) -> String {
+    let short = SHORT_NAMES.iter().map(|(short, _)| *short);
     let short = short.filter(|short| tools.get(full_name(short, tools)).is_some());
     let full = tools.iter().map(|tool| tool.name.as_str());
-    let all = full.chain(short).chain(OWN.iter().copied());
+    let all = full.chain(short).chain(BUILTINS.iter().copied());
     let name = name.to_lowercase();
     let scored = all.map(|known| (strsim::jaro_winkler(&name, known), known));
     match scored.max_by(|one, two| one.0.total_cmp(&two.0)) {
-        Some((likeness, best)) if likeness > LIKE => format!(" (did you mean {best}?)"),
+        Some((similarity, best)) if similarity > MIN_SIMILARITY => {
+            format!(" (did you mean {best}?)")
+        }
         _ => String::new(),
     }
 }
@@ -263,7 +265,7 @@ fn command(
 }
 
 /// The fields given so far.
-pub(crate) struct Given<'f> {
+pub(crate) struct GivenFields<'f> {
     tool: &'f str,
     fields: &'f [Field],
     /// Whether only options before the first other word are fields.
@@ -271,7 +273,7 @@ pub(crate) struct Given<'f> {
     pub(crate) values: Map<String, Value>,
 }
 
-impl<'f> Given<'f> {
+impl<'f> GivenFields<'f> {
     pub(crate) fn new(tool: &'f str, fields: &'f [Field], only_options: bool) -> Self {
         Self {
             tool,

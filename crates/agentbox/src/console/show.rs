@@ -83,15 +83,15 @@ impl Screen {
 
     /// Reports an error: in red on a terminal, otherwise on standard error, so that it
     /// is separate from the results.
-    pub(crate) fn complain(self, text: &str) -> io::Result<()> {
+    pub(crate) fn print_error(self, text: &str) -> io::Result<()> {
         match self.terminal {
-            true => self.complain_verbatim(&wrap::lines(text, self.width())),
-            false => self.complain_verbatim(text),
+            true => self.print_error_verbatim(&wrap::lines(text, self.width())),
+            false => self.print_error_verbatim(text),
         }
     }
 
     /// Reports an error without wrapping lines.
-    fn complain_verbatim(self, text: &str) -> io::Result<()> {
+    fn print_error_verbatim(self, text: &str) -> io::Result<()> {
         let text = safe::text(text.trim_end());
         if self.terminal {
             return self.print(&self.paint(Style::Red, &text));
@@ -121,7 +121,7 @@ impl Screen {
     pub(crate) fn reply(self, reply: &Reply, live: &Live, diff: Option<&str>) -> io::Result<()> {
         let seen = live.finish()?;
         if !reply.is_success() {
-            return self.complain_verbatim(&failure(&reply.text, self.width()));
+            return self.print_error_verbatim(&failure(&reply.text, self.width()));
         }
         let mut out = self.text(reply, seen);
         let own = string(reply, "diff");

@@ -26,7 +26,7 @@ pub(crate) const INTERRUPTED: u8 = 130;
 #[derive(Debug)]
 pub(crate) struct Signals {
     heard: mpsc::Receiver<Signal>,
-    armed: Arc<AtomicBool>,
+    interrupted: Arc<AtomicBool>,
 }
 
 impl Signals {
@@ -38,8 +38,8 @@ impl Signals {
     pub(crate) fn listen(terminal: Terminal) -> io::Result<Self> {
         let mut signals = StopSignals::listen(true)?;
         let (tell, heard) = mpsc::channel(1);
-        let armed = Arc::new(AtomicBool::new(false));
-        let again = Arc::clone(&armed);
+        let interrupted = Arc::new(AtomicBool::new(false));
+        let again = Arc::clone(&interrupted);
         tokio::spawn(async move {
             loop {
                 let code = signals.next().await;
@@ -54,7 +54,7 @@ impl Signals {
                 }
             }
         });
-        Ok(Self { heard, armed })
+        Ok(Self { heard, interrupted })
     }
 
     /// Returns the next signal.
@@ -68,17 +68,17 @@ impl Signals {
 
     /// Records a Ctrl-C typed at the prompt. Returns `true` if it is the second in a
     /// row.
-    pub(crate) fn typed(&self) -> bool {
-        self.armed.swap(true, Ordering::AcqRel)
+    pub(crate) fn record_interrupt(&self) -> bool {
+        self.interrupted.swap(true, Ordering::AcqRel)
     }
 
     /// Returns the flag that is set from a Ctrl-C until other input.
-    pub(crate) fn armed(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.armed)
+    pub(crate) fn interrupted(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.interrupted)
     }
 
     /// Records other input.
-    pub(crate) fn calm(&self) {
-        self.armed.store(false, Ordering::Release);
+    pub(crate) fn reset(&self) {
+        self.interrupted.store(false, Ordering::Release);
     }
 }

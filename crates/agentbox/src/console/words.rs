@@ -13,12 +13,12 @@ pub(crate) struct Word {
     /// Its offset in the input.
     pub(crate) start: usize,
     /// The terminator of the heredoc that it stands for.
-    pub(crate) tag: Option<Tag>,
+    pub(crate) tag: Option<HeredocTag>,
 }
 
 /// The terminator of a heredoc.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Tag {
+pub(crate) struct HeredocTag {
     name: String,
     /// `<<-`: leading tabs of a line are ignored.
     tabs: bool,
@@ -146,7 +146,7 @@ fn tags(words: &mut Vec<Word>) {
             && is_tag(&word.text)
         {
             let tabs = before.text.len() > 2;
-            before.tag = Some(Tag {
+            before.tag = Some(HeredocTag {
                 name: word.text,
                 tabs,
             });
@@ -161,7 +161,7 @@ fn tags(words: &mut Vec<Word>) {
             };
             if is_tag(name) {
                 let name = name.to_owned();
-                word.tag = Some(Tag { name, tabs });
+                word.tag = Some(HeredocTag { name, tabs });
             }
         }
         found.push(word);

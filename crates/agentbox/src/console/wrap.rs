@@ -5,18 +5,18 @@ use textwrap::Options;
 use crate::system::{self, Stream};
 
 /// Default number of columns, for a terminal that does not report them.
-const USUAL: usize = 80;
+const DEFAULT_COLUMNS: usize = 80;
 
 /// Minimum number of columns for an explanation beside its subject. With fewer it is
 /// placed beneath.
-const BESIDE: usize = 24;
+const MIN_BESIDE_COLUMNS: usize = 24;
 
 /// Its indentation there.
-const BENEATH: usize = 6;
+const BENEATH_INDENT: usize = 6;
 
 /// Marks the continuation of a line that was broken at a fixed column. No line of a
 /// question begins like this.
-const GOES_ON: &str = "↪ ";
+const CONTINUATION: &str = "↪ ";
 
 /// Returns the number of columns of standard output.
 pub(crate) fn columns() -> usize {
@@ -25,7 +25,7 @@ pub(crate) fn columns() -> usize {
 
 /// Returns the number of columns of a terminal.
 pub(crate) fn columns_of(terminal: impl Stream) -> usize {
-    system::columns_of(terminal).unwrap_or(USUAL)
+    system::columns_of(terminal).unwrap_or(DEFAULT_COLUMNS)
 }
 
 /// Wraps every line longer than `width`, and indents the continuation like the line.
@@ -63,7 +63,7 @@ pub(crate) fn hard(text: &str, width: Option<usize>) -> String {
         };
         if next > width {
             out.push('\n');
-            out.push_str(GOES_ON);
+            out.push_str(CONTINUATION);
             // A tab would fill the line again.
             column = 3 + if c.is_ascii() { 1 } else { 2 };
             out.push(if c == '\t' { ' ' } else { c });
@@ -79,7 +79,7 @@ pub(crate) fn hard(text: &str, width: Option<usize>) -> String {
 /// that leaves too little room.
 pub(crate) fn indent(column: usize, width: Option<usize>) -> usize {
     match width {
-        Some(width) if width < column + BESIDE => BENEATH,
+        Some(width) if width < column + MIN_BESIDE_COLUMNS => BENEATH_INDENT,
         _ => column,
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn builder(docker: &Docker) -> Result<DockerBuilder, Failure> {
     }
     // The daemon comes last, so that mistakes in the settings are reported even if
     // there is no daemon.
-    Ok(plain(builder, settings).daemon(docker.daemon()?))
+    Ok(apply_settings(builder, settings).daemon(docker.daemon()?))
 }
 
 /// Attaches to an existing container. The settings it was created with cannot be
@@ -75,7 +75,7 @@ fn agents(docker: &Docker) -> Result<Vec<AgentBinary>, Failure> {
 }
 
 /// Applies the settings that are passed on unchanged.
-fn plain(mut builder: DockerBuilder, settings: &Settings) -> DockerBuilder {
+fn apply_settings(mut builder: DockerBuilder, settings: &Settings) -> DockerBuilder {
     for (name, value) in &settings.env {
         builder = builder.env(name, value);
     }

@@ -11,7 +11,7 @@ use crate::exit::Failure;
 use crate::system;
 
 /// The suffix of a document that is still being written.
-const NEW: &str = ".agentbox-new";
+const TEMPORARY_SUFFIX: &str = ".agentbox-new";
 
 /// A document that no other process has open.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl Document {
         // since it was created above.
         let path = path.canonicalize().map_err(cannot)?;
         let document = Self {
-            new: beside(&path),
+            new: temporary_path(&path),
             path,
             file,
         };
@@ -119,10 +119,10 @@ impl Drop for Document {
 }
 
 /// Returns the path of the temporary file, on the same file system.
-fn beside(path: &Path) -> PathBuf {
+fn temporary_path(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
-    name.push(NEW);
+    name.push(TEMPORARY_SUFFIX);
     path.with_file_name(name)
 }
 
@@ -217,7 +217,7 @@ mod tests {
         let files = Snapshot::from_files([("/a", "one")]).unwrap();
         document.save(&files).unwrap();
         drop(document);
-        std::fs::write(beside(&path), "half a docum").unwrap();
+        std::fs::write(temporary_path(&path), "half a docum").unwrap();
         // The temporary file of another document stays.
         let other = directory.path().join(".other.json.agentbox-new");
         std::fs::write(&other, "somebody saves").unwrap();
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(snapshot, files);
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
         // A symbolic link in its place is not followed.
-        std::os::unix::fs::symlink(&other, beside(&path)).unwrap();
+        std::os::unix::fs::symlink(&other, temporary_path(&path)).unwrap();
         document.save(&Snapshot::default()).unwrap();
         assert_eq!(std::fs::read_to_string(&other).unwrap(), "somebody saves");
         assert!(path.symlink_metadata().unwrap().is_file());

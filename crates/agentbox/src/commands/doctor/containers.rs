@@ -11,11 +11,11 @@ use crate::backend::Docker;
 use crate::exit::Failure;
 
 /// Time allowed for a daemon to describe itself.
-const PATIENCE: Duration = Duration::from_secs(5);
+const DAEMON_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The first versions in which runc prevents a container from writing to the host
 /// through masked paths (CVE-2025-31133 and two similar ones).
-const MENDED: [[u32; 3]; 2] = [[1, 2, 8], [1, 3, 3]];
+const FIXED_RUNC: [[u32; 3]; 2] = [[1, 2, 8], [1, 3, 3]];
 
 pub(super) async fn findings(backend: &Backend) -> Vec<Finding> {
     let docker = Docker::configured(&backend.tables);
@@ -39,7 +39,7 @@ fn daemon_finding(is_used: bool) -> Finding {
 
 async fn of_daemon(daemon: &Daemon, is_used: bool) -> Vec<Finding> {
     let finding = daemon_finding(is_used);
-    let asked = tokio::time::timeout(PATIENCE, daemon.info()).await;
+    let asked = tokio::time::timeout(DAEMON_TIMEOUT, daemon.info()).await;
     let info = match asked {
         Ok(Ok(info)) => info,
         Ok(Err(error)) => return vec![finding.wrong(&error.to_string())],
@@ -65,7 +65,7 @@ async fn of_daemon(daemon: &Daemon, is_used: bool) -> Vec<Finding> {
 fn runc(info: &DaemonInfo) -> Finding {
     let finding = Finding::new("runc", "keeps containers apart from this machine");
     let version = info.runc.as_str();
-    match is_mended(version) {
+    match is_fixed(version) {
         Some(true) => finding.ok(format!("version {version}")),
         Some(false) => finding.doubtful(
             format!("version {version} can be left by what runs in a container (CVE-2025-31133)"),
@@ -79,11 +79,11 @@ fn runc(info: &DaemonInfo) -> Finding {
 }
 
 /// Returns `true` if the known container escapes are fixed in a version.
-fn is_mended(version: &str) -> Option<bool> {
+fn is_fixed(version: &str) -> Option<bool> {
     let mut numbers = version.split(|c: char| !c.is_ascii_digit());
     let mut next = || numbers.next()?.parse().ok();
     let version: [u32; 3] = [next()?, next()?, next().unwrap_or(0)];
-    let [old, new] = MENDED;
+    let [old, new] = FIXED_RUNC;
     Some(match version < [1, 3, 0] {
         true => version >= old,
         false => version >= new,
@@ -120,7 +120,7 @@ fn agent(docker: &Docker, is_used: bool) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::is_mended;
+    use super::is_fixed;
 
     #[test]
     fn versions_of_runc_are_told_apart() {
@@ -136,7 +136,7 @@ mod tests {
             ("", None),
             ("unknown", None),
         ] {
-            assert_eq!(is_mended(version), mended, "{version}");
+            assert_eq!(is_fixed(version), mended, "{version}");
         }
     }
 }

@@ -18,7 +18,7 @@ const MIN_LEN: usize = 16;
 const FILE_BYTES: u64 = 4096;
 
 /// Generates a token that cannot be guessed.
-pub(super) fn fresh() -> Result<String, Failure> {
+pub(super) fn random() -> Result<String, Failure> {
     let mut bytes = [0; RANDOM_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| {
         Failure::environment(format!(
@@ -29,7 +29,7 @@ pub(super) fn fresh() -> Result<String, Failure> {
 }
 
 /// Reads the token from a file. Returns `true` with it if the file was created for it.
-pub(super) fn kept(file: &Path) -> Result<(String, bool), Failure> {
+pub(super) fn from_file(file: &Path) -> Result<(String, bool), Failure> {
     if !system::REPORTS_FILE_OWNERS {
         return Err(Failure::usage(
             "this system does not tell who can read a file; leave out --token-file, and take the token \
@@ -38,7 +38,7 @@ pub(super) fn kept(file: &Path) -> Result<(String, bool), Failure> {
     }
     match open(file) {
         Ok(open) => read(file, open).map(|token| (token, false)),
-        Err(error) if error.kind() == ErrorKind::NotFound => match make(file)? {
+        Err(error) if error.kind() == ErrorKind::NotFound => match create(file)? {
             Some(token) => Ok((token, true)),
             // Another process was faster.
             None => {
@@ -109,7 +109,7 @@ fn read(file: &Path, open: File) -> Result<String, Failure> {
 }
 
 /// Creates the file, readable by its owner only. Returns `None` if it exists by now.
-fn make(file: &Path) -> Result<Option<String>, Failure> {
+fn create(file: &Path) -> Result<Option<String>, Failure> {
     if let Some(directory) = file
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty() && !parent.is_dir())
@@ -125,7 +125,7 @@ fn make(file: &Path) -> Result<Option<String>, Failure> {
         }
         system::make_directories(directory, 0o700).map_err(|error| unable(file, &error))?;
     }
-    let token = fresh()?;
+    let token = random()?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     let open = system::make_private(&mut options).open(file);
@@ -151,14 +151,14 @@ mod tests {
         let made = std::process::Command::new("mkfifo").arg(&fifo).status();
         assert!(made.unwrap().success());
         let long = place("long");
-        let (token, is_new) = kept(&long).unwrap();
+        let (token, is_new) = from_file(&long).unwrap();
         assert!(is_new);
         std::fs::write(&long, token + &" ".repeat(4096)).unwrap();
         let of_other = match rustix::process::geteuid().is_root() {
             false => PathBuf::from("/etc/passwd"),
             true => {
                 let file = place("other");
-                kept(&file).unwrap();
+                from_file(&file).unwrap();
                 std::os::unix::fs::chown(&file, Some(1), None).unwrap();
                 file
             }
@@ -169,7 +169,7 @@ mod tests {
             (&long, "more than 4096 bytes"),
             (&of_other, "belongs to another user"),
         ] {
-            let error = kept(file).unwrap_err().to_string();
+            let error = from_file(file).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
     }

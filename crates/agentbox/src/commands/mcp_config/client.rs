@@ -62,7 +62,7 @@ pub(super) enum Client {
 
 impl Client {
     /// Returns a comment that says where the snippet belongs.
-    pub(super) fn where_to(self) -> &'static str {
+    pub(super) fn location_note(self) -> &'static str {
         match self {
             Self::ClaudeCode => {
                 "# .mcp.json of the project; or run what `agentbox mcp-config claude-mcp-add` prints"
@@ -90,7 +90,7 @@ impl Client {
     }
 
     /// Returns the note about the token, which is never in the snippet.
-    pub(super) fn about_token(self, file: Option<&Path>) -> String {
+    pub(super) fn token_note(self, file: Option<&Path>) -> String {
         let shown = file.map(|file| file.display().to_string());
         let from = shown
             .as_ref()
@@ -184,8 +184,8 @@ impl Client {
     fn json(self, connection: &Connection) -> Option<Value> {
         let server = match connection {
             Connection::Stdio { .. } if self == Self::Opencode => opencode(connection),
-            Connection::Stdio { .. } => self.started(connection),
-            Connection::Http { url, token } => self.reached(url, *token)?,
+            Connection::Stdio { .. } => self.stdio_json(connection),
+            Connection::Http { url, token } => self.http_json(url, *token)?,
         };
         let servers = json!({ "agentbox": server });
         Some(match self {
@@ -211,7 +211,7 @@ impl Client {
     }
 
     /// Describes a server that the client starts.
-    fn started(self, connection: &Connection) -> Value {
+    fn stdio_json(self, connection: &Connection) -> Value {
         let mut server = Map::new();
         if let Connection::Stdio {
             program,
@@ -232,7 +232,7 @@ impl Client {
     }
 
     /// Describes a server that listens.
-    fn reached(self, url: &str, token: bool) -> Option<Value> {
+    fn http_json(self, url: &str, token: bool) -> Option<Value> {
         let (key, kind) = match self {
             // Its file supports only programs.
             Self::ClaudeDesktop => return None,

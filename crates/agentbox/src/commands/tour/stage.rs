@@ -90,7 +90,7 @@ impl Stage {
         let mut text = String::new();
         let lines: Vec<&str> = reply.text.lines().collect();
         for line in lines.iter().take(SHOWN_LINES) {
-            let _ = writeln!(text, "    {style}{}{style:#}", output::harmless(line));
+            let _ = writeln!(text, "    {style}{}{style:#}", output::sanitized(line));
         }
         if lines.len() > SHOWN_LINES {
             let _ = writeln!(text, "    [{} more lines]", lines.len() - SHOWN_LINES);

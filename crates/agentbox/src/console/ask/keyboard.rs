@@ -8,16 +8,16 @@ use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::oneshot;
 
 /// Maximum size of an answer in bytes.
-const ANSWER: usize = 4096;
+const MAX_ANSWER_BYTES: usize = 4096;
 
 /// Discards input that was typed but not read.
-pub(super) fn forget_typed() -> io::Result<()> {
+pub(super) fn discard_input() -> io::Result<()> {
     Ok(tcflush(io::stdin(), QueueSelector::IFlush)?)
 }
 
 /// Reads the next line, which the terminal delivers as a whole. Dropping the future
 /// does not consume any later input.
-pub(super) async fn line() -> io::Result<String> {
+pub(super) async fn read_answer() -> io::Result<String> {
     // Closing the other end tells the thread that the question was withdrawn.
     let (withdrawn, _waiting) = io::pipe()?;
     let (give, line) = oneshot::channel();
@@ -46,7 +46,7 @@ fn read_line(withdrawn: &io::PipeReader, terminal: impl AsFd) -> io::Result<Stri
             return Err(io::ErrorKind::Interrupted.into());
         }
         if typed {
-            let mut bytes = [0; ANSWER];
+            let mut bytes = [0; MAX_ANSWER_BYTES];
             let count = rustix::io::read(&terminal, &mut bytes)?;
             let line = bytes.get(..count).unwrap_or_default();
             return Ok(String::from_utf8_lossy(line).into_owned());

@@ -12,10 +12,10 @@ fn unable() -> io::Error {
     )
 }
 
-pub(super) fn forget_typed() -> io::Result<()> {
+pub(super) fn discard_input() -> io::Result<()> {
     Err(unable())
 }
 
-pub(super) async fn line() -> io::Result<String> {
+pub(super) async fn read_answer() -> io::Result<String> {
     std::future::ready(Err(unable())).await
 }

@@ -27,10 +27,10 @@ use crate::console::complete::{self, Entry};
 use crate::console::language::{self, ParseError};
 
 /// Maximum number of lines in the history.
-const HISTORY: usize = 1_000;
+const HISTORY_LINES: usize = 1_000;
 
 /// Time that completion waits for a directory listing.
-const LISTING: Duration = Duration::from_secs(2);
+const LIST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Reads one line for each request.
 pub(super) fn serve(
@@ -51,7 +51,7 @@ pub(super) fn serve(
     };
     let prompt = (terminal.prompt.clone(), styled(&terminal));
     while let Ok(tools) = asked.recv() {
-        editor.set_helper(Some(Help {
+        editor.set_helper(Some(EditorHelper {
             tools,
             chat: terminal.chat.clone(),
             runtime: runtime.clone(),
@@ -83,11 +83,11 @@ fn styled(terminal: &Terminal) -> String {
     }
 }
 
-type Lines = Editor<Help, DefaultHistory>;
+type LineEditor = Editor<EditorHelper, DefaultHistory>;
 
-fn editor(terminal: &Terminal, empty: &Arc<AtomicBool>) -> rustyline::Result<Lines> {
+fn editor(terminal: &Terminal, empty: &Arc<AtomicBool>) -> rustyline::Result<LineEditor> {
     let config = Config::builder()
-        .max_history_size(HISTORY)?
+        .max_history_size(HISTORY_LINES)?
         .history_ignore_dups(true)?
         .history_ignore_space(true)
         .completion_type(rustyline::CompletionType::List)
@@ -106,7 +106,7 @@ fn editor(terminal: &Terminal, empty: &Arc<AtomicBool>) -> rustyline::Result<Lin
 
 /// Adds a line to the history, also for later runs. A history that cannot be written is
 /// not worth an error message.
-fn remember(editor: &mut Lines, line: &str, history: Option<&Path>) {
+fn remember(editor: &mut LineEditor, line: &str, history: Option<&Path>) {
     if line.trim().is_empty() || !matches!(editor.add_history_entry(line), Ok(true)) {
         return;
     }
@@ -129,14 +129,14 @@ impl ConditionalEventHandler for Interrupt {
 }
 
 /// The helper of the line editor.
-struct Help {
+struct EditorHelper {
     tools: Definitions,
     chat: Chat,
     runtime: Handle,
     colour: bool,
 }
 
-impl Help {
+impl EditorHelper {
     /// Lists a directory, if that needs no approval.
     fn list(&self, directory: &str) -> Vec<Entry> {
         let path = if directory.is_empty() { "." } else { directory };
@@ -146,7 +146,7 @@ impl Help {
             _ => json!({"path": path, "pattern": "*"}),
         };
         let call = self.chat.call(name, arguments);
-        let call = async { tokio::time::timeout(LISTING, call).await };
+        let call = async { tokio::time::timeout(LIST_TIMEOUT, call).await };
         match self.runtime.block_on(call) {
             Ok(reply) => entries(&reply.structured.unwrap_or_default()),
             Err(_) => Vec::new(),
@@ -174,7 +174,7 @@ fn entries(listing: &Value) -> Vec<Entry> {
     entries.chain(files).collect()
 }
 
-impl Completer for Help {
+impl Completer for EditorHelper {
     type Candidate = Pair;
 
     fn complete(
@@ -194,7 +194,7 @@ impl Completer for Help {
     }
 }
 
-impl Validator for Help {
+impl Validator for EditorHelper {
     fn validate(&self, at: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         Ok(match language::parse(at.input(), &self.tools) {
             Err(ParseError::Incomplete(_)) => ValidationResult::Incomplete,
@@ -216,7 +216,7 @@ impl Hint for Usage {
     }
 }
 
-impl Hinter for Help {
+impl Hinter for EditorHelper {
     type Hint = Usage;
 
     fn hint(&self, line: &str, at: usize, _: &Context<'_>) -> Option<Usage> {
@@ -228,10 +228,10 @@ impl Hinter for Help {
     }
 }
 
-impl Highlighter for Help {
+impl Highlighter for EditorHelper {
     fn highlight_hint<'h>(&self, hint: &'h str) -> Cow<'h, str> {
         Cow::Owned(format!("\x1b[2m{hint}\x1b[0m"))
     }
 }
 
-impl Helper for Help {}
+impl Helper for EditorHelper {}

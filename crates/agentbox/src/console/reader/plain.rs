@@ -10,7 +10,7 @@ use super::Input;
 use crate::console::language::{self, ParseError};
 
 /// Maximum size of one command with its text, in bytes.
-const BYTES: u64 = 16 * 1024 * 1024;
+const MAX_COMMAND_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Reads one command for each request.
 pub(super) fn serve(
@@ -19,7 +19,7 @@ pub(super) fn serve(
     give: &mpsc::Sender<Input>,
 ) {
     while let Ok(tools) = asked.recv() {
-        let input = read(&mut from, &tools, BYTES).unwrap_or_else(Input::Failed);
+        let input = read(&mut from, &tools, MAX_COMMAND_BYTES).unwrap_or_else(Input::Failed);
         let last = !matches!(input, Input::Text(_));
         if give.blocking_send(input).is_err() || last {
             return;
@@ -95,9 +95,9 @@ mod tests {
         ];
         let commands = commands.map(|command| Ok(command.to_owned()));
         let whole: String = commands.iter().flatten().cloned().collect();
-        assert_eq!(all(&whole, BYTES), commands);
+        assert_eq!(all(&whole, MAX_COMMAND_BYTES), commands);
         assert_eq!(
-            all("write a <<X\nb\n", BYTES),
+            all("write a <<X\nb\n", MAX_COMMAND_BYTES),
             [Ok("write a <<X\nb\n".to_owned())]
         );
     }
