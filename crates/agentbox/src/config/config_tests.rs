@@ -113,7 +113,7 @@ fn wrong_values_are_errors_that_say_whose() {
         (
             "profile = 'lean'\n[options]\nprofile = 'lean'",
             &[],
-            "are one",
+            "are the same option",
         ),
     ] {
         let error = load("", file, pairs).unwrap_err();

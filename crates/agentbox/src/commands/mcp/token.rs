@@ -164,8 +164,8 @@ mod tests {
             }
         };
         for (file, expected) in [
-            (fifo.as_path(), "no regular file"),
-            (directory.path(), "no regular file"),
+            (fifo.as_path(), "not a regular file"),
+            (directory.path(), "not a regular file"),
             (&long, "more than 4096 bytes"),
             (&of_other, "belongs to another user"),
         ] {

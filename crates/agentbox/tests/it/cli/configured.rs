@@ -185,7 +185,9 @@ fn names_of_the_python_library_are_understood() {
     let twice = "max_image_bytes = 10\n[options.limits]\nimage_bytes = 11\n";
     dir.file("config.toml", twice);
     let twice = [&["tools"], &configured[..]].concat();
-    dir.run(&twice).code(64).complains("which are one");
+    dir.run(&twice)
+        .code(64)
+        .complains("which are the same option");
     let twice = [
         ("AGENTBOX_DOCKER_MEM_LIMIT", "1g"),
         ("AGENTBOX_DOCKER_MEMORY", "2g"),

@@ -361,7 +361,7 @@ fn addresses_that_mean_nothing_are_refused() {
     let dir = TestDir::new();
     for (address, about) in [
         ("8000", "127.0.0.1:8000"),
-        ("ftp://host/mcp", "no URL"),
+        ("ftp://host/mcp", "nor a valid URL"),
         ("https://me:hush@host/mcp", "password"),
     ] {
         let flags = ["mcp-config", "zed", "--http", address];

@@ -84,7 +84,7 @@ fn a_timeout_is_124() {
         "--",
         "true",
     ];
-    dir.run(run).code(64).complains("no time");
+    dir.run(run).code(64).complains("not a valid time");
 }
 
 #[test]
