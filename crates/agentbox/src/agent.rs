@@ -68,10 +68,10 @@ fn installed() -> Vec<AgentBinary> {
         let found = std::fs::symlink_metadata(path);
         found.is_ok_and(|found| is_own(&found) && (found.is_dir() || found.is_file()))
     };
-    let place = directory().filter(|directory| {
+    let safe = directory().filter(|directory| {
         directory.ancestors().take(3).all(is_safe) && shared_above(directory).is_ok()
     });
-    let entries = place.and_then(|directory| std::fs::read_dir(directory).ok());
+    let entries = safe.and_then(|directory| std::fs::read_dir(directory).ok());
     let mut agents: Vec<_> = entries
         .into_iter()
         .flatten()

@@ -98,19 +98,19 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
 impl Install {
     async fn run(&self) -> Result<PathBuf, Failure> {
         if let Some(file) = &self.file {
-            return self.place(&AgentBinary::new(file)?);
+            return self.install_binary(&AgentBinary::new(file)?);
         }
-        let place = tempfile::tempdir().map_err(|error| {
+        let temporary = tempfile::tempdir().map_err(|error| {
             Failure::environment(format!(
                 "no temporary directory: {error}; make room, or set TMPDIR"
             ))
         })?;
-        signals::temporary(place.path());
-        self.place(&self.build(place.path()).await?)
+        signals::temporary(temporary.path());
+        self.install_binary(&self.build(temporary.path()).await?)
     }
 
-    /// Builds the agent below `place`.
-    async fn build(&self, place: &Path) -> Result<AgentBinary, Failure> {
+    /// Builds the agent below `directory`.
+    async fn build(&self, directory: &Path) -> Result<AgentBinary, Failure> {
         let source = self.source()?;
         let cargo = cargo();
         let host = host(&cargo)?;
@@ -136,9 +136,9 @@ impl Install {
                 &target,
             ])
             .arg("--root")
-            .arg(place)
+            .arg(directory)
             .arg("--target-dir")
-            .arg(place.join("target"))
+            .arg(directory.join("target"))
             .env("RUSTFLAGS", FLAGS)
             .env_remove("CARGO_ENCODED_RUSTFLAGS")
             .stdin(Stdio::null())
@@ -158,7 +158,7 @@ impl Install {
                 cpu = target.split('-').next().unwrap_or("x86_64")
             )));
         }
-        Ok(AgentBinary::new(place.join("bin").join(PROGRAM))?)
+        Ok(AgentBinary::new(directory.join("bin").join(PROGRAM))?)
     }
 
     fn source(&self) -> Result<Source, Failure> {
@@ -167,8 +167,8 @@ impl Install {
         };
         let inside = given.join("crates").join(PROGRAM);
         let named = given.ends_with(PROGRAM).then(|| given.clone());
-        let mut places = [Some(inside), named].into_iter().flatten();
-        let found = places.find(|place| is_package(place)).ok_or_else(|| {
+        let mut candidates = [Some(inside), named].into_iter().flatten();
+        let found = candidates.find(|path| is_package(path)).ok_or_else(|| {
             Failure::usage(format!(
                 "{} is not a checkout of agentbox: it has no crates/{PROGRAM}; give its top directory",
                 given.display()
@@ -180,7 +180,7 @@ impl Install {
     }
 
     /// Copies the agent to its destination.
-    fn place(&self, agent: &AgentBinary) -> Result<PathBuf, Failure> {
+    fn install_binary(&self, agent: &AgentBinary) -> Result<PathBuf, Failure> {
         check_version(agent)?;
         let (directory, name) = match &self.dir {
             Some(directory) => (directory.clone(), PROGRAM.to_owned()),
@@ -367,11 +367,11 @@ mod tests {
         let release = Source::of_build(None).unwrap();
         let version = format!("--version={VERSION}");
         assert_eq!(release.arguments(), [PACKAGE, &version]);
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().to_str();
+        let temporary = tempfile::tempdir().unwrap();
+        let path = temporary.path().to_str();
         let error = Source::of_build(path).unwrap_err().to_string();
         assert!(error.contains("--source DIRECTORY"), "{error}");
-        std::fs::write(place.path().join("Cargo.toml"), "").unwrap();
+        std::fs::write(temporary.path().join("Cargo.toml"), "").unwrap();
         let directory = Source::of_build(path).unwrap();
         assert_eq!(directory.arguments()[0], "--path");
     }

@@ -154,7 +154,7 @@ fn as_text(
         for vote in part.verdict.votes() {
             let _ = write!(text, "  {}: {vote}", output::sanitized(&access));
             if let Some(location) = rule_line::location(vote, rules) {
-                let _ = write!(text, " [{place}]");
+                let _ = write!(text, " [{location}]");
             }
             text.push('\n');
         }

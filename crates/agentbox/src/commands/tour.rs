@@ -34,18 +34,18 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
             "the tour needs a temporary directory: {error}; set TMPDIR to one that can be written"
         ))
     };
-    let place = tempfile::Builder::new()
+    let temporary = tempfile::Builder::new()
         .prefix("agentbox-tour-")
         .tempdir()
         .map_err(cannot)?;
-    signals::temporary(place.path());
-    let backend = backend_local::LocalBackend::builder(place.path())
+    signals::temporary(temporary.path());
+    let backend = backend_local::LocalBackend::builder(temporary.path())
         .enable_execute(true)
         .open()?;
     let mut stage = stage::Stage::new(backend.clone(), !args.no_pause);
     let shown = interrupts.unless(steps::all(&mut stage)).await;
     crate::backend::Opened::new(Arc::new(backend)).stop().await;
-    place.close().map_err(cannot)?;
+    temporary.close().map_err(cannot)?;
     match shown {
         Ok(shown) => shown.map(|()| ExitCode::SUCCESS),
         Err(code) => Ok(ExitCode::from(code)),

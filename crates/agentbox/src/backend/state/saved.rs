@@ -213,11 +213,11 @@ mod tests {
     #[tokio::test]
     async fn what_cannot_be_saved_is_not_done() {
         let directory = tempfile::tempdir().unwrap();
-        let place = directory.path().join("place");
-        std::fs::create_dir(&place).unwrap();
-        let files = open(&place.join("state.json"));
+        let parent = directory.path().join("parent");
+        std::fs::create_dir(&parent).unwrap();
+        let files = open(&parent.join("state.json"));
         files.write_file("/a", "one").await.unwrap();
-        std::fs::remove_dir_all(&place).unwrap();
+        std::fs::remove_dir_all(&parent).unwrap();
         let error = files.write_file("/b", "two").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
         assert!(error.message().contains("nothing was changed"), "{error}");
@@ -227,10 +227,10 @@ mod tests {
         let missing = files.read_to_string("/b").await.unwrap_err();
         assert_eq!(missing.kind(), ErrorKind::NotFound);
         // Once there is room again, changes succeed.
-        std::fs::create_dir(&place).unwrap();
+        std::fs::create_dir(&parent).unwrap();
         files.write_file("/c", "three").await.unwrap();
         drop(files);
-        let files = open(&place.join("state.json"));
+        let files = open(&parent.join("state.json"));
         let paths = files.state.snapshot();
         let paths: Vec<_> = paths.iter().map(|file| file.path.to_string()).collect();
         assert_eq!(paths, ["/a", "/c"]);

@@ -14,24 +14,26 @@ use crate::signals;
 
 pub(super) async fn findings(backend: &Backend) -> Vec<Finding> {
     let is_used = backend.uses("local");
-    let place = match tempfile::tempdir() {
-        Ok(place) => place,
+    let directory = match tempfile::tempdir() {
+        Ok(directory) => directory,
         Err(error) => {
             let finding = Finding::new("temporary files", "trying things out").needed(true);
             let fix = "make room there, or set TMPDIR to a directory that can be written";
             return vec![finding.missing(error.to_string(), fix)];
         }
     };
-    let place = place.path();
-    signals::temporary(place);
+    let directory = directory.path();
+    signals::temporary(directory);
     let workspace = backend.spec.is_none().then(workspace);
     let tried = [
-        files(place).await.needed(is_used || backend.uses("mounts")),
-        commands(place).await.needed(is_used),
+        files(directory)
+            .await
+            .needed(is_used || backend.uses("mounts")),
+        commands(directory).await.needed(is_used),
         openat2(),
         pidfd(),
-        confinement(place).await,
-        limits(place).await,
+        confinement(directory).await,
+        limits(directory).await,
     ];
     workspace.into_iter().chain(tried).collect()
 }
@@ -59,10 +61,10 @@ fn workspace() -> Finding {
     }
 }
 
-async fn files(place: &Path) -> Finding {
+async fn files(directory: &Path) -> Finding {
     let finding = Finding::new("files", "reading, writing and searching a directory");
     let tried = async {
-        let backend = LocalBackend::builder(place).open()?;
+        let backend = LocalBackend::builder(directory).open()?;
         backend.write_file("file", "text").await?;
         backend.read_to_string("file").await
     };
@@ -72,9 +74,9 @@ async fn files(place: &Path) -> Finding {
     }
 }
 
-async fn commands(place: &Path) -> Finding {
+async fn commands(directory: &Path) -> Finding {
     let finding = Finding::new("commands", "running commands that leave nothing behind");
-    match attempt(place, Commands::new()).await {
+    match attempt(directory, Commands::new()).await {
         Ok(Containment::Supervised) => finding.ok("works, under a supervisor"),
         Ok(other) => finding.missing(
             format!("commands run, but without a supervisor ({other:?})"),
@@ -113,13 +115,13 @@ fn pidfd() -> Finding {
     }
 }
 
-async fn confinement(place: &Path) -> Finding {
+async fn confinement(directory: &Path) -> Finding {
     let finding = Finding::new(
         "landlock",
         "commands that cannot leave the directory either",
     );
     let confined = Commands::new().confinement(Confinement::Landlock(Landlock::new()));
-    match attempt(place, confined).await {
+    match attempt(directory, confined).await {
         Ok(_) => finding.ok("works; switch it on with confinement = \"landlock\" under [local]"),
         Err(error) => finding.missing(
             error,
@@ -129,10 +131,10 @@ async fn confinement(place: &Path) -> Finding {
     }
 }
 
-async fn limits(place: &Path) -> Finding {
+async fn limits(directory: &Path) -> Finding {
     let finding = Finding::new("limits", "commands that cannot use everything up");
     let limited = Commands::new().limits(Limits::default().processes(64).cpu_seconds(60));
-    match attempt(place, limited).await {
+    match attempt(directory, limited).await {
         Ok(_) => finding.ok("works; set processes, memory_bytes and others under [local]"),
         Err(error) => finding.missing(
             error,
@@ -142,8 +144,8 @@ async fn limits(place: &Path) -> Finding {
 }
 
 /// Runs `true` in a sandbox.
-async fn attempt(place: &Path, commands: Commands) -> Result<Containment, String> {
-    let builder = LocalBackend::builder(place).enable_execute(true);
+async fn attempt(directory: &Path, commands: Commands) -> Result<Containment, String> {
+    let builder = LocalBackend::builder(directory).enable_execute(true);
     let backend = builder.commands(commands).open();
     let backend = backend.map_err(|error| error.chain().to_string())?;
     let done = backend.execute(Command::new("true")).await;

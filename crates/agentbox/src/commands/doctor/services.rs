@@ -23,14 +23,14 @@ fn variable(name: &str) -> Option<String> {
 fn program(name: &'static str, purpose: &'static str) -> Finding {
     let finding = Finding::new(name, purpose);
     let path = variable("PATH").unwrap_or_default();
-    let mut places =
+    let mut paths =
         std::env::split_paths(&path).map(|directory| directory.join(format!("{name}{EXE_SUFFIX}")));
-    let found = places.find(|place| {
-        let found = place.metadata();
+    let found = paths.find(|path| {
+        let found = path.metadata();
         found.is_ok_and(|found| found.is_file() && system::is_executable(&found))
     });
     match found {
-        Some(place) => finding.ok(place.display().to_string()),
+        Some(path) => finding.ok(path.display().to_string()),
         None => finding.missing("is not in PATH", format!("install {name} if you need it")),
     }
 }
