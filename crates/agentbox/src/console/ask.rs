@@ -252,7 +252,7 @@ mod tests {
             terminal: true,
             colour: true,
         };
-        let text = shown(&question, screen);
+        let text = question_text(&question, screen);
         assert!(text.starts_with("\x1b[1mEdit /a"), "{text:?}");
         assert!(text.contains("\x1b[2mbecause: it asks\x1b[0m"), "{text:?}");
         assert!(
@@ -278,7 +278,7 @@ mod tests {
             Effect::command(line),
             Effect::command(format!("true{}rm -rf b", filler("Run true".len()))),
         ] {
-            let text = shown(&Question::new("s", Vec::new()).effect(effect), screen);
+            let text = question_text(&Question::new("s", Vec::new()).effect(effect), screen);
             for forged in ["--- a small", "Allow it?", "rm -rf b"] {
                 assert!(!text.lines().any(|line| line.starts_with(forged)), "{text}");
             }
@@ -295,7 +295,7 @@ mod tests {
         };
         let long: String = (0..5_000).map(|n| format!("line {n}\n")).collect();
         let question = Question::new("s", Vec::new());
-        let text = shown(
+        let text = question_text(
             &question.effect(Effect::write("/a", None, long.as_bytes())),
             screen,
         );
@@ -316,7 +316,7 @@ mod tests {
             let asked = Asked::new(Op::Execute, Target::Command(line.into()));
             let reason = format!("{asked}: a rule");
             let question = Question::new("s", vec![asked]).effect(Effect::command(line));
-            shown(&question.reason(reason), screen)
+            question_text(&question.reason(reason), screen)
         };
         assert_eq!(ask("ls -la"), "Run ls -la\nbecause: a rule");
         // The part that does not fit into the first line follows.
