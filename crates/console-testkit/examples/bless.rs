@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use backend_core::Backend;
 use backend_local::LocalBackend;
-use console_testkit::{Chats, Place, Script, play};
+use console_testkit::{Chats, Environment, Script, play};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -16,8 +16,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let backend: Arc<dyn Backend> = Arc::new(backend);
     let script = Script::bundled()?;
     script.seed(backend.as_ref()).await?;
-    let place = Place::of(backend.as_ref()).directory(root.to_string_lossy());
-    let transcript = play(&Chats::new(&script, &backend)?, &script, &place).await;
+    let environment = Environment::of(backend.as_ref()).directory(root.to_string_lossy());
+    let transcript = play(&Chats::new(&script, &backend)?, &script, &environment).await;
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/transcript.txt");
     std::fs::write(file, transcript.to_string())?;
     Ok(())

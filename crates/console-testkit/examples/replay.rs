@@ -29,7 +29,9 @@ use async_trait::async_trait;
 use backend_local::LocalBackend;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use console_testkit::{Call, Client, Outcome, Place, Script, Seen, Transcript, YesNo, play};
+use console_testkit::{
+    BlockSummary, Call, Client, Environment, Outcome, Script, Transcript, YesNo, play,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -64,12 +66,12 @@ async fn main() -> Result<ExitCode, Error> {
     };
     write_configs(&script, &configs, settings)?;
     let bridge = Bridge::start(command, &backend, &configs)?;
-    let mut place = Place::default().directory(inside);
-    place.commands = true;
-    let played = play(&bridge, &script, &place).await;
+    let mut environment = Environment::default().directory(inside);
+    environment.commands = true;
+    let played = play(&bridge, &script, &environment).await;
     bridge.end()?;
 
-    let mut expected = Transcript::expected().for_place(&script, &place);
+    let mut expected = Transcript::expected().for_environment(&script, &environment);
     for entry in &mut expected.entries {
         without_data_beside_blocks(&mut entry.text);
     }
@@ -237,7 +239,7 @@ impl Process {
         let answered: Answered = serde_json::from_str(&answer)?;
         let blocks = answered.blocks.into_iter().map(|block| {
             let data = STANDARD.decode(block.base64)?;
-            Ok(Seen::new(block.media_type, &data))
+            Ok(BlockSummary::new(block.media_type, &data))
         });
         let structured = match answered.structured {
             None | Some(Value::Null) => None,

@@ -10,13 +10,13 @@ use permissions::approval::{Approver, ApproverError};
 use permissions::{Answer, Question};
 use serde_json::Value;
 
-use crate::{Call, Client, Outcome, Script, Seen, YesNo};
+use crate::{BlockSummary, Call, Client, Outcome, Script, YesNo};
 
 /// The conversations of a script, with toolsets in this process.
 #[derive(Debug)]
 pub struct Chats {
     chats: HashMap<String, Chat>,
-    person: Arc<Person>,
+    approver: Arc<ScriptedApprover>,
 }
 
 impl Chats {
@@ -26,8 +26,8 @@ impl Chats {
     ///
     /// Returns a [`BuildError`] if the script describes an invalid toolset.
     pub fn new(script: &Script, backend: &Arc<dyn Backend>) -> Result<Self, BuildError> {
-        Self::build(script, |capability, person| {
-            capability.toolset(Arc::clone(backend), Some(person))
+        Self::build(script, |capability, approver| {
+            capability.toolset(Arc::clone(backend), Some(approver))
         })
     }
 
@@ -37,8 +37,8 @@ impl Chats {
     ///
     /// Returns a [`BuildError`] if the script describes an invalid toolset.
     pub fn resolving(script: &Script, resolver: &Arc<dyn Resolver>) -> Result<Self, BuildError> {
-        Self::build(script, |capability, person| {
-            capability.toolset_resolving(Arc::clone(resolver), Some(person))
+        Self::build(script, |capability, approver| {
+            capability.toolset_resolving(Arc::clone(resolver), Some(approver))
         })
     }
 
@@ -46,14 +46,14 @@ impl Chats {
         script: &Script,
         toolset: impl Fn(&Capability, Arc<dyn Approver>) -> Result<Toolset, BuildError>,
     ) -> Result<Self, BuildError> {
-        let person = Arc::<Person>::default();
+        let approver = Arc::<ScriptedApprover>::default();
         let mut chats = HashMap::new();
         for setup in &script.conversations {
-            let toolset = toolset(&setup.capability, Arc::<Person>::clone(&person))?;
+            let toolset = toolset(&setup.capability, Arc::<ScriptedApprover>::clone(&approver))?;
             let chat = toolset.conversation(setup.name.as_str());
             chats.insert(setup.name.clone(), chat);
         }
-        Ok(Self { chats, person })
+        Ok(Self { chats, approver })
     }
 }
 
@@ -67,26 +67,26 @@ impl Client for Chats {
                 ..Outcome::default()
             };
         };
-        self.person.expect(call.answer);
+        self.approver.expect(call.answer);
         let reply = chat.call(call.tool, call.arguments).await;
         Outcome {
-            questions: self.person.questions(),
+            questions: self.approver.questions(),
             ..outcome(reply)
         }
     }
 }
 
 fn outcome(reply: Reply) -> Outcome {
-    let seen = |block: &Block| match block {
-        Block::Image { media_type, data } => Seen::new(media_type.as_ref(), data),
+    let summary = |block: &Block| match block {
+        Block::Image { media_type, data } => BlockSummary::new(media_type.as_ref(), data),
         Block::Document {
             media_type, data, ..
-        } => Seen::new(media_type.as_ref(), data),
-        _ => Seen::new("unknown", &[]),
+        } => BlockSummary::new(media_type.as_ref(), data),
+        _ => BlockSummary::new("unknown", &[]),
     };
     Outcome {
         is_error: !reply.is_success(),
-        blocks: reply.blocks.iter().map(seen).collect(),
+        blocks: reply.blocks.iter().map(summary).collect(),
         text: reply.text,
         structured: reply.structured.filter(|value| *value != Value::Null),
         questions: 0,
@@ -95,35 +95,35 @@ fn outcome(reply: Reply) -> Outcome {
 
 /// The approver of all conversations, which gives the answer of the step.
 #[derive(Debug, Default)]
-struct Person(Mutex<Mood>);
+struct ScriptedApprover(Mutex<ApproverState>);
 
 #[derive(Debug, Default)]
-struct Mood {
+struct ApproverState {
     answer: Option<YesNo>,
     questions: usize,
 }
 
-impl Person {
+impl ScriptedApprover {
     fn expect(&self, answer: Option<YesNo>) {
-        let mut mood = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *mood = Mood {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *state = ApproverState {
             answer,
             questions: 0,
         };
     }
 
     fn questions(&self) -> usize {
-        let mood = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        mood.questions
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.questions
     }
 }
 
 #[async_trait]
-impl Approver for Person {
+impl Approver for ScriptedApprover {
     async fn ask(&self, _: &Question) -> Result<Answer, ApproverError> {
-        let mut mood = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        mood.questions += 1;
-        Ok(match mood.answer {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.questions += 1;
+        Ok(match state.answer {
             Some(YesNo::Yes) => Answer::yes(),
             Some(YesNo::No) | None => Answer::no(),
         })

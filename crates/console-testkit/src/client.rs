@@ -33,7 +33,7 @@ pub struct Outcome {
     /// Whether the text is an error.
     pub is_error: bool,
     /// Pictures and documents.
-    pub blocks: Vec<Seen>,
+    pub blocks: Vec<BlockSummary>,
     /// The structured data.
     pub structured: Option<Value>,
     /// Number of questions that were asked.
@@ -43,7 +43,7 @@ pub struct Outcome {
 /// A summary of content that is not text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Seen {
+pub struct BlockSummary {
     /// The media type.
     pub media_type: String,
     /// The size.
@@ -52,7 +52,7 @@ pub struct Seen {
     pub hash: String,
 }
 
-impl Seen {
+impl BlockSummary {
     /// Summarizes `data` of this type.
     pub fn new(media_type: impl Into<String>, data: &[u8]) -> Self {
         let mut hash = String::new();
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn the_hash_is_that_of_the_bytes() {
-        let seen = Seen::new("text/plain", b"abc");
+        let seen = BlockSummary::new("text/plain", b"abc");
         assert_eq!((seen.bytes, &*seen.hash), (3, "ba7816bf8f01cfea"));
     }
 }

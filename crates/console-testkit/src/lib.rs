@@ -8,8 +8,8 @@ mod script;
 mod transcript;
 
 pub use chats::Chats;
-pub use client::{Call, Client, Outcome, Seen};
+pub use client::{BlockSummary, Call, Client, Outcome};
 pub use mask::Mask;
-pub use play::{Place, play};
+pub use play::{Environment, play};
 pub use script::{Need, Script, ScriptError, Seed, Setup, Step, YesNo};
 pub use transcript::{Entry, Transcript};

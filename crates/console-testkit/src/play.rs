@@ -8,14 +8,14 @@ use crate::{Call, Client, Entry, Mask, Need, Outcome, Script, Step, Transcript};
 /// Properties of the environment in which a script is played.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Place {
+pub struct Environment {
     /// Whether it runs commands.
     pub commands: bool,
     /// The spellings of its working directory.
     pub directories: Vec<String>,
 }
 
-impl Place {
+impl Environment {
     /// Reads the properties of a backend.
     pub fn of(backend: &dyn Backend) -> Self {
         Self {
@@ -33,20 +33,20 @@ impl Place {
     }
 
     /// Returns `true` if a step can be played here.
-    pub fn suits(&self, step: &Step) -> bool {
+    pub fn can_play(&self, step: &Step) -> bool {
         step.needs.iter().all(|need| match need {
             Need::Commands => self.commands,
         })
     }
 }
 
-/// Plays every step that suits the place, one after the other. A step that refers to an
-/// unknown shell or port is not called, and its entry says so.
-pub async fn play(client: &dyn Client, script: &Script, place: &Place) -> Transcript {
-    let mut mask = Mask::new(place.directories.iter().cloned());
+/// Plays every step that the environment allows, one after the other. A step that refers
+/// to an unknown shell or port is not called, and its entry says so.
+pub async fn play(client: &dyn Client, script: &Script, environment: &Environment) -> Transcript {
+    let mut mask = Mask::new(environment.directories.iter().cloned());
     let mut entries = Vec::new();
     for (index, step) in script.steps.iter().enumerate() {
-        if !place.suits(step) {
+        if !environment.can_play(step) {
             continue;
         }
         mask.enter(&step.conversation);

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use serde_json::Value;
 use similar::TextDiff;
 
-use crate::{Outcome, Place, Script, Step, YesNo};
+use crate::{Environment, Outcome, Script, Step, YesNo};
 
 /// The transcript of the bundled conversation.
 const EXPECTED: &str = include_str!("../data/transcript.txt");
@@ -130,15 +130,15 @@ impl Transcript {
         Self { entries }
     }
 
-    /// Removes the steps that do not suit a place.
+    /// Removes the steps that cannot be played in an environment.
     #[must_use]
-    pub fn for_place(mut self, script: &Script, place: &Place) -> Self {
+    pub fn for_environment(mut self, script: &Script, environment: &Environment) -> Self {
         self.entries.retain(|entry| {
             let step = entry
                 .number
                 .checked_sub(1)
                 .and_then(|at| script.steps.get(at));
-            step.is_none_or(|step| place.suits(step))
+            step.is_none_or(|step| environment.can_play(step))
         });
         self
     }
@@ -172,7 +172,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Seen;
+    use crate::BlockSummary;
 
     fn script() -> Script {
         let script = json!({
@@ -190,7 +190,7 @@ mod tests {
         let first = Outcome {
             text: "step 9 in x\n\n\u{1b}[1mb\r\n".to_owned(),
             is_error: true,
-            blocks: vec![Seen::new("image/png", b"abc")],
+            blocks: vec![BlockSummary::new("image/png", b"abc")],
             structured: Some(json!({"z": {"y": 1, "x": 2}, "a": 3})),
             questions: 1,
         };
@@ -222,7 +222,7 @@ mod tests {
                         |\n";
         assert_eq!(transcript.to_string(), expected);
         assert_eq!(Transcript::parse(expected), transcript);
-        let some = transcript.for_place(&script, &Place::default());
+        let some = transcript.for_environment(&script, &Environment::default());
         assert_eq!(some.entries.len(), 1);
     }
 

@@ -237,7 +237,7 @@ impl Capability {
             name: definition.name.clone(),
             asks: definition.asks,
         };
-        let definitions = self.on_paper()?.definitions_for(backend);
+        let definitions = self.without_backend()?.definitions_for(backend);
         Ok(definitions.iter().map(offers).collect())
     }
 
@@ -247,21 +247,21 @@ impl Capability {
     ///
     /// Returns a [`BuildError`] that says what to change.
     pub fn prompt(&self, backend: &dyn Backend) -> Result<String, BuildError> {
-        let definitions = self.on_paper()?.definitions_for(backend);
+        let definitions = self.without_backend()?.definitions_for(backend);
         Ok(prompt::fragment(&self.options, &definitions))
     }
 
     /// Builds a toolset that is never called, to read its definitions.
-    fn on_paper(&self) -> Result<Toolset, BuildError> {
-        self.toolset_resolving(Arc::new(Nowhere), None)
+    fn without_backend(&self) -> Result<Toolset, BuildError> {
+        self.toolset_resolving(Arc::new(NoBackend), None)
     }
 }
 
 #[derive(Debug)]
-struct Nowhere;
+struct NoBackend;
 
 #[async_trait]
-impl Resolver for Nowhere {
+impl Resolver for NoBackend {
     async fn resolve(&self, _: &Caller) -> backend_core::Result<Arc<dyn Backend>> {
         Err(Error::unsupported(
             "there is no backend yet; build the toolset on one",

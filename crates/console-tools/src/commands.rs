@@ -1,23 +1,25 @@
 //! The tools that run commands.
 
-mod ending;
+mod conversation_shells;
 mod execute;
-mod inputs;
-mod lists;
-mod outputs;
-mod own;
-mod screens;
-mod starts;
+mod kill_shell;
+mod list_shells;
+mod read_output;
+mod run_in_background;
+mod shell_terminals;
+mod status;
 #[cfg(test)]
 mod tests;
+mod write_input;
 
+pub(crate) use conversation_shells::ConversationShells;
 pub(crate) use execute::ExecuteTool;
-pub(crate) use inputs::WriteInputTool;
-pub(crate) use lists::{KillShellTool, ListShellsTool};
-pub(crate) use outputs::ReadOutputTool;
-pub(crate) use own::OwnShells;
-pub(crate) use screens::Screens;
-pub(crate) use starts::RunInBackgroundTool;
+pub(crate) use kill_shell::KillShellTool;
+pub(crate) use list_shells::ListShellsTool;
+pub(crate) use read_output::ReadOutputTool;
+pub(crate) use run_in_background::RunInBackgroundTool;
+pub(crate) use shell_terminals::ShellTerminals;
+pub(crate) use write_input::WriteInputTool;
 
 use backend_core::ops::{Command, ShellId, Streams};
 use backend_core::{Error, Quoted, Sandbox};
@@ -26,7 +28,7 @@ use crate::tool::Annotations;
 use crate::{Class, Context, Options, ToolError};
 
 /// Annotations of a tool that can run any command.
-const RUNS: Annotations = Annotations {
+const RUNS_COMMANDS: Annotations = Annotations {
     read_only: false,
     destructive: true,
     idempotent: false,
@@ -35,7 +37,7 @@ const RUNS: Annotations = Annotations {
 
 /// Returns `true` if a command that times out continues as a background shell. This
 /// requires the tools that read and kill such a shell.
-pub(crate) fn goes_on(options: &Options) -> bool {
+pub(crate) fn continues_in_background(options: &Options) -> bool {
     options.timeout_to_background && options.include_background
 }
 
@@ -73,7 +75,7 @@ async fn check_own(
     sandbox: &dyn Sandbox,
     id: &ShellId,
 ) -> Result<(), ToolError> {
-    match context.conversation.shells.has(&sandbox.id(), id) {
+    match context.conversation.shells.contains(&sandbox.id(), id) {
         true => Ok(()),
         false => Err(no_such_shell(context, sandbox, id).await),
     }
@@ -81,7 +83,7 @@ async fn check_own(
 
 /// Turns an error about a shell into a message for the model. If there is no such
 /// shell, the message lists the known ones. Otherwise it names the shell.
-async fn about_shell(
+async fn shell_error(
     context: &Context,
     sandbox: &dyn Sandbox,
     id: &ShellId,
@@ -104,11 +106,11 @@ async fn about_shell(
 }
 
 async fn no_such_shell(context: &Context, sandbox: &dyn Sandbox, id: &ShellId) -> ToolError {
-    let listed = match context.quiet.as_sandbox() {
-        Some(quiet) => quiet.shell_list().await.unwrap_or_default(),
+    let listed = match context.non_interactive.as_sandbox() {
+        Some(non_interactive) => non_interactive.shell_list().await.unwrap_or_default(),
         None => Vec::new(),
     };
-    let known = context.conversation.shells.of(&sandbox.id(), listed);
+    let known = context.conversation.shells.filter(&sandbox.id(), listed);
     let known: Vec<_> = known.iter().map(|shell| shell.id.as_str()).collect();
     let known = match known.as_slice() {
         [] => "there are none; start one with run_in_background".to_owned(),

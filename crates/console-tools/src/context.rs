@@ -28,9 +28,9 @@ pub struct Context {
     /// The backend behind the same rules, but without questions: an operation that
     /// needs approval is refused, unless it was approved for this call. Used for reads
     /// that only improve a message, and for the follow-up of an approved operation.
-    pub(crate) quiet: Arc<dyn Backend>,
+    pub(crate) non_interactive: Arc<dyn Backend>,
     /// The file whose lock this call already holds.
-    pub(crate) held: Option<VPath>,
+    pub(crate) locked_path: Option<VPath>,
     /// Maps paths that commands print to those of the backend.
     pub(crate) host_names: HostNames,
 }
@@ -43,21 +43,21 @@ impl Context {
         conversation: Arc<Conversation>,
     ) -> Self {
         Self {
-            quiet: Arc::clone(&backend),
+            non_interactive: Arc::clone(&backend),
             backend,
             options,
             conversation,
             scope: None,
             observer: None,
-            held: None,
+            locked_path: None,
             host_names: HostNames::default(),
         }
     }
 
     /// Sets the backend that never asks.
     #[must_use]
-    pub(crate) fn quiet(mut self, quiet: Arc<dyn Backend>) -> Self {
-        self.quiet = quiet;
+    pub(crate) fn non_interactive(mut self, non_interactive: Arc<dyn Backend>) -> Self {
+        self.non_interactive = non_interactive;
         self
     }
 
@@ -77,8 +77,8 @@ impl Context {
 
     /// Waits until no other call of this conversation changes the file. Returns `None`
     /// if this call already holds the lock.
-    pub(crate) async fn turn(&self, path: &VPath) -> Option<PathLock<'_>> {
-        match self.held.as_ref() == Some(path) {
+    pub(crate) async fn lock_path(&self, path: &VPath) -> Option<PathLock<'_>> {
+        match self.locked_path.as_ref() == Some(path) {
             true => None,
             false => Some(self.conversation.tracker.lock(path).await),
         }
@@ -92,7 +92,9 @@ impl Context {
     /// Returns a fixable error if the path is invalid.
     pub fn path(&self, text: &str) -> Result<VPath, ToolError> {
         let path = self.backend.working_dir().join(text)?;
-        let meant = text.starts_with('/').then(|| self.host_names.meant(&path));
+        let meant = text
+            .starts_with('/')
+            .then(|| self.host_names.to_backend(&path));
         Ok(meant.flatten().unwrap_or(path))
     }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::commands::{OwnShells, Screens};
-use crate::spill::Spills;
+use crate::commands::{ConversationShells, ShellTerminals};
+use crate::kept_outputs::OutputStore;
 use crate::tracker::Tracker;
 
 /// State that is kept between calls, separate for each conversation. Dropping it ends
@@ -13,11 +13,11 @@ pub struct Conversation {
     /// The files that were read, and their contents at that time.
     pub(crate) tracker: Tracker,
     /// Outputs that were too long for a reply.
-    pub(crate) spills: Arc<Spills>,
-    /// Read position and terminal state of each background shell.
-    pub(crate) screens: Arc<Screens>,
+    pub(crate) outputs: Arc<OutputStore>,
+    /// The terminal state of each background shell.
+    pub(crate) terminals: Arc<ShellTerminals>,
     /// The background shells that this conversation started.
-    pub(crate) shells: Arc<OwnShells>,
+    pub(crate) shells: Arc<ConversationShells>,
 }
 
 impl Conversation {
@@ -29,17 +29,17 @@ impl Conversation {
     /// Returns the error of a sandbox. The other shells are ended. The next call, or
     /// dropping the conversation, retries those that are not.
     pub async fn close(&self) -> backend_core::Result<usize> {
-        self.spills.clear();
-        self.shells.end().await
+        self.outputs.clear();
+        self.shells.kill_all().await
     }
 
     /// Returns a copy for a call that is only previewed. It sees the state of this
     /// conversation, changes none of it, and waits for no other call.
-    pub(crate) fn aside(&self) -> Self {
+    pub(crate) fn for_preview(&self) -> Self {
         Self {
-            tracker: self.tracker.aside(),
-            spills: Arc::clone(&self.spills),
-            screens: Arc::clone(&self.screens),
+            tracker: self.tracker.for_preview(),
+            outputs: Arc::clone(&self.outputs),
+            terminals: Arc::clone(&self.terminals),
             shells: Arc::clone(&self.shells),
         }
     }

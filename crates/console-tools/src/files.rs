@@ -1,32 +1,35 @@
 //! The tools that read and change files.
 
+mod copy_file;
+mod delete_file;
 mod diff;
-mod edit;
-mod guard;
-mod hash;
-mod hashline;
+mod edit_file;
+mod hashline_adapter;
+mod hashline_edit;
 mod hint;
-mod manage;
+mod move_file;
 mod output;
-mod read;
+mod read_before_edit;
+mod read_file;
 mod text;
-mod write;
+mod transfer;
+mod write_file;
 
 #[cfg(test)]
-#[path = "files/edit_tests.rs"]
-mod edit_tests;
+#[path = "files/delete_move_copy_tests.rs"]
+mod delete_move_copy_tests;
 #[cfg(test)]
-#[path = "files/guard_tests.rs"]
-mod guard_tests;
+#[path = "files/edit_file_tests.rs"]
+mod edit_file_tests;
 #[cfg(test)]
-#[path = "files/hashline_tests.rs"]
-mod hashline_tests;
+#[path = "files/hashline_edit_tests.rs"]
+mod hashline_edit_tests;
 #[cfg(test)]
-#[path = "files/manage_tests.rs"]
-mod manage_tests;
+#[path = "files/read_before_edit_tests.rs"]
+mod read_before_edit_tests;
 #[cfg(test)]
-#[path = "files/read_tests.rs"]
-mod read_tests;
+#[path = "files/read_file_tests.rs"]
+mod read_file_tests;
 #[cfg(test)]
 #[path = "files/support.rs"]
 mod support;
@@ -34,11 +37,13 @@ mod support;
 use backend_core::limits::PATH_BYTES;
 use backend_core::{Error, ErrorKind, VPath};
 
-pub(crate) use edit::EditFile;
-pub(crate) use hashline::HashlineEdit;
-pub(crate) use manage::{CopyFile, DeleteFile, MoveFile};
-pub(crate) use read::ReadFile;
-pub(crate) use write::WriteFile;
+pub(crate) use copy_file::CopyFileTool;
+pub(crate) use delete_file::DeleteFileTool;
+pub(crate) use edit_file::EditFileTool;
+pub(crate) use hashline_edit::HashlineEditTool;
+pub(crate) use move_file::MoveFileTool;
+pub(crate) use read_file::ReadFileTool;
+pub(crate) use write_file::WriteFileTool;
 
 use crate::{Class, Context, ToolError};
 
@@ -47,7 +52,7 @@ const SHOWN_BYTES: usize = 500;
 
 /// Returns `true` for a character that could disguise a text: control characters, and
 /// those that are invisible or change the direction.
-fn disturbs(c: char) -> bool {
+fn is_disguising(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
         || matches!(c, '\u{2060}'..='\u{2069}' | '\u{feff}')
@@ -55,7 +60,7 @@ fn disturbs(c: char) -> bool {
 
 /// A path from the model.
 #[derive(Debug)]
-struct Target {
+struct ModelPath {
     /// The parsed path.
     path: VPath,
     /// The path as the model wrote it, made safe for a message: disguising characters
@@ -63,7 +68,7 @@ struct Target {
     shown: String,
 }
 
-impl Target {
+impl ModelPath {
     /// Parses `text`, the value of the argument `field`.
     fn new(context: &Context, field: &str, text: &str) -> Result<Self, ToolError> {
         let path = context
@@ -77,7 +82,7 @@ impl Target {
         };
         let begins = shown.get(..shown.floor_char_boundary(SHOWN_BYTES));
         let begins = begins.unwrap_or_default();
-        let mut told = if begins.contains(disturbs) {
+        let mut told = if begins.contains(is_disguising) {
             begins.escape_debug().to_string()
         } else {
             begins.to_owned()

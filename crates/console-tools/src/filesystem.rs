@@ -8,28 +8,31 @@
 //! text, so a model that sees only text learns as much. The text of a failure is the
 //! library's text without a prefix.
 
-mod edit;
-mod list;
-mod manage;
+mod copy_file;
+mod delete_file;
+mod edit_file;
+mod list_files;
+mod model_path;
+mod move_file;
 mod pattern;
-mod place;
-mod read;
+mod read_file;
 mod repr;
+mod transfer;
 mod window;
-mod write;
+mod write_file;
 
 #[cfg(test)]
-#[path = "filesystem/edit_tests.rs"]
-mod edit_tests;
+#[path = "filesystem/delete_move_copy_tests.rs"]
+mod delete_move_copy_tests;
 #[cfg(test)]
-#[path = "filesystem/list_tests.rs"]
-mod list_tests;
+#[path = "filesystem/edit_file_tests.rs"]
+mod edit_file_tests;
 #[cfg(test)]
-#[path = "filesystem/manage_tests.rs"]
-mod manage_tests;
+#[path = "filesystem/list_files_tests.rs"]
+mod list_files_tests;
 #[cfg(test)]
-#[path = "filesystem/read_tests.rs"]
-mod read_tests;
+#[path = "filesystem/read_file_tests.rs"]
+mod read_file_tests;
 #[cfg(test)]
 #[path = "filesystem/refusal_tests.rs"]
 mod refusal_tests;
@@ -37,11 +40,13 @@ mod refusal_tests;
 #[path = "filesystem/support.rs"]
 mod support;
 
-pub(crate) use edit::EditFile;
-pub(crate) use list::ListFiles;
-pub(crate) use manage::{CopyFile, DeleteFile, MoveFile};
-pub(crate) use read::ReadFile;
-pub(crate) use write::WriteFile;
+pub(crate) use copy_file::CopyFileTool;
+pub(crate) use delete_file::DeleteFileTool;
+pub(crate) use edit_file::EditFileTool;
+pub(crate) use list_files::ListFilesTool;
+pub(crate) use move_file::MoveFileTool;
+pub(crate) use read_file::ReadFileTool;
+pub(crate) use write_file::WriteFileTool;
 
 use crate::{Class, ToolError};
 

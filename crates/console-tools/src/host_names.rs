@@ -36,7 +36,7 @@ impl HostNames {
     }
 
     /// Returns the backend path for `path` if it is a host name.
-    pub(crate) fn meant(&self, path: &VPath) -> Option<VPath> {
+    pub(crate) fn to_backend(&self, path: &VPath) -> Option<VPath> {
         let mut names = self.0.iter();
         names.find_map(|(directory, there)| path.rebase(there, directory).ok())
     }

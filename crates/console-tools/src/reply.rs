@@ -69,7 +69,7 @@ impl Reply {
     }
 
     /// Converts the result of a tool of this profile.
-    pub(crate) fn in_words_of(profile: Profile, result: ToolResult) -> Self {
+    pub(crate) fn for_profile(profile: Profile, result: ToolResult) -> Self {
         result.unwrap_or_else(|error| Self::failed(profile, error))
     }
 
@@ -174,7 +174,7 @@ impl ToolError {
     }
 
     /// Converts a backend's error, in the wording of a profile's tools.
-    pub(crate) fn in_words_of(profile: Profile, tool: &str, error: Error) -> Self {
+    pub(crate) fn for_profile(profile: Profile, tool: &str, error: Error) -> Self {
         let text = match profile {
             Profile::Filesystem => {
                 Refusal::of(&error).map(|refusal| refusal.filesystem_text_for(tool))

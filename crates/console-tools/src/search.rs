@@ -2,8 +2,8 @@
 
 mod glob;
 mod grep;
+mod line_cutter;
 mod ls;
-mod matched;
 mod skipped;
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,7 @@ use crate::tool::Annotations;
 use crate::{Context, ToolError};
 
 /// Annotations of these tools, which only read.
-const LOOKS: Annotations = Annotations {
+const READS_ONLY: Annotations = Annotations {
     read_only: true,
     destructive: false,
     idempotent: true,
@@ -36,14 +36,14 @@ const MESSAGE_BYTES: usize = 1_000;
 /// The root of a search and the form in which found paths are shown: relative to the
 /// working directory or absolute, as the model wrote its own path. Every tool accepts
 /// either form.
-struct Place<'a> {
+struct SearchRoot<'a> {
     /// The path as the model wrote it.
     typed: &'a str,
     path: VPath,
     working_dir: Option<VPath>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> SearchRoot<'a> {
     fn new(context: &Context, typed: &'a str) -> Result<Self, ToolError> {
         let path = context.path(typed);
         let path = path.map_err(|error| ToolError::fixable(format!("path: {error}")))?;
@@ -105,16 +105,6 @@ impl Lines {
         self.text.extend(text.chars().map(visible));
         true
     }
-}
-
-/// Formats text of a model for a message: on one line, and truncated if it is long.
-fn on_one_line(typed: &str) -> String {
-    const CHARS: usize = 200;
-    let mut shown: String = typed.chars().take(CHARS).map(visible).collect();
-    if typed.chars().nth(CHARS).is_some() {
-        shown.push('…');
-    }
-    shown
 }
 
 /// Converts the error of a failed search for the model. Invalid input is blamed on the

@@ -104,6 +104,18 @@ pub(crate) fn visible(c: char) -> char {
     }
 }
 
+/// Maximum number of characters of a text on one line.
+const ONE_LINE_CHARS: usize = 200;
+
+/// Formats text for a message: on one line, and truncated if it is long.
+pub(crate) fn on_one_line(text: &str) -> String {
+    let mut shown: String = text.chars().take(ONE_LINE_CHARS).map(visible).collect();
+    if text.chars().nth(ONE_LINE_CHARS).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
 #[cfg(test)]
 #[path = "terminal_tests.rs"]
 mod tests;

@@ -89,7 +89,7 @@ fn seen(tool: Tool, options: &Options) -> Option<&'static str> {
 fn filled(text: &str, options: &Options) -> String {
     let limits = &options.limits;
     let by_hash = options.edit_format == EditFormat::Hashline;
-    let ends = match commands::goes_on(options) {
+    let ends = match commands::continues_in_background(options) {
         true => "goes on as a background shell",
         false => "is ended",
     };
@@ -123,7 +123,7 @@ mod tests {
             include_file_operations: true,
             ..Options::default()
         };
-        let wanted = |tool: &&Tool| crate::toolset::wanted(**tool, &options);
+        let wanted = |tool: &&Tool| crate::toolset::is_enabled(**tool, &options);
         let all = Tool::ALL.iter().filter(wanted);
         all.map(|tool| description(*tool, &options).split_whitespace().count())
             .sum()
@@ -141,7 +141,7 @@ mod tests {
                     ..Options::default()
                 };
                 for tool in Tool::ALL {
-                    if !crate::toolset::wanted(*tool, &options) {
+                    if !crate::toolset::is_enabled(*tool, &options) {
                         continue;
                     }
                     let text = description(*tool, &options);

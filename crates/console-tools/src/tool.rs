@@ -176,6 +176,17 @@ pub trait ToolHandler: std::fmt::Debug + Send + Sync + 'static {
     async fn call(&self, context: &Context, arguments: Value) -> ToolResult;
 }
 
+/// Which calls of a tool are authorized up front, with the accesses that it declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UpFront {
+    /// Every call.
+    Always,
+    /// Only a call with an access that is not plainly allowed for the path as given.
+    /// For others the guard asks at most once by itself, and links need not be resolved
+    /// beforehand.
+    IfInDoubt,
+}
+
 /// A tool of this crate. The toolset wraps it: it parses the arguments, reports
 /// precisely what is wrong with them, and takes the description from the profile in
 /// use.
@@ -192,11 +203,8 @@ pub(crate) trait Builtin: Send + Sync + 'static {
     /// Returns the schema of [`Reply::structured`](crate::Reply::structured).
     fn output_schema() -> Option<Value>;
 
-    /// If `true`, a call is authorized up front only if an access of
-    /// [`accesses`](Self::accesses) is not plainly allowed for the path as given.
-    /// Otherwise the guard asks at most once by itself, and links need not be resolved
-    /// beforehand.
-    const ONE_STEP: bool = false;
+    /// Which calls are authorized up front, before the tool runs.
+    const UP_FRONT: UpFront = UpFront::Always;
 
     /// Returns the accesses of a call that takes more than one backend operation. All
     /// of them are asked about in one question before [`run`](Self::run). Empty if a
@@ -207,7 +215,7 @@ pub(crate) trait Builtin: Send + Sync + 'static {
 
     /// Describes the effect in one line for the approver. If empty, the question
     /// describes what it can determine.
-    fn words(_args: &Self::Args) -> String {
+    fn call_description(_args: &Self::Args) -> String {
         String::new()
     }
 
@@ -219,7 +227,7 @@ pub(crate) trait Builtin: Send + Sync + 'static {
     }
 
     /// Converts an error of the gate for the model.
-    fn refused(_context: &Context, _args: &Self::Args, error: Error) -> ToolError {
+    fn explain_refusal(_context: &Context, _args: &Self::Args, error: Error) -> ToolError {
         error.into()
     }
 
@@ -230,7 +238,7 @@ pub(crate) trait Builtin: Send + Sync + 'static {
 /// Returns the context with an unguarded backend, for a [`Builtin::preview`].
 pub(crate) fn unguarded(context: &Context, backend: Arc<dyn Backend>) -> Context {
     let mut bare = context.clone();
-    bare.quiet = Arc::clone(&backend);
+    bare.non_interactive = Arc::clone(&backend);
     bare.backend = backend;
     bare
 }

@@ -5,11 +5,11 @@ mod builtin;
 mod call;
 mod chat;
 mod descriptions;
-mod door;
-mod entry;
-mod ground;
+mod environment;
+mod gate;
+mod policy_source;
 mod preview;
-mod reach;
+mod registered_tool;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,11 +21,12 @@ use permissions::{Guarded, Policy};
 
 pub use builder::{BuildError, ToolsetBuilder};
 #[cfg(test)]
-pub(crate) use builtin::wanted;
+pub(crate) use builtin::is_enabled;
 pub use chat::Chat;
-use entry::Entry;
-use ground::{Able, Ground, Law, Tools, offered};
+use environment::{BackendAbilities, CallEnvironment, OfferedTools, offered};
+use policy_source::PolicySource;
 pub use preview::CallPreview;
+use registered_tool::RegisteredTool;
 
 use crate::host_names::HostNames;
 use crate::{Caller, Definitions, Options, Resolver, prompt};
@@ -63,15 +64,15 @@ pub struct Toolset(Arc<Inner>);
 struct Inner {
     source: Source,
     options: Arc<Options>,
-    law: Law,
-    who: Who,
+    policy_source: PolicySource,
+    approver_source: ApproverSource,
     audit: Audit,
-    entries: Vec<Entry>,
+    entries: Vec<RegisteredTool>,
     index: HashMap<Arc<str>, usize>,
     /// The policy for the working directory of the last backend.
     policy: Mutex<Option<(VPath, Policy)>>,
     /// The tool sets that were needed so far.
-    sets: Mutex<Vec<Arc<Tools>>>,
+    sets: Mutex<Vec<Arc<OfferedTools>>>,
 }
 
 /// The source of backends.
@@ -83,20 +84,20 @@ enum Source {
 
 /// The party that approves calls.
 #[derive(Debug, Clone, Default)]
-enum Who {
+enum ApproverSource {
     /// No approver: calls that need approval are refused.
     #[default]
-    Nobody,
+    None,
     /// An approval service created here, whose grants count only under the same policy.
     Own(ApprovalService),
     /// An approval service that the host observes as well.
     Given(ApprovalService),
 }
 
-impl Who {
+impl ApproverSource {
     fn approval_service(&self, policy: &Policy) -> Option<ApprovalService> {
         match self {
-            Self::Nobody => None,
+            Self::None => None,
             Self::Own(service) => Some(service.clone().policy_id(policy.id())),
             Self::Given(service) => Some(service.clone()),
         }
@@ -137,7 +138,9 @@ impl Toolset {
             Source::Fixed(backend) => self.definitions_for(backend.as_ref()),
             Source::Resolving(_) => {
                 let policy = self.policy(&VPath::root());
-                self.tools_under(&policy, Able::ALL).definitions.clone()
+                self.tools_under(&policy, BackendAbilities::ALL)
+                    .definitions
+                    .clone()
             }
         }
     }
@@ -145,7 +148,7 @@ impl Toolset {
     /// Returns the definitions of the tools that are offered on a backend.
     pub fn definitions_for(&self, backend: &dyn Backend) -> Definitions {
         let policy = self.policy(&backend.working_dir());
-        let tools = self.tools_under(&policy, Able::of(backend));
+        let tools = self.tools_under(&policy, BackendAbilities::of(backend));
         tools.definitions.clone()
     }
 
@@ -155,13 +158,13 @@ impl Toolset {
     }
 
     /// Returns the tools under a policy.
-    fn tools_under(&self, policy: &Policy, able: Able) -> Arc<Tools> {
-        let visible = offered(&self.0.entries, policy, able);
+    fn tools_under(&self, policy: &Policy, abilities: BackendAbilities) -> Arc<OfferedTools> {
+        let visible = offered(&self.0.entries, policy, abilities);
         let mut sets = self.0.sets.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = sets.iter().find(|tools| tools.are(&visible)) {
+        if let Some(known) = sets.iter().find(|tools| tools.is_for(&visible)) {
             return Arc::clone(known);
         }
-        let tools = Arc::new(Tools::new(visible, &self.0.entries));
+        let tools = Arc::new(OfferedTools::new(visible, &self.0.entries));
         if sets.len() < KNOWN_SETS {
             sets.push(Arc::clone(&tools));
         }
@@ -174,7 +177,7 @@ impl Toolset {
         match &*known {
             Some((at, policy)) if at == working_dir => policy.clone(),
             _ => {
-                let policy = self.0.law.policy(&self.0.options, working_dir);
+                let policy = self.0.policy_source.policy(&self.0.options, working_dir);
                 *known = Some((working_dir.clone(), policy.clone()));
                 policy
             }
@@ -182,35 +185,38 @@ impl Toolset {
     }
 
     /// Builds the environment for the calls of a conversation.
-    async fn ground(
+    async fn environment(
         &self,
         backend: &Arc<dyn Backend>,
         session: &Arc<str>,
         policy: Option<&Policy>,
-        who: Option<&Who>,
-    ) -> Ground {
+        approver_source: Option<&ApproverSource>,
+    ) -> CallEnvironment {
         let policy = match policy {
             Some(policy) => policy.clone(),
             None => self.policy(&backend.working_dir()),
         };
-        let tools = self.tools_under(&policy, Able::of(backend.as_ref()));
+        let tools = self.tools_under(&policy, BackendAbilities::of(backend.as_ref()));
         let guard = || {
             Guarded::builder(Arc::clone(backend))
                 .audit(self.0.audit.clone())
                 .session(Arc::clone(session))
                 .policy(policy.clone())
         };
-        let quiet = guard().build();
-        let guard = match who.unwrap_or(&self.0.who).approval_service(&policy) {
+        let non_interactive = guard().build();
+        let guard = match approver_source
+            .unwrap_or(&self.0.approver_source)
+            .approval_service(&policy)
+        {
             Some(service) if self.0.options.require_whole_questions => {
                 guard().approval_service(service.refuse_truncated(true))
             }
             Some(service) => guard().approval_service(service),
             None => guard(),
         };
-        Ground {
+        CallEnvironment {
             guard: guard.build(),
-            quiet,
+            non_interactive,
             tools,
             host_names: HostNames::of(backend.as_ref()).await,
         }

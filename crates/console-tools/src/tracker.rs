@@ -128,7 +128,7 @@ struct Files {
 
 impl Tracker {
     /// Returns a separate copy of the entries, with new locks.
-    pub(crate) fn aside(&self) -> Self {
+    pub(crate) fn for_preview(&self) -> Self {
         Self {
             files: Mutex::new(self.files().clone()),
             locks: Locks::default(),

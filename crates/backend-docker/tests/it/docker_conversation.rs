@@ -5,7 +5,7 @@ use std::sync::Arc;
 use backend_core::ops::StopMode;
 use backend_core::{Backend, BackendExt as _, Sandbox as _};
 use backend_docker::{Daemon, DockerSandbox, Mode};
-use console_testkit::{Chats, Place, Script, Transcript, play};
+use console_testkit::{Chats, Environment, Script, Transcript, play};
 use sandbox_wire::agent::AgentBinary;
 
 /// A variable that `cargo xtask test-all` sets.
@@ -30,11 +30,16 @@ async fn converse(mode: Mode) {
     let backend: Arc<dyn Backend> = Arc::clone(&sandbox) as _;
     let script = Script::bundled().unwrap();
     script.seed(backend.as_ref()).await.unwrap();
-    let place = Place::of(backend.as_ref());
-    let played = play(&Chats::new(&script, &backend).unwrap(), &script, &place).await;
+    let environment = Environment::of(backend.as_ref());
+    let played = play(
+        &Chats::new(&script, &backend).unwrap(),
+        &script,
+        &environment,
+    )
+    .await;
     let left = backend.list_dir(".").await;
     sandbox.stop(StopMode::Purge).await.unwrap();
-    let expected = Transcript::expected().for_place(&script, &place);
+    let expected = Transcript::expected().for_environment(&script, &environment);
     assert_eq!(played.difference(&expected), None);
     assert_eq!(left.unwrap().entries, [], "every file was removed again");
 }

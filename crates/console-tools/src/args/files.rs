@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ReadFile {
+pub(crate) struct ReadFileArgs {
     /// The file. A relative path starts at the working directory.
     pub(crate) path: String,
     /// How many lines to skip: 0 starts at line 1.
@@ -23,7 +23,7 @@ pub(crate) struct ReadFile {
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct WriteFile {
+pub(crate) struct WriteFileArgs {
     /// The file.
     pub(crate) path: String,
     /// All that the file is to hold.
@@ -32,7 +32,7 @@ pub(crate) struct WriteFile {
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct EditFile {
+pub(crate) struct EditFileArgs {
     /// The file.
     pub(crate) path: String,
     /// The text to replace, exactly as in the file, without line numbers. It must
@@ -64,7 +64,7 @@ pub(crate) struct Replacement {
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct HashlineEdit {
+pub(crate) struct HashlineEditArgs {
     /// The file.
     pub(crate) path: String,
     /// The number of the line, or of the first line of a range. 0 with
@@ -112,7 +112,7 @@ pub(crate) struct LineEdit {
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct DeleteFile {
+pub(crate) struct DeleteFileArgs {
     /// What to delete.
     pub(crate) path: String,
     /// Also delete a directory, with all it holds.
@@ -122,7 +122,7 @@ pub(crate) struct DeleteFile {
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct MoveFile {
+pub(crate) struct MoveFileArgs {
     /// The file or directory to move.
     pub(crate) source: String,
     /// Its new path. Missing directories are created.
@@ -134,7 +134,7 @@ pub(crate) struct MoveFile {
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct CopyFile {
+pub(crate) struct CopyFileArgs {
     /// The file or directory to copy.
     pub(crate) source: String,
     /// The path of the copy. Missing directories are created.

@@ -22,7 +22,7 @@ fn everything() -> String {
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ReadFile {
+pub(crate) struct ReadFileArgs {
     /// The file, as /mount/path.
     pub(crate) path: String,
     /// Most characters to return.
@@ -35,7 +35,7 @@ pub(crate) struct ReadFile {
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct WriteFile {
+pub(crate) struct WriteFileArgs {
     /// The file, as /mount/path.
     pub(crate) path: String,
     /// All that the file is to hold.
@@ -44,7 +44,7 @@ pub(crate) struct WriteFile {
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct EditFile {
+pub(crate) struct EditFileArgs {
     /// The file, as /mount/path.
     pub(crate) path: String,
     /// The text to replace, exactly as in the file. It must occur only once.
@@ -55,7 +55,7 @@ pub(crate) struct EditFile {
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ListFiles {
+pub(crate) struct ListFilesArgs {
     /// The directory, as /mount/path; / is every mount.
     #[serde(default = "root")]
     pub(crate) path: String,
@@ -66,14 +66,14 @@ pub(crate) struct ListFiles {
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct DeleteFile {
+pub(crate) struct DeleteFileArgs {
     /// The file, as /mount/path.
     pub(crate) path: String,
 }
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct MoveFile {
+pub(crate) struct MoveFileArgs {
     /// The file to move, as /mount/path.
     pub(crate) source: String,
     /// Where it is to stand, as /mount/path. Nothing may stand there.
@@ -82,7 +82,7 @@ pub(crate) struct MoveFile {
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct CopyFile {
+pub(crate) struct CopyFileArgs {
     /// The file to copy, as /mount/path.
     pub(crate) source: String,
     /// Where the copy is to stand, as /mount/path. Nothing may stand there.

@@ -24,22 +24,22 @@ pub(super) enum Strict {
 
 /// Describes the first few problems of `value`, one fragment each.
 pub(super) fn problems(schema: &Value, value: &Value, strict: Strict) -> Vec<String> {
-    let mut found = Found {
+    let mut found = Problems {
         strict,
         problems: Vec::new(),
     };
-    found.check(schema, value, &Place::Root, 0);
+    found.check(schema, value, &FieldPath::Root, 0);
     found.problems
 }
 
 /// A position in the arguments.
-enum Place<'a> {
+enum FieldPath<'a> {
     Root,
     Field(&'a Self, &'a str),
     Item(&'a Self, usize),
 }
 
-impl Place<'_> {
+impl FieldPath<'_> {
     fn text(&self) -> String {
         match self {
             Self::Root => String::new(),
@@ -57,24 +57,24 @@ impl Place<'_> {
     }
 }
 
-struct Found {
+struct Problems {
     strict: Strict,
     problems: Vec<String>,
 }
 
-impl Found {
+impl Problems {
     fn add(&mut self, problem: String) {
         if self.problems.len() < LISTED {
             self.problems.push(problem);
         }
     }
 
-    fn must(&mut self, place: &Place<'_>, schema: &Value, value: &Value) {
+    fn must(&mut self, place: &FieldPath<'_>, schema: &Value, value: &Value) {
         let (place, what, is) = (place.quoted(), described(schema), shown(value));
         self.add(format!("{place} must be {what}, not {is}"));
     }
 
-    fn check(&mut self, schema: &Value, value: &Value, place: &Place<'_>, depth: usize) {
+    fn check(&mut self, schema: &Value, value: &Value, place: &FieldPath<'_>, depth: usize) {
         if depth > DEPTH || self.problems.len() >= LISTED {
             return;
         }
@@ -103,7 +103,7 @@ impl Found {
         schema: &Value,
         branches: &[Value],
         value: &Value,
-        place: &Place<'_>,
+        place: &FieldPath<'_>,
         depth: usize,
     ) {
         let mut closest = None;
@@ -128,7 +128,7 @@ impl Found {
         }
     }
 
-    fn check_text(&mut self, schema: &Value, text: &str, place: &Place<'_>) {
+    fn check_text(&mut self, schema: &Value, text: &str, place: &FieldPath<'_>) {
         let limit = |name| schema.get(name).and_then(Value::as_u64);
         let (least, most) = (limit("minLength"), limit("maxLength"));
         if least.is_none() && most.is_none() {
@@ -156,7 +156,7 @@ impl Found {
         schema: &Value,
         items: &[Value],
         value: &Value,
-        place: &Place<'_>,
+        place: &FieldPath<'_>,
         depth: usize,
     ) {
         let limit = |name| schema.get(name).and_then(Value::as_u64);
@@ -172,7 +172,7 @@ impl Found {
             if self.problems.len() >= LISTED {
                 return;
             }
-            self.check(each, item, &Place::Item(place, index), depth + 1);
+            self.check(each, item, &FieldPath::Item(place, index), depth + 1);
         }
     }
 
@@ -180,7 +180,7 @@ impl Found {
         &mut self,
         schema: &Value,
         fields: &Map<String, Value>,
-        place: &Place<'_>,
+        place: &FieldPath<'_>,
         depth: usize,
     ) {
         let Some(known) = schema.get("properties").and_then(Value::as_object) else {
@@ -188,9 +188,9 @@ impl Found {
         };
         for (name, field) in known {
             if let Some(value) = fields.get(name) {
-                self.check(field, value, &Place::Field(place, name), depth + 1);
+                self.check(field, value, &FieldPath::Field(place, name), depth + 1);
             } else if self.strict == Strict::Yes && required(schema, name) {
-                let place = Place::Field(place, name).quoted();
+                let place = FieldPath::Field(place, name).quoted();
                 self.add(format!(
                     "{place} is missing, it must be {}",
                     described(field)
@@ -205,7 +205,7 @@ impl Found {
         let unknown = fields.keys().filter(|name| !known.contains_key(*name));
         let unknown = unknown.take(LISTED);
         let unknown: Vec<String> = unknown
-            .map(|name| Place::Field(place, name).quoted())
+            .map(|name| FieldPath::Field(place, name).quoted())
             .collect();
         let are = match unknown.len() {
             0 => return,

@@ -11,12 +11,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::ending::{exit_code, signal};
-use super::own::Awaited;
-use super::{RUNS, command, goes_on, sandbox};
+use super::conversation_shells::ForegroundShell;
+use super::status::{exit_code, signal};
+use super::{RUNS_COMMANDS, command, continues_in_background, sandbox};
 use crate::args::commands::ExecuteArgs;
 use crate::counted::counted;
-use crate::spill::{Collector, Shown};
+use crate::kept_outputs::{Collector, Shown};
 use crate::structured::{schema_of, to_value};
 use crate::tool::{Annotations, Builtin};
 use crate::{Class, Context, Reply, ToolError, ToolResult};
@@ -25,7 +25,7 @@ use crate::{Class, Context, Reply, ToolError, ToolResult};
 pub(super) const MAX_SECONDS: u64 = 86_400;
 
 /// Duration of a single wait for a command without a time limit.
-const LOOK: Duration = Duration::from_secs(3_600);
+const READ_WAIT: Duration = Duration::from_secs(3_600);
 
 /// Runs a command to its end.
 #[derive(Debug)]
@@ -64,14 +64,14 @@ enum Ending {
         leftovers: u32,
     },
     /// It continues as this shell.
-    GoesOn(ShellId),
+    InBackground(ShellId),
 }
 
 #[async_trait]
 impl Builtin for ExecuteTool {
     type Args = ExecuteArgs;
     const NAME: &'static str = "execute";
-    const ANNOTATIONS: Annotations = RUNS;
+    const ANNOTATIONS: Annotations = RUNS_COMMANDS;
 
     fn output_schema() -> Option<Value> {
         schema_of::<Executed>()
@@ -83,12 +83,12 @@ impl Builtin for ExecuteTool {
         let command = command(context, args.command, args.directory.as_deref())?;
         let limits = &context.options.limits;
         let mut output = Collector::new(limits);
-        let ran = if goes_on(&context.options) {
+        let ran = if continues_in_background(&context.options) {
             run_as_shell(context, sandbox, command, timeout, &mut output).await
         } else {
             run(context, sandbox, command.timeout(timeout), &mut output).await
         };
-        let shown = output.finish(limits, &context.conversation.spills);
+        let shown = output.finish(limits, &context.conversation.outputs);
         match ran {
             Ok(ending) => Ok(reply(context, &ending, shown, timeout)),
             Err(error) => Err(lost(error, &shown)),
@@ -162,14 +162,14 @@ async fn run_as_shell(
 ) -> Result<Ending, Error> {
     let deadline = timeout.map(|timeout| Instant::now() + timeout);
     let ShellInfo { id, .. } = sandbox.shell_start(command).await?;
-    let awaited = Awaited::new(context, sandbox.id(), id.clone());
-    let followed = context.quiet.as_sandbox().unwrap_or(sandbox);
+    let shell = ForegroundShell::new(context, sandbox.id(), id.clone());
+    let followed = context.non_interactive.as_sandbox().unwrap_or(sandbox);
     // Like any command, it gets no input. The result does not matter, because the
     // command may already have ended.
     let _ = followed.shell_write(&id, None).await;
     loop {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let new = followed.shell_read(&id, left.unwrap_or(LOOK)).await?;
+        let new = followed.shell_read(&id, left.unwrap_or(READ_WAIT)).await?;
         if new.dropped > 0 {
             let note = format!("\n[... {} bytes were lost ...]\n", new.dropped);
             output.push(note.as_bytes());
@@ -179,7 +179,7 @@ async fn run_as_shell(
             output.push(bytes);
         }
         if let ShellState::Ended(status) = new.state {
-            awaited.ended();
+            shell.forget();
             return Ok(Ending::Ended {
                 status,
                 leftovers: 0,
@@ -187,12 +187,12 @@ async fn run_as_shell(
         }
         if left.is_some_and(|left| left.is_zero()) {
             // The next output may begin in the middle of a character.
-            let screens = &context.conversation.screens;
-            screens.follow(&sandbox.id(), &id, output.release());
-            let own = &context.conversation.shells;
-            own.tidy(context, &sandbox.id()).await;
-            awaited.goes_on();
-            return Ok(Ending::GoesOn(id));
+            let terminals = &context.conversation.terminals;
+            terminals.insert(&sandbox.id(), &id, output.release());
+            let shells = &context.conversation.shells;
+            shells.prune(context, &sandbox.id()).await;
+            shell.keep_running();
+            return Ok(Ending::InBackground(id));
         }
     }
 }
@@ -225,7 +225,7 @@ fn reply(context: &Context, ending: &Ending, shown: Shown, timeout: Option<Durat
         &shown.text
     };
     let mut text = match ending {
-        Ending::GoesOn(id) => {
+        Ending::InBackground(id) => {
             executed.timed_out = true;
             executed.shell_id = Some(id.to_string());
             format!(

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::tool::Builtin;
-use crate::{Class, Conversation, Options, Overlay, Reply};
+use crate::{Class, Conversation, Options, OutputOverlay, Reply};
 
 /// Longer than any step here takes. A wait of this length has failed.
 const PATIENCE: u64 = 60;
@@ -30,7 +30,7 @@ impl Place {
         let local = LocalBackend::builder(directory.path()).enable_execute(true);
         let local = Arc::new(local.open().unwrap());
         let conversation = Arc::new(Conversation::new());
-        let backend = Arc::new(Overlay::new(local, &conversation));
+        let backend = Arc::new(OutputOverlay::new(local, &conversation));
         Self {
             directory,
             backend,
@@ -258,7 +258,7 @@ async fn long_output_can_be_read_and_searched_afterwards() {
         .await;
     assert!(globbed.ends_with(file), "{globbed}");
     // Another conversation does not see the file.
-    let next = Overlay::new(Arc::clone(&place.backend), &Conversation::new());
+    let next = OutputOverlay::new(Arc::clone(&place.backend), &Conversation::new());
     assert!(next.read_to_string(file).await.is_err());
 }
 

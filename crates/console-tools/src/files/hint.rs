@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use backend_core::Edit;
 use backend_core::text::{Candidate, EditError, apply};
 
-use super::Target;
+use super::ModelPath;
 use super::text::push_line;
 use crate::ToolError;
 
@@ -21,7 +21,7 @@ const CONTEXT: u64 = 2;
 /// Explains why `edits` cannot be applied to `text`, or returns `None` if they can.
 /// `listed` is `true` if they were given as a list.
 pub(super) fn failed_edit(
-    file: &Target,
+    file: &ModelPath,
     text: &str,
     edits: &[Edit],
     listed: bool,

@@ -64,6 +64,9 @@ pub(crate) struct WriteOutput {
     pub(crate) created: bool,
 }
 
+/// Maximum size of the diff of an [`EditOutput`], in bytes.
+pub(super) const DIFF_BYTES: usize = 16 * 1024;
+
 /// The result of `edit_file` and `hashline_edit`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct EditOutput {

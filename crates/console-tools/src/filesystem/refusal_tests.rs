@@ -4,7 +4,10 @@ use permissions::{Op, Refusal};
 use serde_json::{Value, json};
 
 use super::support::{declining, failed, fixable, mounted, ok};
-use super::{CopyFile, DeleteFile, EditFile, ListFiles, MoveFile, ReadFile, WriteFile};
+use super::{
+    CopyFileTool, DeleteFileTool, EditFileTool, ListFilesTool, MoveFileTool, ReadFileTool,
+    WriteFileTool,
+};
 use crate::Class;
 use crate::tool::Builtin;
 
@@ -18,17 +21,17 @@ fn from_to(source: &str, destination: &str) -> Value {
 
 #[test]
 fn outside_names_what_can_be_read_and_echoes_the_spelling() {
-    let told = refused::<ReadFile>(json!({"path": " secret\\s.md"}));
+    let told = refused::<ReadFileTool>(json!({"path": " secret\\s.md"}));
     assert_eq!(
         told,
         "Cannot access ' secret\\s.md': path is outside sandbox.\nReadable paths: /docs, /user"
     );
-    let told = refused::<CopyFile>(from_to("secret//s.md", "/user/s.md"));
+    let told = refused::<CopyFileTool>(from_to("secret//s.md", "/user/s.md"));
     assert_eq!(
         told,
         "Cannot access 'secret//s.md': path is outside sandbox.\nReadable paths: /docs, /user"
     );
-    let told = refused::<WriteFile>(json!({"path": "x", "content": ""}));
+    let told = refused::<WriteFileTool>(json!({"path": "x", "content": ""}));
     assert_eq!(
         told,
         "Cannot access 'x': path is outside sandbox.\nReadable paths: /docs, /user"
@@ -38,7 +41,7 @@ fn outside_names_what_can_be_read_and_echoes_the_spelling() {
 #[test]
 fn what_is_no_path_is_outside() {
     for path in ["~/x", "C:\\x", "/docs/../../etc", "a\0"] {
-        let told = fixable::<ReadFile>(&mounted(), json!({ "path": path }));
+        let told = fixable::<ReadFileTool>(&mounted(), json!({ "path": path }));
         let shown = path.replace('\0', "\\0");
         assert_eq!(
             told,
@@ -57,16 +60,16 @@ fn what_is_too_long_is_told_so() {
     let end = "' has 256 bytes, more than the 255 a name can have; shorten it";
     let context = mounted();
     for told in [
-        fixable::<ReadFile>(&context, json!({ "path": path })),
-        fixable::<WriteFile>(&context, json!({"path": path, "content": ""})),
-        fixable::<EditFile>(
+        fixable::<ReadFileTool>(&context, json!({ "path": path })),
+        fixable::<WriteFileTool>(&context, json!({"path": path, "content": ""})),
+        fixable::<EditFileTool>(
             &context,
             json!({"path": path, "old_text": "a", "new_text": "b"}),
         ),
-        fixable::<DeleteFile>(&context, json!({ "path": path })),
-        fixable::<MoveFile>(&context, from_to("/user/b.md", &path)),
-        fixable::<CopyFile>(&context, from_to(&path, "/user/c.md")),
-        fixable::<ListFiles>(&context, json!({ "path": path })),
+        fixable::<DeleteFileTool>(&context, json!({ "path": path })),
+        fixable::<MoveFileTool>(&context, from_to("/user/b.md", &path)),
+        fixable::<CopyFileTool>(&context, from_to(&path, "/user/c.md")),
+        fixable::<ListFilesTool>(&context, json!({ "path": path })),
     ] {
         assert!(told.starts_with(start) && told.ends_with(end), "{told}");
     }
@@ -82,13 +85,13 @@ fn what_is_too_long_is_told_so() {
             "' has 4272 bytes, more than the 4095 a path can have; shorten it",
         ),
     ] {
-        let told = fixable::<ReadFile>(&context, json!({ "path": path }));
+        let told = fixable::<ReadFileTool>(&context, json!({ "path": path }));
         assert!(told.starts_with("Cannot use this path: "), "{told}");
         assert!(told.ends_with(end) && told.len() < 400, "{told}");
     }
     // A name of the maximum length is merely not found.
     let path = format!("/user/{}.md", "n".repeat(252));
-    let told = fixable::<ReadFile>(&context, json!({ "path": path }));
+    let told = fixable::<ReadFileTool>(&context, json!({ "path": path }));
     assert!(told.starts_with("File not found"), "{told}");
 }
 
@@ -98,20 +101,23 @@ fn read_only_names_what_can_be_written() {
         |path: &str| format!("Cannot write to '{path}': path is read-only.\nWritable paths: /user");
     let path = "docs/./a.md";
     assert_eq!(
-        refused::<WriteFile>(json!({"path": path, "content": ""})),
+        refused::<WriteFileTool>(json!({"path": path, "content": ""})),
         text(path)
     );
     assert_eq!(
-        refused::<EditFile>(json!({"path": path, "old_text": "about", "new_text": "b"})),
+        refused::<EditFileTool>(json!({"path": path, "old_text": "about", "new_text": "b"})),
         text(path)
     );
-    assert_eq!(refused::<DeleteFile>(json!({ "path": path })), text(path));
     assert_eq!(
-        refused::<MoveFile>(from_to("/docs/a.md", "/user/a.md")),
+        refused::<DeleteFileTool>(json!({ "path": path })),
+        text(path)
+    );
+    assert_eq!(
+        refused::<MoveFileTool>(from_to("/docs/a.md", "/user/a.md")),
         text("/docs/a.md")
     );
     assert_eq!(
-        refused::<CopyFile>(from_to("/user/b.md", "docs//b.md")),
+        refused::<CopyFileTool>(from_to("/user/b.md", "docs//b.md")),
         text("docs//b.md")
     );
 }
@@ -119,11 +125,11 @@ fn read_only_names_what_can_be_written() {
 #[test]
 fn suffixes_and_sizes() {
     assert_eq!(
-        refused::<ReadFile>(json!({"path": "docs/a.bin"})),
+        refused::<ReadFileTool>(json!({"path": "docs/a.bin"})),
         "Cannot access 'docs/a.bin': suffix '.bin' not allowed.\nAllowed suffixes: .md, .txt"
     );
     assert_eq!(
-        fixable::<ReadFile>(&mounted(), json!({"path": "docs/big.md"})),
+        fixable::<ReadFileTool>(&mounted(), json!({"path": "docs/big.md"})),
         "Cannot read 'docs/big.md': file too large (2,001 bytes).\nMaximum allowed: 2,000 bytes"
     );
 }
@@ -132,9 +138,9 @@ fn suffixes_and_sizes() {
 fn a_no_is_told_with_its_note() {
     let said = |refusal: Refusal| {
         let context = declining(Some(refusal));
-        let told = failed::<ReadFile>(&context, json!({"path": "/docs/a.md"}), Class::Refused);
+        let told = failed::<ReadFileTool>(&context, json!({"path": "/docs/a.md"}), Class::Refused);
         // The question is asked only once.
-        ok::<ReadFile>(&context, json!({"path": "/docs/a.md"}));
+        ok::<ReadFileTool>(&context, json!({"path": "/docs/a.md"}));
         told
     };
     assert_eq!(
@@ -162,16 +168,16 @@ fn a_no_is_told_with_its_note() {
 #[test]
 fn what_is_allowed_works_behind_mounts() {
     let context = mounted();
-    ok::<WriteFile>(&context, json!({"path": "user/n.md", "content": "one two"}));
-    ok::<EditFile>(
+    ok::<WriteFileTool>(&context, json!({"path": "user/n.md", "content": "one two"}));
+    ok::<EditFileTool>(
         &context,
         json!({"path": "user/n.md", "old_text": "two", "new_text": "2"}),
     );
-    ok::<CopyFile>(&context, from_to("docs/a.md", "user/a.md"));
-    ok::<MoveFile>(&context, from_to("user/n.md", "user/m.md"));
-    ok::<DeleteFile>(&context, json!({"path": "user/b.md"}));
+    ok::<CopyFileTool>(&context, from_to("docs/a.md", "user/a.md"));
+    ok::<MoveFileTool>(&context, from_to("user/n.md", "user/m.md"));
+    ok::<DeleteFileTool>(&context, json!({"path": "user/b.md"}));
     assert_eq!(
-        ok::<ListFiles>(&context, json!({"path": "/user"})),
+        ok::<ListFilesTool>(&context, json!({"path": "/user"})),
         r#"["/user/.hidden","/user/a.md","/user/m.md"]"#
     );
 }

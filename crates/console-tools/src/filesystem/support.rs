@@ -34,7 +34,7 @@ pub(super) fn files(files: &[(&str, &[u8])]) -> Context {
 /// Calls a tool with JSON, as a model does.
 pub(super) fn call<T: Builtin>(context: &Context, arguments: Value) -> Reply {
     let arguments = serde_json::from_value(arguments).expect("arguments of the right shape");
-    Reply::in_words_of(Profile::Filesystem, block_on(T::run(context, arguments)))
+    Reply::for_profile(Profile::Filesystem, block_on(T::run(context, arguments)))
 }
 
 /// Calls a tool and returns the text of its success.

@@ -23,7 +23,7 @@ pub(super) struct CharWindow {
 
 /// The result of reading a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct WindowText {
     /// The requested characters, up to the size limit.
     pub(super) content: String,
     /// Number of characters in `content`.
@@ -100,11 +100,11 @@ impl CharWindow {
     }
 
     /// Ends the text and returns the result.
-    pub(super) fn finish(self) -> Result<Found, NotText> {
+    pub(super) fn finish(self) -> Result<WindowText, NotText> {
         if !self.partial.is_empty() {
             return Err(NotText);
         }
-        Ok(Found {
+        Ok(WindowText {
             content: self.content,
             chars_read: self.taken,
             total_chars: self.total,
@@ -127,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    fn window(text: &[u8], offset: u64, max: u64, step: usize) -> Result<Found, NotText> {
+    fn window(text: &[u8], offset: u64, max: u64, step: usize) -> Result<WindowText, NotText> {
         let mut window = CharWindow::new(offset, max, usize::MAX);
         for piece in text.chunks(step) {
             window.push(piece)?;

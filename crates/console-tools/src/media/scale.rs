@@ -36,7 +36,7 @@ const ANIMATION_BYTES: usize = 5 * 1024 * 1024;
 const JPEG_QUALITY: u8 = 85;
 
 /// Limits the whole process to one picture at a time.
-static TURN: Mutex<()> = Mutex::new(());
+static SCALING: Mutex<()> = Mutex::new(());
 
 /// Scales a picture down if its longest edge exceeds `max_edge`. A picture that cannot
 /// be decoded is returned unchanged.
@@ -45,14 +45,14 @@ pub(crate) async fn scale(
     kind: ImageKind,
     max_edge: u32,
 ) -> Result<Picture, ScaleError> {
-    let turn = TURN.lock().await;
+    let lock = SCALING.lock().await;
     let (answer, scaled) = oneshot::channel();
     let work = data.clone();
     std::thread::Builder::new()
         .name("picture".to_owned())
         .spawn(move || {
             // The lock is held until the work ends, even if the caller stops waiting.
-            let _turn: MutexGuard<'static, ()> = turn;
+            let _lock: MutexGuard<'static, ()> = lock;
             let _ = answer.send(scale_here(work, kind, max_edge));
         })
         .map_err(|_| ScaleError::NoThread)?;

@@ -7,10 +7,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{LOOKS, Lines, Place, about_pattern, on_one_line, skipped};
+use super::{Lines, READS_ONLY, SearchRoot, about_pattern, skipped};
 use crate::args::search::{GlobArgs, Order};
 use crate::counted::counted_at_least;
 use crate::structured::{schema_of, to_value};
+use crate::terminal::on_one_line;
 use crate::tool::{Annotations, Builtin};
 use crate::{Context, Reply, ToolResult};
 
@@ -36,39 +37,39 @@ struct Globbed {
 impl Builtin for GlobTool {
     type Args = GlobArgs;
     const NAME: &'static str = "glob";
-    const ANNOTATIONS: Annotations = LOOKS;
+    const ANNOTATIONS: Annotations = READS_ONLY;
 
     fn output_schema() -> Option<Value> {
         schema_of::<Globbed>()
     }
 
-    fn words(args: &GlobArgs) -> String {
+    fn call_description(args: &GlobArgs) -> String {
         let (path, pattern) = (on_one_line(&args.path), on_one_line(&args.pattern));
         format!("List file paths in {path} matching {pattern}")
     }
 
     async fn run(context: &Context, args: GlobArgs) -> ToolResult {
-        let place = Place::new(context, &args.path)?;
+        let root = SearchRoot::new(context, &args.path)?;
         let order = match args.order {
             Order::Path => GlobOrder::Path,
             Order::Newest => GlobOrder::NewestFirst,
         };
         let shown = context.options.limits.glob_files.max(1);
         // Asks for more than is shown, to report the total.
-        let query = GlobQuery::new(args.pattern.as_str(), place.path.clone())
+        let query = GlobQuery::new(args.pattern.as_str(), root.path.clone())
             .order(order)
             .limit(GLOB_FILES.max(shown))
             .hidden(args.hidden)
             .ignored(args.ignored)
-            .generated(place.generated(context));
+            .generated(root.generated(context));
         let found = context.backend.glob(query).await;
         let found = found.map_err(|error| about_pattern("pattern", error))?;
         let pattern = on_one_line(&args.pattern);
-        let names = skipped::passed_by(context, &place.path, &found.skipped).await;
+        let names = skipped::generated_names(context, &root.path, &found.skipped).await;
         if found.files.is_empty() {
             let skipped = skipped::note(&found.skipped, &names, "hidden=true");
-            let place = on_one_line(place.typed);
-            let text = format!("No files matching '{pattern}' in {place}{skipped}");
+            let root = on_one_line(root.typed);
+            let text = format!("No files matching '{pattern}' in {root}{skipped}");
             return Ok(Reply::text(text).structured(to_value(&Globbed::default())));
         }
         let total = found.files.len();
@@ -78,7 +79,7 @@ impl Builtin for GlobTool {
         let mut lines = Lines::new(context, &first);
         let mut files = Vec::new();
         for entry in found.files.iter().take(shown) {
-            let path = place.shown(&entry.path);
+            let path = root.shown(&entry.path);
             if !lines.add("  ", path) {
                 break;
             }

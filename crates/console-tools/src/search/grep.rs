@@ -11,12 +11,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::matched::Cutter;
-use super::{LOOKS, Lines, Place, about_pattern, on_one_line, skipped, within};
+use super::line_cutter::LineCutter;
+use super::{Lines, READS_ONLY, SearchRoot, about_pattern, skipped, within};
 use crate::args::search::{CaseRule, GrepArgs, OutputMode};
 use crate::counted::counted_at_least;
 use crate::structured::{schema_of, to_value};
-use crate::tool::{Annotations, Builtin};
+use crate::terminal::on_one_line;
+use crate::tool::{Annotations, Builtin, UpFront};
 use crate::{Context, Reply, ToolError, ToolResult};
 
 /// Finds lines by content.
@@ -73,36 +74,36 @@ struct GreppedLine {
 impl Builtin for GrepTool {
     type Args = GrepArgs;
     const NAME: &'static str = "grep";
-    const ANNOTATIONS: Annotations = LOOKS;
+    const ANNOTATIONS: Annotations = READS_ONLY;
 
     fn output_schema() -> Option<Value> {
         schema_of::<Grepped>()
     }
 
     // To count, a search may run twice.
-    const ONE_STEP: bool = true;
+    const UP_FRONT: UpFront = UpFront::IfInDoubt;
 
     fn accesses(context: &Context, args: &GrepArgs) -> Result<Vec<Access>, ToolError> {
-        let place = Place::new(context, args.path.as_deref().unwrap_or("."))?;
-        Ok(Intent::grep(place.path).accesses().collect())
+        let root = SearchRoot::new(context, args.path.as_deref().unwrap_or("."))?;
+        Ok(Intent::grep(root.path).accesses().collect())
     }
 
-    fn words(args: &GrepArgs) -> String {
+    fn call_description(args: &GrepArgs) -> String {
         let path = on_one_line(args.path.as_deref().unwrap_or("."));
         format!("Search {path} for {}", on_one_line(&args.pattern))
     }
 
     async fn run(context: &Context, args: GrepArgs) -> ToolResult {
         let typed = args.path.as_deref().unwrap_or(".");
-        let place = Place::new(context, typed)?;
+        let root = SearchRoot::new(context, typed)?;
         let shown = match args.max_results {
             Some(value) => within("max_results", value, 1..=MAX_RESULTS)?,
             None => context.options.limits.grep_results.max(1),
         };
-        let query = query(context, &args, &place)?;
+        let query = query(context, &args, &root)?;
         let search = Search {
             context,
-            place,
+            root,
             pattern: on_one_line(&args.pattern),
             shown,
         };
@@ -115,7 +116,11 @@ impl Builtin for GrepTool {
 }
 
 /// Builds the query for the arguments, without its match limit.
-fn query(context: &Context, args: &GrepArgs, place: &Place<'_>) -> Result<GrepQuery, ToolError> {
+fn query(
+    context: &Context,
+    args: &GrepArgs,
+    root: &SearchRoot<'_>,
+) -> Result<GrepQuery, ToolError> {
     let around = |field: &str, value: Option<i64>| {
         let value = value.map(|value| within(field, value, 0..=GREP_CONTEXT_LINES));
         value.transpose()
@@ -130,14 +135,14 @@ fn query(context: &Context, args: &GrepArgs, place: &Place<'_>) -> Result<GrepQu
     };
     let ignore_hidden = args.ignore_hidden;
     let ignore_hidden = ignore_hidden.unwrap_or(context.options.default_ignore_hidden);
-    let mut query = GrepQuery::new(args.pattern.as_str(), place.path.clone())
+    let mut query = GrepQuery::new(args.pattern.as_str(), root.path.clone())
         .case(case)
         .literal(args.literal)
         .multi_line(args.multi_line)
         .context(before, after)
         .hidden(!ignore_hidden)
         .ignored(args.ignored)
-        .generated(place.generated(context));
+        .generated(root.generated(context));
     query.files.clone_from(&args.glob_pattern);
     Ok(query)
 }
@@ -157,7 +162,7 @@ fn failed(query: &GrepQuery, error: Error) -> ToolError {
 /// A single call of the tool.
 struct Search<'a> {
     context: &'a Context,
-    place: Place<'a>,
+    root: SearchRoot<'a>,
     pattern: String,
     /// Maximum number of results to show.
     shown: usize,
@@ -176,12 +181,12 @@ impl Search<'_> {
     }
 
     /// Returns the names of generated directories that the search skipped.
-    async fn passed_by(&self, found: &GrepResult) -> Vec<String> {
-        skipped::passed_by(self.context, &self.place.path, &found.skipped).await
+    async fn generated_names(&self, found: &GrepResult) -> Vec<String> {
+        skipped::generated_names(self.context, &self.root.path, &found.skipped).await
     }
 
     async fn nothing(&self, found: &GrepResult) -> Reply {
-        let names = self.passed_by(found).await;
+        let names = self.generated_names(found).await;
         let skipped = skipped::note(&found.skipped, &names, "ignore_hidden=false");
         let text = format!("No matches for '{}'{skipped}", self.pattern);
         Reply::text(text).structured(to_value(&Grepped::default()))
@@ -189,7 +194,7 @@ impl Search<'_> {
 
     fn file(&self, file: &FileMatches) -> GreppedFile {
         GreppedFile {
-            path: self.place.shown(&file.path).to_owned(),
+            path: self.root.shown(&file.path).to_owned(),
             matches: file.matches,
             lines: Vec::new(),
         }
@@ -211,7 +216,7 @@ impl Search<'_> {
         );
         let mut files = Vec::new();
         for file in found.files.iter().take(self.shown) {
-            if !lines.add("  ", self.place.shown(&file.path)) {
+            if !lines.add("  ", self.root.shown(&file.path)) {
                 break;
             }
             files.push(self.file(file));
@@ -229,7 +234,7 @@ impl Search<'_> {
             }
         };
         lines.text.push_str(&closing);
-        let names = self.passed_by(&found).await;
+        let names = self.generated_names(&found).await;
         lines
             .text
             .push_str(&skipped::warning(&found.skipped, &names));
@@ -248,7 +253,7 @@ impl Search<'_> {
             return Ok(self.nothing(&found).await);
         }
         let more = found.truncated;
-        let names = self.passed_by(&found).await;
+        let names = self.generated_names(&found).await;
         let text = format!(
             "Found {} for '{}' in {}{}",
             counted_at_least(found.matches, more, ("match", "matches")),
@@ -278,7 +283,7 @@ impl Search<'_> {
             return Ok(self.nothing(&found).await);
         }
         let mut text = Lines::new(self.context, &format!("Matches for '{}':", self.pattern));
-        let mut cutter = Cutter::new(&query, self.context.options.limits.grep_line_chars);
+        let mut cutter = LineCutter::new(&query, self.context.options.limits.grep_line_chars);
         let with_context = query.before + query.after > 0;
         let mut files = Vec::new();
         for file in &found.files {
@@ -305,7 +310,7 @@ impl Search<'_> {
             let closing = format!("\n  ... and {}", counted_at_least(more, is_minimum, words));
             text.text.push_str(&closing);
         }
-        let names = self.passed_by(&found).await;
+        let names = self.generated_names(&found).await;
         text.text
             .push_str(&skipped::warning(&found.skipped, &names));
         let grepped = Grepped {
@@ -322,7 +327,7 @@ impl Search<'_> {
     fn add_file(
         &self,
         text: &mut Lines,
-        cutter: &mut Cutter<'_>,
+        cutter: &mut LineCutter<'_>,
         file: &FileMatches,
         with_context: bool,
         shown: &mut GreppedFile,

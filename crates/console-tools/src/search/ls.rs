@@ -6,9 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{LOOKS, Lines, Place, on_one_line};
+use super::{Lines, READS_ONLY, SearchRoot};
 use crate::args::search::LsArgs;
 use crate::structured::{schema_of, to_value};
+use crate::terminal::on_one_line;
 use crate::tool::{Annotations, Builtin};
 use crate::{Context, Reply, ToolResult};
 
@@ -44,22 +45,22 @@ struct ListedEntry {
 impl Builtin for LsTool {
     type Args = LsArgs;
     const NAME: &'static str = "ls";
-    const ANNOTATIONS: Annotations = LOOKS;
+    const ANNOTATIONS: Annotations = READS_ONLY;
 
     fn output_schema() -> Option<Value> {
         schema_of::<Listed>()
     }
 
-    fn words(args: &LsArgs) -> String {
+    fn call_description(args: &LsArgs) -> String {
         format!("List {}", on_one_line(&args.path))
     }
 
     async fn run(context: &Context, args: LsArgs) -> ToolResult {
-        let place = Place::new(context, &args.path)?;
+        let root = SearchRoot::new(context, &args.path)?;
         let limit = context.options.limits.ls_entries.max(1);
         let options = LsOptions::default().limit(limit);
-        let listing = context.backend.ls(&place.path, options).await?;
-        let typed = on_one_line(place.typed);
+        let listing = context.backend.ls(&root.path, options).await?;
+        let typed = on_one_line(root.typed);
         if listing.entries.is_empty() {
             let mut text = format!("Directory '{typed}' is empty");
             if listing.skipped.not_utf8 > 0 {

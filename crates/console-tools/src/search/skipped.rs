@@ -14,12 +14,16 @@ const NAMED: usize = 5;
 const LOOKED_AT: usize = 1_000;
 
 /// Returns the names of generated directories directly inside the searched directory.
-pub(super) async fn passed_by(context: &Context, path: &VPath, skipped: &Skipped) -> Vec<String> {
+pub(super) async fn generated_names(
+    context: &Context,
+    path: &VPath,
+    skipped: &Skipped,
+) -> Vec<String> {
     if skipped.generated == 0 {
         return Vec::new();
     }
     let options = LsOptions::default().limit(LOOKED_AT);
-    let Ok(listing) = context.quiet.ls(path, options).await else {
+    let Ok(listing) = context.non_interactive.ls(path, options).await else {
         return Vec::new();
     };
     let entries = listing.entries.into_iter();

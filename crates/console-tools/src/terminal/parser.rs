@@ -34,7 +34,7 @@ struct Sequence {
 pub(super) struct Parser {
     state: State,
     /// The first bytes of an incomplete character.
-    half: Vec<u8>,
+    partial: Vec<u8>,
 }
 
 impl Parser {
@@ -46,7 +46,7 @@ impl Parser {
                 self.text(text, screen);
                 bytes = after;
                 if let [_, rest @ ..] = after {
-                    self.end_half(screen);
+                    self.end_partial(screen);
                     self.state = State::Escape;
                     bytes = rest;
                 }
@@ -64,7 +64,7 @@ impl Parser {
 
     /// Handles the end of the output.
     pub(super) fn finish(&mut self, screen: &mut Screen) {
-        self.end_half(screen);
+        self.end_partial(screen);
         self.state = State::Text;
     }
 
@@ -111,9 +111,9 @@ impl Parser {
 
     /// Processes text without escape characters.
     fn text(&mut self, mut bytes: &[u8], screen: &mut Screen) {
-        while let ([_, ..], [next, rest @ ..]) = (&self.half[..], bytes) {
-            self.half.push(*next);
-            match str::from_utf8(&self.half) {
+        while let ([_, ..], [next, rest @ ..]) = (&self.partial[..], bytes) {
+            self.partial.push(*next);
+            match str::from_utf8(&self.partial) {
                 Ok(text) => print(text, screen),
                 Err(error) if error.error_len().is_none() => {
                     bytes = rest;
@@ -122,11 +122,11 @@ impl Parser {
                 // The new byte starts another character.
                 Err(_) => {
                     screen.print('\u{fffd}');
-                    self.half.clear();
+                    self.partial.clear();
                     break;
                 }
             }
-            self.half.clear();
+            self.partial.clear();
             bytes = rest;
         }
         while !bytes.is_empty() {
@@ -137,7 +137,7 @@ impl Parser {
             let (valid, invalid) = bytes.split_at(error.valid_up_to());
             print(str::from_utf8(valid).unwrap_or_default(), screen);
             let Some(length) = error.error_len() else {
-                self.half.extend_from_slice(invalid);
+                self.partial.extend_from_slice(invalid);
                 return;
             };
             screen.print('\u{fffd}');
@@ -146,9 +146,9 @@ impl Parser {
     }
 
     /// Replaces an incomplete character, because its other bytes will not come.
-    fn end_half(&mut self, screen: &mut Screen) {
-        if !self.half.is_empty() {
-            self.half.clear();
+    fn end_partial(&mut self, screen: &mut Screen) {
+        if !self.partial.is_empty() {
+            self.partial.clear();
             screen.print('\u{fffd}');
         }
     }

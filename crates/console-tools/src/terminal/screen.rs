@@ -17,7 +17,7 @@ struct Row {
     /// that and are trimmed.
     edited: bool,
     /// The next row continues the same line.
-    goes_on: bool,
+    wraps: bool,
 }
 
 /// The last lines of the output, and the finished lines that were not taken yet.
@@ -62,7 +62,7 @@ impl Screen {
     fn scroll(&mut self) {
         if let Some(row) = self.rows.pop_front() {
             write_row(&mut self.done, &row);
-            if !row.goes_on {
+            if !row.wraps {
                 self.done.push('\n');
             }
             self.row = self.row.saturating_sub(1);
@@ -97,7 +97,7 @@ impl Screen {
     fn put(&mut self, c: char) {
         if self.column >= COLUMNS {
             if let Some(row) = self.rows.get_mut(self.row) {
-                row.goes_on = true;
+                row.wraps = true;
             }
             self.next_row();
         }
@@ -141,16 +141,16 @@ impl Screen {
                 self.erase_in_line(0);
                 self.rows.truncate(self.row + 1);
                 if let Some(row) = self.rows.back_mut() {
-                    row.goes_on = false;
+                    row.wraps = false;
                 }
             }
-            2 | 3 => self.leave(),
+            2 | 3 => self.start_new_line(),
             _ => {}
         }
     }
 
     /// Starts a new line below everything, unless the last line is empty.
-    fn leave(&mut self) {
+    fn start_new_line(&mut self) {
         self.row = self.rows.len() - 1;
         if self.rows.back().is_some_and(|row| !row.cells.is_empty()) {
             self.next_row();
@@ -161,7 +161,7 @@ impl Screen {
 
 fn write_row(text: &mut String, row: &Row) {
     let mut cells = &row.cells[..];
-    if row.edited && !row.goes_on {
+    if row.edited && !row.wraps {
         while let [shorter @ .., ' '] = cells {
             cells = shorter;
         }
@@ -183,7 +183,7 @@ impl Screen {
         match byte {
             b'\n' | 0x0b | 0x0c => {
                 if let Some(row) = self.rows.get_mut(self.row) {
-                    row.goes_on = false;
+                    row.wraps = false;
                 }
                 self.next_row();
             }
@@ -221,7 +221,7 @@ impl Screen {
     pub(super) fn escape(&mut self, byte: u8) {
         match byte {
             // A reset clears the screen.
-            b'c' => self.leave(),
+            b'c' => self.start_new_line(),
             b'E' => self.control(b'\n'),
             _ => {}
         }

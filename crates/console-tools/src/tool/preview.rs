@@ -17,55 +17,55 @@ pub(crate) struct Preview {
     /// The exact effect of the call.
     pub(crate) effect: Effect,
     /// The content that the file must still have when the call runs.
-    pub(crate) holds: Option<(VPath, ContentHash)>,
+    pub(crate) expected_content: Option<(VPath, ContentHash)>,
     /// The accesses to ask about, if the file shows that they differ from those that
     /// the arguments suggest. There are fewer if the call is going to fail.
-    pub(crate) instead: Option<Vec<Access>>,
+    pub(crate) accesses: Option<Vec<Access>>,
 }
 
 impl Default for Preview {
     fn default() -> Self {
-        Self::showing(Effect::None)
+        Self::new(Effect::None)
     }
 }
 
 impl Preview {
     /// Creates a preview with this effect.
-    pub(crate) fn showing(effect: Effect) -> Self {
+    pub(crate) fn new(effect: Effect) -> Self {
         Self {
             effect,
-            holds: None,
-            instead: None,
+            expected_content: None,
+            accesses: None,
         }
     }
 
     /// Replaces the accesses to ask about.
-    pub(crate) fn instead(mut self, accesses: impl IntoIterator<Item = Access>) -> Self {
-        self.instead = Some(accesses.into_iter().collect());
+    pub(crate) fn with_accesses(mut self, accesses: impl IntoIterator<Item = Access>) -> Self {
+        self.accesses = Some(accesses.into_iter().collect());
         self
     }
 
     /// Creates the preview of a call that only reads a file.
     pub(crate) fn reading(path: &VPath) -> Self {
         let read = Intent::read(path.clone());
-        Self::showing(Effect::read(path.as_str())).instead(read.accesses())
+        Self::new(Effect::read(path.as_str())).with_accesses(read.accesses())
     }
 
     /// Creates the preview of a call that edits a file. `edited` returns the new
     /// content, or `None` if the edit fails. A call that is going to fail only reads,
     /// so no write approval is requested.
     pub(crate) async fn editing(
-        bare: &Context,
+        unguarded: &Context,
         path: &VPath,
         edited: impl FnOnce(&Bytes) -> Option<Bytes> + Send,
     ) -> Self {
         // The guard acts on the target of links, and the content is bound to that path.
-        let resolved = bare.backend.resolve(path, ResolveOptions::default());
+        let resolved = unguarded.backend.resolve(path, ResolveOptions::default());
         let at = resolved.await.unwrap_or_else(|_| path.clone());
         let options = ReadOptions::default()
             .links(Links::Refuse)
             .max_bytes(EDIT_BYTES);
-        let Ok(before) = bare.backend.read(&at, options).await else {
+        let Ok(before) = unguarded.backend.read(&at, options).await else {
             return Self::reading(path);
         };
         let before = before.data;
@@ -87,8 +87,8 @@ impl Preview {
             false => Intent::edit(path.clone()).bytes(size).accesses().collect(),
         };
         Self {
-            holds: Some((at, ContentHash::of(&before))),
-            ..Self::showing(effect).instead(accesses)
+            expected_content: Some((at, ContentHash::of(&before))),
+            ..Self::new(effect).with_accesses(accesses)
         }
     }
 }

@@ -10,9 +10,9 @@ use permissions::mounts::{MountConfig, MountError, Scope};
 use permissions::tool::{Tool, ToolSettings};
 use permissions::{Policy, Ruleset};
 
-use super::entry::Entry;
-use super::ground::{Law, Made};
-use super::{Inner, Source, Toolset, Who, builtin, descriptions};
+use super::policy_source::{PolicyParts, PolicySource};
+use super::registered_tool::RegisteredTool;
+use super::{ApproverSource, Inner, Source, Toolset, builtin, descriptions};
 use crate::{CustomTool, Options, ToolHandler, texts};
 
 /// Maximum length of a tool's name.
@@ -94,10 +94,10 @@ pub struct ToolsetBuilder {
     settings: Option<ToolSettings>,
     mounts: Option<MountConfig>,
     protected: Vec<VPath>,
-    who: Who,
+    approver_source: ApproverSource,
     audit: Audit,
-    entries: Vec<Entry>,
-    custom: Vec<Entry>,
+    entries: Vec<RegisteredTool>,
+    custom: Vec<RegisteredTool>,
 }
 
 impl ToolsetBuilder {
@@ -110,7 +110,7 @@ impl ToolsetBuilder {
             settings: None,
             mounts: None,
             protected: Vec::new(),
-            who: Who::Nobody,
+            approver_source: ApproverSource::None,
             audit: Audit::default(),
             entries: Vec::new(),
             custom: Vec::new(),
@@ -159,7 +159,8 @@ impl ToolsetBuilder {
 
     /// Sets the approver. Without one, calls that need approval are refused.
     pub fn approver(mut self, approver: impl Approver) -> Self {
-        self.who = Who::Own(ApprovalService::new(Arc::new(approver), Grants::new()));
+        self.approver_source =
+            ApproverSource::Own(ApprovalService::new(Arc::new(approver), Grants::new()));
         self
     }
 
@@ -167,7 +168,7 @@ impl ToolsetBuilder {
     /// policy under which it was asked, unless the approval service was given the id of
     /// another policy.
     pub fn approval_service(mut self, service: ApprovalService) -> Self {
-        self.who = Who::Given(service);
+        self.approver_source = ApproverSource::Given(service);
         self
     }
 
@@ -179,20 +180,20 @@ impl ToolsetBuilder {
 
     /// Adds a tool.
     pub fn tool<T: CustomTool>(mut self, tool: T) -> Self {
-        self.custom.push(Entry::custom(tool));
+        self.custom.push(RegisteredTool::custom(tool));
         self
     }
 
     /// Adds a tool that is defined at run time.
     pub fn handler(mut self, handler: Arc<dyn ToolHandler>) -> Self {
-        self.custom.push(Entry::handler(handler));
+        self.custom.push(RegisteredTool::handler(handler));
         self
     }
 
     /// Adds a tool of this crate that is not in the table.
     #[cfg(test)]
     pub(crate) fn builtin<T: crate::tool::Builtin>(mut self) -> Self {
-        self.entries.extend(Entry::builtin::<T>());
+        self.entries.extend(RegisteredTool::builtin::<T>());
         self
     }
 
@@ -215,10 +216,10 @@ impl ToolsetBuilder {
         let customs = self.custom.iter().map(|entry| entry.name.to_string());
         let customs: Vec<String> = customs.collect();
         let is_made = self.ruleset.is_some() || self.settings.is_some() || self.mounts.is_some();
-        let law = match self.policy {
+        let policy_source = match self.policy {
             Some(_) if is_made => return Err(BuildError::TwoPolicies),
-            Some(policy) => Law::Policy(policy.protecting(self.protected)),
-            None => Law::Made(Box::new(Made {
+            Some(policy) => PolicySource::Policy(policy.protecting(self.protected)),
+            None => PolicySource::Parts(Box::new(PolicyParts {
                 ruleset: self.ruleset,
                 settings: self.settings.unwrap_or_default(),
                 protected: self.protected,
@@ -231,7 +232,7 @@ impl ToolsetBuilder {
         let mut entries = self.entries;
         entries.append(&mut self.custom);
         descriptions::replace(&options, &customs, &mut entries)?;
-        check_settings(law.settings(), customs)?;
+        check_settings(policy_source.settings(), customs)?;
         let names = entries.iter().enumerate();
         let index: HashMap<Arc<str>, usize> = names
             .map(|(index, entry)| (Arc::clone(&entry.name), index))
@@ -239,8 +240,8 @@ impl ToolsetBuilder {
         Ok(Toolset(Arc::new(Inner {
             source: self.source,
             options: Arc::new(options),
-            law,
-            who: self.who,
+            policy_source,
+            approver_source: self.approver_source,
             audit: self.audit,
             entries,
             index,
@@ -250,7 +251,7 @@ impl ToolsetBuilder {
     }
 }
 
-fn check_names(custom: &[Entry]) -> Result<(), BuildError> {
+fn check_names(custom: &[RegisteredTool]) -> Result<(), BuildError> {
     for (number, entry) in custom.iter().enumerate() {
         let quoted = || Quoted::new(&entry.name);
         let letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';

@@ -2,16 +2,16 @@
 
 use permissions::tool::Tool;
 
-use super::entry::Entry;
+use super::registered_tool::RegisteredTool;
 use crate::tool::Builtin;
 use crate::{EditFormat, Options, Profile, commands, files, filesystem, search};
 
 /// Returns the tools of this crate that the options enable, in the order in which the
 /// model sees them.
-pub(super) fn entries(options: &Options) -> Vec<Entry> {
+pub(super) fn entries(options: &Options) -> Vec<RegisteredTool> {
     let is_wanted = |(name, _): &&(&str, Make)| {
         let tool = name.parse::<Tool>();
-        tool.is_ok_and(|tool| wanted(tool, options))
+        tool.is_ok_and(|tool| is_enabled(tool, options))
     };
     let all = table(options.profile).iter();
     let made = all.filter(is_wanted).filter_map(|(_, make)| make());
@@ -26,23 +26,23 @@ fn table(profile: Profile) -> &'static [(&'static str, Make)] {
 }
 
 /// Creates an entry, or returns `None` if the name is not that of a tool.
-type Make = fn() -> Option<Entry>;
+type Make = fn() -> Option<RegisteredTool>;
 
 const fn tool<T: Builtin>() -> (&'static str, Make) {
-    (T::NAME, Entry::builtin::<T>)
+    (T::NAME, RegisteredTool::builtin::<T>)
 }
 
 const CONSOLE: &[(&str, Make)] = &[
     tool::<search::LsTool>(),
-    tool::<files::ReadFile>(),
-    tool::<files::WriteFile>(),
-    tool::<files::EditFile>(),
-    tool::<files::HashlineEdit>(),
+    tool::<files::ReadFileTool>(),
+    tool::<files::WriteFileTool>(),
+    tool::<files::EditFileTool>(),
+    tool::<files::HashlineEditTool>(),
     tool::<search::GlobTool>(),
     tool::<search::GrepTool>(),
-    tool::<files::DeleteFile>(),
-    tool::<files::MoveFile>(),
-    tool::<files::CopyFile>(),
+    tool::<files::DeleteFileTool>(),
+    tool::<files::MoveFileTool>(),
+    tool::<files::CopyFileTool>(),
     tool::<commands::ExecuteTool>(),
     tool::<commands::RunInBackgroundTool>(),
     tool::<commands::ReadOutputTool>(),
@@ -52,13 +52,13 @@ const CONSOLE: &[(&str, Make)] = &[
 ];
 
 const FILESYSTEM: &[(&str, Make)] = &[
-    tool::<filesystem::ReadFile>(),
-    tool::<filesystem::WriteFile>(),
-    tool::<filesystem::ListFiles>(),
-    tool::<filesystem::EditFile>(),
-    tool::<filesystem::DeleteFile>(),
-    tool::<filesystem::MoveFile>(),
-    tool::<filesystem::CopyFile>(),
+    tool::<filesystem::ReadFileTool>(),
+    tool::<filesystem::WriteFileTool>(),
+    tool::<filesystem::ListFilesTool>(),
+    tool::<filesystem::EditFileTool>(),
+    tool::<filesystem::DeleteFileTool>(),
+    tool::<filesystem::MoveFileTool>(),
+    tool::<filesystem::CopyFileTool>(),
 ];
 
 /// Returns the names that a profile knows, whether or not the options enable them.
@@ -71,7 +71,7 @@ pub(super) fn names(profile: Profile) -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns a tool that a profile knows, whether or not the options enable it.
-pub(super) fn known(profile: Profile, name: &str) -> Option<Entry> {
+pub(super) fn known(profile: Profile, name: &str) -> Option<RegisteredTool> {
     let (_, make) = table(profile).iter().find(|(known, _)| *known == name)?;
     make()
 }
@@ -90,7 +90,7 @@ const fn in_filesystem(tool: Tool) -> bool {
 }
 
 /// Returns `true` if the options enable a tool.
-pub(crate) fn wanted(tool: Tool, options: &Options) -> bool {
+pub(crate) fn is_enabled(tool: Tool, options: &Options) -> bool {
     if options.profile == Profile::Filesystem {
         return in_filesystem(tool);
     }

@@ -9,9 +9,9 @@ use futures_util::FutureExt as _;
 use tracing::Instrument as _;
 
 use super::chat::Chat;
-use super::door::Door;
-use super::entry::Entry;
-use super::ground::Tools;
+use super::environment::OfferedTools;
+use super::gate::CallGate;
+use super::registered_tool::RegisteredTool;
 use crate::{Arguments, Class, Observer, Reply, ToolError, ToolResult, arguments};
 
 /// The target of the `tracing` events.
@@ -72,7 +72,7 @@ impl Chat {
             )))
         });
         let options = self.options();
-        Reply::in_words_of(options.profile, result).within(options.limits.reply_bytes)
+        Reply::for_profile(options.profile, result).within(options.limits.reply_bytes)
     }
 
     async fn try_call(
@@ -82,13 +82,22 @@ impl Chat {
         observer: Option<Arc<dyn Observer>>,
     ) -> ToolResult {
         let arguments = arguments::read(arguments, self.options().limits.argument_bytes)?;
-        let ground = self.ground().await?;
-        let door = Door::new(self, &ground, self.entry(name, &ground.tools)?, observer);
-        door.entry.callable.call(&door, arguments).await
+        let environment = self.environment().await?;
+        let gate = CallGate::new(
+            self,
+            &environment,
+            self.entry(name, &environment.tools)?,
+            observer,
+        );
+        gate.entry.runner.call(&gate, arguments).await
     }
 
     /// Returns the tool of this name, if it is offered.
-    pub(super) fn entry(&self, name: &str, tools: &Tools) -> Result<&Entry, ToolError> {
+    pub(super) fn entry(
+        &self,
+        name: &str,
+        tools: &OfferedTools,
+    ) -> Result<&RegisteredTool, ToolError> {
         let inner = &self.toolset().0;
         let found = inner.index.get(name).copied();
         let offered = found.filter(|index| tools.offers(*index));
@@ -110,12 +119,12 @@ fn outcome(reply: &Reply) -> &'static str {
     reply.failure.map_or("success", Class::as_str)
 }
 
-fn not_offered(name: &str, tools: &Tools) -> ToolError {
+fn not_offered(name: &str, tools: &OfferedTools) -> ToolError {
     let name = Quoted::new(name);
     ToolError::refused(format!("{name} is not offered here; {}", the_tools(tools)))
 }
 
-fn unknown(name: &str, tools: &Tools) -> ToolError {
+fn unknown(name: &str, tools: &OfferedTools) -> ToolError {
     let nearest = nearest(name, tools);
     let meant = match nearest.as_slice() {
         [] => String::new(),
@@ -128,7 +137,7 @@ fn unknown(name: &str, tools: &Tools) -> ToolError {
     ))
 }
 
-fn the_tools(tools: &Tools) -> String {
+fn the_tools(tools: &OfferedTools) -> String {
     let names: Vec<&str> = tools.definitions.iter().map(|tool| &*tool.name).collect();
     match names.is_empty() {
         true => "no tool is, answer without one".to_owned(),
@@ -137,7 +146,7 @@ fn the_tools(tools: &Tools) -> String {
 }
 
 /// Returns the tools with the most similar names, at most three.
-fn nearest<'t>(name: &str, tools: &'t Tools) -> Vec<&'t str> {
+fn nearest<'t>(name: &str, tools: &'t OfferedTools) -> Vec<&'t str> {
     let name = beginning(name).to_ascii_lowercase();
     // By edit distance the nearest name would be write_file, which discards the rest of
     // the file.

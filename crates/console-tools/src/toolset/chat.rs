@@ -6,9 +6,9 @@ use backend_core::{Backend, Result};
 use permissions::approval::{ApprovalService, Approver, Grants};
 use permissions::{Guarded, Policy};
 
-use super::ground::Ground;
-use super::{Source, Toolset, Who};
-use crate::{Caller, Context, Conversation, Definitions, Options, Overlay, prompt};
+use super::environment::CallEnvironment;
+use super::{ApproverSource, Source, Toolset};
+use crate::{Caller, Context, Conversation, Definitions, Options, OutputOverlay, prompt};
 
 /// A conversation: its tracked files, kept outputs, approvals and background shells.
 /// Clones share one conversation, and calls may run concurrently.
@@ -25,9 +25,9 @@ struct State {
     caller: Caller,
     conversation: Arc<Conversation>,
     policy: Option<Policy>,
-    who: Option<Who>,
+    approver_source: Option<ApproverSource>,
     /// The environment of calls, valid until the backend changes.
-    ground: Mutex<Option<Arc<Ground>>>,
+    environment: Mutex<Option<Arc<CallEnvironment>>>,
 }
 
 impl Chat {
@@ -37,8 +37,8 @@ impl Chat {
             caller,
             conversation: Arc::default(),
             policy: None,
-            who: None,
-            ground: Mutex::default(),
+            approver_source: None,
+            environment: Mutex::default(),
         }))
     }
 
@@ -46,7 +46,7 @@ impl Chat {
     /// toolset's.
     #[must_use]
     pub fn policy(&self, policy: Policy) -> Self {
-        self.anew(Some(policy), self.0.who.clone())
+        self.new_with(Some(policy), self.0.approver_source.clone())
     }
 
     /// Starts a new conversation like this one, with another approver than the
@@ -54,36 +54,36 @@ impl Chat {
     #[must_use]
     pub fn approver(&self, approver: impl Approver) -> Self {
         let service = ApprovalService::new(Arc::new(approver), Grants::new());
-        self.anew(self.0.policy.clone(), Some(Who::Own(service)))
+        self.new_with(self.0.policy.clone(), Some(ApproverSource::Own(service)))
     }
 
     /// Starts a new conversation like this one, with another approval service than the
     /// toolset's.
     #[must_use]
     pub fn approval_service(&self, service: ApprovalService) -> Self {
-        self.anew(self.0.policy.clone(), Some(Who::Given(service)))
+        self.new_with(self.0.policy.clone(), Some(ApproverSource::Given(service)))
     }
 
-    fn anew(&self, policy: Option<Policy>, who: Option<Who>) -> Self {
+    fn new_with(&self, policy: Option<Policy>, approver_source: Option<ApproverSource>) -> Self {
         Self(Arc::new(State {
             toolset: self.0.toolset.clone(),
             caller: self.0.caller.clone(),
             conversation: Arc::default(),
             policy,
-            who,
-            ground: Mutex::default(),
+            approver_source,
+            environment: Mutex::default(),
         }))
     }
 
     /// Returns a copy for a trial run.
-    pub(super) fn aside(&self) -> Self {
+    pub(super) fn for_preview(&self) -> Self {
         Self(Arc::new(State {
             toolset: self.0.toolset.clone(),
             caller: self.0.caller.clone(),
-            conversation: Arc::new(self.0.conversation.aside()),
+            conversation: Arc::new(self.0.conversation.for_preview()),
             policy: self.0.policy.clone(),
-            who: self.0.who.clone(),
-            ground: Mutex::default(),
+            approver_source: self.0.approver_source.clone(),
+            environment: Mutex::default(),
         }))
     }
 
@@ -120,7 +120,7 @@ impl Chat {
     ///
     /// Returns the error of the [`Resolver`](crate::Resolver).
     pub async fn definitions(&self) -> Result<Definitions> {
-        Ok(self.ground().await?.tools.definitions.clone())
+        Ok(self.environment().await?.tools.definitions.clone())
     }
 
     /// Returns text for a system prompt that lists the tools.
@@ -133,29 +133,48 @@ impl Chat {
         Ok(prompt::fragment(self.options(), &definitions))
     }
 
+    /// Returns the files as this conversation may use them: behind its policy, with
+    /// questions sent to its approver. For accesses that are not tool calls, such as
+    /// the resources of an MCP server.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the [`Resolver`](crate::Resolver).
+    pub async fn files(&self) -> Result<Guarded<Arc<dyn Backend>>> {
+        Ok(self.environment().await?.guard.clone())
+    }
+
     /// Returns the environment for the next call.
-    pub(super) async fn ground(&self) -> Result<Arc<Ground>> {
+    pub(super) async fn environment(&self) -> Result<Arc<CallEnvironment>> {
         let state = &self.0;
         let backend = match &state.toolset.0.source {
             Source::Fixed(backend) => Arc::clone(backend),
             Source::Resolving(resolver) => resolver.resolve(&state.caller).await?,
         };
-        let known = || state.ground.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(ground) = &*known() {
-            let (at, now) = (Arc::as_ptr(ground.guard.unguarded()), Arc::as_ptr(&backend));
+        let known = || {
+            state
+                .environment
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some(environment) = &*known() {
+            let (at, now) = (
+                Arc::as_ptr(environment.guard.unguarded()),
+                Arc::as_ptr(&backend),
+            );
             if std::ptr::addr_eq(at, now) {
-                return Ok(Arc::clone(ground));
+                return Ok(Arc::clone(environment));
             }
         }
-        let ground = state.toolset.ground(
+        let environment = state.toolset.environment(
             &backend,
             &state.caller.session,
             state.policy.as_ref(),
-            state.who.as_ref(),
+            state.approver_source.as_ref(),
         );
-        let ground = Arc::new(ground.await);
-        *known() = Some(Arc::clone(&ground));
-        Ok(ground)
+        let environment = Arc::new(environment.await);
+        *known() = Some(Arc::clone(&environment));
+        Ok(environment)
     }
 
     /// Creates the context for a tool. The kept outputs are layered above the guard,
@@ -163,15 +182,15 @@ impl Chat {
     pub(super) fn context(
         &self,
         view: Guarded<Arc<dyn Backend>>,
-        quiet: Guarded<Arc<dyn Backend>>,
+        non_interactive: Guarded<Arc<dyn Backend>>,
     ) -> Context {
         let scope = view.policy().scope().cloned();
         let conversation = Arc::clone(&self.0.conversation);
-        let over = |view| Arc::new(Overlay::new(Arc::new(view), &conversation));
-        let (backend, quiet) = (over(view), over(quiet));
+        let over = |view| Arc::new(OutputOverlay::new(Arc::new(view), &conversation));
+        let (backend, non_interactive) = (over(view), over(non_interactive));
         let options = Arc::clone(&self.0.toolset.0.options);
         Context::new(backend, options, conversation)
             .scope(scope)
-            .quiet(quiet)
+            .non_interactive(non_interactive)
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::builder::BuildError;
 use super::builtin;
-use super::entry::Entry;
+use super::registered_tool::RegisteredTool;
 use crate::Options;
 
 /// Applies the descriptions of the options. Those of known tools that are disabled are
@@ -12,7 +12,7 @@ use crate::Options;
 pub(super) fn replace(
     options: &Options,
     customs: &[String],
-    entries: &mut [Entry],
+    entries: &mut [RegisteredTool],
 ) -> Result<(), BuildError> {
     check_tools(options, customs)?;
     for (key, text) in &options.descriptions {
@@ -60,7 +60,7 @@ fn check_tools(options: &Options, customs: &[String]) -> Result<(), BuildError> 
 }
 
 /// Describes an argument.
-fn describe(entry: &mut Entry, argument: &str, text: &str) -> Result<(), BuildError> {
+fn describe(entry: &mut RegisteredTool, argument: &str, text: &str) -> Result<(), BuildError> {
     let schema = &mut entry.definition.input_schema;
     let pointer = pointer(schema, argument).map_err(|valid| BuildError::UnknownArgument {
         tool: entry.name.to_string(),

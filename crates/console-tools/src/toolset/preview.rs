@@ -4,7 +4,7 @@
 //! operation that would change anything, with an approver that records the questions.
 //! So a preview cannot differ from the call.
 
-mod still;
+mod read_only_trial;
 
 use std::future::{Future as _, pending, poll_fn};
 use std::panic::AssertUnwindSafe;
@@ -18,10 +18,10 @@ use backend_core::Backend;
 use futures_util::FutureExt as _;
 use permissions::approval::{Answer, Approver, ApproverError, Question};
 
-use self::still::Still;
+use self::read_only_trial::ReadOnlyTrial;
 use super::chat::Chat;
-use super::door::Door;
-use super::ground::Ground;
+use super::environment::CallEnvironment;
+use super::gate::CallGate;
 use crate::{Arguments, Class, Reply, ToolResult, arguments};
 
 /// The outcome of a call if it were made at this moment.
@@ -89,16 +89,16 @@ impl Chat {
         arguments: impl Into<Arguments<'a>>,
     ) -> CallPreview {
         let trial = Arc::new(Trial::default());
-        let tried = AssertUnwindSafe(self.tried(name, arguments.into(), &trial)).catch_unwind();
-        let mut tried = pin!(tried);
-        let ended = poll_fn(|cx| match tried.as_mut().poll(cx) {
+        let run = AssertUnwindSafe(self.trial_run(name, arguments.into(), &trial)).catch_unwind();
+        let mut run = pin!(run);
+        let ended = poll_fn(|cx| match run.as_mut().poll(cx) {
             Poll::Ready(result) => Poll::Ready(Some(result)),
-            // The operation that was reached never completes.
+            // The operation that stopped the run never completes.
             Poll::Pending if trial.is_over() => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
         });
         let ended = ended.await;
-        let asked = trial.taken();
+        let asked = trial.take_questions();
         if !asked.is_empty() {
             return CallPreview::Asks(asked);
         }
@@ -113,22 +113,27 @@ impl Chat {
         }
     }
 
-    async fn tried(&self, name: &str, arguments: Arguments<'_>, trial: &Arc<Trial>) -> ToolResult {
+    async fn trial_run(
+        &self,
+        name: &str,
+        arguments: Arguments<'_>,
+        trial: &Arc<Trial>,
+    ) -> ToolResult {
         let arguments = arguments::read(arguments, self.options().limits.argument_bytes)?;
-        let real = self.ground().await?;
+        let real = self.environment().await?;
         let entry = self.entry(name, &real.tools)?;
         let backend = Arc::clone(real.guard.unguarded());
-        let still: Arc<dyn Backend> = Arc::new(Still::new(backend, Arc::clone(trial)));
-        let notes: Arc<dyn Approver> = Arc::clone(trial) as _;
-        let ground = Ground {
-            guard: real.guard.dry_run(Arc::clone(&still), Some(notes)),
-            quiet: real.quiet.dry_run(still, None),
+        let read_only: Arc<dyn Backend> = Arc::new(ReadOnlyTrial::new(backend, Arc::clone(trial)));
+        let recorder: Arc<dyn Approver> = Arc::clone(trial) as _;
+        let environment = CallEnvironment {
+            guard: real.guard.dry_run(Arc::clone(&read_only), Some(recorder)),
+            non_interactive: real.non_interactive.dry_run(read_only, None),
             tools: Arc::clone(&real.tools),
             host_names: real.host_names.clone(),
         };
-        let aside = self.aside();
-        let door = Door::new(&aside, &ground, entry, None).tried(Arc::clone(trial));
-        entry.callable.call(&door, arguments).await
+        let chat = self.for_preview();
+        let gate = CallGate::new(&chat, &environment, entry, None).with_trial(Arc::clone(trial));
+        entry.runner.call(&gate, arguments).await
     }
 }
 
@@ -142,7 +147,7 @@ pub(super) struct Trial {
 impl Trial {
     /// Ends the trial run, because the next operation would have an effect. Never
     /// returns.
-    pub(super) async fn reached<T>(&self) -> T {
+    pub(super) async fn stop<T>(&self) -> T {
         self.is_over.store(true, Ordering::Release);
         pending().await
     }
@@ -151,7 +156,7 @@ impl Trial {
         self.is_over.load(Ordering::Acquire)
     }
 
-    fn taken(&self) -> Vec<Question> {
+    fn take_questions(&self) -> Vec<Question> {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *asked)
     }

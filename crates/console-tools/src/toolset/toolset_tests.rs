@@ -76,8 +76,8 @@ impl Builtin for Edit {
         let effect = Effect::diff(path.as_str(), &before, args.text.as_bytes());
         Preview {
             effect,
-            holds: Some((path, ContentHash::of(&before))),
-            instead: None,
+            expected_content: Some((path, ContentHash::of(&before))),
+            accesses: None,
         }
     }
 
@@ -318,12 +318,17 @@ async fn the_filesystem_profile_keeps_its_words() {
         .call("hashline_edit", json!({"path": "/a", "text": "x"}))
         .await;
     assert!(!reply.is_success());
-    let door = chat.ground().await.unwrap().guard.with_tool("read_file");
-    let error = door
+    let gate = chat
+        .environment()
+        .await
+        .unwrap()
+        .guard
+        .with_tool("read_file");
+    let error = gate
         .plan([Access::file(Op::Read, VPath::parse("/a").unwrap())])
         .await;
     let error = error.map(|_| ()).unwrap_err();
-    let text = ToolError::in_words_of(crate::Profile::Filesystem, "read_file", error).to_string();
+    let text = ToolError::for_profile(crate::Profile::Filesystem, "read_file", error).to_string();
     assert_eq!(
         text,
         "Cannot access '/a': path is outside sandbox.\nReadable paths: /docs"
@@ -341,15 +346,15 @@ async fn writes_after_the_answer_are_bound_to_what_was_shown() {
         .build()
         .unwrap();
     let chat = toolset.conversation("c");
-    let ground = chat.ground().await.unwrap();
+    let environment = chat.environment().await.unwrap();
     let path = VPath::parse("/a").unwrap();
     let access = Access::file(Op::Write, path.clone());
-    let planned = ground.guard.plan([access]).await.unwrap();
+    let planned = environment.guard.plan([access]).await.unwrap();
     let old = ContentHash::of(b"older\n");
     let permit = planned
         .authorize(|question| question.bind(path.clone(), old))
         .await;
-    let view = ground.guard.with_permit(permit.unwrap().unwrap());
+    let view = environment.guard.with_permit(permit.unwrap().unwrap());
     let options = WriteOptions::default().mode(WriteMode::Overwrite);
     view.write(&path, "new".into(), options).await.unwrap_err();
     assert_eq!(&backend.read_bytes("/a").await.unwrap()[..], b"one\n");

@@ -9,25 +9,26 @@ use async_trait::async_trait;
 use backend_core::{Backend, Result};
 use backend_local::{LocalBackend, NameSpace};
 use backend_state::StateBackend;
-use console_testkit::{Chats, Place, Script, Transcript, play};
+use console_testkit::{Chats, Environment, Script, Transcript, play};
 use console_tools::{Caller, Resolver};
 use permissions::tool::Tool;
 
-fn local(root: &Path, names: NameSpace) -> (Arc<dyn Backend>, Place) {
+fn local(root: &Path, names: NameSpace) -> (Arc<dyn Backend>, Environment) {
     let root = root.canonicalize().unwrap();
     let backend = LocalBackend::builder(&root)
         .names(names)
         .enable_execute(true);
     let backend: Arc<dyn Backend> = Arc::new(backend.open().unwrap());
-    let place = Place::of(backend.as_ref()).directory(root.to_str().unwrap());
-    assert!(place.commands, "commands run here");
-    (backend, place)
+    let environment = Environment::of(backend.as_ref()).directory(root.to_str().unwrap());
+    assert!(environment.commands, "commands run here");
+    (backend, environment)
 }
 
-/// Plays the steps that suit a place and compares the transcript with the expected one.
-async fn check(chats: &Chats, script: &Script, place: &Place) {
-    let played = play(chats, script, place).await;
-    let expected = Transcript::expected().for_place(script, place);
+/// Plays the steps that an environment allows and compares the transcript with the
+/// expected one.
+async fn check(chats: &Chats, script: &Script, environment: &Environment) {
+    let played = play(chats, script, environment).await;
+    let expected = Transcript::expected().for_environment(script, environment);
     if let Some(difference) = played.difference(&expected) {
         panic!("the transcript is another one:\n{difference}");
     }
@@ -38,10 +39,10 @@ async fn on_a_local_directory_twice() {
     let directory = tempfile::tempdir().unwrap();
     let script = Script::bundled().unwrap();
     for _ in 0..2 {
-        let (backend, place) = local(directory.path(), NameSpace::default());
+        let (backend, environment) = local(directory.path(), NameSpace::default());
         script.seed(backend.as_ref()).await.unwrap();
         let chats = Chats::new(&script, &backend).unwrap();
-        check(&chats, &script, &place).await;
+        check(&chats, &script, &environment).await;
         let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().collect();
         assert!(left.is_empty(), "{left:?}");
     }
@@ -52,10 +53,10 @@ async fn on_a_state_without_commands() {
     let backend: Arc<dyn Backend> = Arc::new(StateBackend::new());
     let script = Script::bundled().unwrap();
     script.seed(backend.as_ref()).await.unwrap();
-    let place = Place::of(backend.as_ref());
-    assert!(!place.commands, "nothing runs here");
+    let environment = Environment::of(backend.as_ref());
+    assert!(!environment.commands, "nothing runs here");
     let chats = Chats::new(&script, &backend).unwrap();
-    check(&chats, &script, &place).await;
+    check(&chats, &script, &environment).await;
 }
 
 #[derive(Debug)]
@@ -72,11 +73,11 @@ impl Resolver for Same {
 async fn on_the_backend_that_a_resolver_picks() {
     let directory = tempfile::tempdir().unwrap();
     let script = Script::bundled().unwrap();
-    let (backend, place) = local(directory.path(), NameSpace::default());
+    let (backend, environment) = local(directory.path(), NameSpace::default());
     script.seed(backend.as_ref()).await.unwrap();
     let resolver: Arc<dyn Resolver> = Arc::new(Same(backend));
     let chats = Chats::resolving(&script, &resolver).unwrap();
-    check(&chats, &script, &place).await;
+    check(&chats, &script, &environment).await;
 }
 
 /// A working directory other than the root, as in a container.
@@ -84,16 +85,16 @@ async fn on_the_backend_that_a_resolver_picks() {
 async fn in_another_working_directory() {
     let directory = tempfile::tempdir().unwrap();
     let script = Script::bundled().unwrap();
-    let (backend, place) = local(
+    let (backend, environment) = local(
         directory.path(),
         NameSpace::Host {
             allowed: Vec::new(),
         },
     );
-    assert!(place.directories.iter().all(|path| path != "/"));
+    assert!(environment.directories.iter().all(|path| path != "/"));
     script.seed(backend.as_ref()).await.unwrap();
     let chats = Chats::new(&script, &backend).unwrap();
-    check(&chats, &script, &place).await;
+    check(&chats, &script, &environment).await;
 }
 
 /// Checks that the conversation is complete enough to be worth replaying.

@@ -16,6 +16,7 @@ mod filesystem_profile;
 mod filesystem_refusals;
 #[cfg(target_os = "linux")]
 mod host_names;
+mod kept_outputs;
 mod one_question;
 mod previews;
 mod read_tracking;
@@ -24,7 +25,6 @@ mod shells;
 mod snapshots_commands;
 mod snapshots_schemas;
 mod snapshots_texts;
-mod spill;
 mod support {
     pub(crate) mod cases;
     pub(crate) mod mounted;

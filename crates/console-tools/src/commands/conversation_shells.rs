@@ -1,0 +1,197 @@
+//! The background shells of a conversation. It reaches only these, and they end with
+//! it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use backend_core::limits::SHELLS;
+use backend_core::ops::{ShellId, ShellInfo};
+use backend_core::{Backend, Error, Result};
+use futures_executor::block_on;
+
+use crate::Context;
+
+/// Number of shells of one sandbox above which those that the sandbox has forgotten are
+/// forgotten here too.
+const PRUNE_ABOVE: usize = 2 * SHELLS;
+
+/// The background shells that a conversation started. Dropping it ends the remaining
+/// ones on a separate thread, because there may be no runtime.
+#[derive(Debug, Default)]
+pub(crate) struct ConversationShells(Mutex<Vec<StartedShell>>);
+
+#[derive(Debug)]
+struct StartedShell {
+    sandbox: String,
+    shell: ShellId,
+    /// A backend that can end the shell without asking.
+    backend: Arc<dyn Backend>,
+}
+
+impl StartedShell {
+    fn matches(&self, sandbox: &str, shell: &ShellId) -> bool {
+        self.shell == *shell && self.sandbox == sandbox
+    }
+
+    /// Ends the shell. Returns `true` if it was still running.
+    async fn kill(&self) -> Result<bool> {
+        let Some(sandbox) = self.backend.as_sandbox() else {
+            return Ok(false);
+        };
+        let ended = Error::none_if_missing(sandbox.shell_kill(&self.shell).await)?;
+        Ok(ended.unwrap_or(false))
+    }
+}
+
+impl ConversationShells {
+    fn lock(&self) -> MutexGuard<'_, Vec<StartedShell>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records a shell that was started in this call.
+    pub(super) fn record(&self, context: &Context, sandbox: String, shell: ShellId) {
+        self.lock().push(StartedShell {
+            sandbox,
+            shell,
+            backend: Arc::clone(&context.non_interactive),
+        });
+    }
+
+    /// Forgets shells that the sandbox has forgotten, if there are many.
+    pub(super) async fn prune(&self, context: &Context, sandbox: &str) {
+        let of_sandbox = |started: &&StartedShell| started.sandbox == sandbox;
+        if self.lock().iter().filter(of_sandbox).count() <= PRUNE_ABOVE {
+            return;
+        }
+        let Some(shells) = context.non_interactive.as_sandbox() else {
+            return;
+        };
+        if let Ok(listed) = shells.shell_list().await {
+            let is_listed =
+                |started: &StartedShell| listed.iter().any(|shell| shell.id == started.shell);
+            let keep = |started: &StartedShell| started.sandbox != sandbox || is_listed(started);
+            self.lock().retain(keep);
+        }
+    }
+
+    /// Returns `true` if the conversation started this shell.
+    pub(super) fn contains(&self, sandbox: &str, shell: &ShellId) -> bool {
+        self.lock()
+            .iter()
+            .any(|started| started.matches(sandbox, shell))
+    }
+
+    /// Filters a list to the shells that the conversation started.
+    pub(super) fn filter(&self, sandbox: &str, mut listed: Vec<ShellInfo>) -> Vec<ShellInfo> {
+        listed.retain(|shell| self.contains(sandbox, &shell.id));
+        listed
+    }
+
+    fn pop(&self) -> Option<StartedShell> {
+        self.lock().pop()
+    }
+
+    fn take(&self, sandbox: &str, shell: &ShellId) -> Option<StartedShell> {
+        let mut all = self.lock();
+        let at = all
+            .iter()
+            .position(|started| started.matches(sandbox, shell))?;
+        Some(all.remove(at))
+    }
+
+    /// Ends all shells and returns how many were still running. Shells that could not
+    /// be ended stay recorded.
+    pub(crate) async fn kill_all(&self) -> Result<usize> {
+        let mut running = 0;
+        let mut left = Vec::new();
+        let mut failed = Ok(());
+        // One by one: if the future is dropped, the remaining shells stay recorded.
+        while let Some(started) = self.pop() {
+            match started.kill().await {
+                Ok(was_running) => running += usize::from(was_running),
+                Err(error) => {
+                    left.push(started);
+                    failed = failed.and(Err(error));
+                }
+            }
+        }
+        self.lock().append(&mut left);
+        failed.map(|()| running)
+    }
+}
+
+impl Drop for ConversationShells {
+    fn drop(&mut self) {
+        let all = std::mem::take(&mut *self.lock());
+        kill_on_thread(all);
+    }
+}
+
+/// Ends shells on a separate thread.
+fn kill_on_thread(shells: Vec<StartedShell>) {
+    if shells.is_empty() {
+        return;
+    }
+    let end = move || {
+        for started in shells {
+            if let Err(error) = block_on(started.kill()) {
+                let shell = started.shell.as_str();
+                tracing::warn!(target: "console_tools", shell, %error, "a shell was not ended");
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().name("end-shells".to_owned());
+    if let Err(error) = thread.spawn(end) {
+        tracing::warn!(target: "console_tools", %error, "shells were not ended");
+    }
+}
+
+/// A command that runs as a shell while its call waits. If the call is dropped or
+/// fails, the shell is ended.
+pub(super) struct ForegroundShell<'c> {
+    shells: &'c ConversationShells,
+    sandbox: String,
+    shell: ShellId,
+    on_drop: OnDrop,
+}
+
+/// The action for a shell when its call is over.
+enum OnDrop {
+    Kill,
+    Forget,
+    Keep,
+}
+
+impl<'c> ForegroundShell<'c> {
+    /// Records a shell that was started in this call.
+    pub(super) fn new(context: &'c Context, sandbox: String, shell: ShellId) -> Self {
+        let shells = &context.conversation.shells;
+        shells.record(context, sandbox.clone(), shell.clone());
+        Self {
+            shells,
+            sandbox,
+            shell,
+            on_drop: OnDrop::Kill,
+        }
+    }
+
+    /// Forgets the shell: it has ended, and the reply contains its whole output.
+    pub(super) fn forget(mut self) {
+        self.on_drop = OnDrop::Forget;
+    }
+
+    /// Keeps the shell running in the background.
+    pub(super) fn keep_running(mut self) {
+        self.on_drop = OnDrop::Keep;
+    }
+}
+
+impl Drop for ForegroundShell<'_> {
+    fn drop(&mut self) {
+        let take = || self.shells.take(&self.sandbox, &self.shell);
+        match self.on_drop {
+            OnDrop::Kill => kill_on_thread(take().into_iter().collect()),
+            OnDrop::Forget => drop(take()),
+            OnDrop::Keep => {}
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `kill_shell`.
+
+use async_trait::async_trait;
+use backend_core::ops::ShellId;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{check_own, shell_error, shells};
+use crate::args::commands::KillShellArgs;
+use crate::structured::{schema_of, to_value};
+use crate::terminal::on_one_line;
+use crate::tool::{Annotations, Builtin};
+use crate::{Context, Reply, ToolResult};
+
+/// Ends a background shell.
+#[derive(Debug)]
+pub(crate) struct KillShellTool;
+
+/// The result of `kill_shell`.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Killed {
+    /// The shell's id.
+    shell_id: String,
+    /// Whether it still ran.
+    killed: bool,
+}
+
+#[async_trait]
+impl Builtin for KillShellTool {
+    type Args = KillShellArgs;
+    const NAME: &'static str = "kill_shell";
+    const ANNOTATIONS: Annotations = Annotations {
+        read_only: false,
+        destructive: true,
+        idempotent: true,
+        open_world: false,
+    };
+
+    fn output_schema() -> Option<Value> {
+        schema_of::<Killed>()
+    }
+
+    fn call_description(args: &KillShellArgs) -> String {
+        format!("End background shell {}", on_one_line(&args.shell_id))
+    }
+
+    async fn run(context: &Context, args: KillShellArgs) -> ToolResult {
+        let sandbox = shells(context)?;
+        let id = ShellId::new(args.shell_id);
+        check_own(context, sandbox, &id).await?;
+        let killed = match sandbox.shell_kill(&id).await {
+            Ok(killed) => killed,
+            Err(error) => return Err(shell_error(context, sandbox, &id, error).await),
+        };
+        let text = match killed {
+            true => format!("Killed background shell {id}."),
+            false => format!("Background shell {id} was already finished."),
+        };
+        let shell_id = id.to_string();
+        Ok(Reply::text(text).structured(to_value(&Killed { shell_id, killed })))
+    }
+}

@@ -1,0 +1,85 @@
+//! `list_shells`.
+
+use async_trait::async_trait;
+use backend_core::ops::{ShellInfo, ShellState};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::shells;
+use super::status::{exit_code, short_state};
+use crate::args::commands::ListShellsArgs;
+use crate::structured::{schema_of, to_value};
+use crate::terminal::on_one_line;
+use crate::tool::{Annotations, Builtin};
+use crate::{Context, Reply, ToolResult};
+
+/// Lists the background shells of the conversation.
+#[derive(Debug)]
+pub(crate) struct ListShellsTool;
+
+/// The result of `list_shells`.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Shells {
+    /// In the order in which they were started.
+    shells: Vec<ListedShell>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ListedShell {
+    /// The shell's id.
+    shell_id: String,
+    /// The beginning of its command line.
+    command: String,
+    /// Whether it still runs.
+    running: bool,
+    /// Its exit code, if it ended by itself.
+    exit_code: Option<i32>,
+}
+
+#[async_trait]
+impl Builtin for ListShellsTool {
+    type Args = ListShellsArgs;
+    const NAME: &'static str = "list_shells";
+    const ANNOTATIONS: Annotations = Annotations {
+        read_only: true,
+        destructive: false,
+        idempotent: true,
+        open_world: false,
+    };
+
+    fn output_schema() -> Option<Value> {
+        schema_of::<Shells>()
+    }
+
+    fn call_description(_: &ListShellsArgs) -> String {
+        "List background shells".to_owned()
+    }
+
+    async fn run(context: &Context, _: ListShellsArgs) -> ToolResult {
+        let sandbox = shells(context)?;
+        let listed = sandbox.shell_list().await?;
+        let listed = context.conversation.shells.filter(&sandbox.id(), listed);
+        let lines: Vec<String> = listed.iter().map(line).collect();
+        let text = match lines.as_slice() {
+            [] => "No background shells.".to_owned(),
+            lines => lines.join("\n"),
+        };
+        let shells = listed.iter().map(|shell| ListedShell {
+            shell_id: shell.id.to_string(),
+            command: on_one_line(&shell.line),
+            running: shell.state == ShellState::Running,
+            exit_code: match shell.state {
+                ShellState::Ended(status) => exit_code(status),
+                _ => None,
+            },
+        });
+        let shells = shells.collect();
+        Ok(Reply::text(text).structured(to_value(&Shells { shells })))
+    }
+}
+
+fn line(shell: &ShellInfo) -> String {
+    let state = short_state(shell.state);
+    format!("{}  {state}  {}", shell.id, on_one_line(&shell.line))
+}

@@ -1,0 +1,125 @@
+//! `read_output`.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use backend_core::ops::{ShellId, ShellState};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::status::{exit_code, signal, state};
+use super::{check_own, shell_error, shells};
+use crate::args::commands::ReadOutputArgs;
+use crate::kept_outputs::Collector;
+use crate::structured::{schema_of, to_value};
+use crate::terminal::on_one_line;
+use crate::tool::{Annotations, Builtin};
+use crate::{Context, Reply, ToolError, ToolResult};
+
+/// Maximum time that a read may wait, in seconds.
+const MAX_WAIT_SECONDS: u64 = 600;
+
+/// Returns the output of a background shell since the last read.
+#[derive(Debug)]
+pub(crate) struct ReadOutputTool;
+
+/// The result of `read_output`.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ReadOutputResult {
+    /// The shell's id.
+    shell_id: String,
+    /// Whether it still runs.
+    running: bool,
+    /// Its exit code, if it ended by itself.
+    exit_code: Option<i32>,
+    /// The signal that ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<i32>,
+    /// What the reply shows of the new output.
+    output: String,
+    /// Bytes that were printed but not kept until this look.
+    lost_bytes: u64,
+    /// Whether a part of the new output is not shown.
+    truncated: bool,
+    /// The file that has all of the new output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_file: Option<String>,
+}
+
+#[async_trait]
+impl Builtin for ReadOutputTool {
+    type Args = ReadOutputArgs;
+    const NAME: &'static str = "read_output";
+    const ANNOTATIONS: Annotations = Annotations {
+        read_only: true,
+        destructive: false,
+        // The next read returns only newer output.
+        idempotent: false,
+        open_world: false,
+    };
+
+    fn output_schema() -> Option<Value> {
+        schema_of::<ReadOutputResult>()
+    }
+
+    fn call_description(args: &ReadOutputArgs) -> String {
+        let id = on_one_line(&args.shell_id);
+        format!("Read the output of background shell {id}")
+    }
+
+    async fn run(context: &Context, args: ReadOutputArgs) -> ToolResult {
+        let sandbox = shells(context)?;
+        let wait = wait(args.wait_seconds.unwrap_or(0))?;
+        let id = ShellId::new(args.shell_id);
+        check_own(context, sandbox, &id).await?;
+        let output = match sandbox.shell_read(&id, wait).await {
+            Ok(output) => output,
+            Err(error) => return Err(shell_error(context, sandbox, &id, error).await),
+        };
+        let limits = &context.options.limits;
+        let conversation = &context.conversation;
+        let mut collector = Collector::new(limits);
+        collector.push_text(&conversation.terminals.render(&sandbox.id(), &id, &output));
+        let shown = collector.finish(limits, &conversation.outputs);
+        let mut text = format!("[{id}] {}\n", state(output.state));
+        if output.dropped > 0 {
+            let lost = format!(
+                "[... {} bytes were lost; look more often ...]\n",
+                output.dropped
+            );
+            text.push_str(&lost);
+        }
+        match shown.text.trim_end_matches('\n') {
+            "" => text.push_str("(no new output)"),
+            new => text.push_str(new),
+        }
+        let status = match output.state {
+            ShellState::Ended(status) => Some(status),
+            _ => None,
+        };
+        let result = ReadOutputResult {
+            shell_id: id.to_string(),
+            running: status.is_none(),
+            exit_code: status.and_then(exit_code),
+            signal: status.and_then(signal),
+            output: shown.text,
+            lost_bytes: output.dropped,
+            truncated: shown.truncated || output.dropped > 0,
+            output_file: shown.output_file,
+        };
+        Ok(Reply::text(text).structured(to_value(&result)))
+    }
+}
+
+fn wait(seconds: i64) -> Result<Duration, ToolError> {
+    let allowed = u64::try_from(seconds)
+        .ok()
+        .filter(|seconds| *seconds <= MAX_WAIT_SECONDS);
+    let message = || {
+        ToolError::fixable(format!(
+            "wait_seconds must be from 0 to {MAX_WAIT_SECONDS}, not {seconds}"
+        ))
+    };
+    allowed.map(Duration::from_secs).ok_or_else(message)
+}

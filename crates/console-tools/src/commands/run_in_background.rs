@@ -1,0 +1,58 @@
+//! `run_in_background`.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{RUNS_COMMANDS, command, shells};
+use crate::args::commands::RunInBackgroundArgs;
+use crate::structured::{schema_of, to_value};
+use crate::tool::{Annotations, Builtin};
+use crate::{Context, Reply, ToolResult};
+
+/// Starts a command that keeps running.
+#[derive(Debug)]
+pub(crate) struct RunInBackgroundTool;
+
+/// The result of `run_in_background`.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Started {
+    /// The shell's id.
+    shell_id: String,
+    /// Its process id inside the sandbox, where there is one.
+    pid: Option<u32>,
+}
+
+#[async_trait]
+impl Builtin for RunInBackgroundTool {
+    type Args = RunInBackgroundArgs;
+    const NAME: &'static str = "run_in_background";
+    const ANNOTATIONS: Annotations = RUNS_COMMANDS;
+
+    fn output_schema() -> Option<Value> {
+        schema_of::<Started>()
+    }
+
+    async fn run(context: &Context, args: RunInBackgroundArgs) -> ToolResult {
+        let sandbox = shells(context)?;
+        let command = command(context, args.command, args.directory.as_deref())?;
+        let shell = sandbox.shell_start(command).await?;
+        let shells = &context.conversation.shells;
+        shells.record(context, sandbox.id(), shell.id.clone());
+        shells.prune(context, &sandbox.id()).await;
+        let id = &shell.id;
+        let pid = shell
+            .pid
+            .map_or_else(String::new, |pid| format!(" (pid {pid})"));
+        let text = format!(
+            "Started background shell {id}{pid}.\n\
+             Use read_output('{id}') to follow its output and kill_shell('{id}') to stop it."
+        );
+        let started = Started {
+            shell_id: id.to_string(),
+            pid: shell.pid,
+        };
+        Ok(Reply::text(text).structured(to_value(&started)))
+    }
+}

@@ -1,0 +1,97 @@
+//! Terminal state of each background shell. It is kept between reads, because a read
+//! may end in the middle of a character or of an escape sequence.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use backend_core::ops::{ShellId, ShellOutput, ShellState};
+
+use crate::terminal::Renderer;
+
+/// Maximum number of tracked shells. The oldest is dropped first, and loses at most
+/// part of a character.
+const MAX_TERMINALS: usize = 2 * backend_core::limits::SHELLS;
+
+/// The terminals of a conversation's background shells.
+#[derive(Debug, Default)]
+pub(crate) struct ShellTerminals(Mutex<Vec<ShellTerminal>>);
+
+#[derive(Debug)]
+struct ShellTerminal {
+    sandbox: String,
+    shell: ShellId,
+    renderer: Renderer,
+}
+
+impl ShellTerminals {
+    fn lock(&self) -> MutexGuard<'_, Vec<ShellTerminal>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Renders the new output of a shell.
+    pub(super) fn render(&self, sandbox: &str, shell: &ShellId, output: &ShellOutput) -> String {
+        let known = {
+            let mut all = self.lock();
+            let mut followed = all.iter();
+            let at = followed.position(|one| one.shell == *shell && one.sandbox == sandbox);
+            at.map(|at| all.remove(at).renderer)
+        };
+        let mut renderer = known.unwrap_or_default();
+        renderer.push(&output.stdout);
+        renderer.push(&output.stderr);
+        if output.state != ShellState::Running {
+            return renderer.finish();
+        }
+        let shown = renderer.drain();
+        self.insert(sandbox, shell, renderer);
+        shown
+    }
+
+    /// Continues a shell with the state of `renderer`.
+    pub(super) fn insert(&self, sandbox: &str, shell: &ShellId, renderer: Renderer) {
+        let mut all = self.lock();
+        if all.len() >= MAX_TERMINALS {
+            all.remove(0);
+        }
+        all.push(ShellTerminal {
+            sandbox: sandbox.to_owned(),
+            shell: shell.clone(),
+            renderer,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backend_core::ops::CommandStatus;
+
+    fn output(bytes: &'static [u8]) -> ShellOutput {
+        let mut output = ShellOutput::new(ShellState::Running);
+        output.stdout = bytes.into();
+        output
+    }
+
+    #[test]
+    fn each_shell_has_a_screen_of_its_own() {
+        let terminals = ShellTerminals::default();
+        let (one, two) = (ShellId::new("bg_1"), ShellId::new("bg_2"));
+        assert_eq!(terminals.render("a", &one, &output(b"x\xc3")), "x");
+        assert_eq!(terminals.render("a", &two, &output(b"\xa9")), "\u{fffd}");
+        assert_eq!(terminals.render("b", &one, &output(b"\xa9")), "\u{fffd}");
+        assert_eq!(terminals.render("a", &one, &output(b"\xa9")), "é");
+    }
+
+    #[test]
+    fn an_ended_shell_is_forgotten() {
+        let terminals = ShellTerminals::default();
+        let id = ShellId::new("bg_1");
+        let mut last = output(b"x\xc3");
+        last.state = ShellState::Ended(CommandStatus::Exited(0));
+        assert_eq!(terminals.render("a", &id, &last), "x\u{fffd}");
+        assert!(terminals.0.lock().unwrap().is_empty());
+        for number in 0..3 * MAX_TERMINALS {
+            terminals.render("a", &ShellId::new(number.to_string()), &output(b"x"));
+        }
+        assert_eq!(terminals.0.lock().unwrap().len(), MAX_TERMINALS);
+    }
+}

@@ -1,0 +1,90 @@
+//! `write_input`.
+
+use async_trait::async_trait;
+use backend_core::ops::ShellId;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{RUNS_COMMANDS, check_own, shell_error, shells};
+use crate::args::commands::WriteInputArgs;
+use crate::counted::counted;
+use crate::structured::{schema_of, to_value};
+use crate::terminal::on_one_line;
+use crate::tool::{Annotations, Builtin};
+use crate::{Context, Reply, ToolError, ToolResult};
+
+/// Writes to a background shell's standard input.
+#[derive(Debug)]
+pub(crate) struct WriteInputTool;
+
+/// The result of `write_input`.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Written {
+    /// The shell's id.
+    shell_id: String,
+    /// How many bytes were written.
+    bytes: usize,
+    /// Whether the standard input was closed.
+    closed: bool,
+}
+
+#[async_trait]
+impl Builtin for WriteInputTool {
+    type Args = WriteInputArgs;
+    const NAME: &'static str = "write_input";
+    // The effect of input on a command is unknown.
+    const ANNOTATIONS: Annotations = RUNS_COMMANDS;
+
+    fn output_schema() -> Option<Value> {
+        schema_of::<Written>()
+    }
+
+    fn call_description(args: &WriteInputArgs) -> String {
+        let id = on_one_line(&args.shell_id);
+        let bytes = counted(args.input.len() as u64, "byte");
+        match (args.input.is_empty(), args.close) {
+            (true, _) => format!("Close the input of background shell {id}"),
+            (false, true) => format!("Write {bytes} to background shell {id} and close its input"),
+            (false, false) => format!("Write {bytes} to background shell {id}"),
+        }
+    }
+
+    async fn run(context: &Context, args: WriteInputArgs) -> ToolResult {
+        let sandbox = shells(context)?;
+        if args.input.is_empty() && !args.close {
+            return Err(ToolError::fixable(
+                "input is empty; give text to write, or set close to true",
+            ));
+        }
+        let id = ShellId::new(args.shell_id);
+        check_own(context, sandbox, &id).await?;
+        let bytes = args.input.len();
+        let typed = (bytes > 0).then(|| args.input.into());
+        if let Err(error) = sandbox.shell_write(&id, typed).await {
+            return Err(shell_error(context, sandbox, &id, error).await);
+        }
+        if bytes > 0 && args.close {
+            // If the write was approved, the approval covers closing the input.
+            let closed = match context.non_interactive.as_sandbox() {
+                Some(non_interactive) => non_interactive.shell_write(&id, None).await,
+                None => Ok(()),
+            };
+            closed?;
+        }
+        let wrote = counted(bytes as u64, "byte");
+        let text = match (bytes, args.close) {
+            (0, _) => format!("Closed the standard input of background shell {id}."),
+            (_, true) => {
+                format!("Wrote {wrote} to background shell {id} and closed its standard input.")
+            }
+            (_, false) => format!("Wrote {wrote} to background shell {id}."),
+        };
+        let written = Written {
+            shell_id: id.to_string(),
+            bytes,
+            closed: args.close,
+        };
+        Ok(Reply::text(text).structured(to_value(&written)))
+    }
+}

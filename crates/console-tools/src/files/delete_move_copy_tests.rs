@@ -1,0 +1,132 @@
+//! Tests of `delete_file`, `move_file` and `copy_file`.
+
+use serde_json::json;
+
+use super::support::Bench;
+use super::{CopyFileTool, DeleteFileTool, EditFileTool, MoveFileTool, ReadFileTool};
+
+async fn tree() -> Bench {
+    let bench = Bench::new();
+    for path in ["/d/a", "/d/b", "/f"] {
+        bench.put(path, format!("{path}\n")).await;
+    }
+    bench
+}
+
+#[tokio::test]
+async fn files_are_deleted_moved_and_copied() {
+    let bench = tree().await;
+    let reply = bench
+        .call::<CopyFileTool>(json!({"source": "f", "destination": "new/g"}))
+        .await;
+    assert_eq!(reply.text, "Copied f to new/g");
+    assert_eq!(
+        reply.structured.unwrap(),
+        json!({"source": "/f", "destination": "/new/g"})
+    );
+    assert_eq!(bench.get("/new/g").await, "/f\n");
+    let args = json!({"source": "f", "destination": "h"});
+    assert_eq!(bench.ok::<MoveFileTool>(args).await, "Moved f to h");
+    assert_eq!(bench.get("/h").await, "/f\n");
+    assert_eq!(
+        bench.ok::<DeleteFileTool>(json!({"path": "h"})).await,
+        "Deleted h"
+    );
+    let args = json!({"source": "d", "destination": "e", "recursive": true});
+    assert_eq!(bench.ok::<CopyFileTool>(args).await, "Copied d to e");
+    assert_eq!(bench.get("/e/b").await, "/d/b\n");
+    let args = json!({"path": "d", "recursive": true});
+    assert_eq!(bench.ok::<DeleteFileTool>(args).await, "Deleted d");
+    let args = json!({"source": "e/a", "destination": "e/b", "overwrite": true});
+    assert_eq!(bench.ok::<MoveFileTool>(args).await, "Moved e/a to e/b");
+    assert_eq!(bench.get("/e/b").await, "/d/a\n");
+}
+
+#[tokio::test]
+async fn failures_say_the_next_step() {
+    let bench = tree().await;
+    let delete = [
+        (
+            json!({"path": "d"}),
+            "'d' is a directory; set recursive to delete it with all it holds",
+        ),
+        (
+            json!({"path": "x"}),
+            "File 'x' not found. Check the path with `ls` or `glob`, then try again.",
+        ),
+        (
+            json!({"path": ".", "recursive": true}),
+            "'.': it is the working directory or lies above it; name what is in it instead",
+        ),
+    ];
+    for (args, want) in delete {
+        assert_eq!(bench.fails::<DeleteFileTool>(args).await, want);
+    }
+    let transfer = [
+        (
+            json!({"source": "x", "destination": "y"}),
+            "File 'x' not found. Check the path with `ls` or `glob`, then try again.",
+        ),
+        (
+            json!({"source": "f", "destination": "d/a"}),
+            "'d/a' exists already; set overwrite to replace it, or choose another destination",
+        ),
+        (
+            json!({"source": "f", "destination": "d/"}),
+            "'d' is a directory; give the whole new path, such as 'd/f'",
+        ),
+        (
+            json!({"source": "f", "destination": "d/a/x"}),
+            "'d/a/x': it, or a part of the path above it, is not a directory",
+        ),
+        (
+            json!({"source": "f", "destination": "f"}),
+            "'f': the destination is the source or lies inside it; choose another",
+        ),
+    ];
+    for (args, want) in transfer {
+        assert_eq!(bench.fails::<MoveFileTool>(args.clone()).await, want);
+        assert_eq!(bench.fails::<CopyFileTool>(args).await, want);
+    }
+    assert_eq!(
+        bench
+            .fails::<CopyFileTool>(json!({"source": "d", "destination": "e"}))
+            .await,
+        "'d' is a directory; set recursive to copy it with all it holds"
+    );
+    let text = bench
+        .fails::<MoveFileTool>(json!({"source": "f", "destination": "../x"}))
+        .await;
+    assert!(text.starts_with("destination: "), "{text}");
+    let args = json!({"source": "d", "destination": "f", "overwrite": true});
+    let text = bench.fails::<MoveFileTool>(args).await;
+    assert!(
+        text.contains("directories are neither replaced nor merged"),
+        "{text}"
+    );
+    assert_eq!(bench.get("/d/a").await, "/d/a\n");
+}
+
+#[tokio::test]
+async fn what_was_read_moves_along() {
+    let bench = tree().await;
+    bench.ok::<ReadFileTool>(json!({"path": "d/a"})).await;
+    bench
+        .ok::<MoveFileTool>(json!({"source": "d", "destination": "e"}))
+        .await;
+    bench.put("/e/a", "somebody else\n").await;
+    let args = json!({"path": "e/a", "old_string": "else", "new_string": "x"});
+    let text = bench.fails::<EditFileTool>(args).await;
+    assert!(text.contains("changed since you last read it"), "{text}");
+    // Overwritten and deleted files are forgotten.
+    let args = json!({"source": "f", "destination": "e/a", "overwrite": true});
+    bench.ok::<CopyFileTool>(args).await;
+    let args = json!({"path": "e/a", "old_string": "f", "new_string": "x"});
+    bench.ok::<EditFileTool>(args).await;
+    bench
+        .ok::<DeleteFileTool>(json!({"path": "e", "recursive": true}))
+        .await;
+    bench.put("/e/a", "anew\n").await;
+    let args = json!({"path": "e/a", "old_string": "anew", "new_string": "x"});
+    bench.ok::<EditFileTool>(args).await;
+}

@@ -1,0 +1,185 @@
+//! `hashline_edit`: changes lines named by number and hash.
+
+use async_trait::async_trait;
+use backend_core::limits::EDIT_BYTES;
+use backend_core::ops::{ContentHash, EditOptions, ReadOptions, WriteMode, WriteOptions};
+use backend_core::text::Edit;
+use backend_core::{Error, ErrorKind};
+use bytes::Bytes;
+use permissions::Access;
+use serde_json::Value;
+
+use super::diff::diff;
+use super::edit_file::{not_utf8, preview_text};
+use super::output::{DIFF_BYTES, EditOutput, schema, value};
+use super::{ModelPath, hashline_adapter, read_before_edit};
+use crate::args::files::{self as args, LineEdit};
+use crate::tool::{Annotations, Builtin, Preview};
+use crate::tracker::Seen;
+use crate::{Context, Reply, ToolError, ToolResult};
+
+/// Changes lines of a file, named by number and hash.
+#[derive(Debug)]
+pub(crate) struct HashlineEditTool;
+
+#[async_trait]
+impl Builtin for HashlineEditTool {
+    type Args = args::HashlineEditArgs;
+    const NAME: &'static str = "hashline_edit";
+    const ANNOTATIONS: Annotations = Annotations {
+        read_only: false,
+        destructive: true,
+        idempotent: false,
+        open_world: false,
+    };
+
+    fn output_schema() -> Option<Value> {
+        schema::<EditOutput>()
+    }
+
+    fn accesses(
+        context: &Context,
+        args: &args::HashlineEditArgs,
+    ) -> Result<Vec<Access>, ToolError> {
+        let file = ModelPath::new(context, "path", &args.path)?;
+        Ok(read_before_edit::edit_accesses(&file, args.dry_run))
+    }
+
+    async fn preview(context: &Context, args: &args::HashlineEditArgs) -> Preview {
+        let Ok(file) = ModelPath::new(context, "path", &args.path) else {
+            return Preview::default();
+        };
+        let edits = line_edits(args.clone());
+        let edited = |before: &Bytes| {
+            let (edits, listed) = edits.ok()?;
+            let text = str::from_utf8(before).ok()?;
+            let after = hashline_adapter::apply(text, &edits, listed).ok()?.text;
+            (after != text).then(|| after.into())
+        };
+        read_before_edit::edit_preview(context, &file, args.dry_run, edited).await
+    }
+
+    async fn run(context: &Context, args: args::HashlineEditArgs) -> ToolResult {
+        let file = ModelPath::new(context, "path", &args.path)?;
+        let dry_run = args.dry_run;
+        let (edits, listed) = line_edits(args)?;
+        let _lock = context.lock_path(&file.path).await;
+        let seen = read_before_edit::last_seen_or_unread(context, &file).await?;
+        let options = ReadOptions::default().max_bytes(EDIT_BYTES);
+        let read = context.backend.read(&file.path, options).await;
+        let before = read.map_err(|error| file.explain(error))?.data;
+        read_before_edit::check_unchanged(&file, seen.as_ref(), &before)?;
+        let text = str::from_utf8(&before).map_err(|_| not_utf8(&file))?;
+        let applied = hashline_adapter::apply(text, &edits, listed).map_err(ToolError::fixable)?;
+        if applied.text == text {
+            return Err(ToolError::fixable(
+                "the lines are already as new_content says; change it or leave the edit out",
+            ));
+        }
+        let room = DIFF_BYTES.min(context.options.limits.reply_bytes / 2);
+        let shown = diff(text, &applied.text, room).text;
+        let reply = if dry_run {
+            preview_text(&file, &shown)
+        } else {
+            let after = Bytes::from(applied.text);
+            replace(context, &file, &before, text, &after).await?;
+            let tracker = &context.conversation.tracker;
+            tracker.wrote(&file.path, Seen::whole(&after));
+            format!("Edited {}: {}", file.shown, applied.summary)
+        };
+        let output = EditOutput {
+            path: file.path.as_str().to_owned(),
+            replacements: applied.lines,
+            first_line: applied.first_line,
+            diff: Some(shown),
+            dry_run,
+        };
+        Ok(Reply::text(reply).structured(value(&output)))
+    }
+}
+
+/// Replaces the whole text, provided that the file is unchanged. Uses an edit, so that
+/// the approver sees a diff.
+async fn replace(
+    context: &Context,
+    file: &ModelPath,
+    before: &Bytes,
+    text: &str,
+    after: &Bytes,
+) -> Result<(), ToolError> {
+    let expected = ContentHash::of(before);
+    let new = str::from_utf8(after).map_err(|_| not_utf8(file))?;
+    let backend = &context.backend;
+    let done = if text.is_empty() {
+        // There is no text to replace in an empty file.
+        let options = WriteOptions::default().mode(WriteMode::IfUnchanged(expected));
+        let written = backend.write(&file.path, after.clone().into(), options);
+        written.await.map(drop)
+    } else {
+        let options = EditOptions::default().expected(expected);
+        let edits = [Edit::new(text, new)];
+        let edited = backend.edit(&file.path, &edits, options);
+        edited.await.map(drop)
+    };
+    match done {
+        Ok(()) => Ok(()),
+        Err(error) => Err(failure(context, file, before, error).await),
+    }
+}
+
+async fn failure(context: &Context, file: &ModelPath, before: &Bytes, error: Error) -> ToolError {
+    match error.kind() {
+        ErrorKind::Conflict => {
+            read_before_edit::changed_error(context, file, &Seen::whole(before)).await
+        }
+        _ => file.explain(error),
+    }
+}
+
+/// Returns the requested edits, and whether they were given as a list.
+fn line_edits(args: args::HashlineEditArgs) -> Result<(Vec<LineEdit>, bool), ToolError> {
+    let given = [
+        ("start_line", args.start_line.is_some()),
+        ("start_hash", args.start_hash.is_some()),
+        ("new_content", args.new_content.is_some()),
+        ("end_line", args.end_line.is_some()),
+        ("end_hash", args.end_hash.is_some()),
+        ("insert_after", args.insert_after.is_some()),
+    ];
+    let given = |wanted: bool| {
+        let fields = given.iter().filter(move |(_, given)| *given == wanted);
+        fields.map(|(field, _)| *field).collect::<Vec<_>>()
+    };
+    match args.edits {
+        Some(edits) if !given(true).is_empty() && !edits.is_empty() => {
+            Err(ToolError::fixable(format!(
+                "edits cannot be combined with {}; give either",
+                given(true).join(", ")
+            )))
+        }
+        Some(edits) if !edits.is_empty() => Ok((edits, true)),
+        _ => match (args.start_line, args.start_hash, args.new_content) {
+            (Some(start_line), Some(start_hash), Some(new_content)) => Ok((
+                vec![LineEdit {
+                    start_line,
+                    start_hash,
+                    new_content,
+                    end_line: args.end_line,
+                    end_hash: args.end_hash,
+                    insert_after: args.insert_after.unwrap_or(false),
+                }],
+                false,
+            )),
+            _ => {
+                let missing: Vec<_> = given(false)
+                    .into_iter()
+                    .filter(|field| ["start_line", "start_hash", "new_content"].contains(field))
+                    .collect();
+                Err(ToolError::fixable(format!(
+                    "{} must be given; copy line and hash from what read_file shows, or give edits",
+                    missing.join(", ")
+                )))
+            }
+        },
+    }
+}

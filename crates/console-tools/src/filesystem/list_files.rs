@@ -1,0 +1,127 @@
+//! `list_files`: files by name.
+
+use async_trait::async_trait;
+use backend_core::limits::GLOB_FILES;
+use backend_core::ops::{GlobQuery, GlobResult};
+use backend_core::search::Glob;
+use backend_core::{ErrorKind, VPath};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::model_path::ModelPath;
+use super::pattern;
+use super::read_file::other;
+use super::window::json_bytes;
+use crate::args::filesystem as args;
+use crate::tool::{Annotations, Builtin};
+use crate::{Context, Reply, ToolError, ToolResult};
+
+/// Bytes of the reply reserved for everything but the list.
+const FRAME_BYTES: usize = 120;
+
+/// The structured result of `list_files`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+struct FileList {
+    /// The files, sorted.
+    files: Vec<String>,
+    /// Whether there are more.
+    truncated: bool,
+}
+
+pub(crate) struct ListFilesTool;
+
+#[async_trait]
+impl Builtin for ListFilesTool {
+    type Args = args::ListFilesArgs;
+    const NAME: &'static str = "list_files";
+    const ANNOTATIONS: Annotations = Annotations {
+        read_only: true,
+        destructive: false,
+        idempotent: true,
+        open_world: false,
+    };
+
+    fn output_schema() -> Option<Value> {
+        Some(crate::definition::schema_of_data::<FileList>())
+    }
+
+    fn call_description(args: &Self::Args) -> String {
+        format!("List file paths in {} matching {}", args.path, args.pattern)
+    }
+
+    async fn run(context: &Context, args: Self::Args) -> ToolResult {
+        let pattern = pattern::check(&args.pattern).map_err(ToolError::fixable)?;
+        let directory = ModelPath::new(context, &args.path)?;
+        let start = start(context, &directory.path);
+        let absolute = absolute(context, &start, &pattern);
+        if let Err(error) = Glob::new(&absolute) {
+            return Err(ToolError::fixable(format!("pattern: {error}")));
+        }
+        let query = GlobQuery::new(absolute, start)
+            .hidden(true)
+            .ignored(true)
+            .limit(GLOB_FILES);
+        match context.backend.glob(query).await {
+            Ok(result) => reply(result, context.options.limits.reply_bytes),
+            // A missing directory has no files.
+            Err(error) if is_empty(error.kind()) => reply(GlobResult::default(), usize::MAX),
+            Err(error) => Err(directory
+                .refusal(Self::NAME, &error)
+                .unwrap_or_else(|| other("list", &directory, error))),
+        }
+    }
+}
+
+fn is_empty(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+/// Returns the root of the search. Without mounts, `/` stands for the working
+/// directory.
+fn start(context: &Context, path: &VPath) -> VPath {
+    match &context.scope {
+        None if path.is_root() => context.backend.working_dir(),
+        _ => path.clone(),
+    }
+}
+
+/// Makes the pattern absolute. At the root it covers every mount.
+fn absolute(context: &Context, path: &VPath, pattern: &str) -> String {
+    let roots = context.scope.as_ref().map(|scope| scope.readable_roots());
+    match roots {
+        // The guard hides unreadable files.
+        Some([_, ..]) if path.is_root() && pattern::is_all(pattern) => format!("/{pattern}"),
+        Some(roots @ [_, ..]) if path.is_root() => {
+            pattern::beneath(roots.iter().map(VPath::as_str), pattern)
+        }
+        _ => pattern::beneath([path.as_str()], pattern),
+    }
+}
+
+fn reply(result: GlobResult, budget: usize) -> ToolResult {
+    let found = result.files.len();
+    let mut left = budget.saturating_sub(FRAME_BYTES);
+    let mut files = Vec::new();
+    for entry in result.files {
+        let path = entry.path.as_str();
+        // Two quotes and a comma.
+        let bytes = path.chars().map(json_bytes).sum::<usize>() + 3;
+        let Some(rest) = left.checked_sub(bytes) else {
+            break;
+        };
+        left = rest;
+        files.push(path.to_owned());
+    }
+    let truncated = result.truncated || files.len() < found;
+    let cannot = |error| ToolError::environment(format!("the reply cannot be written: {error}"));
+    let mut text = serde_json::to_string(&files).map_err(cannot)?;
+    if truncated {
+        let shown = files.len();
+        text.push_str(&format!(
+            "\nOnly the first {shown} files are shown; give a deeper path or a narrower pattern."
+        ));
+    }
+    let data = serde_json::to_value(FileList { files, truncated }).map_err(cannot)?;
+    Ok(Reply::text(text).structured(data))
+}

@@ -1,0 +1,145 @@
+//! [`OutputOverlay`]: a backend with the kept outputs on top of it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use backend_core::ops::{
+    Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry,
+    FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, LsOptions, ReadOptions,
+    RenameOptions, ResolveOptions, StatOptions, TextOptions, WriteOptions, WriteOutcome,
+};
+use backend_core::text::TextWindow;
+use backend_core::{Backend, BackendInfo, Edit, Operation, Result, Sandbox, VPath};
+
+use super::output_backend::{OutputBackend, refuse};
+use super::path_in_outputs;
+use crate::Conversation;
+
+/// A backend that also serves a conversation's kept outputs.
+///
+/// [`OUTPUTS`](crate::OUTPUTS) and everything beneath it come from the conversation and
+/// are read-only. All other paths go to the backend unchanged. Its listings and
+/// searches do not show the directory, and commands do not see it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use backend_state::StateBackend;
+/// use console_tools::{Conversation, OUTPUTS, OutputOverlay};
+/// use backend_core::BackendExt as _;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> backend_core::Result<()> {
+/// let conversation = Conversation::new();
+/// let backend = OutputOverlay::new(Arc::new(StateBackend::new()), &conversation);
+/// backend.write_file("notes.md", "text").await?;
+/// assert!(backend.list_dir(OUTPUTS).await?.entries.is_empty());
+/// assert!(backend.write_file("/.agentbox/outputs/1.txt", "text").await.is_err());
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone)]
+pub struct OutputOverlay {
+    inner: Arc<dyn Backend>,
+    kept: OutputBackend,
+}
+
+impl OutputOverlay {
+    /// Adds the kept outputs of `conversation` to `inner`.
+    pub fn new(inner: Arc<dyn Backend>, conversation: &Conversation) -> Self {
+        let kept = OutputBackend(Arc::clone(&conversation.outputs));
+        Self { inner, kept }
+    }
+
+    /// Returns the backend that serves `path`.
+    fn at(&self, path: &VPath) -> &dyn Backend {
+        match path_in_outputs(path) {
+            Some(_) => &self.kept,
+            None => &*self.inner,
+        }
+    }
+}
+
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl Backend for OutputOverlay {
+    fn info(&self) -> BackendInfo {
+        self.inner.info()
+    }
+
+    fn working_dir(&self) -> VPath {
+        self.inner.working_dir()
+    }
+
+    fn as_sandbox(&self) -> Option<&dyn Sandbox> {
+        self.inner.as_sandbox()
+    }
+
+    async fn resolve(&self, path: &VPath, options: ResolveOptions) -> Result<VPath> {
+        self.at(path).resolve(path, options).await
+    }
+
+    async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
+        self.at(path).stat(path, options).await
+    }
+
+    async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
+        self.at(path).ls(path, options).await
+    }
+
+    async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
+        self.at(path).read(path, options).await
+    }
+
+    async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
+        self.at(path).read_text(path, options).await
+    }
+
+    async fn write(
+        &self,
+        path: &VPath,
+        content: Content,
+        options: WriteOptions,
+    ) -> Result<WriteOutcome> {
+        self.at(path).write(path, content, options).await
+    }
+
+    async fn edit(
+        &self,
+        path: &VPath,
+        edits: &[Edit],
+        options: EditOptions,
+    ) -> Result<EditOutcome> {
+        match path_in_outputs(path) {
+            Some(_) => refuse(Operation::Edit, path),
+            None => self.inner.edit(path, edits, options).await,
+        }
+    }
+
+    async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
+        self.at(path).create_dir(path, options).await
+    }
+
+    async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
+        self.at(path).delete(path, options).await
+    }
+
+    async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
+        match path_in_outputs(from).or(path_in_outputs(to)) {
+            Some(_) => refuse(Operation::Rename, from),
+            None => self.inner.rename(from, to, options).await,
+        }
+    }
+
+    async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
+        match path_in_outputs(from).or(path_in_outputs(to)) {
+            Some(_) => refuse(Operation::Copy, from),
+            None => self.inner.copy(from, to, options).await,
+        }
+    }
+
+    async fn glob(&self, query: GlobQuery) -> Result<GlobResult> {
+        self.at(&query.path).glob(query).await
+    }
+
+    async fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
+        self.at(&query.path).grep(query).await
+    }
+}

@@ -1,0 +1,131 @@
+//! [`CallGate`]: the gate between a single call of a tool and the backend.
+
+use std::sync::Arc;
+
+use backend_core::{Backend, Error};
+use permissions::guarded::PlannedAccesses;
+use permissions::{Access, Action, Guarded, Question};
+use serde_json::Value;
+
+use super::chat::Chat;
+use super::environment::CallEnvironment;
+use super::preview::Trial;
+use super::registered_tool::RegisteredTool;
+use crate::host_names::HostNames;
+use crate::{Context, Observer, ToolError};
+
+/// The gate between a single call of a tool and the backend.
+pub(crate) struct CallGate<'c> {
+    pub(crate) entry: &'c RegisteredTool,
+    chat: &'c Chat,
+    /// The guard, labelled with the tool's name.
+    view: Guarded<Arc<dyn Backend>>,
+    /// The guard that never asks.
+    non_interactive: Guarded<Arc<dyn Backend>>,
+    observer: Option<Arc<dyn Observer>>,
+    host_names: HostNames,
+    /// Set for a trial run.
+    trial: Option<Arc<Trial>>,
+}
+
+impl<'c> CallGate<'c> {
+    pub(crate) fn new(
+        chat: &'c Chat,
+        environment: &CallEnvironment,
+        entry: &'c RegisteredTool,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> Self {
+        Self {
+            observer,
+            entry,
+            chat,
+            view: environment.guard.with_tool(Arc::clone(&entry.name)),
+            non_interactive: environment.non_interactive.clone(),
+            host_names: environment.host_names.clone(),
+            trial: None,
+        }
+    }
+
+    /// Marks the call as a trial run.
+    pub(super) fn with_trial(mut self, trial: Arc<Trial>) -> Self {
+        self.trial = Some(trial);
+        self
+    }
+
+    /// Must be called before code of the host runs, which a trial run must not do.
+    pub(super) async fn before_host_code(&self) {
+        if let Some(trial) = &self.trial {
+            trial.stop::<()>().await;
+        }
+    }
+
+    /// Creates the context for a tool that asks nothing up front. Its questions show
+    /// the arguments, and have this description unless it is empty.
+    pub(crate) fn context(&self, description: &str, arguments: &Arc<Value>) -> Context {
+        let mut view = self.view.with_args(Arc::clone(arguments));
+        if !description.is_empty() {
+            view = view.with_description(description);
+        }
+        self.at(view, self.non_interactive.clone())
+    }
+
+    /// Returns the backend without a guard, to build previews that only the approver
+    /// sees.
+    pub(crate) fn unguarded(&self) -> Arc<dyn Backend> {
+        Arc::clone(self.view.unguarded())
+    }
+
+    /// Returns `true` if any access is not plainly allowed, judging by the paths as
+    /// given.
+    pub(crate) fn is_in_doubt(&self, accesses: &[Access]) -> bool {
+        let policy = self.view.policy();
+        let setting = policy.tools().get(&self.entry.name);
+        let in_doubt = |access: &Access| match access.path() {
+            Some(path) => {
+                let verdict = policy.judge(access.op, path, access.kind, access.bytes);
+                verdict.action() != Action::Allow
+            }
+            None => true,
+        };
+        setting.action.is_some_and(|action| action != Action::Allow)
+            || accesses.iter().any(in_doubt)
+    }
+
+    /// Judges the accesses that the tool is going to make.
+    pub(crate) async fn consider(
+        &self,
+        accesses: Vec<Access>,
+    ) -> Result<PlannedAccesses<'_, Arc<dyn Backend>>, Error> {
+        self.view.plan(accesses).await
+    }
+
+    /// Asks if approval is needed, and returns the context with the permission.
+    pub(crate) async fn authorize(
+        &self,
+        considered: PlannedAccesses<'_, Arc<dyn Backend>>,
+        describe: impl FnOnce(Question) -> Question,
+    ) -> Result<Context, Error> {
+        Ok(match considered.authorize(describe).await? {
+            Some(permit) => {
+                let non_interactive = self.non_interactive.with_permit(permit.clone());
+                self.at(self.view.with_permit(permit), non_interactive)
+            }
+            None => self.at(self.view.clone(), self.non_interactive.clone()),
+        })
+    }
+
+    fn at(
+        &self,
+        view: Guarded<Arc<dyn Backend>>,
+        non_interactive: Guarded<Arc<dyn Backend>>,
+    ) -> Context {
+        let mut context = self.chat.context(view, non_interactive);
+        context.host_names = self.host_names.clone();
+        context.observer(self.observer.clone())
+    }
+
+    /// Converts a refusal for the model, for a tool without its own wording.
+    pub(crate) fn failed(&self, error: Error) -> ToolError {
+        ToolError::for_profile(self.chat.options().profile, &self.entry.name, error)
+    }
+}

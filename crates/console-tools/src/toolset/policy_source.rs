@@ -1,0 +1,87 @@
+//! [`PolicySource`]: the policy of a toolset, or the parts it is built from.
+
+use backend_core::VPath;
+use permissions::mounts::Scope;
+use permissions::tool::{Tool, ToolSettings};
+use permissions::{Action, Policy, Ruleset};
+
+use crate::Options;
+
+/// The source of the policy.
+#[derive(Debug, Clone)]
+pub(crate) enum PolicySource {
+    /// The policy is built from parts.
+    Parts(Box<PolicyParts>),
+    /// The policy was given.
+    Policy(Policy),
+}
+
+/// The parts from which a policy is built.
+#[derive(Debug, Clone)]
+pub(crate) struct PolicyParts {
+    /// Rules, whose relative patterns start at the backend's working directory. Without
+    /// them the approvals of the options apply.
+    pub(crate) ruleset: Option<Ruleset>,
+    pub(crate) settings: ToolSettings,
+    pub(crate) scope: Option<Scope>,
+    /// The files that the policy was loaded from.
+    pub(crate) protected: Vec<VPath>,
+}
+
+impl PolicySource {
+    pub(crate) fn policy(&self, options: &Options, working_dir: &VPath) -> Policy {
+        let parts = match self {
+            Self::Parts(parts) => parts,
+            Self::Policy(policy) => return policy.clone(),
+        };
+        let settings = parts.settings.clone();
+        let mut policy = match &parts.ruleset {
+            Some(ruleset) => Policy::builder()
+                .ruleset(ruleset, working_dir)
+                .tools(settings),
+            None => Policy::builder().tools(by_options(options, settings)),
+        };
+        if let Some(scope) = &parts.scope {
+            policy = policy.scope(scope.clone());
+        }
+        policy.build().protecting(parts.protected.iter().cloned())
+    }
+
+    /// Returns the settings of individual tools.
+    pub(crate) fn settings(&self) -> &ToolSettings {
+        match self {
+            Self::Parts(parts) => &parts.settings,
+            Self::Policy(policy) => policy.tools(),
+        }
+    }
+}
+
+/// Converts the approvals of the options into tool settings. An action that is already
+/// set stays.
+fn by_options(options: &Options, mut settings: ToolSettings) -> ToolSettings {
+    const WRITING: [Tool; 6] = [
+        Tool::WriteFile,
+        Tool::EditFile,
+        Tool::HashlineEdit,
+        Tool::DeleteFile,
+        Tool::MoveFile,
+        Tool::CopyFile,
+    ];
+    const RUNNING: [Tool; 4] = [
+        Tool::Execute,
+        Tool::RunInBackground,
+        Tool::WriteInput,
+        Tool::KillShell,
+    ];
+    let mut ask = |tool: Tool| {
+        let setting = settings.tools.entry(tool).or_default();
+        setting.action = setting.action.or(Some(Action::Ask));
+    };
+    if options.require_write_approval {
+        WRITING.into_iter().for_each(&mut ask);
+    }
+    if options.require_execute_approval {
+        RUNNING.into_iter().for_each(&mut ask);
+    }
+    settings
+}

@@ -1,0 +1,267 @@
+//! [`RegisteredTool`]: a tool of a toolset, of any kind.
+
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use backend_core::{Error, Quoted};
+use permissions::tool::Tool;
+use permissions::{Access, Op, OpClass, Question};
+use serde_json::Value;
+
+use super::gate::CallGate;
+use crate::kept_outputs::is_kept;
+use crate::tool::{Builtin, UpFront, unguarded};
+use crate::{
+    Context, CustomTool, Definition, ToolError, ToolHandler, ToolResult, arguments, custom,
+    schema_for,
+};
+
+/// A tool of a toolset.
+pub(crate) struct RegisteredTool {
+    pub(crate) name: Arc<str>,
+    /// Set for the tools of this crate.
+    pub(crate) tool: Option<Tool>,
+    pub(crate) operations: &'static [Op],
+    pub(crate) definition: Definition,
+    pub(crate) runner: Box<dyn ToolRunner>,
+}
+
+impl std::fmt::Debug for RegisteredTool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RegisteredTool")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The interface that all kinds of tools share.
+#[async_trait]
+pub(crate) trait ToolRunner: Send + Sync {
+    /// Parses the arguments, passes the gate, and runs the tool.
+    async fn call(&self, gate: &CallGate<'_>, arguments: Value) -> ToolResult;
+}
+
+impl RegisteredTool {
+    /// Creates the entry of a tool of this crate. Its description is set later. Returns
+    /// `None` if its name is not that of a known tool, which a test rules out.
+    pub(crate) fn builtin<T: Builtin>() -> Option<Self> {
+        let tool: Tool = T::NAME.parse().ok()?;
+        let (input, output) = schemas_of::<T>();
+        let definition = Definition::new(T::NAME, "", input, T::ANNOTATIONS).output_schema(output);
+        Some(Self {
+            name: T::NAME.into(),
+            tool: Some(tool),
+            operations: tool.operations(),
+            definition,
+            runner: Box::new(BuiltinTool::<T>(PhantomData)),
+        })
+    }
+
+    pub(crate) fn custom<T: CustomTool>(tool: T) -> Self {
+        let definition = Definition::new(
+            T::NAME,
+            T::DESCRIPTION,
+            schema_for::<T::Args>(),
+            T::ANNOTATIONS,
+        );
+        Self {
+            name: T::NAME.into(),
+            tool: None,
+            operations: custom::operations::<T>(),
+            definition: definition.output_schema(T::output_schema()),
+            runner: Box::new(TypedTool(tool)),
+        }
+    }
+
+    pub(crate) fn handler(handler: Arc<dyn ToolHandler>) -> Self {
+        let definition = handler.definition();
+        Self {
+            name: definition.name.as_str().into(),
+            tool: None,
+            operations: handler.operations(),
+            definition,
+            runner: Box::new(DynTool(handler)),
+        }
+    }
+
+    /// Returns the accesses by which a call that declares none is judged.
+    fn all_operations(&self, context: &Context) -> Vec<Access> {
+        let here = context.backend.working_dir();
+        let access = |op: &Op| match op {
+            Op::Execute => Access::command(&*self.name),
+            op => Access::directory(*op, here.clone()),
+        };
+        self.operations.iter().map(access).collect()
+    }
+
+    /// Returns the accesses by which a call of a custom tool is judged.
+    fn judged(&self, named: Vec<Access>, context: &Context) -> Result<Vec<Access>, ToolError> {
+        if named.is_empty() {
+            return Ok(self.all_operations(context));
+        }
+        let beyond = named
+            .iter()
+            .find(|access| !self.operations.contains(&access.op));
+        match beyond {
+            None => Ok(named),
+            Some(access) => Err(ToolError::environment(format!(
+                "{} is going to {} something, which it is not declared to do; \
+                 use another tool and tell whoever runs this",
+                self.name, access.op
+            ))),
+        }
+    }
+}
+
+/// The schemas of the arguments and of the structured result.
+type Schemas = (Value, Option<Value>);
+
+/// Returns the schemas of a tool of this crate. They are cached, because generating
+/// them takes most of the time of building a toolset.
+fn schemas_of<T: Builtin>() -> Schemas {
+    static MADE: Mutex<Option<HashMap<TypeId, Schemas>>> = Mutex::new(None);
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let made = made.get_or_insert_with(HashMap::new);
+    let of_tool = made.entry(TypeId::of::<T>());
+    of_tool
+        .or_insert_with(|| (schema_for::<T::Args>(), T::output_schema()))
+        .clone()
+}
+
+struct BuiltinTool<T>(PhantomData<fn() -> T>);
+
+#[async_trait]
+impl<T: Builtin> ToolRunner for BuiltinTool<T> {
+    async fn call(&self, gate: &CallGate<'_>, arguments: Value) -> ToolResult {
+        let schema = &gate.entry.definition.input_schema;
+        let args: T::Args = arguments::typed(T::NAME, &arguments, schema)?;
+        let (description, arguments) = (T::call_description(&args), Arc::new(arguments));
+        let mut context = gate.context(&description, &arguments);
+        let mut accesses = T::accesses(&context, &args)?;
+        // Kept outputs belong to the conversation and need no permission.
+        accesses.retain(|access| access.path().is_none_or(|path| !is_kept(path)));
+        let up_front = match T::UP_FRONT {
+            UpFront::Always => true,
+            UpFront::IfInDoubt => gate.is_in_doubt(&accesses),
+        };
+        if accesses.is_empty() || !up_front {
+            return T::run(&context, args).await;
+        }
+        // The preview must show the file as the earlier calls left it.
+        let conversation = Arc::clone(&context.conversation);
+        let changed = accesses
+            .iter()
+            .find(|access| access.op.class() == OpClass::Write);
+        let locked_path = changed.and_then(Access::path).cloned();
+        let _lock = match &locked_path {
+            Some(path) => Some(conversation.tracker.lock(path).await),
+            None => None,
+        };
+        let authorized =
+            authorize::<T>(gate, &context, &args, accesses, (arguments, description)).await;
+        let authorized = authorized.map_err(|error| T::explain_refusal(&context, &args, error))?;
+        context = authorized.unwrap_or(context);
+        context.locked_path = locked_path;
+        T::run(&context, args).await
+    }
+}
+
+/// Judges all accesses of a call, and asks a single question if approval is needed.
+/// Returns the context for the tool, or `None` if nothing was asked up front.
+async fn authorize<T: Builtin>(
+    gate: &CallGate<'_>,
+    context: &Context,
+    args: &T::Args,
+    accesses: Vec<Access>,
+    (arguments, description): (Arc<Value>, String),
+) -> Result<Option<Context>, Error> {
+    let mut considered = gate.consider(accesses).await?;
+    if !considered.asks() {
+        return Ok(None);
+    }
+    let bare = unguarded(context, gate.unguarded());
+    let preview = T::preview(&bare, args).await;
+    if let Some(accesses) = preview.accesses {
+        considered = gate.consider(accesses).await?;
+        if !considered.asks() {
+            return Ok(None);
+        }
+    }
+    let describe = |mut question: Question| {
+        question = question.args(Value::clone(&arguments));
+        question = question.effect(preview.effect);
+        if let Some((path, hash)) = preview.expected_content {
+            question = question.bind(path, hash);
+        }
+        described(question, description)
+    };
+    gate.authorize(considered, describe).await.map(Some)
+}
+
+struct TypedTool<T>(T);
+
+#[async_trait]
+impl<T: CustomTool> ToolRunner for TypedTool<T> {
+    async fn call(&self, gate: &CallGate<'_>, arguments: Value) -> ToolResult {
+        let schema = &gate.entry.definition.input_schema;
+        let args: T::Args = arguments::typed(T::NAME, &arguments, schema)?;
+        let arguments = Arc::new(arguments);
+        let context = gate.context("", &arguments);
+        let accesses = self.0.accesses(&context, &args)?;
+        let accesses = gate.entry.judged(accesses, &context)?;
+        let considered = gate.consider(accesses).await;
+        let considered = considered.map_err(|error| gate.failed(error))?;
+        let describe = |question: Question| {
+            let description = self.0.description(&args);
+            described(question.args(Value::clone(&arguments)), description)
+        };
+        let context = gate.authorize(considered, describe).await;
+        let context = context.map_err(|error| gate.failed(error))?;
+        gate.before_host_code().await;
+        self.0.run(&context, args).await
+    }
+}
+
+struct DynTool(Arc<dyn ToolHandler>);
+
+#[async_trait]
+impl ToolRunner for DynTool {
+    async fn call(&self, gate: &CallGate<'_>, arguments: Value) -> ToolResult {
+        let schema = &gate.entry.definition.input_schema;
+        arguments::check(&gate.entry.name, &arguments, schema)?;
+        let shown = Arc::new(arguments.clone());
+        let context = gate.context("", &shown);
+        let accesses = self.0.accesses(&context, &arguments)?;
+        let accesses = gate.entry.judged(accesses, &context)?;
+        let considered = gate.consider(accesses).await;
+        let considered = considered.map_err(|error| gate.failed(error))?;
+        let describe =
+            |question: Question| described(question.args(Value::clone(&shown)), String::new());
+        let context = gate.authorize(considered, describe).await;
+        let context = context.map_err(|error| gate.failed(error))?;
+        gate.before_host_code().await;
+        self.0.call(&context, arguments).await
+    }
+}
+
+/// Sets the description of a question: the given one, else that of its effect, else a
+/// list of what is asked.
+fn described(question: Question, description: String) -> Question {
+    let by_effect = question.effect.description();
+    let description = match (description.is_empty(), by_effect.is_empty()) {
+        (false, _) => description,
+        (true, false) => by_effect,
+        (true, true) => {
+            let asked = question.asked.iter().take(3);
+            let asked: Vec<String> = asked
+                .map(|asked| format!("{} {}", asked.op, Quoted::new(&asked.target.to_string())))
+                .collect();
+            let tool = question.tool.as_deref().unwrap_or("call");
+            format!("{tool}: {}", asked.join(", "))
+        }
+    };
+    question.description(description)
+}
