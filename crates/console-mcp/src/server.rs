@@ -191,7 +191,7 @@ async fn until_cancelled<T>(
     // Without this, a request whose handler panics would never be answered.
     let work = AssertUnwindSafe(work).catch_unwind().map(|done| {
         done.unwrap_or_else(|_| {
-            let text = "the server failed in a way that nobody foresaw; do it in another way";
+            let text = "the call crashed; try a different approach";
             Err(ErrorData::internal_error(text, None))
         })
     });

@@ -234,7 +234,7 @@ impl Process {
         self.input.flush()?;
         let mut answer = String::new();
         if self.output.read_line(&mut answer)? == 0 {
-            return Err("it has gone".into());
+            return Err("it exited".into());
         }
         let answered: Answered = serde_json::from_str(&answer)?;
         let blocks = answered.blocks.into_iter().map(|block| {
@@ -244,7 +244,7 @@ impl Process {
         let structured = match answered.structured {
             None | Some(Value::Null) => None,
             Some(whole) if whole["text"] != answered.text.as_str() => {
-                return Err(format!("its data does not say what its text says: {whole}").into());
+                return Err(format!("its data and its text differ: {whole}").into());
             }
             Some(mut whole) => whole.get_mut("data").map(Value::take),
         };

@@ -61,7 +61,7 @@ pub async fn play(client: &dyn Client, script: &Script, environment: &Environmen
                 client.call(call).await
             }
             Err(name) => Outcome {
-                text: format!("not called: nothing is known as {name}"),
+                text: format!("not called: {name} is unknown"),
                 is_error: true,
                 ..Outcome::default()
             },

@@ -107,7 +107,7 @@ pub struct Step {
 
 /// The reason a text is not a valid script.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the script is wrong: {0}")]
+#[error("invalid script: {0}")]
 pub struct ScriptError(String);
 
 impl Script {
@@ -147,7 +147,7 @@ impl Script {
             if !names.contains(name) {
                 let number = index + 1;
                 return Err(ScriptError(format!(
-                    "step {number} is in {name}, which no conversation is called"
+                    "step {number} is in {name}, which is not a conversation"
                 )));
             }
         }

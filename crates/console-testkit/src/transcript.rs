@@ -52,12 +52,17 @@ impl Entry {
             let answer = match step.answer {
                 Some(YesNo::Yes) => "yes",
                 Some(YesNo::No) => "no",
-                None => "nobody was to be asked",
+                None => "no question expected",
+            };
+            let times = if outcome.questions == 1 {
+                "time"
+            } else {
+                "times"
             };
             push(
                 &mut text,
                 "asked: ",
-                &format!("{} times, {answer}", outcome.questions),
+                &format!("{} {times}, {answer}", outcome.questions),
             );
         }
         text.push_str(if outcome.is_error { "error\n" } else { "ok\n" });
@@ -207,7 +212,7 @@ mod tests {
         let script = script();
         let transcript = transcript(&script);
         let expected = "step 1 in one: ls {\"a\":\"x\\ny\",\"b\":1}\n\
-                        asked: 1 times, no\n\
+                        asked: 1 time, no\n\
                         error\n\
                         | step 9 in x\n\
                         |\n\
@@ -235,7 +240,7 @@ mod tests {
         };
         let entry = Entry::new(2, &script.steps[1], &asked);
         assert!(
-            entry.text.contains("asked: 2 times, nobody"),
+            entry.text.contains("asked: 2 times, no question expected"),
             "{}",
             entry.text
         );

@@ -131,7 +131,7 @@ impl<'de> Deserialize<'de> for Permissions {
 
 /// The reason a text is not a valid capability, or a capability cannot be serialized.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the capability is wrong: {0}")]
+#[error("invalid capability: {0}")]
 pub struct CapabilityError(String);
 
 /// An available tool.

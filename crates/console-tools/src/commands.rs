@@ -57,7 +57,9 @@ fn shells(context: &Context) -> Result<&dyn Sandbox, ToolError> {
 /// were printed.
 fn command(context: &Context, line: String, directory: Option<&str>) -> Result<Command, ToolError> {
     if line.trim().is_empty() {
-        return Err(ToolError::fixable("command is empty; say what to run"));
+        return Err(ToolError::fixable(
+            "command is empty; give the command to run",
+        ));
     }
     let mut command = Command::new(line).streams(Streams::Merged);
     if let Some(directory) = directory {

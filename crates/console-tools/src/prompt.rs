@@ -62,7 +62,7 @@ pub(crate) fn fragment(options: &Options, definitions: &Definitions) -> String {
         );
     }
     if definitions.iter().any(|definition| definition.asks) {
-        parts.push("Some calls wait for somebody's approval.".to_owned());
+        parts.push("Some calls need approval.".to_owned());
     }
     parts.push("Each tool's description says how to use it.".to_owned());
     let heading = match by_hash {
@@ -118,7 +118,7 @@ mod tests {
              Work with files through `read_file` and `hashline_edit`. \
              There is also `send_mail`. `read_file` shows each line as `number:hash|text`; \
              `hashline_edit` names lines by number and hash. \
-             Some calls wait for somebody's approval. \
+             Some calls need approval. \
              Each tool's description says how to use it."
         );
     }

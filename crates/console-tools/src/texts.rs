@@ -41,7 +41,7 @@ pub(crate) fn description(tool: Tool, options: &Options) -> String {
     let coding = options.profile == Profile::Coding;
     let mut parts = vec![text.summary, text.usage];
     if tool == Tool::Execute && options.include_background {
-        parts.push("For what keeps running use run_in_background.");
+        parts.push("For commands that keep running use run_in_background.");
     }
     parts.extend(seen(tool, options));
     if coding {
@@ -90,7 +90,7 @@ fn filled(text: &str, options: &Options) -> String {
     let limits = &options.limits;
     let by_hash = options.edit_format == EditFormat::Hashline;
     let ends = match commands::continues_in_background(options) {
-        true => "goes on as a background shell",
+        true => "continues as a background shell",
         false => "is ended",
     };
     let edit = if by_hash {
@@ -174,7 +174,7 @@ mod tests {
         let execute = |options: &Options| description(Tool::Execute, options);
         assert!(execute(&options).contains("is ended after 7 seconds"));
         options.timeout_to_background = true;
-        assert!(execute(&options).contains("goes on as a background shell after 7 seconds"));
+        assert!(execute(&options).contains("continues as a background shell after 7 seconds"));
         // Without background tools the model could not follow it.
         options.include_background = false;
         assert!(execute(&options).contains("is ended after 7 seconds"));

@@ -57,8 +57,8 @@ pub(crate) struct WriteInputArgs {
     /// The text, passed on exactly: end it with a newline if the command reads
     /// lines. May be empty with `close`.
     pub(crate) input: String,
-    /// Close the standard input afterwards, which tells the command that nothing
-    /// more comes.
+    /// Close the standard input afterwards, so that the command reads the end of its
+    /// input.
     #[serde(default)]
     pub(crate) close: bool,
 }

@@ -16,7 +16,7 @@ pub(crate) struct ReadFileArgs {
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub(crate) offset: i64,
-    /// Most lines to return; {read_lines} is the default and the most.
+    /// Maximum number of lines; default and limit: {read_lines}.
     #[schemars(range(min = 1))]
     pub(crate) limit: Option<i64>,
 }
@@ -26,7 +26,7 @@ pub(crate) struct ReadFileArgs {
 pub(crate) struct WriteFileArgs {
     /// The file.
     pub(crate) path: String,
-    /// All that the file is to hold.
+    /// The whole content of the file.
     pub(crate) content: String,
 }
 
@@ -113,9 +113,9 @@ pub(crate) struct LineEdit {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DeleteFileArgs {
-    /// What to delete.
+    /// The file or directory to delete.
     pub(crate) path: String,
-    /// Also delete a directory, with all it holds.
+    /// Also delete a directory, with its contents.
     #[serde(default)]
     pub(crate) recursive: bool,
 }
@@ -142,7 +142,7 @@ pub(crate) struct CopyFileArgs {
     /// Replace a file at the destination.
     #[serde(default)]
     pub(crate) overwrite: bool,
-    /// Also copy a directory, with all it holds.
+    /// Also copy a directory, with its contents.
     #[serde(default)]
     pub(crate) recursive: bool,
 }

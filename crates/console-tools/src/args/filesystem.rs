@@ -25,7 +25,7 @@ fn everything() -> String {
 pub(crate) struct ReadFileArgs {
     /// The file, as /mount/path.
     pub(crate) path: String,
-    /// Most characters to return.
+    /// Maximum number of characters to return.
     #[serde(default = "max_read_chars")]
     pub(crate) max_chars: i64,
     /// How many characters to skip.
@@ -38,7 +38,7 @@ pub(crate) struct ReadFileArgs {
 pub(crate) struct WriteFileArgs {
     /// The file, as /mount/path.
     pub(crate) path: String,
-    /// All that the file is to hold.
+    /// The whole content of the file.
     pub(crate) content: String,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct DeleteFileArgs {
 pub(crate) struct MoveFileArgs {
     /// The file to move, as /mount/path.
     pub(crate) source: String,
-    /// Where it is to stand, as /mount/path. Nothing may stand there.
+    /// The new path, as /mount/path. It must not exist.
     pub(crate) destination: String,
 }
 
@@ -85,6 +85,6 @@ pub(crate) struct MoveFileArgs {
 pub(crate) struct CopyFileArgs {
     /// The file to copy, as /mount/path.
     pub(crate) source: String,
-    /// Where the copy is to stand, as /mount/path. Nothing may stand there.
+    /// The path of the copy, as /mount/path. It must not exist.
     pub(crate) destination: String,
 }

@@ -93,15 +93,15 @@ pub(crate) struct GrepArgs {
     #[serde(default)]
     #[schemars(range(min = 0, max = 100))]
     pub(crate) after: Option<i64>,
-    /// Lines to show before and after each match, where `before` and `after` do
-    /// not say. Default: 0.
+    /// Lines to show before and after each match, unless `before` or `after` is given.
+    /// Default: 0.
     #[serde(default)]
     #[schemars(range(min = 0, max = 100))]
     pub(crate) context: Option<i64>,
     /// A match may span lines; `.` then still needs `(?s)` to match a newline.
     #[serde(default)]
     pub(crate) multi_line: bool,
-    /// Most files or matching lines to show. Default: {grep_results}.
+    /// Maximum number of files or matching lines. Default: {grep_results}.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     pub(crate) max_results: Option<i64>,

@@ -51,7 +51,7 @@ impl FieldPath<'_> {
 
     fn quoted(&self) -> String {
         match self {
-            Self::Root => "the whole".to_owned(),
+            Self::Root => "the arguments".to_owned(),
             place => Quoted::new(&place.text()).to_string(),
         }
     }

@@ -34,18 +34,18 @@ pub(crate) struct ExecuteTool;
 /// The result of `execute`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 struct Executed {
-    /// What the reply shows of both output streams.
+    /// The output of both streams, as far as the reply shows it.
     output: String,
     /// Its exit code, if it ended by itself.
     exit_code: Option<i32>,
     /// The signal that ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     signal: Option<i32>,
-    /// Whether its time ran out.
+    /// Whether it timed out.
     timed_out: bool,
     /// Whether it was ended for printing too much.
     output_limited: bool,
-    /// The background shell it went on as when its time ran out.
+    /// The background shell as which it continues after the timeout.
     #[serde(skip_serializing_if = "Option::is_none")]
     shell_id: Option<String>,
     /// Processes that it left running and that were ended.
@@ -137,7 +137,7 @@ async fn run(
         }
     }
     Err(Error::internal(
-        "the command's output ended without saying how the command did",
+        "the command's output ended without the status of the command",
     ))
 }
 
@@ -229,7 +229,7 @@ fn reply(context: &Context, ending: &Ending, shown: Shown, timeout: Option<Durat
             executed.timed_out = true;
             executed.shell_id = Some(id.to_string());
             format!(
-                "Command still runs after {seconds} and goes on as background shell {id}.\n\
+                "Command is still running after {seconds} and continues as background shell {id}.\n\
                  Use read_output('{id}') to follow its output and kill_shell('{id}') to stop it.\n\
                  Output so far:\n{printed}"
             )
@@ -277,8 +277,8 @@ fn reply(context: &Context, ending: &Ending, shown: Shown, timeout: Option<Durat
             count => format!("{count} processes that it left running were ended"),
         };
         let instead = match background {
-            true => "use run_in_background for what should go on",
-            false => "let a command wait for what it starts",
+            true => "use run_in_background for processes that should keep running",
+            false => "let the command wait for the processes that it starts",
         };
         text.push_str(&format!("({left}; {instead})"));
     }

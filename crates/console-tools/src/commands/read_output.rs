@@ -36,9 +36,9 @@ struct ReadOutputResult {
     /// The signal that ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     signal: Option<i32>,
-    /// What the reply shows of the new output.
+    /// The new output, as far as the reply shows it.
     output: String,
-    /// Bytes that were printed but not kept until this look.
+    /// Bytes that were printed but not kept until this read.
     lost_bytes: u64,
     /// Whether a part of the new output is not shown.
     truncated: bool,
@@ -85,7 +85,7 @@ impl Builtin for ReadOutputTool {
         let mut text = format!("[{id}] {}\n", state(output.state));
         if output.dropped > 0 {
             let lost = format!(
-                "[... {} bytes were lost; look more often ...]\n",
+                "[... {} bytes were lost; read more often ...]\n",
                 output.dropped
             );
             text.push_str(&lost);

@@ -188,7 +188,7 @@ async fn a_wrong_timeout_names_its_field() {
         .await;
     assert_eq!(text, "\n");
     let (_, text) = place.error::<ExecuteTool>(json!({"command": " \n"})).await;
-    assert_eq!(text, "command is empty; say what to run");
+    assert_eq!(text, "command is empty; give the command to run");
     let (_, text) = place.error::<ExecuteTool>(json!({"command": "a\0b"})).await;
     assert!(text.contains("NUL"), "{text}");
 }
@@ -299,8 +299,8 @@ async fn what_a_command_leaves_running_is_told() {
         .await;
     assert_eq!(
         reply.text,
-        "started\n(a process that it left running was ended; use run_in_background for what \
-         should go on)"
+        "started\n(a process that it left running was ended; use run_in_background for processes \
+         that should keep running)"
     );
     assert_eq!(reply.structured.unwrap()["leftovers"], json!(1));
 }
@@ -320,8 +320,8 @@ async fn a_command_whose_time_runs_out_can_go_on() {
     assert_eq!(
         reply.text,
         format!(
-            "Command still runs after 1 second and goes on as background shell {id}.\nUse \
-             read_output('{id}') to follow its output and kill_shell('{id}') to stop it.\nOutput \
+            "Command is still running after 1 second and continues as background shell {id}.\n\
+             Use read_output('{id}') to follow its output and kill_shell('{id}') to stop it.\nOutput \
              so far:\nbegun "
         )
     );

@@ -42,7 +42,7 @@ impl Builtin for CopyFileTool {
         if let Err(error) = copied {
             return Err(match error.kind() {
                 ErrorKind::IsADirectory => ToolError::fixable(format!(
-                    "'{}' is a directory; set recursive to copy it with all it holds",
+                    "'{}' is a directory; set recursive to copy it with its contents",
                     transfer.source.shown
                 )),
                 _ => transfer.explain(context, error).await,

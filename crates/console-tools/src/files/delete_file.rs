@@ -38,7 +38,7 @@ impl Builtin for DeleteFileTool {
         let deleted = context.backend.delete(&file.path, options).await;
         deleted.map_err(|error| match error.kind() {
             ErrorKind::IsADirectory => ToolError::fixable(format!(
-                "'{}' is a directory; set recursive to delete it with all it holds",
+                "'{}' is a directory; set recursive to delete it with its contents",
                 file.shown
             )),
             _ => file.explain(error),

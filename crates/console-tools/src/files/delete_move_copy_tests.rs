@@ -48,7 +48,7 @@ async fn failures_say_the_next_step() {
     let delete = [
         (
             json!({"path": "d"}),
-            "'d' is a directory; set recursive to delete it with all it holds",
+            "'d' is a directory; set recursive to delete it with its contents",
         ),
         (
             json!({"path": "x"}),
@@ -92,7 +92,7 @@ async fn failures_say_the_next_step() {
         bench
             .fails::<CopyFileTool>(json!({"source": "d", "destination": "e"}))
             .await,
-        "'d' is a directory; set recursive to copy it with all it holds"
+        "'d' is a directory; set recursive to copy it with its contents"
     );
     let text = bench
         .fails::<MoveFileTool>(json!({"source": "f", "destination": "../x"}))

@@ -252,7 +252,7 @@ pub(super) fn preview_text(file: &ModelPath, diff: &str) -> String {
 pub(super) fn not_utf8(file: &ModelPath) -> ToolError {
     let shown = &file.shown;
     ToolError::fixable(format!(
-        "'{shown}' is not valid UTF-8 text and cannot be edited; nothing was changed. Write it \
-         anew with write_file, or change it with a command."
+        "'{shown}' is not valid UTF-8 text and cannot be edited; nothing was changed. Replace \
+         it with write_file, or change it with a command."
     ))
 }

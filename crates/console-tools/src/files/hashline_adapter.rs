@@ -143,7 +143,7 @@ fn explained(error: &EditError, listed: bool) -> String {
 
 /// Lists every line that does not match its hash, and the current lines.
 fn stale_text(stale: &Stale, name: &dyn Fn(usize) -> String) -> String {
-    let mut text = "nothing was edited, lines are not what the hashes say:".to_owned();
+    let mut text = "nothing was edited; these lines do not match their hashes:".to_owned();
     for wrong in stale.mismatches.iter().take(MISMATCHES) {
         // Writing to a string cannot fail.
         let _ = write!(text, "\n- {}line {}: ", name(wrong.edit), wrong.line);
@@ -172,7 +172,7 @@ fn stale_text(stale: &Stale, name: &dyn Fn(usize) -> String) -> String {
     let current = &stale.current;
     let _ = write!(
         text,
-        "\nThe lines that stand there now:\n{current}\nEdit again with these numbers and hashes, \
+        "\nThe current lines:\n{current}\nEdit again with these numbers and hashes, \
          or read the file again."
     );
     text

@@ -176,7 +176,7 @@ fn line_edits(args: args::HashlineEditArgs) -> Result<(Vec<LineEdit>, bool), Too
                     .filter(|field| ["start_line", "start_hash", "new_content"].contains(field))
                     .collect();
                 Err(ToolError::fixable(format!(
-                    "{} must be given; copy line and hash from what read_file shows, or give edits",
+                    "{} must be given; copy the line number and hash that read_file shows, or give edits",
                     missing.join(", ")
                 )))
             }

@@ -10,7 +10,7 @@ pub(crate) use crate::structured::{schema_of as schema, to_value as value};
 pub(crate) struct ReadOutput {
     /// The file, as an absolute path.
     pub(crate) path: String,
-    /// What was found there.
+    /// The kind of content.
     pub(crate) kind: ReadKind,
     /// The number of the first line shown, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,17 +78,17 @@ pub(crate) struct EditOutput {
     /// The line of the first change, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) first_line: Option<u64>,
-    /// What changed, as a unified diff, where the text before is known.
+    /// The changes as a unified diff, if the text before is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) diff: Option<String>,
-    /// Whether nothing was changed because only the diff was asked for.
+    /// Whether this was a dry run, which changes nothing.
     pub(crate) dry_run: bool,
 }
 
 /// The result of `delete_file`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DeleteOutput {
-    /// What was deleted, as an absolute path.
+    /// The deleted file or directory, as an absolute path.
     pub(crate) path: String,
 }
 

@@ -135,8 +135,7 @@ fn refusal(file: &ModelPath, seen: Option<&Seen>, now: Option<&Bytes>) -> ToolEr
     let hash = now.map(|now| ContentHash::of(now));
     let Some(seen) = seen.filter(|seen| hash.is_none() || seen.hash() != hash) else {
         return ToolError::fixable(format!(
-            "'{shown}' was being changed by somebody else at the same moment, and nothing was \
-             written; try again"
+            "'{shown}' was changed concurrently, and nothing was written; try again"
         ));
     };
     let mut text = format!(

@@ -308,7 +308,7 @@ impl Call<'_> {
                 media.noun().to_ascii_lowercase()
             ),
             (None, Some(named)) => format!(
-                "File '{shown}' is binary ({size} bytes) and, unlike its name says, not {}; use \
+                "File '{shown}' is binary ({size} bytes) and, despite its name, not {}; use \
                  a command to find out what it is",
                 named.media_type()
             ),

@@ -104,10 +104,7 @@ async fn odd_files_get_a_text_that_helps() {
     );
     bench.put("/a.png", b"\0\xff\xfe\x01").await;
     let text = bench.fails::<ReadFileTool>(json!({"path": "a.png"})).await;
-    assert!(
-        text.contains("unlike its name says, not image/png"),
-        "{text}"
-    );
+    assert!(text.contains("despite its name, not image/png"), "{text}");
     bench.put("/notes.png", "not a picture\n").await;
     assert_eq!(read(&bench, "notes.png").await, "     1\tnot a picture");
     bench.put("/latin1", b"caf\xe9\n").await;

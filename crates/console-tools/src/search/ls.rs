@@ -32,7 +32,7 @@ struct Listed {
 struct ListedEntry {
     /// Its name in the directory.
     name: String,
-    /// `file`, `directory`, `link` (leads nowhere) or `other`.
+    /// `file`, `directory`, `link` (broken) or `other`.
     kind: &'static str,
     /// Bytes, of a file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,7 +65,7 @@ impl Builtin for LsTool {
             let mut text = format!("Directory '{typed}' is empty");
             if listing.skipped.not_utf8 > 0 {
                 let count = listing.skipped.not_utf8;
-                text.push_str(&format!(", but for {count} names that are not UTF-8"));
+                text.push_str(&format!(", except for {count} names that are not UTF-8"));
             }
             let listed = Listed {
                 entries: Vec::new(),
@@ -126,7 +126,7 @@ fn line(entry: &Entry) -> String {
         (FileKind::File, Some(size)) => format!("{name} ({size} bytes{link})"),
         (FileKind::File, None) if entry.link => format!("{name} (link)"),
         (FileKind::File, None) => name.to_owned(),
-        (FileKind::Link, _) => format!("{name} (link that leads nowhere)"),
+        (FileKind::Link, _) => format!("{name} (broken link)"),
         _ => format!("{name} (not a regular file)"),
     }
 }

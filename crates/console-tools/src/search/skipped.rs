@@ -55,15 +55,19 @@ pub(super) fn note(skipped: &Skipped, names: &[String], hidden: &str) -> String 
     for (count, what) in [
         (skipped.binary, "binary"),
         (skipped.unreadable, "unreadable"),
-        (skipped.not_utf8, "oddly named"),
     ] {
         if count > 0 {
             parts.push(counted(count, what));
         }
     }
-    if skipped.long_line > 0 {
-        let entries = counted(skipped.long_line, "too long-lined");
-        parts.push(entries);
+    for (count, names_or_lines) in [
+        (skipped.not_utf8, "names that are not UTF-8"),
+        (skipped.long_line, "lines that are too long"),
+    ] {
+        if count > 0 {
+            let entries = if count == 1 { "entry" } else { "entries" };
+            parts.push(format!("{count} {entries} with {names_or_lines}"));
+        }
     }
     if parts.is_empty() {
         return String::new();

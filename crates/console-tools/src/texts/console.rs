@@ -69,9 +69,9 @@ const READ_BY_HASH: Text = Text {
 fn changing(tool: Tool) -> Text {
     match tool {
         Tool::WriteFile => Text {
-            summary: "Writes a whole file, over what was there.",
-            usage: "Parent directories are made. To change part of a file use {edit}.",
-            coding: "Do not make files that nobody asked for, least of all README or summary \
+            summary: "Writes a whole file, replacing any existing content.",
+            usage: "Parent directories are created. To change part of a file use {edit}.",
+            coding: "Do not create files that were not asked for, least of all README or summary \
                      files. Never write passwords or keys. The file counts as read afterwards.",
             returns: "",
         },
@@ -85,27 +85,25 @@ fn changing(tool: Tool) -> Text {
         },
         Tool::HashlineEdit => Text {
             summary: "Replaces, inserts or deletes lines of a file, named by number and hash.",
-            usage: "Take start_line and start_hash from read_file; with end_line and end_hash a \
-                    range is meant.",
+            usage: "Take start_line and start_hash from read_file; add end_line and \
+                    end_hash for a range.",
             coding: "Numbers shift after an edit: work from the bottom up, or put all edits of a \
                      file into one call.",
-            returns: "If a hash does not fit, the lines that stand there now are shown.",
+            returns: "If a hash does not match, the current lines are shown.",
         },
         Tool::DeleteFile => Text {
             summary: "Deletes a file, or a directory if recursive is set.",
-            usage: "It cannot be brought back.",
+            usage: "This cannot be undone.",
             ..Text::default()
         },
         Tool::MoveFile => Text {
             summary: "Moves or renames a file or directory.",
-            usage: "What stands at the destination is kept, and the move fails, unless overwrite \
-                    is set.",
+            usage: "Fails if the destination exists, unless overwrite is set.",
             ..Text::default()
         },
         Tool::CopyFile => Text {
             summary: "Copies a file, or a directory if recursive is set.",
-            usage: "What stands at the destination is kept, and the copy fails, unless overwrite \
-                    is set.",
+            usage: "Fails if the destination exists, unless overwrite is set.",
             ..Text::default()
         },
         _ => Text::default(),
@@ -117,15 +115,15 @@ fn running(tool: Tool) -> Text {
         Tool::Execute => Text {
             summary: "Runs a shell command and waits for it.",
             usage: "It has no input, and {ends} after {execute_seconds} seconds unless timeout \
-                    says otherwise. Each call is a new shell: chain with && what belongs together.",
+                    says otherwise. Each call is a new shell: chain related commands with &&.",
             coding: "Use the file tools to read, write and search. Quote paths with spaces. Read \
-                     the whole output before you act; reproduce a failure before you mend it; \
-                     after three failed tries do something else. See what is installed before you \
-                     use it. In git make new commits, stage files by name, commit only when asked \
-                     to, and run commands that destroy only when they were named.",
-            returns: "Returns the output; of more than {output_bytes} bytes the beginning and the \
-                      end, and a file to read or grep with the whole. A failed command says its \
-                      exit code.",
+                     the whole output before you act; reproduce a failure before you fix it; \
+                     after three failed attempts try something else. Check what is installed \
+                     before you use it. In git make new commits, stage files by name, commit only \
+                     when asked to, and run destructive commands only when asked to.",
+            returns: "Returns the output. If it exceeds {output_bytes} bytes, its beginning and \
+                      end are shown, and all of it is kept in a file to read or grep. A failed \
+                      command reports its exit code.",
         },
         Tool::RunInBackground => Text {
             summary: "Starts a command that keeps running, such as a server.",
@@ -134,8 +132,8 @@ fn running(tool: Tool) -> Text {
             returns: "Returns the shell's id.",
         },
         Tool::ReadOutput => Text {
-            summary: "Returns what a background shell printed since the last time, and \
-                      whether it still runs.",
+            summary: "Returns the new output of a background shell, and whether it is still \
+                      running.",
             ..Text::default()
         },
         Tool::WriteInput => Text {

@@ -12,14 +12,14 @@ pub(super) fn text(tool: Tool) -> Text {
              there are more.",
         ),
         Tool::WriteFile => (
-            "Writes a text file, over what was there.",
-            "Parent directories are made.",
+            "Writes a text file, replacing any existing content.",
+            "Parent directories are created.",
         ),
         Tool::EditFile => (
             "Replaces text in a file.",
             "old_text must match exactly and occur only once.",
         ),
-        Tool::DeleteFile => ("Deletes a file.", "It cannot be brought back."),
+        Tool::DeleteFile => ("Deletes a file.", "This cannot be undone."),
         Tool::MoveFile => (
             "Moves or renames a file.",
             "The destination must not exist.",

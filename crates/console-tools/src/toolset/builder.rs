@@ -23,7 +23,7 @@ const NAME_CHARS: usize = 64;
 #[non_exhaustive]
 pub enum BuildError {
     /// A description was given for a tool that does not exist.
-    #[error("descriptions are given for {}, which no tool is called; the tools are {}",
+    #[error("a description is given for an unknown tool: {}; the tools are {}",
         .unknown.join(", "), .valid.join(", "))]
     #[non_exhaustive]
     UnknownDescription {
@@ -33,7 +33,7 @@ pub enum BuildError {
         valid: Vec<String>,
     },
     /// A description was given for an argument that the tool does not have.
-    #[error("a description is given for {}, which is no argument of {tool}; its arguments are {}",
+    #[error("a description is given for {}, which is not an argument of {tool}; its arguments are {}",
         Quoted::new(.argument), or_none(.valid))]
     #[non_exhaustive]
     UnknownArgument {
@@ -45,7 +45,7 @@ pub enum BuildError {
         valid: Vec<String>,
     },
     /// Settings were given for a custom tool that does not exist.
-    #[error("something is set for {}, which no custom tool is called; the custom tools are {}",
+    #[error("settings are given for an unknown custom tool: {}; the custom tools are {}",
         .unknown.join(", "), or_none(.valid))]
     #[non_exhaustive]
     UnknownSetting {
@@ -55,24 +55,26 @@ pub enum BuildError {
         valid: Vec<String>,
     },
     /// The name of a custom tool is invalid.
-    #[error("{0} is no name for a tool; use 1 to 64 of the letters a-z, A-Z, digits, '_' and '-'")]
+    #[error(
+        "{0} is not a valid tool name; use 1 to 64 of the letters a-z, A-Z, digits, '_' and '-'"
+    )]
     InvalidName(Quoted),
     /// A custom tool has the name of another tool.
     #[error("another tool is called {0}; give one of them another name")]
     Taken(Quoted),
     /// A custom tool declares no operation.
-    #[error("the tool {0} stands for no operation and nobody could judge it; name what it does")]
+    #[error("the tool {0} declares no operations, so no policy can judge it; declare what it does")]
     NoOperations(Quoted),
     /// The arguments of a custom tool are not an object.
-    #[error("the arguments of the tool {0} are no object; make its schema one of type 'object'")]
+    #[error("the arguments of the tool {0} must be an object; give its schema the type 'object'")]
     NoObject(Quoted),
     /// A policy was given together with parts of another one.
     #[error(
-        "a policy is given, and rules, mounts or tool settings besides; put them into the policy"
+        "a policy is given together with rules, mounts or tool settings; put them into the policy"
     )]
     TwoPolicies,
     /// The mounts are inconsistent.
-    #[error("the mounts are wrong: {0}")]
+    #[error("invalid mounts: {0}")]
     Mounts(#[from] MountError),
 }
 

@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn every_tool_of_the_table_is_known() {
         for (name, make) in CONSOLE.iter().chain(FILESYSTEM) {
-            assert!(make().is_some(), "{name} is no tool's name");
+            assert!(make().is_some(), "{name} is not the name of a tool");
         }
     }
 

@@ -67,7 +67,7 @@ impl Chat {
             let (shown, session) = (beginning(name), &*self.caller().session);
             tracing::error!(target: TARGET, tool = ?shown, session, "the tool panicked");
             Err(ToolError::environment(format!(
-                "{} failed in a way that nobody foresaw; do it in another way",
+                "{} crashed; try a different approach",
                 Quoted::new(shown)
             )))
         });
@@ -140,7 +140,7 @@ fn unknown(name: &str, tools: &OfferedTools) -> ToolError {
 fn the_tools(tools: &OfferedTools) -> String {
     let names: Vec<&str> = tools.definitions.iter().map(|tool| &*tool.name).collect();
     match names.is_empty() {
-        true => "no tool is, answer without one".to_owned(),
+        true => "no tools are available here; answer without one".to_owned(),
         false => format!("call one of {}", names.join(", ")),
     }
 }

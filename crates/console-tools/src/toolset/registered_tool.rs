@@ -108,8 +108,8 @@ impl RegisteredTool {
         match beyond {
             None => Ok(named),
             Some(access) => Err(ToolError::environment(format!(
-                "{} is going to {} something, which it is not declared to do; \
-                 use another tool and tell whoever runs this",
+                "{} would {} something, which it has not declared; \
+                 use another tool and report it to the operator",
                 self.name, access.op
             ))),
         }

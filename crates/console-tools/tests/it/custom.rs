@@ -222,7 +222,7 @@ async fn a_builder_says_what_to_change() {
     let unknown = error(builder().tool(Swap).tool_settings(misspelt));
     assert_eq!(
         unknown.to_string(),
-        "something is set for swpa, which no custom tool is called; the custom tools are swap"
+        "settings are given for an unknown custom tool: swpa; the custom tools are swap"
     );
     let two = builder()
         .policy(Default::default())

@@ -188,43 +188,43 @@ fn what_cannot_be_described_is_an_error_that_says_what_can() {
         (
             Profile::Coding,
             "grep.patern",
-            "a description is given for 'patern', which is no argument of grep; its arguments are \
-             pattern, path, glob_pattern,",
+            "a description is given for 'patern', which is not an argument of grep; its arguments \
+             are pattern, path, glob_pattern,",
         ),
         (
             Profile::Coding,
             "edit_file.edits.old",
-            "a description is given for 'edits.old', which is no argument of edit_file; its \
+            "a description is given for 'edits.old', which is not an argument of edit_file; its \
              arguments are old_string, new_string, replace_all",
         ),
         (
             Profile::Coding,
             "ls.path.name",
-            "a description is given for 'path.name', which is no argument of ls; its arguments \
+            "a description is given for 'path.name', which is not an argument of ls; its arguments \
              are none",
         ),
         (
             Profile::Coding,
             "delete_file.file",
-            "a description is given for 'file', which is no argument of delete_file; its \
+            "a description is given for 'file', which is not an argument of delete_file; its \
              arguments are path, recursive",
         ),
         (
             Profile::Coding,
             "list_shells.",
-            "a description is given for '', which is no argument of list_shells; its arguments \
+            "a description is given for '', which is not an argument of list_shells; its arguments \
              are none",
         ),
         (
             Profile::Coding,
             "list_files.path",
-            "descriptions are given for list_files, which no tool is called; the tools are ls,",
+            "a description is given for an unknown tool: list_files; the tools are ls,",
         ),
         (
             Profile::Filesystem,
             "read_file.limit",
-            "a description is given for 'limit', which is no argument of read_file; its arguments \
-             are path, max_chars, offset",
+            "a description is given for 'limit', which is not an argument of read_file; its \
+             arguments are path, max_chars, offset",
         ),
     ] {
         let error = described(profile, &[(key, "x")]).unwrap_err();

@@ -410,7 +410,7 @@ async fn what_goes_on_in_the_background_was_heard_so_far() {
     let call = chat.call_followed("execute", command, Arc::<Listener>::clone(&listener));
     let reply = call.await;
     assert!(
-        reply.text.contains("goes on as background shell"),
+        reply.text.contains("continues as background shell"),
         "{}",
         reply.text
     );

@@ -56,7 +56,7 @@ async fn a_panic_is_a_reply_and_the_toolset_goes_on() {
         assert_eq!(reply.failure, Some(Class::Environment));
         assert_eq!(
             reply.text,
-            "Error: 'panics' failed in a way that nobody foresaw; do it in another way"
+            "Error: 'panics' crashed; try a different approach"
         );
     }
     let reply = chat.call("swap", json!({"one": "a", "two": "b"})).await;

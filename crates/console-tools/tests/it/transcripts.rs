@@ -150,7 +150,7 @@ async fn renewed(page: &str) -> (String, usize) {
         let mut text = replayed(name, block).await;
         // The command has a second to print a word, and the call five to see that it
         // still runs. On a busy machine that may be too little, so it is retried.
-        let in_time = |text: &str| text.contains("goes on as") && text.ends_with("begun\n");
+        let in_time = |text: &str| text.contains("continues as") && text.ends_with("begun\n");
         for _ in 0..20 {
             if name != "goes on" || in_time(&text) {
                 break;
