@@ -29,35 +29,42 @@ impl ShellTerminals {
 
     /// Renders the new output of a shell.
     pub(super) fn render(&self, sandbox: &str, shell: &ShellId, output: &ShellOutput) -> String {
-        let known = {
-            let mut all = self.lock();
-            let mut followed = all.iter();
-            let at = followed.position(|one| one.shell == *shell && one.sandbox == sandbox);
-            at.map(|at| all.remove(at).renderer)
-        };
-        let mut renderer = known.unwrap_or_default();
+        // Locked to the end: a second read of the same shell continues where this one ends.
+        let mut all = self.lock();
+        let mut renderer = take(&mut all, sandbox, shell).unwrap_or_default();
         renderer.push(&output.stdout);
         renderer.push(&output.stderr);
         if output.state != ShellState::Running {
             return renderer.finish();
         }
         let shown = renderer.drain();
-        self.insert(sandbox, shell, renderer);
+        push(&mut all, sandbox, shell, renderer);
         shown
     }
 
-    /// Continues a shell with the state of `renderer`.
+    /// Continues a shell with the state of `renderer`, which replaces any earlier one.
     pub(super) fn insert(&self, sandbox: &str, shell: &ShellId, renderer: Renderer) {
         let mut all = self.lock();
-        if all.len() >= MAX_TERMINALS {
-            all.remove(0);
-        }
-        all.push(ShellTerminal {
-            sandbox: sandbox.to_owned(),
-            shell: shell.clone(),
-            renderer,
-        });
+        take(&mut all, sandbox, shell);
+        push(&mut all, sandbox, shell, renderer);
     }
+}
+
+fn take(all: &mut Vec<ShellTerminal>, sandbox: &str, shell: &ShellId) -> Option<Renderer> {
+    let is_it = |one: &ShellTerminal| one.shell == *shell && one.sandbox == sandbox;
+    let at = all.iter().position(is_it)?;
+    Some(all.remove(at).renderer)
+}
+
+fn push(all: &mut Vec<ShellTerminal>, sandbox: &str, shell: &ShellId, renderer: Renderer) {
+    if all.len() >= MAX_TERMINALS {
+        all.remove(0);
+    }
+    all.push(ShellTerminal {
+        sandbox: sandbox.to_owned(),
+        shell: shell.clone(),
+        renderer,
+    });
 }
 
 #[cfg(test)]
@@ -79,6 +86,22 @@ mod tests {
         assert_eq!(terminals.render("a", &two, &output(b"\xa9")), "\u{fffd}");
         assert_eq!(terminals.render("b", &one, &output(b"\xa9")), "\u{fffd}");
         assert_eq!(terminals.render("a", &one, &output(b"\xa9")), "é");
+    }
+
+    #[test]
+    fn a_shell_has_one_terminal() {
+        let terminals = ShellTerminals::default();
+        let id = ShellId::new("bg_1");
+        terminals.render("a", &id, &output(b"\xc3"));
+        // A restarted sandbox may use the id again.
+        let mut renderer = Renderer::new();
+        renderer.push(b"\xe2\x82");
+        terminals.insert("a", &id, renderer);
+        assert_eq!(terminals.render("a", &id, &output(b"\xac")), "€");
+        let mut last = output(b"");
+        last.state = ShellState::Ended(CommandStatus::Exited(0));
+        assert_eq!(terminals.render("a", &id, &last), "");
+        assert!(terminals.0.lock().unwrap().is_empty());
     }
 
     #[test]
