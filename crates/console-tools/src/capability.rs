@@ -140,7 +140,7 @@ pub struct CapabilityError(String);
 pub struct Offer {
     /// Its name.
     pub name: String,
-    /// Whether every call of it needs approval.
+    /// Whether every call needs approval, as in [`Definition::asks`].
     pub asks: bool,
 }
 

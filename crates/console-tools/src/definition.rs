@@ -44,8 +44,8 @@ impl Definitions {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Returns the `tools` of an MCP server. A tool whose calls may need approval says
-    /// so in `_meta`.
+    /// Returns the `tools` of an MCP server. A tool whose every call needs approval
+    /// says so in `_meta`.
     ///
     /// There is no `outputSchema`: many clients show a model only the structured part
     /// of a result if there is one, and [`Reply::structured`](crate::Reply::structured)

@@ -93,7 +93,8 @@ pub struct Definition {
     pub output_schema: Option<Value>,
     /// Hints that a client may show to its user.
     pub annotations: Annotations,
-    /// Whether a call may need approval.
+    /// Whether every call needs approval. A call of another tool may need it too, as
+    /// its target decides.
     pub asks: bool,
     /// Whether a reply may have [`blocks`](crate::Reply::blocks).
     pub blocks: bool,
