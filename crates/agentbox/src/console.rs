@@ -268,7 +268,7 @@ impl Console {
         let calling = async {
             let preview = preview(without_prompts, tool, &arguments, tools).await;
             let reply = match screen.terminal {
-                true => chat.call_followed(tool, arguments, observer).await,
+                true => chat.call_observed(tool, arguments, observer).await,
                 false => chat.call(tool, arguments).await,
             };
             (reply, preview)

@@ -185,7 +185,7 @@ impl SyncChat {
     /// # Errors
     ///
     /// See [`call`](Self::call).
-    pub fn call_followed<'a>(
+    pub fn call_observed<'a>(
         &self,
         name: &str,
         arguments: impl Into<Arguments<'a>>,
@@ -205,7 +205,7 @@ impl SyncChat {
         self.calls.run(async move {
             let arguments = arguments.as_arguments();
             Ok(match observer {
-                Some(observer) => chat.call_followed(&name, arguments, observer).await,
+                Some(observer) => chat.call_observed(&name, arguments, observer).await,
                 None => chat.call(&name, arguments).await,
             })
         })

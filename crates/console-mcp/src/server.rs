@@ -136,7 +136,7 @@ impl Server {
             None => workspace.chat.call(&name, arguments).await,
             Some(output) => {
                 let observer = output.observer();
-                let call = workspace.chat.call_followed(&name, arguments, observer);
+                let call = workspace.chat.call_observed(&name, arguments, observer);
                 output.run(call).await
             }
         };

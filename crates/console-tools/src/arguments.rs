@@ -85,20 +85,20 @@ fn parse(raw: &str) -> Result<Value, ToolError> {
     let mut json = serde_json::Deserializer::from_str(raw);
     let parsed: Result<Value, _> = serde_path_to_error::deserialize(&mut json);
     let parsed = parsed.map_err(|error| {
-        let place = error.path().to_string();
-        (place, error.into_inner())
+        let position = error.path().to_string();
+        (position, error.into_inner())
     });
     let parsed = parsed.and_then(|value| match json.end() {
         Ok(()) => Ok(value),
         Err(error) => Err((".".to_owned(), error)),
     });
-    parsed.map_err(|(place, error)| {
-        let place = match place.as_str() {
+    parsed.map_err(|(position, error)| {
+        let position = match position.as_str() {
             "." | "?" => String::new(),
-            place => format!(" in {}", backend_core::Quoted::new(place)),
+            position => format!(" in {}", backend_core::Quoted::new(position)),
         };
         ToolError::fixable(format!(
-            "the arguments are not valid JSON{place}: {error}; pass one JSON object, \
+            "the arguments are not valid JSON{position}: {error}; pass one JSON object, \
              with '\\' and control characters in strings escaped and '\\u' escapes in pairs"
         ))
     })
@@ -155,24 +155,25 @@ pub(crate) fn typed<T: DeserializeOwned>(
     };
     let mut problems = explain::problems(schema, arguments, explain::Strict::Yes);
     if problems.is_empty() {
-        let place = error.path().to_string();
+        let position = error.path().to_string();
         let message = error.into_inner();
-        problems.push(match place.as_str() {
+        problems.push(match position.as_str() {
             "." => message.to_string(),
-            place => {
-                let (place, message) = (backend_core::Quoted::new(place), message.to_string());
+            position => {
+                let (position, message) =
+                    (backend_core::Quoted::new(position), message.to_string());
                 match message.strip_prefix("invalid value: integer `") {
                     // The rest of the message names a Rust type.
                     Some(number) => {
                         let number = number.split('`').next().unwrap_or_default();
-                        format!("{place} must be a smaller integer, not {number}")
+                        format!("{position} must be a smaller integer, not {number}")
                     }
-                    None => format!("{place}: {message}"),
+                    None => format!("{position}: {message}"),
                 }
             }
         });
     }
-    Err(wrong(tool, &problems))
+    Err(invalid_arguments(tool, &problems))
 }
 
 /// Checks types and bounds, about which the schema says more than the type. Unknown
@@ -181,11 +182,11 @@ pub(crate) fn check(tool: &str, arguments: &Value, schema: &Value) -> Result<(),
     let problems = explain::problems(schema, arguments, explain::Strict::No);
     match problems.is_empty() {
         true => Ok(()),
-        false => Err(wrong(tool, &problems)),
+        false => Err(invalid_arguments(tool, &problems)),
     }
 }
 
-fn wrong(tool: &str, problems: &[String]) -> ToolError {
+fn invalid_arguments(tool: &str, problems: &[String]) -> ToolError {
     ToolError::fixable(format!(
         "wrong arguments for {tool}: {}; nothing was done, call it again with that corrected",
         problems.join("; ")

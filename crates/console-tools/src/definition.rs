@@ -40,7 +40,7 @@ impl Definitions {
     }
 
     /// Returns `true` if both share one allocation, so nothing was recomputed.
-    pub fn same(&self, other: &Self) -> bool {
+    pub fn ptr_eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 

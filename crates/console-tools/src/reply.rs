@@ -214,27 +214,27 @@ impl From<Error> for ToolError {
         };
         Self {
             class,
-            message: said(&error),
+            message: error_text(&error),
         }
     }
 }
 
 /// Formats an error for the model. The text is the same on every backend, so it omits
 /// the backend's name. A refusal already names its target.
-fn said(error: &Error) -> String {
+fn error_text(error: &Error) -> String {
     if let Some(refusal) = Refusal::of(error) {
         return refusal.console_text();
     }
     let message = error.message();
-    let said = match (error.operation(), error.path()) {
+    let text = match (error.operation(), error.path()) {
         (Some(operation), Some(path)) => {
             format!("{operation} {}: {message}", Quoted::new(path.as_str()))
         }
         _ => message.to_owned(),
     };
     match error.kind() {
-        ErrorKind::PermissionDenied => format!("Permission denied: {said}"),
-        _ => said,
+        ErrorKind::PermissionDenied => format!("Permission denied: {text}"),
+        _ => text,
     }
 }
 

@@ -28,7 +28,7 @@ struct Text {
 /// Sets the description of a tool and its arguments for the profile and options in use.
 pub(crate) fn describe(definition: &mut Definition, tool: Tool, options: &Options) {
     definition.description = description(tool, options);
-    definition.blocks = seen(tool, options).is_some();
+    definition.blocks = media_note(tool, options).is_some();
     fill(&mut definition.input_schema, options);
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn description(tool: Tool, options: &Options) -> String {
     if tool == Tool::Execute && options.include_background {
         parts.push("For commands that keep running use run_in_background.");
     }
-    parts.extend(seen(tool, options));
+    parts.extend(media_note(tool, options));
     if coding {
         parts.extend([text.returns, text.coding]);
     }
@@ -76,7 +76,7 @@ fn fill(schema: &mut Value, options: &Options) {
 }
 
 /// Describes the formats besides text that `read_file` shows.
-fn seen(tool: Tool, options: &Options) -> Option<&'static str> {
+fn media_note(tool: Tool, options: &Options) -> Option<&'static str> {
     let reads = tool == Tool::ReadFile && options.profile != Profile::Filesystem;
     match (reads, options.image_support, options.document_support) {
         (true, true, true) => Some("Pictures and PDF files are shown as such."),

@@ -52,7 +52,7 @@ impl FieldPath<'_> {
     fn quoted(&self) -> String {
         match self {
             Self::Root => "the arguments".to_owned(),
-            place => Quoted::new(&place.text()).to_string(),
+            path => Quoted::new(&path.text()).to_string(),
         }
     }
 }
@@ -69,17 +69,17 @@ impl Problems {
         }
     }
 
-    fn must(&mut self, place: &FieldPath<'_>, schema: &Value, value: &Value) {
-        let (place, what, is) = (place.quoted(), described(schema), shown(value));
-        self.add(format!("{place} must be {what}, not {is}"));
+    fn add_mismatch(&mut self, path: &FieldPath<'_>, schema: &Value, value: &Value) {
+        let (path, what, is) = (path.quoted(), described(schema), shown(value));
+        self.add(format!("{path} must be {what}, not {is}"));
     }
 
-    fn check(&mut self, schema: &Value, value: &Value, place: &FieldPath<'_>, depth: usize) {
+    fn check(&mut self, schema: &Value, value: &Value, path: &FieldPath<'_>, depth: usize) {
         if depth > DEPTH || self.problems.len() >= LISTED {
             return;
         }
         if let Some(branches) = branches(schema) {
-            return self.check_any(schema, branches, value, place, depth);
+            return self.check_any(schema, branches, value, path, depth);
         }
         let typed = types(schema);
         let fits = typed.is_empty() || typed.iter().any(|name| is_a(name, value));
@@ -87,13 +87,13 @@ impl Problems {
         let listed = listed.is_none_or(|values| values.contains(value));
         let constant = schema.get("const").is_none_or(|one| one == value);
         if !fits || !listed || !constant {
-            return self.must(place, schema, value);
+            return self.add_mismatch(path, schema, value);
         }
         match value {
-            Value::Number(_) if !in_bounds(schema, value) => self.must(place, schema, value),
-            Value::String(text) => self.check_text(schema, text, place),
-            Value::Array(items) => self.check_items(schema, items, value, place, depth),
-            Value::Object(fields) => self.check_fields(schema, fields, place, depth),
+            Value::Number(_) if !in_bounds(schema, value) => self.add_mismatch(path, schema, value),
+            Value::String(text) => self.check_text(schema, text, path),
+            Value::Array(items) => self.check_items(schema, items, value, path, depth),
+            Value::Object(fields) => self.check_fields(schema, fields, path, depth),
             _ => {}
         }
     }
@@ -103,7 +103,7 @@ impl Problems {
         schema: &Value,
         branches: &[Value],
         value: &Value,
-        place: &FieldPath<'_>,
+        path: &FieldPath<'_>,
         depth: usize,
     ) {
         let mut closest = None;
@@ -112,7 +112,7 @@ impl Problems {
                 strict: self.strict,
                 problems: Vec::new(),
             };
-            inner.check(branch, value, place, depth + 1);
+            inner.check(branch, value, path, depth + 1);
             if inner.problems.is_empty() {
                 return;
             }
@@ -124,29 +124,29 @@ impl Problems {
         }
         match closest {
             Some(problems) => problems.into_iter().for_each(|problem| self.add(problem)),
-            None => self.must(place, schema, value),
+            None => self.add_mismatch(path, schema, value),
         }
     }
 
-    fn check_text(&mut self, schema: &Value, text: &str, place: &FieldPath<'_>) {
+    fn check_text(&mut self, schema: &Value, text: &str, path: &FieldPath<'_>) {
         let limit = |name| schema.get(name).and_then(Value::as_u64);
         let (least, most) = (limit("minLength"), limit("maxLength"));
         if least.is_none() && most.is_none() {
             return;
         }
         let chars = text.chars().count() as u64;
-        let place = place.quoted();
+        let path = path.quoted();
         if chars == 0 && least.is_some_and(|least| least > 0) {
-            self.add(format!("{place} must not be empty"));
+            self.add(format!("{path} must not be empty"));
         } else if least.is_some_and(|least| chars < least) {
             let least = least.unwrap_or_default();
             self.add(format!(
-                "{place} has {chars} characters and must have at least {least}"
+                "{path} has {chars} characters and must have at least {least}"
             ));
         } else if most.is_some_and(|most| chars > most) {
             let most = most.unwrap_or_default();
             self.add(format!(
-                "{place} has {chars} characters and may have at most {most}"
+                "{path} has {chars} characters and may have at most {most}"
             ));
         }
     }
@@ -156,14 +156,14 @@ impl Problems {
         schema: &Value,
         items: &[Value],
         value: &Value,
-        place: &FieldPath<'_>,
+        path: &FieldPath<'_>,
         depth: usize,
     ) {
         let limit = |name| schema.get(name).and_then(Value::as_u64);
         let count = items.len() as u64;
         let few = limit("minItems").is_some_and(|least| count < least);
         if few || limit("maxItems").is_some_and(|most| count > most) {
-            return self.must(place, schema, value);
+            return self.add_mismatch(path, schema, value);
         }
         let Some(each) = schema.get("items") else {
             return;
@@ -172,7 +172,7 @@ impl Problems {
             if self.problems.len() >= LISTED {
                 return;
             }
-            self.check(each, item, &FieldPath::Item(place, index), depth + 1);
+            self.check(each, item, &FieldPath::Item(path, index), depth + 1);
         }
     }
 
@@ -180,7 +180,7 @@ impl Problems {
         &mut self,
         schema: &Value,
         fields: &Map<String, Value>,
-        place: &FieldPath<'_>,
+        path: &FieldPath<'_>,
         depth: usize,
     ) {
         let Some(known) = schema.get("properties").and_then(Value::as_object) else {
@@ -188,11 +188,11 @@ impl Problems {
         };
         for (name, field) in known {
             if let Some(value) = fields.get(name) {
-                self.check(field, value, &FieldPath::Field(place, name), depth + 1);
+                self.check(field, value, &FieldPath::Field(path, name), depth + 1);
             } else if self.strict == Strict::Yes && required(schema, name) {
-                let place = FieldPath::Field(place, name).quoted();
+                let path = FieldPath::Field(path, name).quoted();
                 self.add(format!(
-                    "{place} is missing, it must be {}",
+                    "{path} is missing, it must be {}",
                     described(field)
                 ));
             }
@@ -205,7 +205,7 @@ impl Problems {
         let unknown = fields.keys().filter(|name| !known.contains_key(*name));
         let unknown = unknown.take(LISTED);
         let unknown: Vec<String> = unknown
-            .map(|name| FieldPath::Field(place, name).quoted())
+            .map(|name| FieldPath::Field(path, name).quoted())
             .collect();
         let are = match unknown.len() {
             0 => return,

@@ -58,7 +58,7 @@ struct Executed {
 }
 
 /// The outcome of a call: its command ended, or continues in the background.
-enum Ending {
+enum Outcome {
     Ended {
         status: CommandStatus,
         leftovers: u32,
@@ -90,8 +90,8 @@ impl Builtin for ExecuteTool {
         };
         let shown = output.finish(limits, &context.conversation.outputs);
         match ran {
-            Ok(ending) => Ok(reply(context, &ending, shown, timeout)),
-            Err(error) => Err(lost(error, &shown)),
+            Ok(outcome) => Ok(reply(context, &outcome, shown, timeout)),
+            Err(error) => Err(with_output(error, &shown)),
         }
     }
 }
@@ -119,16 +119,16 @@ async fn run(
     sandbox: &dyn Sandbox,
     command: Command,
     output: &mut Collector,
-) -> Result<Ending, Error> {
+) -> Result<Outcome, Error> {
     let mut events = sandbox.stream(command).await?;
     while let Some(event) = events.next().await {
         match event? {
             Event::Stdout(bytes) | Event::Stderr(bytes) => {
-                show(context, &bytes);
+                notify_observer(context, &bytes);
                 output.push(&bytes);
             }
             Event::Ended(outcome) => {
-                return Ok(Ending::Ended {
+                return Ok(Outcome::Ended {
                     status: outcome.status,
                     leftovers: outcome.leftovers,
                 });
@@ -142,7 +142,7 @@ async fn run(
 }
 
 /// Passes output to the observer.
-fn show(context: &Context, bytes: &[u8]) {
+fn notify_observer(context: &Context, bytes: &[u8]) {
     if let Some(observer) = &context.observer
         && !bytes.is_empty()
     {
@@ -159,7 +159,7 @@ async fn run_as_shell(
     command: Command,
     timeout: Option<Duration>,
     output: &mut Collector,
-) -> Result<Ending, Error> {
+) -> Result<Outcome, Error> {
     let deadline = timeout.map(|timeout| Instant::now() + timeout);
     let ShellInfo { id, .. } = sandbox.shell_start(command).await?;
     let shell = ForegroundShell::new(context, sandbox.id(), id.clone());
@@ -175,12 +175,12 @@ async fn run_as_shell(
             output.push(note.as_bytes());
         }
         for bytes in [&new.stdout, &new.stderr] {
-            show(context, bytes);
+            notify_observer(context, bytes);
             output.push(bytes);
         }
         if let ShellState::Ended(status) = new.state {
             shell.forget();
-            return Ok(Ending::Ended {
+            return Ok(Outcome::Ended {
                 status,
                 leftovers: 0,
             });
@@ -192,13 +192,13 @@ async fn run_as_shell(
             let shells = &context.conversation.shells;
             shells.prune(context, &sandbox.id()).await;
             shell.keep_running();
-            return Ok(Ending::InBackground(id));
+            return Ok(Outcome::InBackground(id));
         }
     }
 }
 
 /// Converts an error of the sandbox and adds the output so far.
-fn lost(error: Error, shown: &Shown) -> ToolError {
+fn with_output(error: Error, shown: &Shown) -> ToolError {
     let error = ToolError::from(error);
     if shown.text.is_empty() {
         return error;
@@ -211,7 +211,7 @@ fn lost(error: Error, shown: &Shown) -> ToolError {
     }
 }
 
-fn reply(context: &Context, ending: &Ending, shown: Shown, timeout: Option<Duration>) -> Reply {
+fn reply(context: &Context, outcome: &Outcome, shown: Shown, timeout: Option<Duration>) -> Reply {
     let background = context.options.include_background;
     let mut executed = Executed {
         truncated: shown.truncated,
@@ -224,8 +224,8 @@ fn reply(context: &Context, ending: &Ending, shown: Shown, timeout: Option<Durat
     } else {
         &shown.text
     };
-    let mut text = match ending {
-        Ending::InBackground(id) => {
+    let mut text = match outcome {
+        Outcome::InBackground(id) => {
             executed.timed_out = true;
             executed.shell_id = Some(id.to_string());
             format!(
@@ -234,7 +234,7 @@ fn reply(context: &Context, ending: &Ending, shown: Shown, timeout: Option<Durat
                  Output so far:\n{printed}"
             )
         }
-        Ending::Ended { status, leftovers } => {
+        Outcome::Ended { status, leftovers } => {
             executed.exit_code = exit_code(*status);
             executed.signal = signal(*status);
             executed.leftovers = *leftovers;
@@ -296,13 +296,13 @@ mod tests {
             text: "half of it".into(),
             ..Shown::default()
         };
-        let error = lost(Error::unavailable("the sandbox is gone; start it"), &shown);
+        let error = with_output(Error::unavailable("the sandbox is gone; start it"), &shown);
         assert_eq!(error.class(), Class::Environment);
         assert_eq!(
             error.to_string(),
             "the sandbox is gone; start it\nBefore that the command printed:\nhalf of it"
         );
-        let error = lost(Error::invalid_input("no"), &Shown::default());
+        let error = with_output(Error::invalid_input("no"), &Shown::default());
         assert_eq!(
             (error.class(), error.to_string()),
             (Class::Fixable, "no".into())

@@ -17,14 +17,14 @@ use crate::{Class, Conversation, Options, OutputOverlay, Reply};
 /// Longer than any step here takes. A wait of this length has failed.
 const PATIENCE: u64 = 60;
 
-struct Place {
+struct Fixture {
     directory: TempDir,
     backend: Arc<dyn Backend>,
     conversation: Arc<Conversation>,
     options: Options,
 }
 
-impl Place {
+impl Fixture {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let local = LocalBackend::builder(directory.path()).enable_execute(true);
@@ -94,8 +94,8 @@ impl Place {
 
 #[tokio::test]
 async fn success_is_the_output_alone() {
-    let place = Place::new();
-    let reply = place
+    let fixture = Fixture::new();
+    let reply = fixture
         .call::<ExecuteTool>(json!({"command": "echo out; echo err >&2; printf end"}))
         .await;
     assert_eq!(reply.text, "out\nerr\nend");
@@ -111,12 +111,14 @@ async fn success_is_the_output_alone() {
         })
     );
     assert_eq!(
-        place.text::<ExecuteTool>(json!({"command": "true"})).await,
+        fixture
+            .text::<ExecuteTool>(json!({"command": "true"}))
+            .await,
         "(no output)"
     );
     // Standard input is at its end.
     assert_eq!(
-        place
+        fixture
             .text::<ExecuteTool>(json!({"command": "cat; echo end"}))
             .await,
         "end\n"
@@ -125,13 +127,13 @@ async fn success_is_the_output_alone() {
 
 #[tokio::test]
 async fn a_failed_command_is_a_result() {
-    let place = Place::new();
-    let reply = place
+    let fixture = Fixture::new();
+    let reply = fixture
         .call::<ExecuteTool>(json!({"command": "echo why; exit 3"}))
         .await;
     assert_eq!(reply.text, "Command failed (exit code 3):\nwhy\n");
     assert_eq!(reply.structured.unwrap()["exit_code"], json!(3));
-    let reply = place
+    let reply = fixture
         .call::<ExecuteTool>(json!({"command": "kill -9 $$"}))
         .await;
     assert_eq!(reply.text, "Command was ended by signal 9:\n(no output)");
@@ -144,9 +146,9 @@ async fn a_failed_command_is_a_result() {
 
 #[tokio::test]
 async fn what_was_printed_before_the_timeout_is_told() {
-    let place = Place::new();
-    place.fifo("never").await;
-    let reply = place
+    let fixture = Fixture::new();
+    fixture.fifo("never").await;
+    let reply = fixture
         .call::<ExecuteTool>(json!({"command": "echo begun; cat never", "timeout": 1}))
         .await;
     assert_eq!(
@@ -160,9 +162,9 @@ async fn what_was_printed_before_the_timeout_is_told() {
         (&json!(true), &Value::Null)
     );
     // The default limit comes from the options.
-    let mut place = place;
-    place.options.limits.execute_seconds = 1;
-    let text = place
+    let mut fixture = fixture;
+    fixture.options.limits.execute_seconds = 1;
+    let text = fixture
         .text::<ExecuteTool>(json!({"command": "cat never"}))
         .await;
     assert!(
@@ -173,39 +175,47 @@ async fn what_was_printed_before_the_timeout_is_told() {
 
 #[tokio::test]
 async fn a_wrong_timeout_names_its_field() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     for seconds in [0, -1, 86_401, i64::MAX, i64::MIN] {
         let args = json!({"command": "true", "timeout": seconds});
-        let (class, text) = place.error::<ExecuteTool>(args).await;
+        let (class, text) = fixture.error::<ExecuteTool>(args).await;
         assert_eq!(class, Class::Fixable);
         assert_eq!(
             text,
             format!("timeout must be from 1 to 86400 seconds, or null for none, not {seconds}")
         );
     }
-    let text = place
+    let text = fixture
         .text::<ExecuteTool>(json!({"command": "echo", "timeout": null}))
         .await;
     assert_eq!(text, "\n");
-    let (_, text) = place.error::<ExecuteTool>(json!({"command": " \n"})).await;
+    let (_, text) = fixture
+        .error::<ExecuteTool>(json!({"command": " \n"}))
+        .await;
     assert_eq!(text, "command is empty; give the command to run");
-    let (_, text) = place.error::<ExecuteTool>(json!({"command": "a\0b"})).await;
+    let (_, text) = fixture
+        .error::<ExecuteTool>(json!({"command": "a\0b"}))
+        .await;
     assert!(text.contains("NUL"), "{text}");
 }
 
 #[tokio::test]
 async fn a_command_runs_where_it_is_told() {
-    let place = Place::new();
-    place.backend.write_file("sub/file.txt", "x").await.unwrap();
-    let text = place
+    let fixture = Fixture::new();
+    fixture
+        .backend
+        .write_file("sub/file.txt", "x")
+        .await
+        .unwrap();
+    let text = fixture
         .text::<ExecuteTool>(json!({"command": "ls", "directory": "sub"}))
         .await;
     assert_eq!(text, "file.txt\n");
     let args = json!({"command": "ls", "directory": "nowhere"});
-    let (class, text) = place.error::<ExecuteTool>(args).await;
+    let (class, text) = fixture.error::<ExecuteTool>(args).await;
     assert_eq!(class, Class::Fixable);
     assert!(text.contains("nowhere"), "{text}");
-    let (class, _) = place
+    let (class, _) = fixture
         .error::<ExecuteTool>(json!({"command": "ls", "directory": "../.."}))
         .await;
     assert_eq!(class, Class::Fixable);
@@ -213,17 +223,17 @@ async fn a_command_runs_where_it_is_told() {
 
 #[tokio::test]
 async fn output_is_shown_as_a_terminal_shows_it() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let args = json!({"command": r"printf '\033[31mred\033[0m\n 1%%\r100%%\n\377'"});
-    let text = place.text::<ExecuteTool>(args).await;
+    let text = fixture.text::<ExecuteTool>(args).await;
     assert_eq!(text, "red\n100%\n\u{fffd}");
 }
 
 #[tokio::test]
 async fn long_output_can_be_read_and_searched_afterwards() {
-    let mut place = Place::new();
-    place.options.limits.output_bytes = 100;
-    let reply = place
+    let mut fixture = Fixture::new();
+    fixture.options.limits.output_bytes = 100;
+    let reply = fixture
         .call::<ExecuteTool>(json!({"command": "seq 1 5000"}))
         .await;
     assert!(reply.text.starts_with("1\n2\n3\n"), "{}", reply.text);
@@ -233,16 +243,16 @@ async fn long_output_can_be_read_and_searched_afterwards() {
     assert_eq!(structured["truncated"], json!(true));
     let file = structured["output_file"].as_str().unwrap();
     assert!(reply.text.contains(file));
-    let whole = place.backend.read_to_string(file).await.unwrap();
+    let whole = fixture.backend.read_to_string(file).await.unwrap();
     assert_eq!(whole.lines().count(), 5_000);
     let grep =
         json!({"pattern": "^42.$", "path": file, "output_mode": "content", "max_results": 1});
-    let found = place.text::<crate::search::GrepTool>(grep).await;
+    let found = fixture.text::<crate::search::GrepTool>(grep).await;
     assert_eq!(
         found,
         format!("Matches for '^42.$':\n{file}\n  420: 420\n  ... and 9 more matches")
     );
-    let listed = place
+    let listed = fixture
         .text::<crate::search::LsTool>(json!({"path": crate::OUTPUTS}))
         .await;
     assert_eq!(
@@ -253,26 +263,26 @@ async fn long_output_can_be_read_and_searched_afterwards() {
             whole.len()
         )
     );
-    let globbed = place
+    let globbed = fixture
         .text::<crate::search::GlobTool>(json!({"pattern": "*", "path": crate::OUTPUTS}))
         .await;
     assert!(globbed.ends_with(file), "{globbed}");
     // Another conversation does not see the file.
-    let next = OutputOverlay::new(Arc::clone(&place.backend), &Conversation::new());
+    let next = OutputOverlay::new(Arc::clone(&fixture.backend), &Conversation::new());
     assert!(next.read_to_string(file).await.is_err());
 }
 
 #[tokio::test]
 async fn a_dropped_output_says_so() {
-    let mut place = Place::new();
-    place.options.limits.output_bytes = 10;
-    place.options.limits.spill_total_bytes = 10_000;
+    let mut fixture = Fixture::new();
+    fixture.options.limits.output_bytes = 10;
+    fixture.options.limits.spill_total_bytes = 10_000;
     for _ in 0..3 {
-        place
+        fixture
             .text::<ExecuteTool>(json!({"command": "seq 1 1000"}))
             .await;
     }
-    let dropped = place
+    let dropped = fixture
         .backend
         .read_to_string("/.agentbox/outputs/1.txt")
         .await
@@ -282,7 +292,7 @@ async fn a_dropped_output_says_so() {
         "{dropped}"
     );
     assert!(
-        place
+        fixture
             .backend
             .read_to_string("/.agentbox/outputs/3.txt")
             .await
@@ -292,9 +302,9 @@ async fn a_dropped_output_says_so() {
 
 #[tokio::test]
 async fn what_a_command_leaves_running_is_told() {
-    let place = Place::new();
-    place.fifo("never").await;
-    let reply = place
+    let fixture = Fixture::new();
+    fixture.fifo("never").await;
+    let reply = fixture
         .call::<ExecuteTool>(json!({"command": "cat never & echo started"}))
         .await;
     assert_eq!(
@@ -307,12 +317,12 @@ async fn what_a_command_leaves_running_is_told() {
 
 #[tokio::test]
 async fn a_command_whose_time_runs_out_can_go_on() {
-    let mut place = Place::new();
-    place.options.timeout_to_background = true;
-    place.fifo("gate").await;
+    let mut fixture = Fixture::new();
+    fixture.options.timeout_to_background = true;
+    fixture.fifo("gate").await;
     // Part of a character, then the FIFO.
     let line = r"printf 'begun \303'; read go < gate; printf '\251\n'; exit 4";
-    let reply = place
+    let reply = fixture
         .call::<ExecuteTool>(json!({"command": line, "timeout": 1}))
         .await;
     let structured = reply.structured.unwrap();
@@ -331,22 +341,24 @@ async fn a_command_whose_time_runs_out_can_go_on() {
     );
     // A command that ends in time gives an ordinary result. Its standard input is at
     // its end.
-    let text = place
+    let text = fixture
         .text::<ExecuteTool>(json!({"command": "cat; echo go > gate; exit 2"}))
         .await;
     assert_eq!(text, "Command failed (exit code 2):\n(no output)");
-    let all = place.follow(id, "exited (code 4)").await;
+    let all = fixture.follow(id, "exited (code 4)").await;
     assert!(all.contains('é'), "{all}");
 }
 
 #[tokio::test]
 async fn a_backend_without_commands_says_so() {
-    let off = Place::new();
+    let off = Fixture::new();
     let off = LocalBackend::builder(off.directory.path()).open().unwrap();
     let backends: [Arc<dyn Backend>; 2] = [Arc::new(StateBackend::new()), Arc::new(off)];
     for backend in backends {
-        let place = Place::on(backend);
-        let (class, text) = place.error::<ExecuteTool>(json!({"command": "true"})).await;
+        let fixture = Fixture::on(backend);
+        let (class, text) = fixture
+            .error::<ExecuteTool>(json!({"command": "true"}))
+            .await;
         assert_eq!(
             (class, &text[..]),
             (
@@ -354,7 +366,7 @@ async fn a_backend_without_commands_says_so() {
                 "Backend does not support command execution"
             )
         );
-        let (class, text) = place.error::<ListShellsTool>(json!({})).await;
+        let (class, text) = fixture.error::<ListShellsTool>(json!({})).await;
         assert_eq!(
             (class, &text[..]),
             (

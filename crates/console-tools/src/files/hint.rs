@@ -10,10 +10,10 @@ use super::text::push_line;
 use crate::ToolError;
 
 /// Maximum number of lines shown of one match.
-const PLACE_LINES: usize = 20;
+const MATCH_LINES: usize = 20;
 
 /// Approximate maximum size of one match, in bytes. The last line may exceed it.
-const PLACE_BYTES: usize = 1_000;
+const MATCH_BYTES: usize = 1_000;
 
 /// Number of lines shown around a match.
 const CONTEXT: u64 = 2;
@@ -61,7 +61,7 @@ pub(super) fn failed_edit(
                 field(*index, "old_string")
             );
             let text = before(text, edits, *index);
-            places(&mut message, &text, lines, old.lines().count() as u64);
+            push_matches(&mut message, &text, lines, old.lines().count() as u64);
             if lines.len() < *count {
                 message.push_str("\n...");
             }
@@ -93,7 +93,7 @@ fn not_found(name: &str, shown: &str, text: &str, old: &str, candidates: &[Candi
     for candidate in candidates {
         // Writing to a string cannot fail.
         let _ = write!(message, "\n({})\n", candidate.why);
-        place(&mut message, text, candidate.line, height);
+        push_lines(&mut message, text, candidate.line, height);
     }
     message.push_str("\nCopy the text exactly, without the line numbers.");
     message
@@ -101,7 +101,7 @@ fn not_found(name: &str, shown: &str, text: &str, old: &str, candidates: &[Candi
 
 /// Appends the lines around each match of `height` lines. No line is shown twice, and a
 /// mark stands for omitted lines.
-fn places(out: &mut String, text: &str, lines: &[u64], height: u64) {
+fn push_matches(out: &mut String, text: &str, lines: &[u64], height: u64) {
     let past_end = text.lines().count() as u64 + 1;
     let mut next = 1;
     for line in lines {
@@ -112,23 +112,23 @@ fn places(out: &mut String, text: &str, lines: &[u64], height: u64) {
         }
         if end > first {
             out.push('\n');
-            place(out, text, first, end - first);
+            push_lines(out, text, first, end - first);
         }
         next = next.max(end);
     }
 }
 
 /// Appends `height` lines from line `first` on, in the format of `read_file`.
-fn place(out: &mut String, text: &str, first: u64, height: u64) {
+fn push_lines(out: &mut String, text: &str, first: u64, height: u64) {
     let skip = usize::try_from(first - 1).unwrap_or(usize::MAX);
     let height = usize::try_from(height).unwrap_or(usize::MAX);
-    let lines = text.lines().skip(skip).take(height.min(PLACE_LINES));
+    let lines = text.lines().skip(skip).take(height.min(MATCH_LINES));
     let start = out.len();
     for (number, line) in (first..).zip(lines) {
         if number > first {
             out.push('\n');
         }
-        if out.len() - start > PLACE_BYTES {
+        if out.len() - start > MATCH_BYTES {
             out.push_str("   ...");
             return;
         }

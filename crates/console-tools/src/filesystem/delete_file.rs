@@ -6,7 +6,7 @@ use backend_core::ops::DeleteOptions;
 use serde_json::Value;
 
 use super::model_path::ModelPath;
-use super::read_file::other;
+use super::read_file::other_error;
 use crate::args::filesystem as args;
 use crate::tool::{Annotations, Builtin};
 use crate::{Context, Reply, ToolError, ToolResult};
@@ -46,7 +46,7 @@ impl Builtin for DeleteFileTool {
                     ErrorKind::IsADirectory | ErrorKind::InvalidInput => ToolError::fixable(
                         format!("Cannot delete directory with delete_file: {shown}"),
                     ),
-                    _ => other("delete", &file, error),
+                    _ => other_error("delete", &file, error),
                 })
         })?;
         Ok(Reply::text(format!("Deleted {shown}")))

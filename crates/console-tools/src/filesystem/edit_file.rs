@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::chars;
 use super::model_path::ModelPath;
-use super::read_file::{not_text, other};
+use super::read_file::{not_text, other_error};
 use super::repr::preview;
 use crate::args::filesystem as args;
 use crate::tool::{Annotations, Builtin, Preview};
@@ -93,7 +93,7 @@ async fn edit(
         Err(error) => return Err(explain(file, error)),
     }
     let text = read(context, file).await?;
-    match look(&text, old, new) {
+    match next_step(&text, old, new) {
         Step::Done => Ok(()),
         // There is no text to search for. Only an empty file has a unique position.
         Step::Fill => fill(context, file, new).await,
@@ -112,7 +112,7 @@ fn edited(now: &Bytes, args: &args::EditFileArgs) -> Option<Bytes> {
         return Some(after);
     }
     let text = str::from_utf8(now).ok()?;
-    match look(text, old, new) {
+    match next_step(text, old, new) {
         Step::Fill => Some(new.to_owned().into()),
         Step::Retry(edit) => Some(apply(text, &[edit]).ok()?.text.into()),
         Step::Done | Step::Fail(..) => None,
@@ -153,7 +153,7 @@ enum Step {
     Fail(String, Vec<Candidate>),
 }
 
-fn look(text: &str, old: &str, new: &str) -> Step {
+fn next_step(text: &str, old: &str, new: &str) -> Step {
     let found = |count| Step::Fail(format!("text found {count} times (must be unique)"), vec![]);
     if old.is_empty() {
         return match chars(text) {
@@ -261,6 +261,6 @@ fn explain(file: &ModelPath, error: Error) -> ToolError {
         }
         ErrorKind::IsADirectory => ToolError::fixable(format!("Not a file: {shown}")),
         ErrorKind::NotText => ToolError::fixable(not_text(shown, "edit")),
-        _ => other("edit", file, error),
+        _ => other_error("edit", file, error),
     }
 }

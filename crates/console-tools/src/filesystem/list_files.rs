@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::model_path::ModelPath;
 use super::pattern;
-use super::read_file::other;
+use super::read_file::other_error;
 use super::window::json_bytes;
 use crate::args::filesystem as args;
 use crate::tool::{Annotations, Builtin};
@@ -68,7 +68,7 @@ impl Builtin for ListFilesTool {
             Err(error) if is_empty(error.kind()) => reply(GlobResult::default(), usize::MAX),
             Err(error) => Err(directory
                 .refusal(Self::NAME, &error)
-                .unwrap_or_else(|| other("list", &directory, error))),
+                .unwrap_or_else(|| other_error("list", &directory, error))),
         }
     }
 }

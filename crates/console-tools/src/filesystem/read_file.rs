@@ -62,8 +62,8 @@ impl Builtin for ReadFileTool {
     const UP_FRONT: UpFront = UpFront::IfInDoubt;
 
     fn accesses(context: &Context, args: &Self::Args) -> Result<Vec<Access>, ToolError> {
-        natural("offset", args.offset)?;
-        natural("max_chars", args.max_chars)?;
+        non_negative("offset", args.offset)?;
+        non_negative("max_chars", args.max_chars)?;
         let file = ModelPath::new(context, &args.path)?;
         Ok(Intent::read(file.path).accesses().collect())
     }
@@ -84,8 +84,8 @@ impl Builtin for ReadFileTool {
     }
 
     async fn run(context: &Context, args: Self::Args) -> ToolResult {
-        let offset = natural("offset", args.offset)?;
-        let max_chars = natural("max_chars", args.max_chars)?;
+        let offset = non_negative("offset", args.offset)?;
+        let max_chars = non_negative("max_chars", args.max_chars)?;
         let file = ModelPath::new(context, &args.path)?;
         let budget = context.options.limits.reply_bytes;
         let window = CharWindow::new(offset, max_chars, budget.saturating_sub(FRAME_BYTES));
@@ -109,7 +109,7 @@ pub(super) fn json(value: &impl Serialize) -> ToolResult {
     Ok(Reply::text(text).structured(value))
 }
 
-fn natural(field: &str, number: i64) -> Result<u64, ToolError> {
+fn non_negative(field: &str, number: i64) -> Result<u64, ToolError> {
     u64::try_from(number)
         .map_err(|_| ToolError::fixable(format!("{field} must be >= 0, got {number}")))
 }
@@ -181,12 +181,12 @@ pub(super) fn explain(file: &ModelPath, error: Error) -> ToolError {
         ErrorKind::IsADirectory | ErrorKind::InvalidInput => {
             ToolError::fixable(format!("Not a file: {shown}"))
         }
-        _ => other("read", file, error),
+        _ => other_error("read", file, error),
     }
 }
 
 /// Converts any other failure. The text omits details that only the host may know.
-pub(super) fn other(verb: &str, file: &ModelPath, error: Error) -> ToolError {
+pub(super) fn other_error(verb: &str, file: &ModelPath, error: Error) -> ToolError {
     let message = format!("Cannot {verb} '{}': {}", file.shown, error.message());
     failure(ToolError::from(error).class(), message)
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::chars;
 use super::model_path::ModelPath;
-use super::read_file::other;
+use super::read_file::other_error;
 use crate::args::filesystem as args;
 use crate::tool::{Annotations, Builtin};
 use crate::{Context, Reply, ToolError, ToolResult};
@@ -46,7 +46,7 @@ impl Builtin for WriteFileTool {
                     ErrorKind::IsADirectory => {
                         ToolError::fixable(format!("Not a file: {}", file.shown))
                     }
-                    _ => other("write to", &file, error),
+                    _ => other_error("write to", &file, error),
                 })
         })?;
         let text = format!("Written {count} characters to {}", file.shown);

@@ -8,18 +8,18 @@ use crate::EditFormat;
 pub(super) fn text(tool: Tool, format: EditFormat) -> Text {
     match tool {
         Tool::ReadFile if format == EditFormat::Hashline => READ_BY_HASH,
-        Tool::Ls | Tool::ReadFile | Tool::Glob | Tool::Grep => looking(tool),
+        Tool::Ls | Tool::ReadFile | Tool::Glob | Tool::Grep => read_tool(tool),
         Tool::WriteFile
         | Tool::EditFile
         | Tool::HashlineEdit
         | Tool::DeleteFile
         | Tool::MoveFile
-        | Tool::CopyFile => changing(tool),
-        _ => running(tool),
+        | Tool::CopyFile => write_tool(tool),
+        _ => command_tool(tool),
     }
 }
 
-fn looking(tool: Tool) -> Text {
+fn read_tool(tool: Tool) -> Text {
     match tool {
         Tool::Ls => Text {
             summary: "Lists a directory.",
@@ -66,7 +66,7 @@ const READ_BY_HASH: Text = Text {
               A reply that starts with 'Error:' says what to change.",
 };
 
-fn changing(tool: Tool) -> Text {
+fn write_tool(tool: Tool) -> Text {
     match tool {
         Tool::WriteFile => Text {
             summary: "Writes a whole file, replacing any existing content.",
@@ -110,7 +110,7 @@ fn changing(tool: Tool) -> Text {
     }
 }
 
-fn running(tool: Tool) -> Text {
+fn command_tool(tool: Tool) -> Text {
     match tool {
         Tool::Execute => Text {
             summary: "Runs a shell command and waits for it.",

@@ -26,20 +26,20 @@ impl Chat {
     ///
     /// `arguments` is the JSON that the model wrote, or a [`serde_json::Value`].
     pub async fn call<'a>(&self, name: &str, arguments: impl Into<Arguments<'a>>) -> Reply {
-        self.followed(name, arguments.into(), None).await
+        self.call_with(name, arguments.into(), None).await
     }
 
     /// Calls a tool and passes the output of commands to `observer` as it arrives.
-    pub async fn call_followed<'a>(
+    pub async fn call_observed<'a>(
         &self,
         name: &str,
         arguments: impl Into<Arguments<'a>>,
         observer: Arc<dyn Observer>,
     ) -> Reply {
-        self.followed(name, arguments.into(), Some(observer)).await
+        self.call_with(name, arguments.into(), Some(observer)).await
     }
 
-    async fn followed(
+    async fn call_with(
         &self,
         name: &str,
         arguments: Arguments<'_>,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use console_tools::{Chat, Class, Profile, Reply};
 use serde_json::{Value, json};
 
-use crate::support::slots::{Ground, Slot, profiles, slots};
+use crate::support::slots::{CallFixture, Slot, profiles, slots};
 
 /// Maximum size of a message, in bytes.
 const MESSAGE: usize = 2_048;
@@ -144,10 +144,10 @@ fn wrong(slot: &Slot) -> Vec<Value> {
 
 #[tokio::test]
 async fn wrong_types_and_numbers_missing_and_unknown_fields() {
-    for ground in Ground::both().await {
-        let before = ground.dump().await;
+    for fixture in CallFixture::both().await {
+        let before = fixture.dump().await;
         for options in profiles() {
-            let chat = ground.chat(options);
+            let chat = fixture.chat(options);
             for definition in chat.definitions().await.unwrap().iter() {
                 let tool = definition.name.as_str();
                 for slot in slots(definition) {
@@ -182,16 +182,16 @@ async fn wrong_types_and_numbers_missing_and_unknown_fields() {
                 check(&chat, &reply, tool, "not known", &json!(1));
             }
         }
-        assert_eq!(ground.dump().await, before);
+        assert_eq!(fixture.dump().await, before);
     }
 }
 
 #[tokio::test]
 async fn what_is_no_object_or_no_json() {
-    for ground in Ground::both().await {
-        let before = ground.dump().await;
+    for fixture in CallFixture::both().await {
+        let before = fixture.dump().await;
         for options in profiles() {
-            let chat = ground.chat(options);
+            let chat = fixture.chat(options);
             for definition in chat.definitions().await.unwrap().iter() {
                 let tool = definition.name.as_str();
                 for raw in [
@@ -245,17 +245,17 @@ async fn what_is_no_object_or_no_json() {
                 }
             }
         }
-        assert_eq!(ground.dump().await, before);
+        assert_eq!(fixture.dump().await, before);
     }
 }
 
 /// If a field occurs twice the last one counts, for the check as well as for the call.
 #[tokio::test]
 async fn fields_that_are_there_twice() {
-    let ground = Ground::state().await;
-    let before = ground.dump().await;
+    let fixture = CallFixture::state().await;
+    let before = fixture.dump().await;
     for options in profiles() {
-        let chat = ground.chat(options);
+        let chat = fixture.chat(options);
         for definition in chat.definitions().await.unwrap().iter() {
             let tool = definition.name.as_str();
             for slot in slots(definition) {
@@ -268,20 +268,20 @@ async fn fields_that_are_there_twice() {
         }
     }
     let twice = r#"{"path": "../x", "path": "d/b"}"#;
-    let chat = ground.chat(profiles().remove(0));
+    let chat = fixture.chat(profiles().remove(0));
     assert!(chat.call("read_file", twice).await.is_success());
-    assert_eq!(ground.dump().await, before);
+    assert_eq!(fixture.dump().await, before);
 }
 
 #[tokio::test]
 async fn too_much_and_too_deep() {
-    let ground = Ground::state().await;
-    let before = ground.dump().await;
+    let fixture = CallFixture::state().await;
+    let before = fixture.dump().await;
     let large = format!("\"{}\"", "x".repeat(10 << 20));
     let deep = format!("{}1{}", "[".repeat(2 << 20), "]".repeat(2 << 20));
     let wide: Value = (0..20_000).map(|_| json!([[]])).collect();
     for options in profiles() {
-        let chat = ground.chat(options);
+        let chat = fixture.chat(options);
         for definition in chat.definitions().await.unwrap().iter() {
             let tool = definition.name.as_str();
             for slot in slots(definition) {
@@ -312,7 +312,7 @@ async fn too_much_and_too_deep() {
         let reply = chat.call(&"x".repeat(10 << 20), "{}").await;
         check(&chat, &reply, "a long name", "no tool", &Value::Null);
     }
-    assert_eq!(ground.dump().await, before);
+    assert_eq!(fixture.dump().await, before);
 }
 
 /// Returns `true` for fields that accept any text, and for paths of new files.
@@ -325,10 +325,10 @@ fn takes_any_text(tool: &str, slot: &Slot) -> bool {
 
 #[tokio::test]
 async fn attacks_in_every_text() {
-    for ground in Ground::both().await {
-        let before = ground.dump().await;
+    for fixture in CallFixture::both().await {
+        let before = fixture.dump().await;
         for options in profiles() {
-            let chat = ground.chat(options);
+            let chat = fixture.chat(options);
             for definition in chat.definitions().await.unwrap().iter() {
                 let tool = definition.name.as_str();
                 for slot in slots(definition) {
@@ -350,17 +350,17 @@ async fn attacks_in_every_text() {
                 }
             }
         }
-        assert_eq!(ground.dump().await, before);
+        assert_eq!(fixture.dump().await, before);
     }
 }
 
 /// Invalid paths are refused with a message that names the field.
 #[tokio::test]
 async fn what_is_no_path_is_refused() {
-    for ground in Ground::both().await {
-        let before = ground.dump().await;
+    for fixture in CallFixture::both().await {
+        let before = fixture.dump().await;
         for options in profiles() {
-            let chat = ground.chat(options);
+            let chat = fixture.chat(options);
             for definition in chat.definitions().await.unwrap().iter() {
                 let tool = definition.name.as_str();
                 for slot in slots(definition) {
@@ -380,15 +380,15 @@ async fn what_is_no_path_is_refused() {
                 }
             }
         }
-        assert_eq!(ground.dump().await, before);
+        assert_eq!(fixture.dump().await, before);
     }
 }
 
 /// Odd names are valid, but the file is always created within the root.
 #[tokio::test]
 async fn nothing_is_written_elsewhere() {
-    let ground = Ground::local().await;
-    let chat = ground.chat(profiles().remove(0));
+    let fixture = CallFixture::local().await;
+    let chat = fixture.chat(profiles().remove(0));
     let mut written = 0;
     for attack in ATTACKS {
         for tool in ["write_file", "copy_file", "move_file"] {
@@ -404,7 +404,7 @@ async fn nothing_is_written_elsewhere() {
         }
     }
     assert!(written > 0);
-    let around = ground.around.as_ref().unwrap();
+    let around = fixture.around.as_ref().unwrap();
     let mut names: Vec<_> = std::fs::read_dir(around.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name())
@@ -418,9 +418,9 @@ async fn nothing_is_written_elsewhere() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn good_and_bad_calls_at_once() {
     const CALLS: usize = 200;
-    for ground in Ground::both().await {
+    for fixture in CallFixture::both().await {
         let slots: String = (0..CALLS).map(|n| format!("slot {n}.\n")).collect();
-        let chat = Arc::new(ground.chat(profiles().remove(0)));
+        let chat = Arc::new(fixture.chat(profiles().remove(0)));
         let args = json!({"path": "shared", "content": slots});
         assert!(chat.call("write_file", args).await.is_success());
         let mut calls = Vec::new();
@@ -444,7 +444,7 @@ async fn good_and_bad_calls_at_once() {
         for call in calls {
             call.await.unwrap();
         }
-        let dump = ground.dump().await;
+        let dump = fixture.dump().await;
         let new = dump.iter().filter(|(path, _)| path.starts_with("/new/"));
         assert_eq!(new.count(), CALLS / 8);
         let shared = dump.iter().find(|(path, _)| path == "/shared").unwrap();

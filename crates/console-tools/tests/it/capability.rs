@@ -10,7 +10,7 @@ use permissions::tool::{Tool, ToolSetting};
 use permissions::{Action, Preset, Ruleset};
 use serde_json::json;
 
-use crate::support::people::{Person, Swap, store};
+use crate::support::approver::{RecordingApprover, Swap, store};
 
 const WRITTEN: &str = r#"
 approver = "strict"
@@ -157,7 +157,7 @@ async fn it_says_which_tools_there_are() {
 #[tokio::test]
 async fn its_approver_outranks_whoever_could_be_asked() {
     let backend: Arc<dyn Backend> = Arc::new(store().await);
-    let person = Person::new(true);
+    let person = RecordingApprover::new(true);
     for (mode, success, questions) in [
         ("strict", false, 0),
         ("interactive", true, 1),

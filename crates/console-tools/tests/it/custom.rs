@@ -13,12 +13,12 @@ use permissions::tool::{ToolSetting, ToolSettings};
 use permissions::{Access, Action, Op, Preset};
 use serde_json::{Value, json};
 
-use crate::support::people::{NoArgs, Person, Swap, snapshot, store};
+use crate::support::approver::{NoArgs, RecordingApprover, Swap, snapshot, store};
 
 #[tokio::test]
 async fn one_action_is_one_question() {
     let backend = store().await;
-    let person = Person::new(true);
+    let person = RecordingApprover::new(true);
     let toolset = Toolset::builder(Arc::new(backend.clone()))
         .ruleset(Preset::Strict.ruleset())
         .approver(person.clone())
@@ -41,7 +41,7 @@ async fn one_action_is_one_question() {
 async fn a_no_stops_it_before_it_runs() {
     let backend = store().await;
     let before = snapshot(&backend).await;
-    let person = Person::new(false);
+    let person = RecordingApprover::new(false);
     let toolset = Toolset::builder(Arc::new(backend.clone()))
         .ruleset(Preset::Default.ruleset())
         .approver(person.clone())
@@ -111,7 +111,7 @@ fn shared(backend: &Arc<StateBackend>) -> Arc<dyn Backend> {
 #[tokio::test]
 async fn what_names_nothing_is_judged_by_all_it_may_do() {
     let backend = Arc::new(store().await);
-    let person = Person::new(true);
+    let person = RecordingApprover::new(true);
     let toolset = Toolset::builder(shared(&backend))
         .ruleset(Preset::Default.ruleset())
         .approver(person.clone())
@@ -141,7 +141,7 @@ async fn settings_count_for_custom_tools() {
     let backend = Arc::new(store().await);
     let settings =
         |action| ToolSettings::default().with_custom("swap", ToolSetting::action(action));
-    let person = Person::new(true);
+    let person = RecordingApprover::new(true);
     let toolset = Toolset::builder(shared(&backend))
         .tool_settings(settings(Action::Ask))
         .approver(person.clone())

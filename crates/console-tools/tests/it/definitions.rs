@@ -6,7 +6,7 @@ use console_tools::{Definitions, Options, Profile, Toolset};
 use permissions::Preset;
 use serde_json::{Value, json};
 
-use crate::support::people::{Swap, store};
+use crate::support::approver::{Swap, store};
 
 async fn swap_only() -> Definitions {
     let toolset = Toolset::builder(Arc::new(store().await))

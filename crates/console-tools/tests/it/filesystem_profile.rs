@@ -6,8 +6,8 @@ use console_tools::Class;
 use permissions::approval::Effect;
 use serde_json::{Value, json};
 
+use crate::support::approver::{RecordingApprover, snapshot};
 use crate::support::mounted::{chat, edit, from_to, store};
-use crate::support::people::{Person, snapshot};
 
 /// Returns a tool, its arguments, the question in its words, and the reply.
 fn calls() -> Vec<(&'static str, Value, &'static str, String)> {
@@ -102,7 +102,7 @@ async fn each_tool_asks_one_question_in_these_words() {
         let what = format!("{tool} {arguments}");
         let backend = store().await;
         let before = snapshot(&backend).await;
-        let person = Person::new(false);
+        let person = RecordingApprover::new(false);
         let chat = chat(&backend, &person);
         let reply = chat.call(tool, arguments.clone()).await;
         assert_eq!(
@@ -127,7 +127,7 @@ async fn each_tool_asks_one_question_in_these_words() {
 }
 
 async fn chat_definitions() -> Vec<String> {
-    let chat = chat(&store().await, &Person::new(true));
+    let chat = chat(&store().await, &RecordingApprover::new(true));
     let definitions = chat.definitions().await.unwrap();
     definitions.iter().map(|tool| tool.name.clone()).collect()
 }
@@ -135,7 +135,7 @@ async fn chat_definitions() -> Vec<String> {
 #[tokio::test]
 async fn what_was_asked_is_what_happens() {
     let backend = store().await;
-    let person = Person::new(true);
+    let person = RecordingApprover::new(true);
     let chat = chat(&backend, &person);
     chat.call("edit_file", edit("user/crlf.md", "one\ntwo", "1\n2"))
         .await;
@@ -170,7 +170,7 @@ async fn what_was_asked_is_what_happens() {
 #[tokio::test]
 async fn what_needs_no_approval_asks_nobody() {
     let backend = store().await;
-    let person = Person::new(false);
+    let person = RecordingApprover::new(false);
     let chat = chat(&backend, &person);
     for (tool, arguments) in [
         ("read_file", json!({"path": "/free/f.md"})),
@@ -190,7 +190,7 @@ async fn what_needs_no_approval_asks_nobody() {
 #[tokio::test]
 async fn a_window_of_a_file_is_an_object() {
     let backend = store().await;
-    let person = Person::new(true);
+    let person = RecordingApprover::new(true);
     let chat = chat(&backend, &person);
     let definitions = chat.definitions().await.unwrap();
     let schema = definitions.get("read_file").unwrap().output_schema.clone();

@@ -6,8 +6,8 @@ use console_tools::Class;
 use permissions::Ruleset;
 use serde_json::{Value, json};
 
+use crate::support::approver::{RecordingApprover, snapshot};
 use crate::support::mounted::{chat, chat_under, edit, from_to, policy, store};
-use crate::support::people::{Person, snapshot};
 
 /// A tool, its arguments, and the expected message.
 type Case = (&'static str, Value, String);
@@ -17,7 +17,7 @@ type Case = (&'static str, Value, String);
 async fn check(cases: Vec<Case>, questions: usize) {
     let backend = store().await;
     let before = snapshot(&backend).await;
-    let person = Person::new(true);
+    let person = RecordingApprover::new(true);
     let chat = chat(&backend, &person);
     for (tool, arguments, told) in cases {
         let shown: String = arguments.to_string().chars().take(80).collect();
@@ -217,7 +217,7 @@ async fn a_rule_blocks_in_these_words() {
     ]}});
     let rules = Ruleset::from_json(&rules.to_string()).unwrap();
     let policy = policy().ruleset(&rules, &VPath::root()).build();
-    let person = Person::new(true);
+    let person = RecordingApprover::new(true);
     let chat = chat_under(policy, &backend, Some(&person));
     for (tool, arguments, told) in [
         (

@@ -26,9 +26,9 @@ mod snapshots_commands;
 mod snapshots_schemas;
 mod snapshots_texts;
 mod support {
+    pub(crate) mod approver;
     pub(crate) mod cases;
     pub(crate) mod mounted;
-    pub(crate) mod people;
     pub(crate) mod script;
     pub(crate) mod slots;
     pub(crate) mod valid;

@@ -10,8 +10,8 @@ use permissions::tool::{Tool, ToolSetting, ToolSettings};
 use permissions::{Action, Op, Preset, Question, Ruleset};
 use serde_json::{Value, json};
 
+use crate::support::approver::{RecordingApprover, snapshot};
 use crate::support::cases::{Case, by_line, changes, looks, store};
-use crate::support::people::{Person, snapshot};
 
 /// The reason for questions: the rules, or the settings of the tools.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +44,7 @@ fn options(format: EditFormat) -> Options {
     options
 }
 
-fn chat(law: Law, backend: &StateBackend, format: EditFormat, person: &Person) -> Chat {
+fn chat(law: Law, backend: &StateBackend, format: EditFormat, person: &RecordingApprover) -> Chat {
     let builder = Toolset::builder(Arc::new(backend.clone())).options(options(format));
     let builder = law.apply(builder).approver(person.clone());
     builder.build().unwrap().conversation("c")
@@ -75,7 +75,7 @@ async fn run(format: EditFormat, cases: fn() -> Vec<Case>) {
                 let what = format!("{} {} {law:?} {yes}", case.tool, case.arguments);
                 let backend = store().await;
                 let mut expected = snapshot(&backend).await;
-                let person = Person::new(yes);
+                let person = RecordingApprover::new(yes);
                 let chat = chat(law, &backend, format, &person);
                 let reply = chat.call(case.tool, case.arguments.clone()).await;
                 check_question(&what, &person.taken(), &case);
@@ -132,7 +132,7 @@ async fn what_is_allowed_asks_nobody() {
     ] {
         for case in cases() {
             let backend = store().await;
-            let person = Person::new(false);
+            let person = RecordingApprover::new(false);
             let toolset = Toolset::builder(Arc::new(backend))
                 .options(options(format))
                 .ruleset(Preset::Permissive.ruleset())
@@ -147,7 +147,7 @@ async fn what_is_allowed_asks_nobody() {
 
 #[tokio::test]
 async fn a_yes_shows_pictures_and_documents() {
-    let person = Person::new(true);
+    let person = RecordingApprover::new(true);
     let backend = store().await;
     let chat = chat(Law::Rules, &backend, EditFormat::StrReplace, &person);
     let reply = chat.call("read_file", json!({"path": "/p.png"})).await;
@@ -160,7 +160,7 @@ async fn a_yes_shows_pictures_and_documents() {
 #[tokio::test]
 async fn an_edit_that_fails_asks_only_to_read() {
     let arguments = json!({"path": "/src/a.rs", "old_string": "twoo", "new_string": "2"});
-    let person = Person::new(true);
+    let person = RecordingApprover::new(true);
     let backend = store().await;
     let strict = chat(Law::Rules, &backend, EditFormat::StrReplace, &person);
     let reply = strict.call("edit_file", arguments.clone()).await;
@@ -203,7 +203,7 @@ async fn an_edit_that_fails_asks_only_to_read() {
 #[tokio::test]
 async fn a_failure_asks_no_further_question() {
     for law in [Law::Rules, Law::Settings] {
-        let person = Person::new(true);
+        let person = RecordingApprover::new(true);
         let backend = store().await;
         let chat = chat(law, &backend, EditFormat::StrReplace, &person);
         // The destination exists.
@@ -290,7 +290,7 @@ fn partly_denied() -> Ruleset {
 #[tokio::test]
 async fn a_search_asks_once_and_leaves_out_what_is_denied() {
     let backend = store().await;
-    let person = Person::new(true);
+    let person = RecordingApprover::new(true);
     let toolset = Toolset::builder(Arc::new(backend))
         .ruleset(partly_denied())
         .approver(person.clone());
@@ -373,7 +373,7 @@ async fn through_a_link_there_is_one_question_too() {
         std::fs::write(&file, "one\ntwo\n").unwrap();
         std::os::unix::fs::symlink("b", directory.path().join("a")).unwrap();
         let local = backend_local::LocalBackend::builder(directory.path());
-        let person = Person::new(true);
+        let person = RecordingApprover::new(true);
         let toolset = Toolset::builder(Arc::new(local.open().unwrap()))
             .options(options(format))
             .ruleset(ruleset.clone())
@@ -395,7 +395,7 @@ async fn a_host_can_insist_that_questions_show_everything() {
     let long: String = (0..5_000).map(|n| format!("line {n}\n")).collect();
     let write = json!({"path": "/a", "content": long}).to_string();
     for whole in [false, true] {
-        let (backend, person) = (StateBackend::new(), Person::new(true));
+        let (backend, person) = (StateBackend::new(), RecordingApprover::new(true));
         let mut options = options(EditFormat::StrReplace);
         options.require_whole_questions = whole;
         let builder = Toolset::builder(Arc::new(backend.clone())).options(options);

@@ -13,12 +13,12 @@ use permissions::tool::{Tool, ToolSetting, ToolSettings};
 use permissions::{Action, Preset, Question, Remember};
 use serde_json::{Value, json};
 
+use crate::support::approver;
+use crate::support::approver::{RecordingApprover, Swap, snapshot};
 use crate::support::cases;
 use crate::support::cases::{by_line, changes, looks, store};
 use crate::support::mounted;
 use crate::support::mounted::{edit, from_to};
-use crate::support::people;
-use crate::support::people::{Person, Swap, snapshot};
 
 /// A tool and its arguments.
 type Call = (&'static str, Value);
@@ -33,7 +33,12 @@ fn told(questions: &[Question]) -> Vec<(String, Value, String)> {
 }
 
 /// Previews a call twice, makes it, and compares them. Returns the outcome in one word.
-async fn agree(what: &str, chat: &Chat, person: &Person, (tool, arguments): Call) -> &'static str {
+async fn agree(
+    what: &str,
+    chat: &Chat,
+    person: &RecordingApprover,
+    (tool, arguments): Call,
+) -> &'static str {
     let what = format!("{what}: {tool} {arguments:.200}");
     let first = chat.preview(tool, arguments.clone()).await;
     let preview = chat.preview(tool, arguments.clone()).await;
@@ -172,7 +177,7 @@ async fn for_every_tool_under_every_law() {
         for (format, call) in &calls {
             let backend = with_secret().await;
             let before = snapshot(&backend).await;
-            let (person, log) = (Person::new(true), AuditLog::new(10));
+            let (person, log) = (RecordingApprover::new(true), AuditLog::new(10));
             let builder = Toolset::builder(Arc::new(backend.clone()))
                 .options(options(*format))
                 .audit(log.audit())
@@ -239,7 +244,7 @@ async fn for_the_profile_with_mounts() {
         ("list_files", path("secret"), None),
     ] {
         let backend = mounted::store().await;
-        let person = Person::new(true);
+        let person = RecordingApprover::new(true);
         let chat = mounted::chat(&backend, &person);
         let preview = chat.preview(tool, arguments.clone()).await;
         let asked = preview.questions().first();
@@ -294,7 +299,7 @@ async fn local_for_links_and_commands() {
         link("real", "directory");
         link(".env", "secrets.link");
         let local = backend_local::LocalBackend::builder(directory.path()).enable_execute(true);
-        let person = Person::new(true);
+        let person = RecordingApprover::new(true);
         let builder = Toolset::builder(Arc::new(local.open().unwrap()))
             .options(options(EditFormat::StrReplace))
             .approver(person.clone());

@@ -9,7 +9,7 @@ use console_tools::{Chat, Class, EditFormat, Options, Profile, Reply, Toolset};
 use permissions::{Policy, Preset};
 use serde_json::{Value, json};
 
-use crate::support::people::Person;
+use crate::support::approver::RecordingApprover;
 
 fn toolset(backend: &StateBackend, options: Options) -> Toolset {
     let builder = Toolset::builder(Arc::new(backend.clone())).options(options);
@@ -167,7 +167,7 @@ async fn edits_at_once_are_asked_about_one_after_the_other_and_none_is_lost() {
         backend.write_file("/a", text).await.unwrap();
         let mut wanted = options();
         wanted.profile = profile;
-        let person = Person::new(true);
+        let person = RecordingApprover::new(true);
         let toolset = Toolset::builder(Arc::new(backend.clone()))
             .options(wanted)
             .ruleset(Preset::Strict.ruleset())

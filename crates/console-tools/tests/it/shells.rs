@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::Notify;
 
-use crate::support::people::Person;
+use crate::support::approver::RecordingApprover;
 
 /// Longer than any step here takes. A wait of this length has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -89,7 +89,7 @@ async fn start(chat: &Chat, line: &str) -> String {
 
 /// Starts a conversation in which everything needs approval: through the rules, or
 /// through the settings of the tools.
-fn asking(place: &Place, by_rules: bool, options: Options, person: &Person) -> Chat {
+fn asking(place: &Place, by_rules: bool, options: Options, person: &RecordingApprover) -> Chat {
     let builder = Toolset::builder(Arc::clone(&place.backend)).options(options);
     let builder = match by_rules {
         true => builder.ruleset(Preset::Strict.ruleset()),
@@ -115,7 +115,7 @@ async fn a_command_asks_once_and_shows_itself() {
     ] {
         let place = Place::new();
         std::fs::create_dir(place.path("sub")).unwrap();
-        let person = Person::new(false);
+        let person = RecordingApprover::new(false);
         let chat = asking(&place, by_rules, options, &person);
         for (tool, arguments, shown) in [
             (
@@ -171,7 +171,7 @@ async fn a_command_asks_once_and_shows_itself() {
 async fn dealing_with_a_shell_asks_at_most_once() {
     for by_rules in [true, false] {
         let place = Place::new();
-        let person = Person::new(true);
+        let person = RecordingApprover::new(true);
         let chat = asking(&place, by_rules, Options::default(), &person);
         let id = start(&chat, "cat > typed").await;
         person.taken();
@@ -240,7 +240,7 @@ async fn dealing_with_a_shell_asks_at_most_once() {
 async fn what_a_conversation_keeps_is_its_own_to_read() {
     for by_rules in [true, false] {
         let place = Place::new();
-        let person = Person::new(true);
+        let person = RecordingApprover::new(true);
         let mut options = Options::default();
         options.limits.output_bytes = 100;
         let chat = asking(&place, by_rules, options, &person);
@@ -379,7 +379,7 @@ async fn output_is_heard_before_the_command_ends() {
             "command": "printf '\\033[1mfirst\\033[0m\\n'; cat go; echo last >&2",
             "timeout": PATIENCE.as_secs(),
         });
-        let call = chat.call_followed("execute", command, Arc::<Listener>::clone(&listener));
+        let call = chat.call_observed("execute", command, Arc::<Listener>::clone(&listener));
         let call = async {
             let reply = call.await;
             // Wakes the other branch even if the output never came.
@@ -407,7 +407,7 @@ async fn what_goes_on_in_the_background_was_heard_so_far() {
     place.fifo("go").await;
     let listener = Listener::new("begun");
     let command = json!({"command": "echo begun; cat go; echo last", "timeout": 1});
-    let call = chat.call_followed("execute", command, Arc::<Listener>::clone(&listener));
+    let call = chat.call_observed("execute", command, Arc::<Listener>::clone(&listener));
     let reply = call.await;
     assert!(
         reply.text.contains("continues as background shell"),
@@ -440,7 +440,7 @@ async fn a_call_that_is_given_up_ends_its_command() {
         place.fifo("go").await;
         let listener = Listener::new("up");
         let command = json!({"command": "echo up; cat go; touch survived", "timeout": 60});
-        let call = chat.call_followed("execute", command, Arc::<Listener>::clone(&listener));
+        let call = chat.call_observed("execute", command, Arc::<Listener>::clone(&listener));
         tokio::select! {
             reply = call => panic!("it ended: {}", reply.text),
             () = listener.heard.notified() => {}

@@ -14,7 +14,7 @@ use permissions::{Action, Op, Policy, Preset};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::support::people::{NoArgs, Person, Swap, store};
+use crate::support::approver::{NoArgs, RecordingApprover, Swap, store};
 
 struct Panics;
 
@@ -129,7 +129,7 @@ async fn one_toolset_serves_many_and_mixes_nothing() {
         bob: Arc::new(bob.clone()),
         asked: AtomicUsize::new(0),
     });
-    let (one, two) = (Person::new(true), Person::new(false));
+    let (one, two) = (RecordingApprover::new(true), RecordingApprover::new(false));
     let toolset = Toolset::resolving(Arc::<Homes>::clone(&homes))
         .ruleset(Preset::Default.ruleset())
         .tool(Swap);
@@ -181,16 +181,16 @@ async fn definitions_are_computed_once_for_each_set() {
         .build()
         .unwrap();
     let first = toolset.definitions();
-    assert!(first.same(&toolset.definitions()));
+    assert!(first.ptr_eq(&toolset.definitions()));
     let chat = toolset.conversation("c");
-    assert!(first.same(&chat.definitions().await.unwrap()));
+    assert!(first.ptr_eq(&chat.definitions().await.unwrap()));
     let readonly = Policy::builder()
         .ruleset(&Preset::Readonly.ruleset(), &backend.working_dir())
         .build();
     let other = toolset.conversation("d").policy(readonly);
     let none = other.definitions().await.unwrap();
-    assert!(!first.same(&none) && none.get("swap").is_none());
-    assert!(none.same(&other.definitions().await.unwrap()));
+    assert!(!first.ptr_eq(&none) && none.get("swap").is_none());
+    assert!(none.ptr_eq(&other.definitions().await.unwrap()));
 }
 
 /// Waits for a notification.

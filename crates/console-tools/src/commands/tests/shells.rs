@@ -4,13 +4,13 @@ use super::*;
 
 #[tokio::test]
 async fn a_background_shell_from_start_to_end() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     assert_eq!(
-        place.text::<ListShellsTool>(json!({})).await,
+        fixture.text::<ListShellsTool>(json!({})).await,
         "No background shells."
     );
     let line = "while read line; do echo \"got $line\"; done; echo end; exit 5";
-    let reply = place
+    let reply = fixture
         .call::<RunInBackgroundTool>(json!({"command": line}))
         .await;
     let structured = reply.structured.unwrap();
@@ -22,37 +22,44 @@ async fn a_background_shell_from_start_to_end() {
              output and kill_shell('{id}') to stop it."
         )
     );
-    let idle = place.text::<ReadOutputTool>(json!({"shell_id": id})).await;
+    let idle = fixture
+        .text::<ReadOutputTool>(json!({"shell_id": id}))
+        .await;
     assert_eq!(idle, format!("[{id}] running\n(no new output)"));
-    let listed = place.text::<ListShellsTool>(json!({})).await;
+    let listed = fixture.text::<ListShellsTool>(json!({})).await;
     assert_eq!(listed, format!("{id}  running  {line}"));
     let args = json!({"shell_id": id, "input": "one\n"});
     assert_eq!(
-        place.text::<WriteInputTool>(args).await,
+        fixture.text::<WriteInputTool>(args).await,
         format!("Wrote 4 bytes to background shell {id}.")
     );
-    let all = place.follow(id, "got one").await;
+    let all = fixture.follow(id, "got one").await;
     assert!(all.starts_with(&format!("[{id}] running\n")), "{all}");
     let args = json!({"shell_id": id, "input": "two", "close": true});
     assert_eq!(
-        place.text::<WriteInputTool>(args).await,
+        fixture.text::<WriteInputTool>(args).await,
         format!("Wrote 3 bytes to background shell {id} and closed its standard input.")
     );
-    let all = place.follow(id, "exited (code 5)").await;
+    let all = fixture.follow(id, "exited (code 5)").await;
     assert!(all.contains("end"), "{all}");
-    let again = place.call::<ReadOutputTool>(json!({"shell_id": id})).await;
+    let again = fixture
+        .call::<ReadOutputTool>(json!({"shell_id": id}))
+        .await;
     assert_eq!(
         again.text,
         format!("[{id}] exited (code 5)\n(no new output)")
     );
     assert_eq!(again.structured.unwrap()["exit_code"], json!(5));
     assert_eq!(
-        place.text::<ListShellsTool>(json!({})).await,
+        fixture.text::<ListShellsTool>(json!({})).await,
         format!("{id}  exited(5)  {line}")
     );
     let args = json!({"shell_id": id, "input": "x"});
-    assert_eq!(place.error::<WriteInputTool>(args).await.0, Class::Fixable);
-    let killed = place.text::<KillShellTool>(json!({"shell_id": id})).await;
+    assert_eq!(
+        fixture.error::<WriteInputTool>(args).await.0,
+        Class::Fixable
+    );
+    let killed = fixture.text::<KillShellTool>(json!({"shell_id": id})).await;
     assert_eq!(
         killed,
         format!("Background shell {id} was already finished.")
@@ -61,15 +68,15 @@ async fn a_background_shell_from_start_to_end() {
 
 #[tokio::test]
 async fn a_background_shell_is_killed() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let line = "echo up\nread go\nx=$(printf '\\001')";
-    place
+    fixture
         .call::<RunInBackgroundTool>(json!({"command": line}))
         .await;
-    place.follow("bg_1", "up").await;
-    let listed = place.text::<ListShellsTool>(json!({})).await;
+    fixture.follow("bg_1", "up").await;
+    let listed = fixture.text::<ListShellsTool>(json!({})).await;
     assert_eq!(listed.lines().count(), 1, "{listed}");
-    let reply = place
+    let reply = fixture
         .call::<KillShellTool>(json!({"shell_id": "bg_1"}))
         .await;
     assert_eq!(reply.text, "Killed background shell bg_1.");
@@ -77,7 +84,7 @@ async fn a_background_shell_is_killed() {
         reply.structured.unwrap(),
         json!({"shell_id": "bg_1", "killed": true})
     );
-    let text = place
+    let text = fixture
         .text::<ReadOutputTool>(json!({"shell_id": "bg_1"}))
         .await;
     assert!(text.starts_with("[bg_1] ended by signal"), "{text}");
@@ -85,15 +92,15 @@ async fn a_background_shell_is_killed() {
 
 #[tokio::test]
 async fn much_background_output_is_cut_and_kept() {
-    let mut place = Place::new();
-    place.options.limits.output_bytes = 100;
+    let mut fixture = Fixture::new();
+    fixture.options.limits.output_bytes = 100;
     let line = "seq 1 3000; echo done; read go";
-    place
+    fixture
         .call::<RunInBackgroundTool>(json!({"command": line}))
         .await;
-    let all = place.follow("bg_1", "done").await;
+    let all = fixture.follow("bg_1", "done").await;
     assert!(all.len() < 2_000, "{}", all.len());
-    let file = place
+    let file = fixture
         .backend
         .read_to_string("/.agentbox/outputs/1.txt")
         .await
@@ -103,41 +110,41 @@ async fn much_background_output_is_cut_and_kept() {
 
 #[tokio::test]
 async fn an_unknown_shell_is_answered_with_the_known_ones() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let wrong = json!({"shell_id": "bg_7"});
-    let (class, text) = place.error::<ReadOutputTool>(wrong.clone()).await;
+    let (class, text) = fixture.error::<ReadOutputTool>(wrong.clone()).await;
     assert_eq!(class, Class::Fixable);
     assert_eq!(
         text,
         "there is no background shell 'bg_7'; there are none; start one with run_in_background"
     );
     for _ in 0..2 {
-        place
+        fixture
             .call::<RunInBackgroundTool>(json!({"command": "read go"}))
             .await;
     }
     let expected = "there is no background shell 'bg_7'; there are bg_1, bg_2";
     assert_eq!(
-        place.error::<ReadOutputTool>(wrong.clone()).await.1,
+        fixture.error::<ReadOutputTool>(wrong.clone()).await.1,
         expected
     );
-    assert_eq!(place.error::<KillShellTool>(wrong).await.1, expected);
+    assert_eq!(fixture.error::<KillShellTool>(wrong).await.1, expected);
     let input = json!({"shell_id": "bg_7", "input": "x"});
-    assert_eq!(place.error::<WriteInputTool>(input).await.1, expected);
+    assert_eq!(fixture.error::<WriteInputTool>(input).await.1, expected);
 }
 
 #[tokio::test]
 async fn wrong_arguments_say_what_they_must_be() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     for seconds in [-1, 601] {
         let args = json!({"shell_id": "bg_1", "wait_seconds": seconds});
-        let (_, text) = place.error::<ReadOutputTool>(args).await;
+        let (_, text) = fixture.error::<ReadOutputTool>(args).await;
         assert_eq!(
             text,
             format!("wait_seconds must be from 0 to 600, not {seconds}")
         );
     }
-    let (_, text) = place
+    let (_, text) = fixture
         .error::<WriteInputTool>(json!({"shell_id": "bg_1", "input": ""}))
         .await;
     assert!(text.starts_with("input is empty"), "{text}");

@@ -9,7 +9,7 @@ use permissions::mounts::{MountConfig, Scope};
 use permissions::{Policy, PolicyBuilder};
 use serde_json::{Value, json};
 
-use super::people::Person;
+use super::people::RecordingApprover;
 
 const MOUNTS: &str = r#"
 [[mounts]]
@@ -56,7 +56,11 @@ pub(crate) fn policy() -> PolicyBuilder {
     Policy::builder().scope(Scope::new(mounts.build().unwrap()))
 }
 
-pub(crate) fn chat_under(policy: Policy, backend: &StateBackend, person: Option<&Person>) -> Chat {
+pub(crate) fn chat_under(
+    policy: Policy,
+    backend: &StateBackend,
+    person: Option<&RecordingApprover>,
+) -> Chat {
     let mut options = Options::default();
     options.profile = Profile::Filesystem;
     let mut builder = Toolset::builder(Arc::new(backend.clone()))
@@ -68,7 +72,7 @@ pub(crate) fn chat_under(policy: Policy, backend: &StateBackend, person: Option<
     builder.build().unwrap().conversation("c")
 }
 
-pub(crate) fn chat(backend: &StateBackend, person: &Person) -> Chat {
+pub(crate) fn chat(backend: &StateBackend, person: &RecordingApprover) -> Chat {
     chat_under(policy().build(), backend, Some(person))
 }
 

@@ -14,13 +14,13 @@ use serde_json::{Map, Value, json};
 use super::people::Swap;
 
 /// The environment in which calls are made.
-pub(crate) struct Ground {
+pub(crate) struct CallFixture {
     pub(crate) backend: Arc<dyn Backend>,
     /// The parent of a directory on disk.
     pub(crate) around: Option<tempfile::TempDir>,
 }
 
-impl Ground {
+impl CallFixture {
     pub(crate) async fn state() -> Self {
         Self::with(Arc::new(StateBackend::new()), None).await
     }

@@ -15,12 +15,12 @@ use serde::Deserialize;
 
 /// Gives every question the same answer and records it. Clones share their state.
 #[derive(Debug, Clone)]
-pub(crate) struct Person {
+pub(crate) struct RecordingApprover {
     yes: Arc<AtomicBool>,
     asked: Arc<Mutex<Vec<Question>>>,
 }
 
-impl Person {
+impl RecordingApprover {
     pub(crate) fn new(yes: bool) -> Self {
         Self {
             yes: Arc::new(AtomicBool::new(yes)),
@@ -39,7 +39,7 @@ impl Person {
 }
 
 #[async_trait]
-impl Approver for Person {
+impl Approver for RecordingApprover {
     async fn ask(&self, question: &Question) -> Result<Answer, ApproverError> {
         self.asked.lock().unwrap().push(question.clone());
         Ok(match self.yes.load(Ordering::SeqCst) {
