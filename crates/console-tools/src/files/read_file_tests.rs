@@ -3,7 +3,7 @@
 use backend_core::BackendExt as _;
 use serde_json::{Value, json};
 
-use super::ReadFile;
+use super::ReadFileTool;
 use super::support::{Bench, call, context};
 use crate::args::files as args;
 use crate::tool::Builtin as _;

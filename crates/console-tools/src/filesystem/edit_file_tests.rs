@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::EditFile;
+use super::EditFileTool;
 use super::support::{content, files, fixable, ok};
 
 fn edit(old: &str, new: &str) -> Value {

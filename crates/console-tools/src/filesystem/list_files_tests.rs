@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::ListFiles;
+use super::ListFilesTool;
 use super::support::{call, files, fixable, mounted, ok};
 use crate::Options;
 

@@ -58,8 +58,8 @@ pub(super) fn refusal(tool: &str, error: &Error, paths: &[&ModelPath]) -> Option
 /// Returns the refusal with its path as the model wrote it.
 fn respelled(refusal: &Refusal, paths: &[&ModelPath]) -> Refusal {
     let shown = |path: &String| {
-        let place = paths.iter().find(|place| place.path.as_str() == path);
-        place.map_or_else(|| path.clone(), |place| place.shown.clone())
+        let known = paths.iter().find(|known| known.path.as_str() == path);
+        known.map_or_else(|| path.clone(), |known| known.shown.clone())
     };
     match refusal {
         Refusal::Outside { path, readable, .. } => Refusal::outside(shown(path), readable.clone()),

@@ -18,17 +18,17 @@ fn read(context: &crate::Context, arguments: Value) -> Value {
 
 #[test]
 fn the_parameters_and_defaults_are_pinned() {
-    let schema = schemars::schema_for!(crate::args::filesystem::ReadFile).to_value();
+    let schema = schemars::schema_for!(crate::args::filesystem::ReadFileArgs).to_value();
     assert_eq!(schema["required"], json!(["path"]));
     assert_eq!(schema["properties"]["max_chars"]["default"], json!(20_000));
     assert_eq!(schema["properties"]["offset"]["default"], json!(0));
-    let schema = schemars::schema_for!(crate::args::filesystem::ListFiles).to_value();
+    let schema = schemars::schema_for!(crate::args::filesystem::ListFilesArgs).to_value();
     assert_eq!(schema.get("required"), None);
     assert_eq!(schema["properties"]["path"]["default"], json!("/"));
     assert_eq!(schema["properties"]["pattern"]["default"], json!("**/*"));
-    let schema = schemars::schema_for!(crate::args::filesystem::EditFile).to_value();
+    let schema = schemars::schema_for!(crate::args::filesystem::EditFileArgs).to_value();
     assert_eq!(schema["required"], json!(["path", "old_text", "new_text"]));
-    let schema = schemars::schema_for!(crate::args::filesystem::MoveFile).to_value();
+    let schema = schemars::schema_for!(crate::args::filesystem::MoveFileArgs).to_value();
     assert_eq!(schema["required"], json!(["source", "destination"]));
 }
 

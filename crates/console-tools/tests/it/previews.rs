@@ -384,7 +384,7 @@ async fn with_nobody_to_ask_it_says_what_would_have_to_be_asked() {
 
 #[tokio::test]
 async fn a_tool_of_the_host_does_not_run() {
-    let backend = people::store().await;
+    let backend = approver::store().await;
     let before = snapshot(&backend).await;
     for (preset, allowed) in [(Preset::Strict, false), (Preset::Permissive, true)] {
         let toolset = Toolset::builder(Arc::new(backend.clone()))

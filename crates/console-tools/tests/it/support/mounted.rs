@@ -9,7 +9,7 @@ use permissions::mounts::{MountConfig, Scope};
 use permissions::{Policy, PolicyBuilder};
 use serde_json::{Value, json};
 
-use super::people::RecordingApprover;
+use super::approver::RecordingApprover;
 
 const MOUNTS: &str = r#"
 [[mounts]]

@@ -11,7 +11,7 @@ use permissions::Policy;
 use permissions::approval::ApproveAll;
 use serde_json::{Map, Value, json};
 
-use super::people::Swap;
+use super::approver::Swap;
 
 /// The environment in which calls are made.
 pub(crate) struct CallFixture {
