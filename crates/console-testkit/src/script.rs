@@ -237,11 +237,7 @@ mod tests {
                 error.contains(&format!("unknown field `{name}`")),
                 "{error}"
             );
-            let at = environment
-                .trim_start_matches('/')
-                .split('/')
-                .next()
-                .unwrap();
+            let at = place.trim_start_matches('/').split('/').next().unwrap();
             assert!(error.contains(at), "{error}");
         }
         let mut script = script();
