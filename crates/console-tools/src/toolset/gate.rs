@@ -92,7 +92,7 @@ impl<'c> CallGate<'c> {
     }
 
     /// Judges the accesses that the tool is going to make.
-    pub(crate) async fn consider(
+    pub(crate) async fn plan(
         &self,
         accesses: Vec<Access>,
     ) -> Result<PlannedAccesses<'_, Arc<dyn Backend>>, Error> {
@@ -102,10 +102,10 @@ impl<'c> CallGate<'c> {
     /// Asks if approval is needed, and returns the context with the permission.
     pub(crate) async fn authorize(
         &self,
-        considered: PlannedAccesses<'_, Arc<dyn Backend>>,
+        planned: PlannedAccesses<'_, Arc<dyn Backend>>,
         describe: impl FnOnce(Question) -> Question,
     ) -> Result<Context, Error> {
-        Ok(match considered.authorize(describe).await? {
+        Ok(match planned.authorize(describe).await? {
             Some(permit) => {
                 let non_interactive = self.non_interactive.with_permit(permit.clone());
                 self.at(self.view.with_permit(permit), non_interactive)

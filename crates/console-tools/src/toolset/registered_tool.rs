@@ -178,15 +178,15 @@ async fn authorize<T: Builtin>(
     accesses: Vec<Access>,
     (arguments, description): (Arc<Value>, String),
 ) -> Result<Option<Context>, Error> {
-    let mut considered = gate.consider(accesses).await?;
-    if !considered.asks() {
+    let mut planned = gate.plan(accesses).await?;
+    if !planned.asks() {
         return Ok(None);
     }
     let bare = unguarded(context, gate.unguarded());
     let preview = T::preview(&bare, args).await;
     if let Some(accesses) = preview.accesses {
-        considered = gate.consider(accesses).await?;
-        if !considered.asks() {
+        planned = gate.plan(accesses).await?;
+        if !planned.asks() {
             return Ok(None);
         }
     }
@@ -198,7 +198,7 @@ async fn authorize<T: Builtin>(
         }
         described(question, description)
     };
-    gate.authorize(considered, describe).await.map(Some)
+    gate.authorize(planned, describe).await.map(Some)
 }
 
 struct TypedTool<T>(T);
@@ -212,13 +212,13 @@ impl<T: CustomTool> ToolRunner for TypedTool<T> {
         let context = gate.context("", &arguments);
         let accesses = self.0.accesses(&context, &args)?;
         let accesses = gate.entry.judged(accesses, &context)?;
-        let considered = gate.consider(accesses).await;
-        let considered = considered.map_err(|error| gate.failed(error))?;
+        let planned = gate.plan(accesses).await;
+        let planned = planned.map_err(|error| gate.failed(error))?;
         let describe = |question: Question| {
             let description = self.0.description(&args);
             described(question.args(Value::clone(&arguments)), description)
         };
-        let context = gate.authorize(considered, describe).await;
+        let context = gate.authorize(planned, describe).await;
         let context = context.map_err(|error| gate.failed(error))?;
         gate.before_host_code().await;
         self.0.run(&context, args).await
@@ -236,11 +236,11 @@ impl ToolRunner for DynTool {
         let context = gate.context("", &shown);
         let accesses = self.0.accesses(&context, &arguments)?;
         let accesses = gate.entry.judged(accesses, &context)?;
-        let considered = gate.consider(accesses).await;
-        let considered = considered.map_err(|error| gate.failed(error))?;
+        let planned = gate.plan(accesses).await;
+        let planned = planned.map_err(|error| gate.failed(error))?;
         let describe =
             |question: Question| described(question.args(Value::clone(&shown)), String::new());
-        let context = gate.authorize(considered, describe).await;
+        let context = gate.authorize(planned, describe).await;
         let context = context.map_err(|error| gate.failed(error))?;
         gate.before_host_code().await;
         self.0.call(&context, arguments).await
