@@ -241,7 +241,7 @@ fn png(width: u32, height: u32) -> Vec<u8> {
     out.into_inner()
 }
 
-fn new() -> Bench {
+fn showing() -> Bench {
     let limits = Limits {
         image_edge: 60,
         ..Limits::default()
