@@ -123,7 +123,7 @@ impl Lineage {
 /// Makes sure that the directory exists. A writable one is created. A read-only one is
 /// created only on request, because a mistyped name would leave an empty directory
 /// unnoticed.
-pub(crate) fn ready(mount: &Mount, create_missing: bool) -> Result<()> {
+pub(crate) fn ensure_exists(mount: &Mount, create_missing: bool) -> Result<()> {
     match mount.host_path.metadata() {
         Ok(found) if found.is_dir() => Ok(()),
         Ok(_) => Err(unusable(mount, "it is not a directory; name one")),

@@ -126,7 +126,7 @@ impl Opener {
         let table = Mounts::new(mounts.clone()).map_err(config)?;
         hosts::refuse_overlap(&mounts)?;
         for mount in &mounts {
-            hosts::ready(mount, self.create_missing)?;
+            hosts::ensure_exists(mount, self.create_missing)?;
         }
         let mut tree = Composite::builder().working_dir(self.working_dir);
         for mount in &mounts {

@@ -40,14 +40,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod area;
 mod config;
 mod derive;
 mod exclude;
 mod judge;
 mod mount;
-mod prefixes;
+mod parse;
 mod scope;
-mod spelling;
 mod table;
 
 pub use config::MountConfig;

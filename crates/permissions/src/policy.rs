@@ -175,7 +175,7 @@ impl Policy {
         bytes: Option<u64>,
         inside: bool,
     ) -> Verdict {
-        let verdict: Verdict = match self.ruling(op) {
+        let verdict: Verdict = match self.rules_for(op) {
             Some(rules) => rules.judge_as(op, path, inside).into(),
             None => Vote::abstain(Layer::Rules).into(),
         };
@@ -213,7 +213,7 @@ impl Policy {
     }
 
     /// Returns the rules, if they apply to `op`.
-    fn ruling(&self, op: Op) -> Option<&Rules> {
+    fn rules_for(&self, op: Op) -> Option<&Rules> {
         let rules = self.0.rules.as_ref()?;
         let silent = matches!(op, Op::Move | Op::Copy) && rules.ruleset().section(op).is_none();
         (!silent).then_some(rules)
@@ -221,7 +221,7 @@ impl Policy {
 
     /// Returns the most lenient action that `op` can get for any target.
     pub fn most_lenient(&self, op: Op) -> Action {
-        let by_rules = self.ruling(op).map(|rules| match op {
+        let by_rules = self.rules_for(op).map(|rules| match op {
             Op::Execute => rules.commands().most_lenient(),
             op => rules.most_lenient(op),
         });
@@ -233,7 +233,7 @@ impl Policy {
     /// strong, but never too weak.
     pub(crate) fn strongest_beneath(&self, op: Op, dir: &VPath) -> Action {
         let by_rules = self
-            .ruling(op)
+            .rules_for(op)
             .map(|rules| rules.strongest_beneath(op, dir));
         let by_scope = match &self.0.scope {
             Some(scope) if !matches!(op, Op::Move | Op::Copy) => {

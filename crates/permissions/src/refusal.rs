@@ -278,7 +278,7 @@ impl Refusal {
     /// Returns the refusal that `error` was created from, if any.
     pub fn of(error: &Error) -> Option<&Self> {
         let source = std::error::Error::source(error)?;
-        source.downcast_ref::<ByPolicy>().map(|by| &by.0)
+        source.downcast_ref::<RefusalSource>().map(|by| &by.0)
     }
 }
 
@@ -433,12 +433,12 @@ fn thousands(number: u64) -> String {
 /// The refusal as an error's source. Its message does not repeat the error's message.
 #[derive(Debug, thiserror::Error)]
 #[error("refused by the permissions in force")]
-struct ByPolicy(Refusal);
+struct RefusalSource(Refusal);
 
 impl From<Refusal> for Error {
     /// [`Refusal::of`] recovers the refusal from the error.
     fn from(refusal: Refusal) -> Self {
-        Self::new(refusal.kind(), refusal.to_string()).with_source(ByPolicy(refusal))
+        Self::new(refusal.kind(), refusal.to_string()).with_source(RefusalSource(refusal))
     }
 }
 

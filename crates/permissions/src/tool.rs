@@ -84,12 +84,12 @@ impl Tool {
 
     /// Returns whether each call of the tool may need approval. Looking at running shells
     /// does not, because their start was judged.
-    const fn starts_something(self) -> bool {
+    const fn may_need_approval(self) -> bool {
         !matches!(self, Self::ReadOutput | Self::ListShells | Self::KillShell)
     }
 }
 
-const fn each_does_something() -> bool {
+const fn every_tool_has_operations() -> bool {
     let mut index = 0;
     while index < Tool::ALL.len() {
         if Tool::ALL[index].operations().is_empty() {
@@ -100,7 +100,10 @@ const fn each_does_something() -> bool {
     true
 }
 
-const _: () = assert!(each_does_something(), "a tool stands for no operation");
+const _: () = assert!(
+    every_tool_has_operations(),
+    "a tool stands for no operation"
+);
 
 impl fmt::Display for Tool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -185,7 +188,7 @@ pub fn visible(tool: Tool, policy: &Policy, commands: bool) -> Visibility {
     let setting = policy.tools().get(tool.name());
     let shown = offered(tool.operations(), policy, &setting);
     match shown {
-        Visibility::Offered { .. } if !tool.starts_something() => {
+        Visibility::Offered { .. } if !tool.may_need_approval() => {
             let asks = setting.action == Some(Action::Ask) && !setting.pre_approved;
             Visibility::Offered { asks }
         }

@@ -103,7 +103,7 @@ fn start<F>(
 where
     F: Fn(Question) -> Result<Answer, ApproverError> + Send + Sync + 'static,
 {
-    let Some(seat) = Seat::take(busy) else {
+    let Some(slot) = CallbackSlot::take(busy) else {
         return Err(ApproverError::new(format!(
             "{BLOCKED_THREADS} earlier questions have no answer yet; answer those first"
         )));
@@ -115,7 +115,7 @@ where
         .spawn(move || {
             let given = callback(question);
             // Release the slot before the caller can see the answer and ask again.
-            drop(seat);
+            drop(slot);
             // If the question was withdrawn, there is no receiver.
             let _ = reply.send(given);
         })
@@ -126,9 +126,9 @@ where
 }
 
 /// A slot for one running callback.
-struct Seat(Arc<AtomicUsize>);
+struct CallbackSlot(Arc<AtomicUsize>);
 
-impl Seat {
+impl CallbackSlot {
     fn take(busy: &Arc<AtomicUsize>) -> Option<Self> {
         busy.fetch_update(Ordering::AcqRel, Ordering::Acquire, |busy| {
             (busy < BLOCKED_THREADS).then_some(busy + 1)
@@ -138,7 +138,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for CallbackSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }

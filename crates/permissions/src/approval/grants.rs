@@ -55,21 +55,21 @@ pub struct Grants {
 struct Store {
     next: u64,
     /// The grants, the oldest first.
-    kept: Vec<Kept>,
+    kept: Vec<StoredGrant>,
 }
 
-struct Kept {
+struct StoredGrant {
     grant: Grant,
     matcher: Matcher,
 }
 
 /// The part of a question that grants answer.
 #[derive(PartialEq)]
-pub(super) struct Standing {
+pub(super) struct GrantCoverage {
     /// Indices of the accesses that no grant covers.
-    pub(super) open: Vec<usize>,
+    pub(super) uncovered: Vec<usize>,
     /// The grants that cover the rest.
-    pub(super) by: Vec<GrantId>,
+    pub(super) grants: Vec<GrantId>,
     /// A remembered no to any of the accesses.
     pub(super) denial: Option<Grant>,
 }
@@ -168,7 +168,7 @@ impl Grants {
         };
         let id = grant.id;
         store.next = store.next.saturating_add(1);
-        store.add(Kept { grant, matcher }, now);
+        store.add(StoredGrant { grant, matcher }, now);
         Ok(Some(id))
     }
 
@@ -198,17 +198,17 @@ impl Grants {
     }
 
     /// Computes which part of a question the grants answer.
-    pub(super) fn standing(&self, question: &Question) -> Standing {
+    pub(super) fn coverage(&self, question: &Question) -> GrantCoverage {
         let fingerprint = question.fingerprint();
         let now = (self.clock)();
         let store = self.lock();
-        let mut standing = Standing {
-            open: Vec::new(),
-            by: Vec::new(),
+        let mut coverage = GrantCoverage {
+            uncovered: Vec::new(),
+            grants: Vec::new(),
             denial: None,
         };
         let mut take = |item: Option<usize>| {
-            let covers = |kept: &&Kept| {
+            let covers = |kept: &&StoredGrant| {
                 let asked = item.and_then(|item| question.asked.get(item));
                 let key = &kept.grant.key;
                 key.is_call(fingerprint, item)
@@ -223,18 +223,18 @@ impl Grants {
             }
             // If a no covers it too, a yes does not save the question.
             let yes = yes.filter(|_| no.is_none());
-            standing.denial = standing.denial.take().or(no);
+            coverage.denial = coverage.denial.take().or(no);
             match yes {
-                Some(id) if !standing.by.contains(&id) => standing.by.push(id),
+                Some(id) if !coverage.grants.contains(&id) => coverage.grants.push(id),
                 Some(_) => {}
-                None => standing.open.extend(item),
+                None => coverage.uncovered.extend(item),
             }
         };
         if question.asked.is_empty() {
             take(None);
         }
         (0..question.asked.len()).for_each(|item| take(Some(item)));
-        standing
+        coverage
     }
 
     /// Returns all valid grants of every session and policy, the oldest first.
@@ -285,7 +285,7 @@ impl Grants {
         store: &'a Store,
         session: &'a str,
         now: SystemTime,
-    ) -> impl Iterator<Item = &'a Kept> {
+    ) -> impl Iterator<Item = &'a StoredGrant> {
         store.kept.iter().filter(move |kept| {
             let grant = &kept.grant;
             grant.session == session
@@ -300,8 +300,8 @@ impl Grants {
 }
 
 impl Store {
-    fn add(&mut self, new: Kept, now: SystemTime) {
-        self.kept.retain(|kept| !kept.grant.is_like(&new.grant));
+    fn add(&mut self, new: StoredGrant, now: SystemTime) {
+        self.kept.retain(|kept| !kept.grant.covers_same(&new.grant));
         if self.kept.len() >= GRANTS {
             self.kept.retain(|kept| !kept.grant.has_expired(now));
         }

@@ -30,10 +30,10 @@ pub enum PermitSource {
 /// let permit = permissions::Permit { yes: Default::default() };
 /// ```
 #[derive(Debug, Clone)]
-pub struct Permit(Arc<Yes>);
+pub struct Permit(Arc<Inner>);
 
 #[derive(Debug)]
-struct Yes {
+struct Inner {
     id: u64,
     fingerprint: Fingerprint,
     asked: Vec<Asked>,
@@ -53,17 +53,17 @@ impl Permit {
         note: Option<String>,
         waited: Duration,
     ) -> Self {
-        Self(Arc::new(Yes {
+        Self(Arc::new(Inner {
             note,
             waited: Some(waited),
-            ..Yes::new(id, question, PermitSource::Answer, grants)
+            ..Inner::new(id, question, PermitSource::Answer, grants)
         }))
     }
 
     /// Creates a permit for all of `question`, based on grants.
     pub(super) fn granted(id: u64, question: &Question, first: GrantId, all: Vec<GrantId>) -> Self {
         let source = PermitSource::Grant(first);
-        Self(Arc::new(Yes::new(id, question, source, all)))
+        Self(Arc::new(Inner::new(id, question, source, all)))
     }
 
     /// Returns whether it covers `op` on `target`.
@@ -117,7 +117,7 @@ impl Permit {
     }
 }
 
-impl Yes {
+impl Inner {
     fn new(id: u64, question: &Question, source: PermitSource, grants: Vec<GrantId>) -> Self {
         Self {
             id,

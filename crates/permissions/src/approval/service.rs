@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{BoxFuture, FutureExt as _, Shared, WeakShared};
 
-use super::grants::{self, Standing};
+use super::grants::{self, GrantCoverage};
 use super::limits::{LINE_BYTES, NOTE_BYTES};
 use super::{Answer, Approver, ApproverError, Fingerprint, Grant, Grants, Permit, Question, text};
 use crate::Refusal;
@@ -46,7 +46,7 @@ pub struct ApprovalService {
     grants: Grants,
     remember_denials: bool,
     refuse_truncated: bool,
-    flights: Arc<Flights>,
+    in_flight: Arc<InFlight>,
 }
 
 impl ApprovalService {
@@ -57,7 +57,7 @@ impl ApprovalService {
             grants,
             remember_denials: false,
             refuse_truncated: false,
-            flights: Arc::default(),
+            in_flight: Arc::default(),
         }
     }
 
@@ -74,7 +74,7 @@ impl ApprovalService {
     #[must_use]
     pub fn remember_denials(mut self, remember: bool) -> Self {
         self.remember_denials = remember;
-        self.flights = Arc::default();
+        self.in_flight = Arc::default();
         self
     }
 
@@ -96,7 +96,7 @@ impl ApprovalService {
             grants: self.grants.clone(),
             remember_denials: self.remember_denials,
             refuse_truncated: self.refuse_truncated,
-            flights: Arc::default(),
+            in_flight: Arc::default(),
         }
     }
 
@@ -108,7 +108,7 @@ impl ApprovalService {
     /// Returns the questions that wait for an answer, the oldest first.
     pub fn pending(&self) -> Vec<Pending> {
         let mut pending: Vec<_> = self
-            .flights
+            .in_flight
             .lock()
             .values()
             .map(|flight| flight.pending.clone())
@@ -125,16 +125,25 @@ impl ApprovalService {
     /// is no answer.
     pub async fn authorize(&self, question: Question) -> Result<Permit, Refusal> {
         loop {
-            let standing = self.grants.standing(&question);
-            if let Some(denial) = self.counts(&standing) {
+            let coverage = self.grants.coverage(&question);
+            if let Some(denial) = self.remembered_denial(&coverage) {
                 return Err(Refusal::Declined {
                     what: question.what(),
                     note: denial.note.clone().unwrap_or_default(),
                 });
             }
-            if let Some(first) = standing.by.first().filter(|_| standing.open.is_empty()) {
-                let id = self.flights.number();
-                return Ok(Permit::granted(id, &question, *first, standing.by.clone()));
+            if let Some(first) = coverage
+                .grants
+                .first()
+                .filter(|_| coverage.uncovered.is_empty())
+            {
+                let id = self.in_flight.number();
+                return Ok(Permit::granted(
+                    id,
+                    &question,
+                    *first,
+                    coverage.grants.clone(),
+                ));
             }
             if let Some(unseen) = question.effect.unseen().filter(|_| self.refuse_truncated) {
                 return Err(Refusal::Declined {
@@ -142,26 +151,26 @@ impl ApprovalService {
                     note: format!("it is too long to be asked about, {unseen}; do it in parts"),
                 });
             }
-            let Some(flight) = self.join(&question, &standing) else {
+            let Some(flight) = self.join(&question, &coverage) else {
                 continue;
             };
-            let settled = flight.await;
-            return match &settled.answer {
+            let result = flight.await;
+            return match &result.answer {
                 Ok(answer) if answer.approved => {
-                    if !self.still_stands(&question, &standing) {
+                    if !self.still_granted(&question, &coverage) {
                         continue;
                     }
                     Ok(Permit::answered(
-                        self.flights.number(),
+                        self.in_flight.number(),
                         &question,
-                        standing.by,
-                        settled.note.clone(),
-                        settled.waited,
+                        coverage.grants,
+                        result.note.clone(),
+                        result.waited,
                     ))
                 }
                 Ok(_) => Err(Refusal::Declined {
                     what: question.what(),
-                    note: settled.note.clone().unwrap_or_default(),
+                    note: result.note.clone().unwrap_or_default(),
                 }),
                 Err(error) => Err(Refusal::ApprovalRequired {
                     what: question.what(),
@@ -173,23 +182,27 @@ impl ApprovalService {
 
     /// Returns whether the accesses that were not asked about are still granted. A grant
     /// may have been revoked or have expired while the approver decided about the rest.
-    fn still_stands(&self, question: &Question, before: &Standing) -> bool {
-        if before.by.is_empty() {
+    fn still_granted(&self, question: &Question, before: &GrantCoverage) -> bool {
+        if before.grants.is_empty() {
             return true;
         }
-        let now = self.grants.standing(question);
-        self.counts(&now).is_none() && now.open.iter().all(|item| before.open.contains(item))
+        let now = self.grants.coverage(question);
+        self.remembered_denial(&now).is_none()
+            && now
+                .uncovered
+                .iter()
+                .all(|item| before.uncovered.contains(item))
     }
 
     /// Returns the remembered no, if this service respects it.
-    fn counts<'a>(&self, standing: &'a Standing) -> Option<&'a Grant> {
-        standing.denial.as_ref().filter(|_| self.remember_denials)
+    fn remembered_denial<'a>(&self, coverage: &'a GrantCoverage) -> Option<&'a Grant> {
+        coverage.denial.as_ref().filter(|_| self.remember_denials)
     }
 
     /// Joins an equal question in flight, or asks. Returns `None` if the grants have
-    /// changed since `standing` was computed.
-    fn join(&self, question: &Question, standing: &Standing) -> Option<Asking> {
-        let open = standing.open.iter();
+    /// changed since `coverage` was computed.
+    fn join(&self, question: &Question, coverage: &GrantCoverage) -> Option<SharedResult> {
+        let open = coverage.uncovered.iter();
         let asked = open.filter_map(|item| question.asked.get(*item).cloned());
         let part = question.clone().only(asked.collect());
         let call = question.fingerprint();
@@ -199,37 +212,40 @@ impl ApprovalService {
             shown: part.shown_fingerprint(),
         };
 
-        let mut flights = self.flights.lock();
-        if let Some(flight) = flights.get(&key).and_then(|flight| flight.shared.upgrade()) {
+        let mut in_flight = self.in_flight.lock();
+        if let Some(flight) = in_flight
+            .get(&key)
+            .and_then(|flight| flight.shared.upgrade())
+        {
             return Some(flight);
         }
         // A question that has just ended added its grant before it left the map.
-        if self.grants.standing(question) != *standing {
+        if self.grants.coverage(question) != *coverage {
             return None;
         }
         let pending = Pending {
-            id: self.flights.number(),
+            id: self.in_flight.number(),
             question: Arc::new(part),
         };
-        let landing = Landing {
-            flights: Arc::clone(&self.flights),
+        let guard = InFlightGuard {
+            in_flight: Arc::clone(&self.in_flight),
             key: key.clone(),
             id: pending.id,
         };
         let service = self.clone();
-        let open = standing.open.clone();
+        let open = coverage.uncovered.clone();
         let asking = Arc::clone(&pending.question);
         let shared = async move {
             // Removed from the map when this ends or is dropped.
-            let _landing = landing;
+            let _guard = guard;
             Arc::new(service.ask(&asking, call, open).await)
         }
         .boxed()
         .shared();
         if let Some(weak) = shared.downgrade() {
-            flights.insert(
+            in_flight.insert(
                 key,
-                Flight {
+                InFlightQuestion {
                     pending,
                     shared: weak,
                 },
@@ -239,7 +255,12 @@ impl ApprovalService {
     }
 
     /// Asks the approver, and remembers the answer.
-    async fn ask(&self, question: &Question, call: Fingerprint, items: Vec<usize>) -> Settled {
+    async fn ask(
+        &self,
+        question: &Question,
+        call: Fingerprint,
+        items: Vec<usize>,
+    ) -> QuestionResult {
         let begun = Instant::now();
         // Called inside the future, so that a panic before the first await is caught too.
         let answer = async { self.approver.ask(question).await };
@@ -247,7 +268,7 @@ impl ApprovalService {
         let answer = answer.unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
         let waited = begun.elapsed();
         let Ok(given) = &answer else {
-            return Settled {
+            return QuestionResult {
                 answer,
                 note: None,
                 waited,
@@ -261,7 +282,7 @@ impl ApprovalService {
                 note = Some(format!("{said}(not remembered: {why})"));
             }
         }
-        Settled {
+        QuestionResult {
             answer,
             note,
             waited,
@@ -292,14 +313,14 @@ pub struct Pending {
 }
 
 /// The result of a question, for all waiting callers.
-struct Settled {
+struct QuestionResult {
     answer: Result<Answer, ApproverError>,
     note: Option<String>,
     waited: Duration,
 }
 
 /// The pending result, shared by all waiting callers.
-type Asking = Shared<BoxFuture<'static, Arc<Settled>>>;
+type SharedResult = Shared<BoxFuture<'static, Arc<QuestionResult>>>;
 
 /// Identifies a question in flight. Calls with equal keys share one.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -313,19 +334,19 @@ struct Key {
 
 /// The questions in flight, waiting for an answer.
 #[derive(Default)]
-struct Flights {
+struct InFlight {
     numbers: AtomicU64,
-    by_key: Mutex<HashMap<Key, Flight>>,
+    by_key: Mutex<HashMap<Key, InFlightQuestion>>,
 }
 
-struct Flight {
+struct InFlightQuestion {
     pending: Pending,
     /// Weak, because only the waiting callers keep the question alive.
-    shared: WeakShared<BoxFuture<'static, Arc<Settled>>>,
+    shared: WeakShared<BoxFuture<'static, Arc<QuestionResult>>>,
 }
 
-impl Flights {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Flight>> {
+impl InFlight {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, InFlightQuestion>> {
         self.by_key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -334,29 +355,29 @@ impl Flights {
     }
 }
 
-impl fmt::Debug for Flights {
+impl fmt::Debug for InFlight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Flights").field(&self.lock().len()).finish()
+        f.debug_tuple("InFlight").field(&self.lock().len()).finish()
     }
 }
 
 /// Removes a question from the map when it ends, in any way.
-struct Landing {
-    flights: Arc<Flights>,
+struct InFlightGuard {
+    in_flight: Arc<InFlight>,
     key: Key,
     id: u64,
 }
 
-impl Drop for Landing {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        let mut flights = self.flights.lock();
+        let mut in_flight = self.in_flight.lock();
         // A new question may have started under this key after the last caller stopped
         // waiting.
-        if flights
+        if in_flight
             .get(&self.key)
             .is_some_and(|flight| flight.pending.id == self.id)
         {
-            flights.remove(&self.key);
+            in_flight.remove(&self.key);
         }
     }
 }

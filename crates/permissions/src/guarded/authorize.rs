@@ -4,7 +4,7 @@ use backend_core::{Backend, Operation, Result};
 
 use super::Guarded;
 use super::gate::Gate;
-use super::route::{Route, Tail};
+use super::link_resolution::{LastLink, LinkResolution};
 use crate::approval::Permit;
 use crate::{Access, Op, Question, Target};
 
@@ -56,32 +56,38 @@ impl<B: Backend> Guarded<B> {
         let accesses: Vec<Access> = accesses.into_iter().collect();
         let mut gate = Gate::for_command(self, Operation::Execute);
         for access in accesses {
-            gate.turn_to(operation(access.op));
+            gate.set_operation(operation(access.op));
             match &access.target {
                 Target::Command(line) => {
                     let here = self.backend().working_dir();
-                    let judged = self.judge_line(self.order(line, &here, &[])).await;
+                    let judged = self
+                        .judge_line(self.command_request(line, &here, &[]))
+                        .await;
                     let judged = judged.map_err(|error| gate.failed(error))?;
                     for (part, verdict) in judged.parts {
-                        gate.weigh_as(part, verdict, None)?;
+                        gate.check_verdict(part, verdict, None)?;
                     }
                 }
-                Target::Path(_) => self.weigh_path(&mut gate, access).await?,
+                Target::Path(_) => self.check_planned_path(&mut gate, access).await?,
             }
         }
         Ok(PlannedAccesses { gate })
     }
 
-    async fn weigh_path(&self, gate: &mut Gate<'_, B>, access: Access) -> Result<()> {
+    async fn check_planned_path(&self, gate: &mut Gate<'_, B>, access: Access) -> Result<()> {
         let Some(given) = access.path().cloned() else {
             return Ok(());
         };
-        gate.weigh(access.clone(), Some(&given))?;
+        gate.check(access.clone(), Some(&given))?;
         let judged = self.policy.judges_paths() || self.setting.vote().is_some();
         if !judged || !self.backend().info().capabilities.links {
             return Ok(());
         }
-        let mut route = Route::new(&given, backend_core::ops::Links::Follow, tail(access.op));
+        let mut route = LinkResolution::new(
+            &given,
+            backend_core::ops::Links::Follow,
+            last_link(access.op),
+        );
         let followed = route.follow(self.backend(), gate.operation()).await;
         followed.map_err(|error| gate.failed(error))?;
         if route.moved() {
@@ -89,7 +95,7 @@ impl<B: Backend> Guarded<B> {
                 target: Target::Path(route.at().clone()),
                 ..access
             };
-            gate.weigh(there, Some(&given))?;
+            gate.check(there, Some(&given))?;
         }
         Ok(())
     }
@@ -117,10 +123,10 @@ impl<B: Backend> PlannedAccesses<'_, B> {
 }
 
 /// Returns how a link at the end of the path is treated.
-fn tail(op: Op) -> Tail {
+fn last_link(op: Op) -> LastLink {
     match op {
-        Op::Delete | Op::Move | Op::Copy => Tail::Kept,
-        _ => Tail::Followed,
+        Op::Delete | Op::Move | Op::Copy => LastLink::Kept,
+        _ => LastLink::Followed,
     }
 }
 

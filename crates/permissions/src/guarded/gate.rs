@@ -7,7 +7,7 @@ use backend_core::{Backend, Error, ErrorKind, Operation, Quoted, Result, VPath};
 use serde_json::Value;
 
 use super::Guarded;
-use super::route::Route;
+use super::link_resolution::LinkResolution;
 use crate::access::Intent;
 use crate::approval::{Asked, Effect, Permit, Question};
 use crate::audit::{AuditEvent, Outcome};
@@ -15,29 +15,29 @@ use crate::policy::refusal;
 use crate::{Access, Action, Kind, Op, Reason, Refusal, Target, Verdict, Vote};
 
 /// Maximum number of reasons listed in one question.
-const REASONS: usize = 20;
+const MAX_REASONS: usize = 20;
 
 /// Additional details of a question.
 #[derive(Debug, Default)]
-pub(super) struct About {
+pub(super) struct QuestionDetails {
     /// Number of directory entries that are affected as well.
     pub(super) entries: usize,
     /// Path and hash of the file contents that the answer is bound to.
-    pub(super) holds: Option<(VPath, ContentHash)>,
+    pub(super) bound_file: Option<(VPath, ContentHash)>,
 }
 
-impl About {
+impl QuestionDetails {
     pub(super) fn entries(entries: usize) -> Self {
         Self {
             entries,
-            holds: None,
+            bound_file: None,
         }
     }
 
-    pub(super) fn holds(path: &VPath, hash: ContentHash) -> Self {
+    pub(super) fn bound_to(path: &VPath, hash: ContentHash) -> Self {
         Self {
             entries: 0,
-            holds: Some((path.clone(), hash)),
+            bound_file: Some((path.clone(), hash)),
         }
     }
 }
@@ -51,7 +51,7 @@ pub(super) struct Gate<'g, B> {
     /// Accesses that need approval.
     asks: Vec<(Access, Verdict)>,
     /// Reasons why approval was needed, whether it has been given or not.
-    whys: Vec<(Op, Reason)>,
+    reasons: Vec<(Op, Reason)>,
     /// Permits granted during this call.
     permits: Vec<Permit>,
 }
@@ -81,7 +81,7 @@ impl<B: Backend> Guarded<B> {
     }
 
     /// Records a decision in the audit, with the permit it is based on.
-    fn tell(&self, access: &Access, verdict: &Verdict, outcome: Outcome, permit: Option<&Permit>) {
+    fn audit(&self, access: &Access, verdict: &Verdict, outcome: Outcome, permit: Option<&Permit>) {
         let shared = &self.shared;
         let Some(audit) = shared.audit.as_ref().filter(|it| it.listens_to(outcome)) else {
             return;
@@ -111,7 +111,7 @@ impl<'g, B: Backend> Gate<'g, B> {
             operation,
             given: None,
             asks: Vec::new(),
-            whys: Vec::new(),
+            reasons: Vec::new(),
             permits: Vec::new(),
         }
     }
@@ -122,44 +122,44 @@ impl<'g, B: Backend> Gate<'g, B> {
     }
 
     /// Sets the current operation.
-    pub(super) fn turn_to(&mut self, operation: Operation) {
+    pub(super) fn set_operation(&mut self, operation: Operation) {
         self.operation = operation;
     }
 
     /// Discards the pending questions, because everything is judged again.
-    pub(super) fn begin(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.asks.clear();
     }
 
     /// Judges one access. `shown` is the path by which the caller knows the target.
-    pub(super) fn weigh(&mut self, access: Access, shown: Option<&VPath>) -> Result<()> {
+    pub(super) fn check(&mut self, access: Access, shown: Option<&VPath>) -> Result<()> {
         let verdict = self.guard.judge(&access);
-        self.settle(access, verdict, shown)
+        self.record(access, verdict, shown)
     }
 
     /// Adds one access with a known verdict.
-    pub(super) fn weigh_as(
+    pub(super) fn check_verdict(
         &mut self,
         access: Access,
         verdict: Verdict,
         shown: Option<&VPath>,
     ) -> Result<()> {
         let verdict = self.guard.with_tool_vote(verdict);
-        self.settle(access, verdict, shown)
+        self.record(access, verdict, shown)
     }
 
-    fn settle(&mut self, access: Access, verdict: Verdict, shown: Option<&VPath>) -> Result<()> {
+    fn record(&mut self, access: Access, verdict: Verdict, shown: Option<&VPath>) -> Result<()> {
         match verdict.action() {
-            Action::Allow => self.guard.tell(&access, &verdict, Outcome::Allowed, None),
+            Action::Allow => self.guard.audit(&access, &verdict, Outcome::Allowed, None),
             Action::Ask => {
-                let why = (access.op, verdict.decisive().reason.clone());
-                if !self.whys.contains(&why) {
-                    self.whys.push(why);
+                let reason = (access.op, verdict.decisive().reason.clone());
+                if !self.reasons.contains(&reason) {
+                    self.reasons.push(reason);
                 }
                 if self.covered(&access) {
                     let permit = self.permit_for(&access);
                     let outcome = Outcome::Permitted;
-                    self.guard.tell(&access, &verdict, outcome, permit);
+                    self.guard.audit(&access, &verdict, outcome, permit);
                 } else if !self.asks.iter().any(|(other, _)| *other == access) {
                     self.asks.push((access, verdict));
                 }
@@ -185,7 +185,7 @@ impl<'g, B: Backend> Gate<'g, B> {
     /// Judges an entry inside a directory that has been judged itself. If it needs
     /// approval for the same reason as the directory, the question about the directory
     /// covers it.
-    pub(super) fn weigh_inside(
+    pub(super) fn check_inside(
         &mut self,
         access: Access,
         shown: &VPath,
@@ -193,12 +193,15 @@ impl<'g, B: Backend> Gate<'g, B> {
     ) -> Result<()> {
         let verdict = self.guard.judge(&access);
         if verdict.action() == Action::Ask {
-            let why = &verdict.decisive().reason;
-            if top.iter().any(|(op, top)| *op == access.op && top == why) {
+            let reason = &verdict.decisive().reason;
+            if top
+                .iter()
+                .any(|(op, top)| *op == access.op && top == reason)
+            {
                 return Ok(());
             }
         }
-        self.settle(access, verdict, Some(shown))
+        self.record(access, verdict, Some(shown))
     }
 
     fn covered(&self, access: &Access) -> bool {
@@ -217,7 +220,7 @@ impl<'g, B: Backend> Gate<'g, B> {
     }
 
     fn refuse(&self, access: &Access, verdict: &Verdict, shown: Option<&VPath>) -> Error {
-        self.guard.tell(access, verdict, Outcome::Refused, None);
+        self.guard.audit(access, verdict, Outcome::Refused, None);
         let refusal = match shown {
             Some(shown) => {
                 let same = access.path() == Some(shown);
@@ -243,8 +246,8 @@ impl<'g, B: Backend> Gate<'g, B> {
     }
 
     /// Returns the reasons why accesses judged so far needed approval.
-    pub(super) fn whys(&self) -> Vec<(Op, Reason)> {
-        self.whys.clone()
+    pub(super) fn reasons(&self) -> Vec<(Op, Reason)> {
+        self.reasons.clone()
     }
 
     /// Returns whether any access needs approval.
@@ -264,8 +267,8 @@ impl<'g, B: Backend> Gate<'g, B> {
         match verdict.action() {
             Action::Allow => true,
             Action::Ask => {
-                let why = (access.op, verdict.decisive().reason.clone());
-                self.covered(access) || self.whys.contains(&why)
+                let reason = (access.op, verdict.decisive().reason.clone());
+                self.covered(access) || self.reasons.contains(&reason)
             }
             Action::Deny => false,
         }
@@ -274,50 +277,55 @@ impl<'g, B: Backend> Gate<'g, B> {
     /// Returns whether `op` needed approval because of a rule, and therefore has been
     /// approved by now.
     pub(super) fn asked_by_rule(&self, op: Op) -> bool {
-        let by_rule = |(asked, why): &(Op, Reason)| *asked == op && matches!(why, Reason::Rule(_));
-        self.whys.iter().any(by_rule)
+        let by_rule =
+            |(asked, reason): &(Op, Reason)| *asked == op && matches!(reason, Reason::Rule(_));
+        self.reasons.iter().any(by_rule)
     }
 
     /// Judges a call about one path. If approval is needed, links are followed first, so
     /// that one question covers everything.
-    pub(super) async fn pass<F>(&mut self, route: &mut Route, intent: F) -> Result<()>
+    pub(super) async fn check_call<F>(
+        &mut self,
+        route: &mut LinkResolution,
+        intent: F,
+    ) -> Result<()>
     where
         F: Fn(VPath) -> Intent + Send,
     {
-        self.begin();
+        self.reset();
         for access in intent(route.given().clone()).accesses() {
-            self.weigh(access, Some(route.given()))?;
+            self.check(access, Some(route.given()))?;
         }
         if self.asks() && !route.moved() && self.may_lead_elsewhere(route) {
             route.follow(self.guard.backend(), self.operation).await?;
         }
         if route.moved() {
             for access in intent(route.at().clone()).accesses() {
-                self.weigh(access, Some(route.given()))?;
+                self.check(access, Some(route.given()))?;
             }
         }
         Ok(())
     }
 
     /// Judges a call about one path, and asks for approval if needed.
-    pub(super) async fn clear<F>(&mut self, route: &mut Route, intent: F) -> Result<()>
+    pub(super) async fn authorize<F>(&mut self, route: &mut LinkResolution, intent: F) -> Result<()>
     where
         F: Fn(VPath) -> Intent + Send,
     {
-        self.pass(route, intent).await?;
+        self.check_call(route, intent).await?;
         if !self.asks() {
             return Ok(());
         }
-        let effect = self.what(route.given());
-        self.ask(effect, About::default()).await
+        let effect = self.effect_of(route.given());
+        self.ask(effect, QuestionDetails::default()).await
     }
 
-    pub(super) fn may_lead_elsewhere(&self, route: &Route) -> bool {
+    pub(super) fn may_lead_elsewhere(&self, route: &LinkResolution) -> bool {
         route.follows() && self.guard.backend().info().capabilities.links
     }
 
     /// Returns the effect of the operation on the path, for the question's description.
-    pub(super) fn what(&self, given: &VPath) -> Effect {
+    pub(super) fn effect_of(&self, given: &VPath) -> Effect {
         match self.operation {
             Operation::Read | Operation::ReadText => Effect::read(given.as_str()),
             Operation::Delete => Effect::delete(given.as_str()),
@@ -326,13 +334,13 @@ impl<'g, B: Backend> Gate<'g, B> {
     }
 
     /// Asks for every access that needs approval, in one question.
-    pub(super) async fn ask(&mut self, effect: Effect, about: About) -> Result<()> {
+    pub(super) async fn ask(&mut self, effect: Effect, details: QuestionDetails) -> Result<()> {
         if self.asks.is_empty() {
             return Ok(());
         }
         let asks = std::mem::take(&mut self.asks);
-        let question = self.question(&asks, effect, about);
-        self.bring(&asks, question).await?;
+        let question = self.question(&asks, effect, details);
+        self.submit(&asks, question).await?;
         Ok(())
     }
 
@@ -345,11 +353,11 @@ impl<'g, B: Backend> Gate<'g, B> {
             return Ok(None);
         }
         let asks = std::mem::take(&mut self.asks);
-        let question = words(self.question(&asks, Effect::None, About::default()));
-        self.bring(&asks, question).await.map(Some)
+        let question = words(self.question(&asks, Effect::None, QuestionDetails::default()));
+        self.submit(&asks, question).await.map(Some)
     }
 
-    async fn bring(&mut self, asks: &[(Access, Verdict)], question: Question) -> Result<Permit> {
+    async fn submit(&mut self, asks: &[(Access, Verdict)], question: Question) -> Result<Permit> {
         let answer = match &self.guard.shared.service {
             Some(service) => service.authorize(question).await,
             None => Err(Refusal::ApprovalRequired {
@@ -362,14 +370,19 @@ impl<'g, B: Backend> Gate<'g, B> {
             Err(_) => (Outcome::Refused, None),
         };
         for (access, verdict) in asks {
-            self.guard.tell(access, verdict, outcome, permit);
+            self.guard.audit(access, verdict, outcome, permit);
         }
         let permit = answer.map_err(|refusal| self.refused(refusal))?;
         self.permits.push(permit.clone());
         Ok(permit)
     }
 
-    fn question(&self, asks: &[(Access, Verdict)], effect: Effect, about: About) -> Question {
+    fn question(
+        &self,
+        asks: &[(Access, Verdict)],
+        effect: Effect,
+        details: QuestionDetails,
+    ) -> Question {
         let shared = &self.guard.shared;
         let asked = asks
             .iter()
@@ -389,20 +402,20 @@ impl<'g, B: Backend> Gate<'g, B> {
             question = question.args(Value::clone(args));
         }
         question = question.effect(effect).description(description);
-        if about.entries > 0 {
-            question = question.reason(format!("{} entries go with it", about.entries));
+        if details.entries > 0 {
+            question = question.reason(format!("{} entries go with it", details.entries));
         }
-        if let Some((path, hash)) = about.holds {
+        if let Some((path, hash)) = details.bound_file {
             question = question.bind(path, hash);
         }
-        for (access, verdict) in asks.iter().take(REASONS) {
+        for (access, verdict) in asks.iter().take(MAX_REASONS) {
             question = question.reason(format!("{access}: {}", verdict.decisive()));
         }
         question
     }
 
     /// Refuses a file that turns out to be larger than allowed.
-    pub(super) fn check_size(&self, op: Op, route: &Route, size: u64) -> Result<()> {
+    pub(super) fn check_size(&self, op: Op, route: &LinkResolution, size: u64) -> Result<()> {
         if self.guard.policy.max_file_bytes(route.at()).is_none() {
             return Ok(());
         }
@@ -416,7 +429,7 @@ impl<'g, B: Backend> Gate<'g, B> {
 
     /// Returns the kind and size of the entry at a path, if a layer needs them. A link
     /// counts as a file, because it is not followed here.
-    pub(super) async fn look(&self, at: &VPath) -> (Kind, Option<u64>) {
+    pub(super) async fn stat_kind(&self, at: &VPath) -> (Kind, Option<u64>) {
         if self.guard.policy.scope().is_none() {
             return (Kind::File, None);
         }

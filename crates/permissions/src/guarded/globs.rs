@@ -8,22 +8,26 @@ use crate::command::{NamedPath, name_matches};
 
 /// Maximum number of entries examined for one line, and of paths that one glob may expand
 /// to.
-const ENTRIES: usize = 10_000;
-const PATHS: usize = 1_024;
+const MAX_ENTRIES: usize = 10_000;
+const MAX_PATHS: usize = 1_024;
 
 /// The number of entries that may still be examined for a line.
-pub(super) struct Room(usize);
+pub(super) struct EntryBudget(usize);
 
-impl Default for Room {
+impl Default for EntryBudget {
     fn default() -> Self {
-        Self(ENTRIES)
+        Self(MAX_ENTRIES)
     }
 }
 
 impl<B: Backend> Guarded<B> {
     /// Returns the paths that a glob matches now, or `None` if there are too many to
     /// examine.
-    pub(super) async fn expand(&self, glob: &NamedPath, room: &mut Room) -> Option<Vec<NamedPath>> {
+    pub(super) async fn expand(
+        &self,
+        glob: &NamedPath,
+        budget: &mut EntryBudget,
+    ) -> Option<Vec<NamedPath>> {
         let start = glob
             .path
             .components()
@@ -35,12 +39,12 @@ impl<B: Backend> Guarded<B> {
             let mut next = Vec::new();
             for directory in &found {
                 if name.contains(['*', '?', '[']) {
-                    next.extend(self.named_in(directory, name, room).await?);
+                    next.extend(self.matching_entries(directory, name, budget).await?);
                 } else {
                     next.extend(directory.child(name));
                 }
             }
-            if next.len() > PATHS {
+            if next.len() > MAX_PATHS {
                 return None;
             }
             found = next;
@@ -61,13 +65,18 @@ impl<B: Backend> Guarded<B> {
 
     /// Returns the entries of `directory` that match a name with wildcards. A directory
     /// that cannot be listed yields no matches, as in the shell.
-    async fn named_in(&self, directory: &VPath, name: &str, room: &mut Room) -> Option<Vec<VPath>> {
+    async fn matching_entries(
+        &self,
+        directory: &VPath,
+        name: &str,
+        budget: &mut EntryBudget,
+    ) -> Option<Vec<VPath>> {
         let mut options = LsOptions::default();
-        options.limit = ENTRIES;
+        options.limit = MAX_ENTRIES;
         let Ok(listing) = self.backend().ls(directory, options).await else {
             return Some(Vec::new());
         };
-        room.0 = room.0.checked_sub(listing.entries.len() + 1)?;
+        budget.0 = budget.0.checked_sub(listing.entries.len() + 1)?;
         if listing.is_truncated() {
             return None;
         }

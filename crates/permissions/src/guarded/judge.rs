@@ -13,7 +13,7 @@ use backend_core::{Backend, CommandPaths, Error, Result, TracedPath, VPath};
 use futures_channel::oneshot;
 
 use super::Guarded;
-use super::globs::Room;
+use super::globs::EntryBudget;
 use crate::command::work::Work;
 use crate::command::{CommandContext, NamedPath, PathUse};
 use crate::policy::CommandJudgement;
@@ -26,20 +26,20 @@ const THREADS: usize = 2;
 const SHORT_BYTES: usize = 2 * 1024;
 
 /// Maximum number of paths of one line whose links are followed.
-const TRACED: usize = 1024;
+const MAX_TRACED: usize = 1024;
 
 type Job = Box<dyn FnOnce() + Send>;
 
 /// A command line and the context it is to run in.
 #[derive(Debug, Clone)]
-pub(super) struct Order {
+pub(super) struct CommandRequest {
     pub(super) line: String,
     pub(super) directory: VPath,
     pub(super) environment: Vec<(String, String)>,
     pub(super) names: CommandPaths,
 }
 
-impl Order {
+impl CommandRequest {
     fn judge(&self, policy: &Policy, stop: &AtomicBool) -> CommandJudgement {
         let context = CommandContext::new(&self.line, &self.directory)
             .environment(&self.environment)
@@ -50,45 +50,45 @@ impl Order {
 }
 
 /// Tells the worker thread on drop that the caller no longer waits.
-struct Waiting(Arc<AtomicBool>);
+struct CancelOnDrop(Arc<AtomicBool>);
 
-impl Drop for Waiting {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
 /// Judges a line on a worker thread. Dropping the future stops the work.
-async fn judge(policy: &Policy, order: Order) -> Result<CommandJudgement> {
+async fn judge(policy: &Policy, request: CommandRequest) -> Result<CommandJudgement> {
     let stop = Arc::new(AtomicBool::new(false));
-    let _waiting = Waiting(Arc::clone(&stop));
-    let (told, judged) = oneshot::channel();
-    let lane = lane(order.line.len() > SHORT_BYTES)?;
+    let _cancel = CancelOnDrop(Arc::clone(&stop));
+    let (sender, judged) = oneshot::channel();
+    let queue = queue(request.line.len() > SHORT_BYTES)?;
     let policy = policy.clone();
     let job: Job = Box::new(move || {
         if !stop.load(Ordering::Relaxed) {
             // The caller may be gone.
-            let _ = told.send(order.judge(&policy, &stop));
+            let _ = sender.send(request.judge(&policy, &stop));
         }
     });
     let failed = || Error::internal("judging a command failed; please report this");
-    lane.send(job).map_err(|_| failed())?;
+    queue.send(job).map_err(|_| failed())?;
     judged.await.map_err(|_| failed())
 }
 
 /// Returns the queue for long or short lines. The first line starts its threads.
-fn lane(long: bool) -> Result<&'static Sender<Job>> {
+fn queue(long: bool) -> Result<&'static Sender<Job>> {
     static SHORT: OnceLock<Sender<Job>> = OnceLock::new();
     static LONG: OnceLock<Sender<Job>> = OnceLock::new();
-    let lane = if long { &LONG } else { &SHORT };
-    if let Some(jobs) = lane.get() {
+    let queue = if long { &LONG } else { &SHORT };
+    if let Some(jobs) = queue.get() {
         return Ok(jobs);
     }
     let started = start().map_err(|source| {
         let message = "no thread could be started to judge commands; raise the process limit";
         Error::unavailable(message).with_source(source)
     })?;
-    Ok(lane.get_or_init(|| started))
+    Ok(queue.get_or_init(|| started))
 }
 
 fn start() -> std::io::Result<Sender<Job>> {
@@ -119,14 +119,14 @@ fn work(waiting: &Mutex<Receiver<Job>>) {
 
 impl<B: Backend> Guarded<B> {
     /// Collects the context needed to judge a line.
-    pub(super) fn order(
+    pub(super) fn command_request(
         &self,
         line: &str,
         directory: &VPath,
         environment: &[(String, String)],
-    ) -> Order {
+    ) -> CommandRequest {
         let sandbox = self.backend().as_sandbox();
-        Order {
+        CommandRequest {
             line: line.to_owned(),
             directory: directory.clone(),
             environment: environment.to_vec(),
@@ -137,31 +137,31 @@ impl<B: Backend> Guarded<B> {
     }
 
     /// Judges a line by its text alone.
-    pub(super) async fn judge_text(&self, order: Order) -> Result<CommandJudgement> {
+    pub(super) async fn judge_text(&self, request: CommandRequest) -> Result<CommandJudgement> {
         if !self.policy.judges_paths() {
-            return Ok(order.judge(&self.policy, &AtomicBool::new(false)));
+            return Ok(request.judge(&self.policy, &AtomicBool::new(false)));
         }
-        judge(&self.policy, order).await
+        judge(&self.policy, request).await
     }
 
     /// Judges a line, the paths its globs expand to, and the targets of links in the
     /// paths it names.
-    pub(super) async fn judge_line(&self, order: Order) -> Result<CommandJudgement> {
-        let (directory, line) = (order.directory.clone(), order.line.clone());
-        let mut judged = self.judge_text(order).await?;
+    pub(super) async fn judge_line(&self, request: CommandRequest) -> Result<CommandJudgement> {
+        let (directory, line) = (request.directory.clone(), request.line.clone());
+        let mut judged = self.judge_text(request).await?;
         let sandbox = self.backend().as_sandbox();
         let Some(sandbox) = sandbox.filter(|_| judged.verdict.action() != Action::Deny) else {
             return Ok(judged);
         };
         let work = Work::new(None);
-        let (mut more, mut room) = (Vec::new(), Room::default());
+        let (mut more, mut budget) = (Vec::new(), EntryBudget::default());
         let mut named = Vec::new();
         let mut too_many = false;
         // Paths from expanded globs and from links.
         let mut others = Vec::new();
         for path in judged.paths.iter().filter(|path| path.spelled.is_some()) {
             if path.glob {
-                let expanded = self.expand(path, &mut room).await;
+                let expanded = self.expand(path, &mut budget).await;
                 too_many |= expanded.is_none();
                 for path in expanded.unwrap_or_default() {
                     more.extend(self.policy.judge_path(&path, &work));
@@ -174,14 +174,14 @@ impl<B: Backend> Guarded<B> {
         let mut spelled: Vec<String> = named.iter().filter_map(|it| it.spelled.clone()).collect();
         spelled.sort_unstable();
         spelled.dedup();
-        too_many |= spelled.len() > TRACED;
-        spelled.truncate(TRACED);
+        too_many |= spelled.len() > MAX_TRACED;
+        spelled.truncate(MAX_TRACED);
         if !spelled.is_empty() {
             let reached = sandbox.trace(&directory, &spelled).await?;
             for named in &named {
                 let at = named.spelled.as_ref();
                 let at = at.and_then(|it| spelled.binary_search(it).ok());
-                let led = at.and_then(|at| led(named, reached.get(at)?));
+                let led = at.and_then(|at| link_target(named, reached.get(at)?));
                 if let Some(led) = led {
                     more.extend(self.policy.judge_path(&led, &work));
                     others.push(led);
@@ -204,7 +204,7 @@ impl<B: Backend> Guarded<B> {
 }
 
 /// Returns the path that links lead to, if it differs from the named one.
-fn led(named: &NamedPath, reached: &TracedPath) -> Option<NamedPath> {
+fn link_target(named: &NamedPath, reached: &TracedPath) -> Option<NamedPath> {
     let path = match reached {
         TracedPath::Inside(path) => path.clone(),
         // Programs are usually outside the backend.

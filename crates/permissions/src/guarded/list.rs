@@ -13,7 +13,7 @@ use backend_core::{Backend, Error, Operation, Result, VPath};
 
 use super::Guarded;
 use super::gate::Gate;
-use super::route::{Route, Tail};
+use super::link_resolution::{LastLink, LinkResolution};
 use crate::access::Intent;
 use crate::{Access, Action, Kind, Op};
 
@@ -21,23 +21,23 @@ impl<B: Backend> Guarded<B> {
     pub(super) async fn ls_judged(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
         let operation = Operation::Ls;
         let mut gate = Gate::new(self, operation, path);
-        let mut route = Route::new(path, options.links, Tail::Followed);
+        let mut route = LinkResolution::new(path, options.links, LastLink::Followed);
         loop {
-            gate.clear(&mut route, Intent::ls).await?;
+            gate.authorize(&mut route, Intent::ls).await?;
             if self.hides(Op::Ls, path) || self.hides(Op::Ls, route.at()) {
                 return Err(gate.hidden(Op::Ls, path));
             }
             let mut now = options.clone().links(Links::Refuse);
             now.exclude = self.excluded(Op::Ls, &options.exclude, &route);
-            if route.moved() {
+            if route.moved() && now.limit > 0 {
                 // The limit is applied below, after the caller's paths have been
                 // filtered.
-                now.limit = now.limit.max(usize::from(now.limit > 0) * usize::MAX);
+                now.limit = usize::MAX;
             }
             match self.backend().ls(route.at(), now).await {
                 Ok(listing) if !route.moved() => return Ok(listing),
                 Ok(listing) => return self.moved_listing(listing, &route, &options).await,
-                Err(error) => self.detour(&mut route, operation, error).await?,
+                Err(error) => self.follow_or_fail(&mut route, operation, error).await?,
             }
         }
     }
@@ -46,7 +46,7 @@ impl<B: Backend> Guarded<B> {
     async fn moved_listing(
         &self,
         listing: Listing,
-        route: &Route,
+        route: &LinkResolution,
         options: &LsOptions,
     ) -> Result<Listing> {
         let mut entries = Vec::with_capacity(listing.entries.len());
@@ -68,9 +68,9 @@ impl<B: Backend> Guarded<B> {
         let operation = Operation::Glob;
         let path = query.path.clone();
         let mut gate = Gate::new(self, operation, &path);
-        let mut route = Route::new(&path, query.links, Tail::Followed);
+        let mut route = LinkResolution::new(&path, query.links, LastLink::Followed);
         loop {
-            gate.clear(&mut route, Intent::glob).await?;
+            gate.authorize(&mut route, Intent::glob).await?;
             let mut now = query.clone().links(Links::Refuse);
             now.path = route.at().clone();
             now.exclude = self.excluded(Op::Glob, &query.exclude, &route);
@@ -84,7 +84,7 @@ impl<B: Backend> Guarded<B> {
                     });
                     return Ok(found);
                 }
-                Err(error) => self.detour(&mut route, operation, error).await?,
+                Err(error) => self.follow_or_fail(&mut route, operation, error).await?,
             }
         }
     }
@@ -93,19 +93,19 @@ impl<B: Backend> Guarded<B> {
         let operation = Operation::Grep;
         let path = query.path.clone();
         let mut gate = Gate::new(self, operation, &path);
-        let mut route = Route::new(&path, query.links, Tail::Followed);
+        let mut route = LinkResolution::new(&path, query.links, LastLink::Followed);
         gate.screen(Intent::grep(path.clone()))?;
         loop {
             let (kind, size) = match self.kind_at(route.at()).await {
                 Ok(found) => found,
                 Err(error) => {
                     let error = error.as_part_of(operation, &path);
-                    self.detour(&mut route, operation, error).await?;
+                    self.follow_or_fail(&mut route, operation, error).await?;
                     continue;
                 }
             };
             let intent = move |at| Intent::grep(at).kind(kind);
-            gate.clear(&mut route, intent).await?;
+            gate.authorize(&mut route, intent).await?;
             if let Some(size) = size {
                 gate.check_size(Op::Read, &route, size)?;
             }
@@ -130,7 +130,7 @@ impl<B: Backend> Guarded<B> {
                     let granted = answered.then_some(&gate);
                     return self.readable_matches(found, &route, granted).await;
                 }
-                Err(error) => self.detour(&mut route, operation, error).await?,
+                Err(error) => self.follow_or_fail(&mut route, operation, error).await?,
             }
         }
     }
@@ -153,7 +153,7 @@ impl<B: Backend> Guarded<B> {
     fn moved_matches(
         &self,
         mut found: GrepResult,
-        route: &Route,
+        route: &LinkResolution,
         query: &GrepQuery,
         answered: bool,
     ) -> GrepResult {
@@ -183,7 +183,7 @@ impl<B: Backend> Guarded<B> {
     async fn readable_matches(
         &self,
         mut found: GrepResult,
-        route: &Route,
+        route: &LinkResolution,
         answered: Option<&Gate<'_, B>>,
     ) -> Result<GrepResult> {
         let files = std::mem::take(&mut found.files);
@@ -194,7 +194,7 @@ impl<B: Backend> Guarded<B> {
                     .into_iter()
                     .all(|op| gate.includes(&Access::file(op, at.clone())))
             });
-            if readable && self.fits(&at).await {
+            if readable && self.within_size_limit(&at).await {
                 found.files.push(file);
             }
         }
@@ -203,7 +203,7 @@ impl<B: Backend> Guarded<B> {
     }
 
     /// Returns whether a file is within the size limit of its mount.
-    async fn fits(&self, at: &VPath) -> bool {
+    async fn within_size_limit(&self, at: &VPath) -> bool {
         if self.policy.max_file_bytes(at).is_none() {
             return true;
         }
@@ -217,7 +217,7 @@ impl<B: Backend> Guarded<B> {
 
     /// Returns the entries that the backend must leave out: the policy's, and the
     /// caller's if no link changed the paths.
-    fn excluded(&self, op: Op, callers: &Exclude, route: &Route) -> Exclude {
+    fn excluded(&self, op: Op, callers: &Exclude, route: &LinkResolution) -> Exclude {
         let ours = self.policy.exclude(op);
         match route.moved() {
             true => ours.clone(),
@@ -227,7 +227,7 @@ impl<B: Backend> Guarded<B> {
 
     /// Gives an entry the path by which the caller reached it. Returns `false` if that is
     /// not a valid path.
-    fn rename_entry(&self, entry: &mut Entry, route: &Route) -> bool {
+    fn rename_entry(&self, entry: &mut Entry, route: &LinkResolution) -> bool {
         match entry.path.rebase(route.at(), route.given()) {
             Ok(path) => {
                 entry.path = path;
@@ -240,7 +240,7 @@ impl<B: Backend> Guarded<B> {
 }
 
 /// Rewrites an absolute pattern beneath a link to one beneath the link's target.
-fn moved_pattern(pattern: &str, route: &Route) -> Result<String> {
+fn moved_pattern(pattern: &str, route: &LinkResolution) -> Result<String> {
     if !route.moved() || !pattern.starts_with('/') {
         return Ok(pattern.to_owned());
     }

@@ -13,22 +13,22 @@ pub const PREVIEW_BYTES: u64 = 1024 * 1024;
 
 /// The state of a file when the approver was asked.
 #[derive(Debug)]
-pub(super) enum Before {
+pub(super) enum FileState {
     /// The file did not exist.
-    Nothing,
+    Missing,
     /// The file had these contents.
-    Held(Bytes),
+    Contents(Bytes),
     /// Not known, because the file is large or cannot be read.
     Unknown,
 }
 
-impl Before {
+impl FileState {
     /// Returns the mode for the write after the answer: it succeeds only if the file is
     /// still in the state that the question showed.
-    pub(super) fn bind(&self, mode: WriteMode) -> WriteMode {
+    pub(super) fn bind_mode(&self, mode: WriteMode) -> WriteMode {
         match (mode, self) {
-            (WriteMode::Overwrite, Self::Nothing) => WriteMode::CreateNew,
-            (WriteMode::Overwrite, Self::Held(bytes)) => {
+            (WriteMode::Overwrite, Self::Missing) => WriteMode::CreateNew,
+            (WriteMode::Overwrite, Self::Contents(bytes)) => {
                 WriteMode::IfUnchanged(ContentHash::of(bytes))
             }
             (WriteMode::Overwrite, Self::Unknown)
@@ -39,17 +39,17 @@ impl Before {
     /// Fails as the write would, before the approver is asked.
     pub(super) fn check(&self, mode: WriteMode) -> Result<()> {
         match self {
-            Self::Nothing => mode.check(None),
-            Self::Held(bytes) => mode.check(Some(bytes)),
+            Self::Missing => mode.check(None),
+            Self::Contents(bytes) => mode.check(Some(bytes)),
             Self::Unknown => Ok(()),
         }
     }
 
     /// Returns the effect of writing `new`.
-    pub(super) fn written(&self, path: &VPath, new: &Bytes) -> Effect {
+    pub(super) fn write_effect(&self, path: &VPath, new: &Bytes) -> Effect {
         match self {
-            Self::Held(old) if small(new) => Effect::write(path.as_str(), Some(old), new),
-            Self::Nothing if small(new) => Effect::write(path.as_str(), None, new),
+            Self::Contents(old) if is_small(new) => Effect::write(path.as_str(), Some(old), new),
+            Self::Missing if is_small(new) => Effect::write(path.as_str(), None, new),
             _ => Effect::None,
         }
     }
@@ -57,29 +57,29 @@ impl Before {
     /// Returns the hash of the contents.
     pub(super) fn hash(&self) -> Option<ContentHash> {
         match self {
-            Self::Held(bytes) => Some(ContentHash::of(bytes)),
-            Self::Nothing | Self::Unknown => None,
+            Self::Contents(bytes) => Some(ContentHash::of(bytes)),
+            Self::Missing | Self::Unknown => None,
         }
     }
 }
 
 /// Returns whether contents are small enough to be shown.
-pub(super) fn small(bytes: &[u8]) -> bool {
+pub(super) fn is_small(bytes: &[u8]) -> bool {
     bytes.len() as u64 <= PREVIEW_BYTES
 }
 
 impl<B: Backend> Guarded<B> {
     /// Reads the state of the file at `at` before a write.
-    pub(super) async fn before(&self, at: &VPath) -> Result<Before> {
+    pub(super) async fn file_state(&self, at: &VPath) -> Result<FileState> {
         let options = ReadOptions::default()
             .links(Links::Refuse)
             .max_bytes(PREVIEW_BYTES);
         match self.backend().read(at, options).await {
-            Ok(found) => Ok(Before::Held(found.data)),
+            Ok(found) => Ok(FileState::Contents(found.data)),
             Err(error) => match error.kind() {
-                ErrorKind::NotFound => Ok(Before::Nothing),
+                ErrorKind::NotFound => Ok(FileState::Missing),
                 ErrorKind::IsADirectory | ErrorKind::NotADirectory => Err(error),
-                _ => Ok(Before::Unknown),
+                _ => Ok(FileState::Unknown),
             },
         }
     }

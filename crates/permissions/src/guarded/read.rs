@@ -7,8 +7,8 @@ use backend_core::text::TextWindow;
 use backend_core::{Backend, Operation, Result, VPath};
 
 use super::Guarded;
-use super::gate::{About, Gate};
-use super::route::{Route, Tail};
+use super::gate::{Gate, QuestionDetails};
+use super::link_resolution::{LastLink, LinkResolution};
 use crate::access::Intent;
 use crate::approval::Effect;
 use crate::{Access, Action, Kind, Op};
@@ -20,16 +20,19 @@ impl<B: Backend> Guarded<B> {
         options: ReadOptions,
     ) -> Result<FileBytes> {
         let mut gate = Gate::new(self, Operation::Read, path);
-        let mut route = Route::new(path, options.links, Tail::Followed);
+        let mut route = LinkResolution::new(path, options.links, LastLink::Followed);
         let options = options.links(Links::Refuse);
         loop {
-            gate.clear(&mut route, Intent::read).await?;
+            gate.authorize(&mut route, Intent::read).await?;
             match self.backend().read(route.at(), options).await {
                 Ok(found) => {
                     gate.check_size(Op::Read, &route, found.size)?;
                     return Ok(found);
                 }
-                Err(error) => self.detour(&mut route, Operation::Read, error).await?,
+                Err(error) => {
+                    self.follow_or_fail(&mut route, Operation::Read, error)
+                        .await?
+                }
             }
         }
     }
@@ -41,17 +44,17 @@ impl<B: Backend> Guarded<B> {
     ) -> Result<TextWindow> {
         let operation = Operation::ReadText;
         let mut gate = Gate::new(self, operation, path);
-        let mut route = Route::new(path, options.links, Tail::Followed);
+        let mut route = LinkResolution::new(path, options.links, LastLink::Followed);
         let options = options.links(Links::Refuse);
         loop {
-            gate.clear(&mut route, Intent::read).await?;
+            gate.authorize(&mut route, Intent::read).await?;
             // A window does not include the size of its file.
-            if let (Kind::File, Some(size)) = gate.look(route.at()).await {
+            if let (Kind::File, Some(size)) = gate.stat_kind(route.at()).await {
                 gate.check_size(Op::Read, &route, size)?;
             }
             match self.backend().read_text(route.at(), options).await {
                 Ok(window) => return Ok(window),
-                Err(error) => self.detour(&mut route, operation, error).await?,
+                Err(error) => self.follow_or_fail(&mut route, operation, error).await?,
             }
         }
     }
@@ -59,10 +62,10 @@ impl<B: Backend> Guarded<B> {
     pub(super) async fn stat_judged(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
         let operation = Operation::Stat;
         let mut gate = Gate::new(self, operation, path);
-        let mut route = Route::new(path, options.links, Tail::Followed);
+        let mut route = LinkResolution::new(path, options.links, LastLink::Followed);
         let options = options.links(Links::Refuse);
         loop {
-            gate.clear(&mut route, Intent::ls).await?;
+            gate.authorize(&mut route, Intent::ls).await?;
             self.visible(&gate, &route)?;
             match self.backend().stat(route.at(), options).await {
                 Ok(mut entry) => {
@@ -72,7 +75,7 @@ impl<B: Backend> Guarded<B> {
                     }
                     return Ok(entry);
                 }
-                Err(error) => self.detour(&mut route, operation, error).await?,
+                Err(error) => self.follow_or_fail(&mut route, operation, error).await?,
             }
         }
     }
@@ -83,13 +86,13 @@ impl<B: Backend> Guarded<B> {
         options: ResolveOptions,
     ) -> Result<VPath> {
         let mut gate = Gate::new(self, Operation::Resolve, path);
-        let mut route = Route::new(path, Links::Follow, Tail::Followed);
-        gate.clear(&mut route, Intent::ls).await?;
+        let mut route = LinkResolution::new(path, Links::Follow, LastLink::Followed);
+        gate.authorize(&mut route, Intent::ls).await?;
         let found = self.backend().resolve(path, options).await?;
         if found != *path {
             // The result reveals the target, so the target must be visible.
-            gate.weigh(Access::directory(Op::Ls, found.clone()), Some(path))?;
-            gate.ask(Effect::None, About::default()).await?;
+            gate.check(Access::directory(Op::Ls, found.clone()), Some(path))?;
+            gate.ask(Effect::None, QuestionDetails::default()).await?;
         }
         if [path, &found].iter().any(|path| self.hides(Op::Ls, path)) {
             return Err(gate.hidden(Op::Ls, path));
@@ -98,7 +101,7 @@ impl<B: Backend> Guarded<B> {
     }
 
     /// Refuses a path that a listing would hide.
-    fn visible(&self, gate: &Gate<'_, B>, route: &Route) -> Result<()> {
+    fn visible(&self, gate: &Gate<'_, B>, route: &LinkResolution) -> Result<()> {
         match self.hides(Op::Ls, route.given()) || self.hides(Op::Ls, route.at()) {
             true => Err(gate.hidden(Op::Ls, route.given())),
             false => Ok(()),
@@ -117,13 +120,13 @@ impl<B: Backend> Guarded<B> {
         verdict.action() == Action::Deny
     }
 
-    /// Calls [`Route::detour`] with this backend.
-    pub(super) async fn detour(
+    /// Calls [`LinkResolution::follow_or_fail`] with this backend.
+    pub(super) async fn follow_or_fail(
         &self,
-        route: &mut Route,
+        route: &mut LinkResolution,
         operation: Operation,
         error: backend_core::Error,
     ) -> Result<()> {
-        route.detour(self.backend(), operation, error).await
+        route.follow_or_fail(self.backend(), operation, error).await
     }
 }

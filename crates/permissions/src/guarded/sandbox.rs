@@ -15,8 +15,8 @@ use backend_core::{
 use bytes::Bytes;
 
 use super::Guarded;
-use super::gate::{About, Gate};
-use super::shells::{Reader, Shells, Typed};
+use super::gate::{Gate, QuestionDetails};
+use super::shells::{InputKind, ShellInput, Shells};
 use crate::approval::Effect;
 use crate::command::MAX_STEPS;
 use crate::command::work::Work;
@@ -41,24 +41,25 @@ impl<B: Backend> Guarded<B> {
     }
 
     /// Judges a command, and asks for approval if needed.
-    async fn clear_command(&self, operation: Operation, command: &Command) -> Result<()> {
+    async fn authorize_command(&self, operation: Operation, command: &Command) -> Result<()> {
         let mut gate = Gate::for_command(self, operation);
         command.check().map_err(|error| gate.failed(error))?;
         let here = self.backend().working_dir();
         let directory = command.directory.as_ref().unwrap_or(&here);
         let target = shown(command, &here);
-        self.weigh_command(&mut gate, command, directory, &target)
+        self.check_command(&mut gate, command, directory, &target)
             .await?;
-        if let Some(resolved) = self.elsewhere(command).await {
+        if let Some(resolved) = self.resolved_directory(command).await {
             // Relative paths start at the resolved directory.
-            self.weigh_command(&mut gate, command, &resolved, &target)
+            self.check_command(&mut gate, command, &resolved, &target)
                 .await?;
         }
-        gate.ask(Effect::command(target), About::default()).await
+        gate.ask(Effect::command(target), QuestionDetails::default())
+            .await
     }
 
     /// Returns the resolved directory of the command, if links lead it elsewhere.
-    async fn elsewhere(&self, command: &Command) -> Option<VPath> {
+    async fn resolved_directory(&self, command: &Command) -> Option<VPath> {
         let directory = command.directory.as_ref()?;
         if !self.policy.judges_paths() || !self.backend().info().capabilities.links {
             return None;
@@ -68,16 +69,16 @@ impl<B: Backend> Guarded<B> {
         (resolved != *directory).then_some(resolved)
     }
 
-    async fn weigh_command(
+    async fn check_command(
         &self,
         gate: &mut Gate<'_, B>,
         command: &Command,
         directory: &VPath,
         target: &str,
     ) -> Result<()> {
-        let order = self.order(&command.line, directory, &command.environment);
-        let judged = self.judge_line(order).await;
-        weigh_parts(gate, judged.map_err(|error| gate.failed(error))?, target)
+        let request = self.command_request(&command.line, directory, &command.environment);
+        let judged = self.judge_line(request).await;
+        check_parts(gate, judged.map_err(|error| gate.failed(error))?, target)
     }
 
     /// Returns the verdict about using shells at all: a denial if nothing may ever be
@@ -90,23 +91,24 @@ impl<B: Backend> Guarded<B> {
     }
 
     /// Judges reading, listing and ending shells.
-    async fn clear_shells(&self) -> Result<()> {
+    async fn authorize_shells(&self) -> Result<()> {
         let mut gate = Gate::for_command(self, Operation::Shell);
         let name = self.tool.as_deref().unwrap_or("shell");
-        gate.weigh_as(Access::command(name), self.shells_verdict(), None)?;
-        gate.ask(Effect::None, About::default()).await
+        gate.check_verdict(Access::command(name), self.shells_verdict(), None)?;
+        gate.ask(Effect::None, QuestionDetails::default()).await
     }
 
     /// Judges input for a shell, and asks for approval if needed.
-    async fn clear_input(&self, id: &ShellId, input: &Bytes) -> Result<(String, String)> {
+    async fn authorize_input(&self, id: &ShellId, input: &Bytes) -> Result<(String, String)> {
         let text = String::from_utf8_lossy(input).into_owned();
         let mut gate = Gate::for_command(self, Operation::Shell);
-        gate.weigh_as(Access::command(&*text), self.shells_verdict(), None)?;
+        gate.check_verdict(Access::command(&*text), self.shells_verdict(), None)?;
         if !self.policy.judges_paths() {
-            gate.ask(Effect::command(&*text), About::default()).await?;
+            gate.ask(Effect::command(&*text), QuestionDetails::default())
+                .await?;
             return Ok((String::new(), text));
         }
-        let Some(typed) = self.known(id).await? else {
+        let Some(earlier) = self.shell_input(id).await? else {
             // This is not left to the sandbox. The shell may exist by then, and its input
             // would go unjudged.
             let id = Quoted::new(id.as_str());
@@ -115,34 +117,38 @@ impl<B: Backend> Guarded<B> {
                 format!("there is no background shell {id}; list them to see which there are"),
             )));
         };
-        let reader = Reader::of(&typed.line);
-        if let (Reader::Interpreter | Reader::Unknown, Some(rules)) = (reader, self.policy.rules())
+        let kind = InputKind::of(&earlier.line);
+        if let (InputKind::Interpreter | InputKind::Unknown, Some(rules)) =
+            (kind, self.policy.rules())
         {
             let opaque = rules.ruleset().execute.as_ref().map(|rules| rules.opaque);
             let action = opaque.unwrap_or(Action::Ask);
             let why = Reason::Text("it is code for another interpreter".into());
             let vote = Vote::new(Layer::Command, action, why);
-            gate.weigh_as(Access::command(&*text), vote.into(), None)?;
-            self.weigh_code(&mut gate, &text).await?;
+            gate.check_verdict(Access::command(&*text), vote.into(), None)?;
+            self.check_code(&mut gate, &text).await?;
         }
-        if matches!(reader, Reader::Shell | Reader::Unknown) {
-            self.weigh_lines(&mut gate, &typed, input, &text).await?;
+        if matches!(kind, InputKind::Shell | InputKind::Unknown) {
+            self.check_lines(&mut gate, &earlier, input, &text).await?;
         }
-        gate.ask(Effect::command(&*text), About::default()).await?;
-        Ok((typed.line, text))
+        gate.ask(Effect::command(&*text), QuestionDetails::default())
+            .await?;
+        Ok((earlier.line, text))
     }
 
     /// Judges the paths that occur in code.
-    async fn weigh_code(&self, gate: &mut Gate<'_, B>, text: &str) -> Result<()> {
+    async fn check_code(&self, gate: &mut Gate<'_, B>, text: &str) -> Result<()> {
         let here = self.backend().working_dir();
         // Parse it like a program that takes code as an argument.
         let line = format!("python3 -c '{}'", text.replace('\'', "'\\''"));
-        let judged = self.judge_text(self.order(&line, &here, &[])).await;
+        let judged = self
+            .judge_text(self.command_request(&line, &here, &[]))
+            .await;
         let judged = judged.map_err(|error| gate.failed(error))?;
         let work = Work::new(None);
         for path in &judged.paths {
             for (access, verdict) in self.policy.judge_path(path, &work) {
-                gate.weigh_as(access, verdict, None)?;
+                gate.check_verdict(access, verdict, None)?;
             }
         }
         Ok(())
@@ -151,23 +157,25 @@ impl<B: Backend> Guarded<B> {
     /// Judges lines for a shell, alone and together with all earlier input, because an
     /// earlier `cd` or variable still applies. Earlier input was approved, so only new
     /// objections count for the combined text.
-    async fn weigh_lines(
+    async fn check_lines(
         &self,
         gate: &mut Gate<'_, B>,
-        typed: &Typed,
+        earlier: &ShellInput,
         input: &Bytes,
         text: &str,
     ) -> Result<()> {
         let here = self.backend().working_dir();
         let judge = async |line: &str| {
-            let judged = self.judge_line(self.order(line, &here, &[])).await;
+            let judged = self
+                .judge_line(self.command_request(line, &here, &[]))
+                .await;
             judged.map_err(|error| gate.failed(error))
         };
         let alone = judge(text).await?;
         let (mut before, mut whole) = (Action::Allow, None);
-        if !typed.text.is_empty() {
-            before = judge(&typed.text).await?.verdict.action();
-            whole = Some(judge(&format!("{}{text}", typed.text)).await?);
+        if !earlier.text.is_empty() {
+            before = judge(&earlier.text).await?.verdict.action();
+            whole = Some(judge(&format!("{}{text}", earlier.text)).await?);
         }
         // The combined text may exceed the limit although no part of it did.
         let given_up = |judged: &CommandJudgement| judged.steps >= MAX_STEPS;
@@ -176,38 +184,38 @@ impl<B: Backend> Guarded<B> {
         // not the one that was typed.
         let edits = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
         let complete = text.ends_with('\n') && !text.ends_with("\\\n") && !text.contains(edits);
-        if !complete || too_much || typed.overflowed || str::from_utf8(input).is_err() {
+        if !complete || too_much || earlier.overflowed || str::from_utf8(input).is_err() {
             let why =
                 Reason::Text("it is no complete line, or what went before is not known".into());
             let vote = Vote::new(Layer::Command, Action::Ask, why);
-            gate.weigh_as(Access::command(text), vote.into(), None)?;
+            gate.check_verdict(Access::command(text), vote.into(), None)?;
         }
         if let Some(whole) = whole.filter(|_| !too_much) {
             let action = whole.verdict.action();
             if action == Action::Deny || action > before {
-                weigh_parts(gate, whole, text)?;
+                check_parts(gate, whole, text)?;
             }
         }
-        weigh_parts(gate, alone, text)
+        check_parts(gate, alone, text)
     }
 
     /// Returns the command line and earlier input of a shell.
-    async fn known(&self, id: &ShellId) -> Result<Option<Typed>> {
-        if let Some(typed) = self.shells().get(id) {
-            return Ok(Some(typed));
+    async fn shell_input(&self, id: &ShellId) -> Result<Option<ShellInput>> {
+        if let Some(earlier) = self.shells().get(id) {
+            return Ok(Some(earlier));
         }
         // The shell was not started through this guard.
         let listed = self.sandbox(Operation::Shell)?.shell_list().await?;
         let found = listed.into_iter().find(|shell| shell.id == *id);
-        Ok(found.map(|shell| Typed {
+        Ok(found.map(|shell| ShellInput {
             line: shell.line,
             overflowed: true,
-            ..Typed::default()
+            ..ShellInput::default()
         }))
     }
 
     /// Remembers a shell, and forgets those that no longer exist.
-    async fn remember(&self, shell: &ShellInfo) {
+    async fn remember_shell(&self, shell: &ShellInfo) {
         self.shells().started(shell.id.clone(), shell.line.clone());
         if self.shells().len() <= 2 * SHELLS {
             return;
@@ -223,7 +231,7 @@ impl<B: Backend> Guarded<B> {
 }
 
 /// Judges a command line and the paths it names.
-fn weigh_parts<B: Backend>(
+fn check_parts<B: Backend>(
     gate: &mut Gate<'_, B>,
     judged: CommandJudgement,
     target: &str,
@@ -232,7 +240,7 @@ fn weigh_parts<B: Backend>(
         if let Target::Command(line) = &mut access.target {
             target.clone_into(line);
         }
-        gate.weigh_as(access, verdict, None)?;
+        gate.check_verdict(access, verdict, None)?;
     }
     Ok(())
 }
@@ -285,59 +293,59 @@ impl<B: Backend> Sandbox for Guarded<B> {
 
     /// Reveals only where links lead, and only to callers that may run commands.
     async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>> {
-        self.clear_shells().await?;
+        self.authorize_shells().await?;
         let sandbox = self.sandbox(Operation::Execute)?;
         sandbox.trace(directory, paths).await
     }
 
     async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
         let sandbox = self.sandbox(Operation::Execute)?;
-        self.clear_command(Operation::Execute, &command).await?;
+        self.authorize_command(Operation::Execute, &command).await?;
         sandbox.execute(command).await
     }
 
     async fn stream(&self, command: Command) -> Result<EventStream> {
         let sandbox = self.sandbox(Operation::Stream)?;
-        self.clear_command(Operation::Stream, &command).await?;
+        self.authorize_command(Operation::Stream, &command).await?;
         sandbox.stream(command).await
     }
 
     async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
         let sandbox = self.sandbox(Operation::Shell)?;
-        self.clear_command(Operation::Shell, &command).await?;
+        self.authorize_command(Operation::Shell, &command).await?;
         let shell = sandbox.shell_start(command).await?;
-        self.remember(&shell).await;
+        self.remember_shell(&shell).await;
         Ok(shell)
     }
 
     async fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
-        self.clear_shells().await?;
+        self.authorize_shells().await?;
         self.sandbox(Operation::Shell)?.shell_read(id, wait).await
     }
 
     async fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()> {
         let sandbox = self.sandbox(Operation::Shell)?;
         let Some(input) = input else {
-            self.clear_shells().await?;
+            self.authorize_shells().await?;
             return sandbox.shell_write(id, None).await;
         };
-        let (line, text) = self.clear_input(id, &input).await?;
+        let (line, text) = self.authorize_input(id, &input).await?;
         sandbox.shell_write(id, Some(input)).await?;
         if !line.is_empty() {
-            self.shells().typed(id, &line, &text);
+            self.shells().record_input(id, &line, &text);
         }
         Ok(())
     }
 
     async fn shell_kill(&self, id: &ShellId) -> Result<bool> {
-        self.clear_shells().await?;
+        self.authorize_shells().await?;
         let ran = self.sandbox(Operation::Shell)?.shell_kill(id).await?;
         self.shells().ended(id);
         Ok(ran)
     }
 
     async fn shell_list(&self) -> Result<Vec<ShellInfo>> {
-        self.clear_shells().await?;
+        self.authorize_shells().await?;
         self.sandbox(Operation::Shell)?.shell_list().await
     }
 }

@@ -18,7 +18,7 @@ const SHELLS: &[&str] = &[
 const INTERPRETERS: &[&str] = &["R", "Rscript", "bc", "erl", "iex"];
 
 /// Programs that treat their input as data, whatever their options.
-const READERS: &[&str] = &[
+const DATA_PROGRAMS: &[&str] = &[
     "base64",
     "cat",
     "cut",
@@ -36,7 +36,7 @@ const READERS: &[&str] = &[
 
 /// The way a program treats its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reader {
+pub(super) enum InputKind {
     /// Runs it as command lines.
     Shell,
     /// Runs it as other code.
@@ -44,10 +44,10 @@ pub(super) enum Reader {
     /// Not known; it may be either.
     Unknown,
     /// Treats it as data.
-    Program,
+    Data,
 }
 
-impl Reader {
+impl InputKind {
     /// Guesses what a command line does with its input. To be safe, it considers every
     /// word that could be a program.
     pub(super) fn of(line: &str) -> Self {
@@ -79,13 +79,13 @@ impl Reader {
                 shell |= is_shell(name);
                 interpreter |= !is_shell(name) && is_interpreter(name);
                 if std::mem::take(&mut first) {
-                    data &= READERS.contains(&name);
-                    code &= READERS.contains(&name) || is_interpreter(name);
+                    data &= DATA_PROGRAMS.contains(&name);
+                    code &= DATA_PROGRAMS.contains(&name) || is_interpreter(name);
                 }
             }
         }
         match line.contains(['$', '`']) {
-            false if data => Self::Program,
+            false if data => Self::Data,
             false if code && interpreter && !shell => Self::Interpreter,
             _ if shell && !interpreter => Self::Shell,
             _ => Self::Unknown,
@@ -95,11 +95,11 @@ impl Reader {
 
 /// The input of all known shells.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Shells(BTreeMap<ShellId, Typed>);
+pub(super) struct Shells(BTreeMap<ShellId, ShellInput>);
 
 /// The input of one shell.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Typed {
+pub(super) struct ShellInput {
     /// The shell's command line.
     pub(super) line: String,
     /// All input so far, because it affects later input.
@@ -109,16 +109,16 @@ pub(super) struct Typed {
 }
 
 impl Shells {
-    pub(super) fn get(&self, id: &ShellId) -> Option<Typed> {
+    pub(super) fn get(&self, id: &ShellId) -> Option<ShellInput> {
         self.0.get(id).cloned()
     }
 
     pub(super) fn started(&mut self, id: ShellId, line: String) {
-        let typed = Typed {
+        let input = ShellInput {
             line,
-            ..Typed::default()
+            ..ShellInput::default()
         };
-        self.0.insert(id, typed);
+        self.0.insert(id, input);
     }
 
     pub(super) fn ended(&mut self, id: &ShellId) {
@@ -126,15 +126,15 @@ impl Shells {
     }
 
     /// Remembers input.
-    pub(super) fn typed(&mut self, id: &ShellId, line: &str, text: &str) {
-        let typed = self.0.entry(id.clone()).or_default();
-        if typed.line.is_empty() {
-            line.clone_into(&mut typed.line);
+    pub(super) fn record_input(&mut self, id: &ShellId, line: &str, text: &str) {
+        let input = self.0.entry(id.clone()).or_default();
+        if input.line.is_empty() {
+            line.clone_into(&mut input.line);
         }
-        if typed.text.len() + text.len() > COMMAND_BYTES {
-            typed.overflowed = true;
+        if input.text.len() + text.len() > COMMAND_BYTES {
+            input.overflowed = true;
         } else {
-            typed.text.push_str(text);
+            input.text.push_str(text);
         }
     }
 
@@ -166,10 +166,10 @@ mod tests {
             "nice -n 5 ksh",
             "sudo -i",
         ] {
-            assert_eq!(Reader::of(line), Reader::Shell, "{line}");
+            assert_eq!(InputKind::of(line), InputKind::Shell, "{line}");
         }
         for line in ["python3.12 -i", "node", "psql db", "cat x | python3"] {
-            assert_eq!(Reader::of(line), Reader::Interpreter, "{line}");
+            assert_eq!(InputKind::of(line), InputKind::Interpreter, "{line}");
         }
         for line in [
             "cat",
@@ -179,7 +179,7 @@ mod tests {
             "cat > typed",
             "cat >>sh 2>&1 <in",
         ] {
-            assert_eq!(Reader::of(line), Reader::Program, "{line}");
+            assert_eq!(InputKind::of(line), InputKind::Data, "{line}");
         }
     }
 
@@ -198,7 +198,7 @@ mod tests {
             "fakeroot # python3",
             "python3 -c 'import pty; pty.spawn(\"sh\")'",
         ] {
-            assert_eq!(Reader::of(line), Reader::Unknown, "{line}");
+            assert_eq!(InputKind::of(line), InputKind::Unknown, "{line}");
         }
     }
 
@@ -207,11 +207,11 @@ mod tests {
         let id = ShellId::new("bg_1");
         let mut shells = Shells::default();
         shells.started(id.clone(), "sh".into());
-        shells.typed(&id, "sh", &"x".repeat(COMMAND_BYTES));
+        shells.record_input(&id, "sh", &"x".repeat(COMMAND_BYTES));
         assert!(!shells.get(&id).unwrap().overflowed);
-        shells.typed(&id, "sh", "y");
-        let typed = shells.get(&id).unwrap();
-        assert!(typed.overflowed && typed.text.len() == COMMAND_BYTES);
+        shells.record_input(&id, "sh", "y");
+        let input = shells.get(&id).unwrap();
+        assert!(input.overflowed && input.text.len() == COMMAND_BYTES);
         shells.retain(&[]);
         assert_eq!(shells.len(), 0);
     }

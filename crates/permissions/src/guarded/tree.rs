@@ -7,8 +7,8 @@ use backend_core::ops::{CopyOptions, DeleteOptions, Entry, Links, LsOptions, Ren
 use backend_core::{Backend, Error, Operation, Result, VPath};
 
 use super::Guarded;
-use super::gate::{About, Gate, is_link};
-use super::route::{Route, Tail};
+use super::gate::{Gate, QuestionDetails, is_link};
+use super::link_resolution::{LastLink, LinkResolution};
 use crate::access::Intent;
 use crate::approval::Effect;
 use crate::{Action, Kind, Op, Reason};
@@ -19,7 +19,7 @@ pub const TREE_ENTRIES: usize = 10_000;
 
 /// The result of looking for a tree.
 #[derive(Debug, PartialEq, Eq)]
-enum Found {
+enum TreeCheck {
     /// A directory with this number of entries, all judged.
     Entries(usize),
     /// An entry that is not a directory.
@@ -32,31 +32,31 @@ impl<B: Backend> Guarded<B> {
     pub(super) async fn delete_judged(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
         let operation = Operation::Delete;
         let mut gate = Gate::new(self, operation, path);
-        let mut route = Route::new(path, options.links, Tail::Kept);
+        let mut route = LinkResolution::new(path, options.links, LastLink::Kept);
         gate.screen(Intent::delete(path.clone()))?;
         loop {
-            let (kind, _) = gate.look(route.at()).await;
-            gate.pass(&mut route, |at| Intent::delete(at).kind(kind))
+            let (kind, _) = gate.stat_kind(route.at()).await;
+            gate.check_call(&mut route, |at| Intent::delete(at).kind(kind))
                 .await?;
             let mut now = options.links(Links::Refuse);
             let mut entries = 0;
-            if options.recursive && self.looks_inside(&[(Op::Delete, route.at())]) {
+            if options.recursive && self.needs_tree_check(&[(Op::Delete, route.at())]) {
                 let inside =
                     |entry: &Entry| Some(Intent::delete(entry.path.clone()).kind(kind_of(entry)));
-                match self.look_inside(&mut gate, &route, inside).await? {
-                    Found::Entries(found) => entries = found,
+                match self.check_tree(&mut gate, &route, inside).await? {
+                    TreeCheck::Entries(found) => entries = found,
                     // A directory that replaces the link has not been checked.
-                    Found::Link => now.recursive = false,
-                    Found::Single => {}
+                    TreeCheck::Link => now.recursive = false,
+                    TreeCheck::Single => {}
                 }
             }
             if gate.asks() {
-                let effect = gate.what(path);
-                gate.ask(effect, About::entries(entries)).await?;
+                let effect = gate.effect_of(path);
+                gate.ask(effect, QuestionDetails::entries(entries)).await?;
             }
             match self.backend().delete(route.at(), now).await {
                 Ok(()) => return Ok(()),
-                Err(error) => self.detour(&mut route, operation, error).await?,
+                Err(error) => self.follow_or_fail(&mut route, operation, error).await?,
             }
         }
     }
@@ -69,33 +69,36 @@ impl<B: Backend> Guarded<B> {
     ) -> Result<()> {
         let operation = Operation::Rename;
         let mut gate = Gate::new(self, operation, from);
-        let mut ways = Ways::new(from, to, options.links);
+        let mut pair = ResolutionPair::new(from, to, options.links);
         let now = options.links(Links::Refuse);
         gate.screen(Intent::rename(from.clone(), to.clone()))?;
         loop {
-            self.pass_both(&mut gate, &mut ways, Intent::rename, operation)
+            self.check_pair(&mut gate, &mut pair, Intent::rename, operation)
                 .await?;
             let mut entries = 0;
-            let (source, target) = (ways.from.at(), ways.to.at());
-            if self.looks_inside(&[
+            let (source, target) = (pair.from.at(), pair.to.at());
+            if self.needs_tree_check(&[
                 (Op::Read, source),
                 (Op::Delete, source),
                 (Op::Move, source),
                 (Op::Write, target),
                 (Op::Move, target),
             ]) {
-                let inside = |entry: &Entry| ways.inside(entry, Intent::rename);
-                if let Found::Entries(found) =
-                    self.look_inside(&mut gate, &ways.from, inside).await?
+                let inside = |entry: &Entry| pair.inside(entry, Intent::rename);
+                if let TreeCheck::Entries(found) =
+                    self.check_tree(&mut gate, &pair.from, inside).await?
                 {
                     entries = found;
                 }
             }
-            ways.ask(&mut gate, entries).await?;
-            let (source, target) = (ways.from.at(), ways.to.at());
+            pair.ask(&mut gate, entries).await?;
+            let (source, target) = (pair.from.at(), pair.to.at());
             match self.backend().rename(source, target, now).await {
                 Ok(()) => return Ok(()),
-                Err(error) => ways.detour(self.backend(), operation, error).await?,
+                Err(error) => {
+                    pair.follow_or_fail(self.backend(), operation, error)
+                        .await?
+                }
             }
         }
     }
@@ -108,87 +111,90 @@ impl<B: Backend> Guarded<B> {
     ) -> Result<()> {
         let operation = Operation::Copy;
         let mut gate = Gate::new(self, operation, from);
-        let mut ways = Ways::new(from, to, options.links);
+        let mut pair = ResolutionPair::new(from, to, options.links);
         gate.screen(Intent::copy(from.clone(), to.clone()))?;
         loop {
-            self.pass_both(&mut gate, &mut ways, Intent::copy, operation)
+            self.check_pair(&mut gate, &mut pair, Intent::copy, operation)
                 .await?;
             let mut now = options.links(Links::Refuse);
             let mut entries = 0;
-            let (source, target) = (ways.from.at(), ways.to.at());
+            let (source, target) = (pair.from.at(), pair.to.at());
             let parts = [
                 (Op::Read, source),
                 (Op::Copy, source),
                 (Op::Write, target),
                 (Op::Copy, target),
             ];
-            if options.recursive && self.looks_inside(&parts) {
-                let inside = |entry: &Entry| ways.inside(entry, Intent::copy);
-                match self.look_inside(&mut gate, &ways.from, inside).await? {
-                    Found::Entries(found) => entries = found,
-                    Found::Link => now.recursive = false,
-                    Found::Single => {}
+            if options.recursive && self.needs_tree_check(&parts) {
+                let inside = |entry: &Entry| pair.inside(entry, Intent::copy);
+                match self.check_tree(&mut gate, &pair.from, inside).await? {
+                    TreeCheck::Entries(found) => entries = found,
+                    TreeCheck::Link => now.recursive = false,
+                    TreeCheck::Single => {}
                 }
             }
-            ways.ask(&mut gate, entries).await?;
-            let (source, target) = (ways.from.at(), ways.to.at());
+            pair.ask(&mut gate, entries).await?;
+            let (source, target) = (pair.from.at(), pair.to.at());
             match self.backend().copy(source, target, now).await {
                 Ok(()) => return Ok(()),
-                Err(error) => ways.detour(self.backend(), operation, error).await?,
+                Err(error) => {
+                    pair.follow_or_fail(self.backend(), operation, error)
+                        .await?
+                }
             }
         }
     }
 
     /// Judges a call about two paths. If approval is needed, links are followed first.
-    async fn pass_both(
+    async fn check_pair(
         &self,
         gate: &mut Gate<'_, B>,
-        ways: &mut Ways,
+        pair: &mut ResolutionPair,
         intent: fn(VPath, VPath) -> Intent,
         operation: Operation,
     ) -> Result<()> {
-        let (kind, bytes) = gate.look(ways.from.at()).await;
+        let (kind, bytes) = gate.stat_kind(pair.from.at()).await;
         let intent =
             |from: &VPath, to: &VPath| intent(from.clone(), to.clone()).kind(kind).bytes(bytes);
-        gate.begin();
-        let (from, to) = (ways.from.given().clone(), ways.to.given().clone());
+        gate.reset();
+        let (from, to) = (pair.from.given().clone(), pair.to.given().clone());
         for access in intent(&from, &to).accesses() {
             let shown = access.path().cloned();
-            gate.weigh(access, shown.as_ref())?;
+            gate.check(access, shown.as_ref())?;
         }
-        if gate.asks() && !ways.moved() && gate.may_lead_elsewhere(&ways.from) {
-            ways.from.follow(self.backend(), operation).await?;
-            ways.to.follow(self.backend(), operation).await?;
+        if gate.asks() && !pair.moved() && gate.may_lead_elsewhere(&pair.from) {
+            pair.from.follow(self.backend(), operation).await?;
+            pair.to.follow(self.backend(), operation).await?;
         }
-        if ways.moved() {
-            for access in intent(ways.from.at(), ways.to.at()).accesses() {
-                let at_source = access.path() == Some(ways.from.at());
+        if pair.moved() {
+            for access in intent(pair.from.at(), pair.to.at()).accesses() {
+                let at_source = access.path() == Some(pair.from.at());
                 let shown = if at_source { &from } else { &to };
-                gate.weigh(access, Some(shown))?;
+                gate.check(access, Some(shown))?;
             }
         }
         Ok(())
     }
 
     /// Returns whether an entry inside could get an action other than allow.
-    fn looks_inside(&self, parts: &[(Op, &VPath)]) -> bool {
+    fn needs_tree_check(&self, parts: &[(Op, &VPath)]) -> bool {
         let guarded =
             |(op, path): &(Op, &VPath)| self.policy.strongest_beneath(*op, path) > Action::Allow;
         parts.iter().any(guarded)
     }
 
     /// Judges everything in the directory that `route` leads to.
-    async fn look_inside<F>(
+    async fn check_tree<F>(
         &self,
         gate: &mut Gate<'_, B>,
-        route: &Route,
+        route: &LinkResolution,
         intent: F,
-    ) -> Result<Found>
+    ) -> Result<TreeCheck>
     where
         F: Fn(&Entry) -> Option<Intent> + Send,
     {
         let top = route.at();
-        let whys = gate.whys();
+        let reasons = gate.reasons();
         let mut pending = vec![top.clone()];
         let mut found = 0;
         while let Some(directory) = pending.pop() {
@@ -197,11 +203,11 @@ impl<B: Backend> Guarded<B> {
                 .limit(TREE_ENTRIES + 1);
             let listing = match self.backend().ls(&directory, options).await {
                 Ok(listing) => listing,
-                Err(error) if directory == *top && is_link(&error) => return Ok(Found::Link),
+                Err(error) if directory == *top && is_link(&error) => return Ok(TreeCheck::Link),
                 // If the path is missing or not a directory, the call itself reports it.
                 Err(error) if directory == *top => {
                     drop(error);
-                    return Ok(Found::Single);
+                    return Ok(TreeCheck::Single);
                 }
                 Err(error) => {
                     return Err(gate.failed(error.as_part_of(gate.operation(), route.given())));
@@ -209,7 +215,7 @@ impl<B: Backend> Guarded<B> {
             };
             for entry in listing.entries {
                 if entry.path == *top {
-                    return Ok(Found::Single);
+                    return Ok(TreeCheck::Single);
                 }
                 found += 1;
                 if found > TREE_ENTRIES {
@@ -217,19 +223,19 @@ impl<B: Backend> Guarded<B> {
                         "it holds more than the {TREE_ENTRIES} entries that are judged one by one; take its parts one at a time"
                     ))));
                 }
-                self.weigh_entry(gate, route, &whys, (&entry, intent(&entry)))?;
+                self.check_entry(gate, route, &reasons, (&entry, intent(&entry)))?;
                 if entry.is_dir() && !entry.link {
                     pending.push(entry.path);
                 }
             }
         }
-        Ok(Found::Entries(found))
+        Ok(TreeCheck::Entries(found))
     }
 
-    fn weigh_entry(
+    fn check_entry(
         &self,
         gate: &mut Gate<'_, B>,
-        route: &Route,
+        route: &LinkResolution,
         top: &[(Op, Reason)],
         (entry, intent): (&Entry, Option<Intent>),
     ) -> Result<()> {
@@ -239,7 +245,7 @@ impl<B: Backend> Guarded<B> {
             false => entry.path.rebase(route.at(), route.given())?,
         };
         for access in intent.into_iter().flat_map(Intent::accesses) {
-            gate.weigh_inside(access, &shown, top)?;
+            gate.check_inside(access, &shown, top)?;
         }
         Ok(())
     }
@@ -253,16 +259,16 @@ fn kind_of(entry: &Entry) -> Kind {
 }
 
 /// The two paths of a move or copy.
-struct Ways {
-    from: Route,
-    to: Route,
+struct ResolutionPair {
+    from: LinkResolution,
+    to: LinkResolution,
 }
 
-impl Ways {
+impl ResolutionPair {
     fn new(from: &VPath, to: &VPath, links: Links) -> Self {
         Self {
-            from: Route::new(from, links, Tail::Kept),
-            to: Route::new(to, links, Tail::Kept),
+            from: LinkResolution::new(from, links, LastLink::Kept),
+            to: LinkResolution::new(to, links, LastLink::Kept),
         }
     }
 
@@ -287,10 +293,10 @@ impl Ways {
             Operation::Copy => Effect::copy(from, to),
             _ => Effect::rename(from, to),
         };
-        gate.ask(effect, About::entries(entries)).await
+        gate.ask(effect, QuestionDetails::entries(entries)).await
     }
 
-    async fn detour<B: Backend>(
+    async fn follow_or_fail<B: Backend>(
         &mut self,
         backend: &B,
         operation: Operation,
@@ -305,7 +311,7 @@ impl Ways {
                 _ => error,
             });
         }
-        self.from.count(backend, operation)?;
+        self.from.count_restart(backend, operation)?;
         self.from.follow(backend, operation).await?;
         self.to.follow(backend, operation).await
     }

@@ -13,20 +13,20 @@ use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
 
 use super::Guarded;
-use super::gate::{About, Gate};
-use super::preview::{changed_meanwhile, small};
-use super::route::{Route, Tail};
+use super::gate::{Gate, QuestionDetails};
+use super::link_resolution::{LastLink, LinkResolution};
+use super::preview::{changed_meanwhile, is_small};
 use crate::access::Intent;
 use crate::approval::Effect;
 use crate::{Op, Refusal};
 
 /// Content that can be handed out again until a consumer starts to read it.
-enum Source {
+enum ReusableContent {
     Bytes(Bytes),
     Stream(Arc<Mutex<Option<BoxStream<'static, Result<Bytes>>>>>),
 }
 
-impl Source {
+impl ReusableContent {
     fn new(content: Content) -> Self {
         match content {
             Content::Bytes(bytes) => Self::Bytes(bytes),
@@ -42,7 +42,7 @@ impl Source {
     }
 
     /// Returns whether it can still be handed out.
-    fn is_whole(&self) -> bool {
+    fn is_unread(&self) -> bool {
         match self {
             Self::Bytes(_) => true,
             Self::Stream(slot) => slot
@@ -86,17 +86,17 @@ impl<B: Backend> Guarded<B> {
         options: WriteOptions,
     ) -> Result<WriteOutcome> {
         let operation = Operation::Write;
-        let source = Source::new(content);
+        let source = ReusableContent::new(content);
         let bytes = source.bytes();
         let mut gate = Gate::new(self, operation, path);
-        let mut route = Route::new(path, options.links, Tail::Followed);
+        let mut route = LinkResolution::new(path, options.links, LastLink::Followed);
         if bytes.is_none() && gate.may_lead_elsewhere(&route) {
             // A stream can be read only once, so the target must be known first.
-            gate.pass(&mut route, Intent::write).await?;
+            gate.check_call(&mut route, Intent::write).await?;
             route.follow(self.backend(), operation).await?;
         }
         loop {
-            gate.pass(&mut route, |at| Intent::write(at).bytes(bytes))
+            gate.check_call(&mut route, |at| Intent::write(at).bytes(bytes))
                 .await?;
             let mut now = options.links(Links::Refuse);
             let asked = gate.asks();
@@ -114,11 +114,11 @@ impl<B: Backend> Guarded<B> {
                 Ok(outcome) => return Ok(outcome),
                 Err(error) if now.mode != options.mode => {
                     let error = gate.failed(changed_meanwhile(error));
-                    self.detour(&mut route, operation, error).await?;
+                    self.follow_or_fail(&mut route, operation, error).await?;
                 }
-                Err(error) => self.detour(&mut route, operation, error).await?,
+                Err(error) => self.follow_or_fail(&mut route, operation, error).await?,
             }
-            if !source.is_whole() {
+            if !source.is_unread() {
                 return Err(gate.failed(Error::new(
                     ErrorKind::Conflict,
                     "a link on the way changed while the content was flowing; write it again",
@@ -131,16 +131,16 @@ impl<B: Backend> Guarded<B> {
     async fn ask_to_write(
         &self,
         gate: &mut Gate<'_, B>,
-        route: &Route,
-        source: &Source,
+        route: &LinkResolution,
+        source: &ReusableContent,
         options: WriteOptions,
     ) -> Result<WriteMode> {
         if !self.backend().info().capabilities.writable {
             // There is nothing to show, because the write will fail.
-            gate.ask(Effect::None, About::default()).await?;
+            gate.ask(Effect::None, QuestionDetails::default()).await?;
             return Ok(options.mode);
         }
-        let before = match self.before(route.at()).await {
+        let before = match self.file_state(route.at()).await {
             Ok(before) => before,
             Err(error) if error.kind() == ErrorKind::IsADirectory => {
                 return Err(gate.failed(options.mode.on_directory()));
@@ -152,12 +152,19 @@ impl<B: Backend> Guarded<B> {
             .map_err(|error| gate.failed(error))?;
         let given = route.given();
         let effect = match source {
-            Source::Bytes(new) => before.written(given, new),
-            Source::Stream(_) => Effect::None,
+            ReusableContent::Bytes(new) => before.write_effect(given, new),
+            ReusableContent::Stream(_) => Effect::None,
         };
-        let holds = before.hash().map(|hash| (route.at().clone(), hash));
-        gate.ask(effect, About { holds, entries: 0 }).await?;
-        Ok(before.bind(options.mode))
+        let bound_file = before.hash().map(|hash| (route.at().clone(), hash));
+        gate.ask(
+            effect,
+            QuestionDetails {
+                bound_file,
+                entries: 0,
+            },
+        )
+        .await?;
+        Ok(before.bind_mode(options.mode))
     }
 
     pub(super) async fn edit_judged(
@@ -168,10 +175,10 @@ impl<B: Backend> Guarded<B> {
     ) -> Result<EditOutcome> {
         let operation = Operation::Edit;
         let mut gate = Gate::new(self, operation, path);
-        let mut route = Route::new(path, options.links, Tail::Followed);
+        let mut route = LinkResolution::new(path, options.links, LastLink::Followed);
         let mut attempts = EDIT_ATTEMPTS;
         loop {
-            gate.pass(&mut route, Intent::edit).await?;
+            gate.check_call(&mut route, Intent::edit).await?;
             let mut now = options.links(Links::Refuse);
             if let (None, Some(hash)) = (now.expected, gate.expects(route.at())) {
                 now = now.expected(hash);
@@ -179,12 +186,12 @@ impl<B: Backend> Guarded<B> {
             let asked = gate.asks();
             if !self.backend().info().capabilities.writable {
                 // There is nothing to show, because the edit will fail.
-                gate.ask(Effect::None, About::default()).await?;
+                gate.ask(Effect::None, QuestionDetails::default()).await?;
             } else if asked || self.policy.max_file_bytes(route.at()).is_some() {
                 match self.try_edit(&mut gate, &route, edits, now).await {
                     Ok(hash) => now = now.expected(hash),
                     Err(error) => {
-                        self.detour(&mut route, operation, error).await?;
+                        self.follow_or_fail(&mut route, operation, error).await?;
                         continue;
                     }
                 }
@@ -195,11 +202,11 @@ impl<B: Backend> Guarded<B> {
                     let again = error.kind() == ErrorKind::Conflict && attempts > 1;
                     if asked || !again {
                         let error = gate.failed(changed_meanwhile(error));
-                        self.detour(&mut route, operation, error).await?;
+                        self.follow_or_fail(&mut route, operation, error).await?;
                     }
                     attempts = attempts.saturating_sub(1);
                 }
-                Err(error) => self.detour(&mut route, operation, error).await?,
+                Err(error) => self.follow_or_fail(&mut route, operation, error).await?,
             }
         }
     }
@@ -209,7 +216,7 @@ impl<B: Backend> Guarded<B> {
     async fn try_edit(
         &self,
         gate: &mut Gate<'_, B>,
-        route: &Route,
+        route: &LinkResolution,
         edits: &[Edit],
         options: EditOptions,
     ) -> Result<ContentHash> {
@@ -232,18 +239,19 @@ impl<B: Backend> Guarded<B> {
             Err(error) => {
                 // The error reveals the file's contents, so it needs approval first.
                 if gate.asks_to(Op::Read) {
-                    gate.ask(Effect::None, About::default()).await?;
+                    gate.ask(Effect::None, QuestionDetails::default()).await?;
                 }
                 return Err(gate.failed(error.as_part_of(Operation::Edit, given)));
             }
         };
         gate.check_size(Op::Edit, route, after.len() as u64)?;
         let hash = ContentHash::of(&before);
-        let effect = match small(&before) && small(&after) {
+        let effect = match is_small(&before) && is_small(&after) {
             true => Effect::diff(given.as_str(), &before, &after),
             false => Effect::None,
         };
-        gate.ask(effect, About::holds(route.at(), hash)).await?;
+        gate.ask(effect, QuestionDetails::bound_to(route.at(), hash))
+            .await?;
         Ok(hash)
     }
 
@@ -254,13 +262,13 @@ impl<B: Backend> Guarded<B> {
     ) -> Result<()> {
         let operation = Operation::CreateDir;
         let mut gate = Gate::new(self, operation, path);
-        let mut route = Route::new(path, options.links, Tail::Followed);
+        let mut route = LinkResolution::new(path, options.links, LastLink::Followed);
         let options = options.links(Links::Refuse);
         loop {
-            gate.clear(&mut route, Intent::create_dir).await?;
+            gate.authorize(&mut route, Intent::create_dir).await?;
             match self.backend().create_dir(route.at(), options).await {
                 Ok(()) => return Ok(()),
-                Err(error) => self.detour(&mut route, operation, error).await?,
+                Err(error) => self.follow_or_fail(&mut route, operation, error).await?,
             }
         }
     }

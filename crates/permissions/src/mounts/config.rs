@@ -34,7 +34,7 @@ use super::table::{MountError, Mounts};
 /// # Ok::<(), permissions::mounts::MountError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Written")]
+#[serde(try_from = "RawConfig")]
 #[non_exhaustive]
 pub struct MountConfig {
     /// The mounts, in the order written.
@@ -58,7 +58,7 @@ impl MountConfig {
     ///
     /// [`MountError`], with the line of a syntax error, or with the mounts that conflict.
     pub fn from_toml(text: &str) -> Result<Self, MountError> {
-        let written: Written = toml::from_str(text).map_err(|error| {
+        let raw: RawConfig = toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
             let before = text.get(..start).unwrap_or_default();
             let line = before.rsplit('\n').next().unwrap_or_default();
@@ -69,7 +69,7 @@ impl MountConfig {
                 message: error.message().trim_end().to_owned(),
             }
         })?;
-        written.checked()
+        raw.checked()
     }
 
     /// Parses JSON.
@@ -78,7 +78,7 @@ impl MountConfig {
     ///
     /// Same as [`from_toml`](Self::from_toml).
     pub fn from_json(text: &str) -> Result<Self, MountError> {
-        let written: Written = serde_json::from_str(text).map_err(|error| {
+        let raw: RawConfig = serde_json::from_str(text).map_err(|error| {
             let (line, column) = (error.line(), error.column());
             let message = error.to_string();
             let place = format!(" at line {line} column {column}");
@@ -89,7 +89,7 @@ impl MountConfig {
                 message: message.strip_suffix(&place).unwrap_or(&message).to_owned(),
             }
         })?;
-        written.checked()
+        raw.checked()
     }
 
     /// Validates the mounts against each other.
@@ -106,9 +106,9 @@ impl MountConfig {
 /// because the errors of one name neither the line nor the field.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct RawConfig {
     mounts: Option<Vec<Mount>>,
-    paths: Option<Named>,
+    paths: Option<PathTable>,
     root: Option<PathBuf>,
     readonly: Option<bool>,
     suffixes: Option<Vec<String>>,
@@ -117,7 +117,7 @@ struct Written {
     read_approval: Option<bool>,
 }
 
-impl Written {
+impl RawConfig {
     fn checked(self) -> Result<MountConfig, MountError> {
         let config = MountConfig::try_from(self)?;
         config.clone().build()?;
@@ -138,28 +138,28 @@ impl Written {
     }
 }
 
-impl TryFrom<Written> for MountConfig {
+impl TryFrom<RawConfig> for MountConfig {
     type Error = MountError;
 
-    fn try_from(written: Written) -> Result<Self, MountError> {
+    fn try_from(raw: RawConfig) -> Result<Self, MountError> {
         let form = |text: &str| Err(MountError::Form(text.to_owned()));
-        if let (None, Some(field)) = (&written.root, written.beside_root()) {
+        if let (None, Some(field)) = (&raw.root, raw.beside_root()) {
             return form(&format!("'{field}' stands at the top without 'root'"));
         }
-        let mounts = match (written.mounts, written.root, written.paths) {
+        let mounts = match (raw.mounts, raw.root, raw.paths) {
             (Some(mounts), None, None) => mounts,
             (None, Some(root), None) => {
-                let writable = !written.readonly.unwrap_or(false);
+                let writable = !raw.readonly.unwrap_or(false);
                 vec![Mount {
                     mode: if writable { Mode::Rw } else { Mode::Ro },
-                    suffixes: written.suffixes,
-                    max_file_bytes: written.max_file_bytes,
-                    write_approval: written.write_approval.unwrap_or_else(asks_by_default),
-                    read_approval: written.read_approval.unwrap_or(false),
+                    suffixes: raw.suffixes,
+                    max_file_bytes: raw.max_file_bytes,
+                    write_approval: raw.write_approval.unwrap_or_else(asks_by_default),
+                    read_approval: raw.read_approval.unwrap_or(false),
                     ..Mount::at(root, VPath::root())
                 }]
             }
-            (None, None, Some(Named(mounts))) => mounts,
+            (None, None, Some(PathTable(mounts))) => mounts,
             (None, None, None) => return form("there are no mounts"),
             _ => return form("mounts are written in two forms"),
         };
@@ -173,7 +173,7 @@ impl TryFrom<Written> for MountConfig {
 /// An entry of `paths`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct NamedPath {
+struct PathEntry {
     root: PathBuf,
     #[serde(default)]
     mode: Mode,
@@ -186,23 +186,23 @@ struct NamedPath {
 }
 
 /// The table `paths`, read entry by entry, so that a name used twice is noticed.
-struct Named(Vec<Mount>);
+struct PathTable(Vec<Mount>);
 
-impl<'de> Deserialize<'de> for Named {
+impl<'de> Deserialize<'de> for PathTable {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Entries;
+        struct TableVisitor;
 
-        impl<'de> Visitor<'de> for Entries {
-            type Value = Named;
+        impl<'de> Visitor<'de> for TableVisitor {
+            type Value = PathTable;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a table of named paths")
             }
 
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Named, M::Error> {
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<PathTable, M::Error> {
                 let mut mounts = Vec::new();
-                while let Some(Name(mount_point)) = map.next_key()? {
-                    let path: NamedPath = map.next_value()?;
+                while let Some(PathName(mount_point)) = map.next_key()? {
+                    let path: PathEntry = map.next_value()?;
                     mounts.push(Mount {
                         mode: path.mode,
                         suffixes: path.suffixes,
@@ -212,18 +212,18 @@ impl<'de> Deserialize<'de> for Named {
                         ..Mount::at(path.root, mount_point)
                     });
                 }
-                Ok(Named(mounts))
+                Ok(PathTable(mounts))
             }
         }
 
-        from.deserialize_map(Entries)
+        from.deserialize_map(TableVisitor)
     }
 }
 
 /// A key of `paths`, converted to its mount point.
-struct Name(VPath);
+struct PathName(VPath);
 
-impl<'de> Deserialize<'de> for Name {
+impl<'de> Deserialize<'de> for PathName {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let name = String::deserialize(from)?;
         let is_plain = !name.contains('\\') && name.trim() == name;

@@ -3,7 +3,7 @@
 use backend_core::{Error, ErrorKind, Quoted, VPath};
 use serde::{Deserialize, Serialize};
 
-use super::spelling;
+use super::parse;
 use crate::Refusal;
 
 /// Maximum number of entries in one [`Derive`], reading and writing together.
@@ -117,10 +117,10 @@ impl Derive {
 
 /// Parses a typed entry.
 pub(super) fn entry(typed: &str) -> Result<VPath, DeriveError> {
-    if spelling::climbs(typed) {
+    if parse::has_parent_component(typed) {
         return Err(DeriveError::Parent(Quoted::new(typed)));
     }
-    spelling::path(typed).map_err(|error| DeriveError::InvalidPath(error.to_string()))
+    parse::path(typed).map_err(|error| DeriveError::InvalidPath(error.to_string()))
 }
 
 /// The reason why a scope cannot be derived.

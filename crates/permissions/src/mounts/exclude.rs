@@ -1,7 +1,7 @@
 //! The entries that searches and listings leave out, as [`Exclude`] rules.
 //!
-//! There is one layer for each link of a scope, because an entry hidden by any of them is
-//! hidden. For `grep` there is also one for suffixes and one for approvals.
+//! There is one layer for each restriction of a scope, because an entry hidden by any of
+//! them is hidden. For `grep` there is also one for suffixes and one for approvals.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use backend_core::VPath;
 use backend_core::limits::NAME_BYTES;
 use backend_core::search::{Exclude, ExcludeRule};
 
+use super::area::Area;
 use super::mount::Mount;
-use super::prefixes::Area;
-use super::scope::Link;
+use super::scope::Restriction;
 use super::table::Mounts;
 use crate::Op;
 
@@ -29,8 +29,12 @@ pub(super) struct Excludes {
 }
 
 impl Excludes {
-    pub(super) fn new(mounts: &Mounts, links: &[Arc<Link>]) -> Self {
-        let areas = || links.iter().filter_map(|link| link.read.as_ref());
+    pub(super) fn new(mounts: &Mounts, restrictions: &[Arc<Restriction>]) -> Self {
+        let areas = || {
+            restrictions
+                .iter()
+                .filter_map(|restriction| restriction.read.as_ref())
+        };
         let glob = compile(
             areas()
                 .map(|area| hide_closed(area, &BTreeSet::new()))
@@ -38,7 +42,7 @@ impl Excludes {
         );
         let searched = glob.and(&compile(vec![by_suffix(mounts)]));
         Self {
-            ls: compile(areas().map(show_the_way).collect()),
+            ls: compile(areas().map(hide_closed_except_ancestors).collect()),
             grep: searched.and(&compile(vec![by_approval(mounts, |_| false)])),
             glob,
             searched,
@@ -74,10 +78,10 @@ fn compile(layers: Vec<Layer>) -> Exclude {
 /// Hides everything that `area` does not open. The deepest place decides, and entries
 /// beneath it inherit its decision.
 ///
-/// The directories in `way` are shown, but not their other entries. Searches pass an
-/// empty `way`: a walk enters those directories anyway, and if one turns out to be a
-/// file, it must not be found.
-fn hide_closed(area: &Area, way: &BTreeSet<VPath>) -> Layer {
+/// The directories in `ancestors` are shown, but not their other entries. Searches pass
+/// an empty `ancestors`: a walk enters those directories anyway, and if one turns out to
+/// be a file, it must not be found.
+fn hide_closed(area: &Area, ancestors: &BTreeSet<VPath>) -> Layer {
     let is_open = |path: &VPath| area.is_open(path);
     if is_open(&VPath::root()) && area.places().all(|(_, open)| open) {
         return Layer::new();
@@ -85,12 +89,12 @@ fn hide_closed(area: &Area, way: &BTreeSet<VPath>) -> Layer {
     let mut rules = Layer::new();
     for (place, open) in area.places().filter(|(place, _)| !place.is_root()) {
         let pattern = escaped(place);
-        rules.push(match open || way.contains(place) {
+        rules.push(match open || ancestors.contains(place) {
             true => ExcludeRule::keep(pattern),
             false => ExcludeRule::hide(pattern),
         });
     }
-    let steps = || way.iter().filter(|step| !step.is_root());
+    let steps = || ancestors.iter().filter(|step| !step.is_root());
     rules.extend(steps().map(|step| ExcludeRule::keep(escaped(step))));
     // All exact rules must precede these.
     rules.extend(steps().map(|step| ExcludeRule::hide(format!("{}/*", escaped(step)))));
@@ -101,13 +105,13 @@ fn hide_closed(area: &Area, way: &BTreeSet<VPath>) -> Layer {
 }
 
 /// Like [`hide_closed`], but shows the closed directories that lead to open ones.
-fn show_the_way(area: &Area) -> Layer {
+fn hide_closed_except_ancestors(area: &Area) -> Layer {
     let open = area.places().filter(|(_, open)| *open);
-    let way = open
+    let ancestors = open
         .flat_map(|(place, _)| place.ancestors().collect::<Vec<_>>())
         .filter(|step| !area.is_open(step))
         .collect();
-    hide_closed(area, &way)
+    hide_closed(area, &ancestors)
 }
 
 /// Hides files with a suffix that their mount does not allow. A directory with such a
@@ -121,7 +125,7 @@ fn by_suffix(mounts: &Mounts) -> Layer {
         let point = &mount.mount_point;
         if !point.is_root() {
             // If a file is at the mount point instead of a directory, its suffix counts.
-            rules.push(match mount.takes_suffix_of(point) {
+            rules.push(match mount.allows_suffix_of(point) {
                 true => ExcludeRule::keep(escaped(point)),
                 false => ExcludeRule::hide(escaped(point)),
             });

@@ -66,14 +66,14 @@ impl Scope {
         if !self.is_open(class, path) {
             return Err((Layer::Scope, self.closed(class, path)));
         }
-        if removes(op) && self.0.mounts.stands_in(path) {
+        if removes(op) && self.0.mounts.has_mount_within(path) {
             return Err(by_mount(Refusal::mount_root(path.as_str())));
         }
-        if minds_suffix(op) && kind == Kind::File {
+        if checks_suffix(op) && kind == Kind::File {
             self.check_suffix(path).map_err(by_mount)?;
         }
         match bytes {
-            Some(bytes) if minds_size(op) => self.check_size(path, bytes).map_err(by_mount),
+            Some(bytes) if checks_size(op) => self.check_size(path, bytes).map_err(by_mount),
             _ => Ok(()),
         }
     }
@@ -110,13 +110,13 @@ impl Scope {
         if class == OpClass::Execute {
             return Action::Allow;
         }
-        if removes(op) && self.0.mounts.stands_in(directory) {
+        if removes(op) && self.0.mounts.has_mount_within(directory) {
             return Action::Deny;
         }
         let at = |place: &VPath| match self.0.mounts.find(place) {
             Some(mount) if self.is_open(class, place) => {
-                let is_filtered = (minds_suffix(op) && mount.suffixes.is_some())
-                    || (minds_size(op) && mount.max_file_bytes.is_some());
+                let is_filtered = (checks_suffix(op) && mount.suffixes.is_some())
+                    || (checks_size(op) && mount.max_file_bytes.is_some());
                 match (is_filtered, mount.asks(class)) {
                     (true, _) => Action::Deny,
                     (false, true) => Action::Ask,
@@ -175,9 +175,9 @@ impl Scope {
     fn places_beneath(&self, directory: &VPath) -> impl Iterator<Item = &VPath> {
         let areas = self
             .0
-            .links
+            .restrictions
             .iter()
-            .flat_map(|link| [&link.read, &link.write]);
+            .flat_map(|restriction| [&restriction.read, &restriction.write]);
         areas
             .flatten()
             .flat_map(|area| area.places())
@@ -194,7 +194,7 @@ fn removes(op: Op) -> bool {
     matches!(op, Op::Delete | Op::Move)
 }
 
-fn minds_suffix(op: Op) -> bool {
+fn checks_suffix(op: Op) -> bool {
     match op {
         Op::Read | Op::Write | Op::Edit | Op::Delete | Op::Move | Op::Copy => true,
         Op::Ls | Op::Glob | Op::Grep | Op::Execute => false,
@@ -202,6 +202,6 @@ fn minds_suffix(op: Op) -> bool {
 }
 
 /// Returns whether the size limit applies. A file that is too large may be deleted.
-fn minds_size(op: Op) -> bool {
-    minds_suffix(op) && op != Op::Delete
+fn checks_size(op: Op) -> bool {
+    checks_suffix(op) && op != Op::Delete
 }

@@ -129,7 +129,7 @@ impl Mount {
     }
 
     /// Returns whether a file of this name may be used.
-    pub(super) fn takes_suffix_of(&self, path: &VPath) -> bool {
+    pub(super) fn allows_suffix_of(&self, path: &VPath) -> bool {
         let Some(allowed) = &self.suffixes else {
             return true;
         };
@@ -238,7 +238,7 @@ mod tests {
     fn suffixes_are_compared_whole_and_without_case() {
         let takes = |allowed: &[&str], path: &str| {
             let mount = Mount::new("/h", "/").unwrap().suffixes(allowed.to_vec());
-            mount.takes_suffix_of(&VPath::parse(path).unwrap())
+            mount.allows_suffix_of(&VPath::parse(path).unwrap())
         };
         assert!(takes(&[".md"], "/a.MD") && takes(&[".Md"], "/a.md"));
         assert!(!takes(&["md"], "/a.md"), "an entry needs its dot");

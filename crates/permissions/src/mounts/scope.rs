@@ -7,11 +7,11 @@ use backend_core::VPath;
 use backend_core::limits::PATH_BYTES;
 use backend_core::ops::{ContentHash, ContentHasher};
 
+use super::area::Area;
 use super::derive::{DERIVE_DEPTH, DERIVE_ENTRIES, Derive, DeriveError, entry};
 use super::exclude::Excludes;
 use super::mount::{Mode, Mount, suffix};
-use super::prefixes::Area;
-use super::spelling;
+use super::parse;
 use super::table::Mounts;
 use crate::{OpClass, Refusal};
 
@@ -30,19 +30,19 @@ pub struct Scope(pub(super) Arc<Inner>);
 pub(super) struct Inner {
     pub(super) mounts: Mounts,
     /// The steps of narrowing, from the mounts themselves to this scope.
-    pub(super) links: Vec<Arc<Link>>,
+    pub(super) restrictions: Vec<Arc<Restriction>>,
     pub(super) excludes: Excludes,
     id: ContentHash,
 }
 
 /// One step of narrowing. `None` does not restrict anything.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct Restriction {
     pub(super) read: Option<Area>,
     pub(super) write: Option<Area>,
 }
 
-impl Link {
+impl Restriction {
     /// Returns the area for reading or writing. Commands are not judged here.
     pub(super) fn area(&self, class: OpClass) -> Option<&Area> {
         match class {
@@ -83,19 +83,19 @@ impl Scope {
             let place = |mount: &Mount| (mount.mount_point.clone(), is_open(mount));
             Some(Area::new(labels, mounts.iter().map(place)))
         };
-        let link = Link {
+        let restriction = Restriction {
             read: area(|_| true),
             write: area(|mount| mount.mode == Mode::Rw),
         };
-        Self::build(mounts, vec![Arc::new(link)])
+        Self::build(mounts, vec![Arc::new(restriction)])
     }
 
-    fn build(mounts: Mounts, links: Vec<Arc<Link>>) -> Self {
+    fn build(mounts: Mounts, restrictions: Vec<Arc<Restriction>>) -> Self {
         Self(Arc::new(Inner {
-            excludes: Excludes::new(&mounts, &links),
-            id: hash(&mounts, &links),
+            excludes: Excludes::new(&mounts, &restrictions),
+            id: hash(&mounts, &restrictions),
             mounts,
-            links,
+            restrictions,
         }))
     }
 
@@ -109,7 +109,7 @@ impl Scope {
         if derive.count() > DERIVE_ENTRIES {
             return Err(DeriveError::TooMany(derive.count()));
         }
-        if self.0.links.len() > DERIVE_DEPTH {
+        if self.0.restrictions.len() > DERIVE_DEPTH {
             return Err(DeriveError::TooDeep);
         }
         let nothing = || Some(Vec::new());
@@ -131,9 +131,9 @@ impl Scope {
             (_, true) => Some(Area::new(Vec::new(), [])),
             (write, false) => write,
         };
-        let mut links = self.0.links.clone();
-        links.push(Arc::new(Link { read, write }));
-        Ok(Self::build(self.0.mounts.clone(), links))
+        let mut restrictions = self.0.restrictions.clone();
+        restrictions.push(Arc::new(Restriction { read, write }));
+        Ok(Self::build(self.0.mounts.clone(), restrictions))
     }
 
     fn area(
@@ -171,7 +171,7 @@ impl Scope {
     /// [`Refusal::InvalidPath`] for a NUL, a leading `~`, a drive, a `..` that climbs
     /// above the root, and for a path that is too long, too deep or reserved.
     pub fn parse(&self, typed: &str) -> Result<VPath, Refusal> {
-        spelling::path(typed).map_err(|problem| {
+        parse::path(typed).map_err(|problem| {
             let cut = typed.floor_char_boundary(PATH_BYTES);
             let shown = typed.get(..cut).unwrap_or_default();
             Refusal::invalid_path(shown, problem, self.roots(OpClass::Read))
@@ -265,7 +265,7 @@ impl Scope {
         let Some(mount) = self.0.mounts.find(path) else {
             return Err(self.outside(path));
         };
-        if mount.takes_suffix_of(path) {
+        if mount.allows_suffix_of(path) {
             return Ok(());
         }
         Err(Refusal::suffix(
@@ -301,9 +301,13 @@ impl Scope {
         }
     }
 
-    /// Returns whether every link allows operations of `class` on `path`.
+    /// Returns whether every restriction allows operations of `class` on `path`.
     pub(super) fn is_open(&self, class: OpClass, path: &VPath) -> bool {
-        let mut areas = self.0.links.iter().filter_map(|link| link.area(class));
+        let mut areas = self
+            .0
+            .restrictions
+            .iter()
+            .filter_map(|restriction| restriction.area(class));
         areas.all(|area| area.is_open(path))
     }
 
@@ -325,13 +329,17 @@ impl Scope {
     }
 
     fn labels(&self, class: OpClass) -> &[VPath] {
-        let mut areas = self.0.links.iter().filter_map(|link| link.area(class));
+        let mut areas = self
+            .0
+            .restrictions
+            .iter()
+            .filter_map(|restriction| restriction.area(class));
         areas.next_back().map_or(&[], |area| &area.labels)
     }
 }
 
 /// Computes a hash that does not depend on the order of the mounts in the configuration.
-fn hash(mounts: &Mounts, links: &[Arc<Link>]) -> ContentHash {
+fn hash(mounts: &Mounts, restrictions: &[Arc<Restriction>]) -> ContentHash {
     let mut hasher = ContentHasher::new();
     let mut feed = |bytes: &[u8]| {
         hasher.update(&(bytes.len() as u64).to_le_bytes());
@@ -351,10 +359,11 @@ fn hash(mounts: &Mounts, links: &[Arc<Link>]) -> ContentHash {
         );
         feed(format!("{rest:?}").as_bytes());
     }
-    for link in links.iter().skip(1) {
+    for restriction in restrictions.iter().skip(1) {
+        // Part of saved ids, so the word stays.
         feed(b"link");
         for class in [OpClass::Read, OpClass::Write] {
-            let places = link
+            let places = restriction
                 .area(class)
                 .map(|area| area.places().collect::<Vec<_>>());
             feed(format!("{places:?}").as_bytes());

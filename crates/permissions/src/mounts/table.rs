@@ -6,7 +6,7 @@ use std::sync::Arc;
 use backend_core::{PathError, Quoted, VPath};
 
 use super::mount::Mount;
-use super::spelling;
+use super::parse;
 
 /// The reason why mounts cannot be used. Meant for the author of the configuration, so it
 /// names host paths.
@@ -80,7 +80,7 @@ pub(super) fn point(typed: &str) -> Result<VPath, MountError> {
         typed: Quoted::new(typed),
         problem,
     };
-    match spelling::point(typed) {
+    match parse::point(typed) {
         Some(point) => point.map_err(|error: PathError| failed(error.to_string())),
         None => {
             let slash = Quoted::new(&format!("/{}", typed.trim()));
@@ -164,14 +164,14 @@ impl Mounts {
     }
 
     /// Returns whether there is a mount at `path` or beneath it.
-    pub(super) fn stands_in(&self, path: &VPath) -> bool {
+    pub(super) fn has_mount_within(&self, path: &VPath) -> bool {
         self.iter().any(|mount| mount.mount_point.starts_with(path))
     }
 }
 
 /// A host path, normalized as text.
 #[derive(PartialEq)]
-struct Folded<'a> {
+struct NormalizedHost<'a> {
     /// The root and drive of an absolute path; empty for a relative one.
     root: Vec<Component<'a>>,
     /// The number of leading `..` components.
@@ -179,32 +179,32 @@ struct Folded<'a> {
     names: Vec<Component<'a>>,
 }
 
-fn folded(path: &Path) -> Folded<'_> {
-    let mut folded = Folded {
+fn normalized(path: &Path) -> NormalizedHost<'_> {
+    let mut normalized = NormalizedHost {
         root: Vec::new(),
         up: 0,
         names: Vec::new(),
     };
     for component in path.components() {
         match component {
-            Component::Prefix(_) | Component::RootDir => folded.root.push(component),
+            Component::Prefix(_) | Component::RootDir => normalized.root.push(component),
             Component::CurDir => {}
             Component::ParentDir => {
-                if folded.names.pop().is_none() && folded.root.is_empty() {
-                    folded.up += 1;
+                if normalized.names.pop().is_none() && normalized.root.is_empty() {
+                    normalized.up += 1;
                 }
             }
-            Component::Normal(_) => folded.names.push(component),
+            Component::Normal(_) => normalized.names.push(component),
         }
     }
-    folded
+    normalized
 }
 
 /// Returns whether one path is equal to the other or above it, judging by the text. A
 /// relative and an absolute path cannot be compared and do not overlap.
 fn overlap(one: &Path, two: &Path) -> bool {
-    let (one, two) = (folded(one), folded(two));
-    let covers = |high: &Folded<'_>, low: &Folded<'_>| {
+    let (one, two) = (normalized(one), normalized(two));
+    let covers = |high: &NormalizedHost<'_>, low: &NormalizedHost<'_>| {
         high.root == low.root
             && if high.up == low.up {
                 low.names.starts_with(&high.names)

@@ -9,7 +9,7 @@ use crate::command::{NamedPath, PathUse, glob_could_name, name_matches};
 use crate::{Action, Layer, Op, Reason, Vote};
 
 /// Programs that remove or move a directory with everything in it.
-const TAKES_AWAY: &[&str] = &[
+const REMOVES: &[&str] = &[
     "mv", "rename", "rm", "rmdir", "rsync", "shred", "trash", "unlink",
 ];
 
@@ -75,12 +75,12 @@ impl Protected {
                 programs.contains(&program.rsplit('/').next().unwrap_or_default())
             })
         };
-        let takes_away = runs(TAKES_AWAY);
+        let removes = runs(REMOVES);
         // Changing a file under a second name changes the file.
         let links = runs(LINKS) || commands.iter().any(|line| copies_as_links(line));
         // It is not known what is done to the files that a glob matches.
         let edits = commands.iter().any(|line| edits_in_place(line));
-        let changes = takes_away || links || edits || runs(CHANGES) || line.contains('>');
+        let changes = removes || links || edits || runs(CHANGES) || line.contains('>');
         let is_against = |named: &NamedPath| {
             if named.usage == PathUse::Within {
                 return self.lies_within(named, here);
@@ -96,7 +96,7 @@ impl Protected {
                         && whole.any(|path| glob_could_name(&named.text, path.as_str()));
                 }
                 // A directory that a command runs in cannot be removed by its name.
-                let above = takes_away && named.usage == PathUse::Write;
+                let above = removes && named.usage == PathUse::Write;
                 !is_read && named.path.starts_with(own)
                     || above && own.starts_with(&named.path) && !here.starts_with(&named.path)
             });

@@ -64,7 +64,7 @@ macro_rules! switches {
         impl RulesetBuilder {
             $(
                 #[doc = concat!(
-                    "Whether ", $what, " is allowed, else asked about. Unless set, it is ",
+                    "Sets whether ", $what, " is allowed or asked about. By default, it is ",
                     $usually, "."
                 )]
                 #[must_use]

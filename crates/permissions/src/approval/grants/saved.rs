@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::key::{GrantKey, Matcher, NotRemembered};
-use super::{Grants, Kept, Store};
+use super::{Grants, Store, StoredGrant};
 use crate::approval::limits::GRANTS;
 
 /// The version of the saved form.
@@ -71,7 +71,7 @@ impl Grant {
     }
 
     /// Returns whether both are about the same accesses.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
+    pub(super) fn covers_same(&self, other: &Self) -> bool {
         self.session == other.session && self.key == other.key && self.policy == other.policy
     }
 }
@@ -157,7 +157,7 @@ impl Grants {
             }
             let matcher = Matcher::new(&grant.key).map_err(|why| GrantsError::Key(id, why))?;
             if !grant.has_expired(now) {
-                kept.push(Kept { grant, matcher });
+                kept.push(StoredGrant { grant, matcher });
             }
         }
         let mut store = self.lock();

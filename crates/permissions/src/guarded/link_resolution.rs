@@ -1,4 +1,4 @@
-//! [`Route`]: maps the path that the caller gave to the path that is used.
+//! [`LinkResolution`]: maps the path that the caller gave to the path that is used.
 
 use backend_core::ops::{Links, ResolveOptions};
 use backend_core::{Backend, Error, ErrorKind, Operation, Result, VPath};
@@ -6,11 +6,11 @@ use backend_core::{Backend, Error, ErrorKind, Operation, Result, VPath};
 use super::gate::is_link;
 
 /// Maximum number of restarts of a call because links change on its way.
-const DETOURS: usize = 8;
+const MAX_RESTARTS: usize = 8;
 
 /// Treatment of a link in the last component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tail {
+pub(super) enum LastLink {
     /// The link is followed.
     Followed,
     /// The operation applies to the link itself.
@@ -19,22 +19,22 @@ pub(super) enum Tail {
 
 /// The path that a call uses, after following links.
 #[derive(Debug)]
-pub(super) struct Route {
+pub(super) struct LinkResolution {
     given: VPath,
     at: VPath,
     links: Links,
-    tail: Tail,
-    detours: usize,
+    last_link: LastLink,
+    restarts: usize,
 }
 
-impl Route {
-    pub(super) fn new(given: &VPath, links: Links, tail: Tail) -> Self {
+impl LinkResolution {
+    pub(super) fn new(given: &VPath, links: Links, last_link: LastLink) -> Self {
         Self {
             given: given.clone(),
             at: given.clone(),
             links,
-            tail,
-            detours: 0,
+            last_link,
+            restarts: 0,
         }
     }
 
@@ -64,13 +64,13 @@ impl Route {
         backend: &B,
         operation: Operation,
     ) -> Result<()> {
-        let resolved = match self.tail {
-            Tail::Followed => {
+        let resolved = match self.last_link {
+            LastLink::Followed => {
                 backend
                     .resolve(&self.given, ResolveOptions::default())
                     .await
             }
-            Tail::Kept => without_tail(backend, &self.given).await,
+            LastLink::Kept => resolve_parent(backend, &self.given).await,
         };
         self.at = resolved.map_err(|error| error.as_part_of(operation, &self.given))?;
         Ok(())
@@ -78,34 +78,38 @@ impl Route {
 
     /// Handles a failure. If a link was in the way, follows it, so that the call can be
     /// judged and tried again. Any other error is returned.
-    pub(super) async fn detour<B: Backend>(
+    pub(super) async fn follow_or_fail<B: Backend>(
         &mut self,
         backend: &B,
         operation: Operation,
         error: Error,
     ) -> Result<()> {
         if !is_link(&error) || !self.follows() {
-            return Err(self.renamed(operation, error));
+            return Err(self.with_given_path(operation, error));
         }
-        self.count(backend, operation)?;
+        self.count_restart(backend, operation)?;
         self.follow(backend, operation).await
     }
 
     /// Counts a restart, and fails after too many.
-    pub(super) fn count<B: Backend>(&mut self, backend: &B, operation: Operation) -> Result<()> {
-        if self.detours == DETOURS {
+    pub(super) fn count_restart<B: Backend>(
+        &mut self,
+        backend: &B,
+        operation: Operation,
+    ) -> Result<()> {
+        if self.restarts == MAX_RESTARTS {
             let error = Error::new(
                 ErrorKind::Conflict,
                 "somebody keeps changing the links on the way; try again when that is over",
             );
             return Err(error.at(operation, &self.given).on(backend.info().name));
         }
-        self.detours += 1;
+        self.restarts += 1;
         Ok(())
     }
 
     /// Rewrites the error to the path that the caller gave.
-    pub(super) fn renamed(&self, operation: Operation, error: Error) -> Error {
+    pub(super) fn with_given_path(&self, operation: Operation, error: Error) -> Error {
         match self.moved() {
             true => error.as_part_of(operation, &self.given),
             false => error,
@@ -115,14 +119,14 @@ impl Route {
     /// Returns whether the path as given is itself a link.
     pub(super) async fn is_link<B: Backend>(&self, backend: &B) -> bool {
         self.moved()
-            && without_tail(backend, &self.given)
+            && resolve_parent(backend, &self.given)
                 .await
                 .is_ok_and(|path| path != self.at)
     }
 }
 
 /// Follows every link above the last component.
-async fn without_tail<B: Backend>(backend: &B, path: &VPath) -> Result<VPath> {
+async fn resolve_parent<B: Backend>(backend: &B, path: &VPath) -> Result<VPath> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Ok(path.clone());
     };

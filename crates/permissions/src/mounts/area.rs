@@ -1,4 +1,4 @@
-//! [`Area`]: the part of a tree that one link of a scope opens.
+//! [`Area`]: the part of a tree that one restriction of a scope opens.
 
 use std::collections::BTreeMap;
 

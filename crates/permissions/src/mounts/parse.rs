@@ -38,7 +38,7 @@ pub(super) fn point(typed: &str) -> Option<Result<VPath, PathError>> {
 }
 
 /// Returns whether a component is `..`.
-pub(super) fn climbs(typed: &str) -> bool {
+pub(super) fn has_parent_component(typed: &str) -> bool {
     with_slashes(typed)
         .trim()
         .split('/')
@@ -128,8 +128,16 @@ mod tests {
 
     #[test]
     fn only_a_whole_component_climbs() {
-        assert!(climbs("/a/../b") && climbs("a\\..") && climbs(" .. "));
-        assert!(!climbs("/a/..b") && !climbs("/a/...") && !climbs("/."));
+        assert!(
+            has_parent_component("/a/../b")
+                && has_parent_component("a\\..")
+                && has_parent_component(" .. ")
+        );
+        assert!(
+            !has_parent_component("/a/..b")
+                && !has_parent_component("/a/...")
+                && !has_parent_component("/.")
+        );
     }
 
     proptest! {
@@ -149,7 +157,7 @@ mod tests {
                 prop_assert_eq!(path(once.as_str()), Ok(once.clone()));
             }
             let _ = point(&typed);
-            let _ = climbs(&typed);
+            let _ = has_parent_component(&typed);
         }
     }
 }
