@@ -13,7 +13,7 @@ use permissions::mounts::{Mode, Mount};
 fn unusable(mount: &Mount, problem: &str) -> Error {
     let host = Quoted::new(&mount.host_path.to_string_lossy());
     let point = &mount.mount_point;
-    let message = format!("the mount '{point}' cannot have {host}: {problem}");
+    let message = format!("the mount '{point}' cannot use {host}: {problem}");
     Error::new(ErrorKind::Config, message)
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn refuse_overlap(mounts: &[Mount]) -> Result<()> {
             if line.covers(other_line) || other_line.covers(&line) {
                 let host = Quoted::new(&other.host_path.to_string_lossy());
                 let problem = format!(
-                    "the mount '{}' shows the same files by {host}; give each mount a directory of its own",
+                    "the mount '{}' already uses the same files through {host}; give each mount its own directory",
                     other.mount_point
                 );
                 return Err(unusable(mount, &problem));
@@ -131,7 +131,7 @@ pub(crate) fn ensure_exists(mount: &Mount, create_missing: bool) -> Result<()> {
             if mount.mode == Mode::Ro && !create_missing {
                 return Err(unusable(
                     mount,
-                    "there is no such directory, and what is only read is not created; create it or correct the path",
+                    "the directory does not exist, and read-only mounts do not create it; create it or correct the path",
                 ));
             }
             let made = std::fs::create_dir_all(&mount.host_path);

@@ -103,7 +103,7 @@ impl MountTree {
     pub async fn derive(&self, derive: Derive) -> Result<Self> {
         let guard = self.guard().build().derive(derive).await?;
         let scope = guard.policy().scope();
-        let lost = || Error::internal("a scope was lost; please report this");
+        let lost = || Error::internal("the derived guard has no scope; please report this");
         Ok(Self::new(
             self.tree.clone(),
             scope.cloned().ok_or_else(lost)?,

@@ -112,7 +112,7 @@ impl fmt::Display for Op {
 /// The error for a word that does not name an operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no operation is called {0}; there are read, write, edit, delete, move, copy, ls, glob, grep and execute"
+    "{0} is not an operation; use read, write, edit, delete, move, copy, ls, glob, grep or execute"
 )]
 pub struct UnknownOp(backend_core::Quoted);
 

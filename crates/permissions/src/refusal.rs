@@ -80,7 +80,7 @@ pub enum Refusal {
     },
     /// There is a mount at the path or beneath it.
     #[error(
-        "{} is a mount or holds one, and so is not deleted or moved; do it to what lies in it",
+        "{} is a mount or contains one, so it cannot be deleted or moved; delete or move its contents",
         Quoted::new(.path)
     )]
     #[non_exhaustive]

@@ -40,7 +40,7 @@ fn own_texts_say_what_is_allowed() {
         ),
         (
             Refusal::mount_root("/data"),
-            "'/data' is a mount or holds one, and so is not deleted or moved; do it to what lies in it",
+            "'/data' is a mount or contains one, so it cannot be deleted or moved; delete or move its contents",
         ),
         (
             Refusal::suffix("/a.bin", ".bin", paths(&[".md", ""])),
@@ -59,8 +59,8 @@ fn own_texts_say_what_is_allowed() {
             "write /a was not approved: not today",
         ),
         (
-            Refusal::approval_required("write /a", "nobody is there to ask"),
-            "write /a needs approval, and nobody is there to ask",
+            Refusal::approval_required("write /a", "no approver is available"),
+            "write /a needs approval, and no approver is available",
         ),
     ] {
         assert_eq!(refusal.to_string(), text);

@@ -102,7 +102,7 @@ const fn every_tool_has_operations() -> bool {
 
 const _: () = assert!(
     every_tool_has_operations(),
-    "a tool stands for no operation"
+    "a tool must have at least one operation"
 );
 
 impl fmt::Display for Tool {
@@ -113,7 +113,7 @@ impl fmt::Display for Tool {
 
 /// The error for a word that does not name a tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no tool is called {0}; put the settings of a custom tool under 'custom'")]
+#[error("{0} is not a known tool; put the settings of a custom tool under 'custom'")]
 pub struct UnknownTool(Quoted);
 
 impl FromStr for Tool {
@@ -163,7 +163,12 @@ pub trait CustomTool {
 
 /// Returns the operations of a custom tool.
 pub fn operations_of<T: CustomTool>() -> &'static [Op] {
-    const { assert!(!T::OPERATIONS.is_empty(), "a tool stands for no operation") };
+    const {
+        assert!(
+            !T::OPERATIONS.is_empty(),
+            "a tool must have at least one operation"
+        )
+    };
     T::OPERATIONS
 }
 

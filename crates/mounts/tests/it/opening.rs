@@ -117,7 +117,7 @@ fn texts_that_are_wrong_say_where() {
         ("[paths.docs]\nroot = 'missing/../a'", "'..'"),
         (
             "[[mounts]]\nhost_path = 'a'\nmount_point = '/x'\n[[mounts]]\nhost_path = 'b'\nmount_point = '/x/'",
-            "two mounts stand at '/x'",
+            "two mounts have the mount point '/x'",
         ),
     ] {
         let error = wrong(place.path(), text);

@@ -98,7 +98,7 @@ impl Unavailable {
 #[async_trait]
 impl Approver for Unavailable {
     async fn ask(&self, _question: &Question) -> Result<Answer, ApproverError> {
-        self.answer("nobody is there to ask; set an approver, or allow it in the rules")
+        self.answer("no approver is available; set one, or allow it in the rules")
     }
 }
 
@@ -145,7 +145,7 @@ impl<A: Approver> Approver for WithTimeout<A> {
                 drop(withdrawn);
                 let after = self.after;
                 self.fallback
-                    .answer(&format!("nobody answered within {after:?}; ask again"))
+                    .answer(&format!("there was no answer within {after:?}; ask again"))
             }
         }
     }

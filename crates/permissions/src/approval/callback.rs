@@ -56,7 +56,7 @@ impl Interactive {
             async move {
                 if question.asked.is_empty() {
                     return Err(ApproverError::new(
-                        "the callback is made for operations; use one that takes the question",
+                        "the callback handles only operations; use one that takes the question",
                     ));
                 }
                 let reason = question.reasons.join("; ");
@@ -85,7 +85,7 @@ impl Interactive {
             let answer = start(&callback, &busy, question);
             async move {
                 answer?.await.unwrap_or_else(|_| {
-                    Err(ApproverError::new("the callback panicked; look at its log"))
+                    Err(ApproverError::new("the callback panicked; check its log"))
                 })
             }
         })

@@ -59,6 +59,6 @@ impl Deferred {
 impl Approver for Deferred {
     async fn ask(&self, question: &Question) -> Result<Answer, ApproverError> {
         self.revoke(question.fingerprint())
-            .ok_or_else(|| ApproverError::new("it is not decided yet; wait for a yes"))
+            .ok_or_else(|| ApproverError::new("it is not decided yet; wait for approval"))
     }
 }

@@ -148,7 +148,7 @@ impl ApprovalService {
             if let Some(unseen) = question.effect.unseen().filter(|_| self.refuse_truncated) {
                 return Err(Refusal::Declined {
                     what: question.what(),
-                    note: format!("it is too long to be asked about, {unseen}; do it in parts"),
+                    note: format!("it is too long to show in full, {unseen}; do it in parts"),
                 });
             }
             let Some(flight) = self.join(&question, &coverage) else {
@@ -297,9 +297,7 @@ fn panicked(panic: &(dyn Any + Send)) -> ApproverError {
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("for no known reason");
     let message = text::line(message, LINE_BYTES);
-    ApproverError::new(format!(
-        "the approver panicked ({message}); look at its log"
-    ))
+    ApproverError::new(format!("the approver panicked ({message}); check its log"))
 }
 
 /// A question that waits for an answer.

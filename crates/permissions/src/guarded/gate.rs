@@ -362,7 +362,8 @@ impl<'g, B: Backend> Gate<'g, B> {
             Some(service) => service.authorize(question).await,
             None => Err(Refusal::ApprovalRequired {
                 what: Quoted::new(&question.description).to_string(),
-                why: "nobody can be asked here; have it allowed or do something else".to_owned(),
+                why: "no approver is configured; allow it in the rules or do something else"
+                    .to_owned(),
             }),
         };
         let (outcome, permit) = match &answer {
@@ -403,7 +404,7 @@ impl<'g, B: Backend> Gate<'g, B> {
         }
         question = question.effect(effect).description(description);
         if details.entries > 0 {
-            question = question.reason(format!("{} entries go with it", details.entries));
+            question = question.reason(format!("it includes {} entries", details.entries));
         }
         if let Some((path, hash)) = details.bound_file {
             question = question.bind(path, hash);

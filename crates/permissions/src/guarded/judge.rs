@@ -191,7 +191,7 @@ impl<B: Backend> Guarded<B> {
         let (policy, commands) = (&self.policy, &judged.commands);
         more.extend(policy.judge_protected(commands, &others, &line, &directory));
         if too_many || work.is_spent() {
-            let why = Reason::Text("it names too many files to look at each".into());
+            let why = Reason::Text("it names too many files to check each one".into());
             let vote = Vote::new(Layer::Command, Action::Ask, why);
             more.push((Access::command(line), Verdict::from(vote)));
         }

@@ -100,7 +100,7 @@ impl LinkResolution {
         if self.restarts == MAX_RESTARTS {
             let error = Error::new(
                 ErrorKind::Conflict,
-                "somebody keeps changing the links on the way; try again when that is over",
+                "links on the path keep changing; try again later",
             );
             return Err(error.at(operation, &self.given).on(backend.info().name));
         }

@@ -251,7 +251,7 @@ fn moved_pattern(pattern: &str, route: &LinkResolution) -> Result<String> {
     match rest {
         Some(rest) => Ok(format!("{}{rest}", escaped(route.at()))),
         None => Err(Error::invalid_input(
-            "an absolute pattern through a link cannot be searched; give one that starts at the path",
+            "an absolute pattern through a link cannot be searched; use one relative to the path",
         )),
     }
 }

@@ -186,7 +186,7 @@ impl<B: Backend> Guarded<B> {
         let complete = text.ends_with('\n') && !text.ends_with("\\\n") && !text.contains(edits);
         if !complete || too_much || earlier.overflowed || str::from_utf8(input).is_err() {
             let why =
-                Reason::Text("it is no complete line, or what went before is not known".into());
+                Reason::Text("it is not a complete line, or the earlier input is not known".into());
             let vote = Vote::new(Layer::Command, Action::Ask, why);
             gate.check_verdict(Access::command(text), vote.into(), None)?;
         }

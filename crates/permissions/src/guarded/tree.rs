@@ -220,7 +220,7 @@ impl<B: Backend> Guarded<B> {
                 found += 1;
                 if found > TREE_ENTRIES {
                     return Err(gate.failed(Error::too_large(format!(
-                        "it holds more than the {TREE_ENTRIES} entries that are judged one by one; take its parts one at a time"
+                        "it contains more than the {TREE_ENTRIES} entries that can be checked one by one; do it in parts"
                     ))));
                 }
                 self.check_entry(gate, route, &reasons, (&entry, intent(&entry)))?;

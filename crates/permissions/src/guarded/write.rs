@@ -121,7 +121,7 @@ impl<B: Backend> Guarded<B> {
             if !source.is_unread() {
                 return Err(gate.failed(Error::new(
                     ErrorKind::Conflict,
-                    "a link on the way changed while the content was flowing; write it again",
+                    "a link on the path changed while the content was being written; write it again",
                 )));
             }
         }

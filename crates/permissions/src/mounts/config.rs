@@ -144,7 +144,7 @@ impl TryFrom<RawConfig> for MountConfig {
     fn try_from(raw: RawConfig) -> Result<Self, MountError> {
         let form = |text: &str| Err(MountError::Form(text.to_owned()));
         if let (None, Some(field)) = (&raw.root, raw.beside_root()) {
-            return form(&format!("'{field}' stands at the top without 'root'"));
+            return form(&format!("'{field}' is only valid beside 'root'"));
         }
         let mounts = match (raw.mounts, raw.root, raw.paths) {
             (Some(mounts), None, None) => mounts,
@@ -230,7 +230,7 @@ impl<'de> Deserialize<'de> for PathName {
         match VPath::root().child(&name) {
             Ok(point) if is_plain => Ok(Self(point)),
             _ => Err(serde::de::Error::custom(format!(
-                "the path name {} is not one name; use letters without '/' and '\\'",
+                "the path name {} is not a single name; use one without '/' and '\\'",
                 Quoted::new(&name)
             ))),
         }

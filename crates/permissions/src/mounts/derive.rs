@@ -143,7 +143,7 @@ pub enum DeriveError {
         parent: VPath,
     },
     /// The parent scope does not allow an entry.
-    #[error("the scope does not have this to give: {0}")]
+    #[error("the parent scope does not allow this: {0}")]
     Refused(Refusal),
     /// There are too many entries.
     #[error(

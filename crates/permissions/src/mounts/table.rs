@@ -46,7 +46,7 @@ pub enum MountError {
     EmptyHost(VPath),
     /// Two mounts have the same mount point.
     #[error(
-        "two mounts stand at '{point}', for {first} and for {second}; give one of them another mount point"
+        "two mounts have the mount point '{point}', for {first} and for {second}; give one of them another mount point"
     )]
     #[non_exhaustive]
     Duplicate {
@@ -59,7 +59,7 @@ pub enum MountError {
     },
     /// Two mounts share host files, so a file could be reached under the rules of either.
     #[error(
-        "the host paths of two mounts overlap: '{first}' maps to {first_host} and '{second}' maps to {second_host}; give each mount a directory of its own"
+        "the host paths of two mounts overlap: '{first}' maps to {first_host} and '{second}' maps to {second_host}; give each mount its own directory"
     )]
     #[non_exhaustive]
     Overlap {

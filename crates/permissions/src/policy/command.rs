@@ -221,7 +221,7 @@ fn retargeted(refusal: &Refusal, op: Op, shown: &Target) -> Refusal {
             return Refusal::Rule {
                 op,
                 target: shown.to_string(),
-                description: "it leads to where this is not allowed".to_owned(),
+                description: "it leads to a path where this is not allowed".to_owned(),
             };
         }
     }

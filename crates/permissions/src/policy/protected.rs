@@ -140,7 +140,7 @@ fn could_be(pattern: &str, name: &str) -> bool {
 }
 
 fn question() -> Vote {
-    let why = "it may change what says what this session may do";
+    let why = "it may change the files that define these permissions";
     Vote::new(
         Layer::Protected,
         Action::Ask,
@@ -169,7 +169,7 @@ fn has_option(line: &str, programs: &[&str], short: char, long: &str) -> bool {
 }
 
 fn vote() -> Vote {
-    let why = "it holds the rules of this session, or lies above a file that does; tools cannot change it";
+    let why = "it defines these permissions, or contains a file that does; tools cannot change it";
     Vote::new(
         Layer::Protected,
         Action::Deny,

@@ -101,7 +101,7 @@ tables_only!(Ruleset, PathRules, PathRule, CommandRules, CommandRule);
 impl Checked for PathRule {
     fn check(&self) -> Result<(), &'static str> {
         if self.hide && self.action != Action::Deny {
-            return Err("'hide' goes with the action 'deny' only; remove it");
+            return Err("'hide' is only valid with the action 'deny'; remove it");
         }
         Ok(())
     }
@@ -175,7 +175,7 @@ fn no_hiding<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PathRules>, D:
     match hiding.into_iter().find(|rule| rule.hide) {
         None => Ok(section),
         Some(rule) => Err(D::Error::custom(format_args!(
-            "the rule {} says 'hide', which only a denial of reading can; remove it",
+            "the rule {} sets 'hide', which is only valid for rules that deny reading; remove it",
             Quoted::new(rule.pattern.as_str())
         ))),
     }

@@ -36,7 +36,7 @@ impl fmt::Display for LoadError {
         let near = near.to_string().replace("\\\"", "\"");
         write!(
             f,
-            "the ruleset is wrong in line {line}, column {column}, near {near}: {message}; correct it there"
+            "the ruleset is not valid at line {line}, column {column}, near {near}: {message}; correct it there"
         )
     }
 }

@@ -31,7 +31,9 @@ pub enum PatternError {
     #[error("the pattern {0} begins with '~', which is not expanded; write the whole path")]
     Home(Quoted),
     /// Longer than [`PATTERN_BYTES`].
-    #[error("the pattern {0} has {1} bytes, more than the {PATTERN_BYTES} it can have; shorten it")]
+    #[error(
+        "the pattern {0} has {1} bytes, more than the {PATTERN_BYTES} that are allowed; shorten it"
+    )]
     TooLong(Quoted, usize),
     /// Contains a NUL character.
     #[error("the pattern {0} holds a NUL character; remove it")]

@@ -229,7 +229,7 @@ impl fmt::Display for Preset {
 
 /// The error for a word that does not name a preset.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no preset is called {0}; there are default, permissive, readonly and strict")]
+#[error("{0} is not a preset; use default, permissive, readonly or strict")]
 pub struct UnknownPreset(Quoted);
 
 impl FromStr for Preset {

@@ -60,7 +60,7 @@ async fn nobody_is_a_no_or_an_error_as_configured() {
     assert!(matches!(error, Refusal::ApprovalRequired { .. }));
     assert_eq!(
         error.to_string(),
-        "write /a needs approval, and nobody is there to ask; set an approver, or allow it in \
+        "write /a needs approval, and no approver is available; set one, or allow it in \
          the rules"
     );
 }
@@ -180,7 +180,7 @@ async fn nobody_in_time_is_an_error_that_names_the_time() {
     assert!(matches!(error, Refusal::ApprovalRequired { .. }));
     assert_eq!(
         error.to_string(),
-        "write /a needs approval, and nobody answered within 20ms; ask again"
+        "write /a needs approval, and there was no answer within 20ms; ask again"
     );
     assert!(dropped.load(Ordering::SeqCst), "the question was withdrawn");
     let deny = WithTimeout::new(never, short).fallback(Unavailable::Deny);
@@ -223,7 +223,7 @@ async fn the_mode_outranks_a_callback() {
             "write /a was not approved: Strict mode: write requires approval",
         ),
         ("deny", "approval required"),
-        ("error", "needs approval, and nobody is there"),
+        ("error", "needs approval, and no approver is available"),
     ] {
         let mode: ApproverMode = serde_json::from_value(word.into()).unwrap();
         let approver = mode.approver(Some(Arc::clone(&callback)));

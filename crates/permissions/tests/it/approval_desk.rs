@@ -187,7 +187,7 @@ async fn a_call_of_no_known_operation_is_asked_and_can_be_remembered() {
     assert_eq!(script.count(), 1, "nothing asked is not everything granted");
     assert_eq!(
         permit.note(),
-        Some("(not remembered: this names no operation; remember the call itself)")
+        Some("(not remembered: the question names no operation; remember the call itself)")
     );
     service.authorize(call("a")).await.unwrap();
     service.authorize(call("a")).await.unwrap();

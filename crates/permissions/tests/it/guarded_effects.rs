@@ -161,7 +161,7 @@ async fn what_changed_since_the_question_is_not_overwritten() {
         let error = guarded.write_file(path, "mine\n").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
         assert!(
-            error.to_string().contains("while somebody was asked"),
+            error.to_string().contains("while approval was pending"),
             "{error}"
         );
         assert_eq!(backend.read_to_string(path).await.unwrap(), "theirs\n");
@@ -306,7 +306,7 @@ async fn too_large_a_directory_is_taken_apart() {
     let guarded = guard(backend.clone(), policy(rules), &Person::yes());
     let error = guarded.delete_tree("/d").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLarge);
-    assert!(error.to_string().contains("one at a time"), "{error}");
+    assert!(error.to_string().contains("do it in parts"), "{error}");
     assert!(backend.exists("/d/0").await.unwrap());
 }
 

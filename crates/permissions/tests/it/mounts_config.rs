@@ -122,7 +122,7 @@ fn errors_name_the_line_and_the_field() {
         (
             "[paths.'a/b']\nroot = 'x'".to_owned(),
             1,
-            "'a/b' is not one name",
+            "'a/b' is not a single name",
         ),
         (
             "[paths.a]\nroot = 'x'\nreadonly = true".to_owned(),

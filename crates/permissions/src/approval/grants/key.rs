@@ -74,7 +74,7 @@ pub enum NotRemembered {
     #[error("the scope does not cover everything that was asked; choose one that does")]
     TooNarrow,
     /// The question was about a tool without operations known here.
-    #[error("this names no operation; remember the call itself")]
+    #[error("the question names no operation; remember the call itself")]
     NoOperation,
     /// The pattern is not valid.
     #[error(transparent)]

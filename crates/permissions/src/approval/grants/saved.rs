@@ -81,16 +81,16 @@ impl Grant {
 #[non_exhaustive]
 pub enum GrantsError {
     /// Not the JSON that [`Grants::to_json`] writes.
-    #[error("these are no saved grants: {0}; remove the file to begin anew")]
+    #[error("not a saved grants file: {0}; remove the file to start over")]
     Json(#[from] serde_json::Error),
     /// Written by another version.
-    #[error("the grants have version {0} and not {VERSION}; remove the file to begin anew")]
+    #[error("the saved grants have version {0}, not {VERSION}; remove the file to start over")]
     Version(u32),
     /// A grant has a key that is not valid.
     #[error("grant {0} cannot be used: {1}")]
     Key(GrantId, NotRemembered),
     /// Two grants have the same number, or a number is out of range.
-    #[error("grant {0} has a number that it cannot have; remove it")]
+    #[error("grant {0} has an invalid number; remove it")]
     Number(GrantId),
     /// Too many grants.
     #[error("there are {0} grants, more than the {GRANTS} that are kept; remove some")]
@@ -184,7 +184,8 @@ mod millis {
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
-        time(u64::deserialize(from)?).ok_or_else(|| serde::de::Error::custom("no such time"))
+        time(u64::deserialize(from)?)
+            .ok_or_else(|| serde::de::Error::custom("the time is out of range"))
     }
 
     fn as_millis(time: Duration) -> u64 {
