@@ -8,10 +8,10 @@
 
 mod approval_approvers;
 mod approval_audit;
-mod approval_desk;
-mod approval_flights;
 mod approval_grants;
+mod approval_in_flight;
 mod approval_scopes;
+mod approval_service;
 #[cfg(feature = "shell")]
 mod command;
 #[cfg(feature = "shell")]

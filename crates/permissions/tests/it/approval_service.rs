@@ -217,7 +217,7 @@ async fn a_scope_that_covers_something_else_holds_for_this_call_only() {
 }
 
 #[tokio::test]
-async fn a_no_is_asked_again_unless_the_desk_remembers_it() {
+async fn a_no_is_asked_again_unless_the_service_remembers_it() {
     let no = || Answer::no().note("never").remember(Remember::Path);
     let script = Script::new([no(), no(), Answer::yes()]);
     let service = script.approval_service();
@@ -300,7 +300,7 @@ async fn a_question_says_how_much_it_does_not_show() {
 }
 
 #[tokio::test]
-async fn a_desk_can_insist_on_showing_everything() {
+async fn a_service_can_insist_on_showing_everything() {
     let long: String = (0..5_000).map(|n| format!("line {n}\n")).collect();
     let script = Script::new([Answer::yes(), Answer::yes()]);
     let question = || write("/a").effect(Effect::write("/a", None, long.as_bytes()));

@@ -25,13 +25,13 @@ fn write(text: &str) -> Question {
 }
 
 /// An approver that answers when the test tells it to.
-struct Door {
+struct ManualApprover {
     waiting: Arc<Mutex<Vec<oneshot::Sender<Answer>>>>,
     withdrawn: Arc<AtomicUsize>,
     service: ApprovalService,
 }
 
-impl Door {
+impl ManualApprover {
     fn new() -> Self {
         let waiting: Arc<Mutex<Vec<oneshot::Sender<Answer>>>> = Arc::default();
         let withdrawn = Arc::new(AtomicUsize::new(0));
@@ -39,11 +39,11 @@ impl Door {
         let approver = Interactive::new(move |_| {
             let (send, answer) = oneshot::channel();
             theirs.lock().unwrap().push(send);
-            let mut gone = Gone(Arc::clone(&count), true);
+            let mut counter = WithdrawnCounter(Arc::clone(&count), true);
             async move {
                 let answer = answer.await;
-                gone.not();
-                answer.map_err(|_| ApproverError::new("the door is shut"))
+                counter.disarm();
+                answer.map_err(|_| ApproverError::new("the question was withdrawn"))
             }
         });
         let service = ApprovalService::new(Arc::new(approver), Grants::new());
@@ -68,15 +68,15 @@ impl Door {
     }
 }
 
-struct Gone(Arc<AtomicUsize>, bool);
+struct WithdrawnCounter(Arc<AtomicUsize>, bool);
 
-impl Gone {
-    fn not(&mut self) {
+impl WithdrawnCounter {
+    fn disarm(&mut self) {
         self.1 = false;
     }
 }
 
-impl Drop for Gone {
+impl Drop for WithdrawnCounter {
     fn drop(&mut self) {
         self.0.fetch_add(usize::from(self.1), Ordering::SeqCst);
     }
@@ -93,8 +93,8 @@ async fn begin<T>(future: &mut (impl Future<Output = T> + Unpin)) {
 
 #[tokio::test]
 async fn what_is_revoked_while_somebody_thinks_is_asked_too() {
-    let door = Door::new();
-    let service = &door.service;
+    let manual = ManualApprover::new();
+    let service = &manual.service;
     let read = Question::new("s", vec![at(Op::Read, "/a")]);
     let answer = Answer::yes().remember(Remember::Path);
     let id = service.grants().record(&read, &answer).unwrap().unwrap();
@@ -103,11 +103,11 @@ async fn what_is_revoked_while_somebody_thinks_is_asked_too() {
     begin(&mut waiting).await;
     assert_eq!(service.pending()[0].question.asked, [at(Op::Write, "/b")]);
     service.grants().revoke(id);
-    door.answer(Answer::yes());
+    manual.answer(Answer::yes());
     begin(&mut waiting).await;
     let asked = &service.pending()[0].question.asked;
     assert_eq!(*asked, [at(Op::Read, "/a"), at(Op::Write, "/b")]);
-    door.answer(Answer::no());
+    manual.answer(Answer::no());
     waiting.await.unwrap_err();
 }
 
@@ -117,21 +117,21 @@ async fn equal_questions_at_once_are_asked_once() {
         Answer::yes().note("all of you"),
         Answer::no().note("all of you"),
     ] {
-        let door = Door::new();
+        let manual = ManualApprover::new();
         let mut tasks: Vec<_> = (0..100)
             .map(|_| {
-                let service = door.service.clone();
+                let service = manual.service.clone();
                 Box::pin(async move { service.authorize(write("/a")).await })
             })
             .collect();
         for task in &mut tasks {
             begin(task).await;
         }
-        assert_eq!(door.asked(), 1);
-        assert_eq!(door.service.pending().len(), 1);
+        assert_eq!(manual.asked(), 1);
+        assert_eq!(manual.service.pending().len(), 1);
         let tasks: Vec<_> = tasks.into_iter().map(tokio::spawn).collect();
         let approved = answer.approved;
-        door.answer(answer);
+        manual.answer(answer);
         let mut ids = std::collections::HashSet::new();
         for result in join_all(tasks).await {
             match result.unwrap() {
@@ -144,7 +144,7 @@ async fn equal_questions_at_once_are_asked_once() {
                 }
             }
         }
-        assert!(door.service.pending().is_empty());
+        assert!(manual.service.pending().is_empty());
     }
 }
 
@@ -178,7 +178,7 @@ async fn tasks_that_race_ask_no_more_than_they_must() {
 
 #[tokio::test]
 async fn different_questions_at_once_are_different_questions() {
-    let door = Door::new();
+    let manual = ManualApprover::new();
     let mut waiting = Vec::new();
     for question in [
         write("/a"),
@@ -190,84 +190,84 @@ async fn different_questions_at_once_are_different_questions() {
         write("/a").effect(Effect::write("/a", Some(b"0"), b"2")),
         write("/a").bind(path("/a"), ContentHash::of(b"0")),
     ] {
-        let mut future = Box::pin(door.service.authorize(question));
+        let mut future = Box::pin(manual.service.authorize(question));
         begin(&mut future).await;
         waiting.push(future);
     }
-    assert_eq!(door.asked(), 8);
-    let pending = door.service.pending();
+    assert_eq!(manual.asked(), 8);
+    let pending = manual.service.pending();
     assert_eq!(pending.len(), 8);
     assert_eq!(
         pending[1].question.description, "write /b",
         "the oldest first"
     );
     drop(waiting);
-    assert_eq!((door.withdrawn(), door.service.pending().len()), (8, 0));
+    assert_eq!((manual.withdrawn(), manual.service.pending().len()), (8, 0));
 }
 
 #[tokio::test]
 async fn who_stops_waiting_withdraws_nothing_while_another_waits() {
-    let door = Door::new();
-    let mut first = Box::pin(door.service.authorize(write("/a")));
-    let mut second = Box::pin(door.service.authorize(write("/a")));
+    let manual = ManualApprover::new();
+    let mut first = Box::pin(manual.service.authorize(write("/a")));
+    let mut second = Box::pin(manual.service.authorize(write("/a")));
     begin(&mut first).await;
     begin(&mut second).await;
     drop(first);
-    assert_eq!((door.withdrawn(), door.service.pending().len()), (0, 1));
-    door.answer(Answer::yes());
+    assert_eq!((manual.withdrawn(), manual.service.pending().len()), (0, 1));
+    manual.answer(Answer::yes());
     second.await.unwrap();
-    assert_eq!(door.withdrawn(), 0);
+    assert_eq!(manual.withdrawn(), 0);
 }
 
 #[tokio::test]
 async fn a_waiter_goes_on_when_the_one_who_began_is_gone() {
     // On a separate task, so that it has to be woken.
-    let door = Door::new();
-    let mut first = Box::pin(door.service.authorize(write("/a")));
+    let manual = ManualApprover::new();
+    let mut first = Box::pin(manual.service.authorize(write("/a")));
     begin(&mut first).await;
-    let service = door.service.clone();
+    let service = manual.service.clone();
     let mut second = Box::pin(async move { service.authorize(write("/a")).await });
     begin(&mut second).await;
     let second = tokio::spawn(second);
     tokio::task::yield_now().await;
     drop(first);
-    door.answer(Answer::yes());
+    manual.answer(Answer::yes());
     second.await.unwrap().unwrap();
 }
 
 #[tokio::test]
 async fn the_last_to_stop_waiting_withdraws_the_question_and_it_can_be_asked_again() {
-    let door = Door::new();
+    let manual = ManualApprover::new();
     let mut waiting: Vec<_> = (0..3)
-        .map(|_| Box::pin(door.service.authorize(write("/a"))))
+        .map(|_| Box::pin(manual.service.authorize(write("/a"))))
         .collect();
     for future in &mut waiting {
         begin(future).await;
     }
     drop(waiting.pop());
     drop(waiting.pop());
-    assert_eq!(door.withdrawn(), 0);
+    assert_eq!(manual.withdrawn(), 0);
     drop(waiting.pop());
-    assert_eq!((door.withdrawn(), door.service.pending().len()), (1, 0));
+    assert_eq!((manual.withdrawn(), manual.service.pending().len()), (1, 0));
 
-    let mut again = Box::pin(door.service.authorize(write("/a")));
+    let mut again = Box::pin(manual.service.authorize(write("/a")));
     begin(&mut again).await;
-    assert_eq!(door.asked(), 2, "asked anew");
+    assert_eq!(manual.asked(), 2, "asked anew");
     // The sender of the first question is dead by now.
-    door.waiting.lock().unwrap().remove(0);
-    door.answer(Answer::yes());
+    manual.waiting.lock().unwrap().remove(0);
+    manual.answer(Answer::yes());
     again.await.unwrap();
-    assert!(door.service.pending().is_empty());
+    assert!(manual.service.pending().is_empty());
 }
 
 #[tokio::test]
 async fn an_answer_that_comes_with_the_withdrawal_is_not_remembered() {
-    let door = Door::new();
-    let mut only = Box::pin(door.service.authorize(write("/a")));
+    let manual = ManualApprover::new();
+    let mut only = Box::pin(manual.service.authorize(write("/a")));
     begin(&mut only).await;
-    door.answer(Answer::yes().remember(Remember::Session));
+    manual.answer(Answer::yes().remember(Remember::Session));
     drop(only);
-    assert!(door.service.grants().is_empty());
+    assert!(manual.service.grants().is_empty());
 }
 
 #[tokio::test]
@@ -305,7 +305,7 @@ async fn a_panic_is_no_answer_and_harms_no_later_question() {
 }
 
 #[tokio::test]
-async fn an_approver_may_use_the_desk_itself() {
+async fn an_approver_may_use_the_service_itself() {
     // No lock is held while the approver is asked.
     let slot: Arc<Mutex<Option<ApprovalService>>> = Arc::default();
     let theirs = Arc::clone(&slot);
