@@ -1,6 +1,6 @@
 //! The portable mode in a real container, through the `docker` program.
 //!
-//! Run by hand: `cargo test -p sandbox-wire --test portable_docker -- --ignored`.
+//! Run by hand: `cargo test -p sandbox-wire --test it portable_docker -- --ignored`.
 
 use std::borrow::Cow;
 use std::process::{Command as Program, Stdio};
