@@ -8,7 +8,7 @@ use sandbox_wire::engine;
 
 use crate::builder::{DEFAULT_WORKING_DIR, Service};
 use crate::check;
-use crate::daemon::Daemon;
+use crate::daemon::{DEFAULT_ADDRESS, Daemon};
 use crate::machine::{DockerMachine, Parts};
 use crate::options::{Delivery, Mode};
 use crate::sandbox::DockerSandbox;
@@ -49,7 +49,8 @@ impl DockerSandbox {
 }
 
 impl Attach {
-    /// Sets the daemon. The default is the one at `/var/run/docker.sock`.
+    /// Sets the daemon. The default is the one at `/var/run/docker.sock`, or on Windows at
+    /// `//./pipe/docker_engine`.
     pub fn daemon(mut self, daemon: Daemon) -> Self {
         self.daemon = Some(daemon);
         self
@@ -105,9 +106,7 @@ impl Attach {
         check::container(&self.container)?;
         let daemon = match self.daemon {
             Some(daemon) => daemon,
-            None => {
-                Daemon::at("unix:///var/run/docker.sock").map_err(|error| error.on("docker"))?
-            }
+            None => Daemon::at(DEFAULT_ADDRESS).map_err(|error| error.on("docker"))?,
         };
         if self.idle_timeout.is_some_and(|idle| idle.is_zero()) {
             return Err(check::wrong(

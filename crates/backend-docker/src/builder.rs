@@ -8,7 +8,7 @@ use backend_core::{Result, VPath};
 use sandbox_wire::agent::AgentBinary;
 
 use crate::check;
-use crate::daemon::Daemon;
+use crate::daemon::{DEFAULT_ADDRESS, Daemon};
 use crate::image::BuildOptions;
 use crate::options::{Delivery, Mode, Network, Relaxation, Source, Volume};
 use crate::runtime::Runtime;
@@ -156,7 +156,8 @@ impl DockerBuilder {
         }
     }
 
-    /// Sets the daemon. The default is the one at `/var/run/docker.sock`.
+    /// Sets the daemon. The default is the one at `/var/run/docker.sock`, or on Windows at
+    /// `//./pipe/docker_engine`.
     pub fn daemon(mut self, daemon: Daemon) -> Self {
         self.settings.daemon = Some(daemon);
         self
@@ -396,9 +397,7 @@ impl Settings {
         self.check_limits()?;
         let daemon = match &self.daemon {
             Some(daemon) => daemon.clone(),
-            None => {
-                Daemon::at("unix:///var/run/docker.sock").map_err(|error| error.on("docker"))?
-            }
+            None => Daemon::at(DEFAULT_ADDRESS).map_err(|error| error.on("docker"))?,
         };
         self.check_mounts(&daemon)?;
         Ok(Checked {

@@ -13,8 +13,8 @@ use tokio::sync::OnceCell;
 /// Seconds within which the daemon must begin to answer.
 const ANSWER_SECONDS: u64 = 120;
 
-/// The daemon's address unless `DOCKER_HOST` says otherwise.
-const USUAL: &str = match cfg!(windows) {
+/// The daemon's address, unless another one is given.
+pub(crate) const DEFAULT_ADDRESS: &str = match cfg!(windows) {
     true => "npipe:////./pipe/docker_engine",
     false => "unix:///var/run/docker.sock",
 };
@@ -135,7 +135,7 @@ impl Daemon {
         let named = std::env::var("DOCKER_HOST").ok();
         match named.filter(|named| !named.is_empty()) {
             Some(named) => Self::at(&named),
-            None => Self::at(USUAL),
+            None => Self::at(DEFAULT_ADDRESS),
         }
     }
 
