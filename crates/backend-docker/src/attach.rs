@@ -141,7 +141,7 @@ impl Attach {
             return Err(Error::new(
                 ErrorKind::PermissionDenied,
                 format!(
-                    "the container {} is no sandbox; allow containers of others to use it all the same",
+                    "the container {} is not a sandbox; set `allow_foreign` to use it",
                     self.container
                 ),
             )

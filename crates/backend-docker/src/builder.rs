@@ -461,7 +461,7 @@ impl Settings {
             && !(2..=262_144).contains(&shares)
         {
             return Err(check::wrong(format!(
-                "{shares} is no weight for processors; give 2 to 262144"
+                "{shares} is not a valid processor weight; give 2 to 262144"
             )));
         }
         if self.idle_timeout.is_some_and(|idle| idle.is_zero()) {

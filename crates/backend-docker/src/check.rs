@@ -32,7 +32,7 @@ pub(crate) fn name(what: &str, text: &str) -> Result<()> {
         return Ok(());
     }
     Err(wrong(format!(
-        "{} is no name of {what}; use 2 to 128 letters, digits, '_', '.' and '-', a letter or digit first",
+        "{} is not a valid name for {what}; use 2 to 128 letters, digits, '_', '.' and '-', a letter or digit first",
         quoted(text)
     )))
 }
@@ -60,7 +60,7 @@ pub(crate) fn variable(name: &str, value: &str) -> Result<()> {
         .is_some_and(|first| first.is_ascii_alphabetic() || first == b'_');
     if !first || !bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         return Err(wrong(format!(
-            "{} is no name of a variable; use letters, digits and '_', no digit first",
+            "{} is not a valid variable name; use letters, digits and '_', no digit first",
             quoted(name)
         )));
     }
@@ -77,13 +77,13 @@ pub(crate) fn label(key: &str, value: &str) -> Result<()> {
     let good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
     if key.is_empty() || key.len() > 256 || !key.bytes().all(good) {
         return Err(wrong(format!(
-            "{} is no key of a label; use letters, digits, '.', '_', '-' and '/'",
+            "{} is not a valid label key; use letters, digits, '.', '_', '-' and '/'",
             quoted(key)
         )));
     }
     if key.starts_with(crate::labels::PREFIX) {
         return Err(wrong(format!(
-            "labels that begin with '{}' are kept for sandboxes; choose another key than {}",
+            "labels that begin with '{}' are reserved for sandboxes; choose another key than {}",
             crate::labels::PREFIX,
             quoted(key)
         )));
@@ -115,7 +115,7 @@ pub(crate) fn user(text: &str) -> Result<()> {
         return Ok(());
     }
     Err(wrong(format!(
-        "{} is no user; write NAME, UID, NAME:GROUP or UID:GID",
+        "{} is not a valid user; write NAME, UID, NAME:GROUP or UID:GID",
         quoted(text)
     )))
 }
@@ -126,7 +126,7 @@ pub(crate) fn capability(text: &str) -> Result<()> {
     let good = |byte: u8| byte.is_ascii_uppercase() || byte == b'_';
     if short.is_empty() || short.len() > 32 || !short.bytes().all(good) {
         return Err(wrong(format!(
-            "{} is no capability; write it as NET_BIND_SERVICE",
+            "{} is not a valid capability; write it as NET_BIND_SERVICE",
             quoted(text)
         )));
     }
@@ -150,7 +150,7 @@ pub(crate) fn image(text: &str) -> Result<()> {
         return Ok(());
     }
     Err(wrong(format!(
-        "{} is no reference to an image; write NAME:TAG or NAME@DIGEST",
+        "{} is not a valid image reference; write NAME:TAG or NAME@DIGEST",
         quoted(text)
     )))
 }
@@ -159,7 +159,7 @@ pub(crate) fn image(text: &str) -> Result<()> {
 pub(crate) fn seccomp(text: &str) -> Result<()> {
     let parsed = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text);
     parsed.map(drop).map_err(|source| {
-        wrong("the seccomp profile is no JSON object; give the profile's text, not its path")
+        wrong("the seccomp profile is not a JSON object; give the profile's text, not its path")
             .with_source(source)
     })
 }
@@ -171,7 +171,7 @@ pub(crate) fn tmpfs(options: &str) -> Result<()> {
         return Ok(());
     }
     Err(wrong(format!(
-        "{} are no options of a tmpfs; write them as size=64m,mode=1777",
+        "{} are not valid tmpfs options; write them as size=64m,mode=1777",
         quoted(options)
     )))
 }
@@ -180,17 +180,21 @@ pub(crate) fn tmpfs(options: &str) -> Result<()> {
 pub(crate) fn place(what: &str, text: &str) -> Result<VPath> {
     if !text.starts_with('/') {
         return Err(wrong(format!(
-            "{} is no place for {what}; give an absolute path",
+            "{} is not a valid path for {what}; give an absolute path",
             quoted(text)
         )));
     }
-    let path = VPath::parse(text)
-        .map_err(|source| wrong(format!("{} is no place for {what}: {source}", quoted(text))))?;
+    let path = VPath::parse(text).map_err(|source| {
+        wrong(format!(
+            "{} is not a valid path for {what}: {source}",
+            quoted(text)
+        ))
+    })?;
     let taken = ["/proc", "/sys", "/dev"];
     let first = path.components().next().unwrap_or_default().to_owned();
     if taken.iter().any(|taken| taken[1..] == first) {
         return Err(wrong(format!(
-            "{} is no place for {what}; the kernel's own directories are not to be used",
+            "{} is not a valid path for {what}; the kernel's own directories cannot be used",
             quoted(text)
         )));
     }
@@ -239,7 +243,7 @@ pub(crate) fn host_source(source: &Path, engine: Option<&Path>) -> Result<()> {
         .any(|kernel| source.starts_with(kernel))
     {
         return Err(wrong(format!(
-            "{} is the host's kernel and is not shown to sandboxes; mount another directory",
+            "{} exposes the host's kernel to the sandbox; mount another directory",
             quoted(&shown)
         )));
     }

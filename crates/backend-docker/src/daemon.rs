@@ -108,7 +108,7 @@ impl Daemon {
             }
             _ => {
                 return Err(crate::check::wrong(format!(
-                    "{} is no address of a Docker daemon here; write {EXAMPLE} or tcp://HOST:PORT",
+                    "{} is not a valid address of a Docker daemon here; write {EXAMPLE} or tcp://HOST:PORT",
                     Quoted::new(address)
                 )));
             }

@@ -286,16 +286,14 @@ impl DockerSandbox {
                 }
             }
             (None, None) => {
-                return Err(crate::check::wrong(
-                    "nobody serves this sandbox; give an agent",
-                ));
+                return Err(crate::check::wrong("no agent is available; provide one"));
             }
         };
         Ok(inner.chosen.get_or_init(|| {
             if let Some(why) = why {
                 tracing::warn!(
                     container = self.container(),
-                    "{why}: the image's own tools serve, which is slower; `agentbox agent install` makes one"
+                    "{why}: the image's own tools are used, which is slower; `agentbox agent install` makes one"
                 );
             }
             Arc::clone(chosen)

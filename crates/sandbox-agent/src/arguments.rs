@@ -60,7 +60,7 @@ pub(crate) fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Request
             _ => {
                 let word = word.to_string_lossy();
                 let word = Quoted::new(&word);
-                return Err(format!("there is no argument {word}; see --help"));
+                return Err(format!("unknown argument {word}; see --help"));
             }
         };
         let value = words.next().filter(|value| !value.is_empty());

@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         }
         Request::Serve(_) if std::io::stdin().is_terminal() => {
             complain(
-                "programs that drive a sandbox start this and speak with it; see `sandbox-agent --help`",
+                "this program is started by programs that drive a sandbox; see `sandbox-agent --help`",
             );
             ExitCode::from(USAGE_ERROR)
         }
@@ -132,7 +132,7 @@ async fn serve(arguments: Arguments) -> Result<()> {
     };
     let stopped = tokio::time::timeout(FAREWELL, backend.stop(StopMode::Purge)).await;
     match stopped {
-        Ok(Err(error)) => complain(&format!("commands may be left: {}", error.chain())),
+        Ok(Err(error)) => complain(&format!("commands may still be running: {}", error.chain())),
         Err(_) => complain("commands are still ending"),
         Ok(Ok(())) => {}
     }

@@ -52,7 +52,7 @@ impl AgentBinary {
         let path = std::path::absolute(&path).unwrap_or(path);
         let arch = examine(&path).map_err(|problem| {
             let shown = path.display();
-            let message = format!("{shown} is no agent: {problem}; {NEXT_STEP}");
+            let message = format!("{shown} is not an agent: {problem}; {NEXT_STEP}");
             Error::new(ErrorKind::Config, message)
         })?;
         Ok(Self { path, arch })

@@ -62,10 +62,10 @@ fn anything_else_is_refused_with_the_reason() {
         (small, "64-bit Linux program"),
         (program(4711, &[1]), "processor 4711"),
         (program(62, &[1, 3, 1]), "shared libraries"),
-        (program(62, &[]), "not whole"),
-        (program(62, &[1; 300]), "not whole"),
-        (elsewhere, "not whole"),
-        (cut, "not whole"),
+        (program(62, &[]), "damaged"),
+        (program(62, &[1; 300]), "damaged"),
+        (elsewhere, "damaged"),
+        (cut, "damaged"),
     ] {
         let problem = examined(&bytes).unwrap_err();
         assert!(problem.contains(expected), "{expected}: {problem}");

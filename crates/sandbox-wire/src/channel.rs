@@ -39,7 +39,7 @@ impl Lost {
 
     pub(crate) fn broken(what: &str) -> Self {
         Self::new(format!(
-            "the agent broke the protocol: {what}; what runs in the sandbox may have changed it"
+            "the agent broke the protocol: {what}; something in the sandbox may have tampered with it"
         ))
     }
 
@@ -238,7 +238,7 @@ impl Call {
     /// Returns the reason why the stream ended without a reply.
     async fn ended(&self) -> Error {
         if self.channel.order(Order::Probe).await.is_some() {
-            return Error::unavailable("the agent gave up the call; look at its messages");
+            return Error::unavailable("the agent dropped the call; see its messages");
         }
         self.channel.reason().await
     }

@@ -43,7 +43,7 @@ pub fn handle() -> Result<&'static Handle> {
     }
     ENGINE
         .get()
-        .ok_or_else(|| Error::internal("the engine of sandboxes was not kept"))
+        .ok_or_else(|| Error::internal("the sandbox engine was not stored"))
 }
 
 /// Runs `work` on the engine. Dropping the call drops the work.

@@ -128,7 +128,7 @@ async fn hear<T: serde::de::DeserializeOwned>(
     receive(socket, BODY).await.map_err(|fault| match fault {
         Fault::Ended => Deaf::Ended,
         Fault::Broken(what) => Deaf::Other(Error::unavailable(format!(
-            "the greeting of the other side is {what}; build the agent anew with `agentbox agent install`"
+            "the greeting of the other side is {what}; rebuild the agent with `agentbox agent install`"
         ))),
     })
 }
@@ -147,7 +147,7 @@ async fn hear_version(socket: &mut (impl AsyncRead + Unpin)) -> Option<(u16, Str
 fn other_version(protocol: u16, release: &str) -> Error {
     Error::unavailable(format!(
         "the other side is version {} and speaks protocol {protocol}, and this one is version \
-         '{VERSION}' and speaks protocol {PROTOCOL}; build the agent anew with `agentbox agent install`",
+         '{VERSION}' and speaks protocol {PROTOCOL}; rebuild the agent with `agentbox agent install`",
         Quoted::new(release)
     ))
 }
@@ -170,8 +170,8 @@ async fn foreign(socket: &mut (impl AsyncRead + Unpin), mut seen: Vec<u8>) -> Er
     Error::new(
         ErrorKind::Unavailable,
         format!(
-            "the program that was started is no agent, or something speaks before it: it printed {}; \
-             see that the image runs the program as it is given",
+            "the program that was started is not an agent, or prints something before it: it printed {}; \
+             check that the image runs the program as it is given",
             Quoted::new(text.trim())
         ),
     )

@@ -80,7 +80,7 @@ impl CaBundle {
         };
         match std::fs::metadata(path) {
             Ok(found) if !found.is_file() => {
-                return Err(wrong("is no file; name a file of certificates in PEM"));
+                return Err(wrong("is not a file; name a file of certificates in PEM"));
             }
             Ok(found) if found.len() > LARGEST as u64 => {
                 return Err(wrong("is too large; give certificates only"));

@@ -54,7 +54,7 @@ pub(super) async fn build(daemon: &Daemon, query: &str, context: Bytes) -> Resul
         .header("Content-Type", "application/x-tar")
         .body(Full::new(context))
         .map_err(|source| {
-            Error::internal("a build could not be asked for; please report this")
+            Error::internal("a build could not be requested; please report this")
                 .with_source(source)
         })?;
     let response = sender.send_request(request).await.map_err(lost)?;
@@ -70,7 +70,7 @@ pub(super) async fn build(daemon: &Daemon, query: &str, context: Bytes) -> Resul
     }
     let said = answer.next_line().await?.unwrap_or_default();
     Err(Error::unavailable(format!(
-        "the Docker daemon refused the build ({status}): {}; look at its log",
+        "the Docker daemon refused the build ({status}): {}; see its log",
         super::trace::message(&said)
     )))
 }
@@ -115,7 +115,7 @@ impl Answer {
             searched = self.buffer.len();
             if searched > LONGEST_LINE {
                 return Err(Error::unavailable(
-                    "the Docker daemon sent a line without an end; restart it",
+                    "the Docker daemon sent a line that does not end; restart it",
                 ));
             }
             match self.body.frame().await {

@@ -86,7 +86,7 @@ impl Logins {
             // The parser's message could quote credentials.
             let (line, column) = (error.line(), error.column());
             config(format!(
-                "this is no configuration of docker (line {line}, column {column}); \
+                "this is not a configuration file of docker (line {line}, column {column}); \
                  log in again with 'docker login'"
             ))
         })?;

@@ -83,7 +83,7 @@ fn pull_error(daemon: &Daemon, image: &str, error: Theirs) -> Error {
     let said = Quoted::new(said);
     if absent {
         return config(format!(
-            "no registry gives out the image {quoted} ({said}); check its name, log in with \
+            "no registry provides the image {quoted} ({said}); check its name, log in with \
              'docker login', or load it with 'docker load'"
         ));
     }
@@ -115,7 +115,7 @@ pub(super) async fn prune(
             let gone = client.remove_image(name, None::<RemoveImageOptions>, None);
             match gone.await {
                 Ok(_) => removed.push(name.to_owned()),
-                Err(error) => tracing::debug!(image = name, %error, "an image stays"),
+                Err(error) => tracing::debug!(image = name, %error, "image not removed"),
             }
         }
     }

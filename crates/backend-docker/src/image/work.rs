@@ -329,7 +329,7 @@ impl Job {
         };
         let pruned = store::prune(&self.daemon, &self.runtime.name, current).await;
         if let Err(error) = pruned {
-            tracing::debug!(%error, "superseded images stay");
+            tracing::debug!(%error, "superseded images not removed");
         }
         built.map(|()| true)
     }
@@ -360,7 +360,7 @@ impl Job {
             return Ok(());
         }
         let why = reader.failure.as_deref();
-        let why = why.unwrap_or("the daemon ended it without saying why");
+        let why = why.unwrap_or("the daemon gave no reason");
         let mut message = format!(
             "building the image {} failed: {why}; correct the runtime {}, or try again if \
              something could not be reached",
@@ -406,7 +406,7 @@ impl Job {
             query.push(("networkmode", network));
         }
         serde_urlencoded::to_string(query).map_err(|source| {
-            Error::internal("a build could not be asked for; please report this")
+            Error::internal("a build could not be requested; please report this")
                 .with_source(source)
         })
     }

@@ -122,7 +122,7 @@ impl Core {
         let (mut output, mut input) = match started {
             Ok(StartExecResults::Attached { output, input }) => (output, input),
             Ok(StartExecResults::Detached) => {
-                return Err(Error::internal("the daemon started a program apart"));
+                return Err(Error::internal("the daemon started a program detached"));
             }
             Err(error) => return Err(self.explain(error).await),
         };

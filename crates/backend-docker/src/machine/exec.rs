@@ -66,7 +66,7 @@ impl DockerMachine {
         let (output, input) = match client.start_exec(&created.id, Some(options)).await {
             Ok(StartExecResults::Attached { output, input }) => (output, input),
             Ok(StartExecResults::Detached) => {
-                return Err(Error::internal("the daemon started a program apart"));
+                return Err(Error::internal("the daemon started a program detached"));
             }
             Err(error) => return Err(core.explain(error).await),
         };

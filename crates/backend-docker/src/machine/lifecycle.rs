@@ -184,7 +184,7 @@ impl Core {
             return Err(Error::new(
                 ErrorKind::Conflict,
                 format!(
-                    "the container {} is no sandbox; choose another name, or allow containers of others when attaching",
+                    "the container {} is not a sandbox; choose another name, or attach to it with `allow_foreign`",
                     self.name
                 ),
             ));
@@ -199,7 +199,7 @@ impl Core {
         Err(Error::new(
             ErrorKind::Conflict,
             format!(
-                "the container {} was made from another image or with other options; remove it, or choose another name",
+                "the container {} was created from another image or with other options; remove it, or choose another name",
                 self.name
             ),
         ))
@@ -343,13 +343,13 @@ impl Core {
         let name = &self.name;
         Error::unavailable(match (&self.settings, self.state().existed) {
             (Some(_), true) => format!(
-                "the container {name} was removed, and its files with it; a new one is made when the sandbox, or the program that has it, is started again"
+                "the container {name} was removed, and its files with it; a new one is created when the sandbox, or the program that uses it, is started again"
             ),
             (Some(_), false) => {
-                format!("the container {name} is not made yet; the next call makes it")
+                format!("the container {name} has not been created yet; the next call creates it")
             }
             (None, _) => format!(
-                "there is no container {name} any more; make a sandbox or attach to another container"
+                "the container {name} no longer exists; create a sandbox or attach to another container"
             ),
         })
     }

@@ -99,7 +99,7 @@ impl Core {
         let client = self.daemon.client();
         let removed = client.remove_container(&self.name, Some(options)).await;
         if let Err(error) = removed {
-            tracing::debug!(container = %self.name, "it was not removed: {error}");
+            tracing::debug!(container = %self.name, "container not removed: {error}");
         }
     }
 
@@ -300,10 +300,10 @@ impl Core {
                 ),
             ),
             400 => check::wrong(format!(
-                "the container cannot be made: {text}; change its options"
+                "the container cannot be created: {text}; change its options"
             )),
             _ => Error::unavailable(format!(
-                "the container cannot be made: {text}; change its options or its image"
+                "the container cannot be created: {text}; change its options or its image"
             )),
         }
         .with_source(error)

@@ -121,7 +121,8 @@ pub(super) fn runtime(runtime: &Runtime) -> Result<()> {
 fn fields(runtime: &Runtime) -> Result<(), String> {
     if !fits(&NAME, &runtime.name) {
         return Err(
-            "that is no name; write at most 63 small letters, digits, '-', '_' and '.'".to_owned(),
+            "that is not a valid name; use at most 63 lowercase letters, digits, '-', '_' and '.'"
+                .to_owned(),
         );
     }
     start(runtime)?;
@@ -152,7 +153,7 @@ fn fields(runtime: &Runtime) -> Result<(), String> {
     for (name, value) in &runtime.env_vars {
         if !fits(&ENV_NAME, name) {
             return Err(format!(
-                "env_vars: {} is no name of a variable; write letters, digits and '_', no digit first",
+                "env_vars: {} is not a valid variable name; write letters, digits and '_', no digit first",
                 Quoted::new(name)
             ));
         }
@@ -162,7 +163,7 @@ fn fields(runtime: &Runtime) -> Result<(), String> {
         .map_err(|wrong| format!("work_dir: {wrong}"))?;
     match runtime.run_as_uid {
         Some(uid) if uid == 0 || uid > LARGEST_UID => Err(format!(
-            "run_as_uid: {uid} is no unprivileged user; write a number from 1 to {LARGEST_UID}"
+            "run_as_uid: {uid} is not an unprivileged user; write a number from 1 to {LARGEST_UID}"
         )),
         _ => Ok(()),
     }
@@ -204,7 +205,7 @@ pub(super) fn reference(text: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "{} is no name of an image; write one like python:3.12-slim or registry.example/team/image:1",
+        "{} is not a valid image name; write one like python:3.12-slim or registry.example/team/image:1",
         Quoted::new(text)
     ))
 }
@@ -220,7 +221,7 @@ fn package(manager: PackageManager, written: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "{} is no package for {manager}; write one like {example}, \
+        "{} is not a valid {manager} package; write one like {example}, \
          or use a setup command for anything else",
         Quoted::new(written)
     ))
@@ -253,7 +254,7 @@ fn work_dir(text: &str, for_user: bool) -> Result<(), String> {
     let parts_fit = !text.split('/').any(|part| part == "." || part == "..");
     if text.len() > 256 || !fits(&WORK_DIR, text) || !parts_fit {
         return Err(format!(
-            "{} is no plain absolute path; write letters, digits and '/._+@-', \
+            "{} is not a plain absolute path; write letters, digits and '/._+@-', \
              no '..' and no '/' at the end",
             Quoted::new(text)
         ));

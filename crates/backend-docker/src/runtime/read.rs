@@ -99,7 +99,7 @@ impl Written {
     pub(super) fn named(self, name: &str) -> Result<Runtime, String> {
         if let Some(own) = self.name.filter(|own| own != name) {
             return Err(format!(
-                "name: it is {own:?} and stands under {name:?}; remove it"
+                "name: it is {own:?} and is listed under {name:?}; remove it"
             ));
         }
         let packages = match (self.packages, self.package_manager) {

@@ -71,13 +71,10 @@ async fn watch(sandbox: Weak<Inner>, idle: Duration) {
         if quiet >= idle {
             // Cleared first, so that an operation from now on starts a new watcher.
             sandbox.0.watched.store(false, Ordering::Release);
-            tracing::debug!(container = sandbox.container(), "idle: it is stopped");
+            tracing::debug!(container = sandbox.container(), "stopping idle container");
             if let Err(error) = sandbox.stop(StopMode::Keep).await {
                 let name = sandbox.info().name;
-                tracing::warn!(
-                    "{name}: an idle container was not stopped: {}",
-                    error.chain()
-                );
+                tracing::warn!("{name}: idle container not stopped: {}", error.chain());
             }
             return;
         }

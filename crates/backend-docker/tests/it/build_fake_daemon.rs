@@ -144,7 +144,7 @@ async fn an_end_without_an_image_is_a_failure() {
         ..Script::default()
     };
     let text = failure(script, &on_base()).await.to_string();
-    assert!(text.contains("without saying why"), "{text}");
+    assert!(text.contains("the daemon gave no reason"), "{text}");
     assert!(text.ends_with("the last lines were:\n  half"), "{text}");
 }
 
@@ -156,7 +156,7 @@ async fn a_line_without_an_end_is_not_collected() {
     };
     let error = failure(script, &on_base()).await;
     assert!(
-        error.to_string().contains("a line without an end"),
+        error.to_string().contains("a line that does not end"),
         "{error}"
     );
 }

@@ -80,7 +80,7 @@ async fn one_that_somebody_removed_is_never_made_anew_unasked() {
 #[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
 async fn a_paused_one_says_so_and_goes_on() {
     let sandbox = builder().build().unwrap();
-    unavailable(sandbox.pause().await, "not made");
+    unavailable(sandbox.pause().await, "has not been created");
     sandbox.write_file("a.txt", "one\n").await.unwrap();
     sandbox.pause().await.unwrap();
     sandbox.pause().await.unwrap();

@@ -155,19 +155,19 @@ fn errors_say_where() {
 fn what_is_written_is_checked() {
     for (text, expected) in [
         ("[runtimes.a]", "neither image nor base_image"),
-        ("[runtimes.A]\nimage = 'x'", "that is no name"),
+        ("[runtimes.A]\nimage = 'x'", "that is not a valid name"),
         (
             "[runtimes.a]\nimage = 'X'",
-            "image: 'X' is no name of an image",
+            "image: 'X' is not a valid image name",
         ),
         (
             "[runtimes.a]\nbase_image = 'x'\npackages = [\"x\\nRUN y\"]",
-            "packages.pip[0]: 'x\\nRUN y' is no package for pip",
+            "packages.pip[0]: 'x\\nRUN y' is not a valid pip package",
         ),
-        ("[images]\nx = 'Y'", "images: 'Y' is no name of an image"),
+        ("[images]\nx = 'Y'", "images: 'Y' is not a valid image name"),
         (
             "[images]\n'X y' = 'y'",
-            "images: 'X y' is no name of an image",
+            "images: 'X y' is not a valid image name",
         ),
     ] {
         let message = refused(text);

@@ -95,7 +95,7 @@ impl Direct {
     pub(crate) async fn exited(&mut self) -> Result<Exited> {
         let exit = self.exit.wait_for(Option::is_some).await;
         let exit = exit.ok().and_then(|exit| *exit);
-        exit.ok_or_else(|| Error::internal("the command's end could not be learned"))
+        exit.ok_or_else(|| Error::internal("the command's exit status could not be read"))
     }
 
     pub(crate) async fn end(&self, extent: Extent, grace: Option<Duration>) -> Result<u32> {

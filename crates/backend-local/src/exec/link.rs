@@ -114,7 +114,7 @@ impl Link {
                 program.path.display(),
                 backend_core::Quoted::new(&text)
             ))),
-            Ok(_) => Err(trouble("it is no supervisor".into())),
+            Ok(_) => Err(trouble("it is not a supervisor".into())),
             Err(_) => Err(trouble("it did not answer".into())),
         };
         if answer.is_err() {

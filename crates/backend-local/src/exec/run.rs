@@ -42,7 +42,7 @@ impl Ending {
     fn outcome(self) -> Result<ExecuteOutcome> {
         if self.stopped {
             return Err(Error::unavailable(
-                "the sandbox was stopped while the command ran; run it again to start it anew",
+                "the sandbox was stopped while the command ran; run it again to restart the sandbox",
             ));
         }
         let mut outcome = ExecuteOutcome::new(self.status);

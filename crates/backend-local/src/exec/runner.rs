@@ -378,7 +378,7 @@ impl State {
             self.shells.retain(|shell| shell.is_running());
         }
         waited.map_err(|_| {
-            Error::unavailable("a process does not end even when killed; look for a broken disk")
+            Error::unavailable("a process does not end even when killed; check for a broken disk")
         })
     }
 }

@@ -28,7 +28,7 @@ impl Temporary {
         let place = std::env::temp_dir();
         let made = make(&place).map_err(|error| {
             Error::unavailable(format!(
-                "no directory for temporary files can be made in {}; set TMPDIR to a writable directory",
+                "no directory for temporary files can be created in {}; set TMPDIR to a writable directory",
                 place.display()
             ))
             .with_source(error)

@@ -40,7 +40,7 @@ pub(crate) fn error(errno: Errno) -> Error {
         Errno::AGAIN | Errno::BUSY | Errno::STALE | Errno::INTR | Errno::TIMEDOUT => {
             Error::unavailable("the file system is busy with it; try again")
         }
-        _ => Error::internal("the file system failed; look at the cause and at the host's log"),
+        _ => Error::internal("the file system failed; see the cause and the host's log"),
     };
     error.with_source(io::Error::from(errno))
 }

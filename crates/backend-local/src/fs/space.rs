@@ -371,7 +371,7 @@ fn canonical(given: &Path, create: bool) -> Result<PathBuf> {
 fn from_io(error: std::io::Error) -> Error {
     match Errno::from_io_error(&error) {
         Some(errno) => errno::error(errno),
-        None => Error::invalid_input("the path of the directory is not one").with_source(error),
+        None => Error::invalid_input("the directory's path is invalid").with_source(error),
     }
 }
 

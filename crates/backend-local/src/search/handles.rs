@@ -61,6 +61,6 @@ pub(super) fn failed(error: io::Error) -> Error {
         // Returned by `stat_regular`.
         Some(Errno::INVAL) => errno::not_a_file(),
         Some(error) => errno::error(error),
-        None => Error::unavailable("it cannot be read; look at the file system").with_source(error),
+        None => Error::unavailable("it cannot be read; check the file system").with_source(error),
     }
 }

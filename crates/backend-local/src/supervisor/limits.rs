@@ -226,7 +226,7 @@ fn become_command(mut args: impl Iterator<Item = OsString>) -> String {
         return "no limits or no program were given".into();
     };
     let Some(limits) = specification.to_str().and_then(parse) else {
-        return "the limits make no sense".into();
+        return "invalid limits".into();
     };
     // Created first: a limit may leave no memory for it.
     let mut command = Command::new(&program);

@@ -37,8 +37,8 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoProgram => f.write_str("it is not a 64-bit Linux program"),
-            Self::Damaged => f.write_str("it is not whole"),
-            Self::Processor(number) => write!(f, "processor {number} is not known"),
+            Self::Damaged => f.write_str("it is damaged"),
+            Self::Processor(number) => write!(f, "processor {number} is unknown"),
             Self::Dynamic => f.write_str("it needs shared libraries, which a sandbox may not have"),
             Self::Io(error) => write!(f, "{error}"),
         }

@@ -60,7 +60,7 @@ pub(crate) async fn glob(call: &mut Call, query: &GlobQuery) -> Result<GlobResul
     }
 }
 
-const FOREIGN: &str = "it listed more than was asked for, or another place";
+const FOREIGN: &str = "it listed more than was asked for, or other paths";
 
 /// The entries received so far.
 struct Entries<'a> {

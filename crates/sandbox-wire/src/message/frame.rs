@@ -73,7 +73,7 @@ pub(crate) async fn receive<T: DeserializeOwned>(
             "a message with {} bytes after its end",
             rest.len()
         ))),
-        Err(error) => Err(Fault::Broken(format!("a message that is none ({error})"))),
+        Err(error) => Err(Fault::Broken(format!("an invalid message ({error})"))),
     }
 }
 

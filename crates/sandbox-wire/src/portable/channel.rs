@@ -166,10 +166,10 @@ impl Channel {
         let mut words = words.split(' ');
         let numbers = (words.next(), words.next(), words.next());
         let (Some("ready"), Some(pid), Some(uid)) = numbers else {
-            return Err(broken("its greeting is none"));
+            return Err(broken("invalid greeting"));
         };
-        channel.pid = pid.parse().map_err(|_| broken("its greeting is none"))?;
-        channel.uid = uid.parse().map_err(|_| broken("its greeting is none"))?;
+        channel.pid = pid.parse().map_err(|_| broken("invalid greeting"))?;
+        channel.uid = uid.parse().map_err(|_| broken("invalid greeting"))?;
         Ok(channel)
     }
 
@@ -188,7 +188,7 @@ impl Channel {
             Lost::Error(error) => return error,
             Lost::Silent => {
                 return Error::unavailable(
-                    "no shell answered in the machine; look whether it is paused or overloaded",
+                    "no shell answered in the machine; check whether it is paused or overloaded",
                 );
             }
             Lost::Broken(error) if first.is_empty() => return error,
@@ -203,7 +203,7 @@ impl Channel {
             ));
         }
         Error::unavailable(format!(
-            "no shell could be started in the machine, which said {}; look at its log",
+            "no shell could be started in the machine, which said {}; see its log",
             Quoted::new(first.trim())
         ))
     }
@@ -262,7 +262,7 @@ impl Channel {
             left = left.saturating_sub(part.len());
             match words.as_str() {
                 "part" if parts.len() > request.arguments => {
-                    return Err(broken("it says more than it was asked"));
+                    return Err(broken("the answer is too long"));
                 }
                 "part" => parts.push(part),
                 "ok" => {
@@ -291,11 +291,11 @@ impl Channel {
                     let _ = self.buffer.split_to(said.length);
                     return Ok((payload, said.words));
                 }
-                Ok(_) => return Err(Lost::Broken(broken("it says more than it was asked"))),
+                Ok(_) => return Err(Lost::Broken(broken("the answer is too long"))),
                 Err(payload) => sure = payload,
             }
             if sure > limit {
-                return Err(Lost::Broken(broken("it says more than it was asked")));
+                return Err(Lost::Broken(broken("the answer is too long")));
             }
             match patiently(machine, wait.until(), self.output.next()).await? {
                 Some(Ok(Piece::Stdout(piece))) => {
@@ -305,7 +305,7 @@ impl Channel {
                 Some(Ok(Piece::Stderr(piece))) => {
                     wait.complained += piece.len().max(1);
                     if wait.complained > COMPLAINT_BYTES {
-                        return Err(Lost::Broken(broken("it complains without end")));
+                        return Err(Lost::Broken(broken("its error output is too long")));
                     }
                     let room = TEXT_BYTES.saturating_sub(self.complaint.len());
                     let kept = piece.get(..room.min(piece.len())).unwrap_or_default();
@@ -360,7 +360,7 @@ impl Lost {
         match self {
             Self::Ended => gone(),
             Self::Silent => Error::unavailable(
-                "the shell in the machine does not answer; try again, or start the machine anew",
+                "the shell in the machine does not answer; try again, or restart the machine",
             ),
             Self::Broken(error) | Self::Error(error) => error,
         }
@@ -368,13 +368,13 @@ impl Lost {
 }
 
 fn gone() -> Error {
-    Error::unavailable("the shell in the machine is gone; try again, or start the machine anew")
+    Error::unavailable("the shell in the machine is gone; try again, or restart the machine")
 }
 
 /// The error for a malformed reply.
 pub(crate) fn broken(how: &str) -> Error {
     Error::unavailable(format!(
-        "the shell in the machine does not answer as it should: {how}; look whether its tools were changed"
+        "the shell in the machine does not answer as it should: {how}; check whether its tools were changed"
     ))
 }
 

@@ -142,7 +142,7 @@ fn kill(group: &str, mark: &str) -> Request {
 }
 
 pub(crate) fn panicked() -> Error {
-    Error::internal("a command's keeper panicked; please report this")
+    Error::internal("a command's task panicked; please report this")
 }
 
 impl<M: Machine> Task<M> {

@@ -48,11 +48,9 @@ pub(crate) fn of(word: &str, text: &[u8]) -> Result<Error> {
         "denied" => denied(),
         "full" => no_room(),
         "unsteady" => Error::unavailable("the files on the way keep changing; try again"),
-        "unkilled" => {
-            Error::unavailable("some processes do not end; stop the machine to be rid of them")
-        }
+        "unkilled" => Error::unavailable("some processes do not end; stop the machine to end them"),
         "tool" => tool(&String::from_utf8_lossy(text)),
-        _ => return Err(broken("it says what nobody knows")),
+        _ => return Err(broken("unknown status word")),
     })
 }
 
@@ -91,7 +89,7 @@ fn tool(text: &str) -> Error {
     let error = match meaning {
         Some((_, error)) => error(),
         None => Error::internal(format!(
-            "a tool in the machine failed and said {}; look at its file system",
+            "a tool in the machine failed and said {}; check its file system",
             Quoted::new(text.trim())
         )),
     };

@@ -123,7 +123,7 @@ impl<M: Machine> Pool<M> {
             }
             None => {
                 self.end(channel).await;
-                Err(Error::new(ErrorKind::Cancelled, "nobody waited for it"))
+                Err(Error::new(ErrorKind::Cancelled, "the call was dropped"))
             }
         };
         drop(seat);
@@ -162,7 +162,7 @@ impl<M: Machine> Pool<M> {
         if !self.warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 machine = %self.machine.id(),
-                "the machine is used without an agent, which is slow; give it one"
+                "the machine is used without an agent, which is slow; provide one"
             );
         }
         let opened = Channel::open(&*self.machine, &self.mark_of_all()).await;

@@ -62,7 +62,7 @@ impl<M: Machine> Pool<M> {
                 kind,
                 path: answer.slice(1..),
             }),
-            None => Err(broken("it resolves nothing")),
+            None => Err(broken("the resolved path is missing")),
         }
     }
 
@@ -170,17 +170,17 @@ impl<M: Machine> Pool<M> {
             .limit(limit);
         let answer = self.ask(request).await?;
         let line = answer.iter().position(|byte| *byte == b'\n');
-        let line = line.ok_or_else(|| broken("it says nothing of a file"))?;
+        let line = line.ok_or_else(|| broken("invalid file information"))?;
         let known = std::str::from_utf8(answer.get(..line).unwrap_or_default());
         let (size, identity) = known
             .ok()
             .and_then(|known| known.split_once(' '))
-            .ok_or_else(|| broken("it says nothing of a file"))?;
+            .ok_or_else(|| broken("invalid file information"))?;
         let skip = usize::try_from(start % BLOCK).unwrap_or_default();
         Ok(Part {
             size: size
                 .parse()
-                .map_err(|_| broken("it says nothing of a file"))?,
+                .map_err(|_| broken("invalid file information"))?,
             identity: identity.to_owned(),
             data: answer.slice((line + 1 + skip).min(answer.len())..),
         })
@@ -352,11 +352,11 @@ fn itself(path: &VPath, answer: &[u8]) -> Result<Entry> {
     let (link, rows) = match answer {
         [b'l', rows @ ..] => (true, rows),
         [b'-', rows @ ..] => (false, rows),
-        _ => return Err(broken("it describes no file")),
+        _ => return Err(broken("invalid file record")),
     };
     let found = records(rows, false)?;
     let [record] = found.as_slice() else {
-        return Err(broken("it describes no file"));
+        return Err(broken("invalid file record"));
     };
     Ok(record.entry(path.clone()).with_link(link))
 }

@@ -44,7 +44,7 @@ pub(crate) fn records(answer: &[u8], cut: bool) -> Result<Vec<Record<'_>>> {
         [] => return Ok(all),
         [b'/', b'/', rest @ ..] => rest,
         [b'/'] if cut => return Ok(all),
-        _ => return Err(broken("it describes no files")),
+        _ => return Err(broken("invalid file records")),
     };
     loop {
         let end = rest.windows(2).position(|pair| pair == b"//");
@@ -57,7 +57,7 @@ pub(crate) fn records(answer: &[u8], cut: bool) -> Result<Vec<Record<'_>>> {
             // A name may continue after a line end.
             _ if is_last && cut => {}
             Some(record) => all.push(record),
-            None => return Err(broken("it describes no files")),
+            None => return Err(broken("invalid file records")),
         }
         match others.get(2..) {
             Some(others) if !is_last => rest = others,

@@ -217,7 +217,7 @@ impl<'p, M: Machine> Tree<'p, M> {
             Err(error) => return Err(error),
         };
         let [readable, rows] = parts.as_slice() else {
-            return Err(broken("it lists nothing"));
+            return Err(broken("the listing is missing"));
         };
         let mut starts = Vec::new();
         for (key, readable) in keys.iter().zip(readable.iter()) {

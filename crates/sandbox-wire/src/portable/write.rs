@@ -58,7 +58,7 @@ fn durable(options: &WriteOptions) -> &'static str {
 }
 
 fn cancelled() -> Error {
-    Error::new(ErrorKind::Cancelled, "nobody waited for it")
+    Error::new(ErrorKind::Cancelled, "the call was dropped")
 }
 
 impl<M: Machine> Writer<M> {
@@ -421,6 +421,6 @@ fn is_new(answer: &[u8]) -> Result<bool> {
     match answer {
         b"1" => Ok(true),
         b"0" => Ok(false),
-        _ => Err(broken("it does not say what it wrote")),
+        _ => Err(broken("the result of a write is missing")),
     }
 }

@@ -134,7 +134,7 @@ async fn command(
         R::ShellWrite(id, input) => done(sandbox.shell_write(&id, input).await),
         R::ShellKill(id) => sandbox.shell_kill(&id).await.map(Reply::Killed),
         R::ShellList => sandbox.shell_list().await.map(Reply::Shells),
-        _ => Err(Error::internal("the request has no answer")),
+        _ => Err(Error::internal("unexpected request")),
     };
     finish(reply, writer).await
 }

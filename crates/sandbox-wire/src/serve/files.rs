@@ -123,7 +123,7 @@ fn content_of(pieces: mpsc::Receiver<Piece>) -> BoxStream<'static, Result<Bytes>
             Some(Some(piece)) => Some((Ok(piece), Some(pieces))),
             Some(None) => None,
             None => {
-                let text = "the content ended before its end";
+                let text = "the content is incomplete";
                 Some((Err(Error::new(ErrorKind::Cancelled, text)), None))
             }
         }

@@ -99,8 +99,8 @@ fn what_is_no_agent_of_this_version_is_not_installed() {
     dir.file("text", "no program");
     program(&dir, "broken", own);
     for (file, code, about) in [
-        ("missing", 64, "is no agent"),
-        ("text", 64, "is no agent"),
+        ("missing", 64, "is not an agent"),
+        ("text", 64, "is not an agent"),
         ("/bin/sh", 64, "shared libraries"),
         // Depending on the kernel it does not start, or exits at once.
         ("broken", 64, "broken"),

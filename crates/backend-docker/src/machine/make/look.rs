@@ -163,7 +163,7 @@ impl Core {
             Error::new(
                 ErrorKind::Config,
                 format!(
-                    "the image knows no user {}; give one by its number",
+                    "the image has no user {}; specify a uid",
                     Quoted::new(&user.name)
                 ),
             )
@@ -175,7 +175,7 @@ async fn existing(path: &Path) -> Result<PathBuf> {
     tokio::fs::canonicalize(path).await.map_err(|source| {
         let shown = path.to_string_lossy();
         let shown = Quoted::new(&shown);
-        check::wrong(format!("{shown} cannot be mounted; make it first")).with_source(source)
+        check::wrong(format!("{shown} cannot be mounted; create it first")).with_source(source)
     })
 }
 

@@ -243,7 +243,7 @@ fn make_directory(policy: &Policy) -> Result<(PathBuf, bool), String> {
     }
     Err(
         "no directory is left in which the confinement could be tested: all of /tmp, /var/tmp and \
-         /dev/shm may be written by commands or by nobody; choose smaller directories"
+         /dev/shm may be written by commands, or are not writable at all; choose smaller directories"
             .into(),
     )
 }

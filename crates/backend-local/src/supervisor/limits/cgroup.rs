@@ -55,7 +55,7 @@ impl Group {
             }
         }
         Err(io::Error::other(
-            "other supervisors remove every group that is made",
+            "other supervisors remove every group that is created",
         ))
     }
 

@@ -98,7 +98,7 @@ fn the_launcher_says_what_is_wrong() {
     for (args, expected) in [
         (vec![], "no limits"),
         (vec!["cpu=1"], "no program"),
-        (vec!["cpu", "sh"], "no sense"),
+        (vec!["cpu", "sh"], "invalid limits"),
         (vec!["cpu=1000000", "/missing/program"], "/missing/program"),
     ] {
         let role = args.join("\x1f");

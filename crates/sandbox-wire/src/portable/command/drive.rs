@@ -173,7 +173,7 @@ fn ending(flow: &Flow, reason: Option<Reason>, exit: Exit, duration: Duration) -
 
 pub(super) fn was_stopped() -> Error {
     Error::unavailable(
-        "the sandbox was stopped while the command ran; run it again to start it anew",
+        "the sandbox was stopped while the command ran; run it again to restart the sandbox",
     )
 }
 
@@ -227,7 +227,7 @@ async fn gone<M: Machine>(
         });
     }
     let error = lost.unwrap_or_else(|| {
-        Error::unavailable("the machine ended while the command ran; start it anew")
+        Error::unavailable("the machine ended while the command ran; start it again")
     });
     Err(task.pool.why(error).await)
 }

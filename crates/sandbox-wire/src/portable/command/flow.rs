@@ -163,10 +163,9 @@ impl Stream {
             Some("start" | "nodir") if self.start.is_none() => self.start = Some(words.to_owned()),
             Some("end") => {
                 let exit = exit(&mut parts);
-                self.exit =
-                    Some(exit.ok_or_else(|| broken("it does not say how a command ended"))?);
+                self.exit = Some(exit.ok_or_else(|| broken("invalid exit status of a command"))?);
             }
-            _ => return Err(broken("it says what nobody knows")),
+            _ => return Err(broken("unknown status word")),
         }
         Ok(())
     }
@@ -196,11 +195,11 @@ impl Job {
                 let Some(pid) = start.strip_prefix("start ") else {
                     return Ok(None);
                 };
-                let pid = pid.parse().map_err(|_| broken("it names no process"))?;
+                let pid = pid.parse().map_err(|_| broken("invalid process ID"))?;
                 return Ok(Some(pid));
             }
             if self.flow.out.buffer.len() > TEXT_BYTES {
-                return Err(broken("a command does not begin as it should"));
+                return Err(broken("too much output before a command started"));
             }
             let next = patiently(machine, None, self.process.output.next());
             match next.await.map_err(Lost::error)? {
@@ -213,7 +212,7 @@ impl Job {
                 Some(Ok(Piece::Stderr(piece))) => {
                     self.flow.err.buffer.extend_from_slice(&piece);
                     if self.flow.err.buffer.len() > AHEAD_BYTES {
-                        return Err(broken("a command does not begin as it should"));
+                        return Err(broken("too much output before a command started"));
                     }
                 }
                 Some(Err(error)) => return Err(error),
