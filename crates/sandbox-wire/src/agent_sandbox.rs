@@ -16,9 +16,9 @@ use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared, WeakShared};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::channel::{Call, Channel, Lost};
+use crate::channel::{Call, Channel, ChannelError};
 use crate::engine;
-use crate::hello::Facts;
+use crate::handshake::AgentInfo;
 use crate::machine::Machine;
 use crate::message::Request;
 use activity::Activity;
@@ -102,18 +102,18 @@ pub struct AgentSandbox<M> {
 }
 
 /// An attempt to open a channel, shared by all callers that need it.
-type Attempt = BoxFuture<'static, Result<Arc<Channel>, Lost>>;
+type Attempt = BoxFuture<'static, Result<Arc<Channel>, ChannelError>>;
 
 #[derive(Debug, Default)]
 struct State {
     /// The number of stops. A channel whose opening began before the last stop
     /// is not used.
     stops: u64,
-    way: Way,
+    channel: ChannelState,
 }
 
 #[derive(Debug, Default)]
-enum Way {
+enum ChannelState {
     #[default]
     None,
     /// Ends when no caller waits for it any more.
@@ -139,9 +139,9 @@ impl<M: Machine> AgentSandbox<M> {
 
     /// Returns the agent's information about itself, if a channel to it is
     /// open. No I/O.
-    pub fn agent(&self) -> Option<Facts> {
-        match &lock(&self.state).way {
-            Way::Open(channel) if !channel.is_closed() => Some(channel.facts().clone()),
+    pub fn agent(&self) -> Option<AgentInfo> {
+        match &lock(&self.state).channel {
+            ChannelState::Open(channel) if !channel.is_closed() => Some(channel.info().clone()),
             _ => None,
         }
     }
@@ -154,16 +154,20 @@ impl<M: Machine> AgentSandbox<M> {
     async fn channel(&self) -> Result<Arc<Channel>> {
         let attempt = {
             let mut state = lock(&self.state);
-            let under_way = match &state.way {
-                Way::Open(channel) if !channel.is_closed() => return Ok(Arc::clone(channel)),
-                Way::Opening(attempt) => attempt.upgrade(),
-                Way::Open(_) | Way::None => None,
+            let under_way = match &state.channel {
+                ChannelState::Open(channel) if !channel.is_closed() => {
+                    return Ok(Arc::clone(channel));
+                }
+                ChannelState::Opening(attempt) => attempt.upgrade(),
+                ChannelState::Open(_) | ChannelState::None => None,
             };
             match under_way {
                 Some(attempt) => attempt,
                 None => {
                     let attempt = self.attempt(state.stops)?;
-                    state.way = attempt.downgrade().map_or(Way::None, Way::Opening);
+                    state.channel = attempt
+                        .downgrade()
+                        .map_or(ChannelState::None, ChannelState::Opening);
                     attempt
                 }
             }
@@ -181,19 +185,19 @@ impl<M: Machine> AgentSandbox<M> {
             let opened = connect(machine, options, activity).await;
             let mut state = lock(&state);
             if state.stops != stops {
-                return Err(Lost::new("the sandbox was stopped; start it again"));
+                return Err(ChannelError::new("the sandbox was stopped; start it again"));
             }
-            let channel = opened.map(Arc::new).map_err(Lost::from);
-            state.way = match &channel {
-                Ok(channel) => Way::Open(Arc::clone(channel)),
-                Err(_) => Way::None,
+            let channel = opened.map(Arc::new).map_err(ChannelError::from);
+            state.channel = match &channel {
+                Ok(channel) => ChannelState::Open(Arc::clone(channel)),
+                Err(_) => ChannelState::None,
             };
             channel
         });
         let task = AbortOnDropHandle::new(task);
         let attempt = async move {
             let opened = task.await;
-            opened.unwrap_or_else(|_| Err(Lost::new("the process is ending")))
+            opened.unwrap_or_else(|_| Err(ChannelError::new("the process is ending")))
         };
         Ok(attempt.boxed().shared())
     }

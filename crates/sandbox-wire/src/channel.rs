@@ -13,10 +13,10 @@ use backend_core::{Error, ErrorKind, Result};
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
-use crate::hello::Facts;
-use crate::message::{Fault, REQUEST_BYTES, Reply, Request, encode, ended, receive, send};
-pub(crate) use driver::{Link, start};
-use driver::{Opened, Order};
+use crate::handshake::AgentInfo;
+use crate::message::{FrameError, REQUEST_BYTES, Reply, Request, encode, ended, receive, send};
+pub(crate) use driver::{ChannelSetup, start};
+use driver::{DriverRequest, OpenedStream};
 
 /// The number of concurrent calls on one channel. The multiplexer lets 256
 /// streams wait for their first reply.
@@ -24,12 +24,12 @@ const CALLS: usize = 250;
 
 /// The reason why a channel ended. Every call in flight gets it.
 #[derive(Debug, Clone)]
-pub(crate) struct Lost {
+pub(crate) struct ChannelError {
     pub(crate) kind: ErrorKind,
     pub(crate) message: String,
 }
 
-impl Lost {
+impl ChannelError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self {
             kind: ErrorKind::Unavailable,
@@ -48,7 +48,7 @@ impl Lost {
     }
 }
 
-impl From<Error> for Lost {
+impl From<Error> for ChannelError {
     fn from(error: Error) -> Self {
         // Each call adds its own operation and path.
         let mut message = error.message().to_owned();
@@ -67,35 +67,35 @@ impl From<Error> for Lost {
 /// A channel to an agent. Dropping it ends the channel.
 #[derive(Debug)]
 pub(crate) struct Channel {
-    orders: mpsc::UnboundedSender<Order>,
-    lost: watch::Receiver<Option<Lost>>,
+    requests: mpsc::UnboundedSender<DriverRequest>,
+    lost: watch::Receiver<Option<ChannelError>>,
     permits: Arc<Semaphore>,
-    facts: Facts,
+    info: AgentInfo,
 }
 
 impl Channel {
     fn new(
-        orders: mpsc::UnboundedSender<Order>,
-        lost: watch::Receiver<Option<Lost>>,
+        requests: mpsc::UnboundedSender<DriverRequest>,
+        lost: watch::Receiver<Option<ChannelError>>,
         calls: usize,
-        facts: Facts,
+        info: AgentInfo,
     ) -> Self {
         Self {
-            orders,
+            requests,
             lost,
             permits: Arc::new(Semaphore::new(calls.clamp(1, CALLS))),
-            facts,
+            info,
         }
     }
 
     /// Returns the agent's information about itself.
-    pub(crate) fn facts(&self) -> &Facts {
-        &self.facts
+    pub(crate) fn info(&self) -> &AgentInfo {
+        &self.info
     }
 
     /// Whether no more calls can be made.
     pub(crate) fn is_closed(&self) -> bool {
-        self.orders.is_closed()
+        self.requests.is_closed()
     }
 
     /// Sends a request. Returns `None` if the channel was already gone, in
@@ -110,8 +110,8 @@ impl Channel {
         }
         let permit = Arc::clone(&self.permits).acquire_owned().await;
         let permit = permit.map_err(|_| Error::internal("the channel lost count of its calls"))?;
-        let order = |reply| Order::Open { first, reply };
-        let Some(Opened { stream, unsent }) = self.order(order).await else {
+        let open = |reply| DriverRequest::Open { first, reply };
+        let Some(OpenedStream { stream, unsent }) = self.ask_driver(open).await else {
             return Ok(None);
         };
         let mut call = Call {
@@ -128,12 +128,15 @@ impl Channel {
         Ok(Some(call))
     }
 
-    /// Sends an order to the driver and waits for its result. Returns `None` if
+    /// Sends a request to the driver and waits for its result. Returns `None` if
     /// the channel was already gone.
-    async fn order<T>(&self, order: impl FnOnce(oneshot::Sender<T>) -> Order) -> Option<T> {
+    async fn ask_driver<T>(
+        &self,
+        request: impl FnOnce(oneshot::Sender<T>) -> DriverRequest,
+    ) -> Option<T> {
         let (reply, mut done) = oneshot::channel();
-        self.orders.send(order(reply)).ok()?;
-        // An order sent while the channel ends may never be received or
+        self.requests.send(request(reply)).ok()?;
+        // A request sent while the channel ends may never be received or
         // dropped.
         match self.unless_lost(&mut done).await {
             Ok(done) => done.ok(),
@@ -144,15 +147,19 @@ impl Channel {
 
     /// Ends the channel because the agent broke the protocol, and returns that
     /// error.
-    pub(crate) async fn break_off(&self, what: &str) -> Error {
+    pub(crate) async fn abort(&self, what: &str) -> Error {
         // If the channel is already gone, its reason stands.
-        let _ = self.orders.send(Order::End(Lost::broken(what)));
+        let _ = self
+            .requests
+            .send(DriverRequest::End(ChannelError::broken(what)));
         self.reason().await
     }
 
     /// Ends the channel in an orderly way.
     pub(crate) async fn close(&self, why: &str) {
-        let _ = self.orders.send(Order::End(Lost::new(why)));
+        let _ = self
+            .requests
+            .send(DriverRequest::End(ChannelError::new(why)));
         // Waiting callers are notified first. When the sender is dropped, the
         // closing handshake is done.
         let mut lost = self.lost.clone();
@@ -198,8 +205,8 @@ impl Call {
         match channel.unless_lost(receive(stream, limit)).await? {
             Ok(Reply::Failed(error)) => Err(error),
             Ok(reply) => Ok(reply),
-            Err(Fault::Ended) => Err(self.ended().await),
-            Err(Fault::Broken(what)) => Err(self.channel.break_off(&what).await),
+            Err(FrameError::Ended) => Err(self.ended().await),
+            Err(FrameError::Broken(what)) => Err(self.channel.abort(&what).await),
         }
     }
 
@@ -232,12 +239,17 @@ impl Call {
 
     /// Ends the channel because of an impossible reply, and returns the error.
     pub(crate) async fn broken(&self, what: &str) -> Error {
-        self.channel.break_off(what).await
+        self.channel.abort(what).await
     }
 
     /// Returns the reason why the stream ended without a reply.
     async fn ended(&self) -> Error {
-        if self.channel.order(Order::Probe).await.is_some() {
+        if self
+            .channel
+            .ask_driver(DriverRequest::Probe)
+            .await
+            .is_some()
+        {
             return Error::unavailable("the agent dropped the call; see its messages");
         }
         self.channel.reason().await

@@ -12,8 +12,8 @@ use futures::{AsyncWriteExt as _, StreamExt as _};
 use tokio::io::DuplexStream;
 use yamux::{Connection, Mode};
 
-use crate::channel::{Channel, Link, Lost, start};
-use crate::hello::{ClientHello, Facts, greet_agent, greet_host};
+use crate::channel::{Channel, ChannelError, ChannelSetup, start};
+use crate::handshake::{AgentInfo, ClientHello, greet_agent, greet_host};
 use crate::message::{REQUEST_BYTES, Reply, Request, receive};
 use crate::socket::Socket;
 use crate::{ServeOptions, client, engine, serve};
@@ -89,14 +89,14 @@ pub fn client(bytes: &[u8]) {
 }
 
 async fn lie(mut socket: Io, mode: u8, bytes: Vec<u8>) {
-    let facts = Facts {
+    let info = AgentInfo {
         pid: 1,
         uid: None,
         capabilities: Capabilities::default(),
         working_dir: VPath::root(),
     };
     if mode % 3 > 0 {
-        let _ = greet_host(&mut socket, &facts).await;
+        let _ = greet_host(&mut socket, &info).await;
     }
     if mode % 3 < 2 {
         let _ = socket.write_all(&bytes).await;
@@ -122,18 +122,18 @@ async fn connect(host: DuplexStream) -> Option<Channel> {
     let hello = ClientHello {
         heartbeat: HEARTBEAT,
     };
-    let facts = greet_agent(&mut socket, hello).await.ok()?;
-    let link = Link {
+    let info = greet_agent(&mut socket, hello).await.ok()?;
+    let setup = ChannelSetup {
         received: socket.received(),
         socket,
         busy: Box::new(|| {}),
-        facts,
+        info,
         heartbeat: HEARTBEAT,
         patience: HEARTBEAT,
         calls: 1,
-        explain: Box::new(|what| Box::pin(async { Lost::new(what) })),
+        explain: Box::new(|what| Box::pin(async { ChannelError::new(what) })),
     };
-    start(engine::handle().ok()?, link).ok()
+    start(engine::handle().ok()?, setup).ok()
 }
 
 /// Makes one call and reads everything that comes back.

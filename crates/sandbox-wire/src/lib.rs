@@ -11,7 +11,7 @@ pub mod engine;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzz;
-mod hello;
+mod handshake;
 mod machine;
 mod message;
 pub mod portable;
@@ -19,7 +19,7 @@ mod serve;
 mod socket;
 
 pub use agent_sandbox::{AgentOptions, AgentSandbox};
-pub use hello::Facts;
-pub use machine::{ByteStream, Machine, Piece, Process, Spawn};
+pub use handshake::AgentInfo;
+pub use machine::{ByteStream, Machine, OutputChunk, Process, Spawn};
 pub use portable::PortableSandbox;
 pub use serve::{ServeOptions, serve};

@@ -160,7 +160,7 @@ pub struct Process {
     /// input; the program's output still arrives.
     pub stdin: Option<Pin<Box<dyn AsyncWrite + Send>>>,
     /// Its output, until it has closed both streams.
-    pub output: BoxStream<'static, Result<Piece>>,
+    pub output: BoxStream<'static, Result<OutputChunk>>,
     /// Its exit code, to be awaited after `output` has ended. 128 plus the
     /// signal if a signal ended it.
     pub exit: BoxFuture<'static, Result<i32>>,
@@ -170,7 +170,7 @@ impl Process {
     /// Creates a running program.
     pub fn new(
         stdin: Option<Pin<Box<dyn AsyncWrite + Send>>>,
-        output: BoxStream<'static, Result<Piece>>,
+        output: BoxStream<'static, Result<OutputChunk>>,
         exit: BoxFuture<'static, Result<i32>>,
     ) -> Self {
         Self {
@@ -191,7 +191,7 @@ impl fmt::Debug for Process {
 
 /// A piece of a program's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
+pub enum OutputChunk {
     /// From standard output.
     Stdout(Bytes),
     /// From standard error.

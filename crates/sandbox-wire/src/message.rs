@@ -19,7 +19,7 @@ use backend_core::{Edit, Error, VPath};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use frame::{Fault, encode, ended, receive, send};
+pub(crate) use frame::{FrameError, encode, ended, receive, send};
 
 /// The version of all types in this module.
 pub(crate) const PROTOCOL: u16 = 3;

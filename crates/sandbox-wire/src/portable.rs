@@ -31,16 +31,16 @@ use crate::engine;
 use crate::machine::Machine;
 
 mod activity;
-mod channel;
 mod command;
 mod failure;
 mod pool;
 mod read;
 mod record;
 mod search;
-mod secret;
+mod sentinel;
 mod shells;
 mod tree;
+mod worker;
 mod write;
 
 use activity::Activity;

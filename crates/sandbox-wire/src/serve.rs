@@ -14,8 +14,8 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use yamux::{Connection, Mode};
 
-use crate::hello::{Facts, greet_host};
-use crate::message::{Fault, LONGEST_TICK, SHORTEST_TICK};
+use crate::handshake::{AgentInfo, greet_host};
+use crate::message::{FrameError, LONGEST_TICK, SHORTEST_TICK};
 use crate::socket::Socket;
 
 /// The number of streams that the multiplexer keeps. A client that cancels many
@@ -83,7 +83,7 @@ where
 {
     let mut socket = Socket::new(reader, writer);
     let received = socket.received();
-    let greeted = timeout(options.patience, greet_host(&mut socket, &facts(&*backend))).await;
+    let greeted = timeout(options.patience, greet_host(&mut socket, &info(&*backend))).await;
     let hello = greeted.map_err(|_| Error::unavailable("the host said nothing"))??;
     let patience = options.patience.max(hello.heartbeat.saturating_mul(4));
 
@@ -108,13 +108,13 @@ where
                 None => break Ok(()),
             },
             Some(answered) = calls.join_next() => match answered {
-                Ok(Err(Fault::Broken(what))) => {
+                Ok(Err(FrameError::Broken(what))) => {
                     let text = format!("the host broke the protocol: it sent {what}");
                     break Err(Error::unavailable(text));
                 }
                 // A call that panicked has reset its stream, which tells the
                 // host.
-                Ok(Ok(()) | Err(Fault::Ended)) | Err(_) => {}
+                Ok(Ok(()) | Err(FrameError::Ended)) | Err(_) => {}
             },
             _ = ticks.tick() => {
                 let now = received.load(Ordering::Relaxed);
@@ -135,8 +135,8 @@ fn lost(text: &'static str, error: yamux::ConnectionError) -> Error {
     Error::unavailable(text).with_source(error)
 }
 
-fn facts(backend: &dyn Backend) -> Facts {
-    Facts {
+fn info(backend: &dyn Backend) -> AgentInfo {
+    AgentInfo {
         pid: std::process::id(),
         uid: uid(),
         capabilities: backend.info().capabilities,

@@ -7,7 +7,7 @@ use bollard::container::LogOutput;
 use bollard::exec::{StartExecOptions, StartExecResults};
 use bollard::models::ExecConfig;
 use futures::{FutureExt as _, StreamExt as _};
-use sandbox_wire::{Machine as _, Piece, Process, Spawn};
+use sandbox_wire::{Machine as _, OutputChunk, Process, Spawn};
 
 use super::DockerMachine;
 use crate::spec;
@@ -81,9 +81,9 @@ impl DockerMachine {
             async move {
                 match piece {
                     Ok(LogOutput::StdOut { message } | LogOutput::Console { message }) => {
-                        Some(Ok(Piece::Stdout(message)))
+                        Some(Ok(OutputChunk::Stdout(message)))
                     }
-                    Ok(LogOutput::StdErr { message }) => Some(Ok(Piece::Stderr(message))),
+                    Ok(LogOutput::StdErr { message }) => Some(Ok(OutputChunk::Stderr(message))),
                     Ok(LogOutput::StdIn { .. }) => None,
                     Err(error) => Some(Err(machine.0.explain(error).await)),
                 }

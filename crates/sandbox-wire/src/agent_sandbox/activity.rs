@@ -6,10 +6,10 @@ use std::time::{Duration, SystemTime};
 
 /// The last use, and the number of running commands.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Activity(Arc<Used>);
+pub(super) struct Activity(Arc<UseRecord>);
 
 #[derive(Debug, Default)]
-struct Used {
+struct UseRecord {
     /// Nanoseconds since 1970.
     last: AtomicU64,
     commands: AtomicUsize,

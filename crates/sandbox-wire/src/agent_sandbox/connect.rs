@@ -11,8 +11,8 @@ use tokio::time::timeout;
 use crate::agent_sandbox::AgentOptions;
 use crate::agent_sandbox::activity::Activity;
 use crate::agent_sandbox::output::{AgentOutput, Messages};
-use crate::channel::{Channel, Link, Lost, start};
-use crate::hello::{ClientHello, greet_agent};
+use crate::channel::{Channel, ChannelError, ChannelSetup, start};
+use crate::handshake::{ClientHello, greet_agent};
 use crate::machine::{Machine, Spawn};
 use crate::socket::Socket;
 
@@ -50,29 +50,29 @@ pub(super) async fn connect<M: Machine>(
             Quoted::new(&program)
         )))
     });
-    let facts = match greeted {
-        Ok(facts) => facts,
+    let info = match greeted {
+        Ok(info) => info,
         Err(error) => {
             drop(socket);
             return Err(explain(&*machine, error, process.exit, &messages).await);
         }
     };
     let wanted = machine.working_dir();
-    if facts.working_dir != wanted {
+    if info.working_dir != wanted {
         return Err(Error::new(
             ErrorKind::Config,
             format!(
                 "the agent works in {} and the sandbox in {}; start the agent with that directory",
-                Quoted::new(facts.working_dir.as_str()),
+                Quoted::new(info.working_dir.as_str()),
                 Quoted::new(wanted.as_str())
             ),
         ));
     }
-    let link = Link {
+    let setup = ChannelSetup {
         socket,
         received,
         busy: Box::new(move || activity.note()),
-        facts,
+        info,
         heartbeat: options.heartbeat,
         patience: options.patience,
         calls: options.calls,
@@ -80,11 +80,11 @@ pub(super) async fn connect<M: Machine>(
             Box::pin(async move {
                 let text = format!("the channel to the agent was lost: {what}");
                 let error = Error::unavailable(text);
-                Lost::from(explain(&*machine, error, process.exit, &messages).await)
+                ChannelError::from(explain(&*machine, error, process.exit, &messages).await)
             })
         }),
     };
-    start(&Handle::current(), link)
+    start(&Handle::current(), setup)
 }
 
 /// Returns the reason that the machine knows, or else the noticed error with

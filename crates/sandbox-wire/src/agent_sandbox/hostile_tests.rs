@@ -29,10 +29,10 @@ use futures::{AsyncWriteExt as _, FutureExt as _, StreamExt as _};
 use tokio::io::DuplexStream;
 use yamux::{Connection, Mode};
 
-use crate::hello::greet_host;
+use crate::handshake::greet_host;
 use crate::message::{More, REQUEST_BYTES, Reply, Request, encode, receive, send};
 use crate::socket::Socket;
-use crate::{AgentOptions, AgentSandbox, Facts};
+use crate::{AgentInfo, AgentOptions, AgentSandbox};
 use pipe::{Agent, PipeMachine};
 
 pub(super) type Hostile = AgentSandbox<PipeMachine>;
@@ -61,13 +61,13 @@ where
 pub(super) async fn greeted(pipe: DuplexStream) -> Io {
     let (reader, writer) = tokio::io::split(pipe);
     let mut socket = Socket::new(reader, writer);
-    let facts = Facts {
+    let info = AgentInfo {
         pid: 1,
         uid: None,
         capabilities: Default::default(),
         working_dir: VPath::root(),
     };
-    greet_host(&mut socket, &facts).await.unwrap();
+    greet_host(&mut socket, &info).await.unwrap();
     socket
 }
 

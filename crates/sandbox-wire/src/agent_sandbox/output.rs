@@ -12,7 +12,7 @@ use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use tokio::io::{AsyncRead, ReadBuf};
 
-use crate::machine::Piece;
+use crate::machine::OutputChunk;
 
 /// Bytes of an agent's messages that are logged. Later ones are dropped.
 const LOGGED: usize = 64 * 1024;
@@ -21,13 +21,13 @@ const KEPT: usize = 150;
 
 /// The channel's bytes, extracted from the process's output.
 pub(super) struct AgentOutput {
-    pieces: BoxStream<'static, Result<Piece>>,
+    pieces: BoxStream<'static, Result<OutputChunk>>,
     rest: Bytes,
     messages: Messages,
 }
 
 impl AgentOutput {
-    pub(super) fn new(pieces: BoxStream<'static, Result<Piece>>, messages: Messages) -> Self {
+    pub(super) fn new(pieces: BoxStream<'static, Result<OutputChunk>>, messages: Messages) -> Self {
         Self {
             pieces,
             rest: Bytes::new(),
@@ -44,8 +44,8 @@ impl AsyncRead for AgentOutput {
     ) -> Poll<io::Result<()>> {
         while self.rest.is_empty() {
             match ready!(self.pieces.poll_next_unpin(cx)) {
-                Some(Ok(Piece::Stdout(bytes))) => self.rest = bytes,
-                Some(Ok(Piece::Stderr(bytes))) => self.messages.add(&bytes),
+                Some(Ok(OutputChunk::Stdout(bytes))) => self.rest = bytes,
+                Some(Ok(OutputChunk::Stderr(bytes))) => self.messages.add(&bytes),
                 Some(Err(error)) => return Poll::Ready(Err(io::Error::other(error))),
                 None => return Poll::Ready(Ok(())),
             }
@@ -59,23 +59,23 @@ impl AsyncRead for AgentOutput {
 
 /// An agent's messages on standard error.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Messages(Arc<Mutex<Said>>);
+pub(super) struct Messages(Arc<Mutex<MessageTail>>);
 
 #[derive(Debug, Default)]
-struct Said {
+struct MessageTail {
     total: usize,
     last: Vec<u8>,
 }
 
 impl Messages {
     fn add(&self, bytes: &[u8]) {
-        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = said.total;
-        said.total = before.saturating_add(bytes.len());
-        said.last.extend_from_slice(bytes);
-        let over = said.last.len().saturating_sub(KEPT);
-        said.last.drain(..over);
-        drop(said);
+        let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = tail.total;
+        tail.total = before.saturating_add(bytes.len());
+        tail.last.extend_from_slice(bytes);
+        let over = tail.last.len().saturating_sub(KEPT);
+        tail.last.drain(..over);
+        drop(tail);
         if before < LOGGED {
             let text = String::from_utf8_lossy(bytes);
             tracing::debug!(target: "sandbox_wire::agent", "{}", text.trim_end().escape_debug());
@@ -84,8 +84,8 @@ impl Messages {
 
     /// Returns the end of the messages, if there are any.
     pub(super) fn last(&self) -> Option<String> {
-        let said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = String::from_utf8_lossy(&said.last);
+        let tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&tail.last);
         let text = text.trim();
         (!text.is_empty()).then(|| text.to_owned())
     }

@@ -9,7 +9,7 @@ use backend_core::ops::{Command, ExecuteOutcome, ShellId, ShellInfo, ShellOutput
 use backend_core::{EventStream, Operation, Result, Sandbox};
 use bytes::Bytes;
 
-use crate::agent_sandbox::{AgentSandbox, Way, lock};
+use crate::agent_sandbox::{AgentSandbox, ChannelState, lock};
 use crate::client;
 use crate::engine;
 use crate::machine::Machine;
@@ -52,13 +52,13 @@ impl<M: Machine> Sandbox for AgentSandbox<M> {
 
     async fn stop(&self, mode: StopMode) -> Result<()> {
         let _guard = self.activity.operation();
-        let way = {
+        let previous = {
             let mut state = lock(&self.state);
             state.stops += 1;
-            std::mem::take(&mut state.way)
+            std::mem::take(&mut state.channel)
         };
         let work = async {
-            if let Way::Open(channel) = way {
+            if let ChannelState::Open(channel) = previous {
                 channel.close("the sandbox was stopped").await;
             }
             let machine = Arc::clone(&self.machine);

@@ -17,9 +17,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use yamux::{Connection, Mode, Stream};
 
-use crate::channel::{Channel, Lost};
-use crate::hello::Facts;
-use crate::message::{Fault, LONGEST_TICK, More, Reply, Request, SHORTEST_TICK, encode, receive};
+use crate::channel::{Channel, ChannelError};
+use crate::handshake::AgentInfo;
+use crate::message::{
+    FrameError, LONGEST_TICK, More, Reply, Request, SHORTEST_TICK, encode, receive,
+};
 
 /// The number of streams that the multiplexer keeps. Far more than [`Channel`]
 /// opens.
@@ -30,71 +32,74 @@ const WINDOWS: usize = 64 * 1024 * 1024;
 const CLOSE: Duration = Duration::from_secs(2);
 
 /// A request from a call to the task.
-pub(super) enum Order {
+pub(super) enum DriverRequest {
     /// Opens a stream with this first message.
     Open {
         first: Vec<u8>,
-        reply: oneshot::Sender<Opened>,
+        reply: oneshot::Sender<OpenedStream>,
     },
     /// Asks for an answer, which shows that the channel still exists.
     Probe(oneshot::Sender<()>),
     /// Ends the channel with this reason for the waiting calls.
-    End(Lost),
+    End(ChannelError),
 }
 
 /// A stream, and the unsent rest of its first message.
-pub(super) struct Opened {
+pub(super) struct OpenedStream {
     pub(super) stream: Stream,
     pub(super) unsent: Vec<u8>,
 }
 
 /// A stream to an agent after the greeting.
-pub(crate) struct Link<S> {
+pub(crate) struct ChannelSetup<S> {
     pub(crate) socket: S,
     /// The number of received bytes.
     pub(crate) received: Arc<AtomicU64>,
     /// Called now and then while the agent reports running commands.
     pub(crate) busy: Box<dyn Fn() + Send + Sync>,
-    pub(crate) facts: Facts,
+    pub(crate) info: AgentInfo,
     pub(crate) heartbeat: Duration,
     pub(crate) patience: Duration,
     pub(crate) calls: usize,
     /// Returns the reason why the stream ended, given what was noticed.
-    pub(crate) explain: Box<dyn FnOnce(String) -> BoxFuture<'static, Lost> + Send>,
+    pub(crate) explain: Box<dyn FnOnce(String) -> BoxFuture<'static, ChannelError> + Send>,
 }
 
 /// Starts the task for a channel.
-pub(crate) fn start<S>(engine: &Handle, link: Link<S>) -> Result<Channel>
+pub(crate) fn start<S>(engine: &Handle, setup: ChannelSetup<S>) -> Result<Channel>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (orders, receiver) = mpsc::unbounded_channel();
+    let (requests, receiver) = mpsc::unbounded_channel();
     let (tell, lost) = watch::channel(None);
-    let control = open(&orders, encode(&Request::Control)?);
-    let channel = Channel::new(orders, lost, link.calls, link.facts.clone());
-    engine.spawn(drive(link, receiver, control, tell));
+    let control = open(&requests, encode(&Request::Control)?);
+    let channel = Channel::new(requests, lost, setup.calls, setup.info.clone());
+    engine.spawn(drive(setup, receiver, control, tell));
     Ok(channel)
 }
 
-fn open(orders: &mpsc::UnboundedSender<Order>, first: Vec<u8>) -> oneshot::Receiver<Opened> {
+fn open(
+    requests: &mpsc::UnboundedSender<DriverRequest>,
+    first: Vec<u8>,
+) -> oneshot::Receiver<OpenedStream> {
     let (reply, opened) = oneshot::channel();
-    let _ = orders.send(Order::Open { first, reply });
+    let _ = requests.send(DriverRequest::Open { first, reply });
     opened
 }
 
 /// The way a channel ends.
-enum End {
+enum CloseReason {
     /// This side ended it. The reason is known.
-    Told(Lost),
+    Known(ChannelError),
     /// The end was noticed, with this description.
     Noticed(String),
 }
 
 async fn drive<S>(
-    link: Link<S>,
-    orders: mpsc::UnboundedReceiver<Order>,
-    control: oneshot::Receiver<Opened>,
-    tell: watch::Sender<Option<Lost>>,
+    setup: ChannelSetup<S>,
+    requests: mpsc::UnboundedReceiver<DriverRequest>,
+    control: oneshot::Receiver<OpenedStream>,
+    tell: watch::Sender<Option<ChannelError>>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -103,55 +108,55 @@ async fn drive<S>(
         .set_max_num_streams(STREAMS)
         .set_max_connection_receive_window(Some(STREAMS * yamux::DEFAULT_CREDIT as usize + WINDOWS))
         .set_split_send_size(32 * 1024);
-    let mut pump = Pump {
-        connection: Connection::new(link.socket, config, Mode::Client),
-        orders,
+    let mut driver = Driver {
+        connection: Connection::new(setup.socket, config, Mode::Client),
+        requests,
         waiting: VecDeque::new(),
         opened: Vec::new(),
     };
-    let (every, patience) = (link.heartbeat, link.patience);
-    let beat = beat(control, link.received, link.busy, every, patience);
+    let (every, patience) = (setup.heartbeat, setup.patience);
+    let heartbeats = heartbeats(control, setup.received, setup.busy, every, patience);
     let end = tokio::select! {
-        // The pump knows better why the bytes stopped.
+        // The driver knows better why the bytes stopped.
         biased;
-        end = std::future::poll_fn(|cx| pump.poll(cx)) => end,
-        end = beat => end,
+        end = std::future::poll_fn(|cx| driver.poll(cx)) => end,
+        end = heartbeats => end,
     };
     // From here on every call finds the channel closed.
-    pump.orders.close();
+    driver.requests.close();
     match end {
-        End::Told(lost) => {
+        CloseReason::Known(lost) => {
             tell.send_replace(Some(lost));
-            let close = std::future::poll_fn(|cx| pump.connection.poll_close(cx));
+            let close = std::future::poll_fn(|cx| driver.connection.poll_close(cx));
             // A stream that accepts no more is closed by dropping it.
             let _ = timeout(CLOSE, close).await;
         }
-        End::Noticed(what) => {
-            drop(pump);
-            tell.send_replace(Some((link.explain)(what).await));
+        CloseReason::Noticed(what) => {
+            drop(driver);
+            tell.send_replace(Some((setup.explain)(what).await));
         }
     }
 }
 
-struct Pump<S> {
+struct Driver<S> {
     connection: Connection<S>,
-    orders: mpsc::UnboundedReceiver<Order>,
+    requests: mpsc::UnboundedReceiver<DriverRequest>,
     /// Requests for streams that cannot be opened yet.
-    waiting: VecDeque<(Vec<u8>, oneshot::Sender<Opened>)>,
+    waiting: VecDeque<(Vec<u8>, oneshot::Sender<OpenedStream>)>,
     /// Streams to hand out once their first bytes are sent.
-    opened: Vec<(Opened, oneshot::Sender<Opened>)>,
+    opened: Vec<(OpenedStream, oneshot::Sender<OpenedStream>)>,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Pump<S> {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
-        let mut ended = self.take_orders(cx);
+impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<CloseReason> {
+        let mut ended = self.take_requests(cx);
         loop {
             // At the end, waiting requests are not sent, and their callers are
             // told so.
             if ended.is_none()
                 && let Err(what) = self.open_waiting(cx)
             {
-                ended = Some(End::Noticed(what));
+                ended = Some(CloseReason::Noticed(what));
             }
             let inbound = match &ended {
                 None => self.connection.poll_next_inbound(cx),
@@ -167,9 +172,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pump<S> {
                     return Poll::Ready(broken("it opened a stream"));
                 }
                 Poll::Ready(Some(Err(error))) => {
-                    return Poll::Ready(End::Noticed(error.to_string()));
+                    return Poll::Ready(CloseReason::Noticed(error.to_string()));
                 }
-                Poll::Ready(None) => return Poll::Ready(End::Noticed("its stream ended".into())),
+                Poll::Ready(None) => {
+                    return Poll::Ready(CloseReason::Noticed("its stream ended".into()));
+                }
                 Poll::Pending => {}
             }
             if let Some(end) = ended {
@@ -182,20 +189,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pump<S> {
             match self.open_waiting(cx) {
                 Ok(()) if self.opened.is_empty() => return Poll::Pending,
                 Ok(()) => {}
-                Err(what) => ended = Some(End::Noticed(what)),
+                Err(what) => ended = Some(CloseReason::Noticed(what)),
             }
         }
     }
 
-    fn take_orders(&mut self, cx: &mut Context<'_>) -> Option<End> {
+    fn take_requests(&mut self, cx: &mut Context<'_>) -> Option<CloseReason> {
         loop {
-            match self.orders.poll_recv(cx) {
-                Poll::Ready(Some(Order::Open { first, reply })) => {
+            match self.requests.poll_recv(cx) {
+                Poll::Ready(Some(DriverRequest::Open { first, reply })) => {
                     self.waiting.push_back((first, reply));
                 }
-                Poll::Ready(Some(Order::Probe(reply))) => drop(reply.send(())),
-                Poll::Ready(Some(Order::End(lost))) => return Some(End::Told(lost)),
-                Poll::Ready(None) => return Some(End::Told(Lost::new("the sandbox was dropped"))),
+                Poll::Ready(Some(DriverRequest::Probe(reply))) => drop(reply.send(())),
+                Poll::Ready(Some(DriverRequest::End(lost))) => {
+                    return Some(CloseReason::Known(lost));
+                }
+                Poll::Ready(None) => {
+                    return Some(CloseReason::Known(ChannelError::new(
+                        "the sandbox was dropped",
+                    )));
+                }
                 Poll::Pending => return None,
             }
         }
@@ -209,7 +222,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pump<S> {
             match self.connection.poll_new_outbound(cx) {
                 Poll::Ready(Ok(mut stream)) => {
                     let unsent = write_some(&mut stream, first, cx);
-                    self.opened.push((Opened { stream, unsent }, reply));
+                    self.opened.push((OpenedStream { stream, unsent }, reply));
                 }
                 Poll::Ready(Err(error)) => return Err(error.to_string()),
                 Poll::Pending => {
@@ -238,40 +251,40 @@ fn write_some(stream: &mut Stream, mut bytes: Vec<u8>, cx: &mut Context<'_>) -> 
 
 /// Sends and receives heartbeats. Returns when the other side has been silent
 /// for too long.
-async fn beat(
-    control: oneshot::Receiver<Opened>,
+async fn heartbeats(
+    control: oneshot::Receiver<OpenedStream>,
     received: Arc<AtomicU64>,
     busy: Box<dyn Fn() + Send + Sync>,
     every: Duration,
     patience: Duration,
-) -> End {
-    let Ok(Opened { stream, .. }) = control.await else {
-        return End::Noticed("it opened no stream".into());
+) -> CloseReason {
+    let Ok(OpenedStream { stream, .. }) = control.await else {
+        return CloseReason::Noticed("it opened no stream".into());
     };
     let (mut reader, writer) = stream.split();
-    let hear = async {
+    let replies = async {
         loop {
             match receive(&mut reader, 64).await {
                 Ok(Reply::Beat(true)) => busy(),
                 Ok(Reply::Beat(false)) => {}
                 Ok(other) => return broken(&format!("{} instead of a heartbeat", other.name())),
-                Err(Fault::Broken(what)) => return broken(&what),
-                Err(Fault::Ended) => {
-                    return End::Noticed("it ended the stream for heartbeats".into());
+                Err(FrameError::Broken(what)) => return broken(&what),
+                Err(FrameError::Ended) => {
+                    return CloseReason::Noticed("it ended the stream for heartbeats".into());
                 }
             }
         }
     };
     tokio::select! {
-        end = hear => end,
-        what = call_out(writer, received, every, patience) => End::Noticed(what),
+        end = replies => end,
+        what = send_heartbeats(writer, received, every, patience) => CloseReason::Noticed(what),
     }
 }
 
 /// Sends heartbeats until the other side has been silent for too long. Time is
 /// counted in heartbeats, so that a suspended host does not mistake its own
 /// absence for the agent's.
-async fn call_out(
+async fn send_heartbeats(
     mut writer: WriteHalf<Stream>,
     received: Arc<AtomicU64>,
     every: Duration,
@@ -301,6 +314,6 @@ async fn call_out(
     }
 }
 
-fn broken(what: &str) -> End {
-    End::Told(Lost::broken(what))
+fn broken(what: &str) -> CloseReason {
+    CloseReason::Known(ChannelError::broken(what))
 }

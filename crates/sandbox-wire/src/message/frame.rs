@@ -16,7 +16,7 @@ const STEP: usize = 64 * 1024;
 
 /// The reason why there is no message.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum FrameError {
     /// The stream ended or was reset, or the channel is gone.
     Ended,
     /// The received bytes are not a valid message.
@@ -40,9 +40,12 @@ pub(crate) fn encode(message: &impl Serialize) -> Result<Vec<u8>> {
 pub(crate) async fn send(
     stream: &mut (impl AsyncWrite + Unpin),
     message: &impl Serialize,
-) -> Result<(), Fault> {
-    let bytes = encode(message).map_err(|error| Fault::Broken(error.to_string()))?;
-    stream.write_all(&bytes).await.map_err(|_| Fault::Ended)
+) -> Result<(), FrameError> {
+    let bytes = encode(message).map_err(|error| FrameError::Broken(error.to_string()))?;
+    stream
+        .write_all(&bytes)
+        .await
+        .map_err(|_| FrameError::Ended)
 }
 
 /// Reads a message of at most `limit` bytes. Memory grows with the received
@@ -50,30 +53,30 @@ pub(crate) async fn send(
 pub(crate) async fn receive<T: DeserializeOwned>(
     stream: &mut (impl AsyncRead + Unpin),
     limit: usize,
-) -> Result<T, Fault> {
+) -> Result<T, FrameError> {
     let mut prefix = [0; PREFIX];
     stream.read_exact(&mut prefix).await.map_err(no_more)?;
     let length = u32::from_le_bytes(prefix) as usize;
     if length > limit {
         let text = format!("a message of {length} bytes where at most {limit} may come");
-        return Err(Fault::Broken(text));
+        return Err(FrameError::Broken(text));
     }
     let mut body = Vec::new();
     while body.len() < length {
         let start = body.len();
         body.resize(length.min(start + STEP), 0);
         let Some(rest) = body.get_mut(start..) else {
-            return Err(Fault::Ended);
+            return Err(FrameError::Ended);
         };
         stream.read_exact(rest).await.map_err(no_more)?;
     }
     match postcard::take_from_bytes(&body) {
         Ok((message, [])) => Ok(message),
-        Ok((_, rest)) => Err(Fault::Broken(format!(
+        Ok((_, rest)) => Err(FrameError::Broken(format!(
             "a message with {} bytes after its end",
             rest.len()
         ))),
-        Err(error) => Err(Fault::Broken(format!("an invalid message ({error})"))),
+        Err(error) => Err(FrameError::Broken(format!("an invalid message ({error})"))),
     }
 }
 
@@ -87,6 +90,6 @@ pub(crate) async fn ended(stream: &mut (impl AsyncRead + Unpin)) {
     let _ = std::future::poll_fn(end).await;
 }
 
-fn no_more(_: io::Error) -> Fault {
-    Fault::Ended
+fn no_more(_: io::Error) -> FrameError {
+    FrameError::Ended
 }

@@ -6,10 +6,10 @@ use std::time::SystemTime;
 /// Records uses: when the last one began or ended, and the number of running
 /// commands.
 #[derive(Debug)]
-pub(crate) struct Activity(Mutex<Noted>);
+pub(crate) struct Activity(Mutex<UseRecord>);
 
 #[derive(Debug)]
-struct Noted {
+struct UseRecord {
     last: SystemTime,
     /// The number of running commands.
     running: usize,
@@ -17,7 +17,7 @@ struct Noted {
 
 impl Default for Activity {
     fn default() -> Self {
-        Self(Mutex::new(Noted {
+        Self(Mutex::new(UseRecord {
             last: SystemTime::now(),
             running: 0,
         }))
@@ -25,26 +25,26 @@ impl Default for Activity {
 }
 
 impl Activity {
-    fn noted(&self) -> MutexGuard<'_, Noted> {
+    fn noted(&self) -> MutexGuard<'_, UseRecord> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records the start of a use, which ends when the guard is dropped.
-    pub(crate) fn used(self: &Arc<Self>) -> Used {
+    pub(crate) fn used(self: &Arc<Self>) -> UseGuard {
         self.noted().last = SystemTime::now();
-        Used {
+        UseGuard {
             activity: Arc::clone(self),
             is_command: false,
         }
     }
 
     /// Records a command that runs until the guard is dropped.
-    pub(crate) fn runs(self: &Arc<Self>) -> Used {
+    pub(crate) fn runs(self: &Arc<Self>) -> UseGuard {
         let mut noted = self.noted();
         noted.last = SystemTime::now();
         noted.running += 1;
         drop(noted);
-        Used {
+        UseGuard {
             activity: Arc::clone(self),
             is_command: true,
         }
@@ -62,12 +62,12 @@ impl Activity {
 
 /// A use in progress.
 #[derive(Debug)]
-pub(crate) struct Used {
+pub(crate) struct UseGuard {
     activity: Arc<Activity>,
     is_command: bool,
 }
 
-impl Drop for Used {
+impl Drop for UseGuard {
     fn drop(&mut self) {
         let mut noted = self.activity.noted();
         noted.last = SystemTime::now();

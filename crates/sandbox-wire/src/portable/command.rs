@@ -10,11 +10,11 @@ use futures::StreamExt as _;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout};
 
-use super::activity::{Activity, Used};
-use super::channel::{Lost, Request};
+use super::activity::{Activity, UseGuard};
 use super::pool::Pool;
-use super::secret::secret;
+use super::sentinel::random_word;
 use super::shells::Shells;
+use super::worker::{Request, WorkerError};
 use crate::engine;
 use crate::machine::{Machine, Process, Spawn};
 
@@ -62,7 +62,7 @@ pub(crate) struct Task<M> {
     pub(crate) shells: Arc<Shells>,
     /// The marker of its processes.
     mark: String,
-    _runs: Used,
+    _runs: UseGuard,
 }
 
 /// A started command.
@@ -124,7 +124,7 @@ impl<M: Machine> Runner<M> {
         self.shells.clear();
         let ran = self.commands.load(Ordering::Relaxed) > 0;
         if ran && matches!(self.pool.machine.is_alive().await, Ok(true)) {
-            let all = self.pool.mark_of_all();
+            let all = self.pool.mark_prefix();
             // Processes that are not ended here are ended by the machine.
             let _ = timeout(LEFT_BEHIND, self.pool.ask(kill("", &all))).await;
         }
@@ -156,7 +156,7 @@ impl<M: Machine> Task<M> {
         machine.start().await?;
         let directory = self.command.directory.clone();
         let directory = directory.unwrap_or_else(|| machine.working_dir());
-        let word = secret();
+        let word = random_word();
         let mut argv: Vec<String> = ["sh", "-c", SCRIPT, "sh", &word, directory.as_str()]
             .map(str::to_owned)
             .into();
@@ -170,7 +170,7 @@ impl<M: Machine> Task<M> {
         let spawn = Spawn::new(argv).stdin(stdin).directory(VPath::root());
         let began = Instant::now();
         let launched = async {
-            let (process, ()) = tokio::join!(machine.spawn(spawn), self.pool.keep());
+            let (process, ()) = tokio::join!(machine.spawn(spawn), self.pool.ensure_worker());
             let flow = Flow::new(&word, self.command.hard_output_bytes);
             let mut job = Job {
                 process: process?,
@@ -181,7 +181,7 @@ impl<M: Machine> Task<M> {
             match job.started(&**machine).await {
                 Ok(Some(pid)) => job.pid = pid,
                 Ok(None) => return Err(self.no_directory(&directory).await),
-                Err(error) => return Err(self.pool.why(error).await),
+                Err(error) => return Err(self.pool.explain(error).await),
             }
             Ok(job)
         };
@@ -191,7 +191,7 @@ impl<M: Machine> Task<M> {
             launched = timeout(limit.clamp(SHORT_START, START), launched) => {
                 launched.unwrap_or_else(|_| {
                     self.end_later();
-                    Err(Lost::Silent.error())
+                    Err(WorkerError::Silent.error())
                 })
             }
             () = drive::stopped(&mut stops) => Err(drive::was_stopped()),
@@ -211,8 +211,8 @@ impl<M: Machine> Task<M> {
 
     /// Returns the reason why a command's directory cannot be used.
     async fn no_directory(&self, directory: &VPath) -> Error {
-        let error = match self.pool.place(directory, Links::Follow).await {
-            Ok(place) => match place.kind {
+        let error = match self.pool.resolve_entry(directory, Links::Follow).await {
+            Ok(resolved) => match resolved.kind {
                 b'n' => Error::not_found(),
                 b'd' => Error::new(
                     backend_core::ErrorKind::PermissionDenied,
@@ -246,7 +246,7 @@ async fn execute<M: Machine>(
     let outcome = match task.launch(false).await {
         Ok(job) => {
             let ending = drive(&mut task, job, &mut sink, reply.closed()).await;
-            ending.and_then(drive::Ending::outcome)
+            ending.and_then(drive::CommandResult::outcome)
         }
         Err(error) => Err(error),
     };
@@ -276,7 +276,9 @@ async fn stream_events<M: Machine>(
     let mut sink = Sink::Events(events.clone());
     let ending = drive(&mut task, job, &mut sink, events.closed()).await;
     drop(task);
-    let last = ending.and_then(drive::Ending::outcome).map(Event::Ended);
+    let last = ending
+        .and_then(drive::CommandResult::outcome)
+        .map(Event::Ended);
     let _ = events.send(last).await;
 }
 
@@ -285,7 +287,7 @@ mod tests {
     use backend_core::ErrorKind;
 
     use super::*;
-    use crate::portable::channel::tests::{Talk, Talker};
+    use crate::portable::worker::tests::{Talk, Talker};
 
     fn runner() -> Runner<Talker> {
         let machine = Arc::new(Talker(Talk::ComplainsFirst));

@@ -2,7 +2,7 @@
 
 use backend_core::{Error, ErrorKind, Quoted, Result};
 
-use super::channel::broken;
+use super::worker::broken;
 
 /// Returns the error for a status word of the worker script. `text` is the
 /// output of a tool.

@@ -8,8 +8,8 @@ use backend_core::{Error, ErrorKind, Result};
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use super::channel::{Answer, Channel, Request};
-use super::secret::secret;
+use super::sentinel::random_word;
+use super::worker::{Answer, Request, Worker};
 use crate::machine::Machine;
 
 /// The number of concurrent shells. A shell mostly waits for the programs it
@@ -26,8 +26,8 @@ pub(crate) const VARIABLE: &str = "AGENTBOX_COMMAND";
 #[derive(Debug)]
 pub(crate) struct Pool<M> {
     pub(crate) machine: Arc<M>,
-    idle: Mutex<Vec<Channel>>,
-    seats: Arc<Semaphore>,
+    idle: Mutex<Vec<Worker>>,
+    slots: Arc<Semaphore>,
     /// The prefix of all markers of this sandbox. Replaced when it stops.
     owner: Mutex<String>,
     pub(super) warned: AtomicBool,
@@ -42,32 +42,32 @@ impl<M: Machine> Pool<M> {
         Self {
             machine,
             idle: Mutex::default(),
-            seats: Arc::new(Semaphore::new(SHELLS)),
-            owner: Mutex::new(secret()),
+            slots: Arc::new(Semaphore::new(SHELLS)),
+            owner: Mutex::new(random_word()),
             warned: AtomicBool::new(false),
             opened: AtomicBool::new(false),
             uid: AtomicU32::new(0),
         }
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Channel>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<Worker>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the marker of the command with this number, in the form of a
     /// variable assignment.
     pub(crate) fn mark(&self, number: u64) -> String {
-        format!("{}{number}.", self.mark_of_all())
+        format!("{}{number}.", self.mark_prefix())
     }
 
     /// Returns the prefix of all commands' markers.
-    pub(crate) fn mark_of_all(&self) -> String {
+    pub(crate) fn mark_prefix(&self) -> String {
         let owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
         format!("{VARIABLE}={owner}.")
     }
 
     /// Whether the shells run as root, which may read everything.
-    pub(crate) fn may_all(&self) -> bool {
+    pub(crate) fn is_root(&self) -> bool {
         self.uid.load(Ordering::Relaxed) == 0
     }
 
@@ -80,11 +80,11 @@ impl<M: Machine> Pool<M> {
     /// case it is unknown what was done.
     pub(crate) async fn call(self: &Arc<Self>, request: Request) -> Answer {
         let closed = |_| Error::internal("the shells are closed");
-        let seat = Arc::clone(&self.seats).acquire_owned().await;
-        let seat = seat.map_err(closed)?;
-        let channel = self.take().await?;
+        let slot = Arc::clone(&self.slots).acquire_owned().await;
+        let slot = slot.map_err(closed)?;
+        let worker = self.take().await?;
         let (reply, answer) = oneshot::channel();
-        tokio::spawn(Arc::clone(self).serve(channel, request, seat, reply));
+        tokio::spawn(Arc::clone(self).serve(worker, request, slot, reply));
         let lost = |_| Error::unavailable("the process is ending");
         answer.await.map_err(lost)?
     }
@@ -96,9 +96,9 @@ impl<M: Machine> Pool<M> {
 
     async fn serve(
         self: Arc<Self>,
-        mut channel: Channel,
+        mut worker: Worker,
         request: Request,
-        seat: OwnedSemaphorePermit,
+        slot: OwnedSemaphorePermit,
         mut reply: oneshot::Sender<Answer>,
     ) {
         let abandoned = async {
@@ -107,57 +107,57 @@ impl<M: Machine> Pool<M> {
         };
         let done = tokio::select! {
             biased;
-            done = channel.exchange(&*self.machine, &request) => Some(done),
+            done = worker.exchange(&*self.machine, &request) => Some(done),
             () = abandoned => None,
         };
         let answer = match done {
             Some(Ok(answer)) => {
-                self.idle().push(channel);
+                self.idle().push(worker);
                 answer
             }
             Some(Err(error)) => {
-                let told = self.why(error).await;
+                let told = self.explain(error).await;
                 // The shell may still run and only print garbage.
-                self.end(channel).await;
+                self.end(worker).await;
                 Err(told)
             }
             None => {
-                self.end(channel).await;
+                self.end(worker).await;
                 Err(Error::new(ErrorKind::Cancelled, "the call was dropped"))
             }
         };
-        drop(seat);
+        drop(slot);
         // The caller may be gone.
         let _ = reply.send(answer);
     }
 
     /// Returns a shell that answers.
-    async fn take(&self) -> Result<Channel> {
+    async fn take(&self) -> Result<Worker> {
         loop {
             let idle = self.idle().pop();
-            let Some(mut channel) = idle else {
+            let Some(mut worker) = idle else {
                 return self.open().await;
             };
-            if channel.is_open() {
-                return Ok(channel);
+            if worker.is_open() {
+                return Ok(worker);
             }
-            channel.quit().await;
+            worker.quit().await;
         }
     }
 
     /// Ensures that there is a shell, which ends the commands in the machine if
     /// this process dies.
-    pub(crate) async fn keep(&self) {
+    pub(crate) async fn ensure_worker(&self) {
         if self.opened.swap(true, Ordering::Relaxed) {
             return;
         }
         // Commands run without it, too.
-        if let Ok(channel) = self.open().await {
-            self.idle().push(channel);
+        if let Ok(worker) = self.open().await {
+            self.idle().push(worker);
         }
     }
 
-    async fn open(&self) -> Result<Channel> {
+    async fn open(&self) -> Result<Worker> {
         self.machine.start().await?;
         if !self.warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
@@ -165,20 +165,20 @@ impl<M: Machine> Pool<M> {
                 "the machine is used without an agent, which is slow; provide one"
             );
         }
-        let opened = Channel::open(&*self.machine, &self.mark_of_all()).await;
+        let opened = Worker::open(&*self.machine, &self.mark_prefix()).await;
         match opened {
-            Ok(channel) => {
+            Ok(worker) => {
                 self.opened.store(true, Ordering::Relaxed);
-                self.uid.store(channel.uid, Ordering::Relaxed);
-                Ok(channel)
+                self.uid.store(worker.uid, Ordering::Relaxed);
+                Ok(worker)
             }
-            Err(error) if error.kind() == ErrorKind::Unavailable => Err(self.why(error).await),
+            Err(error) if error.kind() == ErrorKind::Unavailable => Err(self.explain(error).await),
             Err(error) => Err(error),
         }
     }
 
     /// Returns the machine's reason for a loss, or `error` if it knows none.
-    pub(crate) async fn why(&self, error: Error) -> Error {
+    pub(crate) async fn explain(&self, error: Error) -> Error {
         match self.machine.diagnose().await {
             Some(reason) => reason,
             None => error,
@@ -188,25 +188,25 @@ impl<M: Machine> Pool<M> {
     /// Ends a shell that does not answer, with everything it runs. Its input
     /// stays open until it has ended: a shell whose input ends kills all
     /// commands.
-    async fn end(&self, channel: Channel) {
+    async fn end(&self, worker: Worker) {
         if !matches!(self.machine.is_alive().await, Ok(true)) {
             return;
         }
         let Ok(mut other) = self.take().await else {
             return;
         };
-        let pid = channel.pid.to_string();
+        let pid = worker.pid.to_string();
         let request = Request::new("kill").arg(pid).arg("").arg("0");
         if let Ok(_done) = other.exchange(&*self.machine, &request).await {
             self.idle().push(other);
         }
-        drop(channel);
+        drop(worker);
     }
 
     /// Closes all idle shells. They end when they notice, together with
     /// commands that still run under the markers given out so far.
     pub(crate) fn close(&self) {
-        *self.owner.lock().unwrap_or_else(PoisonError::into_inner) = secret();
+        *self.owner.lock().unwrap_or_else(PoisonError::into_inner) = random_word();
         self.opened.store(false, Ordering::Relaxed);
         self.idle().clear();
     }

@@ -11,9 +11,9 @@ use backend_core::text::{Progress, TextWindow, WindowScanner};
 use backend_core::{Error, ErrorKind, Result, VPath};
 use bytes::Bytes;
 
-use super::channel::{Request, broken};
 use super::pool::Pool;
 use super::record::{Record, records};
+use super::worker::{Request, broken};
 use crate::machine::Machine;
 
 /// The maximum size of one directory's listing: some hundred thousand entries.
@@ -27,7 +27,7 @@ const FIRST_BYTES: u64 = 4 * BLOCK;
 const MORE_BYTES: u64 = 64 * BLOCK;
 
 /// Numbers above this count as infinite. Shells cannot count further.
-const ENDLESS: u64 = 1 << 60;
+const UNBOUNDED: u64 = 1 << 60;
 
 /// Retries after a concurrent change of the file before giving up.
 const ATTEMPTS: usize = 8;
@@ -47,18 +47,22 @@ pub(crate) fn flag(links: Links) -> &'static str {
 }
 
 /// A resolved path: the kind of the entry, and its path without links.
-pub(crate) struct Place {
+pub(crate) struct ResolvedPath {
     /// The script's letter for it: d, f, o, or n for nothing.
     pub(crate) kind: u8,
     pub(crate) path: Bytes,
 }
 
 impl<M: Machine> Pool<M> {
-    pub(crate) async fn place(self: &Arc<Self>, path: &VPath, links: Links) -> Result<Place> {
+    pub(crate) async fn resolve_entry(
+        self: &Arc<Self>,
+        path: &VPath,
+        links: Links,
+    ) -> Result<ResolvedPath> {
         let request = Request::new("resolve").arg(path.as_str()).arg(flag(links));
         let answer = self.ask(request).await?;
         match answer.first() {
-            Some(&kind) => Ok(Place {
+            Some(&kind) => Ok(ResolvedPath {
                 kind,
                 path: answer.slice(1..),
             }),
@@ -67,8 +71,8 @@ impl<M: Machine> Pool<M> {
     }
 
     pub(crate) async fn resolve(self: &Arc<Self>, path: &VPath) -> Result<VPath> {
-        let place = self.place(path, Links::Follow).await?;
-        let text = std::str::from_utf8(&place.path).map_err(|source| {
+        let resolved = self.resolve_entry(path, Links::Follow).await?;
+        let text = std::str::from_utf8(&resolved.path).map_err(|source| {
             Error::new(
                 ErrorKind::InvalidPath,
                 "a symbolic link leads to a name that is not UTF-8; rename what it leads to",
@@ -80,7 +84,7 @@ impl<M: Machine> Pool<M> {
 
     pub(crate) async fn stat(self: &Arc<Self>, path: &VPath, links: Links) -> Result<Entry> {
         let request = Request::new("stat").arg(path.as_str()).arg(flag(links));
-        itself(path, &self.ask(request).await?)
+        parse_stat(path, &self.ask(request).await?)
     }
 
     pub(crate) async fn ls(self: &Arc<Self>, path: &VPath, options: LsOptions) -> Result<Listing> {
@@ -93,30 +97,30 @@ impl<M: Machine> Pool<M> {
             .limit(LISTING_BYTES);
         let answer = self.ask(request).await?;
         if answer.first() != Some(&b'd') {
-            let entry = itself(path, &answer)?;
+            let entry = parse_stat(path, &answer)?;
             return options.listing(vec![entry], Skipped::default());
         }
         let begins = answer.windows(2).position(|pair| pair == b"//");
         let begins = begins.unwrap_or(answer.len());
         let directory = answer.slice(1..begins);
         let rows = answer.slice(begins..);
-        let mut found = Found::default();
+        let mut found = DirListing::default();
         for record in records(&rows, false)? {
             found.add(path, &record);
         }
         if found.links {
-            self.follow(path, &directory, &mut found).await?;
+            self.resolve_links(path, &directory, &mut found).await?;
         }
-        self.forget(&directory, &found.stale);
+        self.remove_stale(&directory, &found.stale);
         options.listing(found.entries, found.skipped)
     }
 
     /// Replaces the descriptions of links by those of their targets.
-    async fn follow(
+    async fn resolve_links(
         self: &Arc<Self>,
         path: &VPath,
         directory: &Bytes,
-        found: &mut Found,
+        found: &mut DirListing,
     ) -> Result<()> {
         let request = Request::new("targets")
             .arg(or_root(directory))
@@ -138,7 +142,7 @@ impl<M: Machine> Pool<M> {
     }
 
     /// Removes temporary files left behind by writers, without waiting for it.
-    fn forget(self: &Arc<Self>, directory: &Bytes, stale: &[String]) {
+    fn remove_stale(self: &Arc<Self>, directory: &Bytes, stale: &[String]) {
         if stale.is_empty() {
             return;
         }
@@ -157,8 +161,8 @@ impl<M: Machine> Pool<M> {
         links: Links,
         (start, end, most): (u64, Option<u64>, u64),
     ) -> Result<Part> {
-        let (start, most) = (start.min(ENDLESS), most.min(ENDLESS));
-        let end = end.filter(|end| *end < ENDLESS);
+        let (start, most) = (start.min(UNBOUNDED), most.min(UNBOUNDED));
+        let end = end.filter(|end| *end < UNBOUNDED);
         let wanted = end.map_or(most, |end| end.saturating_sub(start).min(most));
         let limit = usize::try_from(wanted + 2 * BLOCK + 512).unwrap_or(usize::MAX);
         let request = Request::new("read")
@@ -202,7 +206,7 @@ impl<M: Machine> Pool<M> {
                 return Ok(FileBytes::new(part.data.slice(..length), part.size));
             }
         }
-        Err(unsteady())
+        Err(keeps_changing())
     }
 
     pub(crate) async fn read_text(
@@ -228,11 +232,11 @@ impl<M: Machine> Pool<M> {
                 return Ok(scanner.finish()?);
             }
         }
-        Err(unsteady())
+        Err(keeps_changing())
     }
 }
 
-fn unsteady() -> Error {
+fn keeps_changing() -> Error {
     Error::unavailable("the file keeps changing while it is read; try again")
 }
 
@@ -299,14 +303,14 @@ impl<'p> Pieces<'p> {
 
 /// The contents of a directory.
 #[derive(Default)]
-struct Found {
+struct DirListing {
     entries: Vec<Entry>,
     skipped: Skipped,
     links: bool,
     stale: Vec<String>,
 }
 
-impl Found {
+impl DirListing {
     fn add(&mut self, directory: &VPath, record: &Record<'_>) {
         if record.name.starts_with(TEMPORARY_PREFIX.as_bytes()) {
             let age = record
@@ -348,7 +352,7 @@ fn or_root(directory: &Bytes) -> &[u8] {
 
 /// Parses the entry at `path` itself: a mark that says whether it is a link,
 /// and one record.
-fn itself(path: &VPath, answer: &[u8]) -> Result<Entry> {
+fn parse_stat(path: &VPath, answer: &[u8]) -> Result<Entry> {
     let (link, rows) = match answer {
         [b'l', rows @ ..] => (true, rows),
         [b'-', rows @ ..] => (false, rows),

@@ -11,10 +11,10 @@ use backend_core::{Error, ErrorKind, Result, VPath};
 use bytes::{Buf as _, Bytes};
 use tokio::sync::mpsc;
 
-use super::channel::Request;
 use super::pool::Pool;
 use super::read::{Next, Pieces};
-use super::tree::{Row, Tree};
+use super::tree::{FileInfo, Tree};
+use super::worker::Request;
 use crate::machine::Machine;
 
 /// Files up to this size are read together with others.
@@ -37,7 +37,7 @@ const LARGE_BYTES: u64 = 1024 * 1024;
 impl<M: Machine> Pool<M> {
     pub(crate) async fn glob(self: &Arc<Self>, query: GlobQuery) -> Result<GlobResult> {
         let options = query.compile()?;
-        let start = self.place(&query.path, query.links).await?;
+        let start = self.resolve_entry(&query.path, query.links).await?;
         match start.kind {
             b'd' => {}
             b'n' => return Err(Error::not_found()),
@@ -55,7 +55,7 @@ impl<M: Machine> Pool<M> {
 
     pub(crate) async fn grep(self: &Arc<Self>, query: GrepQuery) -> Result<GrepResult> {
         let (options, grep) = query.compile()?;
-        let start = self.place(&query.path, query.links).await?;
+        let start = self.resolve_entry(&query.path, query.links).await?;
         match start.kind {
             b'n' => return Err(Error::not_found()),
             b'o' => {
@@ -80,8 +80,8 @@ impl<M: Machine> Pool<M> {
         }
         let mut tree = Tree::new(self, query.path.clone(), start.path, options);
         while let Some((path, row)) = tree.next_file().await? {
-            let place = tree.place(&path);
-            if search.file(path, &row, place).await? {
+            let real_path = tree.real_path(&path);
+            if search.file(path, &row, real_path).await? {
                 return Ok(search.found.finish(tree.skipped()));
             }
         }
@@ -94,7 +94,7 @@ impl<M: Machine> Pool<M> {
 struct Waiting {
     path: VPath,
     /// Its path without links.
-    place: Vec<u8>,
+    real_path: Vec<u8>,
     size: u64,
 }
 
@@ -109,22 +109,22 @@ struct Search<'p, M> {
 
 impl<M: Machine> Search<'_, M> {
     /// Adds the next file. Returns whether the result is full.
-    async fn file(&mut self, path: VPath, row: &Row, place: Vec<u8>) -> Result<bool> {
+    async fn file(&mut self, path: VPath, row: &FileInfo, real_path: Vec<u8>) -> Result<bool> {
         // Empty files are skipped. In `/proc` all files claim to be empty, and
         // reading some of them would block.
-        if row.size == 0 && (self.pool.may_all() || row.is_readable()) {
+        if row.size == 0 && (self.pool.is_root() || row.is_readable()) {
             return Ok(false);
         }
         if row.size > SMALL_BYTES {
-            return Ok(self.flush().await? || self.large_entry(&path, &place).await?);
+            return Ok(self.flush().await? || self.large_entry(&path, &real_path).await?);
         }
         self.batch.push(Waiting {
             path,
-            place,
+            real_path,
             size: row.size,
         });
         let bytes: u64 = self.batch.iter().map(|file| file.size).sum();
-        let names: usize = self.batch.iter().map(|file| file.place.len()).sum();
+        let names: usize = self.batch.iter().map(|file| file.real_path.len()).sum();
         if self.batch.len() < self.files && bytes < BATCH_BYTES && names < BATCH_NAMES {
             return Ok(false);
         }
@@ -143,13 +143,13 @@ impl<M: Machine> Search<'_, M> {
             .arg(SMALL_BLOCKS.to_string())
             .limit(limit);
         for file in &batch {
-            request.push(&file.place);
+            request.push(&file.real_path);
         }
         let parts = self.pool.call(request).await?;
         for (file, part) in batch.iter().zip(parts) {
             let is_full = match part.split_first() {
                 Some((b'+', rest)) if rest.len() as u64 > SMALL_BYTES => {
-                    self.large_entry(&file.path, &file.place).await?
+                    self.large_entry(&file.path, &file.real_path).await?
                 }
                 Some((b'+', rest)) => {
                     let searched = tokio::task::block_in_place(|| {
@@ -167,9 +167,9 @@ impl<M: Machine> Search<'_, M> {
     }
 
     /// Searches a large file found by a walk.
-    async fn large_entry(&mut self, path: &VPath, place: &[u8]) -> Result<bool> {
-        let real = std::str::from_utf8(place).ok();
-        let real = real.and_then(|place| VPath::parse(place).ok());
+    async fn large_entry(&mut self, path: &VPath, real_path: &[u8]) -> Result<bool> {
+        let real = std::str::from_utf8(real_path).ok();
+        let real = real.and_then(|real_path| VPath::parse(real_path).ok());
         let searched = match real {
             Some(real) => self.large(path, &real, Links::Refuse).await,
             None => self.large(path, path, Links::Follow).await,
@@ -184,8 +184,8 @@ impl<M: Machine> Search<'_, M> {
     }
 
     /// Searches a file while it is read.
-    async fn large(&mut self, path: &VPath, place: &VPath, links: Links) -> Result<bool> {
-        let mut pieces = Pieces::new(place, links, LARGE_BYTES);
+    async fn large(&mut self, path: &VPath, real_path: &VPath, links: Links) -> Result<bool> {
+        let mut pieces = Pieces::new(real_path, links, LARGE_BYTES);
         let mut next = pieces.next(self.pool).await?;
         let (send, pipe) = mpsc::channel(2);
         let reader = Reader {

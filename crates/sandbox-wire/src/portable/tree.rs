@@ -15,17 +15,17 @@ use backend_core::search::{Step, Walk, WalkOptions};
 use backend_core::{Error, Quoted, Result, VPath};
 use bytes::Bytes;
 
-use super::channel::{Request, broken};
 use super::pool::Pool;
 use super::read::LISTING_BYTES;
 use super::record::records;
 use super::search::is_about_entry;
+use super::worker::{Request, broken};
 use crate::machine::Machine;
 
 mod listing;
 
-pub(crate) use listing::Row;
-use listing::{Avoid, Listed, Sorter, ignore_files, last_name};
+pub(crate) use listing::FileInfo;
+use listing::{Avoid, ListedDir, Sorter, ignore_files, last_name};
 
 /// The maximum size of the listings in one answer, in bytes.
 const AHEAD_BYTES: usize = 16 * 1024 * 1024;
@@ -41,15 +41,15 @@ pub(crate) struct Tree<'p, M> {
     pool: &'p Arc<Pool<M>>,
     start: VPath,
     /// The start's path without links.
-    place: Bytes,
-    walk: Walk<(), Row>,
+    real_path: Bytes,
+    walk: Walk<(), FileInfo>,
     avoid: Avoid,
     /// Whether ignore files are respected.
     ignoring: bool,
     /// Directories by their path from the start, which ends with a slash;
     /// `None` for those that cannot be read. In the order in which they are
     /// entered.
-    listed: BTreeMap<String, Option<Listed>>,
+    listed: BTreeMap<String, Option<ListedDir>>,
     /// Directories that were found but not listed.
     seen: BTreeSet<String>,
     /// Ignore files by their path.
@@ -62,7 +62,7 @@ impl<'p, M: Machine> Tree<'p, M> {
     pub(crate) fn new(
         pool: &'p Arc<Pool<M>>,
         start: VPath,
-        place: Bytes,
+        real_path: Bytes,
         options: WalkOptions,
     ) -> Self {
         // Hidden directories are only listed when they are entered.
@@ -76,7 +76,7 @@ impl<'p, M: Machine> Tree<'p, M> {
             ignoring,
             walk: Walk::new(start.clone(), options),
             start,
-            place,
+            real_path,
             avoid,
             listed: BTreeMap::new(),
             seen: BTreeSet::new(),
@@ -91,29 +91,29 @@ impl<'p, M: Machine> Tree<'p, M> {
     }
 
     /// Returns the path without links of a path beneath the start.
-    pub(crate) fn place(&self, path: &VPath) -> Vec<u8> {
+    pub(crate) fn real_path(&self, path: &VPath) -> Vec<u8> {
         let inside = path.strip_prefix(&self.start).unwrap_or_default();
-        self.place_of(inside)
+        self.real_path_of(inside)
     }
 
-    fn place_of(&self, inside: &str) -> Vec<u8> {
-        let mut place = self
-            .place
+    fn real_path_of(&self, inside: &str) -> Vec<u8> {
+        let mut real_path = self
+            .real_path
             .strip_suffix(b"/")
-            .unwrap_or(&self.place)
+            .unwrap_or(&self.real_path)
             .to_vec();
         if !inside.is_empty() {
-            place.push(b'/');
-            place.extend_from_slice(inside.as_bytes());
+            real_path.push(b'/');
+            real_path.extend_from_slice(inside.as_bytes());
         }
-        if place.is_empty() {
-            place.push(b'/');
+        if real_path.is_empty() {
+            real_path.push(b'/');
         }
-        place
+        real_path
     }
 
     /// Returns the next file and its metadata.
-    pub(crate) async fn next_file(&mut self) -> Result<Option<(VPath, Row)>> {
+    pub(crate) async fn next_file(&mut self) -> Result<Option<(VPath, FileInfo)>> {
         loop {
             match self.walk.step() {
                 Step::Done => return Ok(None),
@@ -197,7 +197,7 @@ impl<'p, M: Machine> Tree<'p, M> {
     /// Requests listings of trees. Returns whether they were too large.
     async fn fetch(&mut self, keys: &[String], depth: usize, most: usize) -> Result<bool> {
         let mut request = Request::new("tree")
-            .arg(self.place_of(""))
+            .arg(self.real_path_of(""))
             .arg(depth.to_string())
             .arg(most.to_string())
             .arg(self.avoid.pattern())
@@ -231,7 +231,7 @@ impl<'p, M: Machine> Tree<'p, M> {
         let rows = records(rows, is_cut)?;
         let sorter = Sorter {
             avoid: self.avoid,
-            may_all: self.pool.may_all(),
+            reads_all: self.pool.is_root(),
             is_deep: depth > 1,
             is_cut,
         };
@@ -255,8 +255,8 @@ impl<'p, M: Machine> Tree<'p, M> {
             }
         }
         for some in paths.chunks(IGNORE_FILES) {
-            let places = some.iter().map(|path| path.as_str().as_bytes().to_vec());
-            let texts = self.read_small(places.collect()).await?;
+            let paths = some.iter().map(|path| path.as_str().as_bytes().to_vec());
+            let texts = self.read_small(paths.collect()).await?;
             let paths = some.iter().map(VPath::to_string);
             self.ignore_files.extend(paths.zip(texts));
         }
@@ -272,8 +272,8 @@ impl<'p, M: Machine> Tree<'p, M> {
         if self.ignore_files.len() > IGNORE_FILES {
             self.ignore_files.clear();
         }
-        let places = files.iter().map(|file| self.place_of(file)).collect();
-        let texts = self.read_small(places).await?;
+        let paths = files.iter().map(|file| self.real_path_of(file)).collect();
+        let texts = self.read_small(paths).await?;
         for (file, text) in files.iter().zip(texts) {
             if let Ok(path) = self.start.join(&format!("./{file}")) {
                 self.ignore_files.insert(path.to_string(), text);
@@ -287,22 +287,22 @@ impl<'p, M: Machine> Tree<'p, M> {
         if let Some(known) = self.ignore_files.remove(path.as_str()) {
             return Ok(known);
         }
-        let place = match path.strip_prefix(&self.start) {
-            Some(_) => self.place(path),
+        let real_path = match path.strip_prefix(&self.start) {
+            Some(_) => self.real_path(path),
             None => path.as_str().as_bytes().to_vec(),
         };
-        Ok(self.read_small(vec![place]).await?.pop().flatten())
+        Ok(self.read_small(vec![real_path]).await?.pop().flatten())
     }
 
-    async fn read_small(&self, places: Vec<Vec<u8>>) -> Result<Vec<Option<Bytes>>> {
+    async fn read_small(&self, paths: Vec<Vec<u8>>) -> Result<Vec<Option<Bytes>>> {
         const BLOCK: usize = 64 * 1024;
         // One block more than the limit, to detect the end.
         let blocks = IGNORE_FILE_BYTES / BLOCK + 1;
         let mut request = Request::new("cat")
             .arg(blocks.to_string())
-            .limit(places.len() * (blocks * BLOCK + 1) + 1);
-        for place in &places {
-            request.push(place);
+            .limit(paths.len() * (blocks * BLOCK + 1) + 1);
+        for real_path in &paths {
+            request.push(real_path);
         }
         let parts = match self.pool.call(request).await {
             Ok(parts) => parts,
@@ -311,7 +311,7 @@ impl<'p, M: Machine> Tree<'p, M> {
         };
         let text = |part: Bytes| (part.first() == Some(&b'+')).then(|| part.slice(1..));
         let mut texts: Vec<_> = parts.into_iter().map(text).collect();
-        texts.resize(places.len(), None);
+        texts.resize(paths.len(), None);
         Ok(texts)
     }
 }

@@ -17,10 +17,10 @@ use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
 use tokio_util::sync::CancellationToken;
 
-use super::channel::{Request, broken};
 use super::pool::Pool;
 use super::read::flag;
-use super::secret::secret;
+use super::sentinel::random_word;
+use super::worker::{Request, broken};
 use crate::machine::Machine;
 
 /// Bytes sent with one request.
@@ -111,7 +111,7 @@ impl<M: Machine> Writer<M> {
             .arg(expected)
             .arg(bytes.len().to_string())
             .arg(durable(&options))
-            .arg(secret())
+            .arg(random_word())
             .body(bytes.clone());
         let created = is_new(&self.pool.ask(request).await?)?;
         Ok(WriteOutcome::of(created, &bytes))
@@ -141,7 +141,7 @@ impl<M: Machine> Writer<M> {
 
     /// Creates the temporary file for a path's content.
     async fn begin(&self, path: &VPath, options: WriteOptions) -> Result<Begun> {
-        let name = secret();
+        let name = random_word();
         let request = Request::new("begin")
             .arg(path.as_str())
             .arg(flag(options.links))
@@ -361,7 +361,7 @@ impl<M: Machine> Writer<M> {
         let (depth, length) = room(from, to);
         let request = ends("copy", from, to, options.links, options.overwrite)
             .arg(if options.recursive { "r" } else { "" })
-            .arg(secret())
+            .arg(random_word())
             .arg(depth)
             .arg(length);
         // A copy that replaces nothing needs no lock, and a tree may take long.

@@ -8,7 +8,7 @@ use backend_core::{Backend, Error, Result, Sandbox};
 use bytes::Bytes;
 use futures::{AsyncReadExt as _, StreamExt as _};
 
-use crate::message::{Fault, More, PIECE_BYTES, REQUEST_BYTES, Reply, Request, receive, send};
+use crate::message::{FrameError, More, PIECE_BYTES, REQUEST_BYTES, Reply, Request, receive, send};
 use crate::serve::{files, search};
 
 pub(super) type Reader = futures::io::ReadHalf<yamux::Stream>;
@@ -20,7 +20,7 @@ pub(super) async fn answer(
     backend: Arc<dyn Backend>,
     stream: yamux::Stream,
     room: bool,
-) -> Result<(), Fault> {
+) -> Result<(), FrameError> {
     let (mut reader, mut writer) = futures::AsyncReadExt::split(stream);
     let request = receive(&mut reader, REQUEST_BYTES).await?;
     match request {
@@ -41,10 +41,10 @@ pub(super) async fn answer(
 }
 
 /// Waits for the host to cancel the call.
-pub(super) async fn gone(reader: &mut Reader) -> Result<(), Fault> {
+pub(super) async fn gone(reader: &mut Reader) -> Result<(), FrameError> {
     match reader.read(&mut [0]).await {
-        Ok(1..) => Err(Fault::Broken("more than a request".into())),
-        _ => Err(Fault::Ended),
+        Ok(1..) => Err(FrameError::Broken("more than a request".into())),
+        _ => Err(FrameError::Ended),
     }
 }
 
@@ -53,7 +53,7 @@ async fn echo(
     backend: &dyn Backend,
     reader: &mut Reader,
     writer: &mut Writer,
-) -> Result<(), Fault> {
+) -> Result<(), FrameError> {
     loop {
         match receive(reader, PIECE_BYTES).await? {
             More::Beat => {
@@ -63,7 +63,7 @@ async fn echo(
                 let busy = sandbox.is_some_and(|sandbox| sandbox.last_activity() >= now);
                 send(writer, &Reply::Beat(busy)).await?;
             }
-            _ => return Err(Fault::Broken("content instead of a heartbeat".into())),
+            _ => return Err(FrameError::Broken("content instead of a heartbeat".into())),
         }
     }
 }
@@ -73,7 +73,7 @@ async fn operate(
     backend: &dyn Backend,
     request: Request,
     writer: &mut Writer,
-) -> Result<(), Fault> {
+) -> Result<(), FrameError> {
     use Request as R;
     let reply = match request {
         R::Resolve(path, options) => backend.resolve(&path, options).await.map(Reply::Path),
@@ -118,7 +118,7 @@ async fn command(
     sandbox: &dyn Sandbox,
     request: Request,
     writer: &mut Writer,
-) -> Result<(), Fault> {
+) -> Result<(), FrameError> {
     use Request as R;
     let reply = match request {
         R::Execute(command) => sandbox.execute(command).await.map(Reply::Executed),
@@ -143,14 +143,14 @@ fn done(result: Result<()>) -> Result<Reply> {
     result.map(|()| Reply::Done)
 }
 
-pub(super) async fn finish(reply: Result<Reply>, writer: &mut Writer) -> Result<(), Fault> {
+pub(super) async fn finish(reply: Result<Reply>, writer: &mut Writer) -> Result<(), FrameError> {
     send(writer, &reply.unwrap_or_else(Reply::Failed)).await
 }
 
 async fn send_events(
     mut events: backend_core::EventStream,
     writer: &mut Writer,
-) -> Result<(), Fault> {
+) -> Result<(), FrameError> {
     send(writer, &Reply::Done).await?;
     while let Some(event) = events.next().await {
         match event {
@@ -167,7 +167,7 @@ async fn send_output(
     mut bytes: Bytes,
     event: fn(Bytes) -> Event,
     writer: &mut Writer,
-) -> Result<(), Fault> {
+) -> Result<(), FrameError> {
     while !bytes.is_empty() {
         let piece = bytes.split_to(bytes.len().min(PIECE_BYTES));
         send(writer, &Reply::Event(event(piece))).await?;

@@ -7,7 +7,7 @@ use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use tokio::sync::mpsc;
 
-use crate::message::{Fault, More, PIECE_BYTES, Reply, WHOLE_BYTES, ended, receive, send};
+use crate::message::{FrameError, More, PIECE_BYTES, Reply, WHOLE_BYTES, ended, receive, send};
 use crate::serve::call::{Reader, Writer, finish, gone};
 
 /// The size of the longest message with a piece.
@@ -19,7 +19,7 @@ pub(super) async fn read(
     path: &VPath,
     options: ReadOptions,
     writer: &mut Writer,
-) -> Result<(), Fault> {
+) -> Result<(), FrameError> {
     let head = match read_head(backend, path, options).await {
         Ok(head) => head,
         Err(error) => return send(writer, &Reply::Failed(error)).await,
@@ -58,7 +58,7 @@ async fn send_ranges(
     size: u64,
     offsets: std::ops::Range<u64>,
     writer: &mut Writer,
-) -> Result<Result<()>, Fault> {
+) -> Result<Result<()>, FrameError> {
     let look = StatOptions::default().links(options.links);
     let before = match backend.stat(path, look).await {
         Ok(before) => before,
@@ -100,7 +100,7 @@ pub(super) async fn write_stream(
     options: WriteOptions,
     reader: &mut Reader,
     writer: &mut Writer,
-) -> Result<(), Fault> {
+) -> Result<(), FrameError> {
     let (pieces, content) = mpsc::channel(1);
     let write = backend.write(path, Content::Stream(content_of(content)), options);
     let written = tokio::select! {
@@ -132,12 +132,12 @@ fn content_of(pieces: mpsc::Receiver<Piece>) -> BoxStream<'static, Result<Bytes>
 }
 
 /// Forwards the pieces until the call is cancelled.
-async fn take_pieces(reader: &mut Reader, pieces: mpsc::Sender<Piece>) -> Fault {
+async fn take_pieces(reader: &mut Reader, pieces: mpsc::Sender<Piece>) -> FrameError {
     loop {
         let piece = match receive(reader, PIECE_MESSAGE).await {
             Ok(More::Piece(piece)) => Some(piece),
             Ok(More::End) => None,
-            Ok(More::Beat) => return Fault::Broken("a heartbeat instead of content".into()),
+            Ok(More::Beat) => return FrameError::Broken("a heartbeat instead of content".into()),
             Err(fault) => return fault,
         };
         let is_end = piece.is_none();
@@ -146,11 +146,11 @@ async fn take_pieces(reader: &mut Reader, pieces: mpsc::Sender<Piece>) -> Fault 
             // A backend that takes no more answers soon, and further pieces are
             // dropped.
             _ = pieces.send(piece) => {}
-            () = ended(reader) => return Fault::Ended,
+            () = ended(reader) => return FrameError::Ended,
         }
         if is_end {
             return match gone(reader).await {
-                Ok(()) => Fault::Ended,
+                Ok(()) => FrameError::Ended,
                 Err(fault) => fault,
             };
         }

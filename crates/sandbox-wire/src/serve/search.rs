@@ -2,22 +2,28 @@
 
 use backend_core::ops::{Entry, GlobResult, GrepResult, Listing};
 
-use crate::message::{BATCH, BATCH_BYTES, Fault, Reply, send};
+use crate::message::{BATCH, BATCH_BYTES, FrameError, Reply, send};
 use crate::serve::call::Writer;
 
-pub(super) async fn send_listing(mut listing: Listing, writer: &mut Writer) -> Result<(), Fault> {
+pub(super) async fn send_listing(
+    mut listing: Listing,
+    writer: &mut Writer,
+) -> Result<(), FrameError> {
     listing.entries = send_entries(listing.entries, writer).await?;
     send(writer, &Reply::Listing(listing)).await
 }
 
-pub(super) async fn send_files(mut result: GlobResult, writer: &mut Writer) -> Result<(), Fault> {
+pub(super) async fn send_files(
+    mut result: GlobResult,
+    writer: &mut Writer,
+) -> Result<(), FrameError> {
     result.files = send_entries(result.files, writer).await?;
     send(writer, &Reply::Glob(result)).await
 }
 
 /// Sends all but the last batch, and returns that one to be sent with the end
 /// of the result.
-async fn send_entries(entries: Vec<Entry>, writer: &mut Writer) -> Result<Vec<Entry>, Fault> {
+async fn send_entries(entries: Vec<Entry>, writer: &mut Writer) -> Result<Vec<Entry>, FrameError> {
     let mut entries = entries.into_iter();
     loop {
         let batch: Vec<_> = entries.by_ref().take(BATCH).collect();
@@ -28,7 +34,10 @@ async fn send_entries(entries: Vec<Entry>, writer: &mut Writer) -> Result<Vec<En
     }
 }
 
-pub(super) async fn send_matches(mut result: GrepResult, writer: &mut Writer) -> Result<(), Fault> {
+pub(super) async fn send_matches(
+    mut result: GrepResult,
+    writer: &mut Writer,
+) -> Result<(), FrameError> {
     let (mut batch, mut bytes) = (Vec::new(), 0);
     for file in std::mem::take(&mut result.files) {
         // A line has a number and a length besides its text.

@@ -16,7 +16,7 @@ use futures::StreamExt as _;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags};
 use sandbox_wire::{
-    AgentOptions, AgentSandbox, ByteStream, Machine, Piece, Process, Spawn as Program,
+    AgentOptions, AgentSandbox, ByteStream, Machine, OutputChunk, Process, Spawn as Program,
 };
 use tokio::io::AsyncRead;
 use tokio::net::UnixStream;
@@ -177,9 +177,9 @@ fn process(
     let stderr = child.stderr.take().unwrap();
     let broke = |error| Error::unavailable("the pipe broke").with_source(error);
     let output = ReaderStream::with_capacity(stdout, 64 * 1024)
-        .map(move |piece| piece.map(Piece::Stdout).map_err(broke));
+        .map(move |piece| piece.map(OutputChunk::Stdout).map_err(broke));
     let complaints =
-        ReaderStream::new(stderr).map(move |piece| piece.map(Piece::Stderr).map_err(broke));
+        ReaderStream::new(stderr).map(move |piece| piece.map(OutputChunk::Stderr).map_err(broke));
     let all = futures::stream::select(output, complaints).boxed();
     let exit = Box::pin(async move {
         let ended = child.wait().await.map_err(broke)?;

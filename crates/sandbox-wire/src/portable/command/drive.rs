@@ -14,14 +14,14 @@ use tokio::sync::watch;
 
 use super::flow::{Exit, Flow, Sink};
 use super::{Job, Task};
-use crate::machine::{Machine, Piece, Process};
+use crate::machine::{Machine, OutputChunk, Process};
 
 /// The timeout for the final report of an ended command's script.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The result of a command.
 #[derive(Debug)]
-pub(crate) struct Ending {
+pub(crate) struct CommandResult {
     pub(crate) status: CommandStatus,
     leftovers: u32,
     duration: Duration,
@@ -29,7 +29,7 @@ pub(crate) struct Ending {
     stopped: bool,
 }
 
-impl Ending {
+impl CommandResult {
     /// Returns the outcome, or an error if the sandbox was stopped.
     pub(super) fn outcome(self) -> Result<ExecuteOutcome> {
         if self.stopped {
@@ -53,7 +53,7 @@ enum Reason {
 
 /// The next event of a command.
 enum Next {
-    Printed(Option<Result<Piece>>),
+    Printed(Option<Result<OutputChunk>>),
     /// A reader took an event.
     Taken,
     /// It must end.
@@ -74,7 +74,7 @@ pub(crate) async fn drive<M: Machine>(
     job: Job,
     sink: &mut Sink,
     cancel: impl Future<Output = ()>,
-) -> Result<Ending> {
+) -> Result<CommandResult> {
     let Job {
         process,
         mut flow,
@@ -156,14 +156,14 @@ pub(crate) async fn drive<M: Machine>(
 
 /// Returns the result of a command that was ended for a reason, or exited by
 /// itself.
-fn ending(flow: &Flow, reason: Option<Reason>, exit: Exit, duration: Duration) -> Ending {
+fn ending(flow: &Flow, reason: Option<Reason>, exit: Exit, duration: Duration) -> CommandResult {
     let status = match reason {
         Some(Reason::TimedOut) => CommandStatus::TimedOut,
         Some(Reason::OverLimit) => CommandStatus::OutputLimited,
         _ if flow.over => CommandStatus::OutputLimited,
         _ => exit.status,
     };
-    Ending {
+    CommandResult {
         status,
         leftovers: exit.leftovers,
         duration,
@@ -229,5 +229,5 @@ async fn gone<M: Machine>(
     let error = lost.unwrap_or_else(|| {
         Error::unavailable("the machine ended while the command ran; start it again")
     });
-    Err(task.pool.why(error).await)
+    Err(task.pool.explain(error).await)
 }

@@ -10,10 +10,10 @@ use futures::StreamExt as _;
 use tokio::sync::mpsc;
 
 use super::Job;
-use crate::machine::{Machine, Piece};
-use crate::portable::channel::{Lost, broken, patiently};
-use crate::portable::secret::Scanner;
+use crate::machine::{Machine, OutputChunk};
+use crate::portable::sentinel::Scanner;
 use crate::portable::shells::Log;
+use crate::portable::worker::{WorkerError, broken, wait_until};
 
 /// Bytes before a command's start that are examined.
 const TEXT_BYTES: usize = 4 * 1024;
@@ -103,11 +103,11 @@ impl Flow {
     }
 
     /// Handles a piece of output and forwards the payload.
-    pub(crate) fn take(&mut self, piece: Piece, sink: &mut Sink) -> Result<()> {
-        let is_error = matches!(piece, Piece::Stderr(_));
+    pub(crate) fn take(&mut self, piece: OutputChunk, sink: &mut Sink) -> Result<()> {
+        let is_error = matches!(piece, OutputChunk::Stderr(_));
         let (stream, piece) = match piece {
-            Piece::Stdout(piece) => (&mut self.out, piece),
-            Piece::Stderr(piece) => (&mut self.err, piece),
+            OutputChunk::Stdout(piece) => (&mut self.out, piece),
+            OutputChunk::Stderr(piece) => (&mut self.err, piece),
         };
         // Leftover processes may go on. Their output is dropped.
         if stream.exit.is_some() {
@@ -127,17 +127,17 @@ impl Flow {
             let payload = stream.buffer.split_to(payload).freeze();
             if let Ok(said) = &said {
                 let _ = stream.buffer.split_to(said.length);
-                stream.heard(&said.words)?;
+                stream.handle_status(&said.words)?;
             }
             let is_over = said.is_err() || stream.exit.is_some();
-            self.hand_on(is_error, payload, sink);
+            self.forward(is_error, payload, sink);
             if is_over {
                 return Ok(());
             }
         }
     }
 
-    fn hand_on(&mut self, is_error: bool, mut payload: Bytes, sink: &mut Sink) {
+    fn forward(&mut self, is_error: bool, mut payload: Bytes, sink: &mut Sink) {
         if payload.len() as u64 > self.left {
             self.over = true;
             payload.truncate(usize::try_from(self.left).unwrap_or(usize::MAX));
@@ -157,7 +157,7 @@ impl Flow {
 }
 
 impl Stream {
-    fn heard(&mut self, words: &str) -> Result<()> {
+    fn handle_status(&mut self, words: &str) -> Result<()> {
         let mut parts = words.split(' ');
         match parts.next() {
             Some("start" | "nodir") if self.start.is_none() => self.start = Some(words.to_owned()),
@@ -201,15 +201,15 @@ impl Job {
             if self.flow.out.buffer.len() > TEXT_BYTES {
                 return Err(broken("too much output before a command started"));
             }
-            let next = patiently(machine, None, self.process.output.next());
-            match next.await.map_err(Lost::error)? {
+            let next = wait_until(machine, None, self.process.output.next());
+            match next.await.map_err(WorkerError::error)? {
                 // Nothing is printed before the start, except by the machine
                 // itself.
-                Some(Ok(Piece::Stdout(piece))) => {
+                Some(Ok(OutputChunk::Stdout(piece))) => {
                     self.flow.out.buffer.extend_from_slice(&piece);
-                    self.flow.hear_start()?;
+                    self.flow.find_start()?;
                 }
-                Some(Ok(Piece::Stderr(piece))) => {
+                Some(Ok(OutputChunk::Stderr(piece))) => {
                     self.flow.err.buffer.extend_from_slice(&piece);
                     if self.flow.err.buffer.len() > AHEAD_BYTES {
                         return Err(broken("too much output before a command started"));
@@ -251,17 +251,20 @@ fn not_started(said: &str) -> Error {
 
 impl Flow {
     /// Looks for the report of the start in the received bytes.
-    fn hear_start(&mut self) -> Result<()> {
+    fn find_start(&mut self) -> Result<()> {
         if let Ok(said) = self.scanner.find(&self.out.buffer, 0) {
             let _ = self.out.buffer.split_to(said.payload + said.length);
-            self.out.heard(&said.words)?;
+            self.out.handle_status(&said.words)?;
         }
         Ok(())
     }
 
     /// Forwards the output that arrived together with the start.
     pub(crate) fn begin(&mut self, sink: &mut Sink) -> Result<()> {
-        for piece in [Piece::Stdout(Bytes::new()), Piece::Stderr(Bytes::new())] {
+        for piece in [
+            OutputChunk::Stdout(Bytes::new()),
+            OutputChunk::Stderr(Bytes::new()),
+        ] {
             self.take(piece, sink)?;
         }
         Ok(())

@@ -12,13 +12,13 @@ use crate::portable::record::Record;
 
 /// Metadata of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Row {
+pub(crate) struct FileInfo {
     pub(crate) size: u64,
     modified: Option<SystemTime>,
     mode: u32,
 }
 
-impl Row {
+impl FileInfo {
     /// Whether all users may read it.
     pub(crate) fn is_readable(self) -> bool {
         self.mode & 0o444 == 0o444
@@ -33,8 +33,8 @@ impl Row {
 
 /// A directory with all its entries.
 #[derive(Debug, Default)]
-pub(super) struct Listed {
-    pub(super) children: Vec<Child<Row>>,
+pub(super) struct ListedDir {
+    pub(super) children: Vec<Child<FileInfo>>,
     pub(super) not_utf8: u64,
 }
 
@@ -70,7 +70,7 @@ impl Avoid {
 pub(super) struct Sorter {
     pub(super) avoid: Avoid,
     /// Whether every directory can be read.
-    pub(super) may_all: bool,
+    pub(super) reads_all: bool,
     /// Whether more than one level was requested.
     pub(super) is_deep: bool,
     /// Whether the answer is truncated.
@@ -81,10 +81,10 @@ impl Sorter {
     /// Returns the directories whose entries are all in `rows`, which are in
     /// the order of a walk through one of `starts` after the other. All keys
     /// end with a slash, except the empty one.
-    pub(super) fn sort(&self, starts: &[&str], rows: &[Record<'_>]) -> BTreeMap<String, Listed> {
+    pub(super) fn sort(&self, starts: &[&str], rows: &[Record<'_>]) -> BTreeMap<String, ListedDir> {
         let listed = starts
             .iter()
-            .map(|key| ((*key).to_owned(), Listed::default()));
+            .map(|key| ((*key).to_owned(), ListedDir::default()));
         let mut found: BTreeMap<_, _> = listed.collect();
         let mut last = String::new();
         for row in rows {
@@ -102,7 +102,7 @@ impl Sorter {
                 last = above.to_owned();
                 continue;
             };
-            let payload = Row {
+            let payload = FileInfo {
                 size: row.size,
                 modified: row.modified,
                 mode: row.mode,
@@ -110,10 +110,10 @@ impl Sorter {
             listed.children.push(Child::new(name, row.kind, payload));
             last = format!("{above}{name}/");
             // A directory that looks empty may just be unreadable.
-            let is_open = self.may_all || row.mode & 0o555 == 0o555;
+            let is_open = self.reads_all || row.mode & 0o555 == 0o555;
             let is_directory = row.kind == FileKind::Directory;
             if is_directory && self.is_deep && is_open && !self.avoid.is_avoided(name) {
-                found.insert(last.clone(), Listed::default());
+                found.insert(last.clone(), ListedDir::default());
             }
         }
         if self.is_cut {
@@ -134,7 +134,7 @@ impl Sorter {
 }
 
 /// Returns the ignore files in the listed directories.
-pub(super) fn ignore_files(listed: &BTreeMap<String, Listed>) -> Vec<String> {
+pub(super) fn ignore_files(listed: &BTreeMap<String, ListedDir>) -> Vec<String> {
     let children = listed.iter().flat_map(|(key, listed)| {
         let children = listed.children.iter();
         children.map(move |child| (key, child))
@@ -186,13 +186,13 @@ mod tests {
     fn sort(answer: &str, is_cut: bool) -> Vec<(String, Vec<String>)> {
         let sorter = Sorter {
             avoid: Avoid::Hidden,
-            may_all: true,
+            reads_all: true,
             is_deep: true,
             is_cut,
         };
         let rows = records(answer.as_bytes(), is_cut).unwrap();
         let found = sorter.sort(&["a/", "b/", "empty/"], &rows);
-        let names = |listed: Listed| listed.children.into_iter().map(|child| child.name);
+        let names = |listed: ListedDir| listed.children.into_iter().map(|child| child.name);
         let found = found.into_iter();
         found
             .map(|(key, listed)| (key, names(listed).collect()))
@@ -248,7 +248,7 @@ mod tests {
         let answer = answer().replace("41ed", "41c0");
         let sorter = Sorter {
             avoid: Avoid::Git,
-            may_all: false,
+            reads_all: false,
             is_deep: true,
             is_cut: false,
         };

@@ -8,7 +8,7 @@ use backend_core::{Error, Result, VPath};
 use bytes::Bytes;
 use futures::future::FutureExt as _;
 use futures::stream::{self, BoxStream, StreamExt as _};
-use sandbox_wire::{ByteStream, Machine, Piece, Process, Spawn};
+use sandbox_wire::{ByteStream, Machine, OutputChunk, Process, Spawn};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 /// The kind of wrong answer.
@@ -45,28 +45,30 @@ impl Liar {
 }
 
 /// Returns the program's answer to a request with this secret.
-fn answer(lie: Lie, secret: &str) -> BoxStream<'static, Result<Piece>> {
+fn answer(lie: Lie, secret: &str) -> BoxStream<'static, Result<OutputChunk>> {
     let end = |word: &str| Bytes::from(format!("\u{1e}{secret} {word}\n"));
     let said: Vec<Bytes> = match lie {
         Lie::Garbage => vec![Bytes::from_static(b"\xff\x1e\0garbage\n"); 3],
         Lie::Flood => {
-            let endless = stream::repeat_with(|| Ok(Piece::Stdout(vec![b'x'; 65_536].into())));
+            let endless =
+                stream::repeat_with(|| Ok(OutputChunk::Stdout(vec![b'x'; 65_536].into())));
             return endless.boxed();
         }
         Lie::Complains => {
-            let endless = stream::repeat_with(|| Ok(Piece::Stderr(vec![b'x'; 65_536].into())));
+            let endless =
+                stream::repeat_with(|| Ok(OutputChunk::Stderr(vec![b'x'; 65_536].into())));
             return endless.boxed();
         }
         Lie::Parts => {
             let part = end("part");
-            return stream::repeat_with(move || Ok(Piece::Stdout(part.clone()))).boxed();
+            return stream::repeat_with(move || Ok(OutputChunk::Stdout(part.clone()))).boxed();
         }
         Lie::Nothing | Lie::NoShell => Vec::new(),
         Lie::DiesInTheMiddle => vec![Bytes::from(format!("half\u{1e}{}", &secret[..9]))],
         Lie::Wrong(word) => vec![end(word)],
         Lie::Answer(bytes) => vec![Bytes::from_static(bytes), end("ok")],
     };
-    stream::iter(said.into_iter().map(|piece| Ok(Piece::Stdout(piece)))).boxed()
+    stream::iter(said.into_iter().map(|piece| Ok(OutputChunk::Stdout(piece)))).boxed()
 }
 
 #[async_trait]
@@ -103,7 +105,7 @@ impl Machine for Liar {
         let lie = self.0;
         if let Lie::NoShell = lie {
             let text = "OCI runtime exec failed: exec: \"sh\": executable file not found in $PATH";
-            let said = stream::iter([Ok(Piece::Stdout(Bytes::from(text)))]);
+            let said = stream::iter([Ok(OutputChunk::Stdout(Bytes::from(text)))]);
             return Ok(Process::new(
                 program.stdin.then(|| Box::pin(tokio::io::sink()) as _),
                 said.boxed(),
@@ -127,7 +129,7 @@ impl Machine for Liar {
         });
         let ends = matches!(lie, Lie::Nothing | Lie::DiesInTheMiddle | Lie::Garbage);
         let answers = answers.take(if ends { 1 } else { usize::MAX }).flatten();
-        let greeting = stream::iter([Ok(Piece::Stdout(Bytes::from(greeting)))]);
+        let greeting = stream::iter([Ok(OutputChunk::Stdout(Bytes::from(greeting)))]);
         let output = match program.stdin {
             true => greeting.chain(answers).boxed(),
             false => answer(lie, &"0".repeat(32)),

@@ -11,7 +11,8 @@ use backend_core::{Backend, Error, Result, VPath};
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use sandbox_wire::{
-    AgentOptions, AgentSandbox, ByteStream, Machine, Piece, Process, ServeOptions, Spawn, serve,
+    AgentOptions, AgentSandbox, ByteStream, Machine, OutputChunk, Process, ServeOptions, Spawn,
+    serve,
 };
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::task::AbortHandle;
@@ -84,7 +85,7 @@ pub(crate) fn process(
 ) -> Process {
     let pieces = ReaderStream::with_capacity(reader, PIPE);
     let pieces = pieces.map(|piece| match piece {
-        Ok(bytes) => Ok(Piece::Stdout(bytes)),
+        Ok(bytes) => Ok(OutputChunk::Stdout(bytes)),
         Err(error) => Err(Error::unavailable("the pipe broke").with_source(error)),
     });
     let exit = Box::pin(async { Ok(0) });

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use backend_core::{Error, Result};
 use futures::future::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
-use sandbox_wire::{Piece, Process};
+use sandbox_wire::{OutputChunk, Process};
 use tokio::io::AsyncRead;
 use tokio::process::Command;
 use tokio_util::io::ReaderStream;
@@ -18,8 +18,8 @@ pub(crate) fn start(mut command: Command, stdin: bool) -> Result<Process> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| Error::unavailable("cannot start it").with_source(error))?;
-    let stdout = pieces(child.stdout.take().unwrap(), Piece::Stdout);
-    let stderr = pieces(child.stderr.take().unwrap(), Piece::Stderr);
+    let stdout = pieces(child.stdout.take().unwrap(), OutputChunk::Stdout);
+    let stderr = pieces(child.stderr.take().unwrap(), OutputChunk::Stderr);
     let stdin = child.stdin.take();
     // Reaped even if the exit code is not awaited.
     let exit = tokio::spawn(async move { child.wait().await });
@@ -37,8 +37,8 @@ pub(crate) fn start(mut command: Command, stdin: bool) -> Result<Process> {
 
 fn pieces(
     pipe: impl AsyncRead + Send + 'static,
-    piece: fn(bytes::Bytes) -> Piece,
-) -> stream::BoxStream<'static, Result<Piece>> {
+    piece: fn(bytes::Bytes) -> OutputChunk,
+) -> stream::BoxStream<'static, Result<OutputChunk>> {
     let stream = ReaderStream::with_capacity(pipe, 64 * 1024);
     stream
         .map(move |read| match read {

@@ -60,13 +60,13 @@ impl Machine for Talker {
         let secret = &program.argv[6];
         let greeting = format!("\u{1e}{secret} ready 1 0\n");
         let (pause, piece) = match self.0 {
-            Talk::ComplainsFirst | Talk::Complains => (1, Piece::Stderr(Bytes::from("x"))),
-            Talk::Drips => (60, Piece::Stdout(Bytes::from("x"))),
-            Talk::Says => (60, Piece::Stdout(Bytes::new())),
+            Talk::ComplainsFirst | Talk::Complains => (1, OutputChunk::Stderr(Bytes::from("x"))),
+            Talk::Drips => (60, OutputChunk::Stdout(Bytes::from("x"))),
+            Talk::Says => (60, OutputChunk::Stdout(Bytes::new())),
         };
         let greeting = match self.0 {
             Talk::ComplainsFirst => stream::empty().boxed(),
-            _ => stream::iter([Ok(Piece::Stdout(greeting.into()))]).boxed(),
+            _ => stream::iter([Ok(OutputChunk::Stdout(greeting.into()))]).boxed(),
         };
         let talk = stream::repeat(piece).then(move |piece| async move {
             tokio::time::sleep(Duration::from_secs(pause)).await;
@@ -96,10 +96,10 @@ impl Machine for Talker {
 async fn given_up(talk: Talk) -> u64 {
     let machine = Talker(talk);
     let began = Instant::now();
-    let error = match Channel::open(&machine, "").await {
-        Ok(mut channel) => {
+    let error = match Worker::open(&machine, "").await {
+        Ok(mut worker) => {
             let request = Request::new("stat").arg("/");
-            let asked = channel.exchange(&machine, &request).await;
+            let asked = worker.exchange(&machine, &request).await;
             asked.map(drop).unwrap_err()
         }
         Err(error) => error,

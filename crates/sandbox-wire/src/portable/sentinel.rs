@@ -9,7 +9,7 @@ pub(crate) const MARK: u8 = 0x1e;
 
 /// Returns a new word of 32 hexadecimal digits, from the operating system's
 /// randomness.
-pub(crate) fn secret() -> String {
+pub(crate) fn random_word() -> String {
     let half = |text: &[u8]| {
         let mut hasher = RandomState::new().build_hasher();
         hasher.write(text);
@@ -20,7 +20,7 @@ pub(crate) fn secret() -> String {
 
 /// A status line that a [`Scanner`] found in a stream.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct StatusLine {
     /// The number of bytes before it.
     pub(crate) payload: usize,
     /// Its length in bytes.
@@ -50,7 +50,7 @@ impl Scanner {
     /// Finds the first status line in `bytes`. The bytes before `from` are
     /// known to contain none. If there is none, returns the number of bytes
     /// that are certainly payload.
-    pub(crate) fn find(&self, bytes: &[u8], from: usize) -> Result<Said, usize> {
+    pub(crate) fn find(&self, bytes: &[u8], from: usize) -> Result<StatusLine, usize> {
         let mut at = from;
         while let Some(rest) = bytes.get(at..)
             && let Some(found) = rest.iter().position(|byte| *byte == MARK)
@@ -70,7 +70,7 @@ impl Scanner {
             match end {
                 Some(end) => {
                     let words = words.get(..end).unwrap_or_default();
-                    return Ok(Said {
+                    return Ok(StatusLine {
                         payload: at,
                         length: self.prefix.len() + end + 1,
                         words: String::from_utf8_lossy(words).into_owned(),
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn secrets_differ() {
-        let (one, two) = (secret(), secret());
+        let (one, two) = (random_word(), random_word());
         assert_ne!(one, two);
         assert_eq!(one.len(), 32);
         assert_ne!(one[..16], one[16..]);

@@ -2,7 +2,7 @@
 //!
 //! A greeting is [`MAGIC`], the protocol's version in two bytes, the crate's
 //! version (its length in one byte), and the length in four bytes and postcard
-//! of [`ClientHello`] or [`Facts`]. All but the last part never changes, so
+//! of [`ClientHello`] or [`AgentInfo`]. All but the last part never changes, so
 //! that two versions can detect that they differ.
 
 use std::time::Duration;
@@ -11,7 +11,7 @@ use backend_core::{Capabilities, Error, ErrorKind, Quoted, Result, VPath};
 use futures::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use serde::{Deserialize, Serialize};
 
-use crate::message::{Fault, PROTOCOL, encode, receive};
+use crate::message::{FrameError, PROTOCOL, encode, receive};
 
 /// The first bytes of a greeting. No shell, loader or banner prints them.
 const MAGIC: [u8; 8] = *b"\0agtwire";
@@ -20,10 +20,10 @@ const MAGIC: [u8; 8] = *b"\0agtwire";
 const BODY: usize = 16 * 1024;
 
 /// The number of bytes quoted from something that is not a greeting.
-const FOREIGN: usize = 256;
+const QUOTED_BYTES: usize = 256;
 
 /// The time to wait for the rest of something that is not a greeting.
-const FOREIGN_WAIT: Duration = Duration::from_millis(300);
+const QUOTED_WAIT: Duration = Duration::from_millis(300);
 
 /// The crate's version.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -31,7 +31,7 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// An agent's information about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Facts {
+pub struct AgentInfo {
     /// Its process ID inside the sandbox.
     pub pid: u32,
     /// The user it runs as, if known.
@@ -53,27 +53,30 @@ pub(crate) struct ClientHello {
 pub(crate) async fn greet_agent(
     socket: &mut (impl AsyncRead + AsyncWrite + Unpin),
     hello: ClientHello,
-) -> Result<Facts> {
+) -> Result<AgentInfo> {
     // A program that is not an agent may already be gone. Its output matters
     // more.
-    let said = say(socket, &hello).await;
-    let heard = hear(socket).await;
-    heard.map_err(|deaf| match (said, deaf) {
-        (Err(said), Deaf::Ended) => said,
-        (_, deaf) => deaf.into(),
+    let sent = send_greeting(socket, &hello).await;
+    let received = receive_greeting(socket).await;
+    received.map_err(|error| match (sent, error) {
+        (Err(sent), HandshakeError::Ended) => sent,
+        (_, error) => error.into(),
     })
 }
 
 /// Sends the agent's greeting, and reads the host's.
 pub(crate) async fn greet_host(
     socket: &mut (impl AsyncRead + AsyncWrite + Unpin),
-    facts: &Facts,
+    info: &AgentInfo,
 ) -> Result<ClientHello> {
-    say(socket, facts).await?;
-    hear(socket).await.map_err(Into::into)
+    send_greeting(socket, info).await?;
+    receive_greeting(socket).await.map_err(Into::into)
 }
 
-async fn say(socket: &mut (impl AsyncWrite + Unpin), body: &impl Serialize) -> Result<()> {
+async fn send_greeting(
+    socket: &mut (impl AsyncWrite + Unpin),
+    body: &impl Serialize,
+) -> Result<()> {
     let mut greeting = MAGIC.to_vec();
     greeting.extend_from_slice(&PROTOCOL.to_be_bytes());
     greeting.push(u8::try_from(VERSION.len()).unwrap_or(u8::MAX));
@@ -91,49 +94,51 @@ async fn say(socket: &mut (impl AsyncWrite + Unpin), body: &impl Serialize) -> R
 
 /// The reason why there is no greeting.
 #[derive(Debug)]
-enum Deaf {
+enum HandshakeError {
     Ended,
     Other(Error),
 }
 
-impl From<Deaf> for Error {
-    fn from(deaf: Deaf) -> Self {
-        match deaf {
-            Deaf::Ended => Self::unavailable("the other side ended before it said anything"),
-            Deaf::Other(error) => error,
+impl From<HandshakeError> for Error {
+    fn from(error: HandshakeError) -> Self {
+        match error {
+            HandshakeError::Ended => {
+                Self::unavailable("the other side ended before it said anything")
+            }
+            HandshakeError::Other(error) => error,
         }
     }
 }
 
-async fn hear<T: serde::de::DeserializeOwned>(
+async fn receive_greeting<T: serde::de::DeserializeOwned>(
     socket: &mut (impl AsyncRead + Unpin),
-) -> Result<T, Deaf> {
+) -> Result<T, HandshakeError> {
     let mut seen = Vec::new();
     for expected in MAGIC {
         let mut byte = [0];
         let read = socket.read(&mut byte).await.unwrap_or(0);
         if read == 0 && seen.is_empty() {
-            return Err(Deaf::Ended);
+            return Err(HandshakeError::Ended);
         }
         seen.extend_from_slice(byte.get(..read).unwrap_or_default());
         if byte != [expected] || read == 0 {
-            return Err(Deaf::Other(foreign(socket, seen).await));
+            return Err(HandshakeError::Other(not_a_greeting(socket, seen).await));
         }
     }
-    let version = hear_version(socket).await.ok_or(Deaf::Ended)?;
+    let version = receive_version(socket).await.ok_or(HandshakeError::Ended)?;
     let (protocol, release) = version;
     if protocol != PROTOCOL || release != VERSION {
-        return Err(Deaf::Other(other_version(protocol, &release)));
+        return Err(HandshakeError::Other(version_mismatch(protocol, &release)));
     }
     receive(socket, BODY).await.map_err(|fault| match fault {
-        Fault::Ended => Deaf::Ended,
-        Fault::Broken(what) => Deaf::Other(Error::unavailable(format!(
+        FrameError::Ended => HandshakeError::Ended,
+        FrameError::Broken(what) => HandshakeError::Other(Error::unavailable(format!(
             "the greeting of the other side is {what}; rebuild the agent with `agentbox agent install`"
         ))),
     })
 }
 
-async fn hear_version(socket: &mut (impl AsyncRead + Unpin)) -> Option<(u16, String)> {
+async fn receive_version(socket: &mut (impl AsyncRead + Unpin)) -> Option<(u16, String)> {
     let mut protocol = [0; 2];
     let mut length = [0];
     socket.read_exact(&mut protocol).await.ok()?;
@@ -144,7 +149,7 @@ async fn hear_version(socket: &mut (impl AsyncRead + Unpin)) -> Option<(u16, Str
     Some((u16::from_be_bytes(protocol), release))
 }
 
-fn other_version(protocol: u16, release: &str) -> Error {
+fn version_mismatch(protocol: u16, release: &str) -> Error {
     Error::unavailable(format!(
         "the other side is version {} and speaks protocol {protocol}, and this one is version \
          '{VERSION}' and speaks protocol {PROTOCOL}; rebuild the agent with `agentbox agent install`",
@@ -154,10 +159,10 @@ fn other_version(protocol: u16, release: &str) -> Error {
 
 /// Returns the error for something that is not a greeting, with its first
 /// bytes.
-async fn foreign(socket: &mut (impl AsyncRead + Unpin), mut seen: Vec<u8>) -> Error {
+async fn not_a_greeting(socket: &mut (impl AsyncRead + Unpin), mut seen: Vec<u8>) -> Error {
     let rest = async {
-        let mut piece = [0; FOREIGN];
-        while seen.len() < FOREIGN {
+        let mut piece = [0; QUOTED_BYTES];
+        while seen.len() < QUOTED_BYTES {
             match socket.read(&mut piece).await {
                 Ok(read @ 1..) => seen.extend_from_slice(piece.get(..read).unwrap_or_default()),
                 _ => return,
@@ -165,7 +170,7 @@ async fn foreign(socket: &mut (impl AsyncRead + Unpin), mut seen: Vec<u8>) -> Er
         }
     };
     // After a timeout there is just less to quote.
-    let _ = tokio::time::timeout(FOREIGN_WAIT, rest).await;
+    let _ = tokio::time::timeout(QUOTED_WAIT, rest).await;
     let text = String::from_utf8_lossy(&seen);
     Error::new(
         ErrorKind::Unavailable,

@@ -11,8 +11,8 @@ use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::time::Instant;
 
 use super::failure;
-use super::secret::{Scanner, secret};
-use crate::machine::{Machine, Piece, Process, Spawn};
+use super::sentinel::{Scanner, random_word};
+use crate::machine::{Machine, OutputChunk, Process, Spawn};
 
 const START: &str = include_str!("start.sh");
 const WORKER: &str = concat!(
@@ -39,7 +39,7 @@ const TEXT_BYTES: usize = 4 * 1024;
 
 /// Bytes of error output that are tolerated with one answer. Our scripts print
 /// hardly any.
-const COMPLAINT_BYTES: usize = 1024 * 1024;
+const STDERR_BYTES: usize = 1024 * 1024;
 
 /// A request to a shell in the machine.
 #[derive(Debug)]
@@ -114,28 +114,28 @@ impl Request {
 pub(crate) type Answer = Result<Vec<Bytes>>;
 
 /// A shell in the machine.
-pub(crate) struct Channel {
+pub(crate) struct Worker {
     stdin: Pin<Box<dyn AsyncWrite + Send>>,
-    output: BoxStream<'static, Result<Piece>>,
+    output: BoxStream<'static, Result<OutputChunk>>,
     buffer: BytesMut,
     /// Its latest error output.
-    complaint: Vec<u8>,
+    stderr: Vec<u8>,
     /// Its process ID in the machine.
     pub(crate) pid: u32,
     /// The ID of the user it runs as.
     pub(crate) uid: u32,
 }
 
-impl std::fmt::Debug for Channel {
+impl std::fmt::Debug for Worker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Channel({})", self.pid)
+        write!(f, "Worker({})", self.pid)
     }
 }
 
-impl Channel {
+impl Worker {
     /// Starts a shell. Processes with the marker `mark` end together with it.
     pub(crate) async fn open<M: Machine>(machine: &M, mark: &str) -> Result<Self> {
-        let word = secret();
+        let word = random_word();
         let spawn = Spawn::new(["sh", "-c", START, "sh", "sh", WORKER, &word, mark])
             .stdin(true)
             .directory(backend_core::VPath::root())
@@ -147,52 +147,54 @@ impl Channel {
             output,
             exit,
         } = process;
-        let mut channel = Self {
+        let mut worker = Self {
             stdin: stdin
                 .ok_or_else(|| Error::internal("a program was started without its input"))?,
             output,
             buffer: BytesMut::new(),
-            complaint: Vec::new(),
+            stderr: Vec::new(),
             pid: 0,
             uid: 0,
         };
         let scanner = Scanner::new(&word);
         let mut wait = Wait::new(HELLO);
-        let hello = channel.said(machine, &scanner, TEXT_BYTES, &mut wait).await;
+        let hello = worker
+            .next_status(machine, &scanner, TEXT_BYTES, &mut wait)
+            .await;
         let (_, words) = match hello {
             Ok(hello) => hello,
-            Err(lost) => return Err(channel.no_shell(lost, exit).await),
+            Err(lost) => return Err(worker.no_shell(lost, exit).await),
         };
         let mut words = words.split(' ');
         let numbers = (words.next(), words.next(), words.next());
         let (Some("ready"), Some(pid), Some(uid)) = numbers else {
             return Err(broken("invalid greeting"));
         };
-        channel.pid = pid.parse().map_err(|_| broken("invalid greeting"))?;
-        channel.uid = uid.parse().map_err(|_| broken("invalid greeting"))?;
-        Ok(channel)
+        worker.pid = pid.parse().map_err(|_| broken("invalid greeting"))?;
+        worker.uid = uid.parse().map_err(|_| broken("invalid greeting"))?;
+        Ok(worker)
     }
 
     /// Returns the reason why no shell could be started.
     async fn no_shell(
         &mut self,
-        lost: Lost,
+        lost: WorkerError,
         exit: futures::future::BoxFuture<'static, Result<i32>>,
     ) -> Error {
         let first = match self.buffer.is_empty() {
-            true => &self.complaint[..],
+            true => &self.stderr[..],
             false => &self.buffer[..],
         };
         let first = String::from_utf8_lossy(first).into_owned();
         match lost {
-            Lost::Error(error) => return error,
-            Lost::Silent => {
+            WorkerError::Error(error) => return error,
+            WorkerError::Silent => {
                 return Error::unavailable(
                     "no shell answered in the machine; check whether it is paused or overloaded",
                 );
             }
-            Lost::Broken(error) if first.is_empty() => return error,
-            Lost::Ended | Lost::Broken(_) => {}
+            WorkerError::Broken(error) if first.is_empty() => return error,
+            WorkerError::Ended | WorkerError::Broken(_) => {}
         }
         let code = tokio::time::timeout(HELLO, exit).await;
         let missing = matches!(code, Ok(Ok(126 | 127))) || first.contains("not found");
@@ -210,11 +212,11 @@ impl Channel {
 
     /// Whether it still exists. Never blocks.
     pub(crate) fn is_open(&mut self) -> bool {
-        let mut complained = 0;
-        while complained <= COMPLAINT_BYTES {
+        let mut stderr_bytes = 0;
+        while stderr_bytes <= STDERR_BYTES {
             match self.output.next().now_or_never() {
                 None => return self.buffer.is_empty(),
-                Some(Some(Ok(Piece::Stderr(piece)))) => complained += piece.len().max(1),
+                Some(Some(Ok(OutputChunk::Stderr(piece)))) => stderr_bytes += piece.len().max(1),
                 // This output was not asked for.
                 Some(_) => return false,
             }
@@ -229,36 +231,36 @@ impl Channel {
         let _ = self.stdin.shutdown().await;
     }
 
-    /// Sends a request and waits for its answer. After an error the channel is
+    /// Sends a request and waits for its answer. After an error the worker is
     /// no longer usable.
     pub(crate) async fn exchange<M: Machine>(
         &mut self,
         machine: &M,
         request: &Request,
     ) -> Result<Answer> {
-        let word = secret();
+        let word = random_word();
         let mut line = Vec::with_capacity(request.line.len() + 64);
         line.extend_from_slice(word.as_bytes());
         line.push(b' ');
         line.extend_from_slice(request.operation.as_bytes());
         line.extend_from_slice(&request.line);
         line.push(b'\n');
-        self.complaint.clear();
+        self.stderr.clear();
         let until = Wait::new(PATIENCE).until();
-        let sent = patiently(machine, until, async {
+        let sent = wait_until(machine, until, async {
             self.stdin.write_all(&line).await?;
             self.stdin.write_all(&request.body).await?;
             self.stdin.flush().await
         });
-        let sent = sent.await.map_err(Lost::error)?;
+        let sent = sent.await.map_err(WorkerError::error)?;
         sent.map_err(|error| gone().with_source(error))?;
         let scanner = Scanner::new(&word);
         let mut parts = Vec::new();
         let mut left = request.limit;
         let mut wait = Wait::new(request.patience);
         loop {
-            let said = self.said(machine, &scanner, left, &mut wait).await;
-            let (part, words) = said.map_err(Lost::error)?;
+            let said = self.next_status(machine, &scanner, left, &mut wait).await;
+            let (part, words) = said.map_err(WorkerError::error)?;
             left = left.saturating_sub(part.len());
             match words.as_str() {
                 "part" if parts.len() > request.arguments => {
@@ -276,13 +278,13 @@ impl Channel {
 
     /// Returns the bytes up to the next status line, and the words of that
     /// line.
-    async fn said<M: Machine>(
+    async fn next_status<M: Machine>(
         &mut self,
         machine: &M,
         scanner: &Scanner,
         limit: usize,
         wait: &mut Wait,
-    ) -> Result<(Bytes, String), Lost> {
+    ) -> Result<(Bytes, String), WorkerError> {
         let mut sure = 0;
         loop {
             match scanner.find(&self.buffer, sure) {
@@ -291,28 +293,28 @@ impl Channel {
                     let _ = self.buffer.split_to(said.length);
                     return Ok((payload, said.words));
                 }
-                Ok(_) => return Err(Lost::Broken(broken("the answer is too long"))),
+                Ok(_) => return Err(WorkerError::Broken(broken("the answer is too long"))),
                 Err(payload) => sure = payload,
             }
             if sure > limit {
-                return Err(Lost::Broken(broken("the answer is too long")));
+                return Err(WorkerError::Broken(broken("the answer is too long")));
             }
-            match patiently(machine, wait.until(), self.output.next()).await? {
-                Some(Ok(Piece::Stdout(piece))) => {
+            match wait_until(machine, wait.until(), self.output.next()).await? {
+                Some(Ok(OutputChunk::Stdout(piece))) => {
                     wait.answered += piece.len() as u64;
                     self.buffer.extend_from_slice(&piece);
                 }
-                Some(Ok(Piece::Stderr(piece))) => {
-                    wait.complained += piece.len().max(1);
-                    if wait.complained > COMPLAINT_BYTES {
-                        return Err(Lost::Broken(broken("its error output is too long")));
+                Some(Ok(OutputChunk::Stderr(piece))) => {
+                    wait.stderr_bytes += piece.len().max(1);
+                    if wait.stderr_bytes > STDERR_BYTES {
+                        return Err(WorkerError::Broken(broken("its error output is too long")));
                     }
-                    let room = TEXT_BYTES.saturating_sub(self.complaint.len());
+                    let room = TEXT_BYTES.saturating_sub(self.stderr.len());
                     let kept = piece.get(..room.min(piece.len())).unwrap_or_default();
-                    self.complaint.extend_from_slice(kept);
+                    self.stderr.extend_from_slice(kept);
                 }
-                Some(Err(error)) => return Err(Lost::Error(error)),
-                None => return Err(Lost::Ended),
+                Some(Err(error)) => return Err(WorkerError::Error(error)),
+                None => return Err(WorkerError::Ended),
             }
         }
     }
@@ -326,7 +328,7 @@ struct Wait {
     /// Bytes of the answer, which extend the timeout. Error output does not.
     answered: u64,
     /// Bytes of error output. Each piece counts as at least one.
-    complained: usize,
+    stderr_bytes: usize,
 }
 
 impl Wait {
@@ -335,7 +337,7 @@ impl Wait {
             began: Instant::now(),
             patience,
             answered: 0,
-            complained: 0,
+            stderr_bytes: 0,
         }
     }
 
@@ -346,16 +348,16 @@ impl Wait {
     }
 }
 
-/// The reason why a channel is no longer usable.
+/// The reason why a worker is no longer usable.
 #[derive(Debug)]
-pub(crate) enum Lost {
+pub(crate) enum WorkerError {
     Ended,
     Silent,
     Broken(Error),
     Error(Error),
 }
 
-impl Lost {
+impl WorkerError {
     pub(crate) fn error(self) -> Error {
         match self {
             Self::Ended => gone(),
@@ -380,27 +382,27 @@ pub(crate) fn broken(how: &str) -> Error {
 
 /// Waits for `work`, and asks the machine for a diagnosis from time to time.
 /// After the deadline the result is discarded.
-pub(crate) async fn patiently<M: Machine, T>(
+pub(crate) async fn wait_until<M: Machine, T>(
     machine: &M,
     until: Option<Instant>,
     work: impl Future<Output = T>,
-) -> Result<T, Lost> {
+) -> Result<T, WorkerError> {
     let mut work = std::pin::pin!(work);
     loop {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
-            return Err(Lost::Silent);
+            return Err(WorkerError::Silent);
         }
         let pause = left.map_or(SILENCE, |left| left.min(SILENCE));
         if let Ok(done) = tokio::time::timeout(pause, &mut work).await {
             return Ok(done);
         }
         if let Some(reason) = machine.diagnose().await {
-            return Err(Lost::Error(reason));
+            return Err(WorkerError::Error(reason));
         }
     }
 }
 
 #[cfg(test)]
-#[path = "channel_tests.rs"]
+#[path = "worker_tests.rs"]
 pub(crate) mod tests;
