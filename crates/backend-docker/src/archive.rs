@@ -7,7 +7,7 @@ use backend_core::{Error, Result};
 use bytes::Bytes;
 use tar::{Builder, EntryType, Header};
 
-use crate::spec::Owned;
+use crate::spec::OwnedDir;
 
 /// An archive to be unpacked at `/`.
 pub(crate) struct Archive(Builder<Vec<u8>>);
@@ -19,11 +19,11 @@ impl Archive {
 
     /// Adds a directory with the given owner. An existing one gets this owner and these
     /// mode bits.
-    pub(crate) fn directory(&mut self, directory: &Owned, (uid, gid): (u32, u32)) -> Result<()> {
+    pub(crate) fn directory(&mut self, directory: &OwnedDir, (uid, gid): (u32, u32)) -> Result<()> {
         let mut header = header(EntryType::Directory, directory.mode, (uid, gid));
         let path = format!("{}/", directory.path.trim_start_matches('/'));
         let added = self.0.append_data(&mut header, path, io::empty());
-        added.map_err(unpackable)
+        added.map_err(pack_error)
     }
 
     /// Adds a program that is owned by root and executable by every user.
@@ -32,11 +32,11 @@ impl Archive {
         header.set_size(content.len() as u64);
         let path = Path::new(path.trim_start_matches('/'));
         let added = self.0.append_data(&mut header, path, content);
-        added.map_err(unpackable)
+        added.map_err(pack_error)
     }
 
     pub(crate) fn finish(self) -> Result<Bytes> {
-        self.0.into_inner().map(Bytes::from).map_err(unpackable)
+        self.0.into_inner().map(Bytes::from).map_err(pack_error)
     }
 }
 
@@ -52,7 +52,7 @@ fn header(kind: EntryType, mode: u32, (uid, gid): (u32, u32)) -> Header {
     header
 }
 
-fn unpackable(error: io::Error) -> Error {
+fn pack_error(error: io::Error) -> Error {
     Error::internal("an archive could not be packed").with_source(error)
 }
 
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn archives_name_owners_and_bits() {
         let mut archive = Archive::new();
-        let work = Owned {
+        let work = OwnedDir {
             path: "/workspace".into(),
             mode: 0o755,
         };

@@ -9,7 +9,7 @@ use sandbox_wire::engine;
 use crate::builder::{DEFAULT_WORKING_DIR, Service};
 use crate::check;
 use crate::daemon::{DEFAULT_ADDRESS, Daemon};
-use crate::machine::{DockerMachine, Parts};
+use crate::machine::{DockerMachine, MachineConfig};
 use crate::options::{Delivery, Mode};
 use crate::sandbox::DockerSandbox;
 
@@ -79,7 +79,7 @@ impl Attach {
     /// Adds an agent binary, one per architecture; the one that fits the image is used.
     /// The default is the binary next to this program.
     pub fn agent(mut self, agent: AgentBinary) -> Self {
-        self.service.give(agent);
+        self.service.add_agent(agent);
         self
     }
 
@@ -114,18 +114,18 @@ impl Attach {
             ));
         }
         let agents = self.service.binaries()?;
-        let parts = |working_dir: &str| -> Result<Parts> {
-            Ok(Parts {
+        let config = |working_dir: &str| -> Result<MachineConfig> {
+            Ok(MachineConfig {
                 daemon: daemon.clone(),
                 name: self.container.clone(),
-                working_dir: check::place("work", working_dir)?,
+                working_dir: check::absolute_path("work", working_dir)?,
                 settings: None,
                 foreign: self.foreign,
                 agents: agents.clone(),
                 delivery: self.service.delivery,
             })
         };
-        let probe = DockerMachine::new(parts("/")?);
+        let probe = DockerMachine::new(config("/")?);
         let found = engine::run(async move { probe.find().await }).await;
         let Some(found) = found.map_err(|error| error.on("docker"))? else {
             return Err(Error::new(
@@ -154,7 +154,7 @@ impl Attach {
         };
         let working_dir = self.working_dir.as_deref().unwrap_or(theirs);
         Ok(DockerSandbox::assemble(
-            parts(working_dir)?,
+            config(working_dir)?,
             self.service.mode,
             None,
             Vec::new(),

@@ -96,7 +96,7 @@ pub(crate) struct Service {
 
 impl Service {
     /// Adds an agent, replacing the one for the same architecture.
-    pub(crate) fn give(&mut self, agent: AgentBinary) {
+    pub(crate) fn add_agent(&mut self, agent: AgentBinary) {
         self.agents.retain(|other| other.arch() != agent.arch());
         self.agents.push(agent);
     }
@@ -336,7 +336,7 @@ impl DockerBuilder {
     /// Adds an agent binary, one per architecture; the one that fits the image is used.
     /// The default is the binary next to this program.
     pub fn agent(mut self, agent: AgentBinary) -> Self {
-        self.settings.service.give(agent);
+        self.settings.service.add_agent(agent);
         self
     }
 
@@ -380,7 +380,7 @@ impl Settings {
         let working_dir = given
             .or(runtime.filter(|directory| !directory.is_empty()))
             .unwrap_or(DEFAULT_WORKING_DIR);
-        let working_dir = check::place("work", working_dir)?;
+        let working_dir = check::absolute_path("work", working_dir)?;
         match (&self.image, &self.runtime) {
             (Some(image), None) => check::image(image)?,
             (None, Some(_)) => {}

@@ -177,7 +177,7 @@ pub(crate) fn tmpfs(options: &str) -> Result<()> {
 }
 
 /// Checks a path in the sandbox for the working directory or a mount.
-pub(crate) fn place(what: &str, text: &str) -> Result<VPath> {
+pub(crate) fn absolute_path(what: &str, text: &str) -> Result<VPath> {
     if !text.starts_with('/') {
         return Err(wrong(format!(
             "{} is not a valid path for {what}; give an absolute path",
@@ -203,7 +203,7 @@ pub(crate) fn place(what: &str, text: &str) -> Result<VPath> {
 
 /// Checks a path in the sandbox that can be a mount point.
 pub(crate) fn mount_point(text: &str) -> Result<VPath> {
-    let path = place("a mount", text)?;
+    let path = absolute_path("a mount", text)?;
     if path.is_root() {
         return Err(wrong("nothing can be mounted on '/'; give a directory"));
     }

@@ -88,7 +88,7 @@ fn images_profiles_and_tmpfs() {
 
 #[test]
 fn places() {
-    assert_eq!(place("work", "/a//b/").unwrap().as_str(), "/a/b");
+    assert_eq!(absolute_path("work", "/a//b/").unwrap().as_str(), "/a/b");
     for bad in [
         "",
         "a",
@@ -99,7 +99,7 @@ fn places() {
         "/sys/fs",
         "/a/../dev",
     ] {
-        refused(place("work", bad));
+        refused(absolute_path("work", bad));
     }
     refused(mount_point("/"));
 }

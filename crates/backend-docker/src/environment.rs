@@ -47,7 +47,7 @@ const CERTIFICATES: [&str; 9] = [
 
 /// The inputs of a sandbox's environment.
 #[derive(Debug, Default)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct EnvironmentSources<'a> {
     /// Whether the sandbox runs as root.
     pub(crate) root: bool,
     /// The user's home, if neither the image nor the user sets one.
@@ -60,7 +60,10 @@ pub(crate) struct Parts<'a> {
 
 /// Returns all variables as `NAME=value`. The user's values take precedence over the
 /// runtime's, and those over the defaults.
-pub(crate) fn merged(parts: &Parts<'_>, own: &BTreeMap<String, String>) -> Vec<String> {
+pub(crate) fn merged(
+    parts: &EnvironmentSources<'_>,
+    own: &BTreeMap<String, String>,
+) -> Vec<String> {
     let mut all: BTreeMap<&str, &str> = DEFAULTS.into_iter().collect();
     if !parts.root {
         // The system's packages belong to root, so uv must create an environment.
@@ -92,9 +95,9 @@ mod tests {
     #[test]
     fn the_user_beats_the_runtime_which_beats_the_defaults() {
         let runtime = set(&[("PAGER", "less"), ("LANG", "C")]);
-        let parts = Parts {
+        let parts = EnvironmentSources {
             runtime: Some(&runtime),
-            ..Parts::default()
+            ..EnvironmentSources::default()
         };
         let all = merged(&parts, &set(&[("LANG", "de_DE.UTF-8")]));
         for expected in ["PAGER=less", "LANG=de_DE.UTF-8", "GIT_PAGER=cat"] {
@@ -106,9 +109,9 @@ mod tests {
     #[test]
     fn only_root_uses_the_system_python() {
         let has = |root| {
-            let parts = Parts {
+            let parts = EnvironmentSources {
                 root,
-                ..Parts::default()
+                ..EnvironmentSources::default()
             };
             merged(&parts, &BTreeMap::new()).contains(&"UV_SYSTEM_PYTHON=1".to_owned())
         };
@@ -117,10 +120,10 @@ mod tests {
 
     #[test]
     fn certificates_reach_every_program_and_can_be_overridden() {
-        let parts = Parts {
+        let parts = EnvironmentSources {
             certificates: Some("/ca"),
             home: Some("/home/agent"),
-            ..Parts::default()
+            ..EnvironmentSources::default()
         };
         let all = merged(&parts, &set(&[("PIP_CERT", "/mine")]));
         assert!(all.contains(&"SSL_CERT_FILE=/ca".to_owned()));

@@ -5,13 +5,13 @@
 //! daemon's plain API with an uploaded context: they need no program, no session and no
 //! frontend from a registry.
 
+mod build;
 mod ca;
 mod context;
 mod http;
 mod logins;
+mod progress;
 mod store;
-mod trace;
-mod work;
 
 use backend_core::{Error, Result};
 use sandbox_wire::engine;
@@ -21,9 +21,9 @@ use crate::daemon::Daemon;
 use crate::dockerfile::{self, Style};
 use crate::runtime::{Runtime, config};
 
+pub use build::{Build, BuildEvent};
 pub use ca::CaBundle;
 pub use logins::Logins;
-pub use work::{Build, BuildEvent};
 
 /// The repository of images built by this crate.
 const REPOSITORY: &str = "agentbox-runtime";
@@ -204,7 +204,7 @@ pub async fn ensure(daemon: &Daemon, runtime: &Runtime, options: &BuildOptions) 
 /// All others come from [`Build::finish`].
 pub fn build(daemon: &Daemon, runtime: &Runtime, options: &BuildOptions) -> Result<Build> {
     let name = name(runtime)?;
-    work::begin(daemon, runtime, options, name)
+    build::begin(daemon, runtime, options, name)
 }
 
 /// Removes the images that were built for this runtime's name and are superseded, and

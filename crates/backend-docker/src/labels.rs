@@ -89,7 +89,7 @@ pub(crate) struct Process {
     /// The host's boot id.
     pub(crate) boot: String,
     /// The pid namespace of `pid`.
-    pub(crate) space: String,
+    pub(crate) pid_namespace: String,
 }
 
 impl Process {
@@ -103,13 +103,15 @@ impl Process {
         let stat = read(format!("/proc/{which}/stat"))?;
         let (pid, started) = parse_stat(&stat)?;
         let boot = read("/proc/sys/kernel/random/boot_id".into())?;
-        let space = std::fs::read_link(format!("/proc/{which}/ns/pid")).ok()?;
-        let space = space.to_str()?.trim_matches(|c: char| !c.is_ascii_digit());
+        let namespace = std::fs::read_link(format!("/proc/{which}/ns/pid")).ok()?;
+        let namespace = namespace
+            .to_str()?
+            .trim_matches(|c: char| !c.is_ascii_digit());
         Some(Self {
             pid,
             started,
             boot: boot.trim().to_owned(),
-            space: space.to_owned(),
+            pid_namespace: namespace.to_owned(),
         })
     }
 
@@ -118,9 +120,9 @@ impl Process {
             pid,
             started,
             boot,
-            space,
+            pid_namespace,
         } = self;
-        format!("{pid}:{started}:{boot}:{space}")
+        format!("{pid}:{started}:{boot}:{pid_namespace}")
     }
 
     pub(crate) fn parse(label: &str) -> Option<Self> {
@@ -129,9 +131,10 @@ impl Process {
             pid: parts.next()?.parse().ok()?,
             started: parts.next()?.parse().ok()?,
             boot: parts.next()?.to_owned(),
-            space: parts.next()?.to_owned(),
+            pid_namespace: parts.next()?.to_owned(),
         };
-        let whole = parts.next().is_none() && !parsed.boot.is_empty() && !parsed.space.is_empty();
+        let whole =
+            parts.next().is_none() && !parsed.boot.is_empty() && !parsed.pid_namespace.is_empty();
         whole.then_some(parsed)
     }
 
@@ -142,7 +145,7 @@ impl Process {
             // The reboot has ended all processes of an earlier boot.
             return same_host;
         }
-        if self.space != here.space {
+        if self.pid_namespace != here.pid_namespace {
             return false;
         }
         self.has_ended(Path::new("/proc"))
@@ -258,7 +261,7 @@ mod tests {
         let ended = changed(|other| other.pid = u32::MAX - 7);
         assert!(ended.is_gone(&here, false), "no process has its number");
         let elsewhere = changed(|other| {
-            other.space = "1".into();
+            other.pid_namespace = "1".into();
             other.pid = u32::MAX - 7;
         });
         assert!(!elsewhere.is_gone(&here, true), "another name space");

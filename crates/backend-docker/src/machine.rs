@@ -1,9 +1,9 @@
 //! [`DockerMachine`]: a container, as the transports see it.
 
+mod create;
 mod deliver;
 mod exec;
 mod lifecycle;
-mod make;
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +25,7 @@ use crate::builder::Settings;
 use crate::daemon::{self, Daemon};
 use crate::options::Delivery;
 
-pub(crate) use lifecycle::{Found, Status, Wish};
+pub(crate) use lifecycle::{ContainerInfo, StartReason, Status};
 
 /// Attempts, and the pause between them, to see that a container has ended.
 const NOTICE_TIMES: u32 = 4;
@@ -51,7 +51,7 @@ pub(crate) struct Core {
     delivery: Delivery,
     state: Mutex<State>,
     /// Held by every operation that changes the container's state.
-    turn: Arc<Semaphore>,
+    lock: Arc<Semaphore>,
 }
 
 /// The last known state of the container.
@@ -88,9 +88,9 @@ struct Pending {
     done: OnceCell<()>,
 }
 
-/// The parts of a new machine.
+/// The configuration of a new machine.
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub(crate) struct MachineConfig {
     pub(crate) daemon: Daemon,
     pub(crate) name: String,
     pub(crate) working_dir: VPath,
@@ -101,21 +101,21 @@ pub(crate) struct Parts {
 }
 
 impl DockerMachine {
-    pub(crate) fn new(parts: Parts) -> Self {
-        let attached = parts.settings.is_none();
+    pub(crate) fn new(config: MachineConfig) -> Self {
+        let attached = config.settings.is_none();
         Self(Arc::new(Core {
-            daemon: parts.daemon,
-            name: parts.name,
-            working_dir: parts.working_dir,
-            settings: parts.settings,
-            foreign: parts.foreign,
-            agents: parts.agents,
-            delivery: parts.delivery,
+            daemon: config.daemon,
+            name: config.name,
+            working_dir: config.working_dir,
+            settings: config.settings,
+            foreign: config.foreign,
+            agents: config.agents,
+            delivery: config.delivery,
             state: Mutex::new(State {
                 existed: attached,
                 ..State::default()
             }),
-            turn: Arc::new(Semaphore::new(1)),
+            lock: Arc::new(Semaphore::new(1)),
         }))
     }
 
@@ -158,36 +158,40 @@ impl DockerMachine {
         let core = Arc::clone(&self.0);
         wanted.then_some(async move {
             let inner = Arc::clone(&core);
-            let halt = async move {
+            let stop = async move {
                 if inner.state().attempted {
-                    return inner.halt(mode).await;
+                    return inner.stop(mode).await;
                 }
                 Ok(())
             };
-            core.in_turn(halt).await
+            core.exclusively(stop).await
         })
     }
 
     /// Makes the container ready. Work that has begun is finished even if the caller is
     /// dropped: otherwise a container could stay forever that no object knows of.
-    pub(crate) async fn ready(&self, wish: Wish) -> Result<()> {
+    pub(crate) async fn ready(&self, reason: StartReason) -> Result<()> {
         let core = Arc::clone(&self.0);
         core.state().wanted = true;
-        self.0.in_turn(async move { core.ready(wish).await }).await
+        self.0
+            .exclusively(async move { core.ready(reason).await })
+            .await
     }
 
-    pub(crate) async fn halt(&self, mode: StopMode) -> Result<()> {
+    pub(crate) async fn stop_container(&self, mode: StopMode) -> Result<()> {
         let core = Arc::clone(&self.0);
-        self.0.in_turn(async move { core.halt(mode).await }).await
+        self.0
+            .exclusively(async move { core.stop(mode).await })
+            .await
     }
 
     pub(crate) async fn pause(&self, pause: bool) -> Result<()> {
         let core = Arc::clone(&self.0);
         let work = async move { core.pause(pause).await };
-        self.0.in_turn(work).await
+        self.0.exclusively(work).await
     }
 
-    pub(crate) async fn find(&self) -> Result<Option<Found>> {
+    pub(crate) async fn find(&self) -> Result<Option<ContainerInfo>> {
         self.0.find().await
     }
 }
@@ -206,13 +210,13 @@ impl Core {
 
     /// Runs operations that change the container's state, one at a time and to
     /// completion.
-    async fn in_turn<T: Send + 'static>(
+    async fn exclusively<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        let turn = Arc::clone(&self.turn);
+        let lock = Arc::clone(&self.lock);
         let task = tokio::spawn(async move {
-            let _turn = turn.acquire_owned().await;
+            let _guard = lock.acquire_owned().await;
             work.await
         });
         let ended = task.await;
@@ -265,11 +269,11 @@ impl Machine for DockerMachine {
     }
 
     async fn start(&self) -> Result<()> {
-        self.ready(Wish::Needed).await
+        self.ready(StartReason::OnDemand).await
     }
 
     async fn stop(&self, mode: StopMode) -> Result<()> {
-        self.halt(mode).await
+        self.stop_container(mode).await
     }
 
     async fn is_alive(&self) -> Result<bool> {
@@ -286,15 +290,15 @@ impl Machine for DockerMachine {
         // the pending archive. Other programs need that archive first.
         if self.0.is_agent(&program) {
             let process = self.exec(program).await?;
-            self.0.furnish().await?;
+            self.0.provision().await?;
             return Ok(process);
         }
-        self.0.furnish().await?;
+        self.0.provision().await?;
         self.exec(program).await
     }
 
     async fn put(&self, directory: &VPath, archive: ByteStream) -> Result<()> {
-        self.0.furnish().await?;
+        self.0.provision().await?;
         let options = UploadToContainerOptionsBuilder::default()
             .path(directory.as_str())
             .build();
@@ -334,7 +338,7 @@ impl Machine for DockerMachine {
 }
 
 /// Whether the daemon says that the source of a mount is missing.
-fn is_unseen(error: &bollard::errors::Error, source: &str) -> bool {
+fn is_source_missing(error: &bollard::errors::Error, source: &str) -> bool {
     let text = error.to_string();
     daemon::status(error).is_some()
         && text.contains("bind source path does not exist")
@@ -366,9 +370,9 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let mut service = Service::default();
         for (name, processor) in [("old", 62), ("arm", 183), ("new", 62)] {
-            service.give(agent(place.path(), name, processor));
+            service.add_agent(agent(place.path(), name, processor));
         }
-        let machine = DockerMachine::new(Parts {
+        let machine = DockerMachine::new(MachineConfig {
             daemon: Daemon::at("tcp://127.0.0.1:1").unwrap(),
             name: "box".to_owned(),
             working_dir: VPath::parse("/").unwrap(),

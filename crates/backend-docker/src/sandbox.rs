@@ -1,6 +1,6 @@
 //! [`DockerSandbox`]: a container as a backend.
 
-mod delegate;
+mod backend;
 mod idle;
 
 use std::sync::atomic::AtomicBool;
@@ -14,7 +14,7 @@ use sandbox_wire::{AgentOptions, AgentSandbox, PortableSandbox, engine};
 
 use crate::builder::{Checked, DockerBuilder};
 use crate::labels::Disposal;
-use crate::machine::{DockerMachine, Parts, Status, Wish};
+use crate::machine::{DockerMachine, MachineConfig, StartReason, Status};
 use crate::options::{Mode, Relaxation};
 use crate::spec;
 use crate::stats::{self, Counters, Stats};
@@ -95,7 +95,7 @@ impl DockerSandbox {
         let relaxed = settings.relaxed.iter().copied().collect();
         let idle_timeout = settings.idle_timeout;
         let mode = settings.service.mode;
-        let parts = Parts {
+        let config = MachineConfig {
             daemon,
             name,
             working_dir,
@@ -104,18 +104,24 @@ impl DockerSandbox {
             delivery: settings.service.delivery,
             settings: Some(settings),
         };
-        Ok(Self::assemble(parts, mode, disposal, relaxed, idle_timeout))
+        Ok(Self::assemble(
+            config,
+            mode,
+            disposal,
+            relaxed,
+            idle_timeout,
+        ))
     }
 
     pub(crate) fn assemble(
-        parts: Parts,
+        config: MachineConfig,
         mode: Mode,
         disposal: Option<Disposal>,
         relaxed: Vec<Relaxation>,
         idle_timeout: Option<Duration>,
     ) -> Self {
-        let architectures: Vec<_> = parts.agents.iter().map(AgentBinary::arch).collect();
-        let machine = DockerMachine::new(parts);
+        let architectures: Vec<_> = config.agents.iter().map(AgentBinary::arch).collect();
+        let machine = DockerMachine::new(config);
         let shared = Arc::new(machine.clone());
         let served = || -> Arc<dyn Sandbox> {
             Arc::new(AgentSandbox::new(
@@ -168,7 +174,7 @@ impl DockerSandbox {
             Some(Status::Running) => ContainerState::Running,
             Some(Status::Paused) => ContainerState::Paused,
             Some(Status::Exited) => ContainerState::Stopped,
-            Some(Status::Passing) => ContainerState::Changing,
+            Some(Status::Transitional) => ContainerState::Changing,
         })
     }
 
@@ -238,9 +244,9 @@ impl DockerSandbox {
     }
 
     /// Makes the container ready.
-    async fn ready(&self, wish: Wish) -> Result<()> {
+    async fn ready(&self, reason: StartReason) -> Result<()> {
         let machine = self.0.machine.clone();
-        let ready = engine::run(async move { machine.ready(wish).await });
+        let ready = engine::run(async move { machine.ready(reason).await });
         let context = |error: Error| error.during(Operation::Start).on("docker");
         ready.await.map_err(context)
     }
@@ -250,14 +256,14 @@ impl DockerSandbox {
     /// command.
     async fn counted_starts(&self) -> Result<u64> {
         if !self.0.machine.runs() {
-            self.ready(Wish::Needed).await?;
+            self.ready(StartReason::OnDemand).await?;
         }
         Ok(self.0.machine.starts())
     }
 
     /// Returns the sandbox that serves the operations. The first operation makes the
     /// choice, and starts the container if the image must be inspected for it.
-    async fn served(&self, _: &Busy<'_>) -> Result<&Arc<dyn Sandbox>> {
+    async fn active_sandbox(&self, _: &Busy<'_>) -> Result<&Arc<dyn Sandbox>> {
         let inner = &*self.0;
         self.watch();
         if let Some(chosen) = inner.chosen.get() {
@@ -270,13 +276,13 @@ impl DockerSandbox {
                 if inner.mode == Mode::Auto {
                     // If the container cannot be created, that error is reported
                     // instead of the missing agent.
-                    self.ready(Wish::Needed).await?;
+                    self.ready(StartReason::OnDemand).await?;
                     why = Some("there is no sandbox-agent");
                 }
                 portable
             }
             (Some(agent), Some(portable)) => {
-                self.ready(Wish::Needed).await?;
+                self.ready(StartReason::OnDemand).await?;
                 let image = inner.machine.architecture();
                 if image.is_empty() || inner.agent_architectures.contains(&image.as_str()) {
                     agent

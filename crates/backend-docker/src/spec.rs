@@ -9,7 +9,7 @@ use bollard::models::{ContainerCreateBody, HealthConfig, HostConfig, Mount, Moun
 use sha2::{Digest as _, Sha256};
 
 use crate::builder::Settings;
-use crate::environment::{self, Parts};
+use crate::environment::{self, EnvironmentSources};
 use crate::labels::{self, Disposal, Process};
 use crate::options::{Network, Relaxation, Source};
 
@@ -73,7 +73,7 @@ pub(crate) struct User {
     /// The uid and gid, if the user is given by numbers.
     pub(crate) ids: Option<(u32, u32)>,
     /// Whether the image may not know this user.
-    pub(crate) stranger: bool,
+    pub(crate) unknown_to_image: bool,
 }
 
 impl User {
@@ -99,7 +99,7 @@ impl User {
         }
         let (uid, gid) = shared.filter(|(uid, _)| *uid != 0).unwrap_or(UNPRIVILEGED);
         Self {
-            stranger: true,
+            unknown_to_image: true,
             ..Self::named(format!("{uid}:{gid}"))
         }
     }
@@ -114,7 +114,7 @@ impl User {
         Self {
             name,
             ids,
-            stranger: false,
+            unknown_to_image: false,
         }
     }
 
@@ -125,7 +125,7 @@ impl User {
 
 /// A directory that must exist and belong to the sandbox's user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Owned {
+pub(crate) struct OwnedDir {
     pub(crate) path: String,
     pub(crate) mode: u32,
 }
@@ -145,7 +145,7 @@ pub(crate) struct Plan<'a> {
     /// Identifies that agent, for its label.
     pub(crate) stamp: Option<&'a str>,
     /// The program that keeps the container alive.
-    pub(crate) holder: Vec<String>,
+    pub(crate) keep_alive: Vec<String>,
 }
 
 impl Plan<'_> {
@@ -153,7 +153,7 @@ impl Plan<'_> {
     pub(crate) fn body(&self) -> ContainerCreateBody {
         let settings = self.settings;
         let certificates = settings.ca_bundle.is_some().then_some(BOUND_CERTIFICATES);
-        let parts = Parts {
+        let parts = EnvironmentSources {
             root: self.user.is_root(),
             home: self.home(),
             certificates,
@@ -163,7 +163,7 @@ impl Plan<'_> {
             image: Some(self.facts.reference.clone()),
             user: Some(self.user.name.clone()),
             env: Some(environment::merged(&parts, &settings.env)),
-            entrypoint: Some(self.holder.clone()),
+            entrypoint: Some(self.keep_alive.clone()),
             cmd: Some(Vec::new()),
             healthcheck: Some(HealthConfig {
                 test: Some(vec!["NONE".to_owned()]),
@@ -345,7 +345,7 @@ impl Plan<'_> {
 
     /// Returns the home directory, if the image cannot know it.
     fn home(&self) -> Option<&'static str> {
-        match (self.user.stranger, self.settings.read_only_root) {
+        match (self.user.unknown_to_image, self.settings.read_only_root) {
             (true, true) => Some("/tmp"),
             (true, false) => Some(HOME),
             (false, _) => None,
@@ -354,7 +354,7 @@ impl Plan<'_> {
 
     /// Returns the directories that must be given to the user once the container is
     /// created. Volumes in `fresh` were just created for it.
-    pub(crate) fn owned(&self, fresh: &[String]) -> Vec<Owned> {
+    pub(crate) fn owned(&self, fresh: &[String]) -> Vec<OwnedDir> {
         let settings = self.settings;
         let mut all = Vec::new();
         if self.user.is_root() || settings.read_only_root {
@@ -362,9 +362,9 @@ impl Plan<'_> {
         }
         let mut add = |path: &str, mode| {
             let path = path.to_owned();
-            all.push(Owned { path, mode });
+            all.push(OwnedDir { path, mode });
         };
-        if self.user.stranger && !self.is_mounted(HOME) {
+        if self.user.unknown_to_image && !self.is_mounted(HOME) {
             add(HOME, 0o700);
         }
         let work = self.working_dir.as_str();

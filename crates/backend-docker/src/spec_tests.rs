@@ -28,7 +28,7 @@ fn planned<T>(builder: DockerBuilder, facts: &ImageFacts, check: impl FnOnce(&Pl
         user: &user,
         agent: Some("/opt/sandbox-agent"),
         stamp: Some("stamp"),
-        holder: vec!["sleep".into(), "infinity".into()],
+        keep_alive: vec!["sleep".into(), "infinity".into()],
     })
 }
 
@@ -269,7 +269,7 @@ fn a_fingerprint_is_about_options_and_image_only() {
             agent: None,
             stamp: None,
             nonce: "8",
-            holder: vec!["other".into()],
+            keep_alive: vec!["other".into()],
             ..*plan
         };
         body.fingerprint(&body.body())

@@ -71,7 +71,7 @@ pub(super) async fn build(daemon: &Daemon, query: &str, context: Bytes) -> Resul
     let said = answer.next_line().await?.unwrap_or_default();
     Err(Error::unavailable(format!(
         "the Docker daemon refused the build ({status}): {}; see its log",
-        super::trace::message(&said)
+        super::progress::message(&said)
     )))
 }
 

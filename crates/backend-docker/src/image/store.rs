@@ -12,8 +12,8 @@ use bollard::query_parameters::{
 use futures::StreamExt;
 
 use super::REPOSITORY;
-use super::trace::clean;
-use super::work::BuildEvent;
+use super::build::BuildEvent;
+use super::progress::clean;
 use crate::daemon::Daemon;
 use crate::dockerfile::LABEL;
 use crate::runtime::config;

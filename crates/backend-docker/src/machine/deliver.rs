@@ -30,7 +30,7 @@ const IN_MEMORY: &str = "/tmp/.agentbox-agent-";
 const RECEIVE: &str =
     r#"umask 022; cat > "$1.part" && chmod 755 "$1.part" && mv -f "$1.part" "$1""#;
 /// Bytes kept of the output of a failed delivery.
-const COMPLAINT: usize = 400;
+const STDERR_BYTES: usize = 400;
 
 impl Core {
     /// Whether a program is the agent.
@@ -80,7 +80,7 @@ impl Core {
     }
 
     async fn upload_agent(&self, agent: &AgentBinary, path: String) -> Result<String> {
-        self.furnish().await?;
+        self.provision().await?;
         let client = self.daemon.client();
         let options = ContainerArchiveInfoOptionsBuilder::default()
             .path(&path)
@@ -132,15 +132,15 @@ impl Core {
             let _ = input.write_all(&content).await;
             let _ = input.shutdown().await;
         };
-        let mut complaint = Vec::new();
+        let mut stderr = Vec::new();
         let listen = async {
             while let Some(Ok(piece)) = output.next().await {
                 let (LogOutput::StdOut { message }
                 | LogOutput::StdErr { message }
                 | LogOutput::Console { message }
                 | LogOutput::StdIn { message }) = piece;
-                let room = COMPLAINT.saturating_sub(complaint.len());
-                complaint.extend(message.iter().take(room));
+                let room = STDERR_BYTES.saturating_sub(stderr.len());
+                stderr.extend(message.iter().take(room));
             }
         };
         futures::join!(send, listen);
@@ -152,12 +152,12 @@ impl Core {
         }
         Err(Error::unavailable(format!(
             "the agent could not be written to {path} in a container with a read-only root: {}; let the daemon mount it, or give a tmpfs at /tmp",
-            Quoted::new(String::from_utf8_lossy(&complaint).trim())
+            Quoted::new(String::from_utf8_lossy(&stderr).trim())
         )))
     }
 
     /// Unpacks the pending archive, once.
-    pub(super) async fn furnish(&self) -> Result<()> {
+    pub(super) async fn provision(&self) -> Result<()> {
         let Some(pending) = self.state().pending.clone() else {
             return Ok(());
         };

@@ -23,12 +23,12 @@ const NOT_FOUND: i64 = 127;
 
 /// The reason for making a container ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum StartReason {
     /// An operation needs the container.
-    Needed,
+    OnDemand,
     /// The caller explicitly asked to start it. Then a removed container may be created
     /// again, and a paused one is resumed.
-    Asked,
+    Explicit,
 }
 
 /// The status of a container.
@@ -39,12 +39,12 @@ pub(crate) enum Status {
     Paused,
     Exited,
     /// Being removed or restarted.
-    Passing,
+    Transitional,
 }
 
 /// An existing container.
 #[derive(Debug, Clone)]
-pub(crate) struct Found {
+pub(crate) struct ContainerInfo {
     pub(crate) status: Status,
     pub(crate) exit_code: i64,
     pub(crate) out_of_memory: bool,
@@ -56,7 +56,7 @@ pub(crate) struct Found {
     pub(crate) ours: bool,
 }
 
-impl Found {
+impl ContainerInfo {
     fn new(answer: ContainerInspectResponse) -> Self {
         let state = answer.state.unwrap_or_default();
         let config = answer.config.unwrap_or_default();
@@ -67,7 +67,7 @@ impl Found {
             Some(Theirs::RUNNING) => Status::Running,
             Some(Theirs::PAUSED) => Status::Paused,
             Some(Theirs::EXITED) => Status::Exited,
-            _ => Status::Passing,
+            _ => Status::Transitional,
         };
         let labels = config.labels.unwrap_or_default();
         Self {
@@ -83,7 +83,7 @@ impl Found {
     }
 
     /// Returns the error for a container that is not running.
-    fn trouble(&self, name: &str) -> Option<Error> {
+    fn state_error(&self, name: &str) -> Option<Error> {
         let text = match self.status {
             Status::Running => return None,
             Status::Created => {
@@ -102,7 +102,7 @@ impl Found {
                 "the container {name} ended with code {}; the next call starts it again",
                 self.exit_code
             ),
-            Status::Passing => {
+            Status::Transitional => {
                 format!("the container {name} is being removed or restarted; try again in a moment")
             }
         };
@@ -112,32 +112,32 @@ impl Found {
 
 impl Core {
     /// Inspects the container. Returns `None` if it does not exist.
-    pub(super) async fn find(&self) -> Result<Option<Found>> {
+    pub(super) async fn find(&self) -> Result<Option<ContainerInfo>> {
         let client = self.daemon.negotiated().await?;
         let asked = client.inspect_container(&self.name, None::<InspectContainerOptions>);
         match asked.await {
-            Ok(answer) => Ok(Some(Found::new(answer))),
+            Ok(answer) => Ok(Some(ContainerInfo::new(answer))),
             Err(error) if daemon::is_missing(&error) => Ok(None),
             Err(error) => Err(self.daemon.error(error)),
         }
     }
 
-    pub(super) async fn ready(&self, wish: Wish) -> Result<()> {
-        let ready = self.ready_now(wish).await;
+    pub(super) async fn ready(&self, reason: StartReason) -> Result<()> {
+        let ready = self.ready_now(reason).await;
         self.state().running = ready.is_ok();
         ready
     }
 
-    async fn ready_now(&self, wish: Wish) -> Result<()> {
+    async fn ready_now(&self, reason: StartReason) -> Result<()> {
         if self.state().closed {
             return Err(Error::unavailable("the sandbox was dropped; make another"));
         }
         match self.find().await? {
-            Some(found) => self.resume(found, wish).await,
+            Some(found) => self.resume(found, reason).await,
             None => {
-                let lost = self.state().existed && wish == Wish::Needed;
+                let lost = self.state().existed && reason == StartReason::OnDemand;
                 match &self.settings {
-                    Some(settings) if !lost => self.make(settings).await,
+                    Some(settings) if !lost => self.create(settings).await,
                     _ => Err(self.removed()),
                 }
             }
@@ -145,7 +145,7 @@ impl Core {
     }
 
     /// Makes an existing container run.
-    pub(super) async fn resume(&self, found: Found, wish: Wish) -> Result<()> {
+    pub(super) async fn resume(&self, found: ContainerInfo, reason: StartReason) -> Result<()> {
         self.check(&found).await?;
         {
             let mut state = self.state();
@@ -161,21 +161,21 @@ impl Core {
         }
         match found.status {
             Status::Running => Ok(()),
-            Status::Paused if wish == Wish::Asked => self.pause(false).await,
+            Status::Paused if reason == StartReason::Explicit => self.pause(false).await,
             Status::Created => {
-                self.plan_furnishing().await?;
-                self.switch_on().await
+                self.plan_provisioning().await?;
+                self.start().await
             }
-            Status::Exited => self.switch_on().await,
-            Status::Paused | Status::Passing => {
-                let trouble = found.trouble(&self.name);
-                Err(trouble.unwrap_or_else(|| self.removed()))
+            Status::Exited => self.start().await,
+            Status::Paused | Status::Transitional => {
+                let state_error = found.state_error(&self.name);
+                Err(state_error.unwrap_or_else(|| self.removed()))
             }
         }
     }
 
     /// Refuses a container that does not belong to this object.
-    async fn check(&self, found: &Found) -> Result<()> {
+    async fn check(&self, found: &ContainerInfo) -> Result<()> {
         // Created by this object: there is nothing to prove.
         if self.state().attempted {
             return Ok(());
@@ -206,7 +206,7 @@ impl Core {
     }
 
     /// Starts a stopped container.
-    pub(super) async fn switch_on(&self) -> Result<()> {
+    pub(super) async fn start(&self) -> Result<()> {
         let client = self.daemon.client();
         let started = client.start_container(&self.name, None::<StartContainerOptions>);
         match started.await {
@@ -218,14 +218,14 @@ impl Core {
                 // The daemon gives the same answer for a missing program.
                 match self.find().await? {
                     None => Err(self.removed()),
-                    Some(_) => Err(self.unstartable(error)),
+                    Some(_) => Err(self.start_error(error)),
                 }
             }
-            Err(error) => Err(self.unstartable(error)),
+            Err(error) => Err(self.start_error(error)),
         }
     }
 
-    fn unstartable(&self, error: bollard::errors::Error) -> Error {
+    fn start_error(&self, error: bollard::errors::Error) -> Error {
         if daemon::status(&error).is_none() {
             return self.daemon.error(error);
         }
@@ -238,19 +238,19 @@ impl Core {
         .with_source(error)
     }
 
-    pub(super) async fn halt(&self, mode: StopMode) -> Result<()> {
+    pub(super) async fn stop(&self, mode: StopMode) -> Result<()> {
         let is_ours = {
             let state = self.state();
             state.attempted || state.existed
         };
-        match self.halt_now(mode).await {
+        match self.stop_now(mode).await {
             // If the daemon never answered, there is nothing of ours to stop.
             Err(error) if !is_ours && error.kind() == ErrorKind::Unavailable => Ok(()),
-            halted => halted,
+            stopped => stopped,
         }
     }
 
-    async fn halt_now(&self, mode: StopMode) -> Result<()> {
+    async fn stop_now(&self, mode: StopMode) -> Result<()> {
         let client = self.daemon.client();
         if mode == StopMode::Purge {
             let options = RemoveContainerOptionsBuilder::default()
@@ -309,8 +309,8 @@ impl Core {
         match self.find().await? {
             Some(found) if found.status == wanted => Ok(()),
             Some(found) if pause => {
-                let trouble = found.trouble(&self.name);
-                Err(trouble.unwrap_or_else(|| self.daemon.error(error)))
+                let state_error = found.state_error(&self.name);
+                Err(state_error.unwrap_or_else(|| self.daemon.error(error)))
             }
             Some(_) => Err(self.daemon.error(error)),
             None => Err(self.removed()),
@@ -320,7 +320,7 @@ impl Core {
     /// Returns why the container does not answer, or `None` if it should.
     pub(super) async fn diagnosis(&self) -> Option<Error> {
         let reason = match self.find().await {
-            Ok(Some(found)) => found.trouble(&self.name),
+            Ok(Some(found)) => found.state_error(&self.name),
             Ok(None) => Some(self.removed()),
             Err(error) => Some(error),
         };
@@ -374,12 +374,12 @@ mod tests {
                 status: Some(status),
                 ..ContainerState::default()
             };
-            let found = Found::new(ContainerInspectResponse {
+            let found = ContainerInfo::new(ContainerInspectResponse {
                 state: Some(state),
                 ..ContainerInspectResponse::default()
             });
-            let trouble = found.trouble("box").unwrap();
-            assert!(trouble.message().ends_with(next), "{trouble}");
+            let state_error = found.state_error("box").unwrap();
+            assert!(state_error.message().ends_with(next), "{state_error}");
         }
     }
 }

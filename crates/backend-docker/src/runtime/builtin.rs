@@ -23,16 +23,16 @@ const NODE_TOOLS: &str = "apt-get update && apt-get install -y --no-install-reco
 const CURRENT_NPM: &str = "npm install -g npm@10 && npm cache clean --force";
 
 /// The image that a built-in runtime starts from.
-enum Start {
+enum ImageSource {
     Image(&'static str),
     Base(&'static str),
 }
-use Start::{Base, Image};
+use ImageSource::{Base, Image};
 
 struct Builtin {
     name: &'static str,
     description: &'static str,
-    start: Start,
+    start: ImageSource,
     packages: &'static [(PackageManager, &'static [&'static str])],
     setup: &'static [&'static str],
     work_dir: &'static str,

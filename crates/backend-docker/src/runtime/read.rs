@@ -16,20 +16,20 @@ const LONGEST: usize = 1 << 20;
 /// A file of runtimes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct WrittenFile {
+pub(super) struct RawFile {
     pub(super) images: BTreeMap<String, String>,
-    pub(super) runtimes: BTreeMap<String, Written>,
+    pub(super) runtimes: BTreeMap<String, RawRuntime>,
 }
 
 /// A runtime without its name, which is its key in the table.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Written {
+pub(super) struct RawRuntime {
     name: Option<String>,
     description: String,
     image: Option<String>,
     base_image: Option<String>,
-    packages: WrittenPackages,
+    packages: RawPackages,
     package_manager: Option<PackageManager>,
     setup_commands: Vec<String>,
     env_vars: BTreeMap<String, String>,
@@ -38,14 +38,14 @@ pub(super) struct Written {
     run_as_uid: Option<u32>,
 }
 
-impl Default for Written {
+impl Default for RawRuntime {
     fn default() -> Self {
         Self {
             name: None,
             description: String::new(),
             image: None,
             base_image: None,
-            packages: WrittenPackages::default(),
+            packages: RawPackages::default(),
             package_manager: None,
             setup_commands: Vec::new(),
             env_vars: BTreeMap::new(),
@@ -59,22 +59,22 @@ impl Default for Written {
 /// Either one list, for the manager in `package_manager`, or a table with a list for
 /// each manager.
 #[derive(Debug)]
-enum WrittenPackages {
+enum RawPackages {
     List(Vec<String>),
     Table(Packages),
 }
 
-impl Default for WrittenPackages {
+impl Default for RawPackages {
     fn default() -> Self {
         Self::Table(Packages::default())
     }
 }
 
-impl<'de> Deserialize<'de> for WrittenPackages {
+impl<'de> Deserialize<'de> for RawPackages {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Both;
         impl<'de> Visitor<'de> for Both {
-            type Value = WrittenPackages;
+            type Value = RawPackages;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list of packages, or a table with lists for apt, pip, npm and cargo")
@@ -82,19 +82,19 @@ impl<'de> Deserialize<'de> for WrittenPackages {
 
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
                 Deserialize::deserialize(value::SeqAccessDeserializer::new(list))
-                    .map(WrittenPackages::List)
+                    .map(RawPackages::List)
             }
 
             fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Self::Value, A::Error> {
                 Deserialize::deserialize(value::MapAccessDeserializer::new(table))
-                    .map(WrittenPackages::Table)
+                    .map(RawPackages::Table)
             }
         }
         deserializer.deserialize_any(Both)
     }
 }
 
-impl Written {
+impl RawRuntime {
     /// Returns the runtime with this name.
     pub(super) fn named(self, name: &str) -> Result<Runtime, String> {
         if let Some(own) = self.name.filter(|own| own != name) {
@@ -103,13 +103,13 @@ impl Written {
             ));
         }
         let packages = match (self.packages, self.package_manager) {
-            (WrittenPackages::List(list), manager) => {
+            (RawPackages::List(list), manager) => {
                 let mut packages = Packages::default();
                 *packages.of_mut(manager.unwrap_or(PackageManager::Pip)) = list;
                 packages
             }
-            (WrittenPackages::Table(packages), None) => packages,
-            (WrittenPackages::Table(_), Some(_)) => {
+            (RawPackages::Table(packages), None) => packages,
+            (RawPackages::Table(_), Some(_)) => {
                 return Err(
                     "package_manager: it goes with a list of packages; remove it".to_owned(),
                 );
@@ -133,7 +133,7 @@ impl Written {
 impl<'de> Deserialize<'de> for Runtime {
     /// Reads a runtime that holds its own name, and validates it.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut written = Written::deserialize(deserializer)?;
+        let mut written = RawRuntime::deserialize(deserializer)?;
         let name = written
             .name
             .take()

@@ -6,7 +6,7 @@ use backend_core::{Quoted, Result};
 use serde::{Deserialize, Deserializer};
 
 use super::check::{self, config};
-use super::read::{self, WrittenFile};
+use super::read::{self, RawFile};
 use super::{Runtime, builtin, unknown};
 
 /// Runtimes by name: the built-in ones, custom ones, and a map of images that replace
@@ -60,7 +60,7 @@ impl Runtimes {
     ///
     /// `Config`, with the line, the key's path and the next step.
     pub fn from_toml(text: &str) -> Result<Self> {
-        read::toml::<WrittenFile>(text)?.checked()
+        read::toml::<RawFile>(text)?.checked()
     }
 
     /// Adds a runtime, replacing any runtime of the same name, even a built-in one.
@@ -125,7 +125,7 @@ impl Runtimes {
     }
 }
 
-impl WrittenFile {
+impl RawFile {
     fn checked(self) -> Result<Runtimes> {
         let mut runtimes = Runtimes::new();
         for (image, instead) in &self.images {
@@ -145,7 +145,7 @@ impl<'de> Deserialize<'de> for Runtimes {
     /// Reads the same tables as [`from_toml`](Self::from_toml), as part of a larger
     /// document.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        WrittenFile::deserialize(deserializer)?
+        RawFile::deserialize(deserializer)?
             .checked()
             .map_err(|error| serde::de::Error::custom(error.message()))
     }

@@ -38,7 +38,7 @@ impl DockerSandbox {
 
     /// Returns when an operation last began or ended, or the current time while one is
     /// in progress.
-    pub(super) fn touched(&self) -> SystemTime {
+    pub(super) fn last_used(&self) -> SystemTime {
         match *self.0.activity() {
             (0, ended) => ended,
             _ => SystemTime::now(),

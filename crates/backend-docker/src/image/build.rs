@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::logins::Login;
-use super::trace::Reader;
+use super::progress::ProgressReader;
 use super::{BuildOptions, Builder, context, http, store};
 use crate::daemon::Daemon;
 use crate::dockerfile::{self, Style};
@@ -115,15 +115,15 @@ type Outcome = Option<Result<bool, Failure>>;
 /// successes.
 type Key = (String, String, bool, Option<Login>);
 
-static UNDER_WAY: LazyLock<Mutex<HashMap<Key, Weak<Work>>>> = LazyLock::new(Mutex::default);
+static RUNNING: LazyLock<Mutex<HashMap<Key, Weak<SharedBuild>>>> = LazyLock::new(Mutex::default);
 
-fn under_way() -> MutexGuard<'static, HashMap<Key, Weak<Work>>> {
-    UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
+fn running() -> MutexGuard<'static, HashMap<Key, Weak<SharedBuild>>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One task on the engine. It is aborted when the last reference is dropped.
 #[derive(Debug)]
-struct Work {
+struct SharedBuild {
     key: Key,
     /// Only used to create further receivers, so that the stream ends with the task.
     events: broadcast::Receiver<BuildEvent>,
@@ -131,15 +131,15 @@ struct Work {
     _task: AbortOnDropHandle<()>,
 }
 
-impl Drop for Work {
+impl Drop for SharedBuild {
     fn drop(&mut self) {
-        let mut under_way = under_way();
+        let mut running = running();
         // Other work for the same key may have started in the meantime.
-        if under_way
+        if running
             .get(&self.key)
             .is_some_and(|it| it.strong_count() == 0)
         {
-            under_way.remove(&self.key);
+            running.remove(&self.key);
         }
     }
 }
@@ -152,7 +152,7 @@ impl Drop for Work {
 /// events, is told how many, and does not hold up the work.
 pub struct Build {
     image: String,
-    work: Arc<Work>,
+    shared: Arc<SharedBuild>,
     events: BoxStream<'static, BuildEvent>,
 }
 
@@ -182,7 +182,7 @@ impl Build {
     ///
     /// The same as for [`ensure`](super::ensure).
     pub async fn finish(self) -> Result<String> {
-        let mut outcome = self.work.outcome.clone();
+        let mut outcome = self.shared.outcome.clone();
         let outcome = match outcome.wait_for(Option::is_some).await {
             Ok(outcome) => outcome.clone(),
             Err(_) => None,
@@ -211,17 +211,17 @@ pub(super) fn begin(
     let engine = engine::handle()?;
     // Declared first, so that it is dropped after the lock is released.
     let old;
-    let mut under_way = under_way();
-    old = under_way.get(&key).and_then(Weak::upgrade);
+    let mut running = running();
+    old = running.get(&key).and_then(Weak::upgrade);
     let unfinished = old.as_ref().filter(|it| it.outcome.borrow().is_none());
-    let (work, events) = match unfinished {
-        Some(work) => (Arc::clone(work), work.events.resubscribe()),
+    let (shared, events) = match unfinished {
+        Some(shared) => (Arc::clone(shared), shared.events.resubscribe()),
         None => {
             let (send, events) = broadcast::channel(EVENTS);
             let (done, outcome) = watch::channel(None);
             // Subscribed before the task starts, so that no event is missed.
             let first = events.resubscribe();
-            let job = Job {
+            let job = BuildTask {
                 daemon: daemon.clone(),
                 runtime: runtime.clone(),
                 options: options.clone(),
@@ -232,25 +232,25 @@ pub(super) fn begin(
                 let result = job.run().await.map_err(|error| Failure::of(&error));
                 done.send_replace(Some(result));
             });
-            let work = Arc::new(Work {
+            let shared = Arc::new(SharedBuild {
                 key: key.clone(),
                 events,
                 outcome,
                 _task: AbortOnDropHandle::new(task),
             });
-            under_way.insert(key, Arc::downgrade(&work));
-            (work, first)
+            running.insert(key, Arc::downgrade(&shared));
+            (shared, first)
         }
     };
-    drop(under_way);
+    drop(running);
     let listener = Listener {
         events: Some(events),
-        outcome: work.outcome.clone(),
+        outcome: shared.outcome.clone(),
         image: image.clone(),
     };
     Ok(Build {
         image,
-        work,
+        shared,
         events: Box::pin(stream::unfold(listener, Listener::next)),
     })
 }
@@ -283,7 +283,7 @@ impl Listener {
 }
 
 /// The inputs of the task.
-struct Job {
+struct BuildTask {
     daemon: Daemon,
     runtime: Runtime,
     options: BuildOptions,
@@ -291,7 +291,7 @@ struct Job {
     send: broadcast::Sender<BuildEvent>,
 }
 
-impl Job {
+impl BuildTask {
     /// Runs the work and returns whether the image had to be built.
     async fn run(self) -> Result<bool> {
         match &self.runtime.base_image {
@@ -351,7 +351,7 @@ impl Job {
         let context = context::tar(&text, bundle)?;
         let query = self.query(buildkit)?;
         let mut answer = http::build(&self.daemon, &query, context).await?;
-        let mut reader = Reader::new(buildkit.then(|| dockerfile::buildkit_steps(&text)));
+        let mut reader = ProgressReader::new(buildkit.then(|| dockerfile::buildkit_steps(&text)));
         while let Some(line) = answer.next_line().await? {
             reader.line(&line, &mut |event| self.event(event));
         }

@@ -20,7 +20,7 @@ use crate::spec::{ImageFacts, User};
 const PASSWD_BYTES: usize = 1024 * 1024;
 
 /// The results of the lookups.
-pub(super) struct Looked {
+pub(super) struct Lookup {
     /// A random number for the container that is created with this.
     pub(super) nonce: String,
     pub(super) facts: ImageFacts,
@@ -29,30 +29,30 @@ pub(super) struct Looked {
     pub(super) agent: Option<String>,
     /// Whether the agent must keep the container alive because the image has no
     /// `sleep`.
-    pub(super) agent_holds: bool,
+    pub(super) agent_keeps_alive: bool,
 }
 
 impl Core {
-    pub(super) async fn look(&self, settings: &Settings) -> Result<Looked> {
+    pub(super) async fn look_up(&self, settings: &Settings) -> Result<Lookup> {
         let facts = self.image_facts(settings).await?;
         let shared = self.check_sources(settings).await?;
         let user = User::choose(settings, &facts, shared.as_ref().map(|shared| shared.owner));
         if let Some(shared) = shared
-            && user.stranger
+            && user.unknown_to_image
         {
             shared.check(user.ids)?;
         }
         let agent = self.agent_for(&facts.architecture);
-        let mut looked = Looked {
+        let mut lookup = Lookup {
             nonce: format!("{:032x}", fastrand::u128(..)),
             facts,
             user,
             stamp: None,
             agent: None,
-            agent_holds: false,
+            agent_keeps_alive: false,
         };
         if let Some(agent) = agent {
-            looked.stamp = Some(deliver::stamp(agent).await?);
+            lookup.stamp = Some(deliver::stamp(agent).await?);
             let seen = match self.delivery {
                 Delivery::Bind => true,
                 Delivery::Auto => self.daemon.socket().is_some(),
@@ -60,9 +60,9 @@ impl Core {
             };
             let real = tokio::fs::canonicalize(agent.path()).await;
             let real = real.unwrap_or_else(|_| agent.path().to_owned());
-            looked.agent = real.to_str().filter(|_| seen).map(str::to_owned);
+            lookup.agent = real.to_str().filter(|_| seen).map(str::to_owned);
         }
-        Ok(looked)
+        Ok(lookup)
     }
 
     async fn image_facts(&self, settings: &Settings) -> Result<ImageFacts> {
@@ -133,7 +133,7 @@ impl Core {
                 check::host_source(&real, Some(&socket))?;
             }
             if !volume.read_only && shared.is_none() {
-                shared = Shared::look(&real).await;
+                shared = Shared::inspect(&real).await;
             }
         }
         if let Some(path) = &settings.ca_bundle {
@@ -189,7 +189,7 @@ struct Shared {
 
 impl Shared {
     #[cfg(unix)]
-    async fn look(path: &Path) -> Option<Self> {
+    async fn inspect(path: &Path) -> Option<Self> {
         use std::os::unix::fs::MetadataExt as _;
         let metadata = tokio::fs::metadata(path).await.ok()?;
         Some(Self {
@@ -200,7 +200,7 @@ impl Shared {
     }
 
     #[cfg(not(unix))]
-    async fn look(_: &Path) -> Option<Self> {
+    async fn inspect(_: &Path) -> Option<Self> {
         None
     }
 

@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::work::BuildEvent;
+use super::build::BuildEvent;
 
 /// The longest line that is passed on.
 const LONGEST_LINE: usize = 2000;
@@ -46,7 +46,7 @@ pub(super) fn message(line: &[u8]) -> String {
 
 /// Converts lines into events and keeps the end of the log.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(super) struct ProgressReader {
     total: Option<u32>,
     shown: HashSet<u32>,
     partial: String,
@@ -57,7 +57,7 @@ pub(super) struct Reader {
     pub(super) built: bool,
 }
 
-impl Reader {
+impl ProgressReader {
     /// Creates a reader. `total` overrides the number of steps that the daemon reports.
     pub(super) fn new(total: Option<u32>) -> Self {
         Self {
@@ -271,5 +271,5 @@ impl<'a> Fields<'a> {
 }
 
 #[cfg(test)]
-#[path = "trace_tests.rs"]
+#[path = "progress_tests.rs"]
 mod tests;

@@ -1,6 +1,6 @@
 //! Creating a container: image, mounts, user, and the first start.
 
-mod look;
+mod lookup;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -14,9 +14,9 @@ use bollard::query_parameters::{
 };
 use bytes::Bytes;
 
-use look::Looked;
+use lookup::Lookup;
 
-use super::{Core, Found, Wish, deliver, is_unseen};
+use super::{ContainerInfo, Core, StartReason, deliver, is_source_missing};
 use crate::archive::Archive;
 use crate::builder::Settings;
 use crate::check;
@@ -24,7 +24,7 @@ use crate::daemon;
 use crate::labels;
 use crate::leftovers;
 use crate::options::{Delivery, Source};
-use crate::spec::{self, ImageFacts, Owned, Plan, User};
+use crate::spec::{self, ImageFacts, OwnedDir, Plan, User};
 
 /// Attempts, and the pause between them, to find a container that is being created
 /// elsewhere.
@@ -33,45 +33,45 @@ const FIND_PAUSE: Duration = Duration::from_millis(50);
 
 impl Core {
     /// Creates the container and starts it. If it cannot be started, it is removed.
-    pub(super) async fn make(&self, settings: &Settings) -> Result<()> {
+    pub(super) async fn create(&self, settings: &Settings) -> Result<()> {
         if settings.reap {
             leftovers::reap_once(&self.daemon);
         }
-        let mut looked = self.look(settings).await?;
-        let fresh = self.make_volumes(settings).await?;
+        let mut lookup = self.look_up(settings).await?;
+        let fresh = self.create_volumes(settings).await?;
         self.state().attempted = true;
-        let mut created = self.create(settings, &looked).await;
+        let mut created = self.create_container(settings, &lookup).await;
         if created.as_ref().is_err_and(daemon::is_missing) {
             // The image was removed after it was inspected.
-            looked = self.look(settings).await?;
-            created = self.create(settings, &looked).await;
+            lookup = self.look_up(settings).await?;
+            created = self.create_container(settings, &lookup).await;
         }
-        if let (Err(error), Some(agent)) = (&created, &looked.agent)
+        if let (Err(error), Some(agent)) = (&created, &lookup.agent)
             && self.delivery == Delivery::Auto
-            && is_unseen(error, agent)
+            && is_source_missing(error, agent)
         {
             tracing::info!(
                 "the Docker daemon does not see this host's files: the agent is uploaded"
             );
-            looked.agent = None;
-            created = self.create(settings, &looked).await;
+            lookup.agent = None;
+            created = self.create_container(settings, &lookup).await;
         }
-        if created.is_ok() && !self.can_sleep(&looked.facts).await {
-            looked.agent_holds = true;
+        if created.is_ok() && !self.has_sleep(&lookup.facts).await {
+            lookup.agent_keeps_alive = true;
             self.discard().await;
-            created = self.create(settings, &looked).await;
+            created = self.create_container(settings, &lookup).await;
         }
         if let Err(error) = created {
             if daemon::status(&error) == Some(409) && settings.name.is_some() {
                 // Another process created a container of this name first.
                 self.state().attempted = false;
                 if let Some(found) = self.find_soon().await? {
-                    return self.resume(found, Wish::Needed).await;
+                    return self.resume(found, StartReason::OnDemand).await;
                 }
             }
-            return Err(self.uncreated(error));
+            return Err(self.create_error(error));
         }
-        let finished = self.furnish_and_start(settings, &looked, &fresh).await;
+        let finished = self.provision_and_start(settings, &lookup, &fresh).await;
         if finished.is_err() {
             self.discard().await;
             self.set_pending(None);
@@ -80,7 +80,7 @@ impl Core {
     }
 
     /// Finds the container of a name that is taken. It may still be in creation.
-    async fn find_soon(&self) -> Result<Option<Found>> {
+    async fn find_soon(&self) -> Result<Option<ContainerInfo>> {
         for _ in 0..FIND_TIMES {
             if let Some(found) = self.find().await? {
                 return Ok(Some(found));
@@ -105,7 +105,7 @@ impl Core {
 
     /// Whether the image has a `sleep` to keep the container alive. Checked once per
     /// image.
-    async fn can_sleep(&self, facts: &ImageFacts) -> bool {
+    async fn has_sleep(&self, facts: &ImageFacts) -> bool {
         static KNOWN: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
         let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(can) = known().get(&facts.id) {
@@ -130,12 +130,12 @@ impl Core {
         can
     }
 
-    async fn create(
+    async fn create_container(
         &self,
         settings: &Settings,
-        looked: &Looked,
+        lookup: &Lookup,
     ) -> Result<(), bollard::errors::Error> {
-        let body = self.plan(settings, looked).body();
+        let body = self.plan(settings, lookup).body();
         let options = CreateContainerOptionsBuilder::default()
             .name(&self.name)
             .build();
@@ -150,25 +150,25 @@ impl Core {
         Ok(())
     }
 
-    fn plan<'a>(&'a self, settings: &'a Settings, looked: &'a Looked) -> Plan<'a> {
+    fn plan<'a>(&'a self, settings: &'a Settings, lookup: &'a Lookup) -> Plan<'a> {
         Plan {
             name: &self.name,
-            nonce: &looked.nonce,
+            nonce: &lookup.nonce,
             settings,
             working_dir: &self.working_dir,
-            facts: &looked.facts,
-            user: &looked.user,
-            agent: looked.agent.as_deref(),
-            stamp: looked.stamp.as_deref(),
-            holder: self.holder(looked),
+            facts: &lookup.facts,
+            user: &lookup.user,
+            agent: lookup.agent.as_deref(),
+            stamp: lookup.stamp.as_deref(),
+            keep_alive: self.keep_alive_command(lookup),
         }
     }
 
     /// Returns the program that keeps the container alive: the image's own, or the
     /// agent.
-    fn holder(&self, looked: &Looked) -> Vec<String> {
-        let agent = match (&looked.agent, &looked.stamp) {
-            _ if !looked.agent_holds => None,
+    fn keep_alive_command(&self, lookup: &Lookup) -> Vec<String> {
+        let agent = match (&lookup.agent, &lookup.stamp) {
+            _ if !lookup.agent_keeps_alive => None,
             (Some(_), _) => Some(spec::BOUND_AGENT.to_owned()),
             (None, stamp) => stamp.as_deref().map(deliver::uploaded_path),
         };
@@ -178,34 +178,34 @@ impl Core {
         }
     }
 
-    async fn furnish_and_start(
+    async fn provision_and_start(
         &self,
         settings: &Settings,
-        looked: &Looked,
+        lookup: &Lookup,
         fresh: &[String],
     ) -> Result<()> {
-        let owned = self.plan(settings, looked).owned(fresh);
-        let mut furniture = self.furniture(&owned, &looked.user).await?;
-        let upload = looked.agent.is_none() && !settings.read_only_root;
-        let agent = self.agent_for(&looked.facts.architecture);
-        if let (Some(agent), Some(stamp), true) = (agent, &looked.stamp, upload) {
+        let owned = self.plan(settings, lookup).owned(fresh);
+        let mut directories = self.directory_archive(&owned, &lookup.user).await?;
+        let upload = lookup.agent.is_none() && !settings.read_only_root;
+        let agent = self.agent_for(&lookup.facts.architecture);
+        if let (Some(agent), Some(stamp), true) = (agent, &lookup.stamp, upload) {
             // One archive for everything, before anything runs.
             let path = deliver::uploaded_path(stamp);
-            let mut archive = furniture.take().unwrap_or_else(Archive::new);
+            let mut archive = directories.take().unwrap_or_else(Archive::new);
             archive.program(&path, &deliver::content(agent).await?)?;
             self.unpack_stopped(archive.finish()?).await?;
             self.state().uploaded = Some(path);
         }
-        let pending = furniture.map(Archive::finish).transpose()?;
+        let pending = directories.map(Archive::finish).transpose()?;
         self.set_pending(pending);
         {
             let mut state = self.state();
             state.existed = true;
-            state.bound = looked.agent.as_ref().and(looked.stamp.clone());
+            state.bound = lookup.agent.as_ref().and(lookup.stamp.clone());
             state.read_only = settings.read_only_root;
-            state.architecture.clone_from(&looked.facts.architecture);
+            state.architecture.clone_from(&lookup.facts.architecture);
         }
-        let started = self.switch_on().await;
+        let started = self.start().await;
         if started.is_err() {
             self.state().existed = false;
         }
@@ -213,7 +213,7 @@ impl Core {
     }
 
     /// Returns an archive with the directories that must belong to the user.
-    async fn furniture(&self, owned: &[Owned], user: &User) -> Result<Option<Archive>> {
+    async fn directory_archive(&self, owned: &[OwnedDir], user: &User) -> Result<Option<Archive>> {
         if owned.is_empty() {
             return Ok(None);
         }
@@ -229,14 +229,14 @@ impl Core {
     }
 
     /// Sets the pending archive for a container that was created but never started.
-    pub(super) async fn plan_furnishing(&self) -> Result<()> {
+    pub(super) async fn plan_provisioning(&self) -> Result<()> {
         let Some(settings) = &self.settings else {
             return Ok(());
         };
-        let looked = self.look(settings).await?;
-        let owned = self.plan(settings, &looked).owned(&[]);
-        let furniture = self.furniture(&owned, &looked.user).await?;
-        self.set_pending(furniture.map(Archive::finish).transpose()?);
+        let lookup = self.look_up(settings).await?;
+        let owned = self.plan(settings, &lookup).owned(&[]);
+        let directories = self.directory_archive(&owned, &lookup.user).await?;
+        self.set_pending(directories.map(Archive::finish).transpose()?);
         Ok(())
     }
 
@@ -254,13 +254,13 @@ impl Core {
     /// Returns the fingerprint of the configuration that the container would be created
     /// with.
     pub(super) async fn fingerprint(&self, settings: &Settings) -> Result<String> {
-        let looked = self.look(settings).await?;
-        let plan = self.plan(settings, &looked);
+        let lookup = self.look_up(settings).await?;
+        let plan = self.plan(settings, &lookup);
         Ok(plan.fingerprint(&plan.body()))
     }
 
     /// Creates the named volumes that are missing, and returns their names.
-    async fn make_volumes(&self, settings: &Settings) -> Result<Vec<String>> {
+    async fn create_volumes(&self, settings: &Settings) -> Result<Vec<String>> {
         let client = self.daemon.client();
         let mut fresh = Vec::new();
         for volume in &settings.volumes {
@@ -285,7 +285,7 @@ impl Core {
         Ok(fresh)
     }
 
-    fn uncreated(&self, error: bollard::errors::Error) -> Error {
+    fn create_error(&self, error: bollard::errors::Error) -> Error {
         let Some(status) = daemon::status(&error) else {
             return self.daemon.error(error);
         };

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn read(lines: &[&str]) -> (Reader, Vec<BuildEvent>) {
-    let mut reader = Reader::default();
+fn read(lines: &[&str]) -> (ProgressReader, Vec<BuildEvent>) {
+    let mut reader = ProgressReader::default();
     let mut events = Vec::new();
     for line in lines {
         reader.line(line.as_bytes(), &mut |event| events.push(event));
@@ -88,7 +88,7 @@ fn buildkits_status_becomes_steps_and_lines() {
 
 #[test]
 fn the_total_is_of_this_build() {
-    let mut reader = Reader::new(Some(4));
+    let mut reader = ProgressReader::new(Some(4));
     let mut events = Vec::new();
     let line = vertex("[1/3] FROM x", true, false);
     reader.line(line.as_bytes(), &mut |event| events.push(event));
@@ -156,7 +156,7 @@ fn errors_of_the_interface_are_read() {
 proptest! {
     #[test]
     fn no_answer_is_too_odd(line in any::<Vec<u8>>(), status_bytes in any::<Vec<u8>>()) {
-        let mut reader = Reader::default();
+        let mut reader = ProgressReader::default();
         let mut check = |event: BuildEvent| {
             assert!(!event.to_string().chars().any(char::is_control), "{event:?}");
         };

@@ -20,7 +20,7 @@ use futures::StreamExt as _;
 use sandbox_wire::{Machine as _, engine};
 
 use super::DockerSandbox;
-use crate::machine::{DockerMachine, Wish};
+use crate::machine::{DockerMachine, StartReason};
 
 /// The status of a killed command, and also of one whose container has ended.
 const KILLED: CommandStatus = CommandStatus::Signalled(9);
@@ -64,27 +64,33 @@ impl Backend for DockerSandbox {
 
     async fn resolve(&self, path: &VPath, options: ResolveOptions) -> Result<VPath> {
         let busy = self.busy();
-        self.served(&busy).await?.resolve(path, options).await
+        self.active_sandbox(&busy)
+            .await?
+            .resolve(path, options)
+            .await
     }
 
     async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
         let busy = self.busy();
-        self.served(&busy).await?.stat(path, options).await
+        self.active_sandbox(&busy).await?.stat(path, options).await
     }
 
     async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
         let busy = self.busy();
-        self.served(&busy).await?.ls(path, options).await
+        self.active_sandbox(&busy).await?.ls(path, options).await
     }
 
     async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
         let busy = self.busy();
-        self.served(&busy).await?.read(path, options).await
+        self.active_sandbox(&busy).await?.read(path, options).await
     }
 
     async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
         let busy = self.busy();
-        self.served(&busy).await?.read_text(path, options).await
+        self.active_sandbox(&busy)
+            .await?
+            .read_text(path, options)
+            .await
     }
 
     async fn write(
@@ -94,7 +100,7 @@ impl Backend for DockerSandbox {
         options: WriteOptions,
     ) -> Result<WriteOutcome> {
         let busy = self.busy();
-        self.served(&busy)
+        self.active_sandbox(&busy)
             .await?
             .write(path, content, options)
             .await
@@ -107,37 +113,52 @@ impl Backend for DockerSandbox {
         options: EditOptions,
     ) -> Result<EditOutcome> {
         let busy = self.busy();
-        self.served(&busy).await?.edit(path, edits, options).await
+        self.active_sandbox(&busy)
+            .await?
+            .edit(path, edits, options)
+            .await
     }
 
     async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
         let busy = self.busy();
-        self.served(&busy).await?.create_dir(path, options).await
+        self.active_sandbox(&busy)
+            .await?
+            .create_dir(path, options)
+            .await
     }
 
     async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
         let busy = self.busy();
-        self.served(&busy).await?.delete(path, options).await
+        self.active_sandbox(&busy)
+            .await?
+            .delete(path, options)
+            .await
     }
 
     async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
         let busy = self.busy();
-        self.served(&busy).await?.rename(from, to, options).await
+        self.active_sandbox(&busy)
+            .await?
+            .rename(from, to, options)
+            .await
     }
 
     async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
         let busy = self.busy();
-        self.served(&busy).await?.copy(from, to, options).await
+        self.active_sandbox(&busy)
+            .await?
+            .copy(from, to, options)
+            .await
     }
 
     async fn glob(&self, query: GlobQuery) -> Result<GlobResult> {
         let busy = self.busy();
-        self.served(&busy).await?.glob(query).await
+        self.active_sandbox(&busy).await?.glob(query).await
     }
 
     async fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
         let busy = self.busy();
-        self.served(&busy).await?.grep(query).await
+        self.active_sandbox(&busy).await?.grep(query).await
     }
 }
 
@@ -149,7 +170,7 @@ impl Sandbox for DockerSandbox {
     }
 
     fn last_activity(&self) -> SystemTime {
-        let touched = self.touched();
+        let touched = self.last_used();
         let chosen = self.0.chosen.get();
         let active = chosen.map(|chosen| chosen.last_activity());
         active.map_or(touched, |active| active.max(touched))
@@ -162,13 +183,16 @@ impl Sandbox for DockerSandbox {
 
     async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>> {
         let busy = self.busy();
-        self.served(&busy).await?.trace(directory, paths).await
+        self.active_sandbox(&busy)
+            .await?
+            .trace(directory, paths)
+            .await
     }
 
     async fn start(&self) -> Result<()> {
         let busy = self.busy();
-        self.ready(Wish::Asked).await?;
-        self.served(&busy).await?.start().await
+        self.ready(StartReason::Explicit).await?;
+        self.active_sandbox(&busy).await?.start().await
     }
 
     async fn stop(&self, mode: StopMode) -> Result<()> {
@@ -177,9 +201,9 @@ impl Sandbox for DockerSandbox {
         }
         // No operation has chosen a mode yet, but a container may exist.
         let machine = self.0.machine.clone();
-        let halted = engine::run(async move { machine.halt(mode).await });
+        let stopped = engine::run(async move { machine.stop_container(mode).await });
         let context = |error: Error| error.during(Operation::Stop).on("docker");
-        halted.await.map_err(context)
+        stopped.await.map_err(context)
     }
 
     async fn is_alive(&self) -> Result<bool> {
@@ -190,7 +214,7 @@ impl Sandbox for DockerSandbox {
 
     async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
         let busy = self.busy();
-        let served = self.served(&busy).await?;
+        let served = self.active_sandbox(&busy).await?;
         let starts = self.counted_starts().await?;
         let outcome = served.execute(command).await?;
         if outcome.status == KILLED {
@@ -201,7 +225,7 @@ impl Sandbox for DockerSandbox {
 
     async fn stream(&self, command: Command) -> Result<EventStream> {
         let busy = self.busy();
-        let served = Arc::clone(self.served(&busy).await?);
+        let served = Arc::clone(self.active_sandbox(&busy).await?);
         let starts = self.counted_starts().await?;
         let events = served.stream(command).await?;
         let machine = self.0.machine.clone();
@@ -220,26 +244,29 @@ impl Sandbox for DockerSandbox {
 
     async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
         let busy = self.busy();
-        self.served(&busy).await?.shell_start(command).await
+        self.active_sandbox(&busy).await?.shell_start(command).await
     }
 
     async fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
         let busy = self.busy();
-        self.served(&busy).await?.shell_read(id, wait).await
+        self.active_sandbox(&busy).await?.shell_read(id, wait).await
     }
 
     async fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()> {
         let busy = self.busy();
-        self.served(&busy).await?.shell_write(id, input).await
+        self.active_sandbox(&busy)
+            .await?
+            .shell_write(id, input)
+            .await
     }
 
     async fn shell_kill(&self, id: &ShellId) -> Result<bool> {
         let busy = self.busy();
-        self.served(&busy).await?.shell_kill(id).await
+        self.active_sandbox(&busy).await?.shell_kill(id).await
     }
 
     async fn shell_list(&self) -> Result<Vec<ShellInfo>> {
         let busy = self.busy();
-        self.served(&busy).await?.shell_list().await
+        self.active_sandbox(&busy).await?.shell_list().await
     }
 }
