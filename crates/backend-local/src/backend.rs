@@ -1,4 +1,4 @@
-//! [`LocalBackend`]: implements [`Backend`] over [`Space`].
+//! [`LocalBackend`]: implements [`Backend`] over [`RootedFs`].
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use futures_util::stream::{BoxStream, StreamExt as _};
 use crate::builder::LocalBuilder;
 use crate::engine;
 use crate::exec::Runner;
-use crate::fs::{Caller, Pending, Space};
-use crate::search::{self, ReadAbove, Start};
+use crate::fs::{CancelFlag, PendingWrite, RootedFs};
+use crate::search::{self, ReadAbove, SearchRoot};
 
 /// The backend's name in messages.
-const NAME: &str = "local";
+pub(crate) const NAME: &str = "local";
 
 /// The size up to which small pieces of a stream are gathered before they are
 /// written.
@@ -53,7 +53,7 @@ pub struct LocalBackend {
 
 #[derive(Debug)]
 pub(crate) struct Inner {
-    pub(crate) space: Space,
+    pub(crate) fs: RootedFs,
     /// The runner of commands, if they are enabled.
     pub(crate) runner: Option<Runner>,
     /// Whether searches include hidden entries by default.
@@ -81,10 +81,10 @@ impl LocalBackend {
     }
 
     pub(crate) fn open_with(builder: LocalBuilder) -> Result<Self> {
-        let space = Space::open(&builder).map_err(|error| error.on(NAME))?;
+        let fs = RootedFs::open(&builder).map_err(|error| error.on(NAME))?;
         let runner = match builder.enable_execute {
             true => {
-                let directories = space.host_directories();
+                let directories = fs.host_directories();
                 let opened = Runner::open(&builder.commands, &directories, builder.read_only);
                 Some(opened.map_err(|error| error.on(NAME))?)
             }
@@ -92,7 +92,7 @@ impl LocalBackend {
         };
         let (hidden, ignored, generated) = (builder.hidden, builder.ignored, builder.generated);
         let inner = Inner {
-            space,
+            fs,
             runner,
             hidden,
             ignored,
@@ -103,8 +103,8 @@ impl LocalBackend {
         })
     }
 
-    fn space(&self) -> &Space {
-        &self.inner.space
+    fn fs(&self) -> &RootedFs {
+        &self.inner.fs
     }
 
     /// Records that an operation began or ended.
@@ -117,12 +117,12 @@ impl LocalBackend {
     /// Runs `work` where it may block, until the call is dropped.
     async fn on_disk<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Space, &Caller) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&RootedFs, &CancelFlag) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (inner, caller) = (Arc::clone(&self.inner), Caller::default());
-        let _presence = caller.presence();
+        let (inner, cancel) = (Arc::clone(&self.inner), CancelFlag::default());
+        let _guard = cancel.guard();
         self.used();
-        let done = engine::blocking(move || work(&inner.space, &caller)).await;
+        let done = engine::blocking(move || work(&inner.fs, &cancel)).await;
         self.used();
         done
     }
@@ -134,7 +134,7 @@ impl LocalBackend {
         options: WriteOptions,
     ) -> Result<WriteOutcome> {
         let mut pending = self
-            .on_disk(move |space, _| space.begin_write(&path, options))
+            .on_disk(move |fs, _| fs.begin_write(&path, options))
             .await?;
         let mut gathered = BytesMut::new();
         while let Some(piece) = stream.next().await {
@@ -148,21 +148,21 @@ impl LocalBackend {
                 pending = self.append(pending, gathered.split().freeze()).await?;
             }
         }
-        self.on_disk(move |space, caller| {
-            pending.append(space, &gathered)?;
-            space.finish_write(pending, caller)
+        self.on_disk(move |fs, cancel| {
+            pending.append(fs, &gathered)?;
+            fs.finish_write(pending, cancel)
         })
         .await
     }
 
-    async fn append(&self, mut pending: Pending, piece: Bytes) -> Result<Pending> {
-        self.on_disk(move |space, _| pending.append(space, &piece).map(|()| pending))
+    async fn append(&self, mut pending: PendingWrite, piece: Bytes) -> Result<PendingWrite> {
+        self.on_disk(move |fs, _| pending.append(fs, &piece).map(|()| pending))
             .await
     }
 
     fn read_above(&self) -> Arc<ReadAbove> {
         let inner = Arc::clone(&self.inner);
-        Arc::new(move |path| inner.space.read_above(path))
+        Arc::new(move |path| inner.fs.read_above(path))
     }
 }
 
@@ -178,7 +178,7 @@ impl Backend for LocalBackend {
             .with_modes()
             .with_times()
             .with_durable();
-        capabilities.writable = !self.space().read_only;
+        capabilities.writable = !self.fs().read_only;
         match &self.inner.runner {
             None => BackendInfo::new(NAME, capabilities),
             Some(runner) => BackendInfo::new(NAME, capabilities.with_commands())
@@ -187,7 +187,7 @@ impl Backend for LocalBackend {
     }
 
     fn working_dir(&self) -> VPath {
-        self.space().working_dir()
+        self.fs().working_dir()
     }
 
     fn as_sandbox(&self) -> Option<&dyn Sandbox> {
@@ -196,18 +196,18 @@ impl Backend for LocalBackend {
 
     async fn resolve(&self, path: &VPath, _: ResolveOptions) -> Result<VPath> {
         let wanted = path.clone();
-        let resolved = self.on_disk(move |space, _| space.resolve(&wanted)).await;
+        let resolved = self.on_disk(move |fs, _| fs.resolve(&wanted)).await;
         resolved.map_err(context(Operation::Resolve, path))
     }
 
     async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
         self.used();
-        if let Some(entry) = self.space().stat_cached(path, options.links) {
+        if let Some(entry) = self.fs().stat_cached(path, options.links) {
             return Ok(entry);
         }
         let wanted = path.clone();
         let found = self
-            .on_disk(move |space, _| space.stat(&wanted, options.links))
+            .on_disk(move |fs, _| fs.stat(&wanted, options.links))
             .await;
         found.map_err(context(Operation::Stat, path))
     }
@@ -215,18 +215,18 @@ impl Backend for LocalBackend {
     async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
         let wanted = path.clone();
         let listing = self
-            .on_disk(move |space, caller| space.ls(&wanted, &options, caller))
+            .on_disk(move |fs, cancel| fs.ls(&wanted, &options, cancel))
             .await;
         listing.map_err(context(Operation::Ls, path))
     }
 
     async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
         self.used();
-        let read = match self.space().read_cached(path, &options) {
+        let read = match self.fs().read_cached(path, &options) {
             Some(read) => read,
             None => {
                 let wanted = path.clone();
-                self.on_disk(move |space, caller| space.read(&wanted, &options, caller))
+                self.on_disk(move |fs, cancel| fs.read(&wanted, &options, cancel))
                     .await
             }
         };
@@ -235,11 +235,11 @@ impl Backend for LocalBackend {
 
     async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
         self.used();
-        let window = match self.space().read_text_cached(path, &options) {
+        let window = match self.fs().read_text_cached(path, &options) {
             Some(window) => window,
             None => {
                 let wanted = path.clone();
-                self.on_disk(move |space, caller| space.read_text(&wanted, &options, caller))
+                self.on_disk(move |fs, cancel| fs.read_text(&wanted, &options, cancel))
                     .await
             }
         };
@@ -255,7 +255,7 @@ impl Backend for LocalBackend {
         let wanted = path.clone();
         let written = match content {
             Content::Bytes(content) => {
-                self.on_disk(move |space, caller| space.write(&wanted, &content, options, caller))
+                self.on_disk(move |fs, cancel| fs.write(&wanted, &content, options, cancel))
                     .await
             }
             Content::Stream(stream) => self.write_stream(wanted, stream, options).await,
@@ -271,7 +271,7 @@ impl Backend for LocalBackend {
     ) -> Result<EditOutcome> {
         let (wanted, edits) = (path.clone(), edits.to_vec());
         let edited = self
-            .on_disk(move |space, caller| space.edit(&wanted, &edits, &options, caller))
+            .on_disk(move |fs, cancel| fs.edit(&wanted, &edits, &options, cancel))
             .await;
         edited.map_err(context(Operation::Edit, path))
     }
@@ -279,7 +279,7 @@ impl Backend for LocalBackend {
     async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
         let wanted = path.clone();
         let created = self
-            .on_disk(move |space, _| space.create_dir(&wanted, options))
+            .on_disk(move |fs, _| fs.create_dir(&wanted, options))
             .await;
         created.map_err(context(Operation::CreateDir, path))
     }
@@ -287,7 +287,7 @@ impl Backend for LocalBackend {
     async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
         let wanted = path.clone();
         let deleted = self
-            .on_disk(move |space, caller| space.delete(&wanted, &options, caller))
+            .on_disk(move |fs, cancel| fs.delete(&wanted, &options, cancel))
             .await;
         deleted.map_err(context(Operation::Delete, path))
     }
@@ -295,7 +295,7 @@ impl Backend for LocalBackend {
     async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
         let (source, target) = (from.clone(), to.clone());
         let moved = self
-            .on_disk(move |space, caller| space.rename(&source, &target, &options, caller))
+            .on_disk(move |fs, cancel| fs.rename(&source, &target, &options, cancel))
             .await;
         moved.map_err(context(Operation::Rename, from))
     }
@@ -303,7 +303,7 @@ impl Backend for LocalBackend {
     async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
         let (source, target) = (from.clone(), to.clone());
         let copied = self
-            .on_disk(move |space, caller| space.copy(&source, &target, &options, caller))
+            .on_disk(move |fs, cancel| fs.copy(&source, &target, &options, cancel))
             .await;
         copied.map_err(context(Operation::Copy, from))
     }
@@ -315,8 +315,8 @@ impl Backend for LocalBackend {
         let (path, links, inner) = (query.path.clone(), query.links, Arc::clone(&self.inner));
         let start = path.clone();
         let open = move || {
-            let directory = inner.space.open_directory(&start, links)?;
-            Ok(Start::Directory(directory, start))
+            let directory = inner.fs.open_directory(&start, links)?;
+            Ok(SearchRoot::Directory(directory, start))
         };
         self.used();
         let found = search::glob(open, query, self.read_above()).await;
@@ -330,7 +330,7 @@ impl Backend for LocalBackend {
         query.generated |= self.inner.generated;
         let (path, links, inner) = (query.path.clone(), query.links, Arc::clone(&self.inner));
         let start = path.clone();
-        let open = move || inner.space.open_start(&start, links);
+        let open = move || inner.fs.open_search_root(&start, links);
         self.used();
         let found = search::grep(open, query, self.read_above()).await;
         self.used();

@@ -9,16 +9,16 @@ pub(crate) use runner::Runner;
 
 use crate::supervisor::Confinement;
 
+mod client;
 mod direct;
 mod environment;
 mod job;
-mod link;
 mod locate;
 mod pump;
 mod run;
 mod runner;
 mod shells;
-mod temporary;
+mod temp_dir;
 
 /// The upper bound of [`Commands::linger`].
 const LONGEST_LINGER: Duration = Duration::from_secs(24 * 60 * 60);

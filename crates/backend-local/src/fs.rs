@@ -1,6 +1,6 @@
 //! File operations by handle: no module here opens a host path by name.
 //!
-//! [`space::Space`] holds the backend's directories, which are opened together
+//! [`rooted::RootedFs`] holds the backend's directories, which are opened together
 //! with the backend. [`resolve`] turns a path into a handle, or into a
 //! directory handle and one name in it. Every operation works on those, so the
 //! entry that was checked is the entry that is used, even if a command renames
@@ -11,7 +11,7 @@
 //! inside, cannot read cached files without a hop to another thread
 //! (`RESOLVE_CACHED`, 1.5 µs), and cannot rename without replacing.
 
-mod caller;
+mod cancel;
 mod copy;
 mod cursor;
 mod delete;
@@ -21,15 +21,15 @@ mod locks;
 mod read;
 mod rename;
 mod resolve;
+mod rooted;
 mod search;
-mod space;
-mod temporary;
+mod temp_file;
 mod trace;
 mod write;
 
-pub(crate) use caller::Caller;
+pub(crate) use cancel::CancelFlag;
 pub(crate) use list::{LIST, entry};
 pub(crate) use read::READ;
 pub(crate) use resolve::open_at;
-pub(crate) use space::Space;
-pub(crate) use write::Pending;
+pub(crate) use rooted::RootedFs;
+pub(crate) use write::PendingWrite;

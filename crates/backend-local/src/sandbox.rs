@@ -13,12 +13,9 @@ use backend_core::{
 };
 use bytes::Bytes;
 
-use crate::backend::LocalBackend;
+use crate::backend::{LocalBackend, NAME};
 use crate::engine;
 use crate::exec::Runner;
-
-/// The backend's name in messages.
-const NAME: &str = "local";
 
 impl LocalBackend {
     fn runner(&self) -> Result<&Runner> {
@@ -41,15 +38,15 @@ impl LocalBackend {
         if let (None, Some(working)) = (&command.directory, runner.working.get()) {
             return Ok((runner, Arc::clone(working)));
         }
-        let space = &self.inner.space;
+        let fs = &self.inner.fs;
         let path = command.directory.clone();
-        let path = path.unwrap_or_else(|| space.working_dir());
-        if let Some(directory) = space.open_directory_cached(&path) {
+        let path = path.unwrap_or_else(|| fs.working_dir());
+        if let Some(directory) = fs.open_directory_cached(&path) {
             return Ok((runner, self.keep(runner, command, directory)));
         }
         let inner = Arc::clone(&self.inner);
         let wanted = path.clone();
-        let opened = engine::blocking(move || inner.space.open_directory(&wanted, Links::Follow));
+        let opened = engine::blocking(move || inner.fs.open_directory(&wanted, Links::Follow));
         let directory = opened.await.map_err(|error| error.at(operation, &path))?;
         Ok((runner, self.keep(runner, command, directory)))
     }
@@ -58,7 +55,7 @@ impl LocalBackend {
     /// beneath the root, where it may be replaced.
     fn keep(&self, runner: &Runner, command: &Command, directory: OwnedFd) -> Arc<OwnedFd> {
         let directory = Arc::new(directory);
-        if command.directory.is_none() && !self.inner.space.home_is_inside() {
+        if command.directory.is_none() && !self.inner.fs.home_is_inside() {
             let _ = runner.working.set(Arc::clone(&directory));
         }
         directory
@@ -102,7 +99,7 @@ impl Sandbox for LocalBackend {
     }
 
     fn command_names(&self, _: &VPath) -> CommandPaths {
-        let names = self.inner.space.command_names();
+        let names = self.inner.fs.command_names();
         let home = self
             .inner
             .runner
@@ -118,7 +115,7 @@ impl Sandbox for LocalBackend {
     async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>> {
         let (inner, paths, directory) =
             (Arc::clone(&self.inner), paths.to_vec(), directory.clone());
-        let traced = engine::blocking(move || Ok(inner.space.trace(&directory, &paths)));
+        let traced = engine::blocking(move || Ok(inner.fs.trace(&directory, &paths)));
         traced.await.map_err(during(Operation::Execute))
     }
 

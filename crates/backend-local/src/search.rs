@@ -12,17 +12,17 @@ use backend_core::{Error, Result, VPath};
 use crate::engine;
 
 mod content;
+mod glob_task;
 mod handles;
 mod pipeline;
-mod stats;
 mod walker;
 
-use content::{Contents, Lines};
-use stats::Stats;
+use content::{Contents, GrepTask};
+use glob_task::GlobTask;
 use walker::Walker;
 
 /// The start of a search.
-pub(crate) enum Start {
+pub(crate) enum SearchRoot {
     /// A directory, open for listing, with its path.
     Directory(OwnedFd, VPath),
     /// A regular file named by the caller, open for reading, with its path.
@@ -40,7 +40,7 @@ pub(crate) type ReadAbove = dyn Fn(&VPath) -> Option<Vec<u8>> + Send + Sync;
 /// `InvalidInput` for a bad query, any error of `open`, `NotADirectory` for a
 /// file, and `Unavailable` if the process can open no more files.
 pub(crate) async fn glob(
-    open: impl FnOnce() -> Result<Start> + Send + 'static,
+    open: impl FnOnce() -> Result<SearchRoot> + Send + 'static,
     query: GlobQuery,
     above: Arc<ReadAbove>,
 ) -> Result<GlobResult> {
@@ -48,11 +48,11 @@ pub(crate) async fn glob(
     let stop = call.0.clone();
     engine::blocking(move || {
         let options = query.compile()?;
-        let Start::Directory(directory, path) = open()? else {
+        let SearchRoot::Directory(directory, path) = open()? else {
             return Err(Error::not_a_directory());
         };
         let walker = Walker::new(directory, path, options, above);
-        let (found, skipped) = pipeline::run(Stats, GlobCollector::new(&query), walker, stop)?;
+        let (found, skipped) = pipeline::run(GlobTask, GlobCollector::new(&query), walker, stop)?;
         Ok(found.finish(skipped))
     })
     .await
@@ -65,7 +65,7 @@ pub(crate) async fn glob(
 /// `InvalidInput` for a bad query, any error of `open`, `Unavailable` if the
 /// process can open no more files, and any error from reading a named file.
 pub(crate) async fn grep(
-    open: impl FnOnce() -> Result<Start> + Send + 'static,
+    open: impl FnOnce() -> Result<SearchRoot> + Send + 'static,
     query: GrepQuery,
     above: Arc<ReadAbove>,
 ) -> Result<GrepResult> {
@@ -75,12 +75,12 @@ pub(crate) async fn grep(
         let (options, grep) = query.compile()?;
         let mut found = GrepCollector::new(&query);
         match open()? {
-            Start::Directory(directory, path) => {
+            SearchRoot::Directory(directory, path) => {
                 let walker = Walker::new(directory, path, options, above);
-                let (found, skipped) = pipeline::run(Lines(grep), found, walker, stop)?;
+                let (found, skipped) = pipeline::run(GrepTask(grep), found, walker, stop)?;
                 Ok(found.finish(skipped))
             }
-            Start::File(file, path) => {
+            SearchRoot::File(file, path) => {
                 if !query.exclude.hides(&path) {
                     match Contents::new(&grep).search(&path, &file, &stop) {
                         Err(SkipReason::Unreadable(error)) => return Err(handles::failed(error)),

@@ -20,6 +20,7 @@ mod confine;
 pub(crate) mod limits;
 
 pub(crate) mod kill;
+mod oom;
 pub(crate) mod process;
 mod program;
 pub(crate) mod protocol;
@@ -27,7 +28,6 @@ mod reap;
 mod serve;
 mod spawn;
 mod table;
-mod victim;
 
 pub(crate) use confine::Policy;
 

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 use tokio::sync::watch;
 
-use super::job::{Exited, Extent, Start, spawn_error};
+use super::job::{Exited, Extent, StartRequest, spawn_error};
 use crate::supervisor::MARKER;
 
 /// The directory in which an open descriptor has a path.
@@ -36,7 +36,7 @@ impl Direct {
         shell: &Path,
         environment: &[(OsString, OsString)],
         marker: &str,
-        start: Start,
+        start: StartRequest,
     ) -> Result<Self> {
         let trouble = |error| spawn_error(false, error);
         let directory = above_stdio(&start.directory).map_err(trouble)?;

@@ -7,15 +7,15 @@ use std::time::Duration;
 use backend_core::{Error, Result};
 
 use super::direct::Direct;
-use super::pump::Ends;
+use super::pump::ChildEnds;
 
 /// A command to start.
 #[derive(Debug)]
-pub(crate) struct Start {
+pub(crate) struct StartRequest {
     pub(crate) line: String,
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) directory: Arc<OwnedFd>,
-    pub(crate) ends: Ends,
+    pub(crate) ends: ChildEnds,
     /// Whether the process ID will be asked for.
     pub(crate) announce: bool,
 }
@@ -50,7 +50,7 @@ pub(crate) enum Job {
 
 impl Job {
     /// Waits until the command runs and returns its process ID. This requires
-    /// [`Start::announce`].
+    /// [`StartRequest::announce`].
     pub(crate) async fn started(&mut self) -> Result<u32> {
         match self {
             Self::Supervised(job) => job.started().await,
@@ -84,14 +84,14 @@ mod supervised {
     use tokio::sync::mpsc::UnboundedReceiver;
 
     use super::*;
-    use crate::exec::link::{Link, lost};
+    use crate::exec::client::{SupervisorClient, lost};
     use crate::supervisor::kill::Scope;
     use crate::supervisor::protocol::{self, Exit, Reply};
 
     /// A command under a supervisor.
     #[derive(Debug)]
     pub(crate) struct Supervised {
-        link: Arc<Link>,
+        client: Arc<SupervisorClient>,
         id: u64,
         replies: UnboundedReceiver<Reply>,
         pid: Option<u32>,
@@ -100,7 +100,10 @@ mod supervised {
     }
 
     impl Supervised {
-        pub(crate) async fn start(link: Arc<Link>, start: Start) -> Result<Self> {
+        pub(crate) async fn start(
+            client: Arc<SupervisorClient>,
+            start: StartRequest,
+        ) -> Result<Self> {
             let ends = start.ends;
             let spawn = protocol::Spawn {
                 id: 0,
@@ -114,9 +117,9 @@ mod supervised {
             descriptors.extend(ends.stdin.as_ref().map(AsFd::as_fd));
             descriptors.push(ends.stdout.as_fd());
             descriptors.extend(ends.stderr.as_ref().map(AsFd::as_fd));
-            let (id, replies) = link.spawn(spawn, &descriptors).await?;
+            let (id, replies) = client.spawn(spawn, &descriptors).await?;
             Ok(Self {
-                link,
+                client,
                 id,
                 replies,
                 pid: None,
@@ -180,7 +183,7 @@ mod supervised {
             let grace = grace.map(|grace| u64::try_from(grace.as_millis()).unwrap_or(u64::MAX));
             let id = self.id;
             self.ended = None;
-            self.link.end(protocol::End { id, scope, grace }).await?;
+            self.client.end(protocol::End { id, scope, grace }).await?;
             loop {
                 if let Some(count) = self.ended.take() {
                     return Ok(count);
@@ -192,7 +195,7 @@ mod supervised {
 
     impl Drop for Supervised {
         fn drop(&mut self) {
-            self.link.forget(self.id);
+            self.client.forget(self.id);
         }
     }
 }

@@ -36,14 +36,14 @@ pub(crate) struct Pipes {
 
 /// The command's ends, in the order in which a supervisor expects them.
 #[derive(Debug)]
-pub(crate) struct Ends {
+pub(crate) struct ChildEnds {
     pub(crate) stdin: Option<OwnedFd>,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: Option<OwnedFd>,
 }
 
 /// Creates the pipes of one command. Must run on the engine.
-pub(crate) fn pipes(stdin: bool, merged: bool) -> io::Result<(Pipes, Ends)> {
+pub(crate) fn pipes(stdin: bool, merged: bool) -> io::Result<(Pipes, ChildEnds)> {
     let reading = || -> io::Result<_> {
         let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         Ok((pipe::Receiver::from_owned_fd(read)?, write))
@@ -68,7 +68,7 @@ pub(crate) fn pipes(stdin: bool, merged: bool) -> io::Result<(Pipes, Ends)> {
         stdout,
         stderr,
     };
-    let ends = Ends {
+    let ends = ChildEnds {
         stdin: stdin_end,
         stdout: stdout_end,
         stderr: stderr_end,

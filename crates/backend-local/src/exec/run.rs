@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The result of a command.
 #[derive(Debug)]
-pub(crate) struct Ending {
+pub(crate) struct CommandResult {
     pub(crate) status: CommandStatus,
     pub(crate) leftovers: u32,
     pub(crate) duration: Duration,
@@ -37,7 +37,7 @@ pub(crate) struct Ending {
     pub(crate) stopped: bool,
 }
 
-impl Ending {
+impl CommandResult {
     /// Returns the outcome, or an error if the sandbox was stopped.
     fn outcome(self) -> Result<ExecuteOutcome> {
         if self.stopped {
@@ -61,7 +61,7 @@ pub(crate) async fn execute(mut task: Task, mut reply: oneshot::Sender<Result<Ex
             let cancel = reply.closed();
             drive(&mut task, &mut job, pipes, &mut sinks, cancel)
                 .await
-                .and_then(Ending::outcome)
+                .and_then(CommandResult::outcome)
         }
         Err(error) => Err(error),
     };
@@ -101,7 +101,7 @@ pub(crate) async fn stream(
     let cancel = events.closed();
     let ending = drive(&mut task, &mut job, pipes, &mut sinks, cancel).await;
     drop(task);
-    let last = ending.and_then(Ending::outcome).map(Event::Ended);
+    let last = ending.and_then(CommandResult::outcome).map(Event::Ended);
     let _ = events.send(last).await;
 }
 
@@ -125,7 +125,7 @@ pub(crate) async fn drive(
     pipes: Pipes,
     sinks: &mut (Sink, Sink),
     cancel: impl Future<Output = ()>,
-) -> Result<Ending> {
+) -> Result<CommandResult> {
     let Task {
         state,
         command,
@@ -159,7 +159,7 @@ pub(crate) async fn drive(
             pumped = &mut flow.pumps => if pumped.is_err() { break Reason::OverLimit },
         }
     };
-    let mut ending = Ending {
+    let mut ending = CommandResult {
         status: CommandStatus::OutputLimited,
         leftovers: 0,
         duration: began.elapsed(),

@@ -16,14 +16,14 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use super::Commands;
+use super::client::{Settings, SupervisorClient};
 use super::direct::{self, Direct};
-use super::job::{Job, Start, Supervised, spawn_error};
-use super::link::{Link, Settings};
+use super::job::{Job, StartRequest, Supervised, spawn_error};
 use super::locate::{self, Program};
 use super::pump::{Pipes, pipes};
 use super::run;
 use super::shells::Shells;
-use super::temporary::Temporary;
+use super::temp_dir::TempDir;
 use crate::engine;
 use crate::random::random;
 
@@ -52,7 +52,7 @@ pub(crate) struct State {
     policy: Option<crate::supervisor::Policy>,
     launch: Option<crate::supervisor::limits::Launch>,
     /// The supervisor that runs commands.
-    link: Mutex<Option<Arc<Link>>>,
+    client: Mutex<Option<Arc<SupervisorClient>>>,
     /// Held while a supervisor is started, so that only one is.
     starting: tokio::sync::Mutex<()>,
     /// A counter of supervisors and commands, for their markers.
@@ -69,7 +69,7 @@ pub(crate) struct State {
     /// The time that leftover processes of a command may go on printing.
     pub(crate) linger: Duration,
     /// The directory for temporary files of confined commands.
-    _temporary: Option<Temporary>,
+    _temporary: Option<TempDir>,
 }
 
 impl State {
@@ -101,7 +101,7 @@ impl Runner {
         let mut variables = commands.environment.resolve(locate::host_variables());
         let confined = !matches!(commands.confinement, crate::Confinement::Off);
         let temporary = match confined {
-            true => Some(Temporary::new()?),
+            true => Some(TempDir::new()?),
             false => None,
         };
         if let Some(temporary) = &temporary {
@@ -114,7 +114,7 @@ impl Runner {
         }
         let place = temporary
             .as_ref()
-            .map_or(Path::new("/nonexistent"), Temporary::path);
+            .map_or(Path::new("/nonexistent"), TempDir::path);
         let policy = commands.confinement.policy(directories, read_only, place)?;
         let launch = commands.limits.launch()?;
         let program = locate::supervisor(&commands.supervisor)?;
@@ -126,7 +126,7 @@ impl Runner {
             program,
             policy,
             launch,
-            link: Mutex::new(None),
+            client: Mutex::new(None),
             starting: tokio::sync::Mutex::new(()),
             numbers: AtomicU64::new(1),
             stops: watch::channel(0).0,
@@ -268,8 +268,8 @@ impl Drop for Runner {
     fn drop(&mut self) {
         self.state.dropped.store(true, Ordering::SeqCst);
         self.state.stops.send_modify(|stops| *stops += 1);
-        if let Some(link) = self.state.link().take() {
-            link.close();
+        if let Some(client) = self.state.client().take() {
+            client.close();
         }
     }
 }
@@ -281,13 +281,16 @@ impl State {
 
     fn is_alive(&self) -> bool {
         if self.program.is_some() {
-            return self.link().as_ref().is_some_and(|link| link.is_alive());
+            return self
+                .client()
+                .as_ref()
+                .is_some_and(|client| client.is_alive());
         }
         self.alive.load(Ordering::SeqCst)
     }
 
-    fn link(&self) -> MutexGuard<'_, Option<Arc<Link>>> {
-        self.link.lock().unwrap_or_else(PoisonError::into_inner)
+    fn client(&self) -> MutexGuard<'_, Option<Arc<SupervisorClient>>> {
+        self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn number(&self) -> u64 {
@@ -303,14 +306,14 @@ impl State {
     }
 
     /// Returns the supervisor that runs commands, starting one if needed.
-    async fn supervisor(&self, program: &Program) -> Result<Arc<Link>> {
-        let alive = || self.link().clone().filter(|link| link.is_alive());
-        if let Some(link) = alive() {
-            return Ok(link);
+    async fn supervisor(&self, program: &Program) -> Result<Arc<SupervisorClient>> {
+        let alive = || self.client().clone().filter(|client| client.is_alive());
+        if let Some(client) = alive() {
+            return Ok(client);
         }
         let _starting = self.starting.lock().await;
-        if let Some(link) = alive() {
-            return Ok(link);
+        if let Some(client) = alive() {
+            return Ok(client);
         }
         let settings = Settings {
             shell: self.find_shell()?,
@@ -319,13 +322,13 @@ impl State {
             launch: self.launch.clone(),
         };
         let marker = format!("{}-{}-", self.id, self.number());
-        let link = Link::start(program, &settings, marker).await?;
-        *self.link() = Some(Arc::clone(&link));
-        // The runner may have been dropped meanwhile, with no link to close.
+        let client = SupervisorClient::start(program, &settings, marker).await?;
+        *self.client() = Some(Arc::clone(&client));
+        // The runner may have been dropped meanwhile, with no client to close.
         if self.dropped.load(Ordering::SeqCst) {
-            link.close();
+            client.close();
         }
-        Ok(link)
+        Ok(client)
     }
 
     fn find_shell(&self) -> Result<PathBuf> {
@@ -336,11 +339,11 @@ impl State {
 
     /// Starts a command. The clock starts before the request is sent: the
     /// command may have run for a while when the answer arrives.
-    async fn launch(&self, start: Start) -> Result<(Job, Instant)> {
+    async fn launch(&self, start: StartRequest) -> Result<(Job, Instant)> {
         if let Some(program) = &self.program {
-            let link = self.supervisor(program).await?;
+            let client = self.supervisor(program).await?;
             let began = Instant::now();
-            let job = Supervised::start(link, start).await?;
+            let job = Supervised::start(client, start).await?;
             return Ok((Job::Supervised(job), began));
         }
         let marker = format!("{}-0-{}", self.id, self.number());
@@ -366,9 +369,9 @@ impl State {
         let waited = tokio::time::timeout(KILL_GRACE + PATIENCE, idle).await;
         let waited = waited.map(drop);
         // Ends processes that finished commands left behind.
-        let link = self.link().take();
-        if let Some(link) = link {
-            link.stop().await;
+        let client = self.client().take();
+        if let Some(client) = client {
+            client.stop().await;
         }
         if let Some(sweep) = self.sweep() {
             let _ = tokio::task::spawn_blocking(sweep).await;
@@ -411,7 +414,7 @@ impl Task {
         let directory = directory.ok_or_else(|| Error::internal("a command started twice"))?;
         let (pipes, ends) =
             pipes(stdin, run::merged(&self.command)).map_err(|error| spawn_error(false, error))?;
-        let start = Start {
+        let start = StartRequest {
             line: std::mem::take(&mut self.command.line),
             environment: std::mem::take(&mut self.command.environment),
             directory,

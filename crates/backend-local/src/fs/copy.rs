@@ -11,40 +11,45 @@ use backend_core::{Error, ErrorKind, Quoted, Result, VPath};
 use rustix::fs::{FileType, Mode, OFlags, SeekFrom, Stat, Timespec, Timestamps};
 use rustix::io::{Errno, retry_on_intr};
 
-use crate::fs::caller::Caller;
+use crate::fs::cancel::CancelFlag;
 use crate::fs::cursor::{Cursor, identity, lies_in};
 use crate::fs::errno;
 use crate::fs::list::{LIST, each_name, entry, is_temporary};
 use crate::fs::read::{BLOCK_BYTES, size_of};
-use crate::fs::resolve::{Last, Spot, is_directory, kind_of, open_at, stat_at};
-use crate::fs::space::Space;
-use crate::fs::temporary::{Like, Place, Temporary, set_mode};
+use crate::fs::resolve::{Last, ResolvedEntry, is_directory, kind_of, open_at, stat_at};
+use crate::fs::rooted::RootedFs;
+use crate::fs::temp_file::{IfExists, Like, TempFile, set_mode};
 use crate::fs::write::{make_directories, open_regular};
 
 /// Bytes that the kernel copies per call.
 const COPY_BYTES: usize = 16 * 1024 * 1024;
 
 /// The checked source and destination of a move or a copy.
-pub(crate) struct Ends {
-    pub(crate) source: Spot,
+pub(crate) struct Endpoints {
+    pub(crate) source: ResolvedEntry,
     pub(crate) found: Stat,
-    pub(crate) target: Spot,
-    pub(crate) place: Place,
+    pub(crate) target: ResolvedEntry,
+    pub(crate) if_exists: IfExists,
 }
 
 /// The context of a copy.
 #[derive(Clone, Copy)]
 pub(crate) struct Job<'c> {
-    pub(crate) caller: &'c Caller,
+    pub(crate) cancel: &'c CancelFlag,
     /// Whether the source is deleted afterwards, so the copy keeps its times.
     pub(crate) moved: bool,
 }
 
-impl Space {
+impl RootedFs {
     /// Resolves the source and destination of a move or a copy and checks them
     /// against each other.
-    pub(crate) fn ends(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<Ends> {
-        let source = self.spot(from, options.links, Last::Keep)?;
+    pub(crate) fn endpoints(
+        &self,
+        from: &VPath,
+        to: &VPath,
+        options: &CopyOptions,
+    ) -> Result<Endpoints> {
+        let source = self.resolve_entry(from, options.links, Last::Keep)?;
         let found = source.found.ok_or_else(Error::not_found)?;
         if is_directory(&found) && !options.recursive {
             return Err(Error::new(
@@ -52,8 +57,8 @@ impl Space {
                 "it is a directory; ask for a recursive copy",
             ));
         }
-        let target = self.spot(to, options.links, Last::Keep)?;
-        if is_one_place(&source, &target)? {
+        let target = self.resolve_entry(to, options.links, Last::Keep)?;
+        if is_same_entry(&source, &target)? {
             return Err(into_itself());
         }
         let existing = target.found.as_ref().map(|found| entry(to.clone(), found));
@@ -62,15 +67,15 @@ impl Space {
         if is_directory(&found) && lies_in(&target.directory, (found.st_dev, found.st_ino))? {
             return Err(into_itself());
         }
-        let place = match options.overwrite {
-            true => Place::Any,
-            false => Place::Free,
+        let if_exists = match options.overwrite {
+            true => IfExists::Replace,
+            false => IfExists::Fail,
         };
-        Ok(Ends {
+        Ok(Endpoints {
             source,
             found,
             target,
-            place,
+            if_exists,
         })
     }
 
@@ -80,23 +85,28 @@ impl Space {
         from: &VPath,
         to: &VPath,
         options: &CopyOptions,
-        caller: &Caller,
+        cancel: &CancelFlag,
     ) -> Result<()> {
         self.writable()?;
         refuse_into_itself(from, to)?;
-        let ends = self.ends(from, to, options)?;
+        let endpoints = self.endpoints(from, to, options)?;
         let moved = false;
-        self.copy_ends(&ends, to, Job { caller, moved })
+        self.copy_endpoints(&endpoints, to, Job { cancel, moved })
     }
 
     /// Copies the entry at the source to the destination.
-    pub(crate) fn copy_ends(&self, ends: &Ends, to: &VPath, job: Job<'_>) -> Result<()> {
-        let Ends {
+    pub(crate) fn copy_endpoints(
+        &self,
+        endpoints: &Endpoints,
+        to: &VPath,
+        job: Job<'_>,
+    ) -> Result<()> {
+        let Endpoints {
             source,
             found,
             target,
-            place,
-        } = ends;
+            if_exists,
+        } = endpoints;
         // A root directory has no name; `.` opens it.
         let name = source.name.as_deref().unwrap_or(OsStr::new("."));
         let tree = match kind_of(found) {
@@ -118,9 +128,9 @@ impl Space {
                 let ready = prepare(&source.directory, name, directory, job)?;
                 let mut ready = ready.ok_or_else(Error::not_found)?;
                 let _held = self.locks.hold(&[(directory, new_name)])?;
-                job.caller.check()?;
+                job.cancel.check()?;
                 ready
-                    .place(directory, new_name, *place)
+                    .rename_to(directory, new_name, *if_exists)
                     .map_err(errno::error)
             }
         }
@@ -132,7 +142,7 @@ pub(crate) fn into_itself() -> Error {
 }
 
 /// Whether two locations are the same name in the same directory.
-fn is_one_place(one: &Spot, two: &Spot) -> Result<bool> {
+fn is_same_entry(one: &ResolvedEntry, two: &ResolvedEntry) -> Result<bool> {
     Ok(one.name == two.name
         && two.missing.is_empty()
         && identity(&one.directory)? == identity(&two.directory)?)
@@ -228,7 +238,7 @@ struct Level {
 
 /// Copies a directory that is open for listing to a free name.
 fn copy_tree(top: OwnedFd, directory: &OwnedFd, name: &OsStr, job: Job<'_>) -> Result<()> {
-    job.caller.check()?;
+    job.cancel.check()?;
     let new_top = make_private(directory, name)?;
     let (mut from, mut to) = (Cursor::new(top)?, Cursor::new(new_top)?);
     let mut levels = vec![copy_level(&from, &to, job)?];
@@ -275,7 +285,9 @@ fn copy_level(from: &Cursor, to: &Cursor, job: Job<'_>) -> Result<Level> {
             // Entries that are gone by now are skipped.
             Some(_) => {
                 if let Some(mut ready) = prepare(from, name, to, job)? {
-                    ready.place(to, name, Place::Free).map_err(errno::error)?;
+                    ready
+                        .rename_to(to, name, IfExists::Fail)
+                        .map_err(errno::error)?;
                 }
             }
             None => {}
@@ -287,9 +299,9 @@ fn copy_level(from: &Cursor, to: &Cursor, job: Job<'_>) -> Result<Level> {
 
 /// Creates the copy of a file or a link under a temporary name. Returns `None`
 /// if the source is gone.
-fn prepare(from: &OwnedFd, name: &OsStr, to: &OwnedFd, job: Job<'_>) -> Result<Option<Temporary>> {
+fn prepare(from: &OwnedFd, name: &OsStr, to: &OwnedFd, job: Job<'_>) -> Result<Option<TempFile>> {
     match rustix::fs::readlinkat(from, name, Vec::new()) {
-        Ok(text) => return Temporary::link(to, &text).map(Some),
+        Ok(text) => return TempFile::link(to, &text).map(Some),
         Err(Errno::INVAL) => {}
         Err(Errno::NOENT) => return Ok(None),
         Err(error) => return Err(errno::error(error)),
@@ -297,15 +309,15 @@ fn prepare(from: &OwnedFd, name: &OsStr, to: &OwnedFd, job: Job<'_>) -> Result<O
     let Some((file, found)) = open_regular(from, name)? else {
         return Ok(None);
     };
-    let temporary = Temporary::create(to, Like::Copied(&found))?;
-    copy_content(&file, &temporary, job.caller)?;
+    let temporary = TempFile::create(to, Like::Copied(&found))?;
+    copy_content(&file, &temporary, job.cancel)?;
     if job.moved {
         keep_times(&temporary, &found)?;
     }
     Ok(Some(temporary))
 }
 
-fn keep_times(temporary: &Temporary, source: &Stat) -> Result<()> {
+fn keep_times(temporary: &TempFile, source: &Stat) -> Result<()> {
     let time = |seconds, nanos: u64| Timespec {
         tv_sec: seconds,
         // Always less than 1,000,000,000.
@@ -320,7 +332,7 @@ fn keep_times(temporary: &Temporary, source: &Stat) -> Result<()> {
 
 /// Copies a file's content, by the kernel if possible. Holes stay holes: a
 /// sparse file can be larger than any disk.
-fn copy_content(file: &OwnedFd, temporary: &Temporary, caller: &Caller) -> Result<()> {
+fn copy_content(file: &OwnedFd, temporary: &TempFile, cancel: &CancelFlag) -> Result<()> {
     let mut block = Vec::new();
     let mut offset = 0;
     loop {
@@ -328,7 +340,7 @@ fn copy_content(file: &OwnedFd, temporary: &Temporary, caller: &Caller) -> Resul
         match next_data(file, offset, size) {
             Some(data) => {
                 let end = data.end;
-                offset = copy_data(file, temporary, data, &mut block, caller)?;
+                offset = copy_data(file, temporary, data, &mut block, cancel)?;
                 if offset < end {
                     // There was less data than the file system reported.
                     break;
@@ -341,7 +353,7 @@ fn copy_content(file: &OwnedFd, temporary: &Temporary, caller: &Caller) -> Resul
                 copied => offset += copied,
             },
         }
-        caller.check()?;
+        cancel.check()?;
     }
     retry_on_intr(|| rustix::fs::ftruncate(&temporary.file, offset)).map_err(errno::error)
 }
@@ -365,15 +377,15 @@ fn next_data(file: &OwnedFd, offset: u64, size: u64) -> Option<Range<u64>> {
 /// ended.
 fn copy_data(
     file: &OwnedFd,
-    temporary: &Temporary,
+    temporary: &TempFile,
     data: Range<u64>,
     block: &mut Vec<u8>,
-    caller: &Caller,
+    cancel: &CancelFlag,
 ) -> Result<u64> {
     let mut offset = data.start;
     let mut kernel = true;
     while offset < data.end {
-        caller.check()?;
+        cancel.check()?;
         let left = usize::try_from(data.end - offset).unwrap_or(usize::MAX);
         if kernel {
             let (mut from, mut to) = (offset, offset);
@@ -402,7 +414,7 @@ fn copy_data(
 /// Copies at most `most` bytes, and returns the number copied.
 fn copy_block(
     file: &OwnedFd,
-    temporary: &Temporary,
+    temporary: &TempFile,
     offset: u64,
     most: usize,
     block: &mut Vec<u8>,

@@ -109,7 +109,7 @@ impl Cursor {
             let above = open_at(&left, OsStr::new(".."), LIST).map_err(errno::error)?;
             // `..` is only trusted if it is the directory the cursor came from.
             if self.way.last() != Some(&identity(&above)?) {
-                return Err(errno::unsteady());
+                return Err(errno::keeps_changing());
             }
             self.open.push_back(above);
         }

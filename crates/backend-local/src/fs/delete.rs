@@ -9,29 +9,29 @@ use backend_core::{Error, ErrorKind, Result, VPath};
 use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::fs::caller::Caller;
+use crate::fs::cancel::CancelFlag;
 use crate::fs::cursor::{Cursor, lies_in};
 use crate::fs::errno;
 use crate::fs::list::{LIST, each_name};
-use crate::fs::resolve::{ATTEMPTS, Last, Spot, is_directory, open_at};
-use crate::fs::space::Space;
+use crate::fs::resolve::{ATTEMPTS, Last, ResolvedEntry, is_directory, open_at};
+use crate::fs::rooted::RootedFs;
 
-impl Space {
+impl RootedFs {
     /// [`Backend::delete`](backend_core::Backend::delete).
     pub(crate) fn delete(
         &self,
         path: &VPath,
         options: &DeleteOptions,
-        caller: &Caller,
+        cancel: &CancelFlag,
     ) -> Result<()> {
         self.writable()?;
         refuse_working_dir(path, &self.working_dir())?;
-        let spot = self.spot(path, options.links, Last::Keep)?;
-        let found = spot.found.ok_or_else(Error::not_found)?;
-        let name = own_name(&spot)?;
+        let target = self.resolve_entry(path, options.links, Last::Keep)?;
+        let found = target.found.ok_or_else(Error::not_found)?;
+        let name = own_name(&target)?;
         self.refuse_home(&found)?;
-        let held = self.locks.hold(&[(&spot.directory, name)])?;
-        caller.check()?;
+        let held = self.locks.hold(&[(&target.directory, name)])?;
+        cancel.check()?;
         if is_directory(&found) {
             if !options.recursive {
                 return Err(Error::new(
@@ -41,9 +41,9 @@ impl Space {
             }
             // Deleting a tree takes time, and other paths may share the lock.
             drop(held);
-            return delete_tree(&spot.directory, name);
+            return delete_tree(&target.directory, name);
         }
-        rustix::fs::unlinkat(&spot.directory, name, AtFlags::empty()).map_err(errno::error)
+        rustix::fs::unlinkat(&target.directory, name, AtFlags::empty()).map_err(errno::error)
     }
 
     /// Returns an error for a directory that contains the working directory.
@@ -64,8 +64,8 @@ impl Space {
 
 /// Returns the name of the entry to move or delete. The directories that the
 /// backend is made of have none.
-pub(crate) fn own_name(spot: &Spot) -> Result<&OsStr> {
-    spot.name.as_deref().ok_or_else(|| {
+pub(crate) fn own_name(target: &ResolvedEntry) -> Result<&OsStr> {
+    target.name.as_deref().ok_or_else(|| {
         Error::invalid_input("it is a directory that the backend is made of; name what is in it")
     })
 }
@@ -90,7 +90,7 @@ pub(crate) fn delete_tree(parent: &OwnedFd, name: &OsStr) -> Result<()> {
         empty(Cursor::new(top)?)?;
     }
     // It is refilled as fast as it is emptied.
-    Err(errno::unsteady())
+    Err(errno::keeps_changing())
 }
 
 /// Deletes the contents of a directory. Only the names of subdirectories at
@@ -127,7 +127,7 @@ fn empty(mut cursor: Cursor) -> Result<()> {
                     level.push(name);
                 }
             }
-            Err(Errno::NOTEMPTY | Errno::EXIST) => return Err(errno::unsteady()),
+            Err(Errno::NOTEMPTY | Errno::EXIST) => return Err(errno::keeps_changing()),
             Err(error) => return Err(errno::error(error)),
         }
     }

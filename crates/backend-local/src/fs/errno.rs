@@ -20,7 +20,7 @@ pub(crate) fn error(errno: Errno) -> Error {
         ),
         Errno::ROFS => denied("the file system cannot be written to; choose another path"),
         Errno::TXTBSY => denied("the program is running; end it first"),
-        Errno::LOOP => circle(),
+        Errno::LOOP => link_loop(),
         Errno::NAMETOOLONG => Error::new(
             ErrorKind::InvalidPath,
             "a name or the path is longer than the file system takes; choose a shorter one",
@@ -47,12 +47,12 @@ pub(crate) fn error(errno: Errno) -> Error {
 
 /// The error for a link that would have to be followed and leads out of the
 /// backend's directories.
-pub(crate) fn outside() -> Error {
+pub(crate) fn link_leads_outside() -> Error {
     denied("a symbolic link on the way leads outside; name the file itself")
 }
 
 /// The error for a path outside the backend's directories.
-pub(crate) fn elsewhere() -> Error {
+pub(crate) fn outside_roots() -> Error {
     denied("the path lies outside the directories of this backend; list the working directory")
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn is_a_link() -> Error {
 }
 
 /// The error for links that never end.
-pub(crate) fn circle() -> Error {
+pub(crate) fn link_loop() -> Error {
     Error::new(
         ErrorKind::InvalidPath,
         "symbolic links go in a circle or are too many; name the file itself",
@@ -78,7 +78,7 @@ pub(crate) fn not_a_file() -> Error {
 }
 
 /// The error for a tree that changes faster than it can be followed.
-pub(crate) fn unsteady() -> Error {
+pub(crate) fn keeps_changing() -> Error {
     Error::unavailable("the directories on the way keep changing; try again")
 }
 

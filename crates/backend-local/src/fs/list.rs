@@ -13,11 +13,11 @@ use backend_core::{ErrorKind, Result, VPath};
 use rustix::fs::{AtFlags, FileType, OFlags, RawDir, Stat};
 use rustix::io::Errno;
 
-use crate::fs::caller::Caller;
+use crate::fs::cancel::CancelFlag;
 use crate::fs::errno;
 use crate::fs::read::size_of;
 use crate::fs::resolve::{ENTRY, kind_of, stat_at};
-use crate::fs::space::Space;
+use crate::fs::rooted::RootedFs;
 
 /// The age at which a temporary file counts as left behind by a crash.
 const STALE: Duration = Duration::from_secs(60 * 60);
@@ -88,7 +88,7 @@ pub(crate) fn entry(path: VPath, found: &Stat) -> Entry {
     entry.with_mode(mode)
 }
 
-impl Space {
+impl RootedFs {
     /// Opens a directory for listing or as the directory of a command.
     pub(crate) fn open_directory(&self, path: &VPath, links: Links) -> Result<OwnedFd> {
         self.open_path(path, LIST, links)
@@ -147,7 +147,12 @@ impl Space {
     }
 
     /// [`Backend::ls`](backend_core::Backend::ls).
-    pub(crate) fn ls(&self, path: &VPath, options: &LsOptions, caller: &Caller) -> Result<Listing> {
+    pub(crate) fn ls(
+        &self,
+        path: &VPath,
+        options: &LsOptions,
+        cancel: &CancelFlag,
+    ) -> Result<Listing> {
         let directory = match self.open_path(path, LIST, options.links) {
             Ok(directory) => directory,
             Err(error) if error.kind() == ErrorKind::NotADirectory => {
@@ -164,7 +169,7 @@ impl Space {
         let mut skipped = Skipped::default();
         let mut stale = Vec::new();
         each_name(&directory, |name, kind| {
-            caller.check()?;
+            cancel.check()?;
             if is_temporary(name) {
                 if stale.len() < STALE_REMOVED {
                     stale.push(name.to_owned());

@@ -16,10 +16,10 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{FileType, OFlags, SeekFrom, Stat};
 use rustix::io::{Errno, ReadWriteFlags, retry_on_intr};
 
-use crate::fs::caller::Caller;
+use crate::fs::cancel::CancelFlag;
 use crate::fs::errno;
 use crate::fs::resolve::kind_of;
-use crate::fs::space::Space;
+use crate::fs::rooted::RootedFs;
 
 /// Bytes read at a time.
 pub(crate) const BLOCK_BYTES: usize = 64 * 1024;
@@ -51,10 +51,10 @@ fn fill(
     data: &mut Vec<u8>,
     mut offset: u64,
     limit: usize,
-    caller: &Caller,
+    cancel: &CancelFlag,
 ) -> Result<bool> {
     while data.len() < limit {
-        caller.check()?;
+        cancel.check()?;
         if data.spare_capacity_mut().is_empty() {
             let more = (limit - data.len()).min(BLOCK_BYTES.max(data.len()));
             data.try_reserve(more).map_err(|source| {
@@ -86,11 +86,11 @@ pub(crate) fn read_all(
     file: impl AsFd,
     found: &Stat,
     max_bytes: u64,
-    caller: &Caller,
+    cancel: &CancelFlag,
 ) -> Result<Vec<u8>> {
     let limit = usize::try_from(max_bytes.saturating_add(1)).unwrap_or(usize::MAX);
     let mut data = Vec::with_capacity(room(size_of(found), limit));
-    fill(file, &mut data, 0, limit, caller)?;
+    fill(file, &mut data, 0, limit, cancel)?;
     data.truncate(limit);
     Ok(data)
 }
@@ -102,7 +102,7 @@ fn read_range(
     file: &OwnedFd,
     found: &Stat,
     options: &ReadOptions,
-    caller: &Caller,
+    cancel: &CancelFlag,
 ) -> Result<FileBytes> {
     let told = size_of(found);
     let ByteRange { start, end, .. } = options.range;
@@ -113,7 +113,7 @@ fn read_range(
     let most = wanted.min(options.max_bytes.saturating_add(1));
     let limit = usize::try_from(most).unwrap_or(usize::MAX);
     let mut data = Vec::with_capacity(room(told.saturating_sub(start), limit));
-    let ended = fill(file, &mut data, start, limit, caller)?;
+    let ended = fill(file, &mut data, start, limit, cancel)?;
     data.truncate(limit);
     let reached = start.saturating_add(data.len() as u64);
     let size = match ended {
@@ -136,7 +136,7 @@ pub(crate) fn hole_at(file: &OwnedFd, offset: u64) -> u64 {
     end.saturating_sub(offset)
 }
 
-impl Space {
+impl RootedFs {
     /// Opens a regular file for reading.
     pub(crate) fn open_file(&self, path: &VPath, links: Links) -> Result<(OwnedFd, Stat)> {
         let file = self.open_path(path, READ, links)?;
@@ -188,10 +188,10 @@ impl Space {
         &self,
         path: &VPath,
         options: &ReadOptions,
-        caller: &Caller,
+        cancel: &CancelFlag,
     ) -> Result<FileBytes> {
         let (file, found) = self.open_file(path, options.links)?;
-        read_range(&file, &found, options, caller)
+        read_range(&file, &found, options, cancel)
     }
 
     /// [`Backend::read_text`](backend_core::Backend::read_text).
@@ -199,7 +199,7 @@ impl Space {
         &self,
         path: &VPath,
         options: &TextOptions,
-        caller: &Caller,
+        cancel: &CancelFlag,
     ) -> Result<TextWindow> {
         let mut scanner = WindowScanner::new(options.window())?;
         let (file, _) = self.open_file(path, options.links)?;
@@ -207,7 +207,7 @@ impl Space {
         let mut offset = 0;
         loop {
             block.clear();
-            let ended = fill(&file, &mut block, offset, BLOCK_BYTES, caller)?;
+            let ended = fill(&file, &mut block, offset, BLOCK_BYTES, cancel)?;
             offset += block.len() as u64;
             if scanner.push(&block) == Progress::Done || ended {
                 return Ok(scanner.finish()?);

@@ -9,57 +9,57 @@ use backend_core::{Error, Result, VPath};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::fs::caller::Caller;
-use crate::fs::copy::{Ends, Job, check_inside, into_itself};
+use crate::fs::cancel::CancelFlag;
+use crate::fs::copy::{Endpoints, Job, check_inside, into_itself};
 use crate::fs::delete::{delete_tree, own_name};
 use crate::fs::errno;
 use crate::fs::list::LIST;
 use crate::fs::resolve::{is_directory, open_at};
-use crate::fs::space::Space;
-use crate::fs::temporary::{Place, rename_free};
+use crate::fs::rooted::RootedFs;
+use crate::fs::temp_file::{IfExists, rename_free};
 use crate::fs::write::make_directories;
 
-impl Space {
+impl RootedFs {
     /// [`Backend::rename`](backend_core::Backend::rename).
     pub(crate) fn rename(
         &self,
         from: &VPath,
         to: &VPath,
         options: &RenameOptions,
-        caller: &Caller,
+        cancel: &CancelFlag,
     ) -> Result<()> {
         self.writable()?;
         refuse_into_itself(from, to)?;
         refuse_working_dir(from, &self.working_dir())?;
         let as_copy = CopyOptions::default().links(options.links).recursive(true);
-        let ends = self.ends(from, to, &as_copy.overwrite(options.overwrite))?;
-        let name = own_name(&ends.source)?;
-        self.refuse_home(&ends.found)?;
-        if is_directory(&ends.found) && gets_longer(from, to) {
-            match open_at(&ends.source.directory, name, LIST | OFlags::NOFOLLOW) {
+        let endpoints = self.endpoints(from, to, &as_copy.overwrite(options.overwrite))?;
+        let name = own_name(&endpoints.source)?;
+        self.refuse_home(&endpoints.found)?;
+        if is_directory(&endpoints.found) && gets_longer(from, to) {
+            match open_at(&endpoints.source.directory, name, LIST | OFlags::NOFOLLOW) {
                 Ok(top) => check_inside(&top, to, false)?,
                 Err(Errno::ACCESS) => {}
                 Err(error) => return Err(errno::error(error)),
             }
         }
-        let new_name = ends
+        let new_name = endpoints
             .target
             .name
             .as_deref()
             .ok_or_else(Error::already_exists)?;
-        let made = make_directories(&ends.target, false)?;
-        let directory = made.as_ref().unwrap_or(&ends.target.directory);
+        let made = make_directories(&endpoints.target, false)?;
+        let directory = made.as_ref().unwrap_or(&endpoints.target.directory);
         let held = self
             .locks
-            .hold(&[(&ends.source.directory, name), (directory, new_name)])?;
-        caller.check()?;
-        match move_entry(&ends, name, directory, new_name) {
+            .hold(&[(&endpoints.source.directory, name), (directory, new_name)])?;
+        cancel.check()?;
+        match move_entry(&endpoints, name, directory, new_name) {
             Ok(()) => Ok(()),
             Err(Errno::XDEV) => {
                 drop(held);
                 let moved = true;
-                self.copy_ends(&ends, to, Job { caller, moved })?;
-                self.remove_copied(&ends, name)
+                self.copy_endpoints(&endpoints, to, Job { cancel, moved })?;
+                self.remove_copied(&endpoints, name)
             }
             Err(Errno::INVAL) => Err(into_itself()),
             Err(Errno::ISDIR | Errno::NOTDIR | Errno::NOTEMPTY) => Err(errno::error(Errno::EXIST)),
@@ -68,10 +68,10 @@ impl Space {
     }
 
     /// Deletes the source after it was copied to another file system.
-    fn remove_copied(&self, ends: &Ends, name: &OsStr) -> Result<()> {
-        match is_directory(&ends.found) {
-            true => delete_tree(&ends.source.directory, name),
-            false => rustix::fs::unlinkat(&ends.source.directory, name, AtFlags::empty())
+    fn remove_copied(&self, endpoints: &Endpoints, name: &OsStr) -> Result<()> {
+        match is_directory(&endpoints.found) {
+            true => delete_tree(&endpoints.source.directory, name),
+            false => rustix::fs::unlinkat(&endpoints.source.directory, name, AtFlags::empty())
                 .map_err(errno::error),
         }
     }
@@ -83,25 +83,25 @@ fn gets_longer(from: &VPath, to: &VPath) -> bool {
 }
 
 fn move_entry(
-    ends: &Ends,
+    endpoints: &Endpoints,
     name: &OsStr,
     directory: &OwnedFd,
     new_name: &OsStr,
 ) -> rustix::io::Result<()> {
-    let source = &ends.source.directory;
-    if is_directory(&ends.found) {
+    let source = &endpoints.source.directory;
+    if is_directory(&endpoints.found) {
         return move_directory(source, name, directory, new_name);
     }
-    if ends.place == Place::Free {
+    if endpoints.if_exists == IfExists::Fail {
         return rename_free(source, name, directory, new_name);
     }
     rustix::fs::renameat(source, name, directory, new_name)?;
     // If both names are hard links to the same file, the kernel does nothing
     // and the old name stays.
-    let replaced = ends.target.found.as_ref();
-    if ends.found.st_nlink > 1
+    let replaced = endpoints.target.found.as_ref();
+    if endpoints.found.st_nlink > 1
         && replaced.is_some_and(|file| {
-            (file.st_dev, file.st_ino) == (ends.found.st_dev, ends.found.st_ino)
+            (file.st_dev, file.st_ino) == (endpoints.found.st_dev, endpoints.found.st_ino)
         })
     {
         return rustix::fs::unlinkat(source, name, AtFlags::empty());

@@ -22,13 +22,13 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::fs::errno;
-use crate::fs::space::{Device, Location, Root, Space, device_of};
+use crate::fs::rooted::{Device, Location, Root, RootedFs, device_of};
 
 /// Retries after a concurrent change to the tree before giving up.
 pub(crate) const ATTEMPTS: usize = 16;
 
 /// The number of links followed in one path, the same limit as the kernel's.
-const MAX_LINKS: usize = 40;
+pub(crate) const MAX_LINKS: usize = 40;
 
 /// Flags to open a directory only as the base for opening its entries.
 const ABOVE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
@@ -50,7 +50,7 @@ pub(crate) enum Last {
 
 /// The location that a path leads to: a name in a directory.
 #[derive(Debug)]
-pub(crate) struct Spot {
+pub(crate) struct ResolvedEntry {
     /// The last directory on the path that exists.
     pub(crate) directory: OwnedFd,
     /// Directories beneath it that do not exist.
@@ -90,16 +90,16 @@ pub(crate) fn is_directory(found: &Stat) -> bool {
 }
 
 /// Repeats `attempt` until no concurrent change disturbs it.
-fn undisturbed<T>(mut attempt: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+fn retry<T>(mut attempt: impl FnMut() -> Result<Option<T>>) -> Result<T> {
     for _ in 0..ATTEMPTS {
         if let Some(done) = attempt()? {
             return Ok(done);
         }
     }
-    Err(errno::unsteady())
+    Err(errno::keeps_changing())
 }
 
-impl Space {
+impl RootedFs {
     /// Opens the entry at `path` with `flags`.
     ///
     /// If they include `NOFOLLOW`, a link in the last component is opened
@@ -120,13 +120,13 @@ impl Space {
             true => Last::Keep,
             false => Last::Follow,
         };
-        undisturbed(|| {
-            let spot = self.walk(&at, links, last)?.spot()?;
-            if spot.found.is_none() {
+        retry(|| {
+            let target = self.walk(&at, links, last)?.into_entry()?;
+            if target.found.is_none() {
                 return Err(Error::not_found());
             }
-            let name = spot.name.as_deref().unwrap_or(OsStr::new("."));
-            match open_at(&spot.directory, name, flags | OFlags::NOFOLLOW) {
+            let name = target.name.as_deref().unwrap_or(OsStr::new("."));
+            match open_at(&target.directory, name, flags | OFlags::NOFOLLOW) {
                 Ok(opened) => Ok(Some(opened)),
                 // The entry has changed meanwhile.
                 Err(Errno::LOOP | Errno::NOENT) => Ok(None),
@@ -182,7 +182,12 @@ impl Space {
     }
 
     /// Resolves `path` up to the first name that does not exist.
-    pub(crate) fn spot(&self, path: &VPath, links: Links, last: Last) -> Result<Spot> {
+    pub(crate) fn resolve_entry(
+        &self,
+        path: &VPath,
+        links: Links,
+        last: Last,
+    ) -> Result<ResolvedEntry> {
         let at = self.locate(path, links)?;
         if let Some((above, name)) = at.split()
             && let Ok(directory) =
@@ -195,7 +200,7 @@ impl Space {
                 .is_some_and(|found| kind_of(found) == FileType::Symlink);
             if !link || last == Last::Keep {
                 let (missing, name) = (Vec::new(), Some(name.to_owned()));
-                return Ok(Spot {
+                return Ok(ResolvedEntry {
                     directory,
                     missing,
                     name,
@@ -203,7 +208,7 @@ impl Space {
                 });
             }
         }
-        self.walk(&at, links, last)?.spot()
+        self.walk(&at, links, last)?.into_entry()
     }
 
     /// Follows every link in `path`.
@@ -275,7 +280,7 @@ impl Space {
 
     fn walk(&self, at: &Location<'_>, links: Links, last: Last) -> Result<Walk<'_>> {
         let mut walk = Walk {
-            space: self,
+            fs: self,
             root: at.root,
             stack: Vec::new(),
             work: Vec::new(),
@@ -296,7 +301,7 @@ impl Space {
 /// The directories on the path stay open, so `..` in a link goes back to the
 /// directory the walk came from, even if that has been moved meanwhile.
 struct Walk<'s> {
-    space: &'s Space,
+    fs: &'s RootedFs,
     root: usize,
     /// The directories entered beneath the root.
     stack: Vec<(OwnedFd, OsString)>,
@@ -313,7 +318,7 @@ struct Walk<'s> {
 
 impl Walk<'_> {
     fn root(&self) -> Result<&Root> {
-        self.space.root(self.root)
+        self.fs.root(self.root)
     }
 
     fn directory(&self) -> Result<BorrowedFd<'_>> {
@@ -361,7 +366,7 @@ impl Walk<'_> {
             return Err(Error::not_found());
         }
         if self.stack.pop().is_none() && !self.root()?.everything {
-            return Err(errno::outside());
+            return Err(errno::link_leads_outside());
         }
         Ok(())
     }
@@ -403,7 +408,7 @@ impl Walk<'_> {
         }
         self.followed += 1;
         if self.followed > MAX_LINKS {
-            return Err(errno::circle());
+            return Err(errno::link_loop());
         }
         let text = rustix::fs::readlinkat(link, "", Vec::new()).map_err(errno::error)?;
         let text = OsString::from_vec(text.into_bytes());
@@ -412,7 +417,10 @@ impl Walk<'_> {
             self.push(text);
             return Ok(());
         }
-        let (root, rest) = self.space.locate_link(text).ok_or_else(errno::outside)?;
+        let (root, rest) = self
+            .fs
+            .locate_link(text)
+            .ok_or_else(errno::link_leads_outside)?;
         self.root = root;
         self.stack.clear();
         let bytes = text.as_os_str().as_bytes();
@@ -432,7 +440,7 @@ impl Walk<'_> {
         (self.root, entered.chain(self.missing).chain(end).collect())
     }
 
-    fn spot(mut self) -> Result<Spot> {
+    fn into_entry(mut self) -> Result<ResolvedEntry> {
         let directory = match self.stack.pop() {
             Some((directory, _)) => directory,
             None => self.root()?.handle.try_clone().map_err(|source| {
@@ -446,7 +454,7 @@ impl Walk<'_> {
                 Some(rustix::fs::fstat(&directory).map_err(errno::error)?),
             ),
         };
-        Ok(Spot {
+        Ok(ResolvedEntry {
             directory,
             missing: self.missing,
             name,

@@ -7,38 +7,44 @@ use backend_core::limits::IGNORE_FILE_BYTES;
 use backend_core::ops::Links;
 use backend_core::{Result, VPath};
 
-use crate::fs::caller::Caller;
+use crate::fs::cancel::CancelFlag;
 use crate::fs::errno;
 use crate::fs::read::{READ, read_all, regular};
 use crate::fs::resolve::{Last, is_directory};
-use crate::fs::space::Space;
+use crate::fs::rooted::RootedFs;
 use crate::fs::write::open_regular;
-use crate::search::Start;
+use crate::search::SearchRoot;
 
-impl Space {
+impl RootedFs {
     /// Opens the entry that a search starts from.
     ///
     /// # Errors
     ///
     /// Any error from opening the entry; `InvalidInput` if it is neither a file
     /// nor a directory.
-    pub(crate) fn open_start(&self, path: &VPath, links: Links) -> Result<Start> {
+    pub(crate) fn open_search_root(&self, path: &VPath, links: Links) -> Result<SearchRoot> {
         let opened: OwnedFd = self.open_path(path, READ, links)?;
         let found = rustix::fs::fstat(&opened).map_err(errno::error)?;
         if is_directory(&found) {
-            return Ok(Start::Directory(opened, path.clone()));
+            return Ok(SearchRoot::Directory(opened, path.clone()));
         }
         regular(&found)?;
-        Ok(Start::File(opened, path.clone()))
+        Ok(SearchRoot::File(opened, path.clone()))
     }
 
     /// Reads an ignore file above the start of a search. Returns `None` if
-    /// there is none in this space. Links are not followed.
+    /// there is none in the backend's directories. Links are not followed.
     pub(crate) fn read_above(&self, path: &VPath) -> Option<Vec<u8>> {
-        let spot = self.spot(path, Links::Follow, Last::Keep).ok()?;
-        let name: &OsStr = spot.name.as_deref()?;
-        spot.found?;
-        let (file, found) = open_regular(&spot.directory, name).ok()??;
-        read_all(&file, &found, IGNORE_FILE_BYTES as u64, &Caller::default()).ok()
+        let target = self.resolve_entry(path, Links::Follow, Last::Keep).ok()?;
+        let name: &OsStr = target.name.as_deref()?;
+        target.found?;
+        let (file, found) = open_regular(&target.directory, name).ok()??;
+        read_all(
+            &file,
+            &found,
+            IGNORE_FILE_BYTES as u64,
+            &CancelFlag::default(),
+        )
+        .ok()
     }
 }

@@ -1,20 +1,18 @@
 //! Resolves the paths that a command names.
 //!
-//! A command is not confined to the space and uses the host's paths, so its
-//! paths are followed on the host, one name after the other. The result is only
-//! used to judge the command. Nothing is opened.
+//! A command is not confined to the backend's directories and uses the host's
+//! paths, so its paths are followed on the host, one name after the other. The
+//! result is only used to judge the command. Nothing is opened.
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 use backend_core::{TracedPath, VPath};
 
-use crate::fs::space::Space;
+use crate::fs::resolve::MAX_LINKS;
+use crate::fs::rooted::RootedFs;
 
-/// The number of links followed in one path, the same limit as the kernel's.
-const MAX_LINKS: usize = 40;
-
-impl Space {
+impl RootedFs {
     /// Resolves each of `paths` for a command that runs in `directory`.
     pub(crate) fn trace(&self, directory: &VPath, paths: &[String]) -> Vec<TracedPath> {
         let start = self.host_of(directory).unwrap_or_else(|| "/".into());
@@ -42,12 +40,12 @@ fn follow(directory: &Path, path: &Path) -> Option<PathBuf> {
             continue;
         }
         let next = at.join(&name);
-        let target = match own(&at, &name) {
+        let target = match proc_path(&at, &name) {
             // The name will be resolved by the command, not by this process.
-            Own::Process => None,
-            Own::Directory => Some(directory.to_owned()),
-            Own::Root => Some("/".into()),
-            Own::Not => std::fs::read_link(&next).ok(),
+            ProcPath::Process => None,
+            ProcPath::Directory => Some(directory.to_owned()),
+            ProcPath::Root => Some("/".into()),
+            ProcPath::Ordinary => std::fs::read_link(&next).ok(),
         };
         let Some(target) = target else {
             at = next;
@@ -76,22 +74,22 @@ fn put(left: &mut Vec<OsString>, path: &Path) {
 }
 
 /// A name in `/proc` or `/dev` that depends on the process that resolves it.
-enum Own {
+enum ProcPath {
     Process,
     Directory,
     Root,
-    Not,
+    Ordinary,
 }
 
-fn own(at: &Path, name: &std::ffi::OsStr) -> Own {
+fn proc_path(at: &Path, name: &std::ffi::OsStr) -> ProcPath {
     let above: Vec<_> = at.iter().skip(1).filter_map(|name| name.to_str()).collect();
     match (above.as_slice(), name.to_str()) {
-        (["proc"], Some("self" | "thread-self")) => Own::Process,
-        (["dev"], Some("fd" | "stdin" | "stdout" | "stderr")) => Own::Process,
-        (["proc", "self" | "thread-self", ..], Some("cwd")) => Own::Directory,
-        (["proc", "self" | "thread-self", ..], Some("root")) => Own::Root,
-        (["proc", "self" | "thread-self", ..], _) => Own::Process,
-        _ => Own::Not,
+        (["proc"], Some("self" | "thread-self")) => ProcPath::Process,
+        (["dev"], Some("fd" | "stdin" | "stdout" | "stderr")) => ProcPath::Process,
+        (["proc", "self" | "thread-self", ..], Some("cwd")) => ProcPath::Directory,
+        (["proc", "self" | "thread-self", ..], Some("root")) => ProcPath::Root,
+        (["proc", "self" | "thread-self", ..], _) => ProcPath::Process,
+        _ => ProcPath::Ordinary,
     }
 }
 

@@ -17,18 +17,18 @@ use backend_core::{Edit, Error, ErrorKind, Result, VPath};
 use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
-use crate::fs::caller::Caller;
+use crate::fs::cancel::CancelFlag;
 use crate::fs::errno;
 use crate::fs::read::{BLOCK_BYTES, READ, hole_at, read_all, regular, size_of};
-use crate::fs::resolve::{DIRECTORY, Last, Spot, is_directory, open_at, stat_at};
-use crate::fs::space::Space;
-use crate::fs::temporary::{Like, Place, Temporary};
+use crate::fs::resolve::{DIRECTORY, Last, ResolvedEntry, is_directory, open_at, stat_at};
+use crate::fs::rooted::RootedFs;
+use crate::fs::temp_file::{IfExists, Like, TempFile};
 
 /// A write in progress. Dropping it discards it.
 #[derive(Debug)]
-pub(crate) struct Pending {
-    spot: Spot,
-    temporary: Temporary,
+pub(crate) struct PendingWrite {
+    target: ResolvedEntry,
+    temporary: TempFile,
     options: WriteOptions,
     hasher: ContentHasher,
     size: u64,
@@ -44,26 +44,26 @@ enum Expected<'a> {
     File(&'a Stat),
 }
 
-impl Pending {
+impl PendingWrite {
     /// Appends bytes. May wait for the disk.
-    pub(crate) fn append(&mut self, space: &Space, content: &[u8]) -> Result<()> {
+    pub(crate) fn append(&mut self, fs: &RootedFs, content: &[u8]) -> Result<()> {
         self.size = self.size.saturating_add(content.len() as u64);
-        space.check_size(self.size)?;
+        fs.check_size(self.size)?;
         self.hasher.update(content);
         self.temporary.write(content)
     }
 }
 
-impl Space {
+impl RootedFs {
     /// Starts a write.
-    pub(crate) fn begin_write(&self, path: &VPath, options: WriteOptions) -> Result<Pending> {
+    pub(crate) fn begin_write(&self, path: &VPath, options: WriteOptions) -> Result<PendingWrite> {
         self.writable()?;
-        let spot = self.spot(path, options.links, Last::Follow)?;
-        check_target(&spot, options.mode)?;
-        let like = spot.found.as_ref().map_or(Like::New, Like::Replaced);
-        let temporary = Temporary::create(&spot.directory, like)?;
-        Ok(Pending {
-            spot,
+        let target = self.resolve_entry(path, options.links, Last::Follow)?;
+        check_target(&target, options.mode)?;
+        let like = target.found.as_ref().map_or(Like::New, Like::Replaced);
+        let temporary = TempFile::create(&target.directory, like)?;
+        Ok(PendingWrite {
+            target,
             temporary,
             options,
             hasher: ContentHasher::new(),
@@ -72,9 +72,13 @@ impl Space {
     }
 
     /// Moves a write's file to its final name.
-    pub(crate) fn finish_write(&self, pending: Pending, caller: &Caller) -> Result<WriteOutcome> {
-        let Pending {
-            spot,
+    pub(crate) fn finish_write(
+        &self,
+        pending: PendingWrite,
+        cancel: &CancelFlag,
+    ) -> Result<WriteOutcome> {
+        let PendingWrite {
+            target,
             mut temporary,
             options,
             hasher,
@@ -84,18 +88,18 @@ impl Space {
             temporary.sync()?;
         }
         let expected = match options.mode {
-            WriteMode::Overwrite => Expected::Anything(spot.found.is_some()),
+            WriteMode::Overwrite => Expected::Anything(target.found.is_some()),
             WriteMode::CreateNew => Expected::Nothing,
             WriteMode::IfUnchanged(hash) => Expected::Content(hash),
         };
-        let name = spot
+        let name = target
             .name
             .as_deref()
             .ok_or_else(|| options.mode.on_directory())?;
-        let made = make_directories(&spot, options.durable)?;
-        let directory = made.as_ref().unwrap_or(&spot.directory);
+        let made = make_directories(&target, options.durable)?;
+        let directory = made.as_ref().unwrap_or(&target.directory);
         let held = self.locks.hold(&[(directory, name)])?;
-        let created = replace(&mut temporary, directory, name, &expected, caller)?;
+        let created = replace(&mut temporary, directory, name, &expected, cancel)?;
         drop(held);
         if options.durable {
             sync_directory(directory)?;
@@ -109,11 +113,11 @@ impl Space {
         path: &VPath,
         content: &[u8],
         options: WriteOptions,
-        caller: &Caller,
+        cancel: &CancelFlag,
     ) -> Result<WriteOutcome> {
         let mut pending = self.begin_write(path, options)?;
         pending.append(self, content)?;
-        self.finish_write(pending, caller)
+        self.finish_write(pending, cancel)
     }
 
     /// [`Backend::edit`](backend_core::Backend::edit).
@@ -122,12 +126,12 @@ impl Space {
         path: &VPath,
         edits: &[Edit],
         options: &EditOptions,
-        caller: &Caller,
+        cancel: &CancelFlag,
     ) -> Result<EditOutcome> {
         self.writable()?;
         let mut attempts = EDIT_ATTEMPTS;
         loop {
-            match self.try_edit(path, edits, options, caller)? {
+            match self.try_edit(path, edits, options, cancel)? {
                 Some(outcome) => return Ok(outcome),
                 None if attempts > 1 => attempts -= 1,
                 None => return Err(Error::conflict()),
@@ -141,18 +145,18 @@ impl Space {
         path: &VPath,
         edits: &[Edit],
         options: &EditOptions,
-        caller: &Caller,
+        cancel: &CancelFlag,
     ) -> Result<Option<EditOutcome>> {
-        let spot = self.spot(path, options.links, Last::Follow)?;
-        let (Some(name), Some(found)) = (spot.name.as_deref(), spot.found.as_ref()) else {
-            return Err(match spot.found {
+        let target = self.resolve_entry(path, options.links, Last::Follow)?;
+        let (Some(name), Some(found)) = (target.name.as_deref(), target.found.as_ref()) else {
+            return Err(match target.found {
                 Some(_) => Error::is_a_directory(),
                 None => Error::not_found(),
             });
         };
         regular(found)?;
-        let held = self.locks.hold(&[(&spot.directory, name)])?;
-        let Some((file, found)) = open_regular(&spot.directory, name)? else {
+        let held = self.locks.hold(&[(&target.directory, name)])?;
+        let Some((file, found)) = open_regular(&target.directory, name)? else {
             return Ok(None);
         };
         if size_of(&found) > EDIT_BYTES {
@@ -161,13 +165,13 @@ impl Space {
                 size_of(&found)
             )));
         }
-        let before = read_all(&file, &found, EDIT_BYTES, caller)?;
+        let before = read_all(&file, &found, EDIT_BYTES, cancel)?;
         let (after, outcome) = edit_bytes(&before, edits, options)?;
         self.check_size(after.len() as u64)?;
-        let mut temporary = Temporary::create(&spot.directory, Like::Replaced(&found))?;
+        let mut temporary = TempFile::create(&target.directory, Like::Replaced(&found))?;
         temporary.write(&after)?;
         let expected = Expected::File(&found);
-        let replaced = replace(&mut temporary, &spot.directory, name, &expected, caller);
+        let replaced = replace(&mut temporary, &target.directory, name, &expected, cancel);
         drop(held);
         match replaced {
             Ok(_) => Ok(Some(outcome)),
@@ -182,16 +186,16 @@ impl Space {
         self.make_dir(path, options.links)
     }
 
-    /// [`create_dir`](Self::create_dir) that also works in a read-only space.
+    /// [`create_dir`](Self::create_dir) that also works in a read-only backend.
     pub(crate) fn make_dir(&self, path: &VPath, links: Links) -> Result<()> {
-        let spot = self.spot(path, links, Last::Follow)?;
-        match (&spot.name, &spot.found) {
+        let target = self.resolve_entry(path, links, Last::Follow)?;
+        match (&target.name, &target.found) {
             (_, Some(found)) if is_directory(found) => Ok(()),
             (_, Some(_)) => Err(not_replaced()),
             (None, None) => Ok(()),
             (Some(name), None) => {
-                let made = make_directories(&spot, false)?;
-                match open_made(made.as_ref().unwrap_or(&spot.directory), name, false) {
+                let made = make_directories(&target, false)?;
+                match open_made(made.as_ref().unwrap_or(&target.directory), name, false) {
                     Err(error) if error.kind() == ErrorKind::NotADirectory => Err(not_replaced()),
                     made => made.map(drop),
                 }
@@ -209,8 +213,8 @@ fn not_replaced() -> Error {
 
 /// Returns an error if a write cannot replace the entry, before anything is
 /// written.
-fn check_target(spot: &Spot, mode: WriteMode) -> Result<()> {
-    match (&spot.found, mode) {
+fn check_target(target: &ResolvedEntry, mode: WriteMode) -> Result<()> {
+    match (&target.found, mode) {
         (Some(found), _) if is_directory(found) => Err(mode.on_directory()),
         (Some(_), WriteMode::CreateNew) => Err(Error::already_exists()),
         (Some(found), _) => regular(found),
@@ -219,13 +223,13 @@ fn check_target(spot: &Spot, mode: WriteMode) -> Result<()> {
     }
 }
 
-/// Creates the missing directories of `spot`. Returns `None` if none are
+/// Creates the missing directories of `target`. Returns `None` if none are
 /// missing.
-pub(crate) fn make_directories(spot: &Spot, durable: bool) -> Result<Option<OwnedFd>> {
+pub(crate) fn make_directories(target: &ResolvedEntry, durable: bool) -> Result<Option<OwnedFd>> {
     let mut made: Option<OwnedFd> = None;
-    for name in &spot.missing {
+    for name in &target.missing {
         made = Some(open_made(
-            made.as_ref().unwrap_or(&spot.directory),
+            made.as_ref().unwrap_or(&target.directory),
             name,
             durable,
         )?);
@@ -274,33 +278,41 @@ pub(crate) fn open_regular(directory: impl AsFd, name: &OsStr) -> Result<Option<
 /// Moves a file into place if the entry there is the expected one, and returns
 /// whether the name was free. The caller holds the lock of the path.
 fn replace(
-    temporary: &mut Temporary,
+    temporary: &mut TempFile,
     directory: &OwnedFd,
     name: &OsStr,
     expected: &Expected<'_>,
-    caller: &Caller,
+    cancel: &CancelFlag,
 ) -> Result<bool> {
-    caller.check()?;
+    cancel.check()?;
     let placed = match expected {
-        Expected::Nothing => temporary.place(directory, name, Place::Free).map(|()| true),
-        Expected::Anything(true) => temporary.place(directory, name, Place::Any).map(|()| false),
-        Expected::Anything(false) => match temporary.place(directory, name, Place::Free) {
-            Err(Errno::EXIST) => temporary.place(directory, name, Place::Any).map(|()| false),
+        Expected::Nothing => temporary
+            .rename_to(directory, name, IfExists::Fail)
+            .map(|()| true),
+        Expected::Anything(true) => temporary
+            .rename_to(directory, name, IfExists::Replace)
+            .map(|()| false),
+        Expected::Anything(false) => match temporary.rename_to(directory, name, IfExists::Fail) {
+            Err(Errno::EXIST) => temporary
+                .rename_to(directory, name, IfExists::Replace)
+                .map(|()| false),
             placed => placed.map(|()| true),
         },
         Expected::Content(hash) => {
             let current = open_regular(directory, name)?;
             let (file, found) = current.ok_or_else(Error::conflict)?;
-            if hash_of(&file, caller)? != *hash {
+            if hash_of(&file, cancel)? != *hash {
                 return Err(Error::conflict());
             }
-            return replace(temporary, directory, name, &Expected::File(&found), caller);
+            return replace(temporary, directory, name, &Expected::File(&found), cancel);
         }
         Expected::File(file) => {
             if !stat_at(directory, name)?.is_some_and(|found| is_same(&found, file)) {
                 return Err(Error::conflict());
             }
-            temporary.place(directory, name, Place::Any).map(|()| false)
+            temporary
+                .rename_to(directory, name, IfExists::Replace)
+                .map(|()| false)
         }
     };
     placed.map_err(errno::error)
@@ -318,12 +330,12 @@ fn is_same(found: &Stat, seen: &Stat) -> bool {
 
 /// Hashes a file's content. Holes are content too, and hashing cannot skip
 /// them: a file that occupies almost no disk space could take days.
-fn hash_of(file: &OwnedFd, caller: &Caller) -> Result<ContentHash> {
+fn hash_of(file: &OwnedFd, cancel: &CancelFlag) -> Result<ContentHash> {
     let mut hasher = ContentHasher::new();
     let mut block = vec![0; BLOCK_BYTES];
     let (mut offset, mut holes, mut looked) = (0, 0, 0);
     loop {
-        caller.check()?;
+        cancel.check()?;
         let read = retry_on_intr(|| rustix::io::pread(file, &mut block[..], offset));
         let read = match read.map_err(errno::error)? {
             0 => return Ok(hasher.finish()),

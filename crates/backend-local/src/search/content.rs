@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::Stop;
 use super::handles::{about_entry, open_file, stat_regular};
 use super::pipeline::Task;
-use super::walker::Target;
+use super::walker::Candidate;
 
 /// Files up to this size are read whole and searched at once, larger ones while
 /// they are read.
@@ -30,9 +30,9 @@ const LONG: Duration = Duration::from_millis(5);
 const SHORT: Duration = Duration::from_millis(1);
 
 /// Searches files for the pattern it holds.
-pub(super) struct Lines(pub(super) Grep);
+pub(super) struct GrepTask(pub(super) Grep);
 
-impl Task for Lines {
+impl Task for GrepTask {
     const BATCH: usize = 16;
     type Worker<'a> = Contents<'a>;
     type Found = Result<FileMatches, SkipReason>;
@@ -42,10 +42,10 @@ impl Task for Lines {
         Contents::new(&self.0)
     }
 
-    fn look(
+    fn examine(
         &self,
         worker: &mut Contents<'_>,
-        file: Target,
+        file: Candidate,
         stop: &Stop,
     ) -> Result<Option<Self::Found>> {
         let searched = match open_file(&file.directory, file.name()) {

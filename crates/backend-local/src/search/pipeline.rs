@@ -24,7 +24,7 @@ use backend_core::ops::Skipped;
 use backend_core::{Error, ErrorKind, Result};
 
 use super::Stop;
-use super::walker::{Target, Walker};
+use super::walker::{Candidate, Walker};
 use crate::engine;
 
 /// The number of threads for one search, and of helper threads for all searches
@@ -54,10 +54,10 @@ pub(super) trait Task: Send + Sync + 'static {
 
     /// Examines a file. Returns `None` if there is no result for it. An error
     /// ends the search. After `stop` is set, only a quick return matters.
-    fn look(
+    fn examine(
         &self,
         worker: &mut Self::Worker<'_>,
-        file: Target,
+        file: Candidate,
         stop: &Stop,
     ) -> Result<Option<Self::Found>>;
 
@@ -200,12 +200,12 @@ impl<T: Task> Pipeline<T> {
             return;
         };
         for _ in 0..most {
-            let Some(place) = Place::take() else {
+            let Some(permit) = HelperPermit::take() else {
                 return;
             };
             let this = Arc::clone(self);
             engine.spawn_blocking(move || {
-                let _place = place;
+                let _permit = permit;
                 this.help();
             });
         }
@@ -226,7 +226,7 @@ impl<T: Task> Pipeline<T> {
 
     /// Processes one batch. Returns whether there may be another.
     fn turn(&self, worker: &mut T::Worker<'_>, most: usize) -> bool {
-        match self.look_at_batch(worker, most) {
+        match self.examine_batch(worker, most) {
             Ok(goes_on) => goes_on,
             Err(error) => {
                 lock(&self.merge).fail(error, &self.stop);
@@ -235,7 +235,7 @@ impl<T: Task> Pipeline<T> {
         }
     }
 
-    fn look_at_batch(&self, worker: &mut T::Worker<'_>, most: usize) -> Result<bool> {
+    fn examine_batch(&self, worker: &mut T::Worker<'_>, most: usize) -> Result<bool> {
         let batch = lock(&self.walker).next_batch(most, &self.stop)?;
         let Some(batch) = batch else {
             return Ok(false);
@@ -246,7 +246,7 @@ impl<T: Task> Pipeline<T> {
             if self.stop.is_set() {
                 return Ok(false);
             }
-            if let Some(found) = self.task.look(worker, file, &self.stop)? {
+            if let Some(found) = self.task.examine(worker, file, &self.stop)? {
                 size += size_of::<Skipped>() + T::size(&found);
                 findings.push((skipped, found));
             }
@@ -337,11 +337,11 @@ impl<T: Task> Drop for Leaving<'_, T> {
 
 /// A permit to help in a search. Their number is limited, so that searches
 /// leave threads of the engine to other work.
-struct Place;
+struct HelperPermit;
 
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 
-impl Place {
+impl HelperPermit {
     fn take() -> Option<Self> {
         let more = |taken| (taken < THREADS).then_some(taken + 1);
         TAKEN
@@ -351,7 +351,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for HelperPermit {
     fn drop(&mut self) {
         TAKEN.fetch_sub(1, Ordering::Relaxed);
     }

@@ -40,7 +40,7 @@ impl<F: Fn(usize, &Stop) -> Result<()> + Send + Sync + 'static> Task for Script<
 
     fn worker(&self) {}
 
-    fn look(&self, (): &mut (), file: Target, stop: &Stop) -> Result<Option<usize>> {
+    fn examine(&self, (): &mut (), file: Candidate, stop: &Stop) -> Result<Option<usize>> {
         let number = |(directory, name): (&str, &str)| {
             4 * directory.parse::<usize>().unwrap() + name.parse::<usize>().unwrap()
         };

@@ -16,16 +16,16 @@ use tempfile::TempDir;
 
 use super::*;
 
-pub(super) fn directory(path: &Path) -> impl FnOnce() -> Result<Start> + Send + 'static {
+pub(super) fn directory(path: &Path) -> impl FnOnce() -> Result<SearchRoot> + Send + 'static {
     let directory = fs::File::open(path).unwrap();
-    move || Ok(Start::Directory(directory.into(), VPath::root()))
+    move || Ok(SearchRoot::Directory(directory.into(), VPath::root()))
 }
 
-fn file(path: &Path, name: &str) -> impl FnOnce() -> Result<Start> + Send + 'static {
+fn file(path: &Path, name: &str) -> impl FnOnce() -> Result<SearchRoot> + Send + 'static {
     let path =
         VPath::parse(name).map(|name| (fs::File::open(path.join(&name.as_str()[1..])), name));
     let (file, name) = path.unwrap();
-    move || Ok(Start::File(file.unwrap().into(), name))
+    move || Ok(SearchRoot::File(file.unwrap().into(), name))
 }
 
 pub(super) fn nothing_above() -> Arc<ReadAbove> {
@@ -279,7 +279,7 @@ fn wrong_starts_are_errors() {
     ));
     assert_eq!(found.unwrap_err().kind(), ErrorKind::NotADirectory);
     let device = || {
-        Ok(Start::File(
+        Ok(SearchRoot::File(
             fs::File::open("/dev/null").unwrap().into(),
             VPath::root(),
         ))
@@ -287,14 +287,14 @@ fn wrong_starts_are_errors() {
     let found = block_on(grep(device, for_lines("x"), nothing_above()));
     assert_eq!(found.unwrap_err().kind(), ErrorKind::InvalidInput);
     let not_a_directory = fs::File::open(root.path().join("a")).unwrap();
-    let start = move || Ok(Start::Directory(not_a_directory.into(), VPath::root()));
+    let start = move || Ok(SearchRoot::Directory(not_a_directory.into(), VPath::root()));
     let found = block_on(grep(start, for_lines("x"), nothing_above()));
     assert_eq!(found.unwrap_err().kind(), ErrorKind::NotADirectory);
 }
 
 #[test]
 fn query_is_checked_before_anything_is_opened() {
-    let open = || -> Result<Start> { panic!("opened") };
+    let open = || -> Result<SearchRoot> { panic!("opened") };
     let found = block_on(grep(open, for_lines("("), nothing_above()));
     assert_eq!(found.unwrap_err().kind(), ErrorKind::InvalidInput);
     let found = block_on(glob(open, for_files("["), nothing_above()));
@@ -314,7 +314,7 @@ fn rules_from_above_hold() {
         Arc::new(|path| (path.as_str() == "/.gitignore").then(|| b"drop\n".to_vec()));
     let start = fs::File::open(root.path()).unwrap();
     let start = move || {
-        Ok(Start::Directory(
+        Ok(SearchRoot::Directory(
             start.into(),
             VPath::parse("/sub").unwrap(),
         ))

@@ -23,14 +23,14 @@ const LISTING_BYTES: usize = 32 * 1024;
 const BATCH_DIRECTORIES: usize = 16;
 
 /// A file to examine.
-pub(super) struct Target {
+pub(super) struct Candidate {
     /// The directory that contains it.
     pub(super) directory: Arc<OwnedFd>,
     /// Its path.
     pub(super) path: VPath,
 }
 
-impl Target {
+impl Candidate {
     /// Returns its name in the directory.
     pub(super) fn name(&self) -> &str {
         self.path.file_name().unwrap_or_default()
@@ -42,7 +42,7 @@ pub(super) struct Batch {
     /// The number of batches before it.
     pub(super) number: u64,
     /// The files, each with the entries skipped before it.
-    pub(super) files: Vec<(Skipped, Target)>,
+    pub(super) files: Vec<(Skipped, Candidate)>,
 }
 
 /// Finds files in path order.
@@ -83,7 +83,7 @@ impl Walker {
     /// Returns the next files, at most `most`. Returns `None` at the end, or if
     /// `stop` is set.
     pub(super) fn next_batch(&mut self, most: usize, stop: &Stop) -> Result<Option<Batch>> {
-        let mut files: Vec<(Skipped, Target)> = Vec::with_capacity(most);
+        let mut files: Vec<(Skipped, Candidate)> = Vec::with_capacity(most);
         let mut directories = 0;
         while files.len() < most && directories < BATCH_DIRECTORIES {
             if stop.is_set() {
@@ -98,7 +98,7 @@ impl Walker {
                     let last = files.last().map(|(_, file)| &file.directory);
                     directories +=
                         usize::from(last.is_none_or(|last| !Arc::ptr_eq(last, &directory)));
-                    files.push((self.walk.skipped(), Target { directory, path }));
+                    files.push((self.walk.skipped(), Candidate { directory, path }));
                 }
                 Step::Enter { parent, name, .. } => {
                     let opened = parent.map(|parent| open_directory(parent, name));

@@ -100,7 +100,7 @@ impl Adopter {
 
 /// Returns the number of living processes.
 pub(crate) fn count(target: &Target, scope: Scope) -> u32 {
-    let living = Hunt::new(target, scope).look();
+    let living = ProcessScan::new(target, scope).look();
     living.len().try_into().unwrap_or(u32::MAX)
 }
 
@@ -108,8 +108,8 @@ pub(crate) fn count(target: &Target, scope: Scope) -> u32 {
 /// Returns the number found at first.
 pub(crate) fn end(target: &Target, scope: Scope, grace: Duration) -> u32 {
     let began = Instant::now();
-    let mut hunt = Hunt::new(target, scope);
-    let first = hunt.look();
+    let mut scan = ProcessScan::new(target, scope);
+    let first = scan.look();
     if !grace.is_zero() {
         for process in &first {
             let _ = process.signal(Signal::TERM);
@@ -120,10 +120,10 @@ pub(crate) fn end(target: &Target, scope: Scope, grace: Duration) -> u32 {
     }
     let (mut clean, mut unsure) = (0, 0);
     while clean < CLEAN_LOOKS && unsure < UNSURE_LOOKS && began.elapsed() < grace + PATIENCE {
-        let living = hunt.freeze();
+        let living = scan.freeze();
         if !living.is_empty() {
             (clean, unsure) = (0, 0);
-        } else if hunt.quiet {
+        } else if scan.quiet {
             clean += 1;
         } else {
             unsure += 1;
@@ -137,7 +137,7 @@ pub(crate) fn end(target: &Target, scope: Scope, grace: Duration) -> u32 {
 }
 
 /// Repeated scans for a target's processes.
-struct Hunt<'a> {
+struct ProcessScan<'a> {
     target: &'a Target,
     scope: Scope,
     /// Processes found so far, by process ID and start time. A process stays a
@@ -156,7 +156,7 @@ struct Hunt<'a> {
     quiet: bool,
 }
 
-impl<'a> Hunt<'a> {
+impl<'a> ProcessScan<'a> {
     fn new(target: &'a Target, scope: Scope) -> Self {
         Self {
             target,

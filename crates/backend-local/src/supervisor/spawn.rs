@@ -11,11 +11,11 @@ use rustix::io::Errno;
 
 use super::MARKER;
 use super::limits::Prepared;
+use super::oom;
 use super::process::ticks;
 use super::program::{Environment, Program};
 use super::protocol::{Reply, Spawn};
 use super::table::{Record, Shared};
-use super::victim;
 
 /// Limits of all commands. Taken out at the end, which undoes their setup while
 /// another thread may still wait for requests.
@@ -30,7 +30,7 @@ pub(crate) struct Spawner {
     /// Opened before the confinement, which may not allow it.
     pub(crate) null: File,
     /// Opened before the confinement, too.
-    pub(crate) place: Option<victim::Place>,
+    pub(crate) oom_score: Option<oom::OomScore>,
 }
 
 /// The reason why a command did not start.
@@ -54,7 +54,7 @@ impl Spawner {
                 .collect(),
             limits,
             null: File::open("/dev/null")?,
-            place: victim::Place::find(),
+            oom_score: oom::OomScore::read(),
         })
     }
 
@@ -112,8 +112,8 @@ impl Spawner {
             error: error.into(),
         })?;
         let start = || Self::start(shared, spawn.id, &program);
-        let started = match &self.place {
-            Some(place) => place.offering(start),
+        let started = match &self.oom_score {
+            Some(score) => score.with_raised(start),
             None => start(),
         };
         let _ = rustix::process::chdir("/");

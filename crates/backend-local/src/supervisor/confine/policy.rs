@@ -12,10 +12,10 @@ use super::{Confinement, Landlock, restrict, seccomp};
 /// The rules that the supervisor enforces.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Policy {
-    pub(super) read: Vec<Place>,
-    pub(super) write: Vec<Place>,
+    pub(super) read: Vec<AllowedPath>,
+    pub(super) write: Vec<AllowedPath>,
     /// Also in `write`.
-    pub(super) temporary: Place,
+    pub(super) temporary: AllowedPath,
     pub(super) system: bool,
     pub(super) network: bool,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Policy {
 /// much later, and must find the same one: a command that may write above it
 /// could have put a link there.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Place {
+pub(super) struct AllowedPath {
     /// Absolute and without links. Not a `PathBuf`, which cannot be serialised
     /// unless it is UTF-8.
     pub(super) path: OsString,
@@ -33,7 +33,7 @@ pub(super) struct Place {
     pub(super) directory: bool,
 }
 
-impl Place {
+impl AllowedPath {
     fn at(path: &Path) -> Result<Self> {
         let missing = |source: std::io::Error| {
             Error::new(
@@ -87,11 +87,11 @@ impl Confinement {
 
 impl Landlock {
     fn policy(&self, directories: &[&Path], read_only: bool, temporary: &Path) -> Result<Policy> {
-        let temporary = Place::at(temporary)?;
-        let mut read = places(self.read.iter().map(PathBuf::as_path))?;
-        let mut write = places(self.write.iter().map(PathBuf::as_path))?;
+        let temporary = AllowedPath::at(temporary)?;
+        let mut read = allowed_paths(self.read.iter().map(PathBuf::as_path))?;
+        let mut write = allowed_paths(self.write.iter().map(PathBuf::as_path))?;
         write.push(temporary.clone());
-        let own = places(directories.iter().copied())?;
+        let own = allowed_paths(directories.iter().copied())?;
         match read_only {
             true => read.extend(own),
             false => write.extend(own),
@@ -113,8 +113,8 @@ impl Landlock {
     }
 }
 
-fn places<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<Vec<Place>> {
-    paths.map(Place::at).collect()
+fn allowed_paths<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<Vec<AllowedPath>> {
+    paths.map(AllowedPath::at).collect()
 }
 
 /// Checks that this host can enforce a policy. This happens before anything is

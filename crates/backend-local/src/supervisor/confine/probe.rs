@@ -20,11 +20,11 @@ use rustix::net::{AddressFamily, SocketType};
 use rustix::process::Pid;
 use rustix::thread::{CapabilitySet, CapabilitySets, SecureComputingMode};
 
-use super::policy::{Place, Policy};
+use super::policy::{AllowedPath, Policy};
 use crate::random::random;
 
 /// Directories for canaries, besides the parent of the temporary directory.
-const PLACES: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
+const CANARY_PARENTS: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
 
 /// Targets outside the policy, and an unconfined thread that removes them
 /// again.
@@ -226,7 +226,7 @@ fn escape(what: &str) -> String {
 fn make_directory(policy: &Policy) -> Result<(PathBuf, bool), String> {
     let beside = policy.temporary.path().parent().into_iter();
     let candidates: Vec<PathBuf> = beside
-        .chain(PLACES.iter().map(Path::new))
+        .chain(CANARY_PARENTS.iter().map(Path::new))
         .filter_map(|place| place.canonicalize().ok())
         .collect();
     for readable in [false, true] {
@@ -248,6 +248,6 @@ fn make_directory(policy: &Policy) -> Result<(PathBuf, bool), String> {
     )
 }
 
-fn within(path: &Path, places: &[Place]) -> bool {
+fn within(path: &Path, places: &[AllowedPath]) -> bool {
     places.iter().any(|place| path.starts_with(place.path()))
 }

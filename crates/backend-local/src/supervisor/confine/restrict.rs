@@ -19,7 +19,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::process::DumpableBehavior;
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
-use super::policy::{Place, Policy};
+use super::policy::{AllowedPath, Policy};
 use super::probe::Canaries;
 use super::{seccomp, system};
 
@@ -75,10 +75,10 @@ fn rules(policy: &Policy) -> Result<RulesetCreated, String> {
         .map_err(|error| format!("cannot open the supervisor's program: {error}"))?;
     rules = allow(rules, &program, run, own)?;
     for place in &policy.read {
-        rules = allow(rules, &open_place(place)?, run, place.path())?;
+        rules = allow(rules, &open_allowed(place)?, run, place.path())?;
     }
     for place in &policy.write {
-        rules = allow(rules, &open_place(place)?, write, place.path())?;
+        rules = allow(rules, &open_allowed(place)?, write, place.path())?;
     }
     if policy.system {
         let programs = system::PROGRAMS.iter().map(|path| (path.into(), run));
@@ -117,7 +117,7 @@ fn open(path: &Path, more: OFlags) -> rustix::io::Result<OwnedFd> {
 }
 
 /// Opens the file or directory that the host saw, and nothing that replaced it.
-fn open_place(place: &Place) -> Result<OwnedFd, String> {
+fn open_allowed(place: &AllowedPath) -> Result<OwnedFd, String> {
     let shown = place.path().display();
     // Inode numbers are reused, so the kind is compared too.
     let kind = match place.directory {

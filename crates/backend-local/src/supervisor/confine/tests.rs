@@ -409,7 +409,7 @@ fn the_self_test_finds_a_way_out() {
         .unwrap();
     // Covers the directory beside the temporary one, under another name.
     let whole = fs::metadata(home.path()).unwrap();
-    policy.write.push(super::policy::Place {
+    policy.write.push(super::policy::AllowedPath {
         path: own.join("..").into(),
         device: whole.dev(),
         inode: whole.ino(),

@@ -110,23 +110,23 @@ impl Parent {
     /// The reason why there is none.
     pub(super) fn find() -> Result<Self, String> {
         let read = |path| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
-        let places = places(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?);
+        let candidates = candidates(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?);
         let mut reason = String::from("no control group hierarchy with `pids` is mounted");
-        for place in places {
+        for candidate in candidates {
             let usable = || {
-                if place.unified {
-                    delegated(&place.parent.directory)?;
+                if candidate.unified {
+                    delegated(&candidate.parent.directory)?;
                     // Moving a process needs permission in the group above
                     // both.
-                    let above = place.parent.directory.join("cgroup.procs");
+                    let above = candidate.parent.directory.join("cgroup.procs");
                     File::options().write(true).open(above)?;
                 }
-                Group::create(&place.parent, 1)?.can_be_entered()
+                Group::create(&candidate.parent, 1)?.can_be_entered()
             };
             match usable() {
-                Ok(()) => return Ok(place.parent),
+                Ok(()) => return Ok(candidate.parent),
                 Err(error) => {
-                    reason = format!("{}: {error}", place.parent.directory.display());
+                    reason = format!("{}: {error}", candidate.parent.directory.display());
                 }
             }
         }
@@ -146,7 +146,7 @@ struct Candidate {
 /// `/proc/self/cgroup` and `/proc/self/mountinfo`. In version 1 that is below
 /// the group of this process. In version 2 a group that has processes cannot
 /// pass controllers on, so it is a group above it, nearest first.
-fn places(groups: &str, mounts: &str) -> Vec<Candidate> {
+fn candidates(groups: &str, mounts: &str) -> Vec<Candidate> {
     let mut found = Vec::new();
     for line in groups.lines() {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -214,7 +214,7 @@ fn locate(mounts: &str, unified: bool, path: &Path) -> Option<(PathBuf, PathBuf)
 /// Parses text as `/proc/self/cgroup` and `/proc/self/mountinfo`.
 #[cfg(fuzzing)]
 pub(super) fn fuzz(groups: &str, mounts: &str) {
-    drop(places(groups, mounts));
+    drop(candidates(groups, mounts));
 }
 
 /// Checks that groups below `directory` get the controller.
@@ -254,8 +254,8 @@ mod tests {
         32 29 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
 
     fn directories(groups: &str, mounts: &str) -> Vec<String> {
-        let shown = |place: Candidate| place.parent.directory.display().to_string();
-        places(groups, mounts).into_iter().map(shown).collect()
+        let shown = |candidate: Candidate| candidate.parent.directory.display().to_string();
+        candidates(groups, mounts).into_iter().map(shown).collect()
     }
 
     #[test]
@@ -292,10 +292,13 @@ mod tests {
     #[test]
     fn nonsense_is_no_place() {
         for groups in ["", ":", "0", "a:b", "8:cpu:/\n"] {
-            assert!(places(groups, MOUNTS).is_empty(), "{groups:?}");
+            assert!(candidates(groups, MOUNTS).is_empty(), "{groups:?}");
         }
         for mounts in ["", " - ", "1 2 3 4 - cgroup2", "1 2 3 / /x - cgroup"] {
-            assert!(places("8:pids:/\n0::/\n", mounts).is_empty(), "{mounts:?}");
+            assert!(
+                candidates("8:pids:/\n0::/\n", mounts).is_empty(),
+                "{mounts:?}"
+            );
         }
     }
 

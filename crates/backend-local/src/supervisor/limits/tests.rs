@@ -249,7 +249,7 @@ fn a_fork_bomb_stays_in_its_group() {
 }
 
 /// A user ID without any other process.
-const NOBODY_ELSE: u32 = 61_234;
+const UNUSED_UID: u32 = 61_234;
 
 #[test]
 fn a_fork_bomb_of_an_ordinary_user_is_bounded_without_a_group() {
@@ -265,7 +265,7 @@ fn a_fork_bomb_of_an_ordinary_user_is_bounded_without_a_group() {
         let same = command;
         command = Command::new(program);
         command.args(same.get_args()).env(ROLE, args.join("\x1f"));
-        command.uid(NOBODY_ELSE).gid(NOBODY_ELSE).current_dir("/");
+        command.uid(UNUSED_UID).gid(UNUSED_UID).current_dir("/");
     }
     let started = explode(command);
     assert!(started <= 30, "{started}");

@@ -1,4 +1,4 @@
-//! [`Space`]: the directories of a backend, and the mapping of paths to them.
+//! [`RootedFs`]: the directories of a backend, and the mapping of paths to them.
 //!
 //! The directories are opened once, together with the backend. From then on a
 //! path is a handle and names beneath it. Host paths are used only to interpret
@@ -37,7 +37,7 @@ const LOCAL_FILE_SYSTEMS: [u64; 10] = [
 const HOST_WORKING_DIR: &str = "a working directory can only be chosen with virtual names; with the host's names it is the root directory";
 
 /// The directories that a backend may touch, and the mapping of paths to them.
-pub(crate) struct Space {
+pub(crate) struct RootedFs {
     /// The opened directories. None lies inside another.
     roots: Vec<Root>,
     /// The host's names of the directories. The longest match wins.
@@ -115,9 +115,9 @@ impl Location<'_> {
 }
 
 /// Hides host paths: a log must not show them if callers may not see them.
-impl fmt::Debug for Space {
+impl fmt::Debug for RootedFs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Space")
+        f.debug_struct("RootedFs")
             .field("working_dir", &self.working_dir)
             .field("directories", &self.roots.len())
             .field("kernel", &self.kernel)
@@ -126,7 +126,7 @@ impl fmt::Debug for Space {
     }
 }
 
-impl Space {
+impl RootedFs {
     /// Opens the root and the allowed directories.
     pub(crate) fn open(builder: &LocalBuilder) -> Result<Self> {
         let (host_names, allowed) = match &builder.names {
@@ -170,7 +170,7 @@ impl Space {
             (given, false) => given.clone().unwrap_or_default(),
         };
         let kernel = builder.resolution == Resolution::Auto && kernel_confines(&roots);
-        let mut space = Self {
+        let mut fs = Self {
             roots,
             anchors,
             host_names,
@@ -183,11 +183,11 @@ impl Space {
             locks: Locks::default(),
         };
         if builder.create_root && builder.working_dir.is_some() {
-            let made = space.make_dir(&space.working_dir, Links::Follow);
-            made.map_err(|error| error.at(Operation::CreateDir, &space.working_dir))?;
+            let made = fs.make_dir(&fs.working_dir, Links::Follow);
+            made.map_err(|error| error.at(Operation::CreateDir, &fs.working_dir))?;
         }
-        space.near = space.find_near();
-        Ok(space)
+        fs.near = fs.find_near();
+        Ok(fs)
     }
 
     /// Returns the file system of the working directory, if it differs from the
@@ -201,7 +201,7 @@ impl Space {
             .open_path(&self.working_dir, flags, Links::Follow)
             .ok()?;
         let (near, root) = (device_of(&home)?, device_of(&self.roots.first()?.handle)?);
-        (near != root && keeps_nobody_waiting(&home)).then_some(near)
+        (near != root && is_local_filesystem(&home)).then_some(near)
     }
 
     /// Returns the directory that relative paths start from.
@@ -209,7 +209,7 @@ impl Space {
         self.working_dir.clone()
     }
 
-    /// Returns the host paths of the directories in this space, the root
+    /// Returns the host paths of the backend's directories, the root
     /// directory first.
     pub(crate) fn host_directories(&self) -> Vec<&Path> {
         let roots = self.roots.iter().map(|root| root.host.as_path());
@@ -235,20 +235,21 @@ impl Space {
         names
     }
 
-    /// Returns the host path of a directory in the space.
+    /// Returns the host path of a directory of the backend.
     pub(crate) fn host_of(&self, path: &VPath) -> Option<PathBuf> {
         let at = self.locate(path, Links::Follow).ok()?;
         Some(self.roots.get(at.root)?.host.join(at.relative.as_ref()))
     }
 
-    /// Returns the virtual path of a host path, if it lies in the space.
+    /// Returns the virtual path of a host path, if it lies in the backend's
+    /// directories.
     pub(crate) fn shown(&self, host: &Path) -> Option<Result<VPath>> {
         let (root, beneath) = containing(&self.roots, host)?;
         let names: Vec<_> = beneath.iter().collect();
         Some(self.path_of(root, &names))
     }
 
-    /// Whether the working directory lies in another directory of the space.
+    /// Whether the working directory lies in another directory of the backend.
     pub(crate) fn home_is_inside(&self) -> bool {
         match self.host_names {
             true => self.roots.iter().all(|root| root.host != self.home),
@@ -267,7 +268,7 @@ impl Space {
     ///
     /// # Errors
     ///
-    /// `PermissionDenied` outside the directories of the space. If links are
+    /// `PermissionDenied` outside the backend's directories. If links are
     /// refused, `IsALink` for a spelling that leads through a link.
     pub(crate) fn locate<'p>(&self, path: &'p VPath, links: Links) -> Result<Location<'p>> {
         if !self.host_names {
@@ -282,7 +283,7 @@ impl Space {
         // The shortest rest means the longest matching prefix.
         let (rest, anchor) = found
             .min_by_key(|(rest, _)| *rest)
-            .ok_or_else(errno::elsewhere)?;
+            .ok_or_else(errno::outside_roots)?;
         if anchor.alias && links == Links::Refuse {
             return Err(errno::is_a_link());
         }
@@ -294,7 +295,7 @@ impl Space {
             Some(beneath) => Cow::Owned(format!("{beneath}/{rest}")),
             // A directory that is not UTF-8 has no path in the host's name
             // space.
-            None => return Err(errno::elsewhere()),
+            None => return Err(errno::outside_roots()),
         };
         Ok(Location {
             root: anchor.root,
@@ -349,7 +350,7 @@ impl Space {
         Ok(())
     }
 
-    /// Returns an error if the space is read-only.
+    /// Returns an error if the backend is read-only.
     pub(crate) fn writable(&self) -> Result<()> {
         if self.read_only {
             return Err(errno::denied(
@@ -412,7 +413,7 @@ fn open_roots(directories: &[(&Path, PathBuf)], host_names: bool) -> Result<Vec<
             true => host_path(host)?.as_str().trim_end_matches('/').to_owned(),
             false => String::new(),
         };
-        let quick = keeps_nobody_waiting(&handle);
+        let quick = is_local_filesystem(&handle);
         let everything = host.parent().is_none();
         roots.push(Root {
             handle,
@@ -425,7 +426,7 @@ fn open_roots(directories: &[(&Path, PathBuf)], host_names: bool) -> Result<Vec<
     Ok(roots)
 }
 
-fn keeps_nobody_waiting(directory: &OwnedFd) -> bool {
+fn is_local_filesystem(directory: &OwnedFd) -> bool {
     rustix::fs::fstatfs(directory)
         .is_ok_and(|found| LOCAL_FILE_SYSTEMS.contains(&(found.f_type as u64)))
 }
@@ -506,11 +507,11 @@ mod tests {
         let opened = |working_dir: &str| {
             let working_dir = VPath::parse(working_dir).unwrap();
             let builder = LocalBackend::builder("/").working_dir(working_dir);
-            let space = Space::open(&builder).unwrap();
+            let fs = RootedFs::open(&builder).unwrap();
             // Memory pressure may evict the entry, but not every time.
             let mut tries = 0..100;
-            let open = |_| space.open_cached(&path, OFlags::RDONLY, Links::Refuse);
-            space.kernel.then(|| tries.find_map(open).is_some())
+            let open = |_| fs.open_cached(&path, OFlags::RDONLY, Links::Refuse);
+            fs.kernel.then(|| tries.find_map(open).is_some())
         };
         assert_ne!(opened("/dev/shm"), Some(false));
         assert_ne!(opened("/"), Some(true));

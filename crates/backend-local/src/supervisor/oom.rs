@@ -8,21 +8,21 @@ use std::os::unix::fs::FileExt as _;
 
 /// The memory use that is added to a command's score, in thousandths of all
 /// memory.
-const MORE: i32 = 500;
+const COMMAND_EXTRA: i32 = 500;
 
 /// The highest possible score.
-const MOST: i32 = 1_000;
+const MAX_SCORE: i32 = 1_000;
 
 /// This process's OOM score adjustment, which children inherit.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct OomScore {
     file: File,
     own: i32,
 }
 
-impl Place {
+impl OomScore {
     /// Returns `None` if the kernel does not let us choose.
-    pub(crate) fn find() -> Option<Self> {
+    pub(crate) fn read() -> Option<Self> {
         let path = "/proc/self/oom_score_adj";
         let mut file = OpenOptions::new().read(true).write(true).open(path).ok()?;
         let mut text = String::new();
@@ -34,15 +34,15 @@ impl Place {
     /// Runs `work` so that processes it starts are killed before this one.
     /// Raising one's own score needs no privilege, and neither does restoring
     /// it.
-    pub(crate) fn offering<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.say((self.own + MORE).min(MOST));
+    pub(crate) fn with_raised<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.set((self.own + COMMAND_EXTRA).min(MAX_SCORE));
         let done = work();
-        self.say(self.own);
+        self.set(self.own);
         done
     }
 
-    fn say(&self, place: i32) {
+    fn set(&self, score: i32) {
         // If it is refused, all processes are equally likely to be killed.
-        let _ = self.file.write_at(place.to_string().as_bytes(), 0);
+        let _ = self.file.write_at(score.to_string().as_bytes(), 0);
     }
 }

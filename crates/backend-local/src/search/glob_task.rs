@@ -11,13 +11,13 @@ use rustix::io::Errno;
 use super::Stop;
 use super::handles::about_entry;
 use super::pipeline::Task;
-use super::walker::Target;
+use super::walker::Candidate;
 use crate::fs::entry;
 
 /// Fills in an [`Entry`].
-pub(super) struct Stats;
+pub(super) struct GlobTask;
 
-impl Task for Stats {
+impl Task for GlobTask {
     const BATCH: usize = 64;
     type Worker<'a> = ();
     type Found = Entry;
@@ -25,7 +25,7 @@ impl Task for Stats {
 
     fn worker(&self) {}
 
-    fn look(&self, (): &mut (), file: Target, _: &Stop) -> Result<Option<Entry>> {
+    fn examine(&self, (): &mut (), file: Candidate, _: &Stop) -> Result<Option<Entry>> {
         match statat(&*file.directory, file.name(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
                 Ok(Some(entry(file.path, &stat)))

@@ -1,4 +1,4 @@
-//! [`Temporary`]: a private directory for the temporary files of confined commands.
+//! [`TempDir`]: a private directory for the temporary files of confined commands.
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io;
@@ -16,14 +16,14 @@ const PREFIX: &str = "agentbox-tmp-";
 /// A directory that is removed with this value. Directories left behind by a
 /// killed process are removed when the next one is created.
 #[derive(Debug)]
-pub(super) struct Temporary {
+pub(super) struct TempDir {
     path: PathBuf,
     /// Held while the directory is in use. On a file system without locks,
     /// leftovers are never removed.
     _lock: Option<File>,
 }
 
-impl Temporary {
+impl TempDir {
     pub(super) fn new() -> Result<Self> {
         let place = std::env::temp_dir();
         let made = make(&place).map_err(|error| {
@@ -44,7 +44,7 @@ impl Temporary {
     }
 }
 
-impl Drop for Temporary {
+impl Drop for TempDir {
     fn drop(&mut self) {
         let path = std::mem::take(&mut self.path);
         if let Ok(engine) = engine::handle() {
@@ -53,7 +53,7 @@ impl Drop for Temporary {
     }
 }
 
-fn make(place: &Path) -> io::Result<Temporary> {
+fn make(place: &Path) -> io::Result<TempDir> {
     loop {
         let path = place.join(format!("{PREFIX}{:016x}", random()));
         DirBuilder::new().mode(0o700).create(&path)?;
@@ -62,7 +62,7 @@ fn make(place: &Path) -> io::Result<Temporary> {
         // removing it.
         if !matches!(lock, Ok(None)) && path.exists() {
             let lock = lock.ok().flatten();
-            return Ok(Temporary { path, _lock: lock });
+            return Ok(TempDir { path, _lock: lock });
         }
     }
 }
@@ -121,7 +121,7 @@ mod tests {
         assert!(link.is_symlink());
     }
 
-    impl Temporary {
+    impl TempDir {
         /// Leaves the directory as a killed process would.
         fn abandoned(mut self) -> PathBuf {
             // A process started by another test holds a copy of the handle for

@@ -1,4 +1,4 @@
-//! [`Caller`]: cancels an operation when its call is dropped.
+//! [`CancelFlag`]: cancels an operation when its call is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,16 +13,16 @@ use backend_core::{Error, ErrorKind, Result};
 /// dropped call never undoes a later change by the same caller: either its step
 /// came first, or it does not happen at all.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Caller(Arc<AtomicBool>);
+pub(crate) struct CancelFlag(Arc<AtomicBool>);
 
 /// Held by the call. Dropping it cancels the operation.
 #[derive(Debug)]
-pub(crate) struct Presence(Arc<AtomicBool>);
+pub(crate) struct CancelOnDrop(Arc<AtomicBool>);
 
-impl Caller {
+impl CancelFlag {
     /// Returns the guard that the call must hold.
-    pub(crate) fn presence(&self) -> Presence {
-        Presence(Arc::clone(&self.0))
+    pub(crate) fn guard(&self) -> CancelOnDrop {
+        CancelOnDrop(Arc::clone(&self.0))
     }
 
     /// Stops the operation if its call was dropped.
@@ -38,7 +38,7 @@ impl Caller {
     }
 }
 
-impl Drop for Presence {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }

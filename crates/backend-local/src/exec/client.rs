@@ -40,7 +40,7 @@ pub(crate) struct Settings {
 
 /// A running supervisor.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct SupervisorClient {
     stream: UnixStream,
     /// Held while a message is sent, so that messages do not interleave.
     turn: tokio::sync::Mutex<()>,
@@ -64,7 +64,7 @@ struct Listener {
     pid: Option<i32>,
 }
 
-impl Link {
+impl SupervisorClient {
     /// Starts a supervisor and greets it. Must run on the engine. `marker` is
     /// the prefix of its commands' markers.
     pub(crate) async fn start(
@@ -95,7 +95,7 @@ impl Link {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| trouble(error.to_string()))?;
-        let link = Arc::new(Self {
+        let client = Arc::new(Self {
             stream,
             turn: tokio::sync::Mutex::new(()),
             commands: Mutex::default(),
@@ -106,7 +106,7 @@ impl Link {
             closed: AtomicBool::new(false),
             gone: watch::channel(false).0,
         });
-        let greeted = tokio::time::timeout(GREETING, link.greet(settings)).await;
+        let greeted = tokio::time::timeout(GREETING, client.greet(settings)).await;
         let answer = match greeted {
             Ok(Ok(Reply::Ready)) => Ok(()),
             Ok(Ok(Reply::Refused(text))) => Err(Error::unsupported(format!(
@@ -118,20 +118,20 @@ impl Link {
             Err(_) => Err(trouble("it did not answer".into())),
         };
         if answer.is_err() {
-            link.close();
+            client.close();
             let _ = child.start_kill();
         }
         // Always waited for: dropping a running child makes tokio install a
         // process-wide signal handler.
-        let waiting = Arc::clone(&link);
+        let waiting = Arc::clone(&client);
         tokio::spawn(async move {
             let _ = child.wait().await;
             waiting.gone.send_replace(true);
         });
         answer?;
-        let reading = Arc::clone(&link);
+        let reading = Arc::clone(&client);
         tokio::spawn(async move { reading.listen().await });
-        Ok(link)
+        Ok(client)
     }
 
     async fn greet(&self, settings: &Settings) -> io::Result<Reply> {

@@ -18,7 +18,7 @@ const KEPT_BITS: u32 = 0o777;
 
 /// A file that does not have its final name yet. Dropping it removes it.
 #[derive(Debug)]
-pub(crate) struct Temporary {
+pub(crate) struct TempFile {
     /// The directory that contains it.
     directory: OwnedFd,
     name: OsString,
@@ -40,14 +40,14 @@ pub(crate) enum Like<'a> {
 
 /// The condition for moving a finished file to its final name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum IfExists {
     /// Only if the name is free.
-    Free,
+    Fail,
     /// Also if a file has that name, which is replaced.
-    Any,
+    Replace,
 }
 
-impl Temporary {
+impl TempFile {
     /// Creates a file in `directory`.
     pub(crate) fn create(directory: &OwnedFd, like: Like<'_>) -> Result<Self> {
         // The replacement of a private file must never be readable by other
@@ -132,23 +132,25 @@ impl Temporary {
     }
 
     /// Gives the file its final name.
-    pub(crate) fn place(
+    pub(crate) fn rename_to(
         &mut self,
         directory: impl AsFd,
         name: &OsStr,
-        place: Place,
+        if_exists: IfExists,
     ) -> rustix::io::Result<()> {
         let directory = directory.as_fd();
-        match place {
-            Place::Any => rustix::fs::renameat(&self.directory, &self.name, directory, name)?,
-            Place::Free => rename_free(&self.directory, &self.name, directory, name)?,
+        match if_exists {
+            IfExists::Replace => {
+                rustix::fs::renameat(&self.directory, &self.name, directory, name)?
+            }
+            IfExists::Fail => rename_free(&self.directory, &self.name, directory, name)?,
         }
         self.named = false;
         Ok(())
     }
 }
 
-impl Drop for Temporary {
+impl Drop for TempFile {
     fn drop(&mut self) {
         if self.named {
             // The error cannot be reported here, and a later listing removes
