@@ -82,7 +82,7 @@ mod writes;
 
 pub(crate) use decide::too_complicated;
 pub use glob::glob_could_name;
-pub(crate) use glob::{Reading, bracket, name_matches};
+pub(crate) use glob::{Reading, bracket, name_matches, name_or_dot_matches};
 pub use work::MAX_STEPS;
 
 use work::Work;

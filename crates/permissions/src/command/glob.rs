@@ -159,9 +159,12 @@ pub(crate) fn steps(glob: &[char]) -> Vec<Step<'_>> {
 
 /// Whether a glob of one component could match `name`.
 pub(crate) fn name_matches(glob: &str, name: &str) -> bool {
-    if name.starts_with('.') && !glob.starts_with(['.', '[']) {
-        return false;
-    }
+    let hidden = name.starts_with('.') && !glob.starts_with(['.', '[']);
+    !hidden && name_or_dot_matches(glob, name)
+}
+
+/// Like [`name_matches`], but a wildcard also matches a leading dot, as for `find`.
+pub(crate) fn name_or_dot_matches(glob: &str, name: &str) -> bool {
     let glob: Vec<char> = glob.chars().collect();
     let steps = steps(&glob);
     // `reached[n]`: the steps so far match the first `n` characters of the name.

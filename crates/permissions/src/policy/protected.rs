@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use backend_core::VPath;
 
-use crate::command::{NamedPath, PathUse, glob_could_name, name_matches};
+use crate::command::{NamedPath, PathUse, glob_could_name, name_or_dot_matches};
 use crate::{Action, Layer, Op, Reason, Vote};
 
 /// Programs that remove or move a directory with everything in it.
@@ -134,9 +134,7 @@ impl Protected {
 /// Returns whether a pattern of `find` could match a file name, ignoring case. Unlike a
 /// shell, `find` lets a wildcard match a leading dot.
 fn could_be(pattern: &str, name: &str) -> bool {
-    let (pattern, name) = (pattern.to_lowercase(), name.to_lowercase());
-    name_matches(&pattern, &name)
-        || name.starts_with('.') && name_matches(&pattern, &format!("x{name}"))
+    name_or_dot_matches(&pattern.to_lowercase(), &name.to_lowercase())
 }
 
 fn question() -> Vote {

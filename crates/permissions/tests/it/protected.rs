@@ -246,6 +246,29 @@ fn commands_that_change_whole_directories_are_held_to_them() {
     }
 }
 
+/// Unlike those of a shell, the wildcards of `find` match a leading dot, and a
+/// backslash in its patterns escapes.
+#[cfg(feature = "shell")]
+#[test]
+fn find_may_change_a_hidden_file_without_spelling_its_dot() {
+    let here = VPath::root();
+    let judge = |line: &str| {
+        let policy = Policy::allow_all().protecting([path("/conf/.env")]);
+        let command = permissions::command::CommandContext::new(line, &here);
+        policy.judge_command(command).verdict.action()
+    };
+    for pattern in [
+        "?env", "*env", "[.]env", "?en?", "*", r"\.env", r".\e*", ".ENV",
+    ] {
+        let line = format!("find conf -name '{pattern}' -delete");
+        assert_eq!(judge(&line), Action::Deny, "{line}");
+    }
+    for pattern in ["?nv", "env", "?.env", "x*", r"\?env"] {
+        let line = format!("find conf -name '{pattern}' -delete");
+        assert_eq!(judge(&line), Action::Allow, "{line}");
+    }
+}
+
 #[test]
 fn the_name_of_a_policy_tells_what_it_protects() {
     assert_ne!(open().id(), Policy::allow_all().id());

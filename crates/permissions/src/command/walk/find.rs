@@ -4,7 +4,7 @@
 use super::wrappers::replace;
 use super::{Stdin, Walk, base_name};
 use crate::command::found::{Class, Role};
-use crate::command::glob::ANY;
+use crate::command::glob::{ANY, escaped};
 use crate::command::tables;
 use crate::command::word::Word;
 use crate::command::{PathUse, danger};
@@ -207,6 +207,10 @@ impl Walk<'_> {
             ) => {
                 expression.at += 1;
                 let pattern = value.map(|value| value.shown()).unwrap_or_default();
+                let pattern = match test.ends_with("regex") {
+                    true => pattern,
+                    false => unescaped(&pattern),
+                };
                 expression.sought.extend(sought(test, &pattern));
                 return is_narrow(&pattern);
             }
@@ -284,7 +288,7 @@ fn found_names(words: &[Word]) -> Option<Vec<String>> {
         return None;
     }
     let named = |pair: &[Word]| match pair {
-        [test, name] if is(test, &["-name", "-iname"]) => name.literal().map(str::to_owned),
+        [test, name] if is(test, &["-name", "-iname"]) => name.literal().map(unescaped),
         _ => None,
     };
     let names: Vec<String> = words.windows(2).filter_map(named).take(1).collect();
@@ -308,6 +312,22 @@ fn sought(test: &str, pattern: &str) -> Vec<Word> {
     }
     let word = |name: &String| Word::pattern(&format!("{above}{name}"));
     names.iter().map(word).collect()
+}
+
+/// Converts a pattern of `find` to a glob, in which a backslash has no meaning.
+fn unescaped(pattern: &str) -> String {
+    let mut glob = String::new();
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        match (c, chars.clone().next()) {
+            ('\\', Some(next)) => {
+                chars.next();
+                glob.push_str(&escaped(next.encode_utf8(&mut [0; 4])));
+            }
+            _ => glob.push(c),
+        }
+    }
+    glob
 }
 
 /// Converts a regular expression to a glob. Only text, `.`, `.*` and `.+` are
